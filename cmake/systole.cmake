@@ -1,0 +1,64 @@
+# One folder is one library with its dependencies listed (docs: src/README.md).
+#
+#   systole_library(store
+#     SOURCES posix.cc memory.cc     # or GLOB for folders of ops and kernels
+#     TESTS   posix_test.cc
+#     DEPS    base                   # folders of ours
+#     LIBS    PkgConfig::ZSTD)       # libraries of others
+#
+# makes the target systole_<name> and, where there are tests, <name>_test.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(GTest REQUIRED)
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -Wno-unused-parameter)
+add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # gcc 12 bug 105651
+if(SYSTOLE_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(SYSTOLE_SANITIZE)
+  add_compile_options(-fsanitize=${SYSTOLE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SYSTOLE_SANITIZE})
+endif()
+
+function(systole_library name)
+  cmake_parse_arguments(ARG "GLOB" "" "SOURCES;TESTS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  if(ARG_GLOB)
+    file(GLOB sources CONFIGURE_DEPENDS *.cc)
+    file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
+    if(tests)
+      list(REMOVE_ITEM sources ${tests})
+    endif()
+    list(APPEND ARG_SOURCES ${sources})
+    list(APPEND ARG_TESTS ${tests})
+  endif()
+  if(ARG_SOURCES)
+    add_library(systole_${name} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+  else()
+    add_library(systole_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(systole_${name} ${scope} ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(systole_${name} ${scope} fmt::fmt Threads::Threads ${ARG_LIBS})
+  foreach(dep ${ARG_DEPS})
+    target_link_libraries(systole_${name} ${scope} systole_${dep})
+  endforeach()
+  if(ARG_TESTS)
+    systole_test(${name}_test SOURCES ${ARG_TESTS} DEPS ${name} ${ARG_TEST_DEPS})
+  endif()
+endfunction()
+
+function(systole_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  foreach(dep ${ARG_DEPS})
+    target_link_libraries(${name} PRIVATE systole_${dep})
+  endforeach()
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    SYSTOLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SYSTOLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
