@@ -1,0 +1,137 @@
+#pragma once
+// The graph: pure operations on typed values, in SSA form, nodes in an order in which each operand is defined first.
+// A node has n results and may have regions: `repeat` has the graph of its body, `fusion` the chain that one kernel
+// runs. A region is closed: what it reads it gets as an operand. A Graph is a value: copying copies it.
+//
+//   Graph g("square");
+//   Value x = g.input("x", Type(DType::f32, {3}));
+//   g.output("y", mul(x, x));                       // ops/ops.h
+//
+// Graphs print as text and read back (text.h). Building a wrong node throws Failure(invalid) that names the
+// constraint of the op ("softmax_c1: …").
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "describe/graph/attrs.h"
+#include "describe/graph/type.h"
+#include "ground/base/units.h"
+
+namespace systole {
+
+class Graph;
+struct OpDef;
+
+using ValueId = Id<struct ValueTag>;
+using NodeId = Id<struct NodeTag>;
+
+// How a parameter begins.
+struct Init {
+  enum class Kind { zeros, ones, normal, uniform } kind = Kind::zeros;
+  double scale = 0;  // standard deviation of normal, half width of uniform
+  bool operator==(const Init&) const = default;
+};
+
+// A record of a trained (or frozen) tensor. `{layer}` in the name stands for the index on the outermost dim of a
+// stacked parameter: "blocks.{layer}.attn.q" with f32[layer=3, …] is three tensors in a checkpoint.
+struct Parameter {
+  std::string name;
+  Type type;
+  Init init;
+  bool trainable = true;
+  bool decay = true;  // weight decay applies
+  int stage = 0;      // of a pipeline
+  bool operator==(const Parameter&) const = default;
+};
+
+// A handle while building: a value of a graph that must outlive it and not move.
+struct Value {
+  Graph* graph = nullptr;
+  ValueId id;
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  std::int64_t size(int dim) const { return type().size(dim); }
+  // Gives the value a name that recompute policies and probes may speak of; returns itself.
+  Value named(std::string name) const;
+};
+
+struct Node {
+  const OpDef* op = nullptr;
+  Attrs attrs;
+  std::vector<ValueId> operands;
+  std::vector<ValueId> results;
+  std::vector<Graph> regions;
+  bool recomputed = false;  // does again what a forward function did
+};
+
+struct GraphInput {
+  ValueId value;
+  std::string name;
+  std::optional<Parameter> parameter;
+};
+
+struct GraphOutput {
+  ValueId value;
+  std::string name;
+};
+
+class Graph {
+ public:
+  Graph() = default;
+  explicit Graph(std::string name) : name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+
+  Value input(std::string name, Type type);
+  Value parameter(Parameter parameter);  // an input named as the parameter
+  void output(std::string name, Value value);
+
+  // Appends a node after checking its operands; returns its results.
+  // Errors: Failure(invalid) naming the op and the constraint.
+  std::vector<Value> apply(const OpDef& op, std::span<const Value> operands, Attrs attrs = {}, std::vector<Graph> regions = {});
+  std::vector<Value> apply(std::string_view op, std::span<const Value> operands, Attrs attrs = {}, std::vector<Graph> regions = {});
+
+  const std::vector<GraphInput>& inputs() const { return inputs_; }
+  const std::vector<GraphOutput>& outputs() const { return outputs_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id.index)]; }
+  Node& last_node() { return nodes_.back(); }
+  int num_values() const { return static_cast<int>(values_.size()); }
+  const Type& type(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].type; }
+  const std::string& value_name(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].name; }
+  void set_value_name(ValueId id, std::string name) { values_[static_cast<std::size_t>(id.index)].name = std::move(name); }
+  // The node that makes a value and which of its results it is; not valid() for an input.
+  NodeId producer(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].node; }
+  int result_index(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].result; }
+
+  Value value(ValueId id) { return Value{this, id}; }
+  // Errors: Failure(not_found) with the nearest names.
+  Value input_named(std::string_view name);
+  ValueId output_named(std::string_view name) const;
+  std::optional<int> find_input(std::string_view name) const;
+
+ private:
+  struct ValueRecord {
+    Type type;
+    std::string name;
+    NodeId node;
+    int result = 0;
+  };
+  ValueId add_value(Type type, NodeId node, int result);
+
+  std::string name_;
+  std::vector<ValueRecord> values_;
+  std::vector<Node> nodes_;
+  std::vector<GraphInput> inputs_;
+  std::vector<GraphOutput> outputs_;
+};
+
+// Copies the nodes of `from` that its outputs need into `to`. `inputs` stands for from's inputs, in order; returns
+// the values of from's outputs in `to`. Value names come along.
+std::vector<Value> inline_graph(Graph& to, const Graph& from, std::span<const Value> inputs);
+
+}  // namespace systole

@@ -1,0 +1,43 @@
+#pragma once
+// The type of a tensor value: dtype, sizes and logical dim names (batch, seq, embed, heads, kv_heads, head, mlp,
+// vocab, layer, …). Names say what a dim means and steer sharding; "" is an unnamed dim. Two types are the same
+// when dtype and sizes are; names are carried along, not compared.
+//
+// Text: bf16[batch=16, seq=256], f32[3, 4], f32[].
+
+#include <string>
+#include <vector>
+
+#include "ground/base/result.h"
+#include "ground/tensor/dtype.h"
+#include "ground/tensor/shape.h"
+
+namespace systole {
+
+struct Type {
+  DType dtype = DType::f32;
+  Shape shape;
+  std::vector<std::string> names;  // as many as dims
+
+  Type() = default;
+  Type(DType d, Shape s) : dtype(d), shape(std::move(s)), names(shape.size()) {}
+  Type(DType d, Shape s, std::vector<std::string> n);  // REQUIRES: one name per dim
+
+  int ndim() const { return static_cast<int>(shape.size()); }
+  std::int64_t size(int dim) const { return shape[static_cast<std::size_t>(dim)]; }
+  const std::string& name(int dim) const { return names[static_cast<std::size_t>(dim)]; }
+  std::int64_t num_elements() const { return systole::num_elements(shape); }
+  Bytes bytes() const { return bytes_of(dtype, shape); }
+  Type with(DType other) const { Type t = *this; t.dtype = other; return t; }
+
+  bool operator==(const Type& other) const { return dtype == other.dtype && shape == other.shape; }
+};
+
+std::string to_string(const Type& type);
+
+// The type of one index of the outermost dim. REQUIRES: ndim > 0.
+Type slice_type(const Type& stacked);
+// `count` of `type` on a new outermost dim.
+Type stacked_type(const Type& type, std::int64_t count, const std::string& name);
+
+}  // namespace systole
