@@ -90,6 +90,7 @@ struct ReferenceCall {
   const Attrs& attrs;
   std::span<const TensorView> operands;
   std::span<const TensorView> results;
+  std::span<const Graph> regions = {};
 };
 
 struct OpAttr {
