@@ -1,0 +1,22 @@
+#pragma once
+// One process at a time in a folder: flock on the file `lock` in it, which the system gives back when the holder dies,
+// whatever killed it. The file holds the holder's process id for the message to the second one, and stays.
+
+#include <memory>
+#include <string>
+
+#include "ground/base/result.h"
+
+namespace systole {
+
+class FileLock {
+ public:
+  virtual ~FileLock() = default;  // gives the lock back
+};
+
+// Locks the folder `path` of this machine until the lock is destroyed. Does not wait. A child process started with
+// exec does not inherit it.
+// Errors: busy (held by another FileLock, of any process; the message says which), not_found, io.
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path);
+
+}  // namespace systole

@@ -1,0 +1,61 @@
+#include "ground/store/lock.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+namespace systole {
+namespace {
+
+class LockFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "systole-lock-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+  std::string path_;
+};
+
+TEST_F(LockFolder, refuses_the_second_and_names_the_first) {
+  Result<std::unique_ptr<FileLock>> first = lock_folder(path_);
+  ASSERT_TRUE(first.ok());
+  const Result<std::unique_ptr<FileLock>> second = lock_folder(path_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().kind, ErrorKind::busy);
+  EXPECT_NE(second.error().message.find(std::to_string(::getpid())), std::string::npos);
+  first.value().reset();
+  EXPECT_TRUE(lock_folder(path_).ok());
+}
+
+TEST_F(LockFolder, is_given_back_by_a_kill) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Result<std::unique_ptr<FileLock>> held = lock_folder(path_);
+    const char answer = held.ok() ? 'y' : 'n';
+    if (::write(ready[1], &answer, 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'y');
+  const Result<std::unique_ptr<FileLock>> refused = lock_folder(path_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().hint.find(std::to_string(child)), std::string::npos);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(lock_folder(path_).ok());
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_F(LockFolder, needs_the_folder) { EXPECT_EQ(lock_folder(path_ + "/no").error().kind, ErrorKind::not_found); }
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,43 @@
+#include "ground/store/path.h"
+
+namespace systole {
+namespace {
+
+Error bad_path(std::string_view path, std::string_view why) {
+  return error(ErrorKind::invalid, "bad path '{}' in a store: {}", path, why)
+      .hinted("a path is relative to the store's folder: names between '/', without '.' and '..'");
+}
+
+Result<std::vector<std::string>> split(std::string_view path, std::string_view whole) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view name = path.substr(at, end - at);
+    if (name.empty()) return bad_path(whole, at == 0 ? "it is absolute" : "it has an empty name");
+    if (name == "." || name == "..") return bad_path(whole, "it contains '.' or '..'");
+    if (name.find('\0') != std::string_view::npos) return bad_path(whole, "it contains a NUL byte");
+    names.emplace_back(name);
+    at = end + 1;
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> split_file_path(std::string_view path) {
+  if (path.empty()) return bad_path(path, "it is empty");
+  return split(path, path);
+}
+
+Result<std::vector<std::string>> split_dir_path(std::string_view path) {
+  if (path.empty()) return std::vector<std::string>{};
+  const bool slash = path.size() > 1 && path.back() == '/';
+  return split(slash ? path.substr(0, path.size() - 1) : path, path);
+}
+
+std::string_view parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
+}
+
+}  // namespace systole

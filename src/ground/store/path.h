@@ -1,0 +1,20 @@
+#pragma once
+// A store's paths: relative, '/'-separated, made of names that are neither empty, "." nor "..". They may come out of
+// files (a manifest), so a bad one is an Error and never reaches the system.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/base/result.h"
+
+namespace systole {
+
+// The names of a path of a file. Errors: invalid.
+Result<std::vector<std::string>> split_file_path(std::string_view path);
+// The same of a folder; "" is the root and one trailing '/' is allowed.
+Result<std::vector<std::string>> split_dir_path(std::string_view path);
+
+std::string_view parent_of(std::string_view path);  // "a/b" of "a/b/c", "" of "c"
+
+}  // namespace systole

@@ -1,0 +1,223 @@
+// Files of this machine. The root is held open, so a renamed root stays the same store, and every path is resolved
+// from it (openat). Interrupted calls are repeated and short writes go on; what the system refuses keeps its errno's
+// kind (base/os_error.h). fdatasync makes bytes safe, fsync of the folder its names.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "ground/base/os_error.h"
+#include "ground/store/path.h"
+#include "ground/store/store.h"
+
+namespace systole {
+namespace {
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+template <typename Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+class PosixFile : public WritableFile {
+ public:
+  PosixFile(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Status append(std::span<const std::byte> bytes) override {
+    CHECK(fd_.get() >= 0, "append to '{}' after close", path_);
+    while (!bytes.empty()) {
+      const ssize_t wrote = uninterrupted([&] { return ::write(fd_.get(), bytes.data(), bytes.size()); });
+      if (wrote < 0) return os_error(errno, "write", path_);
+      if (wrote == 0) return os_error(EIO, "write", path_);
+      bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    }
+    return Done{};
+  }
+
+  Status sync() override {
+    CHECK(fd_.get() >= 0, "sync of '{}' after close", path_);
+    if (uninterrupted([&] { return ::fdatasync(fd_.get()); }) != 0) return os_error(errno, "sync", path_);
+    return Done{};
+  }
+
+  Status close() override {
+    const int fd = fd_.release();
+    // Linux frees the descriptor whatever close returns, so it is never repeated.
+    if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) return os_error(errno, "close", path_);
+    return Done{};
+  }
+
+ private:
+  Fd fd_;
+  std::string path_;
+};
+
+class PosixStore : public Store {
+ public:
+  PosixStore(Fd root, std::string name) : root_(std::move(root)), name_(std::move(name)) {}
+
+  Result<std::unique_ptr<WritableFile>> create(std::string_view path) override { return open_to_write(path, O_TRUNC); }
+  Result<std::unique_ptr<WritableFile>> append_to(std::string_view path) override {
+    return open_to_write(path, O_APPEND);
+  }
+
+  Status read(std::string_view path, std::int64_t offset, std::span<std::byte> into) override {
+    TRY(split_file_path(path));
+    CHECK(offset >= 0, "read of '{}' at {}", path, offset);
+    const Fd fd = TRY(open(path, O_RDONLY, "read"));
+    while (!into.empty()) {
+      const ssize_t got = uninterrupted([&] { return ::pread(fd.get(), into.data(), into.size(), offset); });
+      if (got < 0) return os_error(errno, "read", full(path));
+      if (got == 0) {
+        return error(ErrorKind::corrupt, "'{}' ends at byte {}, {} bytes too early", full(path), offset, into.size())
+            .hinted("the file is truncated: restore it or make it again");
+      }
+      offset += got;
+      into = into.subspan(static_cast<std::size_t>(got));
+    }
+    return Done{};
+  }
+
+  Result<Bytes> size(std::string_view path) override {
+    TRY(split_file_path(path));
+    struct stat info;
+    if (::fstatat(root_.get(), name(path).c_str(), &info, 0) != 0) return os_error(errno, "read", full(path));
+    if (S_ISDIR(info.st_mode)) return os_error(EISDIR, "read", full(path));
+    return Bytes(static_cast<std::int64_t>(info.st_size));
+  }
+
+  Result<bool> exists(std::string_view path) override {
+    TRY(split_dir_path(path));
+    struct stat info;
+    if (::fstatat(root_.get(), name(path).c_str(), &info, 0) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return os_error(errno, "look at", full(path));
+  }
+
+  Result<std::vector<std::string>> list(std::string_view dir) override {
+    TRY(split_dir_path(dir));
+    Fd fd = TRY(open(dir, O_RDONLY | O_DIRECTORY, "list"));
+    DIR* stream = ::fdopendir(fd.get());
+    if (stream == nullptr) return os_error(errno, "list", full(dir));
+    (void)fd.release();  // now the stream's
+    const std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
+    std::vector<std::string> names;
+    for (errno = 0; const dirent* entry = ::readdir(stream); errno = 0) {
+      std::string found = entry->d_name;
+      if (found == "." || found == "..") continue;
+      if (is_folder(::dirfd(stream), *entry)) found += '/';
+      names.push_back(std::move(found));
+    }
+    if (errno != 0) return os_error(errno, "list", full(dir));
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Status make_dirs(std::string_view dir) override {
+    std::string path;
+    for (const std::string& part : TRY(split_dir_path(dir))) {
+      path += (path.empty() ? "" : "/") + part;
+      if (::mkdirat(root_.get(), path.c_str(), 0777) == 0) continue;
+      if (errno != EEXIST) return os_error(errno, "create the folder", full(path));
+      struct stat info;
+      if (::fstatat(root_.get(), path.c_str(), &info, 0) != 0 || !S_ISDIR(info.st_mode)) {
+        return error(ErrorKind::exists, "cannot create the folder '{}': a file of that name is there", full(path));
+      }
+    }
+    return Done{};
+  }
+
+  Status rename(std::string_view from, std::string_view to) override {
+    TRY(split_file_path(from));
+    TRY(split_file_path(to));
+    if (::renameat(root_.get(), name(from).c_str(), root_.get(), name(to).c_str()) == 0) return Done{};
+    return os_error(errno, fmt::format("rename '{}' to", full(from)), full(to));
+  }
+
+  Status remove(std::string_view path) override {
+    TRY(split_file_path(path));
+    if (::unlinkat(root_.get(), name(path).c_str(), 0) == 0) return Done{};
+    if (errno == EISDIR || errno == EPERM) {
+      if (::unlinkat(root_.get(), name(path).c_str(), AT_REMOVEDIR) == 0) return Done{};
+    }
+    if (errno == ENOENT || errno == ENOTDIR) return Done{};
+    return os_error(errno, "remove", full(path));
+  }
+
+  Status sync_dir(std::string_view dir) override {
+    TRY(split_dir_path(dir));
+    const Fd fd = TRY(open(dir, O_RDONLY | O_DIRECTORY, "sync the folder"));
+    if (uninterrupted([&] { return ::fsync(fd.get()); }) != 0) return os_error(errno, "sync the folder", full(dir));
+    return Done{};
+  }
+
+  Result<Bytes> free_space() override {
+    struct statvfs info;
+    if (uninterrupted([&] { return ::fstatvfs(root_.get(), &info); }) != 0) {
+      return os_error(errno, "ask for the free space of", name_);
+    }
+    return Bytes(static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize));
+  }
+
+ private:
+  static std::string name(std::string_view path) { return path.empty() ? "." : std::string(path); }
+  std::string full(std::string_view path) const { return path.empty() ? name_ : fmt::format("{}/{}", name_, path); }
+
+  Result<Fd> open(std::string_view path, int flags, std::string_view doing) const {
+    const int fd = uninterrupted([&] { return ::openat(root_.get(), name(path).c_str(), flags | O_CLOEXEC, 0666); });
+    if (fd < 0) return os_error(errno, doing, full(path));
+    return Fd(fd);
+  }
+
+  Result<std::unique_ptr<WritableFile>> open_to_write(std::string_view path, int flags) const {
+    TRY(split_file_path(path));
+    Fd fd = TRY(open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags, "create"));
+    return std::unique_ptr<WritableFile>(std::make_unique<PosixFile>(std::move(fd), full(path)));
+  }
+
+  static bool is_folder(int dir, const dirent& entry) {
+    if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return entry.d_type == DT_DIR;
+    struct stat info;
+    return ::fstatat(dir, entry.d_name, &info, 0) == 0 && S_ISDIR(info.st_mode);
+  }
+
+  Fd root_;
+  std::string name_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_posix_store(std::string root) {
+  Fd fd(uninterrupted([&] { return ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (fd.get() < 0 && errno == ENOTDIR) {
+    return error(ErrorKind::invalid, "'{}' is a file, and a folder is needed", root);
+  }
+  if (fd.get() < 0) return os_error(errno, "open the folder", root);
+  return std::unique_ptr<Store>(std::make_unique<PosixStore>(std::move(fd), std::move(root)));
+}
+
+}  // namespace systole
