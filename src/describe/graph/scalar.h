@@ -7,9 +7,13 @@
 
 namespace systole {
 
+// Counted plus skipped is the op's `work`. Skipped is what data, not shape, made needless: pairs of other segments in
+// attention, ids outside the table.
 struct Tally {
   std::int64_t flops = 0;
   std::int64_t transcendentals = 0;
+  std::int64_t skipped_flops = 0;
+  std::int64_t skipped_transcendentals = 0;
 };
 
 // The tally of this thread; readers take differences.
