@@ -1,0 +1,45 @@
+# The commands of somebody who works on Systole. `make quickstart` and `make test` each work as the first command on a
+# bare Debian 12 machine: they install what is missing (packages.txt), build, and go.
+#
+#   make quickstart   train a small language model on this machine; QUICK=1 for a shorter one
+#   make test         every test at small counts, under ASan and UBSan; the measured laws as released; a short fuzz run
+#   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one
+#   make bench        benchmarks
+#   make lint         clang-format, who may include whom, shellcheck
+#   make format       lets clang-format write
+#   make clean        removes build/
+
+.PHONY: quickstart test test-long bench lint format clean packages release dev fuzz tsan
+.NOTPARALLEL:
+
+# Tests whose subject is threads; they run once more under ThreadSanitizer.
+TSAN_TESTS = base_test store_test data_test checkpoint_test
+
+quickstart: release
+	@tools/quickstart
+
+test: dev release
+	@tools/run-tests build/dev build/release=measured
+	@tools/run-fuzz
+	@tools/run-tsan $(TSAN_TESTS)
+
+test-long: release
+	@tools/test-long build/release
+
+bench: release
+	@tools/bench
+
+lint: packages
+	@tools/lint
+
+format: packages
+	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+
+clean:
+	rm -rf build
+
+packages:
+	@tools/install-packages
+
+release dev: packages
+	@tools/build $@

@@ -1,0 +1,84 @@
+"""tools/check-layers finds what it must and lets pass what the table allows."""
+import os
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+PAGE = """
+## Folders
+| folder | holds | may include |
+|---|---|---|
+| `ground/base` | x | |
+| `ground/tensor` | x | |
+| `describe/graph` | x | tensor |
+| `execute/runtime` | x | graph |
+| `execute/cpu` | x | runtime graph |
+| `operate/cli` | x | everything |
+## Tests
+| folder | tests may also include |
+|---|---|
+| `describe/graph` | runtime |
+## Vendors
+| headers | only in |
+|---|---|
+| `dnnl` | `execute/cpu` |
+"""
+
+
+class CheckLayers(unittest.TestCase):
+    def said(self, files, page=PAGE):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {"docs/concepts/architecture.md": page, **files}.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as file:
+                    file.write(text)
+            done = subprocess.run([os.path.join(ROOT, "tools", "check-layers"), root], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode == 0, "all allowed" in done.stdout, done.stdout + done.stderr)
+            return done.stdout
+
+    def test_what_the_table_allows_passes(self):
+        self.assertIn("all allowed", self.said({
+            "src/ground/base/a.h": "", "src/ground/tensor/t.h": '#include "ground/base/a.h"\n',
+            "src/describe/graph/g.h": '#include <vector>\n#include "ground/tensor/t.h"\n',
+            "src/execute/runtime/r.h": '#include "describe/graph/g.h"\n',
+            "src/describe/graph/g_test.cc": '#include "execute/runtime/r.h"\n',
+            "src/execute/cpu/c.cc": '#include <dnnl.hpp>\n', "src/operate/cli/main.cc": '#include "execute/runtime/r.h"\n'}))
+
+    def test_an_include_upwards(self):
+        self.assertIn("src/ground/tensor/t.h:1: ground/tensor may not include describe/graph",
+                      self.said({"src/ground/tensor/t.h": '#include "describe/graph/g.h"\n', "src/describe/graph/g.h": ""}))
+
+    def test_only_tests_use_their_own_row(self):
+        self.assertIn("describe/graph may not include execute/runtime",
+                      self.said({"src/describe/graph/g.cc": '#include "execute/runtime/r.h"\n',
+                                 "src/execute/runtime/r.h": ""}))
+
+    def test_a_vendors_header_outside_its_folder(self):
+        self.assertIn("<dnnl.hpp> belongs to execute/cpu", self.said({"src/execute/runtime/r.h": "#include <dnnl.hpp>\n"}))
+
+    def test_a_folder_nobody_listed(self):
+        self.assertIn("stands in no folder", self.said({"src/describe/helpers/h.h": ""}))
+
+    def test_an_include_that_is_not_rooted(self):
+        self.assertIn("no file under src/", self.said({"src/ground/base/a.h": '#include "b.h"\n', "src/ground/base/b.h": ""}))
+
+    def test_files_in_a_circle(self):
+        self.assertIn("circle: ground/base/a.h → ground/base/b.h → ground/base/a.h",
+                      self.said({"src/ground/base/a.h": '#include "ground/base/b.h"\n',
+                                 "src/ground/base/b.h": '#include "ground/base/a.h"\n'}))
+
+    def test_a_table_with_a_cycle(self):
+        page = PAGE.replace("| `ground/tensor` | x | |", "| `ground/tensor` | x | graph |")
+        self.assertIn("the table allows a cycle", self.said({"src/ground/base/a.h": ""}, page))
+
+    def test_a_table_where_predict_meets_execute(self):
+        page = PAGE.replace("| `operate/cli`", "| `predict/perf` | x | runtime |\n| `operate/cli`")
+        self.assertIn("predict and execute never meet", self.said({"src/ground/base/a.h": ""}, page))
+
+
+if __name__ == "__main__":
+    unittest.main()
