@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "ground/base/clock.h"
+#include "ground/base/hash.h"
+#include "ground/base/nearest.h"
+#include "ground/base/os_error.h"
+
+namespace systole {
+namespace {
+
+TEST(OsError, has_kind_reason_and_hint) {
+  const Error full = os_error(ENOSPC, "write", "a/b");
+  EXPECT_EQ(full.kind, ErrorKind::no_space);
+  EXPECT_EQ(full.message, "cannot write 'a/b': No space left on device");
+  EXPECT_FALSE(full.hint.empty());
+  EXPECT_EQ(os_error(ENOENT, "x").kind, ErrorKind::not_found);
+  EXPECT_EQ(os_error(EIO, "x").kind, ErrorKind::io);
+  EXPECT_EQ(os_error(EROFS, "x").kind, ErrorKind::io);
+  EXPECT_FALSE(os_error(EROFS, "x").hint.empty());
+}
+
+TEST(Clock, a_fake_one_moves_only_when_told) {
+  FakeClock clock;
+  EXPECT_EQ(clock.now(), Seconds(0.0));
+  EXPECT_EQ(clock.timestamp(), "2000-01-01T00:00:00.000Z");
+  clock.sleep(Seconds(86'399.5));
+  clock.sleep(Seconds(-1.0));
+  EXPECT_EQ(clock.now(), Seconds(86'399.5));
+  EXPECT_EQ(clock.timestamp(), "2000-01-01T23:59:59.500Z");
+  EXPECT_THROW(clock.advance(Seconds(-1.0)), Failure);
+}
+
+TEST(Clock, the_real_one_goes_on) {
+  const std::unique_ptr<Clock> clock = real_clock();
+  const Seconds before = clock->now();
+  clock->sleep(Seconds(0.002));
+  EXPECT_GE((clock->now() - before).count(), 0.002);
+  EXPECT_EQ(clock->timestamp().size(), 24u);
+}
+
+TEST(Clock, prints_dates) {
+  using namespace std::chrono;
+  EXPECT_EQ(to_iso8601(system_clock::time_point(seconds(1'709'210'096) + milliseconds(7))), "2024-02-29T12:34:56.007Z");
+  EXPECT_EQ(to_iso8601(system_clock::time_point(-milliseconds(1))), "1969-12-31T23:59:59.999Z");
+}
+
+TEST(Hash, in_pieces_is_the_hash_of_the_whole) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 7);
+  Hasher hasher;
+  for (std::size_t at = 0, step = 1; at < text.size(); at += step++) hasher.add(std::string_view(text).substr(at, step));
+  EXPECT_EQ(hasher.digest(), hash128(text));
+  EXPECT_NE(hash64("a"), hash64("b"));
+  EXPECT_NE(hash64("a", 1), hash64("a", 2));
+}
+
+TEST(Hash, prints_as_xxhsum_does) {
+  EXPECT_EQ(to_hex(hash128("")), "99aa06d3014798d86001c324468d497f");  // xxhsum -H2 of an empty file
+  EXPECT_EQ(to_hex(hash64("")), "2d06800538d394c2");                  // xxhsum -H3
+  EXPECT_EQ(to_hex(std::uint64_t{1}), "0000000000000001");
+}
+
+TEST(Crc32c, gives_the_published_values) {  // RFC 3720, B.4
+  std::vector<std::byte> bytes(32);
+  EXPECT_EQ(crc32c(bytes), 0x8a9136aau);
+  for (std::byte& b : bytes) b = std::byte{0xff};
+  EXPECT_EQ(crc32c(bytes), 0x62a8ab43u);
+  for (std::size_t i = 0; i < 32; ++i) bytes[i] = static_cast<std::byte>(i);
+  EXPECT_EQ(crc32c(bytes), 0x46dd794eu);
+  const std::span<const std::byte> all(bytes);
+  EXPECT_EQ(crc32c(all.subspan(5), crc32c(all.first(5))), 0x46dd794eu);
+}
+
+TEST(Nearest, counts_edits) {
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("modle", "model"), 1);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+  EXPECT_EQ(edit_distance("same", "same"), 0);
+}
+
+TEST(Nearest, hints) {
+  const std::vector<std::string> keys{"mesh", "model", "name", "train"};
+  EXPECT_EQ(nearest_hint("modle", keys), "did you mean 'model'?");
+  EXPECT_EQ(nearest_hint("MODEL", keys), "did you mean 'model'?");
+  EXPECT_EQ(nearest_hint("xyzzy", keys), "valid: mesh, model, name, train");
+  EXPECT_EQ(nearest_hint("x", {}), "");
+  const std::vector<std::string> many(20, "longname");
+  EXPECT_NE(nearest_hint("q", many).find(", ..."), std::string::npos);
+  EXPECT_EQ(nearest("tain", keys), (std::vector<std::string>{"train"}));
+}
+
+}  // namespace
+}  // namespace systole
