@@ -1,0 +1,15 @@
+#include "describe/graph/ops/cases/list.h"
+
+namespace systole {
+
+OpCases op_cases(DType f) {
+  using namespace cases;
+  OpCases all;
+  for (auto family : {elementwise_cases, cast_cases, constant_cases, broadcast_cases, movement_cases, reduce_cases,
+                      contract_cases, dropout_cases, collective_cases}) {
+    all += family(f);
+  }
+  return all;
+}
+
+}  // namespace systole

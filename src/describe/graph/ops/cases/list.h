@@ -1,0 +1,24 @@
+#pragma once
+// The families of cases, joined by op_cases() in list.cc. A new op adds a function here, a line there and a file.
+
+#include "describe/graph/ops/cases/op_case.h"
+
+namespace systole {
+
+// All cases with float type `f` (op_case.h).
+OpCases op_cases(DType f);
+
+namespace cases {
+
+OpCases elementwise_cases(DType f);  // elementwise.cc
+OpCases cast_cases(DType f);         // cast.cc
+OpCases constant_cases(DType f);     // constant.cc
+OpCases broadcast_cases(DType f);    // broadcast.cc: broadcast, reshape
+OpCases movement_cases(DType f);     // movement.cc
+OpCases reduce_cases(DType f);       // reduce.cc
+OpCases contract_cases(DType f);     // contract.cc
+OpCases dropout_cases(DType f);      // dropout.cc
+OpCases collective_cases(DType f);   // collectives.cc: only what is refused
+
+}  // namespace cases
+}  // namespace systole
