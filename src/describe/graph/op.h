@@ -41,7 +41,7 @@ struct Work {
 // How an op may be cut over devices, in factor notation ("btk,kn->btn"): each dim of each operand and result is one
 // factor (-1: a dim of its own that is never cut, e.g. size 1). A factor is
 //   pass        cut anywhere: each device computes its part (batch, row, column)
-//   reduction   cut: results are partial sums over the axis
+//   reduction   cut: results without its dim are partial sums over the axis, results with it are parts
 //   replicated  must be whole on every device
 //   local       cut by a local rewrite: `local_rewrite` gives the device's graph, with collectives
 struct ShardingRule {
@@ -127,6 +127,9 @@ struct OpDef {
   // The graph of one device when a `local` factor is cut `parts` ways over `axis`: inputs are the local operands, then
   // "offset": i64[] of the first index of the cut dim; empty when there is no local factor.
   std::function<Graph(const OpCall& local, int factor, std::string_view axis, std::int64_t parts)> local_rewrite;
+  // The attributes of a device's part, whose results are of types `local` (attributes that hold sizes: shape, limit, …);
+  // `local_rewrite` finds them in local.attrs. Empty: the attributes hold for every part.
+  std::function<Attrs(const Attrs& whole, std::span<const Type> local)> local_attrs;
   std::function<void(const ReferenceCall&)> reference;
 
   PrecisionRule precision = PrecisionRule::follow;
