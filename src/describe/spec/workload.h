@@ -1,0 +1,212 @@
+#pragma once
+// The Workload: what a person asks for in one YAML file, as plain data with every field resolved. schema.cc is the one
+// list of keys; reading, strictness, defaults, printing, `systole explain` and docs/reference/keys.md come from it.
+// Where a key was left out, its field holds the default that `to_yaml` shows. Immutable after reading; any thread.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/base/result.h"
+#include "ground/base/units.h"
+#include "ground/tensor/dtype.h"
+
+namespace systole {
+
+// How often: every so many steps, or every so many seconds, or never. At most one is set.
+struct Interval {
+  std::int64_t steps = 0;
+  Seconds time{};
+  bool never() const { return steps == 0 && time == Seconds{}; }
+  bool operator==(const Interval&) const = default;
+};
+
+// A part of a run: so many steps, or a fraction of the whole ("5%"). At most one is not zero.
+struct Portion {
+  std::int64_t steps = 0;
+  double fraction = 0;
+  bool operator==(const Portion&) const = default;
+};
+
+struct ModelSpec {
+  enum class Family { mlp, gpt };
+  enum class Norm { layer, rms };
+  enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid };
+  enum class Position { learned, rotary, none };
+  enum class Loss { cross_entropy, squared_error };
+
+  Family family = Family::gpt;
+  std::string preset;  // "gpt2-124m"; its values are in the fields below; empty for none
+
+  // gpt
+  std::int64_t layers = 0, width = 0, heads = 0;
+  std::int64_t kv_heads = 0;    // divides heads; equal to it unless grouped-query
+  std::int64_t context = 0;     // tokens a row
+  std::int64_t vocabulary = 0;  // rows of the embedding, at least the tokenizer's
+  double mlp_ratio = 4;         // hidden width of the feed-forward part / width; the product is whole
+  Norm norm = Norm::layer;
+  Position position = Position::learned;
+  bool tied = true;             // the output projection is the embedding
+  std::int64_t adapter_rank = 0;  // > 0: every weight above is frozen and low-rank adapters of this rank are trained
+  double adapter_scale = 1;       // of an adapter's contribution
+
+  // both
+  Activation activation = Activation::gelu_tanh;
+  bool bias = true;
+  double dropout = 0;
+
+  // mlp
+  std::int64_t inputs = 0, outputs = 0;
+  std::vector<std::int64_t> hidden;  // widths of the layers between; empty: linear regression
+  Loss loss = Loss::squared_error;
+
+  std::int64_t mlp_width() const;  // width × mlp_ratio
+};
+
+// One set of text files.
+struct TextSpec {
+  enum class Document { line, blank_line, file };
+  enum class InvalidUtf8 { error, replace, bytes };
+  enum class Format { by_name, text, jsonl };
+
+  std::vector<std::string> files;  // paths or patterns; empty for a held-out set that is a fraction
+  Document document = Document::line;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
+  Format format = Format::by_name;
+  std::string field = "text";  // of a JSON record
+  Bytes largest_document = kMiB * 64;
+};
+
+struct TokenizerSpec {
+  enum class Kind { sentencepiece };
+  enum class Algorithm { bpe, unigram };
+
+  Kind kind = Kind::sentencepiece;
+  Algorithm algorithm = Algorithm::bpe;
+  std::int64_t vocabulary = 0;  // tokens to train; 0 when `file` decides
+  std::string file;             // a trained model to use instead of training one; empty: train
+  Bytes sample = kMiB * 4;      // of training text that the tokenizer is trained on
+};
+
+struct DataSpec {
+  enum class Kind { text, linear };
+
+  Kind kind = Kind::text;
+  TextSpec train, held_out;
+  double held_out_fraction = 0;  // of the training documents, by hash, when held_out has no files
+  TokenizerSpec tokenizer;
+  bool packing = true;     // several documents a row
+  std::int64_t seed = 0;   // of the order of rows, of the held-out hash and of synthetic data
+  std::string folder;      // where prepared data is kept
+
+  // kind linear: labels = inputs · weights + bias + noise, all drawn from `seed`
+  std::int64_t rows = 0, held_out_rows = 0;
+  double noise = 0;  // standard deviation
+};
+
+struct OptimizerSpec {
+  enum class Kind { adamw, sgd };
+  enum class Schedule { cosine, linear, warmup_stable_decay, constant };
+
+  Kind kind = Kind::adamw;
+  double rate = 0;
+  Schedule schedule = Schedule::constant;
+  Portion warmup, decay;   // decay: of warmup_stable_decay alone
+  double final_rate = 0;   // as a fraction of `rate`
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;  // adamw
+  double momentum = 0;     // sgd
+  double weight_decay = 0;
+  double clip = 0;         // gradient norm, 0 for none
+};
+
+struct PrecisionSpec {
+  DType parameter = DType::f32, compute = DType::f32, accumulate = DType::f32, reduce = DType::f32;
+};
+
+struct RecomputeSpec {
+  enum class Kind { none, attention, block, named };
+  Kind kind = Kind::none;
+  std::vector<std::string> save;  // named: the values that are saved, all others are computed again
+};
+
+struct TrainSpec {
+  enum class OnDivergence { stop, ignore };
+
+  std::int64_t batch = 0;         // rows a step
+  std::int64_t microbatches = 1;  // at most batch; the last may be smaller
+  // Where training ends: exactly one is set.
+  std::optional<std::int64_t> steps, tokens;
+  std::optional<Seconds> time;
+
+  OptimizerSpec optimizer;
+  PrecisionSpec precision;
+  RecomputeSpec recompute;
+  std::int64_t seed = 0;  // of initial weights, dropout and stochastic rounding
+  bool exact = false;     // same bits after any kill
+  Interval evaluate;
+  std::int64_t evaluate_batches = 0;  // 0: all of the held-out set
+  OnDivergence on_divergence = OnDivergence::stop;
+  std::int64_t divergence_skips = 0;  // steps in a row without a finite gradient that count as divergence
+  double divergence_factor = 0;       // as does a loss above this factor of the lowest; 0 for never
+};
+
+struct CheckpointSpec {
+  Interval every;
+  std::int64_t keep = 0;        // the newest
+  std::int64_t keep_every = 0;  // and each whose step is a multiple; 0 for none
+  bool best = false;            // and that of the lowest held-out loss
+  std::string folder;           // relative: inside the run's folder
+};
+
+struct ResourcesSpec {
+  std::optional<Bytes> memory;          // limit of the whole process; without: what the machine has
+  std::optional<std::int64_t> threads;  // without: what the machine has
+};
+
+struct ObserveSpec {
+  std::int64_t every = 0;  // steps from one line of progress to the next
+};
+
+struct Workload {
+  enum class Kind { train };
+
+  std::int64_t version = 0;  // of the document
+  std::string name;
+  Kind kind = Kind::train;
+  ModelSpec model;
+  DataSpec data;
+  TrainSpec train;
+  CheckpointSpec checkpoint;
+  std::vector<std::pair<std::string, std::int64_t>> mesh;               // axes, outermost first; empty: one device
+  std::map<std::string, std::vector<std::string>> sharding;             // dim name → axes
+  ResourcesSpec resources;
+  ObserveSpec observe;
+  std::map<std::string, std::string> labels;
+};
+
+struct WorkloadOptions {
+  std::string environment;        // which of `environments` is laid over the document; empty for none
+  std::vector<std::string> sets;  // "train.time=15s", laid over both, in order
+};
+
+// Reads and resolves a document; `filename` is for messages. Errors: invalid (one Error whose `others` hold all further
+// ones, each with place, the line of source and a hint), unsupported (a newer version; a key that nothing runs yet).
+Result<Workload> read_workload(std::string_view text, const std::string& filename, const WorkloadOptions& options = {});
+
+// The whole document, defaults and all, in the schema's order; reads back to the same Workload.
+std::string to_yaml(const Workload& workload);
+
+// Values that model.preset may take.
+std::vector<std::string> preset_names();
+
+// Text on a key ("train.optimizer.rate", or "rate" when that is the end of one key alone), a section ("train") or the
+// list of all ("keys"). Errors: not_found with the nearest keys.
+Result<std::string> explain_key(std::string_view topic);
+
+// docs/reference/keys.md.
+std::string keys_reference();
+
+}  // namespace systole
