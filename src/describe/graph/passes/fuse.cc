@@ -1,0 +1,202 @@
+// Fusion of elementwise chains. A node that is not yet in a chain starts one as its root; producers join while every reader
+// of theirs is in the chain or comes after the root (then the value is a result of the chain as well, and since the chain
+// stands where its root stood, no cycle can arise). Constants, iotas and broadcasts cost nothing to make again, so each chain
+// has its own. What a chain reads through a broadcast is an operand of the chain.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "describe/graph/op.h"
+#include "describe/graph/passes/passes.h"
+#include "describe/graph/passes/rewrite.h"
+
+namespace systole {
+namespace {
+
+// A broadcast that a kernel can follow with (i / inner) % period: the operand's dims of more than one element stay together.
+bool follows_run(const Graph& graph, const Node& node) {
+  const Type& from = graph.type(node.operands[0]);
+  const Ints& dims = node.attrs.get_ints("dims");
+  const Shape& to = graph.type(node.results[0]).shape;
+  std::int64_t last = -1;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (from.shape[i] == 1) continue;
+    if (from.shape[i] != to[static_cast<std::size_t>(dims[i])]) return false;
+    for (std::int64_t between = last + 1; last >= 0 && between < dims[i]; ++between) {
+      if (to[static_cast<std::size_t>(between)] != 1) return false;
+    }
+    last = dims[i];
+  }
+  return true;
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const FusionRules& rules) : graph_(graph), rules_(rules), chain_of_(graph.nodes().size(), -1) {
+    readers_.resize(static_cast<std::size_t>(graph.num_values()));
+    for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+      for (const ValueId id : graph.nodes()[n].operands) readers_[index(id)].push_back(static_cast<int>(n));
+    }
+    constexpr int kAfterAll = 1 << 30;
+    for (const GraphOutput& output : graph.outputs()) readers_[index(output.value)].push_back(kAfterAll);
+  }
+
+  Graph run() {
+    for (int n = static_cast<int>(graph_.nodes().size()) - 1; n >= 0; --n) {
+      if (chain_of_[static_cast<std::size_t>(n)] < 0 && graph_.nodes()[static_cast<std::size_t>(n)].op->elementwise) grow(n);
+    }
+    return rebuild();
+  }
+
+ private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
+  const Node& node(int n) const { return graph_.nodes()[static_cast<std::size_t>(n)]; }
+
+  // Made again inside each chain that reads it: no operand of its own shape.
+  bool is_source(const Node& n) const {
+    if (n.op->elementwise) return n.operands.empty();
+    return is(n, "broadcast") && follows_run(graph_, n);
+  }
+
+  void grow(int root) {
+    const Shape& domain = graph_.type(node(root).results[0]).shape;
+    std::set<int, std::greater<>> members{root};  // latest first: readers join before their producers are asked
+    std::set<int> sources;
+    for (auto at = members.begin(); at != members.end(); ++at) {
+      for (const ValueId id : node(*at).operands) consider(id, root, domain, members, sources);
+      if (static_cast<int>(members.size() + sources.size()) >= rules_.max_steps) break;
+    }
+    if (members.size() + sources.size() < 2) return;
+    const int chain = static_cast<int>(chains_.size());
+    std::vector<int> nodes(sources.begin(), sources.end());
+    nodes.insert(nodes.end(), members.begin(), members.end());
+    std::sort(nodes.begin(), nodes.end());
+    if (count_operands(nodes) > rules_.max_operands) return;
+    for (const int n : members) chain_of_[static_cast<std::size_t>(n)] = chain;
+    chains_.push_back({root, std::move(nodes), members});
+  }
+
+  void consider(ValueId id, int root, const Shape& domain, std::set<int, std::greater<>>& members, std::set<int>& sources) {
+    const NodeId producer = graph_.producer(id);
+    if (!producer.valid()) return;
+    const Node& candidate = graph_.node(producer);
+    if (graph_.type(id).shape != domain) return;
+    if (is_source(candidate)) {
+      sources.insert(producer.index);
+      return;
+    }
+    if (!candidate.op->elementwise || chain_of_[static_cast<std::size_t>(producer.index)] >= 0) return;
+    for (const int reader : readers_[index(id)]) {
+      if (members.count(reader) == 0 && reader <= root) return;
+    }
+    members.insert(producer.index);
+  }
+
+  int count_operands(const std::vector<int>& nodes) const {
+    const std::set<int> inside(nodes.begin(), nodes.end());
+    std::set<int> outside;
+    for (const int n : nodes) {
+      for (const ValueId id : node(n).operands) {
+        if (inside.count(graph_.producer(id).index) == 0) outside.insert(id.index);
+      }
+    }
+    return static_cast<int>(outside.size());
+  }
+
+  struct Chain {
+    int root;
+    std::vector<int> nodes;  // sources and members in order
+    std::set<int, std::greater<>> members;
+  };
+
+  // The fusion node of a chain, appended to `to`; records what stands for each member's result.
+  void emit(Graph& to, const Chain& chain, std::vector<Value>& map) {
+    Graph region("chain");
+    std::map<int, Value> inside;  // value of graph_ → value of region
+    std::vector<Value> operands;
+    const auto get = [&](ValueId id) {
+      auto found = inside.find(id.index);
+      if (found == inside.end()) {
+        operands.push_back(map[index(id)]);
+        found = inside.emplace(id.index, region.input(std::to_string(operands.size() - 1), graph_.type(id))).first;
+      }
+      return found->second;
+    };
+    const std::set<int> nodes(chain.nodes.begin(), chain.nodes.end());
+    // Operands first: a region's inputs come before its nodes.
+    for (const int n : chain.nodes) {
+      for (const ValueId id : node(n).operands) {
+        if (nodes.count(graph_.producer(id).index) == 0) get(id);
+      }
+    }
+    std::vector<ValueId> results;
+    bool recomputed = true;
+    for (const int n : chain.nodes) {
+      std::vector<Value> arguments;
+      for (const ValueId id : node(n).operands) arguments.push_back(get(id));
+      const Value value = copy_node(region, node(n), arguments)[0];
+      const ValueId id = node(n).results[0];
+      inside.emplace(id.index, value);
+      if (chain.members.count(n) == 0) continue;
+      recomputed = recomputed && node(n).recomputed;
+      const auto outside = [&](int reader) { return chain.members.count(reader) == 0; };
+      if (std::any_of(readers_[index(id)].begin(), readers_[index(id)].end(), outside)) results.push_back(id);
+    }
+    for (const ValueId id : results) region.output(std::to_string(region.outputs().size()), inside.at(id.index));
+    std::vector<Graph> regions;
+    regions.push_back(std::move(region));
+    const std::vector<Value> values = to.apply("fusion", operands, {}, std::move(regions));
+    to.last_node().recomputed = recomputed;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      map[index(results[i])] = values[i];
+      if (const std::string& name = graph_.value_name(results[i]); !name.empty()) values[i].named(name);
+    }
+  }
+
+  Graph rebuild() {
+    Graph to(graph_.name());
+    std::vector<Value> map(static_cast<std::size_t>(graph_.num_values()));
+    for (const GraphInput& input : graph_.inputs()) {
+      map[index(input.value)] = input.parameter ? to.parameter(*input.parameter) : to.input(input.name, graph_.type(input.value));
+    }
+    for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
+      const int chain = chain_of_[static_cast<std::size_t>(n)];
+      if (chain >= 0) {
+        if (chains_[static_cast<std::size_t>(chain)].root == n) emit(to, chains_[static_cast<std::size_t>(chain)], map);
+        continue;
+      }
+      std::vector<Value> operands;
+      for (const ValueId id : node(n).operands) operands.push_back(map[index(id)]);
+      const std::vector<Value> results = copy_node(to, node(n), operands);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        map[index(node(n).results[i])] = results[i];
+        if (const std::string& name = graph_.value_name(node(n).results[i]); !name.empty()) results[i].named(name);
+      }
+    }
+    for (const GraphOutput& output : graph_.outputs()) to.output(output.name, map[index(output.value)]);
+    return to;
+  }
+
+  const Graph& graph_;
+  const FusionRules& rules_;
+  std::vector<int> chain_of_;  // per node; sources belong to none
+  std::vector<std::vector<int>> readers_;
+  std::vector<Chain> chains_;
+};
+
+}  // namespace
+
+Graph fuse_chains(const Graph& graph, const FusionRules& rules) {
+  if (!rules.chains) return graph;
+  // Bodies first: rewrite() hands each body to us through the repeat that holds it.
+  const Graph inner = rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+    if (!is(call.node, "repeat")) return std::nullopt;
+    Node fused = call.node;
+    for (Graph& region : fused.regions) region = drop_dead(Fuser(region, rules).run());
+    return copy_node(call.to, fused, call.operands);
+  });
+  return drop_dead(Fuser(inner, rules).run());
+}
+
+}  // namespace systole

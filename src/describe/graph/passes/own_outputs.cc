@@ -1,0 +1,44 @@
+#include <set>
+
+#include "describe/graph/op.h"
+#include "describe/graph/ops/ops.h"
+#include "describe/graph/passes/passes.h"
+#include "describe/graph/passes/rewrite.h"
+
+namespace systole {
+namespace {
+
+// The value whose bytes `id` shows: through views to what they look at.
+ValueId root_of(const Graph& graph, ValueId id) {
+  while (graph.producer(id).valid() && graph.node(graph.producer(id)).op->view) id = graph.node(graph.producer(id)).operands[0];
+  return id;
+}
+
+Graph own(const Graph& graph) {
+  Graph to(graph.name());
+  std::vector<Value> inputs;
+  for (const GraphInput& input : graph.inputs()) {
+    inputs.push_back(input.parameter ? to.parameter(*input.parameter) : to.input(input.name, graph.type(input.value)));
+  }
+  std::vector<Value> outputs = inline_graph(to, graph, inputs);
+  std::set<std::int32_t> taken;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const ValueId root = root_of(to, outputs[i].id);
+    const bool mine = to.producer(root).valid() && taken.insert(root.index).second;
+    to.output(graph.outputs()[i].name, mine ? outputs[i] : copy(outputs[i]));
+  }
+  return to;
+}
+
+}  // namespace
+
+Graph own_outputs(const Graph& graph) {
+  return own(rewrite(graph, [](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+    if (!is(call.node, "repeat")) return std::nullopt;
+    Node owned = call.node;
+    for (Graph& region : owned.regions) region = own(region);
+    return copy_node(call.to, owned, call.operands);
+  }));
+}
+
+}  // namespace systole

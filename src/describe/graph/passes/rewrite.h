@@ -1,0 +1,33 @@
+#pragma once
+// The one way in which passes change a graph: copy it node by node, and let the pass say otherwise.
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "describe/graph/ir.h"
+
+namespace systole {
+
+// What a pass sees of one node: where it is copied to, and its operands there.
+struct RewriteCall {
+  Graph& to;
+  const Graph& from;
+  const Node& node;
+  std::span<const Value> operands;
+};
+
+// Returns the values that stand for the node's results, or nothing to have it copied.
+using RewriteFn = std::function<std::optional<std::vector<Value>>(const RewriteCall&)>;
+
+// Bodies of repeats are rewritten first, then the nodes in order. Inputs, outputs and value names are kept.
+// `input_type`, where given, changes the types of the inputs (parameters included).
+Graph rewrite(const Graph& graph, const RewriteFn& fn, const std::function<Type(const GraphInput&, const Type&)>& input_type = nullptr);
+
+// Copies one node, with its flags.
+std::vector<Value> copy_node(Graph& to, const Node& node, std::span<const Value> operands);
+
+bool is(const Node& node, const char* op);
+
+}  // namespace systole

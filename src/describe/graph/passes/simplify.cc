@@ -1,0 +1,160 @@
+// Constant folding, common subexpressions, dead code, and wider results of sums. None changes a bit of a result except
+// widen_results, which drops a rounding.
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "describe/graph/evaluate.h"
+#include "describe/graph/op.h"
+#include "describe/graph/ops/ops.h"
+#include "describe/graph/passes/passes.h"
+#include "describe/graph/passes/rewrite.h"
+#include "describe/graph/text.h"
+
+namespace systole {
+namespace {
+
+const Node* producer_of(const Value& value) {
+  const NodeId id = value.graph->producer(value.id);
+  return id.valid() ? &value.graph->node(id) : nullptr;
+}
+
+std::optional<double> constant_value(const Value& value) {
+  const Node* node = producer_of(value);
+  if (node == nullptr || !is(*node, "constant")) return std::nullopt;
+  return node->attrs.get_double("value");
+}
+
+// The op on single elements that hold the constants.
+double evaluate_element(const RewriteCall& call) {
+  std::vector<HostTensor> owned;
+  std::vector<TensorView> operands, results;
+  owned.reserve(call.operands.size() + 1);
+  for (const Value& v : call.operands) {
+    const double value = *constant_value(v);
+    owned.emplace_back(v.dtype(), Shape{}, std::span(&value, 1));
+    operands.push_back(TensorView{Type(v.dtype(), {}), owned.back().bytes().data()});
+  }
+  const Type type(call.from.type(call.node.results[0]).dtype, {});
+  owned.emplace_back(type.dtype, Shape{});
+  results.push_back(TensorView{type, owned.back().bytes().data()});
+  call.node.op->reference(ReferenceCall{call.node.attrs, operands, results});
+  return results[0].raw(0);
+}
+
+bool holds_exactly(const Type& type, double value) { return is_float(type.dtype) ? rounded(type.dtype, value) == value : std::abs(value) < 0x1p53; }
+
+std::optional<std::vector<Value>> fold(const RewriteCall& call) {
+  const Node& node = call.node;
+  if (is(node, "mul") || is(node, "div")) {
+    if (constant_value(call.operands[1]) == 1.0) return std::vector<Value>{call.operands[0]};
+    if (is(node, "mul") && constant_value(call.operands[0]) == 1.0) return std::vector<Value>{call.operands[1]};
+  }
+  if (call.operands.empty() || node.results.size() != 1) return std::nullopt;
+  const bool foldable = node.op->elementwise || is(node, "broadcast") || is(node, "reshape") || is(node, "transpose");
+  if (!foldable || !std::all_of(call.operands.begin(), call.operands.end(), [](const Value& v) { return constant_value(v).has_value(); })) {
+    return std::nullopt;
+  }
+  const Type& type = call.from.type(node.results[0]);
+  const double value = node.op->elementwise ? evaluate_element(call) : *constant_value(call.operands[0]);
+  if (!holds_exactly(type, value)) return std::nullopt;
+  return std::vector<Value>{constant(call.to, type, value)};
+}
+
+std::string key_of(const RewriteCall& call) {
+  std::string key = call.node.op->name;
+  for (const Value& v : call.operands) key += fmt::format(" %{}", v.id.index);
+  key += to_string(call.node.attrs);
+  for (const Graph& region : call.node.regions) key += to_text(region);
+  return key;
+}
+
+std::vector<int> count_readers(const Graph& graph) {
+  std::vector<int> readers(static_cast<std::size_t>(graph.num_values()), 0);
+  for (const Node& node : graph.nodes()) {
+    for (const ValueId id : node.operands) ++readers[static_cast<std::size_t>(id.index)];
+  }
+  for (const GraphOutput& output : graph.outputs()) readers[static_cast<std::size_t>(output.value.index)] += 2;  // never the only one
+  return readers;
+}
+
+// A repeat without the outputs that nobody reads.
+std::vector<Value> trimmed_repeat(const RewriteCall& call, const std::vector<int>& readers) {
+  const auto carries = static_cast<std::size_t>(call.node.attrs.get_int("carries"));
+  const Graph& body = call.node.regions[0];
+  Graph trimmed(body.name());
+  std::vector<Value> inputs;
+  for (const GraphInput& input : body.inputs()) inputs.push_back(trimmed.input(input.name, body.type(input.value)));
+  const std::vector<Value> outputs = inline_graph(trimmed, body, inputs);
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (i >= carries && readers[static_cast<std::size_t>(call.node.results[i].index)] == 0) continue;
+    trimmed.output(body.outputs()[i].name, outputs[i]);
+    kept.push_back(i);
+  }
+  std::vector<Graph> regions;
+  regions.push_back(drop_dead(trimmed));
+  const std::vector<Value> results = call.to.apply(*call.node.op, call.operands, call.node.attrs, std::move(regions));
+  call.to.last_node().recomputed = call.node.recomputed;
+  std::vector<Value> all(call.node.results.size(), results[0]);  // the dead ones stand for nothing
+  for (std::size_t k = 0; k < kept.size(); ++k) all[kept[k]] = results[k];
+  return all;
+}
+
+}  // namespace
+
+Graph fold_constants(const Graph& graph) { return rewrite(graph, fold); }
+
+Graph merge_common(const Graph& graph) {
+  std::unordered_map<const Graph*, std::unordered_map<std::string, std::vector<Value>>> seen;  // per graph being built
+  return rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+    if (call.to.nodes().empty()) seen[&call.to].clear();  // a body built where an earlier one was
+    auto [entry, fresh] = seen[&call.to].try_emplace(key_of(call));
+    if (fresh) entry->second = copy_node(call.to, call.node, call.operands);
+    return entry->second;
+  });
+}
+
+Graph drop_dead(const Graph& graph) {
+  Graph live(graph.name());  // without dead nodes
+  std::vector<Value> inputs;
+  for (const GraphInput& input : graph.inputs()) {
+    inputs.push_back(input.parameter ? live.parameter(*input.parameter) : live.input(input.name, graph.type(input.value)));
+  }
+  const std::vector<Value> outputs = inline_graph(live, graph, inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) live.output(graph.outputs()[i].name, outputs[i]);
+
+  const std::vector<int> readers = count_readers(live);
+  return rewrite(live, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+    if (&call.from != &live || !is(call.node, "repeat")) return std::nullopt;
+    return trimmed_repeat(call, readers);
+  });
+}
+
+Graph widen_results(const Graph& graph) {
+  std::unordered_map<const Graph*, std::vector<int>> readers;
+  return rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+    if (call.to.nodes().empty()) readers.erase(&call.from);  // a body read where an earlier one was
+    if (!is(call.node, "cast") || call.from.type(call.node.results[0]).dtype != DType::f32) return std::nullopt;
+    const NodeId id = call.from.producer(call.node.operands[0]);
+    if (!id.valid()) return std::nullopt;
+    const Node& sum = call.from.node(id);
+    if (!is(sum, "contract") && !is(sum, "reduce_sum")) return std::nullopt;
+    auto [entry, fresh] = readers.try_emplace(&call.from);
+    if (fresh) entry->second = count_readers(call.from);
+    if (entry->second[static_cast<std::size_t>(call.node.operands[0].index)] != 1) return std::nullopt;
+    const Node& copied = *producer_of(call.operands[0]);  // its copy, which dead code removal takes away
+    std::vector<Value> operands;
+    for (const ValueId operand : copied.operands) operands.push_back(call.to.value(operand));
+    Attrs attrs = copied.attrs;
+    attrs.set("dtype", std::string(name_of(DType::f32)));
+    const bool recomputed = copied.recomputed;
+    const OpDef& op = *copied.op;
+    std::vector<Value> results = call.to.apply(op, operands, std::move(attrs));
+    call.to.last_node().recomputed = recomputed;
+    return results;
+  });
+}
+
+}  // namespace systole
