@@ -1,0 +1,258 @@
+#include "ground/mesh/collective.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <tuple>
+
+namespace systole {
+namespace {
+
+constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+                            CollectiveKind::all_to_all, CollectiveKind::broadcast};
+constexpr std::array kAlgorithms{CollectiveAlgorithm::ring, CollectiveAlgorithm::recursive_halving_doubling,
+                                 CollectiveAlgorithm::direct, CollectiveAlgorithm::binomial_tree};
+
+// Collects the transfers of one collective. Ranks and chunks count modulo n.
+class Plotter {
+ public:
+  explicit Plotter(const Collective& collective) : collective_(collective), n_(collective.num_ranks()) {}
+
+  // [first, last) of the chunks, which lie next to each other, at the same place on both sides.
+  void send(int step, std::int64_t from, std::int64_t to, std::int64_t first, std::int64_t last, bool reduce) {
+    const Bytes begin = chunk_of(collective_, first).begin, end = chunk_of(collective_, last - 1).end;
+    add({step, rank(from), rank(to), end - begin, reduce, begin, begin});
+  }
+  void send_chunk(int step, std::int64_t from, std::int64_t to, std::int64_t chunk, bool reduce) {
+    const std::int64_t c = wrapped(chunk);
+    send(step, wrapped(from), wrapped(to), c, c + 1, reduce);
+  }
+  void add(const Transfer& transfer) {
+    if (transfer.bytes > Bytes{}) transfers_.push_back(transfer);
+  }
+  std::int64_t n() const { return n_; }
+  const Collective& collective() const { return collective_; }
+
+  std::vector<Transfer> take() {
+    std::ranges::sort(transfers_, {},
+                      [](const Transfer& t) { return std::tuple(t.step, t.from, t.from_offset, t.to); });
+    return std::move(transfers_);
+  }
+
+ private:
+  std::int64_t wrapped(std::int64_t i) const { return ((i % n_) + n_) % n_; }
+  static std::int32_t rank(std::int64_t r) { return static_cast<std::int32_t>(r); }
+  const Collective& collective_;
+  std::int64_t n_;
+  std::vector<Transfer> transfers_;
+};
+
+// After n-1 steps rank r holds the sum of chunk r: it began its way at rank r+1.
+int ring_reduce_scatter(Plotter& plot, int step) {
+  const int last = step + static_cast<int>(plot.n()) - 1;
+  for (std::int64_t s = 1; step < last; ++step, ++s) {
+    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(step, r, r + 1, r - s, true);
+  }
+  return step;
+}
+
+// Begins with chunk r at rank r.
+int ring_all_gather(Plotter& plot, int step) {
+  const int last = step + static_cast<int>(plot.n()) - 1;
+  for (std::int64_t s = 0; step < last; ++step, ++s) {
+    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(step, r, r + 1, r - s, false);
+  }
+  return step;
+}
+
+// Everyone to everyone at once. Several senders would reduce into one place at once, so each has a step of its own.
+void direct_reduce_scatter(Plotter& plot) {
+  for (std::int64_t s = 1; s < plot.n(); ++s) {
+    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(static_cast<int>(s - 1), r, r + s, r + s, true);
+  }
+}
+
+void direct_all_gather(Plotter& plot) {
+  for (std::int64_t s = 1; s < plot.n(); ++s) {
+    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(0, r, r + s, r, false);
+  }
+}
+
+void direct_all_to_all(Plotter& plot) {
+  for (std::int64_t from = 0; from < plot.n(); ++from) {
+    for (std::int64_t to = 0; to < plot.n(); ++to) {
+      const Span source = chunk_of(plot.collective(), to), target = chunk_of(plot.collective(), from);
+      if (from == to) continue;  // a copy at home, no transfer
+      plot.add({0, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), source.end - source.begin, false,
+                source.begin, target.begin});
+    }
+  }
+}
+
+// Ranks p.. fold into the first ones; p = 2^k ranks halve what they are responsible for k times, double it back k
+// times; then the folded ones get the result.
+void halving_doubling(Plotter& plot) {
+  const std::int64_t n = plot.n(), p = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
+  int step = 0;
+  for (std::int64_t r = p; r < n; ++r) plot.send(step, r, r - p, 0, n, true);
+  if (p < n) ++step;
+
+  // Blocks are p groups of chunks; block b begins at chunk b·n/p.
+  const auto first = [&](std::int64_t block) { return block * n / p; };
+  for (std::int64_t half = p / 2; half >= 1; half /= 2, ++step) {
+    for (std::int64_t r = 0; r < p; ++r) {
+      const std::int64_t partner = r ^ half, begin = partner & ~(half - 1);  // what the partner keeps
+      plot.send(step, r, partner, first(begin), first(begin + half), true);
+    }
+  }
+  for (std::int64_t half = 1; half < p; half *= 2, ++step) {
+    for (std::int64_t r = 0; r < p; ++r) {
+      const std::int64_t begin = r & ~(half - 1);  // what we have
+      plot.send(step, r, r ^ half, first(begin), first(begin + half), false);
+    }
+  }
+  for (std::int64_t r = p; r < n; ++r) plot.send(step, r - p, r, 0, n, false);
+}
+
+// Step s: each rank below 2^s that has it sends to the rank 2^s further.
+void binomial_broadcast(Plotter& plot) {
+  int step = 0;
+  for (std::int64_t have = 1; have < plot.n(); have *= 2, ++step) {
+    for (std::int64_t r = 0; r < have && r + have < plot.n(); ++r) plot.send(step, r, r + have, 0, plot.n(), false);
+  }
+}
+
+void direct_broadcast(Plotter& plot) {
+  for (std::int64_t r = 1; r < plot.n(); ++r) plot.send(0, 0, r, 0, plot.n(), false);
+}
+
+Status check(const Collective& c) {
+  const std::int64_t n = c.num_ranks();
+  if (c.bytes < Bytes{} || c.grain < Bytes{1} || c.bytes.count() % c.grain.count() != 0) {
+    return error(ErrorKind::invalid, "{} of {} bytes: no whole number of elements of {} bytes", name_of(c.kind),
+                 c.bytes.count(), c.grain.count());
+  }
+  if (c.kind == CollectiveKind::all_to_all && (c.bytes.count() / c.grain.count()) % n != 0) {
+    return error(ErrorKind::invalid, "all_to_all of {} elements among {} ranks: the chunks would differ",
+                 c.bytes.count() / c.grain.count(), n);
+  }
+  return Done{};
+}
+
+void plot_with(Plotter& plot, CollectiveKind kind, CollectiveAlgorithm algorithm) {
+  const bool ring = algorithm == CollectiveAlgorithm::ring;
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      if (ring)
+        ring_all_gather(plot, ring_reduce_scatter(plot, 0));
+      else
+        halving_doubling(plot);
+      return;
+    case CollectiveKind::reduce_scatter:
+      if (ring)
+        ring_reduce_scatter(plot, 0);
+      else
+        direct_reduce_scatter(plot);
+      return;
+    case CollectiveKind::all_gather:
+      if (ring)
+        ring_all_gather(plot, 0);
+      else
+        direct_all_gather(plot);
+      return;
+    case CollectiveKind::all_to_all: direct_all_to_all(plot); return;
+    case CollectiveKind::broadcast:
+      if (algorithm == CollectiveAlgorithm::direct)
+        direct_broadcast(plot);
+      else
+        binomial_broadcast(plot);
+      return;
+  }
+}
+
+}  // namespace
+
+const char* name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce: return "all_reduce";
+    case CollectiveKind::reduce_scatter: return "reduce_scatter";
+    case CollectiveKind::all_gather: return "all_gather";
+    case CollectiveKind::all_to_all: return "all_to_all";
+    case CollectiveKind::broadcast: return "broadcast";
+  }
+  return "unknown";
+}
+
+const char* name_of(CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+    case CollectiveAlgorithm::ring: return "ring";
+    case CollectiveAlgorithm::recursive_halving_doubling: return "recursive_halving_doubling";
+    case CollectiveAlgorithm::direct: return "direct";
+    case CollectiveAlgorithm::binomial_tree: return "binomial_tree";
+  }
+  return "unknown";
+}
+
+std::optional<CollectiveKind> collective_named(std::string_view name) {
+  for (const CollectiveKind kind : kKinds) {
+    if (name == name_of(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+std::optional<CollectiveAlgorithm> collective_algorithm_named(std::string_view name) {
+  for (const CollectiveAlgorithm algorithm : kAlgorithms) {
+    if (name == name_of(algorithm)) return algorithm;
+  }
+  return std::nullopt;
+}
+
+std::vector<CollectiveAlgorithm> algorithms_of(CollectiveKind kind) {
+  using enum CollectiveAlgorithm;
+  switch (kind) {
+    case CollectiveKind::all_reduce: return {ring, recursive_halving_doubling};
+    case CollectiveKind::reduce_scatter: return {ring, direct};
+    case CollectiveKind::all_gather: return {ring, direct};
+    case CollectiveKind::all_to_all: return {direct};
+    case CollectiveKind::broadcast: return {binomial_tree, direct};
+  }
+  return {};
+}
+
+std::int64_t Collective::num_ranks() const {
+  std::int64_t n = 1;
+  for (const std::int64_t size : axis_sizes) n *= size;
+  return n;
+}
+
+Span chunk_of(const Collective& collective, std::int64_t i) {
+  const std::int64_t n = collective.num_ranks(), grains = collective.bytes.count() / collective.grain.count();
+  CHECK(i >= 0 && i < n, "chunk {} of {}", i, n);
+  // grains / n and its rest apart, so that no product passes 63 bits.
+  const auto begin = [&](std::int64_t k) { return (grains / n * k + grains % n * k / n) * collective.grain; };
+  return {begin(i), begin(i + 1)};
+}
+
+Result<std::vector<Transfer>> transfers_of(const Collective& collective, CollectiveAlgorithm algorithm) {
+  const std::vector<CollectiveAlgorithm> known = algorithms_of(collective.kind);
+  if (std::ranges::find(known, algorithm) == known.end()) {
+    std::vector<std::string> names;
+    for (const CollectiveAlgorithm a : known) names.push_back(name_of(a));
+    return error(ErrorKind::unsupported, "{} does not carry out {}", name_of(algorithm), name_of(collective.kind))
+        .hinted(fmt::format("{} can: {}", name_of(collective.kind), fmt::join(names, ", ")));
+  }
+  TRY(check(collective));
+  Plotter plot(collective);
+  if (plot.n() > 1) plot_with(plot, collective.kind, algorithm);
+  return plot.take();
+}
+
+Bytes bytes_sent(const std::vector<Transfer>& transfers, std::int32_t rank) {
+  Bytes sum{};
+  for (const Transfer& t : transfers) {
+    if (t.from == rank) sum += t.bytes;
+  }
+  return sum;
+}
+
+}  // namespace systole

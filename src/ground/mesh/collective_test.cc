@@ -1,0 +1,180 @@
+// Plays each algorithm's transfers on vectors of integers and compares with the definition, for 1..9 ranks and sizes
+// that no number of ranks divides.
+#include "ground/mesh/collective.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace systole {
+namespace {
+
+using Buffer = std::vector<std::int64_t>;  // one number stands for one byte
+using Buffers = std::vector<Buffer>;       // one a rank
+
+std::int64_t initial(std::int64_t rank, std::int64_t place) { return (rank + 1) * 1000003 + place * 17; }
+
+Buffers inputs(const Collective& c) {
+  Buffers result(static_cast<std::size_t>(c.num_ranks()));
+  for (std::int64_t r = 0; r < c.num_ranks(); ++r) {
+    const Span own = chunk_of(c, r);
+    for (std::int64_t i = 0; i < c.bytes.count(); ++i) {
+      const bool holds = (c.kind != CollectiveKind::all_gather || (own.begin.count() <= i && i < own.end.count())) &&
+                         (c.kind != CollectiveKind::broadcast || r == 0);
+      result[static_cast<std::size_t>(r)].push_back(holds ? initial(r, i) : -1);
+    }
+  }
+  return result;
+}
+
+// All transfers of a step read what was there before it; two of them writing one place is an error.
+Buffers play(const Collective& c, const std::vector<Transfer>& transfers) {
+  Buffers source = inputs(c), target = source;
+  const bool apart = c.kind == CollectiveKind::all_to_all;
+  for (std::size_t i = 0; i < transfers.size();) {
+    const Buffers before = source;
+    Buffers& into = apart ? target : source;
+    std::set<std::pair<std::int32_t, std::int64_t>> written;
+    for (const int step = transfers[i].step; i < transfers.size() && transfers[i].step == step; ++i) {
+      const Transfer& t = transfers[i];
+      EXPECT_NE(t.from, t.to);
+      EXPECT_GT(t.bytes.count(), 0);
+      for (std::int64_t k = 0; k < t.bytes.count(); ++k) {
+        const auto place = static_cast<std::size_t>(t.to_offset.count() + k);
+        EXPECT_TRUE(written.insert({t.to, static_cast<std::int64_t>(place)}).second) << "two writers";
+        const std::int64_t value =
+            before.at(static_cast<std::size_t>(t.from)).at(static_cast<std::size_t>(t.from_offset.count() + k));
+        std::int64_t& held = into.at(static_cast<std::size_t>(t.to)).at(place);
+        held = t.reduce ? held + value : value;
+      }
+    }
+  }
+  return apart ? target : source;
+}
+
+// The value that the definition gives, or nothing where it says nothing.
+std::optional<std::int64_t> expected(const Collective& c, std::int64_t rank, std::int64_t place) {
+  const std::int64_t n = c.num_ranks();
+  std::int64_t sum = 0, owner = 0;
+  for (std::int64_t r = 0; r < n; ++r) {
+    sum += initial(r, place);
+    if (chunk_of(c, r).begin.count() <= place && place < chunk_of(c, r).end.count()) owner = r;
+  }
+  switch (c.kind) {
+    case CollectiveKind::all_reduce: return sum;
+    case CollectiveKind::reduce_scatter: return owner == rank ? std::optional(sum) : std::nullopt;
+    case CollectiveKind::all_gather: return initial(owner, place);
+    case CollectiveKind::all_to_all:
+      return initial(owner, place - chunk_of(c, owner).begin.count() + chunk_of(c, rank).begin.count());
+    case CollectiveKind::broadcast: return initial(0, place);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::tuple<CollectiveKind, CollectiveAlgorithm>> all_pairs() {
+  std::vector<std::tuple<CollectiveKind, CollectiveAlgorithm>> pairs;
+  for (const char* name : {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"}) {
+    for (const CollectiveAlgorithm a : algorithms_of(*collective_named(name)))
+      pairs.emplace_back(*collective_named(name), a);
+  }
+  return pairs;
+}
+
+TEST(Collective, playing_the_transfers_computes_the_definition) {
+  for (const auto& [kind, algorithm] : all_pairs()) {
+    for (std::int64_t n = 1; n <= 9; ++n) {
+      for (const std::int64_t per_rank : {0, 1, 7}) {
+        for (const std::int64_t rest : {0, 1, 5}) {
+          if (kind == CollectiveKind::all_to_all && rest % n != 0) continue;
+          const Collective c{kind, {n}, Bytes(n * per_rank + rest), Bytes(1)};
+          const Buffers result = play(c, transfers_of(c, algorithm).value());
+          for (std::int64_t r = 0; r < n; ++r) {
+            for (std::int64_t i = 0; i < c.bytes.count(); ++i) {
+              const auto want = expected(c, r, i);
+              if (!want) continue;
+              ASSERT_EQ(result[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)], *want)
+                  << name_of(kind) << " " << name_of(algorithm) << " ranks " << n << " bytes " << c.bytes.count();
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// What the textbooks say is sent, as integers, whatever the size.
+TEST(Collective, bytes_are_conserved) {
+  for (const auto& [kind, algorithm] : all_pairs()) {
+    for (std::int64_t n = 2; n <= 9; ++n) {
+      for (const std::int64_t bytes : {n * 64, n * 64 + n - 1}) {
+        if (kind == CollectiveKind::all_to_all && bytes % n != 0) continue;
+        const Collective c{kind, {n}, Bytes(bytes), Bytes(1)};
+        const auto transfers = transfers_of(c, algorithm).value();
+        std::int64_t sum = 0;
+        for (std::int32_t r = 0; r < n; ++r) sum += bytes_sent(transfers, r).count();
+        const bool power = (n & (n - 1)) == 0;
+        if (kind == CollectiveKind::all_to_all) {
+          EXPECT_EQ(sum, (n - 1) * bytes);
+        } else if (kind != CollectiveKind::all_reduce) {
+          EXPECT_EQ(sum, (n - 1) * bytes) << name_of(kind) << " " << name_of(algorithm) << " " << n;
+        } else if (algorithm == CollectiveAlgorithm::ring || power) {
+          EXPECT_EQ(sum, 2 * (n - 1) * bytes) << name_of(algorithm) << " " << n;
+        } else {  // the folded ranks send and get the whole: 2 bytes each for what the power of two does among itself
+          std::int64_t p = 1;
+          while (p * 2 <= n) p *= 2;
+          EXPECT_EQ(sum, 2 * (p - 1) * bytes + 2 * (n - p) * bytes);
+        }
+      }
+    }
+  }
+}
+
+TEST(Collective, steps_are_as_many_as_published) {
+  const auto steps = [](CollectiveKind kind, std::int64_t n, CollectiveAlgorithm a) {
+    return transfers_of({kind, {n}, Bytes(n * 8), Bytes(1)}, a).value().back().step + 1;
+  };
+  EXPECT_EQ(steps(CollectiveKind::all_reduce, 8, CollectiveAlgorithm::ring), 14);
+  EXPECT_EQ(steps(CollectiveKind::all_reduce, 8, CollectiveAlgorithm::recursive_halving_doubling), 6);
+  EXPECT_EQ(steps(CollectiveKind::all_reduce, 9, CollectiveAlgorithm::recursive_halving_doubling), 8);
+  EXPECT_EQ(steps(CollectiveKind::broadcast, 9, CollectiveAlgorithm::binomial_tree), 4);
+  EXPECT_EQ(steps(CollectiveKind::all_gather, 9, CollectiveAlgorithm::direct), 1);
+}
+
+TEST(Collective, chunks_cut_no_element_and_cover_all) {
+  const Collective c{CollectiveKind::all_gather, {2, 3}, Bytes(4 * 13), Bytes(4)};
+  EXPECT_EQ(c.num_ranks(), 6);
+  Bytes at{};
+  for (std::int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(chunk_of(c, i).begin, at);
+    at = chunk_of(c, i).end;
+    EXPECT_EQ(at.count() % 4, 0);
+  }
+  EXPECT_EQ(at, c.bytes);
+  const std::vector<Transfer> transfers = transfers_of(c, CollectiveAlgorithm::ring).value();
+  for (const Transfer& t : transfers) EXPECT_EQ(t.bytes.count() % 4, 0);
+  const Collective huge{CollectiveKind::all_gather, {7}, Bytes(std::int64_t{1} << 62), Bytes(2)};
+  EXPECT_EQ(chunk_of(huge, 6).end, huge.bytes);
+}
+
+TEST(Collective, refuses_with_the_names_that_would_do) {
+  const auto refused = transfers_of({CollectiveKind::all_to_all, {4}, Bytes(16), Bytes(1)}, CollectiveAlgorithm::ring);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
+  EXPECT_NE(refused.error().hint.find("direct"), std::string::npos);
+  EXPECT_FALSE(transfers_of({CollectiveKind::all_to_all, {4}, Bytes(18), Bytes(1)}, CollectiveAlgorithm::direct).ok());
+  EXPECT_FALSE(transfers_of({CollectiveKind::all_reduce, {4}, Bytes(18), Bytes(4)}, CollectiveAlgorithm::ring).ok());
+  EXPECT_FALSE(transfers_of({CollectiveKind::all_reduce, {4}, Bytes(-4), Bytes(1)}, CollectiveAlgorithm::ring).ok());
+}
+
+TEST(Collective, names_read_back) {
+  for (const auto& [kind, algorithm] : all_pairs()) {
+    EXPECT_EQ(collective_named(name_of(kind)), kind);
+    EXPECT_EQ(collective_algorithm_named(name_of(algorithm)), algorithm);
+  }
+  EXPECT_FALSE(collective_named("all_reduced").has_value());
+}
+
+}  // namespace
+}  // namespace systole

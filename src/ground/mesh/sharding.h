@@ -1,0 +1,40 @@
+#pragma once
+// How a tensor lies on a mesh: for each dim the axes that cut it, outermost first; on every other axis it is
+// replicated. Text: one pair of braces a dim, "{data}{}{tensor,seq}".
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/base/result.h"
+#include "ground/mesh/mesh.h"
+#include "ground/tensor/shape.h"
+
+namespace systole {
+
+struct Sharding {
+  std::vector<std::vector<std::string>> dims;
+
+  static Sharding replicated(std::size_t ndim) { return {std::vector<std::vector<std::string>>(ndim)}; }
+  // The inverse of to_string; "" is the sharding of a scalar. Errors: invalid.
+  static Result<Sharding> parse(std::string_view text);
+  bool operator==(const Sharding&) const = default;
+};
+
+std::string to_string(const Sharding& sharding);
+
+// The part of a tensor that one device holds: `offset[d] <= index < offset[d] + size[d]`.
+struct Shard {
+  Shape offset, size;
+  bool operator==(const Shard&) const = default;
+};
+
+// Errors: not_found (an axis that the mesh lacks); invalid (another number of dims, an axis used twice, a dim that its
+// axes do not divide: the message names both numbers).
+Status check_sharding(const Shape& shape, const Sharding& sharding, const Mesh& mesh);
+// The shape of each device's part. Errors: as check_sharding.
+Result<Shape> local_shape(const Shape& shape, const Sharding& sharding, const Mesh& mesh);
+// The part of `device`. Errors: as check_sharding. REQUIRES: 0 <= device < mesh.num_devices().
+Result<Shard> shard_of(const Shape& shape, const Sharding& sharding, const Mesh& mesh, std::int64_t device);
+
+}  // namespace systole
