@@ -1,0 +1,40 @@
+#pragma once
+// From text files to a dataset: split, tokenizer, shards, packing tables. What is there already is not made again.
+//
+// Held-out documents are set aside before the tokenizer is trained: they are files of their own, or a fraction of the
+// training files' documents chosen by a hash of their content (text_source.h). A build that is interrupted leaves no
+// dataset, because tokens.json is written last; its remains are overwritten by the next build of the same key.
+// REQUIRES: one build at a time in a folder (the caller holds a lock).
+
+#include <functional>
+#include <optional>
+
+#include "execute/data/dataset.h"
+
+namespace systole {
+
+struct BuildOptions {
+  TextFiles train;
+  TextOptions train_text;
+  std::optional<TextFiles> held_out;
+  TextOptions held_out_text;
+  double held_out_fraction = 0;  // of the training documents, when there are no files of their own
+  std::uint64_t seed = 0;        // of that choice and of the tokenizer's sample
+  TokenizerOptions tokenizer;
+  std::int64_t row_length = 0;
+  PackingPolicy policy = PackingPolicy::packed;
+  int threads = 2;                                    // for encoding; changes nothing but time
+  std::int64_t shard_tokens = std::int64_t{1} << 27;  // a shard is closed once it holds so many
+  // Called now and then with what is being done ("reading", "training the tokenizer", "encoding", "packing") and the
+  // bytes of text done so far.
+  std::function<void(std::string_view stage, Bytes done)> progress;
+};
+
+// Errors: those of TextReader and Tokenizer::train; io, no_space; corrupt or unsupported for what is there already;
+// invalid when there is no document to train on or none was set aside.
+Result<Dataset> build_dataset(Store& store, const BuildOptions& options);
+
+// The key that these options have now; reads the text files' bytes.
+Result<std::string> dataset_key(const BuildOptions& options);
+
+}  // namespace systole

@@ -1,0 +1,84 @@
+#pragma once
+// A dataset: a tokenizer, and for training and held-out documents their token shards and packing tables.
+//
+//   <folder>/<key>/
+//     tokenizer.model                  a SentencePiece model
+//     train-00000.tokens, ...          token shards (token_shard.h)
+//     held_out-00000.tokens, ...
+//     tokens.json                      written last: what stands here, from what; without it there is nothing here
+//     train-256-packed.rows, ...       packing tables (packing.h), by row length and policy, each whole or absent
+//
+// The key is a hash of all that the tokens depend on (contents of the text files, split, tokenizer options, versions of
+// the formats), so equal inputs find what was built, and unequal ones cannot meet.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "execute/data/packing.h"
+#include "execute/data/rows.h"
+#include "execute/data/text_source.h"
+#include "execute/data/token_shard.h"
+#include "execute/data/tokenizer.h"
+
+namespace systole {
+
+struct SourceFile {
+  std::string path;  // as it was named when the tokens were built
+  Bytes size;
+  Hash128 hash;
+  bool operator==(const SourceFile&) const = default;
+};
+
+// What tokens.json says of the training or the held-out documents.
+struct SplitTokens {
+  std::vector<ShardInfo> shards;  // paths relative to the dataset's own folder
+  std::int64_t documents = 0, tokens = 0;
+  std::int64_t bytes = 0;  // of text, separators included: the denominator of bits per byte
+  bool operator==(const SplitTokens&) const = default;
+};
+
+struct TokensManifest {
+  std::string key;
+  std::string inputs;  // the text whose hash is the key, for people
+  std::vector<SourceFile> sources;
+  Hash128 tokenizer;
+  int vocabulary = 0;
+  SplitTokens train, held_out;
+  std::int64_t empty = 0, replaced = 0;     // documents without text; ill-formed UTF-8 put right
+  std::int64_t held_out_also_in_train = 0;  // training documents that equal a held-out one: leakage
+  bool operator==(const TokensManifest&) const = default;
+};
+
+std::string to_json(const TokensManifest& manifest);
+// Errors: corrupt, with line and column; unsupported (a newer version). `name` is the file's.
+Result<TokensManifest> parse_tokens_manifest(std::string_view json, const std::string& name);
+
+struct Dataset {
+  TokensManifest manifest;
+  Tokenizer tokenizer;
+  std::shared_ptr<const PackedTokens> train;
+  std::shared_ptr<const PackedTokens> held_out;  // null when nothing was set aside
+  std::vector<std::string> built;                // what this call had to make; empty when all was there
+};
+
+// The store is the dataset's folder; what comes back borrows it. Errors: not_found when the tokens or a table are not
+// there; those of the readers.
+Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key);
+Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t row_length, PackingPolicy policy);
+std::string packing_path(const std::string& key, bool held_out, std::int64_t row_length, PackingPolicy policy);
+// The keys of the datasets in a folder, sorted.
+Result<std::vector<std::string>> list_datasets(Store& store);
+
+// Reads every byte of a dataset: model, shards and tables, checksums and sums. Returns the bytes read.
+// Errors: the first thing wrong, by file.
+Result<Bytes> verify_dataset(Store& store, const std::string& key);
+
+// Of the documents' lengths in tokens, eos included; zeros when there is no document.
+struct LengthStats {
+  std::int64_t shortest = 0, median = 0, p90 = 0, p99 = 0, longest = 0;
+};
+Result<LengthStats> document_lengths(Store& store, const std::string& key, bool held_out);
+
+}  // namespace systole

@@ -1,0 +1,90 @@
+// In rounds: as many units of text as threads are read, encoded side by side, and handed on in order.
+
+#include "execute/data/encode.h"
+
+#include <future>
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kUnitBytes = std::int64_t{1} << 20;
+
+struct Encoded {
+  std::size_t end = 0;  // in the unit's tokens
+  std::int64_t bytes = 0;
+  bool held_out = false;
+};
+
+class Unit {
+ public:
+  explicit Unit(const Tokenizer& tokenizer) : encoder_(tokenizer), eos_(tokenizer.eos()) {}
+
+  void clear() {
+    texts_.clear();
+    documents_.clear();
+  }
+
+  // False when the documents ended before the unit was full.
+  Result<bool> read(const EncodeStep& step) {
+    clear();
+    for (std::int64_t bytes = 0; bytes < kUnitBytes; bytes += documents_.back().bytes + 1) {
+      Document document;
+      bool held_out = false;
+      if (!TRY(step.next(document, held_out))) return false;
+      documents_.push_back({0, document.bytes, held_out});
+      texts_.push_back(std::move(document.text));
+    }
+    return true;
+  }
+
+  void encode() {
+    tokens_.clear();
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      encoder_.encode(texts_[i], tokens_);
+      tokens_.push_back(eos_);
+      documents_[i].end = tokens_.size();
+    }
+  }
+
+  Status write(const EncodeStep& step) const {
+    std::size_t begin = 0;
+    for (const Encoded& document : documents_) {
+      TRY(step.sink(std::span(tokens_).subspan(begin, document.end - begin), document.bytes, document.held_out));
+      begin = document.end;
+    }
+    return Done{};
+  }
+
+ private:
+  Encoder encoder_;
+  std::int32_t eos_;
+  std::vector<std::string> texts_;
+  std::vector<Encoded> documents_;
+  std::vector<std::int32_t> tokens_;
+};
+
+}  // namespace
+
+Status encode_documents(const Tokenizer& tokenizer, int threads, const EncodeStep& step) {
+  CHECK(threads >= 1, "{} threads", threads);
+  std::vector<Unit> units;
+  units.reserve(static_cast<std::size_t>(threads));
+  for (int i = 0; i < threads; ++i) units.emplace_back(tokenizer);
+  for (bool more = true; more;) {
+    std::vector<std::future<void>> others;  // joined by their destructors, whatever happens
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (more) {
+        more = TRY(units[i].read(step));
+      } else {
+        units[i].clear();
+      }
+      if (i + 1 < units.size()) others.push_back(std::async(std::launch::async, [&unit = units[i]] { unit.encode(); }));
+    }
+    units.back().encode();
+    for (std::future<void>& other : others) other.get();
+    for (const Unit& unit : units) TRY(unit.write(step));
+  }
+  return Done{};
+}
+
+}  // namespace systole

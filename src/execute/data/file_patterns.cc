@@ -1,0 +1,68 @@
+// expand_files: patterns are matched name by name, folder by folder, so `texts/*/a?.txt` reads only what it must.
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <set>
+
+#include "execute/data/text_source.h"
+#include "ground/store/path.h"
+
+namespace systole {
+namespace {
+
+bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != std::string_view::npos; }
+
+std::string join(const std::string& folder, const std::string& name) {
+  return folder.empty() ? name : folder + "/" + name;
+}
+
+// The entries of `folder` that match `name`; folders are wanted on the way, files at the end of a pattern.
+Result<std::vector<std::string>> matches(Store& store, const std::string& folder, const std::string& name, bool last) {
+  if (!has_wildcard(name)) {
+    const std::string path = join(folder, name);
+    return TRY(store.exists(path)) ? std::vector<std::string>{path} : std::vector<std::string>{};
+  }
+  std::vector<std::string> found;
+  for (std::string entry : TRY(store.list(folder))) {
+    const bool is_folder = entry.ends_with('/');
+    if (is_folder) entry.pop_back();
+    if (is_folder == last || fnmatch(name.c_str(), entry.c_str(), FNM_PERIOD) != 0) continue;
+    found.push_back(join(folder, entry));
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns) {
+  std::vector<std::string> files;
+  std::set<std::string> known;
+  for (const std::string& pattern : patterns) {
+    const std::vector<std::string> names = TRY(split_file_path(pattern));
+    std::vector<std::string> found{""};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      std::vector<std::string> deeper;
+      for (const std::string& folder : found) {
+        for (std::string& path : TRY(matches(store, folder, names[i], i + 1 == names.size()))) {
+          deeper.push_back(std::move(path));
+        }
+      }
+      found = std::move(deeper);
+    }
+    if (found.empty()) {
+      return error(ErrorKind::not_found, "no file{} '{}'", has_wildcard(pattern) ? " matches" : "", pattern)
+          .hinted("check the name; paths are relative to the folder the command runs in");
+    }
+    for (std::string& path : found) {
+      if (!known.insert(path).second) {
+        return error(ErrorKind::invalid, "'{}' is named twice, the second time by '{}'", path, pattern)
+            .hinted("remove it from one of the patterns: a text read twice would be learnt twice");
+      }
+      files.push_back(std::move(path));
+    }
+  }
+  return files;
+}
+
+}  // namespace systole

@@ -1,0 +1,186 @@
+#include "execute/data/packing.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "execute/data/little_endian.h"
+
+namespace systole {
+namespace {
+
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kHeaderBytes = 128;
+
+// The pieces of one document, and the bytes of text each stands for: what its tokens spell, and the rest to the last.
+Status cut(const TokenShard& shard, std::int64_t document, std::uint64_t base, const Tokenizer& tokenizer,
+           std::int64_t row_length, std::span<std::byte> scratch, std::vector<Piece>& pieces) {
+  const std::int64_t begin = shard.document_begin(document), end = shard.document_end(document);
+  std::int64_t bytes = shard.document_bytes(document);
+  std::vector<std::int32_t> tokens;
+  for (std::int64_t at = begin; at < end; at += row_length) {
+    const std::int64_t length = std::min(row_length, end - at);
+    std::int64_t spelled = bytes;
+    if (at + length < end) {
+      tokens.resize(static_cast<std::size_t>(length));
+      TRY(shard.read(at, tokens, scratch));
+      spelled = 0;
+      for (const std::int32_t token : tokens) spelled += static_cast<std::int64_t>(tokenizer.bytes_of(token).size());
+    }
+    if (spelled > bytes || spelled > std::numeric_limits<std::uint32_t>::max()) {
+      return error(ErrorKind::invalid, "document {} has {} bytes of text in one piece or less than its tokens spell",
+                   document, spelled)
+          .at({shard.info().path});
+    }
+    pieces.push_back({base + static_cast<std::uint64_t>(at), static_cast<std::uint32_t>(length),
+                      static_cast<std::uint32_t>(spelled)});
+    bytes -= spelled;
+  }
+  return Done{};
+}
+
+// Sorts the pieces by row, in their order within a row.
+void arrange(Packing& packing, std::vector<Piece> pieces, const std::vector<std::uint32_t>& rows) {
+  std::uint32_t count = 0;
+  for (const std::uint32_t row : rows) count = std::max(count, row + 1);
+  packing.first.assign(count + std::size_t{1}, 0);
+  for (const std::uint32_t row : rows) ++packing.first[row + std::size_t{1}];
+  for (std::size_t row = 0; row < count; ++row) packing.first[row + 1] += packing.first[row];
+  std::vector<std::uint64_t> next(packing.first.begin(), packing.first.end());
+  packing.pieces.resize(pieces.size());
+  for (std::size_t i = 0; i < pieces.size(); ++i) packing.pieces[next[rows[i]]++] = pieces[i];
+}
+
+std::uint64_t hash_of_tables(const Packing& packing) {
+  const std::uint64_t rows = hash64(std::as_bytes(std::span(packing.first)));
+  return hash64(std::as_bytes(std::span(packing.pieces)), rows);
+}
+static_assert(sizeof(Piece) == 16 && std::is_trivially_copyable_v<Piece>, "pieces are written as they are");
+
+Error damaged(const std::string& name, std::string why) {
+  return error(ErrorKind::corrupt, "this packing table is damaged: {}", why)
+      .at({name})
+      .hinted("remove it and build the data again: `systole data build`");
+}
+
+// What a reader relies on, besides the checksums.
+Status check_tables(const Packing& packing, std::size_t pieces, const std::string& name) {
+  if (packing.first.front() != 0 || packing.first.back() != pieces)
+    return damaged(name, "its rows do not hold its pieces");
+  std::uint64_t tokens = 0, bytes = 0;
+  for (std::int64_t i = 0; i < packing.rows(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (packing.first[at] > packing.first[at + 1] || packing.first[at + 1] > pieces) {
+      return damaged(name, "its rows do not ascend");
+    }
+    std::uint64_t row = 0;
+    for (const Piece& piece : packing.row(i)) {
+      if (piece.length == 0) return damaged(name, "a piece is empty");
+      row += piece.length;
+      bytes += piece.bytes;
+    }
+    if (row > static_cast<std::uint64_t>(packing.row_length))
+      return damaged(name, fmt::format("row {} is too full", i));
+    tokens += row;
+  }
+  if (tokens != static_cast<std::uint64_t>(packing.tokens) || bytes != static_cast<std::uint64_t>(packing.bytes)) {
+    return damaged(name, "its pieces do not add up to its header");
+  }
+  return Done{};
+}
+
+}  // namespace
+
+const char* name_of(PackingPolicy policy) { return policy == PackingPolicy::packed ? "packed" : "padded"; }
+
+Bytes Packing::resident() const {
+  return Bytes(static_cast<std::int64_t>(first.capacity() * sizeof(first[0]) + pieces.capacity() * sizeof(Piece)));
+}
+
+Hash128 packing_inputs(std::span<const ShardInfo> shards, std::int64_t row_length, PackingPolicy policy) {
+  std::string inputs = fmt::format("packing {} {} {}\n", kVersion, row_length, name_of(policy));
+  for (const ShardInfo& shard : shards) inputs += to_hex(shard.id) + "\n";
+  return hash128(inputs);
+}
+
+Result<Packing> pack(std::span<const TokenShard> shards, const Tokenizer& tokenizer, std::int64_t row_length,
+                     PackingPolicy policy) {
+  CHECK(row_length >= 1, "rows of {}", row_length);
+  std::vector<Piece> pieces;
+  std::vector<ShardInfo> infos;
+  std::vector<std::byte> scratch(kTokenBlockBytes);
+  Packing packing{.policy = policy, .row_length = row_length};
+  for (const TokenShard& shard : shards) {
+    for (std::int64_t document = 0; document < shard.info().documents; ++document) {
+      TRY(cut(shard, document, static_cast<std::uint64_t>(packing.tokens), tokenizer, row_length, scratch, pieces));
+    }
+    packing.tokens += shard.info().tokens;
+    packing.bytes += shard.info().bytes;
+    infos.push_back(shard.info());
+  }
+  packing.inputs = packing_inputs(infos, row_length, policy);
+  std::vector<std::uint32_t> rows(pieces.size());
+  if (policy == PackingPolicy::packed) {
+    std::vector<std::uint32_t> lengths(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) lengths[i] = pieces[i].length;
+    rows = best_fit_rows(lengths, row_length);
+  } else {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint32_t>(i);
+  }
+  arrange(packing, std::move(pieces), rows);
+  return packing;
+}
+
+std::vector<std::byte> serialise(const Packing& packing) {
+  std::vector<std::byte> bytes;
+  put(bytes, std::string_view("SYSPACKS"));
+  put(bytes, kVersion);
+  put(bytes, std::uint32_t{packing.policy == PackingPolicy::packed ? 0u : 1u});
+  for (const std::int64_t number : {packing.row_length, packing.rows(),
+                                    static_cast<std::int64_t>(packing.pieces.size()), packing.tokens, packing.bytes}) {
+    put(bytes, static_cast<std::uint64_t>(number));
+  }
+  put(bytes, packing.inputs.high);
+  put(bytes, packing.inputs.low);
+  put(bytes, hash_of_tables(packing));
+  bytes.resize(kHeaderBytes - 8);
+  put(bytes, hash64(bytes));
+  const auto rows = std::as_bytes(std::span(packing.first)), pieces = std::as_bytes(std::span(packing.pieces));
+  bytes.insert(bytes.end(), rows.begin(), rows.end());
+  bytes.insert(bytes.end(), pieces.begin(), pieces.end());
+  return bytes;
+}
+
+Result<Packing> parse_packing(std::span<const std::byte> bytes, const std::string& name) {
+  if (bytes.size() < kHeaderBytes || !holds(bytes, 0, "SYSPACKS"))
+    return damaged(name, "it does not begin as one does");
+  if (const auto version = get<std::uint32_t>(bytes, 8); version > kVersion) {
+    return error(ErrorKind::unsupported, "this packing table has version {}; this Systole reads up to version {}",
+                 version, kVersion)
+        .at({name})
+        .hinted("use the Systole that wrote it or a newer one, or build the data again");
+  }
+  if (get<std::uint64_t>(bytes, 120) != hash64(bytes.first(120))) return damaged(name, "its header's checksum differs");
+  const auto policy = get<std::uint32_t>(bytes, 12);
+  const auto row_length = get<std::uint64_t>(bytes, 16), rows = get<std::uint64_t>(bytes, 24),
+             pieces = get<std::uint64_t>(bytes, 32);
+  const std::uint64_t room = (bytes.size() - kHeaderBytes) / 8;
+  if (policy > 1 || row_length == 0 || row_length > std::numeric_limits<std::uint32_t>::max() || rows > room ||
+      pieces > room || bytes.size() != kHeaderBytes + 8 * (rows + 1) + 16 * pieces) {
+    return damaged(name, fmt::format("it has {} bytes, which its header does not explain", bytes.size()));
+  }
+  Packing packing{.policy = policy == 0 ? PackingPolicy::packed : PackingPolicy::padded,
+                  .row_length = static_cast<std::int64_t>(row_length),
+                  .inputs = {get<std::uint64_t>(bytes, 56), get<std::uint64_t>(bytes, 64)},
+                  .first = std::vector<std::uint64_t>(rows + 1),
+                  .pieces = std::vector<Piece>(pieces),
+                  .tokens = static_cast<std::int64_t>(get<std::uint64_t>(bytes, 40)),
+                  .bytes = static_cast<std::int64_t>(get<std::uint64_t>(bytes, 48))};
+  std::memcpy(packing.first.data(), bytes.data() + kHeaderBytes, 8 * packing.first.size());
+  if (pieces > 0)
+    std::memcpy(packing.pieces.data(), bytes.data() + kHeaderBytes + 8 * packing.first.size(), 16 * pieces);
+  if (get<std::uint64_t>(bytes, 72) != hash_of_tables(packing)) return damaged(name, "its tables' checksum differs");
+  TRY(check_tables(packing, pieces, name));
+  return packing;
+}
+
+}  // namespace systole

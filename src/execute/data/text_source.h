@@ -1,0 +1,107 @@
+#pragma once
+// Documents out of text files: plain, gzip or zstd; lines, paragraphs, whole files, or JSON Lines. The files are
+// streamed; memory is bounded by the largest document.
+//
+// Bytes are counted so that nothing is lost between a file and "bits per byte": a document's `bytes` are those of
+// its text and of the separator that ended it (the newline of a line, the newline and blank line of a paragraph,
+// none for a whole file or a JSON record), because the end-of-document token stands for that separator. Documents
+// without text (empty lines, further blank lines, "" in JSON) are passed over and counted in `empty`.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "execute/data/byte_stream.h"
+
+namespace systole {
+
+enum class DocumentRule { line, blank_line, file };  // where a document ends
+enum class InvalidUtf8 { error, replace, bytes };    // refuse; put U+FFFD; pass the bytes on as they are
+enum class TextFormat { by_name, text, jsonl };      // by_name: .jsonl or .ndjson before the compression's ending
+
+const char* name_of(DocumentRule rule);
+const char* name_of(InvalidUtf8 policy);
+const char* name_of(TextFormat format);
+TextFormat format_of(std::string_view path, TextFormat declared);  // text or jsonl
+
+struct TextOptions {
+  DocumentRule document = DocumentRule::line;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
+  TextFormat format = TextFormat::by_name;
+  Compression compression = Compression::by_name;
+  std::string field = "text";                      // of a JSON record
+  Bytes largest_document{std::int64_t{64} << 20};  // a longer one is an error: it bounds memory
+};
+
+struct Document {
+  std::string text;        // without its separator
+  std::int64_t bytes = 0;  // with it
+};
+
+struct TextStats {
+  std::int64_t files = 0, documents = 0, bytes = 0, empty = 0;
+  std::int64_t replaced = 0;  // ill-formed parts of UTF-8 that became U+FFFD
+};
+
+// Paths of `store` that match the patterns (*, ?, [a-z] within a name), each pattern's sorted, in the patterns' order.
+// Errors: not_found when a pattern matches no file; invalid when a file is named twice.
+Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns);
+
+// The store, and how its paths read in messages: a store at "/" has the prefix "/".
+struct TextFiles {
+  Store* store = nullptr;  // borrowed
+  std::vector<std::string> paths;
+  std::string prefix;
+};
+
+// Reads the files one after another. One thread at a time.
+class TextReader {
+ public:
+  TextReader(TextFiles files, TextOptions options);
+
+  // The next document, or false after the last file. Errors (with file, line and, in the message, byte of the
+  // decompressed text): not_found; io; corrupt (compressed data cut short or damaged); invalid (an empty file, binary
+  // data, ill-formed UTF-8, a bad JSON record, a document longer than allowed). After an error only destruction.
+  Result<bool> next(Document& document);
+  const TextStats& stats() const { return stats_; }
+
+ private:
+  struct Line {
+    std::int64_t offset = 0, number = 0;  // of its first byte; 1-based
+    bool terminated = false;              // by a newline
+  };
+  Result<bool> next_file();
+  Result<bool> read_raw(Document& document, Line& first);
+  Result<bool> append_line(std::string& text, Line& line);
+  Result<bool> read_paragraph(Document& document, Line& first);
+  Result<bool> read_whole(Document& document, Line& first);
+  Status fill();
+  Status refuse_binary() const;
+  Status check_utf8(std::string& text, const Line& first);
+  bool jsonl() const { return format_ == TextFormat::jsonl; }
+  Error too_long(const Line& line) const;
+  Where where(const Line& line) const { return {shown_, static_cast<int>(line.number), 0}; }
+
+  TextFiles files_;
+  TextOptions options_;
+  TextStats stats_;
+  std::size_t file_ = 0;
+  std::unique_ptr<ByteStream> stream_;
+  std::string shown_;
+  TextFormat format_ = TextFormat::text;  // of the open file
+  std::vector<std::byte> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // unread bytes of buffer_
+  bool at_end_ = false;
+  std::int64_t offset_ = 0, line_ = 0;
+};
+
+// The text of field `field` of one JSON record. Errors: invalid, with the column.
+Result<std::string> text_of_json(std::string_view record, const std::string& field, const Where& where);
+
+// Whether a document is set aside: a hash of its bytes and the seed falls under the fraction, so equal documents stay
+// together, and neither their order nor other documents matter. REQUIRES: 0 <= fraction < 1.
+bool is_held_out(std::string_view document, double fraction, std::uint64_t seed);
+
+}  // namespace systole
