@@ -1,0 +1,231 @@
+#include "describe/graph/memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "describe/graph/passes/rewrite.h"
+
+namespace systole {
+namespace {
+
+bool overlap(const Block& a, const Block& b) {
+  for (const auto& [a_from, a_to] : a.lives) {
+    for (const auto& [b_from, b_to] : b.lives) {
+      if (a_from <= b_to && b_from <= a_to) return true;
+    }
+  }
+  return false;
+}
+
+bool read_through_broadcast(const Graph& chain, ValueId input) {
+  return std::any_of(chain.nodes().begin(), chain.nodes().end(),
+                     [&](const Node& node) { return is(node, "broadcast") && node.operands[0] == input; });
+}
+
+// Time is the order of nodes; the nodes of a body have their times inside their repeat's.
+class Planner {
+ public:
+  Planner(Function& function, std::int64_t alignment, const WorkspaceOf& workspace_of)
+      : function_(function), alignment_(alignment), workspace_of_(workspace_of) {}
+
+  void run() {
+    plan_graph(function_.graph, function_.placement, function_.donated);
+    function_.scratch = place_blocks(blocks_, alignment_);
+    for (const auto& [location, block] : pending_) {
+      if (location->kind == Location::Kind::scratch) location->offset = blocks_[static_cast<std::size_t>(block)].offset;
+    }
+    measure_peak();
+  }
+
+ private:
+  // The place of a value: an input or output of its graph, or a block.
+  struct Place {
+    Location location;
+    int block = -1;
+  };
+
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  int add_block(Bytes size, int from, int to, bool workspace = false) {
+    blocks_.push_back({size, {{from, to}}});
+    is_workspace_.push_back(workspace);
+    return static_cast<int>(blocks_.size()) - 1;
+  }
+
+  void extend(int block, int to) {
+    if (block >= 0) blocks_[static_cast<std::size_t>(block)].lives[0].second = std::max(blocks_[static_cast<std::size_t>(block)].lives[0].second, to);
+  }
+
+  // Gives every node of the graph its time span; spans of bodies nest.
+  void plan_graph(const Graph& graph, Placement& placement, const std::vector<bool>& donated) {
+    placement.values.assign(static_cast<std::size_t>(graph.num_values()), {});
+    placement.nodes.assign(graph.nodes().size(), {});
+    std::vector<Place> places(placement.values.size());
+    std::vector<int> last_node(placement.values.size(), -1);  // per storage: the last node that reads it
+    for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+      for (const ValueId id : graph.nodes()[n].operands) last_node[index(storage_of(graph, id))] = static_cast<int>(n);
+    }
+    std::vector<bool> given(placement.values.size(), false);  // placed by whoever runs the graph
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      const ValueId id = graph.inputs()[i].value;
+      places[index(id)].location = {Location::Kind::input, static_cast<int>(i), 0};
+    }
+    for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+      const ValueId id = storage_of(graph, graph.outputs()[i].value);
+      CHECK(graph.producer(id).valid() && !given[index(id)], "output '{}' of '{}' has no node of its own", graph.outputs()[i].name, graph.name());
+      given[index(id)] = true;
+      places[index(id)].location = {Location::Kind::output, static_cast<int>(i), 0};
+    }
+    for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+      const Node& node = graph.nodes()[n];
+      Placement::Inner& inner = placement.nodes[n];
+      const int start = time_++;
+      if (!node.op->view) {
+        if (is(node, "repeat")) plan_repeat(node, graph, inner);
+        const Bytes workspace = workspace_of_(graph, node);
+        if (workspace.count() > 0) {
+          inner.workspace_bytes = workspace;
+          inner.workspace.kind = Location::Kind::scratch;
+          pending_.emplace_back(&inner.workspace, add_block(workspace, start, start, true));
+        }
+      }
+      const int end = time_ - 1;
+      for (const ValueId id : node.operands) extend(places[index(storage_of(graph, id))].block, end);
+      claimed_.clear();
+      for (std::size_t r = 0; r < node.results.size(); ++r) {
+        const ValueId id = node.results[r];
+        Place& place = places[index(id)];
+        if (node.op->view) {
+          place = places[index(node.operands[0])];
+        } else if (!given[index(id)]) {
+          place = result_place(graph, node, static_cast<int>(r), static_cast<int>(n), start, end, places, last_node, donated);
+        }
+      }
+    }
+    for (std::size_t v = 0; v < places.size(); ++v) {
+      placement.values[v] = places[v].location;
+      if (places[v].location.kind == Location::Kind::scratch) pending_.emplace_back(&placement.values[v], places[v].block);
+    }
+  }
+
+  // A dying operand's place where the op allows it, else a new block.
+  Place result_place(const Graph& graph, const Node& node, int r, int n, int start, int end, const std::vector<Place>& places,
+                     const std::vector<int>& last_node, const std::vector<bool>& donated) {
+    for (const int o : in_place_operands(graph, node, r)) {
+      const ValueId storage = storage_of(graph, node.operands[static_cast<std::size_t>(o)]);
+      const Place& operand = places[index(storage)];
+      if (last_node[index(storage)] != n || graph.type(storage).bytes() != graph.type(node.results[static_cast<std::size_t>(r)]).bytes()) continue;
+      const bool mine = operand.location.kind == Location::Kind::scratch ||
+                        (operand.location.kind == Location::Kind::input && static_cast<std::size_t>(operand.location.index) < donated.size() &&
+                         donated[static_cast<std::size_t>(operand.location.index)]);
+      const auto claimed = [&](const Place& other) { return other.block == operand.block && other.location == operand.location; };
+      if (!mine || std::any_of(claimed_.begin(), claimed_.end(), claimed)) continue;
+      claimed_.push_back(operand);
+      extend(operand.block, end);
+      return operand;
+    }
+    Place place;
+    place.location.kind = Location::Kind::scratch;
+    place.block = add_block(graph.type(node.results[static_cast<std::size_t>(r)]).bytes(), start, end);
+    return place;
+  }
+
+  void plan_repeat(const Node& node, const Graph& graph, Placement::Inner& inner) {
+    const int start = time_;
+    inner.regions.resize(1);
+    plan_graph(node.regions[0], inner.regions[0], {});
+    const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries"));
+    inner.carry_twins.resize(carries);
+    if (node.attrs.get_int("count") < 2) return;
+    for (std::size_t c = 0; c < carries; ++c) {
+      inner.carry_twins[c].kind = Location::Kind::scratch;
+      pending_.emplace_back(&inner.carry_twins[c], add_block(graph.type(node.results[c]).bytes(), start - 1, time_ - 1));
+    }
+  }
+
+  // Bytes alive at the busiest moment, split by kind: what the scratch could not be smaller than.
+  void measure_peak() {
+    Bytes most(-1);
+    for (int t = 0; t < time_; ++t) {
+      Bytes activation, workspace;
+      for (std::size_t b = 0; b < blocks_.size(); ++b) {
+        const auto& [from, to] = blocks_[b].lives[0];
+        if (from <= t && t <= to) (is_workspace_[b] ? workspace : activation) += blocks_[b].size;
+      }
+      if (activation + workspace > most) {
+        most = activation + workspace;
+        function_.activations = activation;
+        function_.workspace = workspace;
+      }
+    }
+  }
+
+  Function& function_;
+  std::int64_t alignment_;
+  const WorkspaceOf& workspace_of_;
+  int time_ = 0;
+  std::vector<Block> blocks_;
+  std::vector<bool> is_workspace_;
+  std::vector<std::pair<Location*, int>> pending_;  // locations that get their block's offset
+  std::vector<Place> claimed_;  // by results of the node at hand
+};
+
+}  // namespace
+
+std::int64_t aligned(std::int64_t bytes, std::int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
+ValueId storage_of(const Graph& graph, ValueId id) {
+  while (graph.producer(id).valid() && graph.node(graph.producer(id)).op->view) id = graph.node(graph.producer(id)).operands[0];
+  return id;
+}
+
+std::vector<int> in_place_operands(const Graph& graph, const Node& node, int result) {
+  std::vector<int> operands;
+  const auto size_matches = [&](int o) {
+    return graph.type(node.operands[static_cast<std::size_t>(o)]).bytes() == graph.type(node.results[static_cast<std::size_t>(result)]).bytes();
+  };
+  if (is(node, "fusion")) {
+    const Graph& chain = node.regions[0];
+    for (int o = 0; o < static_cast<int>(node.operands.size()); ++o) {
+      const ValueId input = chain.inputs()[static_cast<std::size_t>(o)].value;
+      if (size_matches(o) && !read_through_broadcast(chain, input)) operands.push_back(o);
+    }
+    return operands;
+  }
+  for (const InPlace& pair : node.op->in_place) {
+    if (pair.result == result && pair.operand < static_cast<int>(node.operands.size()) && size_matches(pair.operand)) operands.push_back(pair.operand);
+  }
+  return operands;
+}
+
+Bytes place_blocks(std::vector<Block>& blocks, std::int64_t alignment) {
+  std::vector<std::size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return blocks[a].size > blocks[b].size; });
+  std::vector<std::size_t> placed;  // by offset
+  std::int64_t end = 0;
+  for (const std::size_t b : order) {
+    Block& block = blocks[b];
+    const std::int64_t size = aligned(block.size.count(), alignment);
+    std::int64_t at = 0, best = -1, best_gap = 0;
+    for (const std::size_t p : placed) {
+      const Block& other = blocks[p];
+      if (!overlap(block, other)) continue;
+      if (const std::int64_t gap = other.offset - at; gap >= size && (best < 0 || gap < best_gap)) {
+        best = at;
+        best_gap = gap;
+      }
+      at = std::max(at, other.offset + aligned(other.size.count(), alignment));
+    }
+    block.offset = best >= 0 ? best : at;
+    end = std::max(end, block.offset + size);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), b, [&](std::size_t x, std::size_t y) { return blocks[x].offset < blocks[y].offset; }), b);
+  }
+  return Bytes(end);
+}
+
+void plan_scratch(Function& function, std::int64_t alignment, const WorkspaceOf& workspace_of) {
+  Planner(function, alignment, workspace_of).run();
+}
+
+}  // namespace systole

@@ -1,0 +1,87 @@
+#include "describe/graph/partition/builder.h"
+
+#include <algorithm>
+
+#include "describe/graph/arena.h"
+#include "describe/graph/work.h"
+
+namespace systole {
+
+std::vector<Pass> function_passes(const Target& target) {
+  const FusionRules fusion = target.fusion;
+  return {{"fold_constants", fold_constants},
+          {"merge_common", merge_common},
+          {"widen_results", widen_results},
+          {"drop_dead", drop_dead},
+          {"fuse_chains", [fusion](const Graph& graph) { return fuse_chains(graph, fusion); }},
+          {"own_outputs", own_outputs}};
+}
+
+ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh, Target target, WorkspaceOf workspace_of) : workspace_of_(std::move(workspace_of)) {
+  program_.name = std::move(name);
+  program_.mesh = std::move(mesh);
+  program_.target = std::move(target);
+}
+
+int ProgramBuilder::add_value(ProgramValue value) {
+  if (program_.find_value(value.name)) fail(error(ErrorKind::invalid, "program '{}' has two values '{}'", program_.name, value.name));
+  program_.values.push_back(std::move(value));
+  return static_cast<int>(program_.values.size()) - 1;
+}
+
+void ProgramBuilder::add_parameters(const Graph& graph) {
+  for (const GraphInput& input : graph.inputs()) {
+    if (!input.parameter || has_value(input.name)) continue;
+    add_value({input.parameter->name, input.parameter->type, Residence::parameter, 1, input.parameter, 0, 0});
+  }
+}
+
+int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bindings& inputs, const Bindings& outputs, std::vector<std::string> donated) {
+  Function f;
+  f.name = name;
+  graph.set_name(name);
+  const std::vector<Pass> passes = function_passes(program_.target);
+  f.graph = run_passes(std::move(graph), passes, {}, &records_);
+  const auto port = [&](const Bindings& bindings, const std::string& key) {
+    const auto found = bindings.find(key);
+    return found == bindings.end() ? Port{program_.value_named(key), false} : Port{program_.value_named(found->second.value), found->second.by_microbatch};
+  };
+  for (const GraphInput& input : f.graph.inputs()) {
+    f.inputs.push_back(port(inputs, input.name));
+    f.donated.push_back(std::find(donated.begin(), donated.end(), input.name) != donated.end());
+  }
+  for (const GraphOutput& output : f.graph.outputs()) f.outputs.push_back(port(outputs, output.name));
+  for (int o = 0; o < static_cast<int>(f.outputs.size()); ++o) {
+    for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {
+      if (f.outputs[static_cast<std::size_t>(o)].value == f.inputs[static_cast<std::size_t>(i)].value) f.aliases.push_back({o, i});
+    }
+  }
+  f.work = work_of(f.graph);
+  program_.functions.push_back(std::move(f));
+  return static_cast<int>(program_.functions.size()) - 1;
+}
+
+int ProgramBuilder::function_index(std::string_view name) const {
+  for (std::size_t i = 0; i < program_.functions.size(); ++i) {
+    if (program_.functions[i].name == name) return static_cast<int>(i);
+  }
+  fail(error(ErrorKind::not_found, "program '{}' has no function '{}'", program_.name, name));
+}
+
+Program ProgramBuilder::finish() {
+  std::map<std::string, Bytes>& table = program_.target.workspace;
+  const WorkspaceOf known = [&](const Graph& graph, const Node& node) {
+    const std::string key = workspace_key(graph, node);
+    const auto found = table.find(key);
+    if (found != table.end()) return found->second;
+    const Bytes bytes = workspace_of_ ? workspace_of_(graph, node) : Bytes(0);
+    if (bytes.count() > 0) table.emplace(key, bytes);
+    return bytes;
+  };
+  for (Function& function : program_.functions) plan_scratch(function, program_.target.alignment, known);
+  plan_arena(program_);
+  verify(program_);
+  return std::move(program_);
+}
+
+}  // namespace systole

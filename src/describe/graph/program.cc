@@ -1,0 +1,154 @@
+#include "describe/graph/program.h"
+
+#include <algorithm>
+
+#include "describe/graph/text.h"
+#include "describe/graph/work.h"
+#include "ground/base/hash.h"
+
+namespace systole {
+
+const char* name_of(Residence residence) {
+  static constexpr const char* kNames[kNumResidences] = {"parameters", "state", "gradients", "residuals", "inputs",
+                                                         "outputs", "staging", "cache", "activations", "workspace"};
+  return kNames[static_cast<std::size_t>(residence)];
+}
+
+const char* name_of(Stream stream) {
+  switch (stream) {
+    case Stream::compute: return "compute";
+    case Stream::network: return "network";
+    case Stream::host: return "host";
+  }
+  return "?";
+}
+
+std::optional<int> Program::find_value(std::string_view wanted) const {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].name == wanted) return static_cast<int>(i);
+  }
+  return std::nullopt;
+}
+
+int Program::value_named(std::string_view wanted) const {
+  const std::optional<int> found = find_value(wanted);
+  if (!found) fail(error(ErrorKind::not_found, "program '{}' has no value '{}'", name, wanted));
+  return *found;
+}
+
+const Function& Program::function_named(std::string_view wanted) const {
+  for (const Function& function : functions) {
+    if (function.name == wanted) return function;
+  }
+  fail(error(ErrorKind::not_found, "program '{}' has no function '{}'", name, wanted));
+}
+
+const Schedule* Program::find_schedule(std::string_view wanted) const {
+  for (const Schedule& schedule : schedules) {
+    if (schedule.name == wanted) return &schedule;
+  }
+  return nullptr;
+}
+
+const Schedule& Program::schedule_named(std::string_view wanted) const {
+  const Schedule* found = find_schedule(wanted);
+  if (found == nullptr) fail(error(ErrorKind::not_found, "program '{}' has no schedule '{}'", name, wanted));
+  return *found;
+}
+
+Work work_of(const Program& program, const Schedule& schedule) {
+  Work work;
+  for (const Action& action : schedule.actions) work += program.functions[static_cast<std::size_t>(action.function)].work;
+  return work;
+}
+
+MemoryByOwner memory_by_owner(const Program& program) {
+  MemoryByOwner owners;
+  for (const ProgramValue& value : program.values) owners.bytes[static_cast<std::size_t>(value.residence)] += Bytes(value.stride * value.slots);
+  const auto largest = std::max_element(program.functions.begin(), program.functions.end(),
+                                        [](const Function& a, const Function& b) { return a.scratch < b.scratch; });
+  if (largest != program.functions.end()) {
+    owners.bytes[static_cast<std::size_t>(Residence::workspace)] = largest->workspace;
+    owners.bytes[static_cast<std::size_t>(Residence::activation)] = largest->scratch - largest->workspace;
+  }
+  Bytes sum;
+  for (const Bytes bytes : owners.bytes) sum += bytes;
+  owners.shared = sum - program.arena;
+  return owners;
+}
+
+std::string workspace_key(const Graph& graph, const Node& node) {
+  std::string key = node.op->name;
+  for (const ValueId id : node.operands) key += " " + std::string(name_of(graph.type(id).dtype)) + to_string(graph.type(id).shape);
+  key += " " + to_string(node.attrs);
+  for (const Graph& region : node.regions) key += to_text(region);
+  return key;
+}
+
+std::string hash_of(const Program& program) { return to_hex(hash128(to_text(program))); }
+
+std::string to_text(const Target& target) {
+  std::string text = fmt::format("target \"{}\" kind {} alignment {} threads {} chains {} {} {}\n", target.name, target.kind, target.alignment,
+                                 target.threads, target.fusion.chains, target.fusion.max_operands, target.fusion.max_steps);
+  return text;
+}
+
+namespace {
+
+std::string port_text(const Program& program, const Port& port) {
+  return fmt::format("{}{}", program.values[static_cast<std::size_t>(port.value)].name, port.by_microbatch ? "[mb]" : "");
+}
+
+void indent_into(std::string& out, const std::string& text, const char* indent) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at);
+    out += indent + text.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+}
+
+std::string function_text(const Program& program, const Function& f) {
+  std::string text = fmt::format("  function {}  flops {}  transcendentals {}  moves {} B  scratch {} B at {}\n", f.name, with_commas(f.work.flops),
+                                 with_commas(f.work.transcendentals), with_commas((f.work.read + f.work.written).count()),
+                                 with_commas(f.scratch.count()), f.scratch_offset);
+  for (std::size_t i = 0; i < f.inputs.size(); ++i) {
+    text += fmt::format("    takes {}{}\n", port_text(program, f.inputs[i]), f.donated[i] ? " donated" : "");
+  }
+  for (std::size_t i = 0; i < f.outputs.size(); ++i) {
+    text += fmt::format("    gives {}", port_text(program, f.outputs[i]));
+    for (const Alias& alias : f.aliases) {
+      if (alias.output == static_cast<int>(i)) text += fmt::format(" in place of input {}", alias.input);
+    }
+    text += "\n";
+  }
+  indent_into(text, to_text(f.graph), "    ");
+  return text;
+}
+
+std::string schedule_text(const Program& program, const Schedule& schedule) {
+  std::string text = fmt::format("  schedule {}\n", schedule.name);
+  for (std::size_t a = 0; a < schedule.actions.size(); ++a) {
+    const Action& action = schedule.actions[a];
+    text += fmt::format("    {:<4} {} {} chunk {} mb {}", a, name_of(action.stream), program.functions[static_cast<std::size_t>(action.function)].name,
+                        action.chunk, action.microbatch);
+    for (std::size_t w = 0; w < action.waits.size(); ++w) text += fmt::format("{}{}", w == 0 ? " waits " : ", ", action.waits[w]);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Program& program) {
+  std::string text = fmt::format("program \"{}\"\n  {}", program.name, to_text(program.target));
+  text += fmt::format("  mesh {}\n", to_string(program.mesh));
+  for (const ProgramValue& value : program.values) {
+    text += fmt::format("  value {} : {} {} slots {} at {}\n", value.name, to_string(value.type), name_of(value.residence), value.slots, value.offset);
+  }
+  for (const Function& function : program.functions) text += function_text(program, function);
+  for (const Schedule& schedule : program.schedules) text += schedule_text(program, schedule);
+  return text + fmt::format("  arena {} B\n", with_commas(program.arena.count()));
+}
+
+}  // namespace systole

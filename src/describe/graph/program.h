@@ -1,0 +1,156 @@
+#pragma once
+// A Program is what one device does, for every device that does the same: functions and actions. perf prices it, sim plays
+// it, runtime executes it, stablehlo prints it; none re-derives what another knows.
+//
+// * Values are what functions hand to each other. Each has a residence and a number of slots (one per microbatch in flight);
+//   all live in one arena whose offsets are planned here.
+// * Functions are graphs of one device. Their inputs and outputs are bound to values by ports; `aliases` say which output
+//   takes the place of which input; `donated` inputs are dead afterwards. What a function needs inside (activations,
+//   workspace) is its scratch, planned from the lifetimes of its values.
+// * A schedule is a list of actions: which function, for which chunk of the model and which microbatch, on which stream, after
+//   which other actions. Accumulation, pipelines and gathers are rows of it.
+//
+// A Program is plain data; docs/concepts/program.md walks through it. Sizes and offsets are in bytes.
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "describe/graph/ir.h"
+#include "describe/graph/op.h"
+#include "describe/graph/target.h"
+#include "ground/mesh/mesh.h"
+
+namespace systole {
+
+// Who owns a byte of memory.
+enum class Residence {
+  parameter,   // trained or frozen
+  state,       // of the optimizer
+  gradient,
+  residual,    // from forward to backward, a slot per microbatch in flight
+  input,       // written by the host before a schedule runs
+  output,      // read by the host after it
+  staging,     // snapshots on their way to a checkpoint; outlives the schedule that wrote it
+  cache,       // keys and values of serving
+  activation,  // inside a function
+  workspace,   // scratch of one kernel
+};
+constexpr int kNumResidences = 10;
+const char* name_of(Residence residence);
+
+struct ProgramValue {
+  std::string name;
+  Type type;  // of one slot
+  Residence residence = Residence::activation;
+  int slots = 1;
+  std::optional<Parameter> parameter;  // of a parameter, and of the state that belongs to one
+  std::int64_t offset = 0;             // of slot 0 in the arena
+  std::int64_t stride = 0;             // bytes from slot to slot: the type's, aligned
+};
+
+// Which value an input or output of a function is. By microbatch: slot = microbatch mod slots; else slot 0.
+struct Port {
+  int value = -1;
+  bool by_microbatch = false;
+};
+
+struct Alias {
+  int output;
+  int input;
+};
+
+// Where a value of a function's graph lies.
+struct Location {
+  enum class Kind { none, input, output, scratch } kind = Kind::none;
+  int index = 0;            // of the graph's input or output
+  std::int64_t offset = 0;  // in the scratch
+  bool operator==(const Location&) const = default;
+};
+
+// Places of all values of a graph. Those of a body speak of the body's own inputs and outputs, which change from iteration to
+// iteration; its scratch is the function's.
+struct Placement {
+  std::vector<Location> values;  // per value; a view lies where its operand does
+  struct Inner {
+    std::vector<Placement> regions;
+    std::vector<Location> carry_twins;  // per carry of a repeat: where every other iteration writes it
+    Location workspace;
+    Bytes workspace_bytes;
+  };
+  std::vector<Inner> nodes;  // per node
+};
+
+struct Function {
+  std::string name;
+  Graph graph;
+  std::vector<Port> inputs, outputs;  // per input and output of the graph
+  std::vector<Alias> aliases;
+  std::vector<bool> donated;  // per input: dead afterwards, its place may be used
+  Work work;                  // executed, collectives excluded
+  Placement placement;
+  Bytes scratch;                     // planned
+  Bytes activations, workspace;      // of which, at the peak
+  std::int64_t scratch_offset = 0;   // in the arena
+};
+
+enum class Stream { compute, network, host };
+const char* name_of(Stream stream);
+
+struct Action {
+  int function = -1;
+  int chunk = 0;       // of the model, in a pipeline
+  int microbatch = 0;
+  Stream stream = Stream::compute;
+  std::vector<int> waits;  // actions of the same schedule that must have ended; the stream's own order is implied
+};
+
+struct Schedule {
+  std::string name;  // "train", "evaluate", "snapshot", …
+  std::vector<Action> actions;
+};
+
+struct Program {
+  std::string name;
+  Target target;
+  Mesh mesh;
+  std::vector<ProgramValue> values;
+  std::vector<Function> functions;
+  std::vector<Schedule> schedules;
+  Bytes arena;
+
+  int value_named(std::string_view name) const;      // Errors: Failure(not_found)
+  std::optional<int> find_value(std::string_view name) const;
+  const Function& function_named(std::string_view name) const;
+  const Schedule& schedule_named(std::string_view name) const;
+  const Schedule* find_schedule(std::string_view name) const;
+};
+
+// What a schedule does: its functions' work, each as often as it acts.
+Work work_of(const Program& program, const Schedule& schedule);
+
+// Bytes by residence; activations and workspace at the peak of the largest function. Their sum exceeds the arena where
+// lifetimes let places be shared; `shared` is by how much.
+struct MemoryByOwner {
+  std::array<Bytes, kNumResidences> bytes{};
+  Bytes shared;
+  Bytes operator[](Residence r) const { return bytes[static_cast<std::size_t>(r)]; }
+};
+MemoryByOwner memory_by_owner(const Program& program);
+
+// Proves the Program: graphs verify; ports have their values' types; every alias is legal (inside the function no read of the
+// input comes after the write, and across actions every other reader of the value is ordered before or after the writer);
+// every value is written before it is read; no two live blocks of the arena overlap.
+// Errors: Failure(invalid) that names function, action and value.
+void verify(const Program& program);
+
+std::string to_text(const Program& program);
+std::string hash_of(const Program& program);  // hex; of everything that decides what is computed, moved and where
+
+// The key of a node in Target::workspace: op, operand types, attributes.
+std::string workspace_key(const Graph& graph, const Node& node);
+
+}  // namespace systole
