@@ -1,0 +1,45 @@
+#pragma once
+// One block of a gpt (pre-norm), inside the body of a repeat over layers:
+//
+//   x += drop(o(attend(q, k, v)))   with q, k, v = projections of norm1(x)
+//   x += drop(down(activate(up(norm2(x)))))
+//
+// Values that recompute policies and probes may name: block.in, attn.norm, attn.q, attn.k, attn.v, attn.o (what attention
+// gives), attn.out (after its projection), mlp.norm, mlp.hidden (before the activation), mlp.act, mlp.out.
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "describe/models/gpt/parameters.h"
+#include "describe/models/dropout.h"
+#include "describe/models/layers.h"
+
+namespace systole {
+
+// Over the last dim, by the config's norm; `bias` only where has_norm_bias.
+Value gpt_norm(const GptConfig& config, Value x, Value scale, const std::optional<Value>& bias);
+
+class GptBlock {
+ public:
+  // Adds all stacked parameters to `layers` as slices, and with `key` the layer's index and the shared key.
+  // REQUIRES: the carry is there, and whatever else is sliced is too.
+  GptBlock(Layers& layers, const GptConfig& config, const Parameters& outer, const std::optional<DropoutKey>& key);
+
+  // x f32[batch, seq, embed]; attend(q[b, t, h, d], k[b, t, n, d], v) → [b, t, h, d]. Sites of dropout: 0 is the
+  // embedding's, 2 layer + 1 and 2 layer + 2 the block's.
+  Value operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend) const;
+
+ private:
+  Value parameter(const std::string& name) const { return slices_.at(name); }
+  Value norm(Value x, const std::string& name) const;
+  Value project(Value x, const std::string& name) const;
+  Value drop(Value x, int site) const;
+
+  const GptConfig& config_;
+  std::map<std::string, Value> slices_;
+  std::optional<DropoutKey> key_;  // in the body
+  std::optional<Value> layer_;  // i64[]
+};
+
+}  // namespace systole

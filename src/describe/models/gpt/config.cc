@@ -1,0 +1,83 @@
+#include "describe/models/gpt/config.h"
+
+#include <algorithm>
+
+#include "describe/models/gpt/parameters.h"
+#include "ground/base/nearest.h"
+
+namespace systole {
+namespace {
+
+void positive(const char* key, std::int64_t value) {
+  if (value < 1) fail(error(ErrorKind::invalid, "model.{} is {}, must be at least 1", key, value));
+}
+
+std::string divisors(std::int64_t n) {
+  std::string text;
+  for (std::int64_t d = 1; d <= n; ++d) {
+    if (n % d == 0) text += (text.empty() ? "" : ", ") + std::to_string(d);
+  }
+  return text;
+}
+
+void divides(const char* part_key, std::int64_t part, const char* whole_key, std::int64_t whole) {
+  if (whole % part == 0) return;
+  fail(error(ErrorKind::invalid, "model.{}: {} does not divide model.{}: {}", part_key, part, whole_key, whole)
+           .hinted(fmt::format("{} may be {}", part_key, divisors(whole))));
+}
+
+void check_lora(const LoraConfig& lora) {
+  if (lora.rank < 0) fail(error(ErrorKind::invalid, "model.lora.rank is {}, must not be negative", lora.rank));
+  if (lora.rank > 0 && lora.targets.empty()) fail(error(ErrorKind::invalid, "model.lora.targets is empty, so nothing would be trained"));
+  std::vector<std::string> names;
+  for (const Projection& p : gpt_projections()) names.emplace_back(p.name);
+  for (const std::string& target : lora.targets) {
+    if (std::find(names.begin(), names.end(), target) != names.end()) continue;
+    fail(error(ErrorKind::invalid, "model.lora.targets has no '{}'", target).hinted(nearest_hint(target, names)));
+  }
+}
+
+}  // namespace
+
+GptConfig checked(GptConfig config) {
+  if (config.kv_heads == 0) config.kv_heads = config.heads;
+  if (config.mlp == 0) config.mlp = 4 * config.width;
+  positive("layers", config.layers);
+  positive("width", config.width);
+  positive("heads", config.heads);
+  positive("kv_heads", config.kv_heads);
+  positive("mlp", config.mlp);
+  positive("vocabulary", config.vocabulary);
+  positive("context", config.context);
+  divides("heads", config.heads, "width", config.width);
+  divides("kv_heads", config.kv_heads, "heads", config.heads);
+  if (!(config.dropout >= 0 && config.dropout < 1)) fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
+  if (config.position == ModelSpec::Position::rotary && config.head() % 2 != 0) {
+    fail(error(ErrorKind::invalid, "rotary positions need an even number of dims a head, not {} / {}", config.width, config.heads)
+             .hinted("another model.heads, or model.position: learned"));
+  }
+  check_lora(config.lora);
+  return config;
+}
+
+GptConfig gpt_config(const ModelSpec& spec) {
+  GptConfig config;
+  config.layers = spec.layers;
+  config.width = spec.width;
+  config.heads = spec.heads;
+  config.kv_heads = spec.kv_heads;
+  config.mlp = spec.mlp_width();
+  config.vocabulary = spec.vocabulary;
+  config.context = spec.context;
+  config.norm = spec.norm;
+  config.activation = spec.activation;
+  config.position = spec.position;
+  config.bias = spec.bias;
+  config.tied = spec.tied;
+  config.dropout = spec.dropout;
+  config.lora.rank = spec.adapter_rank;
+  config.lora.scale = spec.adapter_scale;
+  return config;
+}
+
+}  // namespace systole

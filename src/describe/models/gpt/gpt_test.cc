@@ -1,0 +1,314 @@
+#include "describe/models/gpt/gpt.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "describe/graph/text.h"
+#include "describe/graph/verify.h"
+#include "describe/graph/work.h"
+#include "describe/models/gpt/parameters.h"
+#include "describe/models/tiny_inputs.h"
+
+namespace systole {
+namespace {
+
+using Data = std::map<std::string, HostTensor>;
+
+GptConfig tiny() {
+  GptConfig config;
+  config.layers = 3;
+  config.width = 12;
+  config.heads = 3;
+  config.mlp = 20;
+  config.vocabulary = 11;
+  config.context = 24;
+  return config;
+}
+
+// Each choice other than GPT-2's.
+GptConfig modern() {
+  GptConfig config = tiny();
+  config.kv_heads = 1;
+  config.norm = ModelSpec::Norm::rms;
+  config.activation = ModelSpec::Activation::silu;
+  config.position = ModelSpec::Position::rotary;
+  config.bias = false;
+  config.tied = false;
+  return config;
+}
+
+GptConfig f64(GptConfig config) {
+  config.dtype = DType::f64;
+  return config;
+}
+
+HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<double>{value}); }
+
+// Rows of one document each, each token labelled with its successor, random at the end.
+Data one_document(std::int64_t rows, std::int64_t seq, std::int64_t vocabulary) {
+  const Type ids(DType::i32, {rows, seq});
+  Data data{{"tokens", random_ids(ids, 1, vocabulary)}, {"labels", random_ids(ids, 2, vocabulary)},
+            {"segments", HostTensor(DType::i32, ids.shape)}, {"positions", HostTensor(DType::i32, ids.shape)},
+            {"seed", scalar(5)}, {"step", scalar(6)}, {"row", scalar(0)}};
+  for (std::int64_t i = 0; i < rows * seq; ++i) {
+    data["segments"].set(i, 1);
+    data["positions"].set(i, static_cast<double>(i % seq));
+    if ((i + 1) % seq != 0) data["labels"].set(i, data["tokens"].at(i + 1));
+  }
+  return data;
+}
+
+std::int64_t published_parameters(std::int64_t layers, std::int64_t width, std::int64_t heads) {
+  GptConfig config;
+  config.layers = layers;
+  config.width = width;
+  config.heads = heads;
+  return num_parameters(*make_gpt(config));
+}
+
+// Radford et al. 2019, as counted from the released weights (github.com/openai/gpt-2).
+TEST(Gpt, counts_are_the_published_ones) {
+  EXPECT_EQ(published_parameters(12, 768, 12), 124'439'808);
+  EXPECT_EQ(published_parameters(24, 1024, 16), 354'823'168);
+  EXPECT_EQ(published_parameters(36, 1280, 20), 774'030'080);
+  EXPECT_EQ(published_parameters(48, 1600, 25), 1'557'611'200);
+}
+
+TEST(Gpt, parameters_carry_names_inits_and_decay) {
+  GptConfig config = tiny();
+  config.tied = false;
+  const auto model = make_gpt(config);
+  for (const Parameter& p : model->parameters()) {
+    EXPECT_TRUE(p.trainable) << p.name;
+    for (const std::string& name : p.type.names) EXPECT_NE(name, "") << p.name;
+    const bool vector = p.name.ends_with("bias") || p.name.ends_with("scale");
+    EXPECT_EQ(p.decay, !vector) << p.name;
+    const bool residual = p.name.ends_with("attn.o") || p.name.ends_with("mlp.down");
+    EXPECT_DOUBLE_EQ(p.init.scale, vector ? 0 : residual ? 0.02 / std::sqrt(6.0) : 0.02) << p.name;
+  }
+  EXPECT_EQ(to_string(model->parameters()[4].type), "f32[layer=3, embed=12, heads=3, head=4]");
+  EXPECT_EQ(model->parameters()[4].name, "blocks.{layer}.attn.q");
+}
+
+TEST(Gpt, graphs_verify_read_back_and_declare_the_same_parameters) {
+  for (GptConfig config : {tiny(), modern()}) {
+    config.dropout = 0.1;
+    config.lora.rank = 2;
+    const auto model = make_gpt(config);
+    for (const Graph& graph : {model->loss({2, 8}, true), model->loss({2, 8}, false), model->forward({2, 8}),
+                               model->prefill(2, 8, 16), model->decode(2, 16)}) {
+      verify(graph);
+      EXPECT_EQ(to_text(*parse_graph(to_text(graph), "graph.txt")), to_text(graph));
+      const std::vector<Parameter>& parameters = model->parameters();
+      ASSERT_GT(graph.inputs().size(), parameters.size());
+      for (std::size_t i = 0; i < parameters.size(); ++i) EXPECT_EQ(graph.inputs()[i].parameter, parameters[i]);
+    }
+  }
+}
+
+TEST(Gpt, uniform_logits_lose_ln_vocabulary_a_label) {
+  const auto model = make_gpt(f64(tiny()));
+  const Graph graph = model->loss({2, 8}, true);
+  Data data = one_document(2, 8, 11);
+  data["labels"].set(3, -1);  // ignored: 15 remain
+  std::vector<HostTensor> inputs = arguments(graph, data);
+  for (std::size_t i = 0; i < model->parameters().size(); ++i) inputs[i] = HostTensor(DType::f64, model->parameters()[i].type.shape);
+  EXPECT_NEAR(evaluate(graph, inputs)[0].at(0), 15 * std::log(11.0), 1e-12);
+}
+
+TEST(Gpt, unrolled_is_rolled_bit_for_bit) {
+  for (GptConfig config : {tiny(), modern()}) {
+    config.dropout = 0.2;
+    config.lora.rank = 2;
+    config.lora.scale = 0.5;
+    GptConfig flat = config;
+    flat.unrolled = true;
+    const auto rolled = make_gpt(config), unrolled = make_gpt(flat);
+    const Data data = one_document(2, 8, 11);
+    EXPECT_EQ(run(rolled->loss({2, 8}, true), data), run(unrolled->loss({2, 8}, true), data));
+    const Data prompt{{"tokens", data.at("tokens")}, {"lengths", HostTensor(DType::i32, {2}, std::vector<double>{3, 8})}};
+    EXPECT_EQ(run(rolled->prefill(2, 8, 12), prompt), run(unrolled->prefill(2, 8, 12), prompt));
+    const Type cache = rolled->decode(2, 12).input_named("cache.k").type();
+    const Data next{{"tokens", HostTensor(DType::i32, {2, 1}, std::vector<double>{4, 9})},
+                    {"position", HostTensor(DType::i32, {2}, std::vector<double>{3, 8})},
+                    {"cache.k", random_tensor(cache, "k", 0, 1)}, {"cache.v", random_tensor(cache, "v", 0, 1)}};
+    EXPECT_EQ(run(rolled->decode(2, 12), next), run(unrolled->decode(2, 12), next));
+  }
+}
+
+TEST(Gpt, dropout_differs_by_step_site_and_row_and_ends_with_training) {
+  GptConfig config = tiny();
+  config.dropout = 0.3;
+  const auto model = make_gpt(config);
+  Data data = one_document(2, 8, 11);
+  const HostTensor first = run(model->loss({2, 8}, true), data)[0];
+  EXPECT_EQ(first, run(model->loss({2, 8}, true), data)[0]);
+  data["step"] = scalar(7);
+  EXPECT_NE(first, run(model->loss({2, 8}, true), data)[0]);
+  data["step"] = scalar(6);
+  data["row"] = scalar(1);
+  EXPECT_NE(first, run(model->loss({2, 8}, true), data)[0]);
+  EXPECT_EQ(run(make_gpt(tiny())->loss({2, 8}, false), data), run(model->loss({2, 8}, false), data));
+}
+
+// Row by row is the whole batch: dropout belongs to the row's place in the global batch.
+TEST(Gpt, microbatches_sum_to_the_batch) {
+  GptConfig config = f64(tiny());
+  config.dropout = 0.3;
+  const auto model = make_gpt(config);
+  const Data data = one_document(3, 8, 11);
+  double sum = 0;
+  for (int row = 0; row < 3; ++row) {
+    Data part = data;
+    for (const char* name : {"tokens", "labels", "segments", "positions"}) {
+      part[name] = HostTensor(DType::i32, {1, 8});
+      for (int i = 0; i < 8; ++i) part[name].set(i, data.at(name).at(row * 8 + i));
+    }
+    part["row"] = scalar(row);
+    sum += run(model->loss({1, 8}, true), part)[0].at(0);
+  }
+  EXPECT_NEAR(sum, run(model->loss({3, 8}, true), data)[0].at(0), 1e-11);
+}
+
+// Law packed-is-unpacked: documents in one row of `seq`, the rest padding, lose what they lose alone.
+void expect_packed_is_unpacked(const GptConfig& config, const std::vector<int>& lengths, std::int64_t seq) {
+  const auto model = make_gpt(config);
+  const Type ids(DType::i32, {1, seq});
+  Data packed{{"tokens", random_ids(ids, 3, config.vocabulary)}, {"labels", HostTensor(DType::i32, ids.shape)},
+              {"segments", HostTensor(DType::i32, ids.shape)}, {"positions", HostTensor(DType::i32, ids.shape)}};
+  for (std::int64_t i = 0; i < seq; ++i) packed["labels"].set(i, -1);
+  double alone = 0;
+  int start = 0;
+  for (std::size_t d = 0; d < lengths.size(); ++d) {
+    const int length = lengths[d];
+    Data single = one_document(1, length, config.vocabulary);
+    for (int i = 0; i < length; ++i) {
+      const double label = i + 1 < length ? packed["tokens"].at(start + i + 1) : -1;
+      single["tokens"].set(i, packed["tokens"].at(start + i));
+      single["labels"].set(i, label);
+      packed["labels"].set(start + i, label);
+      packed["segments"].set(start + i, static_cast<double>(d + 1));
+      packed["positions"].set(start + i, i);
+    }
+    alone += run(model->loss({1, length}, false), single)[0].at(0);
+    start += length;
+  }
+  EXPECT_GT(alone, 0);
+  EXPECT_NEAR(run(model->loss({1, seq}, false), packed)[0].at(0), alone, 1e-11) << lengths.size() << " documents";
+}
+
+TEST(Gpt, packed_is_unpacked) {
+  for (const GptConfig& config : {f64(tiny()), f64(modern())}) {
+    expect_packed_is_unpacked(config, {20}, 24);
+    expect_packed_is_unpacked(config, {9, 13}, 24);
+    expect_packed_is_unpacked(config, {1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 1}, 24);
+  }
+}
+
+// Prefill of prompts of unlike lengths, then token by token: the logits are those of the whole rows.
+void expect_decode_is_forward(const GptConfig& config) {
+  constexpr std::int64_t kRows = 2, kBucket = 6, kCache = 12, kSeq = 9;
+  const auto model = make_gpt(config);
+  const Data data = one_document(kRows, kSeq, config.vocabulary);
+  const HostTensor whole = run(model->forward({kRows, kSeq}), data)[0];
+  const int lengths[kRows] = {3, 6};
+  Data prompt{{"tokens", HostTensor(DType::i32, {kRows, kBucket})}, {"lengths", HostTensor(DType::i32, {kRows})}};
+  for (int row = 0; row < kRows; ++row) {
+    prompt["lengths"].set(row, lengths[row]);
+    for (int i = 0; i < kBucket; ++i) prompt["tokens"].set(row * kBucket + i, i < lengths[row] ? data.at("tokens").at(row * kSeq + i) : 10);
+  }
+  auto expect_row = [&](const HostTensor& logits, int row, int position) {
+    for (std::int64_t v = 0; v < config.vocabulary; ++v) {
+      EXPECT_NEAR(logits.at(row * config.vocabulary + v), whole.at((row * kSeq + position) * config.vocabulary + v), 1e-11);
+    }
+  };
+  std::vector<HostTensor> out = run(model->prefill(kRows, kBucket, kCache), prompt);
+  for (int row = 0; row < kRows; ++row) expect_row(out[0], row, lengths[row] - 1);
+  for (int step = 0; step < 3; ++step) {
+    Data next{{"tokens", HostTensor(DType::i32, {kRows, 1})}, {"position", HostTensor(DType::i32, {kRows})}, {"cache.k", out[1]}, {"cache.v", out[2]}};
+    for (int row = 0; row < kRows; ++row) {
+      next["tokens"].set(row, data.at("tokens").at(row * kSeq + lengths[row] + step));
+      next["position"].set(row, lengths[row] + step);
+    }
+    out = run(model->decode(kRows, kCache), next);
+    for (int row = 0; row < kRows; ++row) expect_row(out[0], row, lengths[row] + step);
+  }
+}
+
+TEST(Gpt, prefill_and_decode_are_the_whole_forward) {
+  expect_decode_is_forward(f64(tiny()));
+  expect_decode_is_forward(f64(modern()));
+  GptConfig adapted = f64(tiny());
+  adapted.lora.rank = 2;
+  expect_decode_is_forward(adapted);
+}
+
+TEST(Gpt, adapters_train_alone_and_begin_as_the_base) {
+  GptConfig config = f64(tiny());
+  const auto base = make_gpt(config);
+  config.lora.rank = 8;
+  const auto adapted = make_gpt(config);
+  EXPECT_EQ(num_parameters(*adapted) - num_trainable(*adapted), num_parameters(*base));
+  // q, k, v and o: 12 + 12 each; up and down: 12 + 20 each.
+  EXPECT_EQ(num_trainable(*adapted), 3 * 8 * (4 * 24 + 2 * 32));
+  const Data data = one_document(1, 6, 11);
+  const Graph graph = adapted->loss({1, 6}, true);
+  std::vector<HostTensor> inputs = arguments(graph, data);
+  const double with_adapters = evaluate(graph, inputs)[0].at(0);
+  for (std::size_t i = 0; i < adapted->parameters().size(); ++i) {
+    const Parameter& p = adapted->parameters()[i];
+    EXPECT_EQ(p.trainable, p.name.find("lora") != std::string::npos);
+    if (!p.name.ends_with("lora_b")) continue;
+    EXPECT_EQ(p.init.kind, Init::Kind::zeros);
+    inputs[i] = HostTensor(p.type.dtype, p.type.shape);
+  }
+  const double alone = run(base->loss({1, 6}, true), data)[0].at(0);
+  EXPECT_NEAR(evaluate(graph, inputs)[0].at(0), alone, 1e-12);
+  EXPECT_GT(std::abs(with_adapters - alone), 1e-3);
+}
+
+// The convention: 2 FLOPs per matmul parameter used and token forward, and the causal half of attention: each query sees
+// (seq + 1) / 2 keys on average, 4 head FLOPs a pair and head.
+TEST(Gpt, model_flops_follow_the_convention) {
+  const GptConfig config = checked(tiny());
+  const std::int64_t rows = 2, seq = 8, tokens = rows * seq;
+  const std::int64_t block = 4 * config.width * config.width + 2 * config.width * config.mlp;
+  const std::int64_t matmul = config.layers * block + config.vocabulary * config.width;
+  const std::int64_t pairs = config.layers * rows * config.heads * (seq * (seq + 1) / 2);
+  EXPECT_EQ(work_of(make_gpt(config)->loss({rows, seq}, true)).model_flops, 2 * matmul * tokens + 4 * pairs * config.head());
+}
+
+std::string message_of(const GptConfig& config) {
+  try {
+    make_gpt(config);
+  } catch (const Failure& failure) {
+    return to_string(failure.error());
+  }
+  return "accepted";
+}
+
+TEST(Gpt, refusals_name_the_key_and_what_would_do) {
+  GptConfig config = tiny();
+  config.heads = 5;
+  EXPECT_EQ(message_of(config), "error: model.heads: 5 does not divide model.width: 12\n  hint: heads may be 1, 2, 3, 4, 6, 12");
+  config = tiny();
+  config.kv_heads = 2;
+  EXPECT_NE(message_of(config).find("model.kv_heads: 2 does not divide model.heads: 3"), std::string::npos);
+  config = tiny();
+  config.lora = {4, 1, {"atn.q"}};
+  EXPECT_NE(message_of(config).find("did you mean 'attn.q'"), std::string::npos);
+  config = tiny();
+  config.dropout = 1;
+  EXPECT_NE(message_of(config).find("model.dropout"), std::string::npos);
+  config = modern();
+  config.heads = 4;
+  config.kv_heads = 4;
+  EXPECT_NE(message_of(config).find("even number"), std::string::npos);
+  EXPECT_THROW(make_gpt(tiny())->loss({1, 25}, true), Failure);
+  EXPECT_THROW(make_gpt(tiny())->prefill(1, 8, 7), Failure);
+  EXPECT_THROW(make_gpt(tiny())->decode(1, 25), Failure);
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,26 @@
+#pragma once
+// The parameters of a gpt, and the table of its six projections from which both they and the block are built.
+
+#include <span>
+
+#include "describe/models/gpt/config.h"
+
+namespace systole {
+
+// y[b, s, out] = x[b, s, in] W[in, out] + bias[out], dims as letters: e embed, h heads, n kv_heads, d head, m mlp.
+struct Projection {
+  const char* name;  // "attn.q"; its bias is "attn.q_bias", its adapters "attn.q.lora_a" and "attn.q.lora_b"
+  const char* in;
+  const char* out;
+  bool residual;     // its result is added to the residual stream
+};
+std::span<const Projection> gpt_projections();
+bool has_adapter(const GptConfig& config, const Projection& projection);
+bool has_norm_bias(const GptConfig& config);
+
+// REQUIRES: config is checked(). With adapters all others are frozen. Names, where the config has them:
+//   embed.tokens[vocab, embed]  embed.positions[position, embed]  norm.scale norm.bias [embed]  head[vocab, embed]
+//   blocks.{layer}.{norm1,norm2}.{scale,bias}  blocks.{layer}.<projection>[layer, in, out] and its bias[layer, out]
+std::vector<Parameter> gpt_parameters(const GptConfig& config);
+
+}  // namespace systole

@@ -1,0 +1,49 @@
+#pragma once
+// What every family needs to build a graph: its parameters by name, and a stack of equal layers either as one `repeat`
+// or unrolled (the same body inlined over slices of the stacked parameters; the law: unrolled = rolled).
+
+#include <map>
+#include <string>
+
+#include "describe/graph/ops/ops.h"
+
+namespace systole {
+
+// The parameters of a graph by name. The graph must outlive it.
+class Parameters {
+ public:
+  Parameters(Graph& graph, std::span<const Parameter> parameters);  // declares them all, in order
+  // REQUIRES: declared.
+  Value operator[](const std::string& name) const;
+
+ private:
+  std::map<std::string, Value> values_;
+};
+
+// A body under construction: each call of `carry`, `slice` and `share` adds an input of the body, bound to a value of the
+// outer graph. All carries come first, then slices, then shared values, as `repeat` wants them.
+class Layers {
+ public:
+  Layers(std::string name, std::int64_t count) : body_(std::move(name)), count_(count) {}
+  Layers(const Layers&) = delete;
+  Layers& operator=(const Layers&) = delete;
+
+  Graph& body() { return body_; }
+  Value carry(const std::string& name, Value outer);
+  Value slice(const std::string& name, Value outer);  // outer[count, ...] → [...]
+  Value share(const std::string& name, Value outer);
+
+  // Closes the body, whose outputs must be in order carries, then outputs; call once.
+  Repeat run(bool unrolled);
+
+ private:
+  Repeat run_unrolled() const;
+  Graph body_;
+  std::int64_t count_;
+  std::vector<Value> carries_, stacked_, shared_;
+};
+
+// "blocks.{layer}.attn.q" → "attn.q"; nothing when the name is not of a stack.
+std::optional<std::string> name_in_layer(const std::string& parameter);
+
+}  // namespace systole

@@ -1,0 +1,23 @@
+#include "describe/models/list.h"
+
+#include "describe/models/gpt/gpt.h"
+#include "describe/models/mlp/mlp.h"
+
+namespace systole {
+
+std::span<const ModelFamily> model_families() {
+  static constexpr ModelFamily kFamilies[] = {
+      {ModelSpec::Family::gpt, "gpt", [](const ModelSpec& spec) { return make_gpt(gpt_config(spec)); }},
+      {ModelSpec::Family::mlp, "mlp", [](const ModelSpec& spec) { return make_mlp(mlp_config(spec)); }},
+  };
+  return kFamilies;
+}
+
+std::unique_ptr<const Model> make_model(const ModelSpec& spec) {
+  for (const ModelFamily& family : model_families()) {
+    if (family.family == spec.family) return family.make(spec);
+  }
+  fail(error(ErrorKind::internal, "no model of family {}", static_cast<int>(spec.family)));
+}
+
+}  // namespace systole

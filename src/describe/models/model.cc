@@ -1,0 +1,23 @@
+#include "describe/models/model.h"
+
+namespace systole {
+
+Graph Model::prefill(std::int64_t, std::int64_t, std::int64_t) const {
+  fail(error(ErrorKind::unsupported, "a model of family '{}' does not generate text", family()).hinted("use a language model: model.family: gpt"));
+}
+
+Graph Model::decode(std::int64_t batch, std::int64_t cache) const { return prefill(batch, 1, cache); }
+
+std::int64_t num_parameters(const Model& model) {
+  std::int64_t count = 0;
+  for (const Parameter& p : model.parameters()) count += p.type.num_elements();
+  return count;
+}
+
+std::int64_t num_trainable(const Model& model) {
+  std::int64_t count = 0;
+  for (const Parameter& p : model.parameters()) count += p.trainable ? p.type.num_elements() : 0;
+  return count;
+}
+
+}  // namespace systole

@@ -1,0 +1,63 @@
+#pragma once
+// A model: parameters, and the graphs that read them. All graphs of a model declare all its parameters, first and in one
+// order, so that training, evaluation, prefill and decode bind the same tensors by name. Graphs are f32 (f64 where a
+// config asks for it, for finite differences); a precision pass inserts the casts. No model file mentions a mesh axis:
+// dims carry logical names (batch, seq, embed, heads, kv_heads, head, mlp, vocab, layer).
+//
+// A Model is immutable; all functions are const, pure and safe from any thread.
+
+#include <memory>
+#include <vector>
+
+#include "describe/graph/ir.h"
+
+namespace systole {
+
+// The rows of one microbatch and their length (tokens; unused by regressions).
+struct BatchShape {
+  std::int64_t rows = 1;
+  std::int64_t seq = 1;
+};
+
+// What a model is trained on, hence what its graphs take besides parameters.
+//   language        tokens, labels (-1: ignored), segments (0: padding), positions, each i32[batch, seq]
+//   regression      x f32[batch, inputs], y f32[batch, outputs]
+//   classification  x f32[batch, inputs], labels i32[batch] (-1: ignored)
+enum class Task { language, regression, classification };
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const char* family() const = 0;
+  virtual Task task() const = 0;
+  virtual const std::vector<Parameter>& parameters() const = 0;
+  // Sizes of the vocabulary and the longest sequence; 0 where the task has none.
+  virtual std::int64_t vocabulary() const { return 0; }
+  virtual std::int64_t context() const { return 0; }
+
+  // Takes the task's inputs and, when `training` a model with dropout, i64[] "seed", "step" and "row" (global index of
+  // the first row). Output "loss" f32[]: the SUM over labels of the negative log likelihood (language, classification),
+  // or over rows of the squared error divided by the number of outputs (regression). The division by the global count of
+  // labels (rows for regression) comes once, later.
+  // Errors: Failure(invalid) when shape.seq is longer than the context.
+  virtual Graph loss(const BatchShape& shape, bool training) const = 0;
+  // The task's inputs without labels or y; output "logits" f32[batch, seq, vocab], "prediction" f32[batch, outputs] or
+  // "logits" f32[batch, outputs].
+  virtual Graph forward(const BatchShape& shape) const = 0;
+
+  // Language models. A cache holds the keys and values of all layers: "cache.k" and "cache.v",
+  // f32[layer, batch, cache, kv_heads, head]; row p of `cache` belongs to position p.
+  // prefill: tokens i32[batch, bucket], lengths i32[batch] (1 … bucket) → "logits" f32[batch, vocab] after the last real
+  //   token of each row, and the two caches, whose rows from `lengths` on mean nothing.
+  // decode: tokens i32[batch, 1], position i32[batch] (of that token), the two caches → "logits" f32[batch, vocab] and
+  //   the caches with the token's row written, in place of the old ones.
+  // Errors: Failure(unsupported) from models that generate nothing; Failure(invalid) when cache < bucket or > context.
+  virtual Graph prefill(std::int64_t batch, std::int64_t bucket, std::int64_t cache) const;
+  virtual Graph decode(std::int64_t batch, std::int64_t cache) const;
+};
+
+// Elements of all parameters; of the trainable ones.
+std::int64_t num_parameters(const Model& model);
+std::int64_t num_trainable(const Model& model);
+
+}  // namespace systole

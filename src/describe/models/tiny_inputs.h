@@ -1,0 +1,47 @@
+#pragma once
+// For tests: tensors for a model's graphs. A parameter's values depend on its name alone, so that all graphs of a model, and
+// models that share names, get the same; none is left at zero or one, so that biases and scales matter.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "describe/graph/evaluate.h"
+#include "ground/base/philox.h"
+
+namespace systole {
+
+inline HostTensor random_tensor(const Type& type, const std::string& name, double mean, double spread) {
+  std::uint64_t key = 7;
+  for (const char c : name) key = key * 131 + static_cast<unsigned char>(c);
+  PhiloxStream random(key);
+  HostTensor tensor(type.dtype, type.shape);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, mean + spread * (2 * random.uniform() - 1));
+  return tensor;
+}
+
+inline HostTensor random_ids(const Type& type, std::uint64_t key, std::int64_t bound) {
+  PhiloxStream random(key);
+  HostTensor tensor(type.dtype, type.shape);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, static_cast<double>(random.below(static_cast<std::uint64_t>(bound))));
+  return tensor;
+}
+
+inline HostTensor initial_tensor(const Parameter& p) {
+  return random_tensor(p.type, p.name, p.init.kind == Init::Kind::ones ? 1 : 0, 0.3);
+}
+
+// One tensor per input of the graph: parameters as above, the others from `data`.
+inline std::vector<HostTensor> arguments(const Graph& graph, const std::map<std::string, HostTensor>& data) {
+  std::vector<HostTensor> tensors;
+  for (const GraphInput& input : graph.inputs()) {
+    tensors.push_back(input.parameter ? initial_tensor(*input.parameter) : data.at(input.name));
+  }
+  return tensors;
+}
+
+inline std::vector<HostTensor> run(const Graph& graph, const std::map<std::string, HostTensor>& data) {
+  return evaluate(graph, arguments(graph, data));
+}
+
+}  // namespace systole
