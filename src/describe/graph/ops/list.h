@@ -12,7 +12,8 @@ std::vector<OpDef> cast_ops();          // cast.cc: cast, stochastic_round
 std::vector<OpDef> constant_ops();      // constant.cc: constant, iota
 std::vector<OpDef> broadcast_ops();     // broadcast.cc: broadcast
 std::vector<OpDef> reshape_ops();       // reshape.cc: reshape
-std::vector<OpDef> movement_ops();      // movement.cc: transpose, slice, concatenate, pad, copy, take_row, cache_write
+std::vector<OpDef> movement_ops();      // movement.cc: transpose, slice, concatenate, pad, copy
+std::vector<OpDef> cache_ops();         // cache.cc: take_row, cache_write
 std::vector<OpDef> reduce_ops();        // reduce.cc: reduce_sum, reduce_max, reduce_min, sum_of_squares
 OpDef contract_op();                    // contract.cc
 OpDef softmax_op();                     // softmax.cc

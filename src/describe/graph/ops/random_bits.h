@@ -1,0 +1,42 @@
+#pragma once
+// The random bits of an element belong to its place in the unsharded global batch, so that layout, microbatch,
+// recompute and backend change nothing. This is the contract of every kernel, to the bit:
+//
+//   place  = row · elements_per_row + index    row: global index of the operand's first row on its outermost dim;
+//                                              elements_per_row: product of the other sizes; index: in the operand.
+//                                              A scalar has place 0.
+//   word   = Philox4x32-10(key = seed, counter = {place/4 low, place/4 high, site low, step low})[place mod 4]
+//
+// in 32-bit words; four elements in a row share one call. `site` tells the ops of a model apart.
+
+#include "describe/graph/op.h"
+#include "ground/base/philox.h"
+
+namespace systole::ops {
+
+struct PlaceBits {
+  std::uint64_t seed = 0, step = 0, site = 0;
+
+  PhiloxBlock block(std::uint64_t quad) const { return philox(seed, philox_counter(quad, (step << 32) | (site & 0xffffffffu))); }
+  std::uint32_t word(std::uint64_t place) const { return block(place / 4)[place % 4]; }
+};
+
+// Place of the operand's element 0. REQUIRES: row ≥ 0.
+inline std::uint64_t first_place(const Shape& shape, std::int64_t row) {
+  if (shape.empty()) return 0;
+  return static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(num_elements(Shape(shape.begin() + 1, shape.end())));
+}
+
+// Kept by dropout: u ≥ rate with u = (word >> 8) / 2^24, compared in double.
+inline bool kept(std::uint32_t word, double rate) { return static_cast<double>(uniform_f32(word)) >= rate; }
+
+// What the ops with random bits share: operands (x, seed, step, site, row), the last four i64[].
+// Errors: Failure(invalid) `<label>: …`.
+void check_key(const OpCall& call, const char* label);
+PlaceBits place_bits(const ReferenceCall& call);
+std::int64_t first_row(const ReferenceCall& call);
+// Dim 0 is cut by a local rewrite that adds the offset to `row`; the others are whole, for a place is counted in them.
+ShardingRule random_sharding(const OpCall& call);
+Graph random_rewrite(const OpCall& local);
+
+}  // namespace systole::ops
