@@ -5,8 +5,8 @@
 //
 // Nothing else of the size of the logits is made: the gradient takes their place. A label below 0 is ignored: loss 0,
 // gradient 0 (lse is still computed). A label at or past v lies in another shard of the vocabulary: nothing is picked,
-// loss = lse and the gradient is the softmax. A logit of -inf is a probability of 0 (its label's loss is +inf), a row of
-// nothing but -inf has lse -inf; +inf or NaN makes its row NaN.
+// loss = lse and the gradient is the softmax. A logit of -inf is a probability of 0 (its label's loss is +inf), a row
+// of nothing but -inf has lse -inf; +inf or NaN makes its row NaN.
 //
 // Constraints: C1 logits of a float type with at least one dim and labels. C2 labels are i32 of the rows' shape.
 // C3 lse and g of the gradient are f32 (f64 for f64) of the rows' shape.
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "describe/graph/op.h"
+#include "describe/graph/ops/index.h"
 #include "describe/graph/ops/last_dim.h"
 #include "describe/graph/ops/list.h"
 #include "describe/graph/ops/ops.h"
@@ -83,12 +84,12 @@ Work work_grad(const OpCall& call, std::span<const Type> results) {
 }
 
 ShardingRule sharding(const OpCall& call) {
-  const std::string rows = ops::dim_letters(call.operand(0).ndim() - 1);
+  const std::string rows = ops::letters(call.operand(0).ndim() - 1);
   return sharding_rule(rows + "v," + rows + "->" + rows + "," + rows, "", "", "v");
 }
 
 ShardingRule sharding_grad(const OpCall& call) {
-  const std::string rows = ops::dim_letters(call.operand(0).ndim() - 1);
+  const std::string rows = ops::letters(call.operand(0).ndim() - 1);
   return sharding_rule(rows + "v," + rows + "," + rows + "," + rows + "->" + rows + "v", "", "", "v");
 }
 

@@ -2,8 +2,6 @@
 // What the ops along the last dim share (softmax, losses, norms, embedding): the types of their statistics and how
 // many rows there are.
 
-#include <string>
-
 #include "describe/graph/type.h"
 
 namespace systole::ops {
@@ -17,15 +15,6 @@ inline Type without_last(const Type& type, DType dtype) {
 }
 
 inline std::int64_t last_size(const Type& type) { return type.size(type.ndim() - 1); }
-inline std::int64_t rows_of(const Type& type) {
-  return num_elements(Shape(type.shape.begin(), type.shape.end() - 1));
-}
-
-// "abc": a letter a dim for sharding rules. Letters from 'n' on are free for other factors.
-inline std::string dim_letters(int ndim) {
-  std::string letters;
-  for (int i = 0; i < ndim; ++i) letters += static_cast<char>('a' + i);
-  return letters;
-}
+inline std::int64_t rows_of(const Type& type) { return num_elements(Shape(type.shape.begin(), type.shape.end() - 1)); }
 
 }  // namespace systole::ops

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "describe/graph/op.h"
+#include "describe/graph/ops/index.h"
 #include "describe/graph/ops/last_dim.h"
 #include "describe/graph/ops/list.h"
 #include "describe/graph/ops/ops.h"
@@ -49,7 +50,7 @@ Work work(const OpCall& call, std::span<const Type> results) {
 }
 
 ShardingRule sharding(const OpCall& call) {
-  const std::string dims = ops::dim_letters(call.operand(0).ndim());
+  const std::string dims = ops::letters(call.operand(0).ndim());
   return sharding_rule(dims + "->" + dims, "", "", dims.substr(dims.size() - 1));
 }
 

@@ -1,0 +1,377 @@
+// attention with grouped queries (Vaswani et al., arXiv:1706.03762; Ainslie et al., arXiv:2305.13245), and its
+// gradient.
+//
+//   s_ij = scale q_i·k_j for the keys j that query i sees      lse_i = ln Σ_j e^s_ij      o_i = Σ_j e^(s_ij - lse_i)
+//   v_j p_ij = e^(s_ij - lse_i)      Δ_i = o_i·g_i      ds_ij = p_ij (g_i·v_j - Δ_i) scale dq_i = Σ_j ds_ij k_j dk_j =
+//   Σ_i ds_ij q_i        dv_j = Σ_i p_ij g_i
+//
+// No value is t × s: the gradient computes the scores again from q, k and lse (Dao et al., arXiv:2205.14135). Head a of
+// q uses head a / (h / n) of k and v. Query i sees key j when, each where asked for,
+//   causal      j ≤ i + offset[b]          (offset 0 without the operand)
+//   segments    q_segments[b, i] = k_segments[b, j]
+// A query that sees nothing gets o = 0, lse = -inf and gradients of 0.
+//
+// Operands: q[b, t, h, d], k and v[b, s, n, d]; of the gradient o, lse and g after them; then q_segments, k_segments
+// with `segments`; then offset with `offsets`.
+// Constraints: C1 operand counts as the flags say. C2 q, k, v of one float type and of one b and d, k and v alike. C3 n
+// divides h. C4 segments i32[b, t] and i32[b, s]. C5 offset i32[b], with causal only. C6 o and g like q, lse f32[b, h,
+// t] (f64 for f64). C7 scale > 0. Work: of the pairs that shape lets through: causal without offsets Σ_i min(i + 1, s),
+// else t s (an offset is data). Forward, a pair is 4d + 3 and an exp, a query d + 1 and a log, and 4d of a pair count
+// for utilisation. Gradient, a pair is 10d + 5 and an exp, a query 2d, and 8d of a pair count: the scores done again do
+// not. Pairs masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v
+// together); queries when not causal.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "describe/graph/op.h"
+#include "describe/graph/ops/last_dim.h"
+#include "describe/graph/ops/list.h"
+#include "describe/graph/ops/ops.h"
+
+namespace systole {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr int kForward = 3, kBackward = 6;  // operands before segments and offset
+
+struct Sizes {
+  std::int64_t b, t, s, h, n, d;
+};
+
+Sizes sizes_of(const Type& q, const Type& k) {
+  return {q.size(0), q.size(1), k.size(1), q.size(2), k.size(2), q.size(3)};
+}
+
+// Where the operands that the flags ask for lie; -1 without them.
+struct Masks {
+  int q_segments = -1, k_segments = -1, offset = -1, num_operands = 0;
+  bool causal = false;
+};
+
+Masks masks_of(const Attrs& attrs, int first) {
+  Masks masks;
+  masks.causal = attrs.get_bool("causal");
+  if (attrs.get_bool("segments")) {
+    masks.q_segments = first++;
+    masks.k_segments = first++;
+  }
+  if (attrs.get_bool("offsets")) masks.offset = first++;
+  masks.num_operands = first;
+  return masks;
+}
+
+// Keys that shape lets query i see: j < keys_of(i).
+std::int64_t keys_of(const Masks& masks, std::int64_t i, std::int64_t s) {
+  return masks.causal && masks.offset < 0 ? std::min(i + 1, s) : s;
+}
+
+std::int64_t pairs_of(const Masks& masks, const Sizes& z) {
+  if (!masks.causal || masks.offset >= 0) return z.b * z.h * z.t * z.s;
+  const std::int64_t ramp = std::min(z.t, z.s);
+  return z.b * z.h * (ramp * (ramp + 1) / 2 + (z.t - ramp) * z.s);
+}
+
+Type lse_type(const Type& q) {
+  return Type(ops::statistic_dtype(q.dtype), {q.size(0), q.size(2), q.size(1)}, {q.name(0), q.name(2), q.name(1)});
+}
+
+void check_masks(const OpCall& call, const Masks& masks) {
+  const Sizes z = sizes_of(call.operand(0), call.operand(1));
+  auto check = [&](const char* label, const char* name, int operand, const Type& want) {
+    if (operand < 0 || call.operand(operand) == want) return;
+    constraint(label, "{} is {}, not {}", name, to_string(call.operand(operand)), to_string(want));
+  };
+  check("attention_c4", "q_segments", masks.q_segments, Type(DType::i32, {z.b, z.t}));
+  check("attention_c4", "k_segments", masks.k_segments, Type(DType::i32, {z.b, z.s}));
+  check("attention_c5", "offset", masks.offset, Type(DType::i32, {z.b}));
+  if (masks.offset >= 0 && !masks.causal) constraint("attention_c5", "an offset without causal masks nothing");
+}
+
+void check_call(const OpCall& call, int first) {
+  const Masks masks = masks_of(call.attrs, first);
+  if (call.num_operands() != masks.num_operands) {
+    constraint("attention_c1", "{} takes {} operands here, got {}", call.op.name, masks.num_operands,
+               call.num_operands());
+  }
+  const Type &q = call.operand(0), &k = call.operand(1), &v = call.operand(2);
+  if (!is_float(q.dtype) || q.ndim() != 4 || k.ndim() != 4 || !(k == v) || k.dtype != q.dtype ||
+      k.size(0) != q.size(0) || k.size(3) != q.size(3)) {
+    constraint("attention_c2", "q {}, k {}, v {}", to_string(q), to_string(k), to_string(v));
+  }
+  if (k.size(2) == 0 || q.size(2) % k.size(2) != 0) {
+    constraint("attention_c3", "{} heads over {} kv_heads", q.size(2), k.size(2));
+  }
+  check_masks(call, masks);
+  const double scale = call.attrs.get_double("scale");
+  if (!(scale > 0)) constraint("attention_c7", "scale is {}", scale);
+}
+
+std::vector<Type> infer(const OpCall& call) {
+  check_call(call, kForward);
+  return {call.operand(0), lse_type(call.operand(0))};
+}
+
+std::vector<Type> infer_grad(const OpCall& call) {
+  check_call(call, kBackward);
+  const Type &q = call.operand(0), &o = call.operand(3), &lse = call.operand(4), &g = call.operand(5);
+  if (!(o == q) || !(g == q) || !(lse == lse_type(q))) {
+    constraint("attention_c6", "o {}, lse {}, g {} of q {}", to_string(o), to_string(lse), to_string(g), to_string(q));
+  }
+  return {q, call.operand(1), call.operand(2)};
+}
+
+Gradients gradient(GradientCall& call) {
+  if (call.cotangent(1)) fail(error(ErrorKind::unsupported, "no gradient flows through the lse of attention"));
+  const Masks masks = masks_of(call.attrs(), kForward);
+  AttentionOptions options{masks.causal, call.attrs().get_double("scale"), {}, {}, {}};
+  if (masks.q_segments >= 0) options.q_segments = call.operand(masks.q_segments);
+  if (masks.k_segments >= 0) options.k_segments = call.operand(masks.k_segments);
+  if (masks.offset >= 0) options.offset = call.operand(masks.offset);
+  const AttentionGrad d = attention_grad(call.operand(0), call.operand(1), call.operand(2), call.result(0),
+                                         call.result(1), *call.cotangent(0), options);
+  Gradients gradients(static_cast<std::size_t>(call.num_operands()));
+  gradients[0] = d.dq;
+  gradients[1] = d.dk;
+  gradients[2] = d.dv;
+  return gradients;
+}
+
+Work work(const OpCall& call, std::span<const Type> results) {
+  const Sizes z = sizes_of(call.operand(0), call.operand(1));
+  const std::int64_t pairs = pairs_of(masks_of(call.attrs, kForward), z), queries = z.b * z.h * z.t;
+  Work work = moves(call.operands, results);
+  work.flops = pairs * (4 * z.d + 3) + queries * (z.d + 1);
+  work.transcendentals = pairs + queries;
+  work.model_flops = pairs * 4 * z.d;
+  return work;
+}
+
+Work work_grad(const OpCall& call, std::span<const Type> results) {
+  const Sizes z = sizes_of(call.operand(0), call.operand(1));
+  const std::int64_t pairs = pairs_of(masks_of(call.attrs, kBackward), z), queries = z.b * z.h * z.t;
+  Work work = moves(call.operands, results);
+  work.flops = pairs * (10 * z.d + 5) + queries * 2 * z.d;
+  work.transcendentals = pairs;
+  work.model_flops = pairs * 8 * z.d;
+  return work;
+}
+
+std::string mask_notation(const Masks& masks) {
+  return std::string(masks.q_segments >= 0 ? ",bt,bs" : "") + (masks.offset >= 0 ? ",b" : "");
+}
+
+ShardingRule sharding(const OpCall& call) {
+  const Masks masks = masks_of(call.attrs, kForward);
+  return sharding_rule("bthd,bshd,bshd" + mask_notation(masks) + "->bthd,bht", "", masks.causal ? "tsd" : "sd");
+}
+
+// Cut queries leave dk and dv partial sums.
+ShardingRule sharding_grad(const OpCall& call) {
+  const Masks masks = masks_of(call.attrs, kBackward);
+  return sharding_rule("bthd,bshd,bshd,bthd,bht,bthd" + mask_notation(masks) + "->bthd,bshd,bshd",
+                       masks.causal ? "" : "t", masks.causal ? "tsd" : "sd");
+}
+
+// The operands of a call by name, and what a query sees.
+class Call {
+ public:
+  Call(const ReferenceCall& call, int first)
+      : z(sizes_of(call.operands[0].type, call.operands[1].type)),
+        q(call.operands[0]),
+        k(call.operands[1]),
+        v(call.operands[2]),
+        scale(call.attrs.get_double("scale")),
+        call_(call),
+        masks_(masks_of(call.attrs, first)) {}
+
+  std::int64_t keys(std::int64_t i) const { return keys_of(masks_, i, z.s); }
+  bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
+    if (masks_.offset >= 0 && j > i + mask(masks_.offset, b)) return false;
+    if (masks_.q_segments < 0) return true;
+    return mask(masks_.q_segments, b * z.t + i) == mask(masks_.k_segments, b * z.s + j);
+  }
+  // Index of element 0 of a query, and of a key of the head that query head a uses.
+  std::int64_t query(std::int64_t b, std::int64_t i, std::int64_t a) const { return ((b * z.t + i) * z.h + a) * z.d; }
+  std::int64_t key(std::int64_t b, std::int64_t j, std::int64_t a) const {
+    return ((b * z.s + j) * z.n + a / (z.h / z.n)) * z.d;
+  }
+  std::int64_t row(std::int64_t b, std::int64_t i, std::int64_t a) const { return (b * z.h + a) * z.t + i; }  // of lse
+  Scalar dot(const TensorView& x, std::int64_t at_x, const TensorView& y, std::int64_t at_y) const {
+    Scalar sum(0);
+    for (std::int64_t c = 0; c < z.d; ++c) sum += x.at(at_x + c) * y.at(at_y + c);
+    return sum;
+  }
+  template <typename Visit>
+  void for_each_query(Visit visit) const {
+    for (std::int64_t b = 0; b < z.b; ++b) {
+      for (std::int64_t i = 0; i < z.t; ++i) {
+        for (std::int64_t a = 0; a < z.h; ++a) visit(b, i, a);
+      }
+    }
+  }
+
+  const Sizes z;
+  const TensorView &q, &k, &v;
+  const Scalar scale;
+
+ private:
+  std::int64_t mask(int operand, std::int64_t at) const {
+    return call_.operands[static_cast<std::size_t>(operand)].integer(at);
+  }
+  const ReferenceCall& call_;
+  const Masks masks_;
+};
+
+void skip(std::int64_t flops) {
+  tally().skipped_flops += flops;
+  tally().skipped_transcendentals += 1;
+}
+
+struct Pair {
+  std::int64_t key;  // index of its element 0
+  Scalar score;
+};
+
+void reference_query(const Call& call, const ReferenceCall& raw, std::int64_t b, std::int64_t i, std::int64_t a) {
+  const std::int64_t query = call.query(b, i, a), d = call.z.d;
+  std::vector<Pair> seen;
+  Scalar top(-kInf), sum(0);
+  for (std::int64_t j = 0; j < call.keys(i); ++j) {
+    if (!call.sees(b, i, j)) {
+      skip(4 * d + 3);
+      continue;
+    }
+    const std::int64_t key = call.key(b, j, a);
+    seen.push_back({key, call.dot(call.q, query, call.k, key) * call.scale});
+    top = max(top, seen.back().score);
+  }
+  const Scalar shift = top == Scalar(-kInf) ? Scalar(0) : top;
+  std::vector<Scalar> o(static_cast<std::size_t>(d));
+  for (const Pair& pair : seen) {
+    const Scalar p = exp(pair.score - shift);
+    sum += p;
+    for (std::int64_t c = 0; c < d; ++c) o[static_cast<std::size_t>(c)] += p * call.v.at(pair.key + c);
+  }
+  const Scalar divisor = sum == Scalar(0) ? Scalar(1) : sum;
+  for (std::int64_t c = 0; c < d; ++c) raw.results[0].set(query + c, o[static_cast<std::size_t>(c)] / divisor);
+  raw.results[1].set(call.row(b, i, a), shift + log(sum));
+}
+
+void reference(const ReferenceCall& raw) {
+  const Call call(raw, kForward);
+  call.for_each_query([&](std::int64_t b, std::int64_t i, std::int64_t a) { reference_query(call, raw, b, i, a); });
+}
+
+struct Sums {
+  std::vector<Scalar> dq, dk, dv;
+};
+
+void reference_grad_query(const Call& call, const ReferenceCall& raw, Sums& sums, std::int64_t b, std::int64_t i,
+                          std::int64_t a) {
+  const TensorView &o = raw.operands[3], &g = raw.operands[5];
+  const std::int64_t query = call.query(b, i, a), d = call.z.d;
+  const Scalar lse = raw.operands[4].at(call.row(b, i, a)), delta = call.dot(o, query, g, query);
+  for (std::int64_t j = 0; j < call.keys(i); ++j) {
+    if (!call.sees(b, i, j)) {
+      skip(10 * d + 5);
+      continue;
+    }
+    const std::int64_t key = call.key(b, j, a);
+    const Scalar e = exp(call.dot(call.q, query, call.k, key) * call.scale - lse);
+    const Scalar p = lse == Scalar(-kInf) ? Scalar(0) : e;
+    const Scalar ds = p * (call.dot(g, query, call.v, key) - delta) * call.scale;
+    for (std::int64_t c = 0; c < d; ++c) {
+      sums.dv[static_cast<std::size_t>(key + c)] += p * g.at(query + c);
+      sums.dq[static_cast<std::size_t>(query + c)] += ds * call.k.at(key + c);
+      sums.dk[static_cast<std::size_t>(key + c)] += ds * call.q.at(query + c);
+    }
+  }
+}
+
+void reference_grad(const ReferenceCall& raw) {
+  const Call call(raw, kBackward);
+  const auto queries = static_cast<std::size_t>(call.q.type.num_elements());
+  const auto keys = static_cast<std::size_t>(call.k.type.num_elements());
+  Sums sums{std::vector<Scalar>(queries), std::vector<Scalar>(keys), std::vector<Scalar>(keys)};
+  call.for_each_query(
+      [&](std::int64_t b, std::int64_t i, std::int64_t a) { reference_grad_query(call, raw, sums, b, i, a); });
+  for (std::size_t i = 0; i < queries; ++i) raw.results[0].set(static_cast<std::int64_t>(i), sums.dq[i]);
+  for (std::size_t i = 0; i < keys; ++i) {
+    raw.results[1].set(static_cast<std::int64_t>(i), sums.dk[i]);
+    raw.results[2].set(static_cast<std::int64_t>(i), sums.dv[i]);
+  }
+}
+
+std::vector<OpAttr> attention_attrs() {
+  return {{"causal", "bool", "key j is seen by query i when j <= i + offset"},
+          {"scale", "double", "of the scores"},
+          {"segments", "bool", "only equal ids see each other"},
+          {"offsets", "bool", "index of query 0 among the keys, per batch entry"}};
+}
+
+OpDef make_attention() {
+  OpDef op;
+  op.name = "attention";
+  op.summary = "o = softmax(scale q k^T + mask) v with grouped queries, lse = ln sum exp; arXiv:2205.14135";
+  op.signature =
+      "(q: float[b, t, h, d], k: float[b, s, n, d], v: like k, q_segments: i32[b, t], k_segments: i32[b, s] with "
+      "segments, offset: i32[b] with offsets) -> (o: like q, lse: f32[b, h, t])";
+  op.attrs = attention_attrs();
+  op.infer = infer;
+  op.gradient = gradient;
+  op.work = work;
+  op.sharding = sharding;
+  op.reference = reference;
+  op.precision = PrecisionRule::compute;
+  return op;
+}
+
+OpDef make_attention_grad() {
+  OpDef op;
+  op.name = "attention_grad";
+  op.summary = "the gradient of attention, the scores computed again from q, k and lse; arXiv:2205.14135";
+  op.signature =
+      "(q: float[b, t, h, d], k: float[b, s, n, d], v: like k, o: like q, lse: f32[b, h, t], g: like q, q_segments: "
+      "i32[b, t], k_segments: i32[b, s] with segments, offset: i32[b] with offsets) -> (dq: like q, dk: like k, dv: "
+      "like k)";
+  op.attrs = attention_attrs();
+  op.infer = infer_grad;
+  op.work = work_grad;
+  op.sharding = sharding_grad;
+  op.reference = reference_grad;
+  op.precision = PrecisionRule::f32;
+  return op;
+}
+
+std::vector<Value> apply_attention(const char* name, std::vector<Value> operands, const AttentionOptions& options) {
+  const Value q = operands[0];
+  if (options.q_segments) operands.push_back(*options.q_segments);
+  if (options.k_segments) operands.push_back(*options.k_segments);
+  if (options.offset) operands.push_back(*options.offset);
+  const Type& type = q.type();
+  const double d = type.ndim() == 4 && type.size(3) > 0 ? static_cast<double>(type.size(3)) : 1;
+  return q.graph->apply(name, operands,
+                        {{"causal", options.causal},
+                         {"scale", options.scale != 0 ? options.scale : 1 / std::sqrt(d)},
+                         {"segments", options.q_segments.has_value() || options.k_segments.has_value()},
+                         {"offsets", options.offset.has_value()}});
+}
+
+}  // namespace
+
+std::vector<OpDef> ops::attention_ops() { return {make_attention(), make_attention_grad()}; }
+
+Attention attention(Value q, Value k, Value v, const AttentionOptions& options) {
+  const std::vector<Value> results = apply_attention("attention", {q, k, v}, options);
+  return {results[0], results[1]};
+}
+
+AttentionGrad attention_grad(Value q, Value k, Value v, Value o, Value lse, Value g, const AttentionOptions& options) {
+  const std::vector<Value> results = apply_attention("attention_grad", {q, k, v, o, lse, g}, options);
+  return {results[0], results[1], results[2]};
+}
+
+}  // namespace systole
