@@ -1,0 +1,162 @@
+// Nodes to text: JSON and block YAML.
+
+#include <algorithm>
+
+#include "ground/base/document.h"
+#include "ground/base/utf8.h"
+
+namespace systole {
+namespace {
+
+std::string quoted(std::string_view raw) {
+  std::string out = "\"";
+  for (const char c : replace_invalid_utf8(raw)) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out + '"';
+}
+
+bool is_json_number(std::string_view text) {
+  if (kind_of_plain(text) != NodeKind::number) return false;
+  if (text[0] == '-') text.remove_prefix(1);
+  const bool digit_first = text[0] >= '0' && text[0] <= '9';
+  const bool leading_zero = text.size() > 1 && text[0] == '0' && ((text[1] >= '0' && text[1] <= '9') || text[1] == 'x' || text[1] == 'o');
+  const std::size_t point = text.find('.');
+  const bool digit_after = point == std::string_view::npos || (point + 1 < text.size() && text[point + 1] >= '0' && text[point + 1] <= '9');
+  return digit_first && !leading_zero && digit_after;
+}
+
+// YAML's further spellings of numbers (0x10, +1, .5, 1.) in JSON's; what is no finite double becomes text.
+std::string json_number(const Node& node) {
+  if (is_json_number(node.text()) && node.as_double().ok()) return node.text();
+  if (const Result<std::int64_t> whole = node.as_int(); whole.ok()) return std::to_string(*whole);
+  if (const Result<double> real = node.as_double(); real.ok()) return fmt::format("{}", *real);
+  return quoted(node.text());
+}
+
+class JsonWriter {
+ public:
+  explicit JsonWriter(int indent) : indent_(indent) {}
+
+  void write(const Node& node) {
+    switch (node.kind()) {
+      case NodeKind::null: text += "null"; return;
+      case NodeKind::boolean: text += *node.as_bool() ? "true" : "false"; return;
+      case NodeKind::number: text += json_number(node); return;
+      case NodeKind::string: text += quoted(node.text()); return;
+      case NodeKind::sequence: list('[', ']', node.items(), [this](const Node& item) { write(item); }); return;
+      case NodeKind::map:
+        list('{', '}', node.entries(), [this](const Node::Entry& entry) {
+          text += quoted(entry.key) + (indent_ > 0 ? ": " : ":");
+          write(entry.value);
+        });
+    }
+  }
+
+  std::string text;
+
+ private:
+  template <typename T, typename Each>
+  void list(char first, char last, std::span<const T> items, Each each) {
+    text += first;
+    ++level_;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i > 0) text += ',';
+      newline();
+      each(items[i]);
+    }
+    --level_;
+    if (!items.empty()) newline();
+    text += last;
+  }
+  void newline() {
+    if (indent_ > 0) text += "\n" + std::string(static_cast<std::size_t>(level_ * indent_), ' ');
+  }
+
+  int indent_;
+  int level_ = 0;
+};
+
+// Text that reads back as the same text without quotes, and that YAML 1.1 readers do not take for a boolean.
+bool is_plain(std::string_view text) {
+  if (kind_of_plain(text) != NodeKind::string || text == "<<") return false;
+  for (const std::string_view old : {"yes", "no", "on", "off", "y", "n", "Yes", "No", "On", "Off"}) {
+    if (text == old) return false;
+  }
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./+ ").find(c) != std::string_view::npos;
+  };
+  const bool letter_first = text[0] == '_' || text[0] == '/' || (plain(text[0]) && (static_cast<unsigned char>(text[0]) >= '0'));
+  return letter_first && text.back() != ' ' && std::all_of(text.begin(), text.end(), plain);
+}
+
+std::string yaml_scalar(const Node& node) {
+  switch (node.kind()) {
+    case NodeKind::null: return "null";
+    case NodeKind::string: return is_plain(node.text()) ? node.text() : quoted(node.text());
+    default: return node.text();
+  }
+}
+
+// Lines of a container at `indent`; the first line's indentation is written by the caller when `hanging`.
+void write_block(const Node& node, std::size_t indent, bool hanging, std::string& out) {
+  const auto value = [&](const Node& child, bool in_map) {
+    const bool block = !child.items().empty() || !child.entries().empty();
+    if (!block) {
+      out += child.is_map() ? " {}\n" : child.is_sequence() ? " []\n" : " " + yaml_scalar(child) + "\n";
+    } else if (in_map) {
+      out += "\n";
+      write_block(child, indent + 2, false, out);
+    } else {
+      out += " ";
+      write_block(child, indent + 2, true, out);
+    }
+  };
+  const auto begin = [&] {
+    if (!std::exchange(hanging, false)) out += std::string(indent, ' ');
+  };
+  for (const Node& item : node.items()) {
+    begin();
+    out += "-";
+    value(item, false);
+  }
+  for (const Node::Entry& entry : node.entries()) {
+    begin();
+    out += (is_plain(entry.key) ? entry.key : quoted(entry.key)) + ":";
+    value(entry.value, true);
+  }
+}
+
+}  // namespace
+
+std::string to_json(const Node& node, int indent) {
+  JsonWriter writer(indent);
+  writer.write(node);
+  return std::move(writer.text);
+}
+
+std::string to_yaml(const Node& node) {
+  std::string out;
+  const bool block = !node.items().empty() || !node.entries().empty();
+  if (block) {
+    write_block(node, 0, false, out);
+  } else {
+    out = (node.is_map() ? "{}" : node.is_sequence() ? "[]" : yaml_scalar(node)) + "\n";
+  }
+  return out;
+}
+
+}  // namespace systole

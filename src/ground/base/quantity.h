@@ -1,0 +1,23 @@
+#pragma once
+// Numbers with their unit, as people write them in a workload or a flag. A unit means what it says: MB is 10^6 bytes,
+// MiB is 2^20, and M alone, mb or Mb are refused with the names that are valid. '_' may stand between digits, one
+// space before the unit. Errors: invalid (no number, unknown unit, negative, too large), with a hint.
+
+#include <cstdint>
+#include <string_view>
+
+#include "ground/base/document.h"
+#include "ground/base/units.h"
+
+namespace systole {
+
+Result<Bytes> parse_bytes(std::string_view text);        // "512MB", "1.5 GiB"; bare: bytes. Rounded down to a byte
+Result<Seconds> parse_seconds(std::string_view text);    // "100s", "5min", "1h30min", "250ms"; only 0 may be bare
+Result<std::int64_t> parse_count(std::string_view text);  // "15T", "1.5B", "2_000_000", "300k"; must come out whole
+
+// The same of a number or text in a document, with its place.
+Result<Bytes> as_bytes(const Node& node);
+Result<Seconds> as_seconds(const Node& node);
+Result<std::int64_t> as_count(const Node& node);
+
+}  // namespace systole
