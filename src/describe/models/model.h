@@ -1,8 +1,8 @@
 #pragma once
 // A model: parameters, and the graphs that read them. All graphs of a model declare all its parameters, first and in one
-// order, so that training, evaluation, prefill and decode bind the same tensors by name. Graphs are f32 (f64 where a
-// config asks for it, for finite differences); a precision pass inserts the casts. No model file mentions a mesh axis:
-// dims carry logical names (batch, seq, embed, heads, kv_heads, head, mlp, vocab, layer).
+// order, so that training, evaluation, prefill and decode bind the same tensors by name. Graphs are f32; a precision
+// pass inserts the casts. No model file mentions a mesh axis: dims carry logical names (batch, seq, embed, heads, kv_heads,
+// head, mlp, vocab, layer).
 //
 // A Model is immutable; all functions are const, pure and safe from any thread.
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "describe/graph/evaluate.h"
+#include "describe/graph/passes/passes.h"
 #include "ground/base/philox.h"
 
 namespace systole {
@@ -27,15 +28,17 @@ inline HostTensor random_ids(const Type& type, std::uint64_t key, std::int64_t b
   return tensor;
 }
 
-inline HostTensor initial_tensor(const Parameter& p) {
-  return random_tensor(p.type, p.name, p.init.kind == Init::Kind::ones ? 1 : 0, 0.3);
+// The graph with every f32 turned into f64.
+inline Graph in_f64(const Graph& graph) {
+  return apply_precision(graph, {DType::f64, DType::f64, DType::f64, DType::f64});
 }
 
 // One tensor per input of the graph: parameters as above, the others from `data`.
 inline std::vector<HostTensor> arguments(const Graph& graph, const std::map<std::string, HostTensor>& data) {
   std::vector<HostTensor> tensors;
   for (const GraphInput& input : graph.inputs()) {
-    tensors.push_back(input.parameter ? initial_tensor(*input.parameter) : data.at(input.name));
+    const bool ones = input.parameter && input.parameter->init.kind == Init::Kind::ones;
+    tensors.push_back(input.parameter ? random_tensor(graph.type(input.value), input.name, ones ? 1 : 0, 0.3) : data.at(input.name));
   }
   return tensors;
 }

@@ -34,8 +34,7 @@ struct GptConfig {
   double dropout = 0;    // of the embedding and of what attention and mlp add to the residual, when training
   double eps = 1e-5;     // of the norms
   LoraConfig lora;
-  bool unrolled = false;     // no repeat: for the law unrolled = rolled
-  DType dtype = DType::f32;  // f64: for finite differences on the reference backend
+  bool unrolled = false;  // no repeat: for the law unrolled = rolled
 
   std::int64_t head() const { return width / heads; }
 };

@@ -45,7 +45,7 @@ void Gpt::require_length(const char* what, std::int64_t length) const {
 }
 
 Type Gpt::cache_type(std::int64_t batch, std::int64_t cache) const {
-  return Type(config_.dtype, {config_.layers, batch, cache, config_.kv_heads, config_.head()},
+  return Type(DType::f32, {config_.layers, batch, cache, config_.kv_heads, config_.head()},
               {"layer", "batch", "cache", "kv_heads", "head"});
 }
 
@@ -157,7 +157,7 @@ Graph Gpt::decode(std::int64_t batch, std::int64_t cache) const {
   layers.body().output("k", *keys);
   layers.body().output("v", *values);
   const Repeat all = layers.run(config_.unrolled);
-  const Value last = reshape(all.carries[0], Type(config_.dtype, {batch, config_.width}, {"batch", "embed"}));
+  const Value last = reshape(all.carries[0], Type(DType::f32, {batch, config_.width}, {"batch", "embed"}));
   graph.output("logits", head(w, last, "be,ve->bv"));
   graph.output("cache.k", all.outputs[0]);
   graph.output("cache.v", all.outputs[1]);

@@ -38,11 +38,6 @@ GptConfig modern() {
   return config;
 }
 
-GptConfig f64(GptConfig config) {
-  config.dtype = DType::f64;
-  return config;
-}
-
 HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<double>{value}); }
 
 // Rows of one document each, each token labelled with its successor, random at the end.
@@ -108,8 +103,8 @@ TEST(Gpt, graphs_verify_read_back_and_declare_the_same_parameters) {
 }
 
 TEST(Gpt, uniform_logits_lose_ln_vocabulary_a_label) {
-  const auto model = make_gpt(f64(tiny()));
-  const Graph graph = model->loss({2, 8}, true);
+  const auto model = make_gpt(tiny());
+  const Graph graph = in_f64(model->loss({2, 8}, true));
   Data data = one_document(2, 8, 11);
   data["labels"].set(3, -1);  // ignored: 15 remain
   std::vector<HostTensor> inputs = arguments(graph, data);
@@ -154,7 +149,7 @@ TEST(Gpt, dropout_differs_by_step_site_and_row_and_ends_with_training) {
 
 // Row by row is the whole batch: dropout belongs to the row's place in the global batch.
 TEST(Gpt, microbatches_sum_to_the_batch) {
-  GptConfig config = f64(tiny());
+  GptConfig config = tiny();
   config.dropout = 0.3;
   const auto model = make_gpt(config);
   const Data data = one_document(3, 8, 11);
@@ -166,9 +161,9 @@ TEST(Gpt, microbatches_sum_to_the_batch) {
       for (int i = 0; i < 8; ++i) part[name].set(i, data.at(name).at(row * 8 + i));
     }
     part["row"] = scalar(row);
-    sum += run(model->loss({1, 8}, true), part)[0].at(0);
+    sum += run(in_f64(model->loss({1, 8}, true)), part)[0].at(0);
   }
-  EXPECT_NEAR(sum, run(model->loss({3, 8}, true), data)[0].at(0), 1e-11);
+  EXPECT_NEAR(sum, run(in_f64(model->loss({3, 8}, true)), data)[0].at(0), 1e-11);
 }
 
 // Law packed-is-unpacked: documents in one row of `seq`, the rest padding, lose what they lose alone.
@@ -191,15 +186,15 @@ void expect_packed_is_unpacked(const GptConfig& config, const std::vector<int>& 
       packed["segments"].set(start + i, static_cast<double>(d + 1));
       packed["positions"].set(start + i, i);
     }
-    alone += run(model->loss({1, length}, false), single)[0].at(0);
+    alone += run(in_f64(model->loss({1, length}, false)), single)[0].at(0);
     start += length;
   }
   EXPECT_GT(alone, 0);
-  EXPECT_NEAR(run(model->loss({1, seq}, false), packed)[0].at(0), alone, 1e-11) << lengths.size() << " documents";
+  EXPECT_NEAR(run(in_f64(model->loss({1, seq}, false)), packed)[0].at(0), alone, 1e-11) << lengths.size() << " documents";
 }
 
 TEST(Gpt, packed_is_unpacked) {
-  for (const GptConfig& config : {f64(tiny()), f64(modern())}) {
+  for (const GptConfig& config : {tiny(), modern()}) {
     expect_packed_is_unpacked(config, {20}, 24);
     expect_packed_is_unpacked(config, {9, 13}, 24);
     expect_packed_is_unpacked(config, {1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 1}, 24);
@@ -211,7 +206,7 @@ void expect_decode_is_forward(const GptConfig& config) {
   constexpr std::int64_t kRows = 2, kBucket = 6, kCache = 12, kSeq = 9;
   const auto model = make_gpt(config);
   const Data data = one_document(kRows, kSeq, config.vocabulary);
-  const HostTensor whole = run(model->forward({kRows, kSeq}), data)[0];
+  const HostTensor whole = run(in_f64(model->forward({kRows, kSeq})), data)[0];
   const int lengths[kRows] = {3, 6};
   Data prompt{{"tokens", HostTensor(DType::i32, {kRows, kBucket})}, {"lengths", HostTensor(DType::i32, {kRows})}};
   for (int row = 0; row < kRows; ++row) {
@@ -223,7 +218,7 @@ void expect_decode_is_forward(const GptConfig& config) {
       EXPECT_NEAR(logits.at(row * config.vocabulary + v), whole.at((row * kSeq + position) * config.vocabulary + v), 1e-11);
     }
   };
-  std::vector<HostTensor> out = run(model->prefill(kRows, kBucket, kCache), prompt);
+  std::vector<HostTensor> out = run(in_f64(model->prefill(kRows, kBucket, kCache)), prompt);
   for (int row = 0; row < kRows; ++row) expect_row(out[0], row, lengths[row] - 1);
   for (int step = 0; step < 3; ++step) {
     Data next{{"tokens", HostTensor(DType::i32, {kRows, 1})}, {"position", HostTensor(DType::i32, {kRows})}, {"cache.k", out[1]}, {"cache.v", out[2]}};
@@ -231,21 +226,21 @@ void expect_decode_is_forward(const GptConfig& config) {
       next["tokens"].set(row, data.at("tokens").at(row * kSeq + lengths[row] + step));
       next["position"].set(row, lengths[row] + step);
     }
-    out = run(model->decode(kRows, kCache), next);
+    out = run(in_f64(model->decode(kRows, kCache)), next);
     for (int row = 0; row < kRows; ++row) expect_row(out[0], row, lengths[row] + step);
   }
 }
 
 TEST(Gpt, prefill_and_decode_are_the_whole_forward) {
-  expect_decode_is_forward(f64(tiny()));
-  expect_decode_is_forward(f64(modern()));
-  GptConfig adapted = f64(tiny());
+  expect_decode_is_forward(tiny());
+  expect_decode_is_forward(modern());
+  GptConfig adapted = tiny();
   adapted.lora.rank = 2;
   expect_decode_is_forward(adapted);
 }
 
 TEST(Gpt, adapters_train_alone_and_begin_as_the_base) {
-  GptConfig config = f64(tiny());
+  GptConfig config = tiny();
   const auto base = make_gpt(config);
   config.lora.rank = 8;
   const auto adapted = make_gpt(config);
@@ -253,7 +248,7 @@ TEST(Gpt, adapters_train_alone_and_begin_as_the_base) {
   // q, k, v and o: 12 + 12 each; up and down: 12 + 20 each.
   EXPECT_EQ(num_trainable(*adapted), 3 * 8 * (4 * 24 + 2 * 32));
   const Data data = one_document(1, 6, 11);
-  const Graph graph = adapted->loss({1, 6}, true);
+  const Graph graph = in_f64(adapted->loss({1, 6}, true));
   std::vector<HostTensor> inputs = arguments(graph, data);
   const double with_adapters = evaluate(graph, inputs)[0].at(0);
   for (std::size_t i = 0; i < adapted->parameters().size(); ++i) {
@@ -261,9 +256,9 @@ TEST(Gpt, adapters_train_alone_and_begin_as_the_base) {
     EXPECT_EQ(p.trainable, p.name.find("lora") != std::string::npos);
     if (!p.name.ends_with("lora_b")) continue;
     EXPECT_EQ(p.init.kind, Init::Kind::zeros);
-    inputs[i] = HostTensor(p.type.dtype, p.type.shape);
+    inputs[i] = HostTensor(DType::f64, p.type.shape);
   }
-  const double alone = run(base->loss({1, 6}, true), data)[0].at(0);
+  const double alone = run(in_f64(base->loss({1, 6}, true)), data)[0].at(0);
   EXPECT_NEAR(evaluate(graph, inputs)[0].at(0), alone, 1e-12);
   EXPECT_GT(std::abs(with_adapters - alone), 1e-3);
 }

@@ -54,7 +54,7 @@ class Lister {
       names.emplace_back(dim(letter).first);
       shape.push_back(dim(letter).second);
     }
-    list.push_back({name, Type(config_.dtype, std::move(shape), std::move(names)), init, !frozen_, decay, 0});
+    list.push_back({name, Type(DType::f32, std::move(shape), std::move(names)), init, !frozen_, decay, 0});
   }
 
   const GptConfig& config_;

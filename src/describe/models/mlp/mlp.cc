@@ -35,8 +35,8 @@ std::vector<Parameter> parameters_of(const MlpConfig& config) {
     const std::int64_t out = last ? config.outputs : config.hidden[layer];
     const std::string out_name = last ? "outputs" : "mlp";
     const double stddev = std::sqrt((last ? 1.0 : 2.0) / static_cast<double>(in));
-    list.push_back({weight_of(layer), Type(config.dtype, {in, out}, {in_name, out_name}), {Init::Kind::normal, stddev}, true, true, 0});
-    if (config.bias) list.push_back({bias_of(layer), Type(config.dtype, {out}, {out_name}), {}, true, false, 0});
+    list.push_back({weight_of(layer), Type(DType::f32, {in, out}, {in_name, out_name}), {Init::Kind::normal, stddev}, true, true, 0});
+    if (config.bias) list.push_back({bias_of(layer), Type(DType::f32, {out}, {out_name}), {}, true, false, 0});
     in = out;
     in_name = out_name;
   }
@@ -74,7 +74,7 @@ class Mlp final : public Model {
   bool classifies() const { return config_.loss == ModelSpec::Loss::cross_entropy; }
 
   Type type_of(std::int64_t rows, std::int64_t size, const char* name) const {
-    return Type(config_.dtype, {rows, size}, {"batch", name});
+    return Type(DType::f32, {rows, size}, {"batch", name});
   }
 
   Value affine(const Parameters& w, std::size_t layer, Value x) const {

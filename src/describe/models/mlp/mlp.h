@@ -16,7 +16,6 @@ struct MlpConfig {
   ModelSpec::Loss loss = ModelSpec::Loss::squared_error;  // cross_entropy: the outputs are logits of classes
   bool bias = true;
   double dropout = 0;  // after each hidden activation, when training
-  DType dtype = DType::f32;
 };
 
 MlpConfig mlp_config(const ModelSpec& spec);
