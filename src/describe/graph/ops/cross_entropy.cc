@@ -101,6 +101,8 @@ Value local_labels(Value labels, Value offset, std::int64_t v) {
   return select(compare(labels, zero, "lt"), labels, select(here, shifted, end));
 }
 
+Value equals(Value x, double value) { return compare(x, full_like(x, value), "eq"); }
+
 // picked = the label's logit, or 0 in every shard but its own; the shard's loss is its lse less that.
 Graph local_rewrite(const OpCall& local, int, std::string_view axis, std::int64_t parts) {
   Graph graph("cross_entropy");
@@ -114,12 +116,12 @@ Graph local_rewrite(const OpCall& local, int, std::string_view axis, std::int64_
                                  compare(mine, full_like(mine, static_cast<double>(v)), "lt"));
   const Value picked = all_reduce(select(here, sub(part.lse, part.loss), zero), axis, parts);
   const Value top = all_reduce(part.lse, axis, parts, "max");
-  const Value shift = select(compare(top, full_like(top, -kInf), "eq"), zero, top);
+  const Value shift = select(equals(top, -kInf), zero, top);
   const Value sum = all_reduce(exp(sub(part.lse, shift)), axis, parts);
   const Value lse = add(shift, log(sum));
   const Value ignored = compare(labels, full_like(labels, 0), "lt");
-  const Value impossible = compare(picked, full_like(picked, -kInf), "eq");  // -inf - -inf would be NaN
-  graph.output("loss", select(ignored, zero, select(impossible, full_like(lse, kInf), sub(lse, picked))));
+  const Value nothing = logical_and(equals(lse, -kInf), equals(picked, -kInf));
+  graph.output("loss", select(ignored, zero, select(nothing, full_like(lse, kInf), sub(lse, picked))));
   graph.output("lse", lse);
   return graph;
 }
@@ -146,8 +148,8 @@ void reference(const ReferenceCall& call) {
     const std::int64_t label = labels.integer(row);
     const Scalar picked = label >= 0 && label < v ? x.at(row * v + label) : Scalar(0);
     const Scalar loss = lse - picked;
-    const bool impossible = picked == Scalar(-kInf);
-    call.results[0].set(row, label < 0 ? Scalar(0) : impossible ? Scalar(kInf) : loss);
+    const bool nothing = lse == Scalar(-kInf) && picked == Scalar(-kInf);  // the difference is NaN
+    call.results[0].set(row, label < 0 ? Scalar(0) : nothing ? Scalar(kInf) : loss);
     call.results[1].set(row, lse);
   }
 }

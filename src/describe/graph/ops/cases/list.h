@@ -19,6 +19,15 @@ OpCases reduce_cases(DType f);       // reduce.cc
 OpCases contract_cases(DType f);     // contract.cc
 OpCases dropout_cases(DType f);      // dropout.cc
 OpCases collective_cases(DType f);   // collectives.cc: only what is refused
+OpCases softmax_cases(DType f);        // softmax.cc
+OpCases cross_entropy_cases(DType f);  // cross_entropy.cc
+OpCases rms_norm_cases(DType f);       // norms.cc
+OpCases layer_norm_cases(DType f);     // norms.cc
+OpCases embedding_cases(DType f);      // embedding.cc
+OpCases rotary_cases(DType f);         // rotary.cc
+OpCases attention_cases(DType f);      // attention.cc
+OpCases adamw_cases(DType f);          // optimizers.cc
+OpCases sgd_cases(DType f);            // optimizers.cc
 
 }  // namespace cases
 }  // namespace systole

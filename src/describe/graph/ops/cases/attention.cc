@@ -1,0 +1,89 @@
+#include "describe/graph/ops/cases/list.h"
+#include "describe/graph/ops/last_dim.h"
+
+namespace systole {
+namespace {
+
+struct Sizes {
+  std::int64_t b, t, s, h, n, d;
+};
+
+struct Options {
+  bool causal, segments, offsets;
+};
+
+Attrs attrs_of(Options options) {
+  return {{"causal", options.causal}, {"scale", 0.6}, {"segments", options.segments}, {"offsets", options.offsets}};
+}
+
+void add_masks(std::vector<CaseOperand>& operands, Sizes z, Options options) {
+  if (options.segments) {
+    operands.push_back(whole(Type(DType::i32, {z.b, z.t}), 0, 3));
+    operands.push_back(whole(Type(DType::i32, {z.b, z.s}), 0, 3));
+  }
+  if (options.offsets) operands.push_back(whole(Type(DType::i32, {z.b}), -2, z.s));
+}
+
+OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
+  const CaseOperand q = real(Type(f, {z.b, z.t, z.h, z.d})), k = real(Type(f, {z.b, z.s, z.n, z.d}));
+  const CaseOperand lse = real(Type(ops::statistic_dtype(f), {z.b, z.h, z.t}), 1, 3);
+  const std::string note =
+      fmt::format("{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
+                  options.offsets ? "offsets " : "", z.h == z.n ? "" : "grouped");
+  OpCase forward{.op = "attention",
+                 .operands = {q, k, k},
+                 .attrs = attrs_of(options),
+                 .note = note,
+                 .reduction = z.s + z.d,
+                 .gradient = gradient,
+                 .shard = shard,
+                 .cotangents = {0}};
+  OpCase backward{.op = "attention_grad",
+                  .operands = {q, k, k, q, lse, q},
+                  .attrs = attrs_of(options),
+                  .note = note,
+                  .reduction = (z.s + z.t * (z.h / z.n)) * 2 + z.d,
+                  .shard = shard};
+  add_masks(forward.operands, z, options);
+  add_masks(backward.operands, z, options);
+  return {{forward, backward}, {}};
+}
+
+std::vector<BadCase> bad_cases(DType f) {
+  const Attrs plain = attrs_of({true, false, false}), segments = attrs_of({true, true, false});
+  const Attrs offsets = attrs_of({true, false, true});
+  const Type q(f, {3, 5, 8, 6}), k(f, {3, 7, 4, 6}), q_segments(DType::i32, {3, 5}), k_segments(DType::i32, {3, 7});
+  const Type lse(ops::statistic_dtype(f), {3, 8, 5});
+  const Attrs upside_down{{"causal", true}, {"scale", -1.0}, {"segments", false}, {"offsets", false}};
+  return {
+      {"attention_c1", "attention", {q, k, k}, segments},
+      {"attention_c1", "attention_grad", {q, k, k}, plain},
+      {"attention_c2", "attention", {q, k, Type(f, {3, 5, 4, 6})}, plain},
+      {"attention_c2", "attention", {q, k.with(DType::f16), k.with(DType::f16)}, plain},
+      {"attention_c3", "attention", {q, Type(f, {3, 7, 3, 6}), Type(f, {3, 7, 3, 6})}, plain},
+      {"attention_c4", "attention", {q, k, k, k_segments, k_segments}, segments},
+      {"attention_c4", "attention", {q, k, k, q_segments, q_segments}, segments},
+      {"attention_c5", "attention", {q, k, k, Type(DType::i32, {5})}, offsets},
+      {"attention_c5", "attention", {q, k, k, Type(DType::i32, {3})}, attrs_of({false, false, true})},
+      {"attention_c6", "attention_grad", {q, k, k, q, Type(lse.dtype, {3, 5, 8}), q}, plain},
+      {"attention_c6", "attention_grad", {q, k, k, k, lse, q}, plain},
+      {"attention_c7", "attention", {q, k, k}, upside_down},
+  };
+}
+
+}  // namespace
+
+// Every combination of the options, with more keys than queries and fewer.
+OpCases cases::attention_cases(DType f) {
+  OpCases cases;
+  for (const Options options : {Options{false, false, false}, Options{false, true, false}, Options{true, false, false},
+                                Options{true, true, false}, Options{true, false, true}, Options{true, true, true}}) {
+    cases += both(f, {3, 5, 7, 8, 4, 6}, options, true, false);
+    cases += both(f, {3, 7, 5, 4, 4, 6}, options, true, false);
+    cases += both(f, {12, 6, 5, 36, 18, 3}, options, false, true);
+  }
+  cases.bad = bad_cases(f);
+  return cases;
+}
+
+}  // namespace systole

@@ -1,0 +1,38 @@
+#include "describe/graph/ops/cases/list.h"
+
+namespace systole {
+
+OpCases cases::rotary_cases(DType f) {
+  auto attrs = [](double theta, bool inverse) { return Attrs{{"theta", theta}, {"inverse", inverse}}; };
+  const Type ragged(f, {3, 5, 7, 4});
+  OpCases cases;
+  cases.good.push_back({.op = "rotary",
+                        .operands = {real(Type(f, {6, 12, 18, 4})), whole(Type(DType::i32, {6, 12}), 0, 40)},
+                        .attrs = attrs(10000, false),
+                        .note = "cut",
+                        .reduction = 2});
+  cases.good.push_back({.op = "rotary",
+                        .operands = {real(ragged), whole(Type(DType::i32, {3, 5}), -9, 40)},
+                        .attrs = attrs(500, true),
+                        .note = "inverse, positions below 0",
+                        .reduction = 2});
+
+  const Type positions(DType::i32, {3, 5});
+  cases.bad.push_back({.label = "rotary_c1",
+                       .op = "rotary",
+                       .operands = {Type(f, {3, 5, 4}), positions},
+                       .attrs = attrs(10000, false)});
+  cases.bad.push_back({.label = "rotary_c2",
+                       .op = "rotary",
+                       .operands = {Type(f, {3, 5, 7, 9}), positions},
+                       .attrs = attrs(10000, false)});
+  cases.bad.push_back({.label = "rotary_c3",
+                       .op = "rotary",
+                       .operands = {ragged, Type(DType::i32, {5, 3})},
+                       .attrs = attrs(10000, false)});
+  cases.bad.push_back(
+      {.label = "rotary_c4", .op = "rotary", .operands = {ragged, positions}, .attrs = attrs(0, false)});
+  return cases;
+}
+
+}  // namespace systole
