@@ -120,7 +120,7 @@ class TrainingBuilder {
   }
 
   std::vector<std::string> state_names(const Parameter& p) const {
-    if (strategy_.optimizer.kind == OptimizerSpec::Kind::adamw) return {"adamw.m/" + p.name, "adamw.v/" + p.name};
+    if (strategy_.optimizer.kind == UpdateRule::Kind::adamw) return {"adamw.m/" + p.name, "adamw.v/" + p.name};
     if (strategy_.optimizer.sgd.momentum != 0) return {"sgd.m/" + p.name};
     return {};
   }
@@ -165,7 +165,7 @@ class TrainingBuilder {
   void update_one(Graph& g, const Parameter& p, Value parameter, Value gradient, const std::vector<Value>& states, Value scale, Value rate,
                   Value applied, Value apply) {
     const std::vector<std::string> names = state_names(p);
-    if (strategy_.optimizer.kind == OptimizerSpec::Kind::adamw) {
+    if (strategy_.optimizer.kind == UpdateRule::Kind::adamw) {
       AdamwOptions options = strategy_.optimizer.adamw;
       if (!p.decay) options.weight_decay = 0;
       const Adamw next = adamw(parameter, gradient, states[0], states[1], scale, rate, applied, apply, options);

@@ -22,7 +22,7 @@
 
 namespace systole {
 
-struct OptimizerSpec {
+struct UpdateRule {
   enum class Kind { adamw, sgd } kind = Kind::adamw;
   AdamwOptions adamw;
   SgdOptions sgd;
@@ -33,7 +33,7 @@ struct Strategy {
   int microbatches = 1;
   Precision precision;
   RecomputePolicy recompute;
-  OptimizerSpec optimizer;
+  UpdateRule optimizer;
   bool snapshot = true;
 };
 

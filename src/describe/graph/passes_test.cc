@@ -1,0 +1,125 @@
+// Rewrites as pairs: two graphs must reach the same text; and values stay what they were.
+#include <gtest/gtest.h>
+
+#include "describe/graph/evaluate.h"
+#include "describe/graph/op.h"
+#include "describe/graph/ops/ops.h"
+#include "describe/graph/passes/passes.h"
+#include "describe/graph/text.h"
+#include "describe/graph/verify.h"
+#include "describe/graph/work.h"
+
+namespace systole {
+namespace {
+
+const Type kRow(DType::f32, {4, 6}, {"batch", "n"});
+
+Graph build(const std::function<Value(Graph&, Value)>& body) {
+  Graph g("g");
+  const Value x = g.input("x", kRow);
+  g.output("y", body(g, x));
+  return g;
+}
+
+HostTensor some_input() {
+  HostTensor t(DType::f32, {4, 6});
+  for (std::int64_t i = 0; i < 24; ++i) t.set(i, 0.1 * static_cast<double>(i) - 1.1);
+  return t;
+}
+
+TEST(Passes, folding_reaches_the_simple_graph) {
+  const Graph folded = drop_dead(fold_constants(build([](Graph& g, Value x) {
+    const Value two = add(constant(g, kRow, 0.5), constant(g, kRow, 1.5));
+    return mul(mul(x, constant(g, kRow, 1)), two);
+  })));
+  const Graph simple = build([](Graph& g, Value x) { return mul(x, constant(g, kRow, 2)); });
+  EXPECT_EQ(to_text(folded), to_text(simple));
+}
+
+TEST(Passes, equal_nodes_merge) {
+  const Graph merged = merge_common(build([](Graph&, Value x) { return mul(tanh(x), tanh(x)); }));
+  const Graph once = build([](Graph&, Value x) {
+    const Value t = tanh(x);
+    return mul(t, t);
+  });
+  EXPECT_EQ(to_text(merged), to_text(once));
+}
+
+TEST(Passes, a_chain_becomes_one_fusion_that_changes_no_bit_and_moves_no_middle) {
+  const auto chain = [](Graph& g, Value x) {
+    const int last[] = {1};
+    const Value bias = broadcast(constant(g, Type(DType::f32, {6}, {"n"}), 0.25), kRow, last);
+    return cast(gelu(add(cast(tanh(x), DType::bf16), cast(bias, DType::bf16))), DType::f32);
+  };
+  const Graph plain = drop_dead(fold_constants(build(chain)));
+  FusionRules rules;
+  rules.chains = true;
+  const Graph fused = fuse_chains(plain, rules);
+  verify(fused);
+  ASSERT_EQ(fused.nodes().size(), 1U) << to_text(fused);
+  const HostTensor in[] = {some_input()};
+  EXPECT_EQ(evaluate(plain, in)[0], evaluate(fused, in)[0]);
+  EXPECT_EQ(work_of(fused).flops, work_of(plain).flops);
+  EXPECT_EQ(work_of(fused).read.count(), 24 * 4);
+  EXPECT_EQ(work_of(fused).written.count(), 24 * 4);
+}
+
+TEST(Passes, a_chain_gives_its_middle_when_somebody_after_it_reads_it) {
+  Graph g("g");
+  const Value x = g.input("x", kRow);
+  const Value a = tanh(x), b = exp(a);
+  const int dims[] = {1};
+  g.output("sum", reduce_sum(a, dims));
+  g.output("y", mul(b, b));
+  FusionRules rules;
+  rules.chains = true;
+  const Graph fused = fuse_chains(g, rules);
+  verify(fused);
+  const HostTensor in[] = {some_input()};
+  EXPECT_EQ(evaluate(g, in)[0], evaluate(fused, in)[0]);
+  EXPECT_EQ(evaluate(g, in)[1], evaluate(fused, in)[1]);
+}
+
+TEST(Passes, outputs_get_nodes_of_their_own) {
+  Graph g("g");
+  const Value x = g.input("x", kRow), t = tanh(x);
+  g.output("same", x);
+  g.output("a", t);
+  g.output("b", t);
+  g.output("view", reshape(t, Type(DType::f32, {24})));
+  const Graph owned = own_outputs(g);
+  verify(owned);
+  EXPECT_EQ(count_nodes(owned), 1 + 1 + 3);  // tanh, the view, three copies
+}
+
+TEST(Passes, the_runner_names_times_skips_and_verifies) {
+  const std::vector<Pass> passes{{"merge", merge_common}, {"skipped", [](const Graph&) -> Graph { throw 1; }}};
+  const std::string skip[] = {"skipped"};
+  std::vector<PassRecord> records;
+  run_passes(build([](Graph&, Value x) { return mul(tanh(x), tanh(x)); }), passes, skip, &records);
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].nodes_before, 3);
+  EXPECT_EQ(records[0].nodes_after, 2);
+  EXPECT_TRUE(records[1].skipped);
+}
+
+TEST(Precision, parameters_stay_and_contractions_compute_in_bf16) {
+  Graph g("g");
+  const Value w = g.parameter({"w", Type(DType::f32, {6, 5}, {"n", "m"})});
+  const Value x = g.input("x", kRow);
+  g.output("loss", sum_all(contract(x, w, "bn,nm->bm")));
+  const Graph typed = apply_precision(g, Precision{});
+  verify(typed);
+  EXPECT_EQ(typed.inputs()[0].parameter->type.dtype, DType::f32);
+  bool found = false;
+  for (const Node& node : typed.nodes()) {
+    if (std::string_view(node.op->name) != "contract") continue;
+    found = true;
+    EXPECT_EQ(typed.type(node.operands[1]).dtype, DType::bf16);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_EQ(typed.type(typed.outputs()[0].value).dtype, DType::f32);
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,44 @@
+#include "execute/backends/null/null.h"
+
+#include <algorithm>
+
+namespace systole {
+namespace {
+
+class NullMemory : public Memory {
+ public:
+  explicit NullMemory(Bytes size) : size_(size) {}
+  Bytes size() const override { return size_; }
+  std::byte* host() override { return nullptr; }
+
+ private:
+  Bytes size_;
+};
+
+class NullDevice : public Device {
+ public:
+  explicit NullDevice(Target target) : target_(std::move(target)) {}
+  const Target& target() const override { return target_; }
+  Bytes workspace(const Graph&, const Node&) const override { return Bytes(0); }
+  Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return std::unique_ptr<Memory>(std::make_unique<NullMemory>(bytes)); }
+  Event copy_in(Memory&, std::int64_t, std::span<const std::byte>) override { return {}; }
+  Event copy_out(Memory&, std::int64_t, std::span<std::byte> into) override {
+    std::fill(into.begin(), into.end(), std::byte{0});
+    return {};
+  }
+  Result<std::unique_ptr<Executable>> compile(const Function&) override { return std::make_unique<Executable>(); }
+  Result<std::unique_ptr<Call>> bind(const Executable&, Memory&, const Addresses&) override { return std::make_unique<Call>(); }
+  Event run(Call&, Counters& counters) override {
+    ++counters.calls;
+    return {};
+  }
+
+ private:
+  Target target_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_null_device(Target target) { return std::make_unique<NullDevice>(std::move(target)); }
+
+}  // namespace systole

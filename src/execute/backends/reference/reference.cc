@@ -1,0 +1,114 @@
+#include "execute/backends/reference/reference.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "describe/graph/op.h"
+#include "execute/runtime/arena_memory.h"
+#include "execute/runtime/flatten.h"
+
+namespace systole {
+namespace {
+
+class ReferenceExecutable : public Executable {
+ public:
+  explicit ReferenceExecutable(const Function& f) : function(f) {}
+  const Function& function;
+};
+
+// A node with its views, made once.
+struct Step {
+  const Node* node;
+  std::vector<TensorView> operands, results;
+  std::int64_t bytes_read, bytes_written;
+};
+
+class ReferenceCallList : public Call {
+ public:
+  std::vector<Step> steps;
+};
+
+// The bytes of distinct operands: by address, as the law counts them.
+std::int64_t distinct_bytes(const std::vector<TensorView>& views) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const auto same = [&](const TensorView& other) { return other.data == views[i].data; };
+    if (std::find_if(views.begin(), views.end(), same) == views.begin() + static_cast<std::ptrdiff_t>(i)) bytes += views[i].type.bytes().count();
+  }
+  return bytes;
+}
+
+class ReferenceDevice : public Device {
+ public:
+  ReferenceDevice(bool chains, Bytes memory_limit) {
+    target_.name = "reference";
+    target_.kind = "reference";
+    target_.memory_limit = memory_limit;
+    target_.fusion.chains = chains;
+    for (int d = 0; d < kNumDTypes; ++d) target_.dtypes.push_back(static_cast<DType>(d));
+  }
+
+  const Target& target() const override { return target_; }
+  Bytes workspace(const Graph&, const Node&) const override { return Bytes(0); }
+  Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
+
+  Event copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(memory.host() + offset, from.data(), from.size());
+    return {};
+  }
+  Event copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) override {
+    if (!into.empty()) std::memcpy(into.data(), memory.host() + offset, into.size());
+    return {};
+  }
+
+  Result<std::unique_ptr<Executable>> compile(const Function& function) override {
+    return std::unique_ptr<Executable>(std::make_unique<ReferenceExecutable>(function));
+  }
+
+  Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) override {
+    auto list = std::make_unique<ReferenceCallList>();
+    for (const KernelCall& call : flatten(static_cast<const ReferenceExecutable&>(executable).function, addresses)) {
+      Step step{call.node, {}, {}, 0, 0};
+      const auto view = [&](ValueId id, std::int64_t offset) { return TensorView{call.graph->type(id), memory.host() + offset}; };
+      for (std::size_t i = 0; i < call.operands.size(); ++i) step.operands.push_back(view(call.node->operands[i], call.operands[i]));
+      for (std::size_t i = 0; i < call.results.size(); ++i) step.results.push_back(view(call.node->results[i], call.results[i]));
+      step.bytes_read = bytes_read(step);
+      step.bytes_written = distinct_bytes(step.results);
+      list->steps.push_back(std::move(step));
+    }
+    return std::unique_ptr<Call>(std::move(list));
+  }
+
+  Event run(Call& call, Counters& counters) override {
+    for (const Step& step : static_cast<ReferenceCallList&>(call).steps) {
+      const Tally before = tally();
+      step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
+      ++counters.calls;
+      counters.flops += tally().flops - before.flops;
+      counters.transcendentals += tally().transcendentals - before.transcendentals;
+      counters.skipped_flops += tally().skipped_flops - before.skipped_flops;
+      counters.bytes_read += step.bytes_read;
+      counters.bytes_written += step.bytes_written;
+    }
+    return {};
+  }
+
+  std::vector<std::string> kernels_used() const override { return {"every op: reference"}; }
+
+ private:
+  // An op that touches less than the whole of an operand says so in its work (embedding, slice); the views say the rest.
+  static std::int64_t bytes_read(const Step& step) {
+    std::vector<Type> operands, results;
+    for (const TensorView& v : step.operands) operands.push_back(v.type);
+    for (const TensorView& v : step.results) results.push_back(v.type);
+    return distinct_bytes(step.operands);
+  }
+
+  Target target_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_reference_device(bool chains, Bytes memory_limit) { return std::make_unique<ReferenceDevice>(chains, memory_limit); }
+
+}  // namespace systole

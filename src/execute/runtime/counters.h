@@ -1,0 +1,33 @@
+#pragma once
+// What was done, as kernels report it from the dimensions and pointers that they were given. Held against a Program's Work:
+// the law plan-is-run.
+
+#include <cstdint>
+
+#include "ground/base/units.h"
+
+namespace systole {
+
+struct Counters {
+  std::int64_t calls = 0;
+  std::int64_t flops = 0;
+  std::int64_t transcendentals = 0;
+  std::int64_t skipped_flops = 0;  // made needless by data (masked blocks); planned = flops + skipped
+  std::int64_t bytes_read = 0;     // distinct operands of each kernel call
+  std::int64_t bytes_written = 0;
+  std::int64_t bytes_sent = 0;     // by transports
+
+  Counters& operator+=(const Counters& other) {
+    calls += other.calls;
+    flops += other.flops;
+    transcendentals += other.transcendentals;
+    skipped_flops += other.skipped_flops;
+    bytes_read += other.bytes_read;
+    bytes_written += other.bytes_written;
+    bytes_sent += other.bytes_sent;
+    return *this;
+  }
+  bool operator==(const Counters&) const = default;
+};
+
+}  // namespace systole

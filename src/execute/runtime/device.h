@@ -1,0 +1,81 @@
+#pragma once
+// A device, as the executor sees it. It takes functions, not ops: reference and cpu turn a function into a flat list of resolved
+// kernel calls, xla into one module, null into nothing (PJRT's shape, and IREE's HAL's).
+//
+// Memory is addressed as (Memory, offset): reference and cpu have the one arena that the Program planned; a device with buffers
+// of its own keys them by offset.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "describe/graph/program.h"
+#include "execute/runtime/counters.h"
+#include "ground/base/result.h"
+
+namespace systole {
+
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual Bytes size() const = 0;
+  virtual std::byte* host() = 0;  // where the host sees it; nullptr when it cannot
+};
+
+// The end of something that was started. A default Event has ended well. Failures are kept and given at the wait.
+class Event {
+ public:
+  class Pending {
+   public:
+    virtual ~Pending() = default;
+    virtual Status wait() = 0;
+  };
+  Event() = default;
+  explicit Event(std::shared_ptr<Pending> pending) : pending_(std::move(pending)) {}
+  Status wait() { return pending_ == nullptr ? Status() : pending_->wait(); }
+
+ private:
+  std::shared_ptr<Pending> pending_;
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+};
+
+// An Executable with its addresses: what a step runs again and again.
+class Call {
+ public:
+  virtual ~Call() = default;
+};
+
+struct Addresses {
+  std::span<const std::int64_t> inputs, outputs;  // offsets in the memory, per port
+  std::int64_t scratch = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const Target& target() const = 0;
+  // Scratch that the kernel of a node needs, bytes; what `partition` asks and enters in the Target.
+  virtual Bytes workspace(const Graph& graph, const Node& node) const = 0;
+
+  // Errors: does_not_fit.
+  virtual Result<std::unique_ptr<Memory>> allocate(Bytes bytes) = 0;
+  virtual Event copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) = 0;
+  virtual Event copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) = 0;
+
+  // Errors: unsupported, naming each op and type that the device cannot run.
+  virtual Result<std::unique_ptr<Executable>> compile(const Function& function) = 0;
+  virtual Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) = 0;
+  // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.
+  virtual Event run(Call& call, Counters& counters) = 0;
+
+  // What served each class of ops ("contract: oneDNN 2.6.3 jit:avx512_core_bf16"), for people; a fallback is named.
+  virtual std::vector<std::string> kernels_used() const { return {}; }
+};
+
+}  // namespace systole

@@ -1,0 +1,90 @@
+#include "execute/runtime/executor.h"
+
+#include <map>
+
+namespace systole {
+
+Result<std::unique_ptr<Executor>> Executor::create(const Program& program, Device& device) {
+  std::unique_ptr<Executor> executor(new Executor(program, device));  // the constructor is private
+  TRY(executor->prepare());
+  return executor;
+}
+
+std::int64_t Executor::offset_of(int value, int slot) const {
+  const ProgramValue& v = program_.values[static_cast<std::size_t>(value)];
+  CHECK(slot >= 0 && slot < v.slots, "slot {} of '{}', which has {}", slot, v.name, v.slots);
+  return v.offset + slot * v.stride;
+}
+
+Status Executor::prepare() {
+  for (const Function& function : program_.functions) executables_.push_back(TRY(device_.compile(function)));
+  memory_ = TRY(device_.allocate(program_.arena));
+  std::map<std::vector<std::int64_t>, Call*> bound;  // function and offsets → call, shared by equal actions
+  for (const Schedule& schedule : program_.schedules) {
+    BoundSchedule entry{&schedule, {}};
+    for (const Action& action : schedule.actions) {
+      const auto f = static_cast<std::size_t>(action.function);
+      const Function& function = program_.functions[f];
+      const auto offsets = [&](const std::vector<Port>& ports) {
+        std::vector<std::int64_t> list;
+        for (const Port& port : ports) {
+          const int slots = program_.values[static_cast<std::size_t>(port.value)].slots;
+          list.push_back(offset_of(port.value, port.by_microbatch ? action.microbatch % slots : 0));
+        }
+        return list;
+      };
+      const std::vector<std::int64_t> inputs = offsets(function.inputs), outputs = offsets(function.outputs);
+      std::vector<std::int64_t> key{action.function};
+      key.insert(key.end(), inputs.begin(), inputs.end());
+      key.insert(key.end(), outputs.begin(), outputs.end());
+      Call*& call = bound[key];
+      if (call == nullptr) {
+        calls_.push_back(TRY(device_.bind(*executables_[f], *memory_, Addresses{inputs, outputs, function.scratch_offset})));
+        call = calls_.back().get();
+      }
+      entry.calls.push_back(call);
+    }
+    schedules_.push_back(std::move(entry));
+  }
+  return {};
+}
+
+Status Executor::write(int value, int slot, std::span<const std::byte> bytes) {
+  const Bytes size = program_.values[static_cast<std::size_t>(value)].type.bytes();
+  CHECK(static_cast<std::int64_t>(bytes.size()) == size.count(), "{} bytes for '{}', which has {}", bytes.size(),
+        program_.values[static_cast<std::size_t>(value)].name, size.count());
+  return device_.copy_in(*memory_, offset_of(value, slot), bytes).wait();
+}
+
+Status Executor::read(int value, int slot, std::span<std::byte> into) {
+  const Bytes size = program_.values[static_cast<std::size_t>(value)].type.bytes();
+  CHECK(static_cast<std::int64_t>(into.size()) == size.count(), "{} bytes of '{}', which has {}", into.size(),
+        program_.values[static_cast<std::size_t>(value)].name, size.count());
+  return device_.copy_out(*memory_, offset_of(value, slot), into).wait();
+}
+
+std::span<std::byte> Executor::view(int value, int slot) {
+  std::byte* host = memory_->host();
+  if (host == nullptr) return {};
+  const Bytes size = program_.values[static_cast<std::size_t>(value)].type.bytes();
+  return {host + offset_of(value, slot), static_cast<std::size_t>(size.count())};
+}
+
+Status Executor::run(const Schedule& schedule, ActionObserver* observer) {
+  for (const BoundSchedule& entry : schedules_) {
+    if (entry.schedule != &schedule) continue;
+    for (std::size_t a = 0; a < schedule.actions.size(); ++a) {
+      const Action& action = schedule.actions[a];
+      const auto f = static_cast<std::size_t>(action.function);
+      if (observer != nullptr) observer->begin(action, program_.functions[f]);
+      Status done = device_.run(*entry.calls[a], counters_[f]).wait();
+      if (observer != nullptr) observer->end(action, program_.functions[f]);
+      if (!done.ok()) return done;
+    }
+    return {};
+  }
+  CHECK(false, "schedule '{}' is not of this program", schedule.name);
+  return {};
+}
+
+}  // namespace systole

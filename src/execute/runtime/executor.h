@@ -1,0 +1,64 @@
+#pragma once
+// Runs a Program on a Device: compiles its functions, allocates its arena, binds every action, and plays schedules. After
+// creation a schedule allocates nothing.
+//
+// Actions of one device run in the order of the list, which respects every wait (the verifier proves that waits point back).
+// Thread safety: one thread at a time.
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "execute/runtime/device.h"
+
+namespace systole {
+
+// Told of each action; the calls must allocate nothing.
+class ActionObserver {
+ public:
+  virtual ~ActionObserver() = default;
+  virtual void begin(const Action& action, const Function& function) = 0;
+  virtual void end(const Action& action, const Function& function) = 0;
+};
+
+class Executor {
+ public:
+  // The Program must have been planned for the device's Target; both must outlive the executor.
+  // Errors: unsupported (an op or type the device cannot run), does_not_fit.
+  static Result<std::unique_ptr<Executor>> create(const Program& program, Device& device);
+
+  // Host access to a slot of a value: its bytes are the type's, row-major. Errors: of the device.
+  Status write(int value, int slot, std::span<const std::byte> bytes);
+  Status read(int value, int slot, std::span<std::byte> into);
+  // Where the host sees a slot; empty when the device's memory is not the host's.
+  std::span<std::byte> view(int value, int slot);
+
+  Status run(const Schedule& schedule, ActionObserver* observer = nullptr);
+
+  // Per function of the Program: all that its calls have reported so far.
+  const std::vector<Counters>& counters() const { return counters_; }
+  const Program& program() const { return program_; }
+  Device& device() { return device_; }
+  Bytes arena() const { return memory_->size(); }
+
+ private:
+  Executor(const Program& program, Device& device) : program_(program), device_(device), counters_(program.functions.size()) {}
+  Status prepare();
+  std::int64_t offset_of(int value, int slot) const;
+
+  struct BoundSchedule {
+    const Schedule* schedule;
+    std::vector<Call*> calls;  // per action
+  };
+
+  const Program& program_;
+  Device& device_;
+  std::unique_ptr<Memory> memory_;
+  std::vector<std::unique_ptr<Executable>> executables_;  // per function
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::vector<BoundSchedule> schedules_;
+  std::vector<Counters> counters_;
+};
+
+}  // namespace systole

@@ -1,0 +1,17 @@
+#pragma once
+// Where a run begins: parameters from their Init, state zero. The random bits of an element belong to its parameter's name and
+// its place in it, so no layout changes them.
+
+#include <cstdint>
+
+#include "execute/runtime/executor.h"
+#include "ground/tensor/buffer.h"
+
+namespace systole {
+
+HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
+
+// Writes every parameter and zeroes every state value.
+Status initialize(Executor& executor, std::uint64_t seed);
+
+}  // namespace systole
