@@ -28,9 +28,13 @@ class Parser {
     return graph;
   }
 
-  Where here() const {
+  Where here() const { return place(token_); }
+  Where statement() const { return place(statement_); }
+
+ private:
+  Where place(std::size_t at) const {
     Where where{filename_, 1, 1};
-    for (std::size_t i = 0; i < std::min(token_, text_.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(at, text_.size()); ++i) {
       if (text_[i] == '\n') {
         ++where.line;
         where.col = 1;
@@ -41,7 +45,6 @@ class Parser {
     return where;
   }
 
- private:
   [[noreturn]] void refuse(const std::string& message) const { throw SyntaxError{Error{ErrorKind::invalid, message, here(), {}, {}}}; }
 
   void skip_space() {
@@ -200,7 +203,7 @@ class Parser {
     Graph graph(quoted());
     Numbers numbers;
     expect("{");
-    while (!take_word("return")) statement(graph, numbers, depth);
+    while (!take_word("return")) read_statement(graph, numbers, depth);
     while (!take("}")) {
       if (!graph.outputs().empty()) expect(",");
       std::string name = quoted();
@@ -209,12 +212,14 @@ class Parser {
     return graph;
   }
 
-  void statement(Graph& graph, Numbers& numbers, int depth) {
+  void read_statement(Graph& graph, Numbers& numbers, int depth) {
     struct Defined {
       std::int64_t number;
       std::string name;
     };
     std::vector<Defined> defined;
+    skip_space();
+    statement_ = at_;
     do {
       expect("%");
       Defined d{integer(), ""};
@@ -251,6 +256,7 @@ class Parser {
   }
 
   std::vector<Value> node(Graph& graph, const Numbers& numbers, const std::string& op, int depth) {
+    const std::size_t start = statement_;
     const OpDef* def = find_op(op);
     if (def == nullptr) refuse(fmt::format("no op is named '{}'", op));
     std::vector<Value> operands;
@@ -268,6 +274,7 @@ class Parser {
     if (take("[")) {
       while (!take("]")) regions.push_back(parse_graph_block(depth + 1));
     }
+    token_ = statement_ = start;  // a region has statements of its own
     const std::vector<Value> results = graph.apply(*def, operands, std::move(attrs), std::move(regions));
     graph.last_node().recomputed = recomputed;
     if (results.size() != types.size()) refuse(fmt::format("'{}' gives {} results, {} are written", op, results.size(), types.size()));
@@ -281,7 +288,7 @@ class Parser {
 
   std::string_view text_;
   const std::string& filename_;
-  std::size_t at_ = 0, token_ = 0;
+  std::size_t at_ = 0, token_ = 0, statement_ = 0;
 };
 
 }  // namespace
@@ -295,7 +302,7 @@ Result<Graph> parse_graph(std::string_view text, const std::string& filename) {
   } catch (const Failure& f) {  // an op refused its operands
     Error e = f.error();
     e.kind = ErrorKind::invalid;
-    e.where = parser.here();
+    e.where = parser.statement();
     return e;
   }
 }
