@@ -41,7 +41,7 @@ Result<Tokenizer> Tokenizer::load(std::string serialised) {
   sentencepiece::SentencePieceProcessor& processor = model->processor;
   const auto status = processor.LoadFromSerializedProto(model->serialised);
   if (!status.ok()) {
-    return error(ErrorKind::corrupt, "not a SentencePiece model: {}", status.message())
+    return error(ErrorKind::corrupt, "this is not a SentencePiece model")
         .hinted("build the data again: `systole data build`");
   }
   const auto unfit = [](std::string_view why) {
