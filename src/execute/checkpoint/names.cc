@@ -1,0 +1,86 @@
+#include "execute/checkpoint/names.h"
+
+#include <map>
+#include <set>
+
+#include "ground/base/nearest.h"
+
+namespace systole::checkpoint {
+
+namespace {
+
+constexpr std::size_t kNamed = 3;  // differences spelt out in one message
+
+std::vector<std::string> names_of(const Manifest& manifest) {
+  std::vector<std::string> names;
+  for (const TensorEntry& tensor : manifest.tensors) names.push_back(tensor.name);
+  return names;
+}
+
+std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
+
+Mismatch missing(const std::string& name, std::span<const std::string> spare) {
+  const auto near = nearest(name, spare, 1);
+  std::string text = fmt::format("'{}' is not in the checkpoint", name);
+  if (!near.empty()) text += fmt::format(" (it has '{}')", near.front());
+  return {Mismatch::Kind::missing, name, std::move(text)};
+}
+
+Mismatch extra(const std::string& name) {
+  return {Mismatch::Kind::extra, name, fmt::format("'{}' is in the checkpoint and not in the model", name)};
+}
+
+Mismatch other_type(Mismatch::Kind kind, const TensorEntry& have, const Wanted& want) {
+  return {kind, want.name,
+          fmt::format("'{}' is {} in the checkpoint and {} in the model", want.name, type_text(have.dtype, have.shape),
+                      type_text(want.dtype, want.shape))};
+}
+
+}  // namespace
+
+std::vector<Mismatch> compare_names(const Manifest& manifest, std::span<const Wanted> wanted) {
+  std::map<std::string_view, const TensorEntry*> have;
+  for (const TensorEntry& tensor : manifest.tensors) have.emplace(tensor.name, &tensor);
+  std::set<std::string_view> asked;
+  std::set<Role> roles;
+  for (const Wanted& want : wanted) {
+    asked.insert(want.name);
+    roles.insert(want.role);
+  }
+  std::vector<std::string> spare;  // extra tensors: a missing one may be one of them under another name
+  for (const TensorEntry& tensor : manifest.tensors) {
+    if (!asked.contains(tensor.name) && roles.contains(tensor.role)) spare.push_back(tensor.name);
+  }
+  std::vector<Mismatch> differences;
+  for (const Wanted& want : wanted) {
+    const auto found = have.find(want.name);
+    if (found == have.end()) {
+      differences.push_back(missing(want.name, spare));
+    } else if (found->second->shape != want.shape) {
+      differences.push_back(other_type(Mismatch::Kind::shape, *found->second, want));
+    } else if (found->second->dtype != want.dtype) {
+      differences.push_back(other_type(Mismatch::Kind::dtype, *found->second, want));
+    }
+  }
+  for (const std::string& name : spare) differences.push_back(extra(name));
+  return differences;
+}
+
+Status check_model(const Manifest& manifest, std::span<const Wanted> wanted) {
+  const auto differences = compare_names(manifest, wanted);
+  if (differences.empty()) return {};
+  std::string first;
+  for (std::size_t i = 0; i < differences.size() && i < kNamed; ++i) first += (i ? "; " : "") + differences[i].text;
+  if (differences.size() > kNamed) first += fmt::format("; and {} more", differences.size() - kNamed);
+  Error mismatch = error(ErrorKind::invalid, "checkpoint {} is of another model ('{}'), {} tensors differ: {}", manifest.step,
+                         manifest.identity.model, differences.size(), first)
+                       .hinted("give the workload the model of that run, or another checkpoint folder");
+  for (const Mismatch& difference : differences) mismatch.others.push_back(error(ErrorKind::invalid, "{}", difference.text));
+  return mismatch;
+}
+
+std::string nearest_hint(const Manifest& manifest, std::string_view name) {
+  return systole::nearest_hint(name, names_of(manifest));
+}
+
+}  // namespace systole::checkpoint

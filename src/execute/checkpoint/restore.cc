@@ -1,0 +1,193 @@
+#include "execute/checkpoint/restore.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "execute/checkpoint/names.h"
+#include "ground/base/hash.h"
+
+namespace systole::checkpoint {
+
+namespace {
+
+constexpr Bytes kManifestLimit{std::int64_t{1} << 32};
+constexpr std::int64_t kReadBytes = 1 << 20;    // a chunk is hashed in steps of this
+constexpr std::int64_t kStagedBytes = 4 << 20;  // a piece that does not lie as the target does is read in steps of this
+
+// Reads the elements of `part` from one piece: straight into the target where they lie alike, else row by row.
+class PieceReader {
+ public:
+  PieceReader(const Folder& folder, const Manifest& manifest, const TensorEntry& tensor, const Piece& piece)
+      : store_(*folder.store),
+        path_(folder.chunk(manifest.chunks[static_cast<std::size_t>(piece.chunk)].hash)),
+        element_(size_of(tensor.dtype)),
+        piece_(piece) {}
+
+  Status read(const Box& part, const Box& target, std::span<std::byte> into) const {
+    for (const Box& slab : cut(part, std::max<std::int64_t>(1, kStagedBytes / element_))) TRY(read_slab(slab, target, into));
+    return {};
+  }
+
+ private:
+  // `slab` is small. When it is one run of both, it is read in place; else the bytes from its first to its last
+  // element in the piece are read at once where that is not much more than the slab, else run by run.
+  Status read_slab(const Box& slab, const Box& target, std::span<std::byte> into) const {
+    Run first;
+    std::int64_t runs = 0, last = 0;
+    TRY(for_each_run(slab, piece_.box, target, [&](const Run& run) -> Status {
+      if (runs++ == 0) first = run;
+      last = run.from + run.count;
+      return {};
+    }));
+    if (runs == 1) return read_run(first, into);
+    if ((last - first.from) * element_ > 2 * kStagedBytes) {
+      return for_each_run(slab, piece_.box, target, [&](const Run& run) { return read_run(run, into); });
+    }
+    std::vector<std::byte> staged(static_cast<std::size_t>((last - first.from) * element_));
+    TRY(store_.read(path_, piece_.offset + first.from * element_, staged));
+    return for_each_run(slab, piece_.box, target, [&](const Run& run) -> Status {
+      const auto from = std::span(staged).subspan(static_cast<std::size_t>((run.from - first.from) * element_));
+      std::copy_n(from.begin(), run.count * element_, into.begin() + run.to * element_);
+      return {};
+    });
+  }
+
+  Status read_run(const Run& run, std::span<std::byte> into) const {
+    return store_.read(path_, piece_.offset + run.from * element_,
+                       into.subspan(static_cast<std::size_t>(run.to * element_), static_cast<std::size_t>(run.count * element_)));
+  }
+
+  Store& store_;
+  std::string path_;
+  std::int64_t element_;
+  const Piece& piece_;
+};
+
+}  // namespace
+
+Checkpoint::Checkpoint(Folder folder, Manifest manifest)
+    : folder_(std::move(folder)), manifest_(std::make_shared<const Manifest>(std::move(manifest))) {}
+
+Status Checkpoint::read(const TensorEntry& tensor, const Box& box, std::span<std::byte> into) const {
+  auto inside = check_inside(box, tensor.shape);
+  if (!inside) return error(ErrorKind::invalid, "tensor '{}': {}", tensor.name, inside.error().message);
+  const std::int64_t bytes = box.num_elements() * size_of(tensor.dtype);
+  if (bytes != static_cast<std::int64_t>(into.size())) {
+    return error(ErrorKind::invalid, "tensor '{}': box {} takes {} bytes, the target has {}", tensor.name, to_string(box),
+                 bytes, into.size());
+  }
+  for (const Piece& piece : tensor.pieces) {
+    const auto part = intersect(piece.box, box);
+    if (part) TRY(PieceReader(folder_, *manifest_, tensor, piece).read(*part, box, into));
+  }
+  return {};
+}
+
+Status Checkpoint::read(std::string_view name, const Box& box, std::span<std::byte> into) const {
+  const TensorEntry* tensor = manifest_->find(name);
+  if (!tensor) {
+    return error(ErrorKind::not_found, "checkpoint {} has no tensor '{}'", manifest_->step, name)
+        .hinted(nearest_hint(*manifest_, name));
+  }
+  return read(*tensor, box, into);
+}
+
+Status Checkpoint::read(std::string_view name, DType dtype, const Shape& shape, const Box& box,
+                        std::span<std::byte> into) const {
+  const TensorEntry* tensor = manifest_->find(name);
+  if (tensor && (tensor->dtype != dtype || tensor->shape != shape)) {
+    return error(ErrorKind::invalid, "tensor '{}' is {}{} in checkpoint {} and {}{} in the program", name,
+                 name_of(tensor->dtype), to_string(tensor->shape), manifest_->step, name_of(dtype), to_string(shape));
+  }
+  return read(name, box, into);
+}
+
+Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::string* text) {
+  const std::string path = folder.manifest(step);
+  Result<Manifest> manifest = Manifest();
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto read = read_text(*folder.store, path, kManifestLimit);
+    if (!read) {
+      Error refused = std::move(read).error();
+      if (refused.kind == ErrorKind::corrupt) refused.kind = ErrorKind::io;  // it shrank meanwhile: its text is not known
+      return refused;
+    }
+    *text = std::move(read).value();
+    manifest = parse_manifest(*text, path);
+    if (manifest || manifest.error().kind != ErrorKind::corrupt) break;
+  }
+  if (manifest && manifest->step != step) {
+    return error(ErrorKind::corrupt, "the manifest is of step {} by its text and {} by its name", manifest->step, step).at({path});
+  }
+  return manifest;
+}
+
+Result<Manifest> load_manifest(const Folder& folder, std::int64_t step) {
+  std::string text;
+  auto manifest = read_manifest(folder, step, &text);
+  if (manifest || manifest.error().kind != ErrorKind::not_found) return manifest;
+  std::string known;
+  for (std::int64_t other : TRY(list_steps(folder))) known += fmt::format("{}{}", known.empty() ? "" : ", ", other);
+  return error(ErrorKind::not_found, "there is no checkpoint of step {}", step)
+      .at({folder.manifest(step)})
+      .hinted(known.empty() ? "the folder holds no checkpoint" : "there are: " + known);
+}
+
+Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify) {
+  const std::string path = folder.chunk(chunk.hash);
+  const Bytes size = TRY(folder.store->size(path));
+  if (size != chunk.bytes) {
+    return error(ErrorKind::corrupt, "the chunk has {} bytes instead of {}", size.count(), chunk.bytes.count()).at({path});
+  }
+  if (verify == Verify::lengths) return {};
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kReadBytes, size.count())));
+  Hasher hasher;
+  for (std::int64_t at = 0; at < size.count(); at += kReadBytes) {
+    const auto part = std::span(buffer).first(static_cast<std::size_t>(std::min(kReadBytes, size.count() - at)));
+    TRY(folder.store->read(path, at, part));
+    hasher.add(part);
+  }
+  const std::string hash = to_hex(hasher.digest());
+  if (hash != chunk.hash) return error(ErrorKind::corrupt, "the bytes of the chunk hash to {}", hash).at({path});
+  return {};
+}
+
+Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify verify) {
+  Manifest manifest = TRY(load_manifest(folder, step));
+  for (const ChunkFile& chunk : manifest.chunks) TRY(verify_chunk(folder, chunk, verify));
+  return Checkpoint(folder, std::move(manifest));
+}
+
+Result<Restored> open_newest(const Folder& folder, Verify verify) {
+  std::vector<std::int64_t> steps = TRY(list_steps(folder));
+  std::reverse(steps.begin(), steps.end());
+  std::vector<Rejected> rejected;
+  for (std::int64_t step : steps) {
+    auto opened = open_step(folder, step, verify);
+    if (opened) return Restored{std::move(opened).value(), std::move(rejected)};
+    if (opened.error().kind == ErrorKind::unsupported) return std::move(opened).error();
+    rejected.push_back({step, folder.manifest(step), std::move(opened).error()});
+  }
+  if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint").at({folder.manifests()});
+  Error none = error(ErrorKind::corrupt, "none of the {} checkpoints verifies", rejected.size()).at({folder.manifests()});
+  for (Rejected& one : rejected) none.others.push_back(std::move(one.reason));
+  return none;
+}
+
+Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest, Verify verify) {
+  std::map<std::int64_t, std::set<std::string>> held;  // chunk → tensors in it
+  for (const TensorEntry& tensor : manifest.tensors) {
+    for (const Piece& piece : tensor.pieces) held[piece.chunk].insert(tensor.name);
+  }
+  std::vector<Damage> damage;
+  for (std::size_t c = 0; c < manifest.chunks.size(); ++c) {
+    auto verified = verify_chunk(folder, manifest.chunks[c], verify);
+    if (verified) continue;
+    const auto& tensors = held[static_cast<std::int64_t>(c)];
+    damage.push_back({manifest.chunks[c].hash, std::move(verified).error(), {tensors.begin(), tensors.end()}});
+  }
+  return damage;
+}
+
+}  // namespace systole::checkpoint

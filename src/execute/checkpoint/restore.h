@@ -1,0 +1,79 @@
+#pragma once
+// Opening a checkpoint and reading any box of any tensor out of it, whatever mesh wrote it.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "execute/checkpoint/folder.h"
+#include "execute/checkpoint/manifest.h"
+
+namespace systole::checkpoint {
+
+// A checkpoint that was opened: its manifest holds, and its chunks were found as `Verify` asked. Reads only. Safe to
+// use from several threads. Borrows the folder's store.
+class Checkpoint {
+ public:
+  Checkpoint(Folder folder, Manifest manifest);
+
+  const Manifest& manifest() const { return *manifest_; }
+  const Folder& folder() const { return folder_; }
+
+  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major. Bytes that lie together are read straight
+  // into `into`; others go through a buffer of at most 4 MiB or one row.
+  // Errors: not_found (no such tensor, with the nearest names), invalid (the tensor has another dtype or shape, the box
+  // leaves it, `into` has another size), corrupt, io.
+  Status read(std::string_view name, DType dtype, const Shape& shape, const Box& box, std::span<std::byte> into) const;
+  Status read(std::string_view name, const Box& box, std::span<std::byte> into) const;  // of the stored dtype and shape
+  Status read(const TensorEntry& tensor, const Box& box, std::span<std::byte> into) const;
+
+ private:
+  Folder folder_;
+  std::shared_ptr<const Manifest> manifest_;
+};
+
+enum class Verify {
+  contents,  // every chunk's hash: reads all bytes once
+  lengths,   // every chunk is there with its length
+};
+
+// Reads a manifest, a second time when it does not verify: one bad read condemns no file. `text` becomes what was read.
+// Errors: not_found, corrupt, unsupported (a newer version), io.
+Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::string* text);
+
+// The same; not_found says which there are.
+Result<Manifest> load_manifest(const Folder& folder, std::int64_t step);
+Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify verify = Verify::contents);
+
+struct Rejected {
+  std::int64_t step = 0;
+  std::string path;  // of the manifest
+  Error reason;
+};
+
+struct Restored {
+  Checkpoint checkpoint;
+  std::vector<Rejected> rejected;  // the newer ones that did not verify, newest first
+};
+
+// The newest checkpoint that verifies. Errors: not_found (there is none at all), corrupt (there are, and none verifies:
+// `others` says why for each), unsupported (the newest is of a newer version of Systole: an older one is not taken in its
+// place silently), io.
+Result<Restored> open_newest(const Folder& folder, Verify verify = Verify::contents);
+
+// One damaged chunk file of a checkpoint, and what it held.
+struct Damage {
+  std::string chunk;  // hash
+  Error reason;
+  std::vector<std::string> tensors;
+};
+// Looks at every chunk. Empty: all is well. Errors: as load_manifest.
+Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest, Verify verify = Verify::contents);
+
+// The bytes and hash of a chunk file hold. Errors: corrupt, io, not_found.
+Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify = Verify::contents);
+
+}  // namespace systole::checkpoint

@@ -1,0 +1,89 @@
+#pragma once
+// Saving a checkpoint so that it is whole or absent. The order is the whole of it:
+//
+//   write   each chunk to a temporary file, synced, then renamed to its hash: a chunk's name implies its bytes
+//   commit  sync the chunk folder; the manifest to a temporary file, synced, renamed, its folder synced
+//   sweep   what retention lets go (retention.h)
+//
+// A chunk that is there already and reads back right is not written again, so weights that do not change cost one save.
+// Several writers of one checkpoint each call write_chunks for what they hold; one of them commits all fragments.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "execute/checkpoint/folder.h"
+#include "execute/checkpoint/manifest.h"
+#include "execute/checkpoint/retention.h"
+
+namespace systole::checkpoint {
+
+// The part of a tensor that the caller holds.
+struct TensorPart {
+  std::string name;
+  Role role = Role::parameter;
+  DType dtype = DType::f32;
+  Shape shape;  // of the whole logical tensor
+  Box box;      // which part `bytes` holds: dense, row-major
+  std::span<const std::byte> bytes;
+  int group = 0;  // tensors of different groups never share a chunk file: give frozen ones a group of their own
+};
+
+enum class SavePhase { snapshot, write, commit, sweep };
+const char* name_of(SavePhase phase);
+// Called on the thread that does the work when a phase begins (true) and ends (false, also when it fails).
+using PhaseHook = std::function<void(SavePhase, bool begins)>;
+
+struct SaveOptions {
+  Bytes chunk_bytes = 64 * kMiB;  // at most this much in one chunk file
+  int writer = 0;                 // tells the temporary files of several writers apart: their rank
+  Retention retention;
+  PhaseHook on_phase;             // may be empty
+};
+
+struct SaveRequest {
+  std::int64_t step = 0;
+  std::string date;  // ISO 8601, UTC
+  Identity identity;
+  std::optional<double> metric;  // for Retention::best; one that is not finite counts as none
+  Node extra;                    // a JSON object, or null for {}
+  std::vector<TensorPart> tensors;
+};
+
+struct WriteStats {
+  std::int64_t chunks_written = 0, chunks_reused = 0;
+  Bytes written, reused;
+};
+
+// What one writer put into the folder: its chunks and the pieces in them.
+struct Fragment {
+  std::vector<ChunkFile> chunks;
+  std::vector<TensorEntry> tensors;
+  WriteStats stats;
+};
+
+struct SaveReport {
+  std::int64_t step = 0;
+  WriteStats stats;
+  SweepReport swept;
+  std::optional<Error> sweep_error;  // the checkpoint is there, but tidying up failed
+};
+
+// Phase write. Names and boxes are checked first. Errors: invalid (a part that does not fit its tensor), no_space, io;
+// then what it had written is removed as far as the store lets it.
+Result<Fragment> write_chunks(const Folder& folder, std::span<const TensorPart> parts, const SaveOptions& options);
+
+// Phase commit: one manifest of all fragments. Replaces a checkpoint of the same step. `request.tensors` is not looked at.
+// Errors: invalid (the fragments do not cover each tensor exactly once), no_space, io.
+Status commit(const Folder& folder, const SaveRequest& request, std::span<const Fragment> fragments, const SaveOptions& options);
+
+// All phases but the snapshot, for one writer, on this thread.
+Result<SaveReport> save(const Folder& folder, const SaveRequest& request, const SaveOptions& options);
+
+// The bytes that a save of these tensors puts into the folder when nothing can be reused, for check_space.
+Bytes save_bytes(std::span<const TensorPart> parts, const SaveOptions& options);
+
+}  // namespace systole::checkpoint
