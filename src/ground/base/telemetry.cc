@@ -1,0 +1,176 @@
+#include "ground/base/telemetry.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <span>
+
+#include "ground/base/hash.h"
+#include "ground/base/os_error.h"
+
+namespace systole {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the ring's words are little-endian");
+
+constexpr std::uint64_t kMagic = 0x01474E4952535953;  // "SYSRING\1"
+constexpr std::size_t kHeaderWords = 8;
+constexpr std::size_t kRecordWords = 6;
+
+using Record = std::array<std::uint64_t, kRecordWords>;
+
+std::size_t words_of(std::int64_t capacity) { return kHeaderWords + kRecordWords * static_cast<std::size_t>(capacity); }
+
+std::uint64_t checksum(const Record& record) { return hash64(std::as_bytes(std::span(record).first(kRecordWords - 1))); }
+
+std::uint64_t load(const std::uint64_t* word) {
+  // The memory may be written by another thread or process at this moment.
+  return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(std::memory_order_relaxed);
+}
+
+void store(std::uint64_t* word, std::uint64_t value) {
+  std::atomic_ref<std::uint64_t>(*word).store(value, std::memory_order_relaxed);
+}
+
+void write_header(std::uint64_t* words, std::int64_t capacity) {
+  store(words + 1, static_cast<std::uint64_t>(capacity));
+  store(words + 2, static_cast<std::uint64_t>(::getpid()));
+  store(words, kMagic);
+}
+
+RingContent read_words(const std::uint64_t* words, std::int64_t capacity) {
+  RingContent content;
+  content.process = static_cast<std::int64_t>(load(words + 2));
+  std::vector<std::pair<std::uint64_t, Span>> found;
+  for (std::int64_t slot = 0; slot < capacity; ++slot) {
+    Record record;
+    const std::uint64_t* from = words + words_of(slot);
+    for (std::size_t i = 0; i < kRecordWords; ++i) record[i] = load(from + i);
+    if (std::all_of(record.begin(), record.end(), [](std::uint64_t word) { return word == 0; })) continue;
+    const bool here = record[0] > 0 && static_cast<std::int64_t>((record[0] - 1) % static_cast<std::uint64_t>(capacity)) == slot;
+    if (!here || record[5] != checksum(record)) {
+      ++content.torn;
+      continue;
+    }
+    found.emplace_back(record[0], Span{static_cast<std::uint32_t>(record[1]), static_cast<std::uint32_t>(record[1] >> 32),
+                                       record[2], Seconds(std::bit_cast<double>(record[3])),
+                                       Seconds(std::bit_cast<double>(record[4]))});
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (!found.empty()) content.recorded = static_cast<std::int64_t>(found.back().first);
+  for (auto& [number, span] : found) content.spans.push_back(span);
+  return content;
+}
+
+struct Descriptor {
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+  int fd;
+};
+
+Result<std::vector<std::uint64_t>> read_file_words(int fd, std::size_t count, const std::string& path) {
+  std::vector<std::uint64_t> words(count);
+  std::span<std::byte> rest = std::as_writable_bytes(std::span(words));
+  for (off_t offset = 0; !rest.empty();) {
+    const ssize_t got = ::pread(fd, rest.data(), rest.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error(errno, "read", path);
+    if (got == 0) return error(ErrorKind::corrupt, "'{}' is shorter than it was", path);
+    offset += got;
+    rest = rest.subspan(static_cast<std::size_t>(got));
+  }
+  return words;
+}
+
+}  // namespace
+
+Counters::Counters(std::vector<std::string> names)
+    : names_(std::move(names)), cells_(std::make_unique<Cell[]>(names_.size())) {}
+
+Ring::Ring(std::int64_t capacity) : owned_(words_of(capacity)), words_(owned_.data()), capacity_(capacity) {
+  CHECK(capacity > 0, "a ring of {}", capacity);
+  write_header(words_, capacity_);
+}
+
+Ring::Ring(std::uint64_t* mapped, std::int64_t capacity) : words_(mapped), capacity_(capacity) {
+  write_header(words_, capacity_);
+}
+
+Ring::~Ring() {
+  if (owned_.empty()) ::munmap(words_, words_of(capacity_) * sizeof(std::uint64_t));
+}
+
+Result<std::unique_ptr<Ring>> Ring::create(const std::string& path, std::int64_t capacity) {
+  CHECK(capacity > 0, "a ring of {}", capacity);
+  const Descriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
+  if (file.fd < 0) return os_error(errno, "create", path);
+  const std::size_t bytes = words_of(capacity) * sizeof(std::uint64_t);
+  // Reserved now: a full disk would otherwise be a SIGBUS in the middle of a record.
+  if (const int number = ::posix_fallocate(file.fd, 0, static_cast<off_t>(bytes)); number != 0) {
+    ::unlink(path.c_str());
+    return os_error(number, "reserve space for", path);
+  }
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  if (mapped == MAP_FAILED) return os_error(errno, "map", path);
+  // The constructor is private, which make_unique cannot reach.
+  return std::unique_ptr<Ring>(new Ring(static_cast<std::uint64_t*>(mapped), capacity));
+}
+
+void Ring::record(const Span& span) noexcept {
+  Record record = {++recorded_, span.category | std::uint64_t{span.track} << 32, span.tag,
+                   std::bit_cast<std::uint64_t>(span.begin.count()), std::bit_cast<std::uint64_t>(span.end.count()), 0};
+  record[5] = checksum(record);
+  std::uint64_t* slot = words_ + words_of(static_cast<std::int64_t>((recorded_ - 1) % static_cast<std::uint64_t>(capacity_)));
+  for (std::size_t i = 0; i < kRecordWords; ++i) store(slot + i, record[i]);
+}
+
+RingContent Ring::read() const { return read_words(words_, capacity_); }
+
+Result<RingContent> read_ring(const std::string& path) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return os_error(errno, "read", path);
+  struct stat info;
+  if (::fstat(file.fd, &info) != 0) return os_error(errno, "read", path);
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  const std::size_t count = size / sizeof(std::uint64_t);
+  if (count < kHeaderWords) return error(ErrorKind::corrupt, "'{}' is no ring of spans: it has {} bytes", path, size);
+  const std::vector<std::uint64_t> words = TRY(read_file_words(file.fd, count, path));
+  const std::uint64_t capacity = words[1];
+  if (words[0] != kMagic) return error(ErrorKind::corrupt, "'{}' is no ring of spans", path);
+  if (capacity == 0 || capacity != (count - kHeaderWords) / kRecordWords) {
+    return error(ErrorKind::corrupt, "'{}' has {} bytes and does not hold the {} records it claims", path, size, capacity);
+  }
+  return read_words(words.data(), static_cast<std::int64_t>(capacity));
+}
+
+Timeline::Timeline(Clock& clock, std::size_t num_categories, std::uint32_t rest, Ring* ring, std::uint32_t track)
+    : clock_(clock), ring_(ring), track_(track), totals_(num_categories), category_(rest), began_(clock.now()), since_(began_) {
+  CHECK(rest < num_categories, "category {} of {}", rest, num_categories);
+}
+
+void Timeline::turn(std::uint32_t category, std::uint64_t tag) {
+  if (finished_) return;
+  CHECK(category < totals_.size(), "category {} of {}", category, totals_.size());
+  const Seconds now = clock_.now();
+  totals_[category_] += now - since_;
+  if (ring_ != nullptr && now > since_) ring_->record({category_, track_, tag_, since_, now});
+  since_ = now;
+  category_ = category;
+  tag_ = tag;
+}
+
+void Timeline::finish() {
+  turn(category_, tag_);
+  finished_ = true;
+}
+
+Seconds Timeline::total(std::uint32_t category) const { return totals_[category]; }
+
+}  // namespace systole
