@@ -1,0 +1,107 @@
+#include "ground/process/capture.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+
+#include "ground/base/os_error.h"
+
+namespace systole {
+namespace {
+
+constexpr int kPollMillis = 20;  // how late the child's end may be seen while another process holds its pipes
+
+// SIGPIPE comes to the thread that writes, and is held back and taken there: a child may close its input early.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    const timespec now{};
+    while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_, before_;
+};
+
+struct Reader {
+  int fd;
+  std::string* text;
+  bool open = true;
+};
+
+// Takes what is there. Errors: io.
+Status drain(Reader& reader, Bytes limit, bool& truncated) {
+  std::array<char, 16384> buffer;
+  while (reader.open) {
+    const ssize_t got = ::read(reader.fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return Done{};
+    if (got < 0) return os_error(errno, "read from a child process");
+    if (got == 0) reader.open = false;
+    const auto room = static_cast<std::size_t>(limit.count()) - reader.text->size();
+    truncated = truncated || static_cast<std::size_t>(got) > room;
+    reader.text->append(buffer.data(), std::min(room, static_cast<std::size_t>(got)));
+  }
+  return Done{};
+}
+
+// Gives the child what its pipe takes; closes when all is given or nobody reads.
+void feed(Process& process, std::string_view& input) {
+  while (process.in() >= 0 && !input.empty()) {
+    const ssize_t wrote = ::write(process.in(), input.data(), input.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0 && errno == EAGAIN) return;
+    if (wrote < 0) break;
+    input.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  process.close_in();
+}
+
+void make_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+}  // namespace
+
+Result<Captured> run_captured(Command command, const CaptureOptions& options) {
+  command.in = options.input.empty() ? Stream::null() : Stream::pipe();
+  command.out = command.err = Stream::pipe();
+  Process process = TRY(Process::start(command));
+  for (int fd : {process.in(), process.out(), process.err()}) {
+    if (fd >= 0) make_nonblocking(fd);
+  }
+  const WithoutSigpipe held;
+  Captured captured;
+  std::array<Reader, 2> readers{Reader{process.out(), &captured.out}, Reader{process.err(), &captured.err}};
+  std::string_view input = options.input;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.timeout.count());
+  // waitid leaves the child a zombie, so that its group's number stays its own until the group is killed.
+  while (!process.has_ended()) {
+    feed(process, input);
+    for (Reader& reader : readers) TRY(drain(reader, options.limit, captured.truncated));
+    if (std::chrono::steady_clock::now() >= until) {
+      captured.timed_out = true;
+      break;
+    }
+    std::array<pollfd, 3> waits{pollfd{readers[0].open ? readers[0].fd : -1, POLLIN, 0},
+                                pollfd{readers[1].open ? readers[1].fd : -1, POLLIN, 0},
+                                pollfd{process.in(), POLLOUT, 0}};
+    ::poll(waits.data(), waits.size(), kPollMillis);
+  }
+  (void)process.signal_group(SIGKILL);
+  captured.exit = process.wait();
+  for (Reader& reader : readers) TRY(drain(reader, options.limit, captured.truncated));
+  return captured;
+}
+
+}  // namespace systole

@@ -1,0 +1,95 @@
+#pragma once
+// Child processes: started, signalled, waited for and never left behind. A child leads a process group of its own, so
+// that stopping it stops what it started; destroying a Process kills that group and reaps the child.
+//
+// fork and exec, where the child calls only what is safe after fork in a process with threads; what fails between the
+// two comes back to the caller as an Error.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ground/base/result.h"
+#include "ground/base/units.h"
+
+struct rusage;
+
+namespace systole {
+
+// Where one of a child's streams goes.
+struct Stream {
+  enum class Kind { inherit, null, pipe, file, append, descriptor };
+  Kind kind = Kind::inherit;
+  std::string path;     // file (truncated; read for stdin), append
+  int descriptor = -1;  // borrowed
+
+  static Stream null() { return {Kind::null, {}, -1}; }
+  static Stream pipe() { return {Kind::pipe, {}, -1}; }  // our end is Process::in, out or err
+  static Stream file(std::string path) { return {Kind::file, std::move(path), -1}; }
+  static Stream append(std::string path) { return {Kind::append, std::move(path), -1}; }
+  static Stream to(int descriptor) { return {Kind::descriptor, {}, descriptor}; }
+};
+
+struct Command {
+  std::vector<std::string> argv;                                             // argv[0] is looked up in PATH without a '/'
+  std::vector<std::pair<std::string, std::optional<std::string>>> env = {};  // set, or removed, over ours
+  bool clean_env = false;                                                    // only `env`
+  std::string cwd = {};                                                      // "" is ours
+  Stream in = {}, out = {}, err = {};
+  std::vector<std::pair<int, std::uint64_t>> limits = {};  // RLIMIT_..., soft and hard
+  bool own_group = true;
+  bool dies_with_parent = false;  // SIGKILL when the thread that started it ends
+};
+
+// How a child ended: an exit code, or the signal that killed it.
+struct Exit {
+  int code = 0;
+  int signal = 0;
+  Bytes peak_resident{};
+  Seconds user_time{}, system_time{};
+  bool ok() const { return code == 0 && signal == 0; }
+};
+std::string to_string(const Exit& exit);  // "exit code 3", "killed by SIGKILL"
+
+// The file that would be run. Errors: not_found, with a hint.
+Result<std::string> find_program(const std::string& name);
+
+class Process {
+ public:
+  // Errors: not_found (program, cwd), io (not executable, limits, too many processes).
+  static Result<Process> start(const Command& command);
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  ~Process();  // kills the group if the child was not reaped
+
+  pid_t pid() const { return pid_; }
+  // Our ends of the pipes, -1 without; close_in tells the child that its input ends.
+  int in() const { return streams_[0]; }
+  int out() const { return streams_[1]; }
+  int err() const { return streams_[2]; }
+  void close_in();
+
+  Status signal(int number);        // to the child. Fine when it is gone
+  Status signal_group(int number);  // to it and what it started. Fine when they are gone
+  bool has_ended() const;           // without reaping it: its number and group stay its own
+  std::optional<Exit> poll();       // its end, when it has ended; reaps it
+  Exit wait();
+  std::optional<Exit> wait(Seconds timeout);
+  // SIGTERM to the group, SIGKILL after `grace`.
+  Exit stop(Seconds grace);
+
+ private:
+  Process() = default;
+  Exit reap(int status, const ::rusage& usage);
+
+  pid_t pid_ = -1;
+  bool own_group_ = true;
+  int streams_[3] = {-1, -1, -1};
+  std::optional<Exit> ended_;
+};
+
+}  // namespace systole
