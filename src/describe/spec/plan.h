@@ -22,35 +22,35 @@ constexpr int kPlanVersion = 1;
 
 // What the Program was made for, as recorded: name and the facts that decided its form.
 struct PlannedTarget {
-  std::string name;                            // "cpu(avx512_bf16, 2 threads)"
-  std::map<std::string, std::string> facts;    // alignment, fusions, instruction set, library versions
+  std::string name;                          // "cpu(avx512_bf16, 2 threads)"
+  std::map<std::string, std::string> facts;  // alignment, fusions, instruction set, library versions
   std::string catalog_entry, catalog_date, catalog_hash;
-  bool calibrated = false;                     // times come from a measurement of this machine
+  bool calibrated = false;  // times come from a measurement of this machine
 };
 
 struct PlannedProgram {
-  std::string hash;                            // of functions, actions and arena
+  std::string hash;  // of functions, actions and arena
   std::int64_t actions = 0, devices = 1;
-  std::int64_t parameters = 0;                 // numbers in all
-  std::int64_t trainable = 0;                  // of these, trained
-  Flops model_flops{}, executed_flops{};       // a step, all microbatches; model: no recompute
-  Bytes moved{}, sent{};                       // a step
+  std::int64_t parameters = 0;            // numbers in all
+  std::int64_t trainable = 0;             // of these, trained
+  Flops model_flops{}, executed_flops{};  // a step, all microbatches; model: no recompute
+  Bytes moved{}, sent{};                  // a step
 };
 
 // Bytes with one owner each; they sum to `total`.
 struct PlannedMemory {
   std::vector<std::pair<std::string, Bytes>> by_owner;  // largest first: parameters, state, residuals, ...
-  Bytes arena{};                               // what is planned as one arena, part of the sum
-  Bytes limit{};                               // it was held against
+  Bytes arena{};                                        // what is planned as one arena, part of the sum
+  Bytes limit{};                                        // it was held against
   Bytes total() const;
 };
 
 struct PlannedTime {
-  TimeByCategory step;                         // one training step
-  TimeByCategory run;                          // the whole run, everything included
+  TimeByCategory step;                                           // one training step
+  TimeByCategory run;                                            // the whole run, everything included
   std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // of a step: contractions, attention, ...
-  double steps = 0;                            // predicted number of steps
-  double known_error = 0;                      // relative, of predictions of this kind; 0: not known yet
+  double steps = 0;                                              // predicted number of steps
+  double known_error = 0;  // relative, of predictions of this kind; 0: not known yet
 };
 
 // An option that lost: why, and the edit that would change it.
@@ -62,13 +62,13 @@ struct Plan {
   Workload workload;
   PlannedTarget target;
   std::vector<std::pair<std::string, std::int64_t>> mesh;
-  std::string strategy;                        // "one device"
+  std::string strategy;  // "one device"
   PlannedProgram program;
   PlannedMemory memory;
   PlannedTime time;
-  double model_utilisation = 0;                // model flops / (step time × measured rate or peak); 0: not known
+  double model_utilisation = 0;  // model flops / (step time × measured rate or peak); 0: not known
   std::vector<PlannedLoser> lost;
-  std::string made_by, made_at;                // version of Systole; calendar, ISO 8601 UTC
+  std::string made_by, made_at;  // version of Systole; calendar, ISO 8601 UTC
 };
 
 std::string to_json(const Plan& plan);

@@ -41,8 +41,8 @@ enum class Category : std::uint8_t {
 };
 constexpr int kNumCategories = 12;
 
-const char* name_of(Category category);         // "data_wait"
-const char* describe(Category category);        // the comment above, for people
+const char* name_of(Category category);   // "data_wait"
+const char* describe(Category category);  // the comment above, for people
 std::optional<Category> category_named(std::string_view name);
 
 // Seconds in each category.
@@ -60,26 +60,27 @@ class TimeByCategory {
 
 // A process began to work on the run.
 struct Opened {
-  std::string run, at;           // at: calendar, ISO 8601 UTC
+  std::string run, at;  // at: calendar, ISO 8601 UTC
   std::int64_t rank = 0, process = 0;
   std::string host, command;
-  std::string program_hash, workload_hash, data_hash, numerics;  // numerics: fingerprint of everything the bits depend on
-  std::int64_t from_step = 0;    // 0 for a new run, else the step of the checkpoint that it goes on from
+  std::string program_hash, workload_hash, data_hash,
+      numerics;                // numerics: fingerprint of everything the bits depend on
+  std::int64_t from_step = 0;  // 0 for a new run, else the step of the checkpoint that it goes on from
   bool operator==(const Opened&) const = default;
 };
 // Training step `step` (1-based) ended.
 struct StepEnded {
   std::int64_t step = 0;
-  double loss = 0;               // mean negative log likelihood per label in nats, or the mean squared error
+  double loss = 0;  // mean negative log likelihood per label in nats, or the mean squared error
   double gradient_norm = 0, rate = 0;
   std::int64_t labels = 0, tokens = 0;  // tokens: of all rows so far
-  bool skipped = false;          // the gradient was not finite and the state stayed as it was
-  TimeByCategory seconds;        // since the step before ended
+  bool skipped = false;                 // the gradient was not finite and the state stayed as it was
+  TimeByCategory seconds;               // since the step before ended
   bool operator==(const StepEnded&) const = default;
 };
 struct Evaluated {
   std::int64_t step = 0;
-  double loss = 0;               // mean per label
+  double loss = 0;  // mean per label
   std::optional<double> bits_per_byte;
   std::int64_t labels = 0, bytes = 0;
   bool operator==(const Evaluated&) const = default;
@@ -87,7 +88,7 @@ struct Evaluated {
 struct CheckpointSaved {
   std::int64_t step = 0;
   std::string id;
-  Bytes bytes{};                 // written for it
+  Bytes bytes{};  // written for it
   Seconds snapshot{}, write{};
   bool operator==(const CheckpointSaved&) const = default;
 };
@@ -111,18 +112,18 @@ struct WorkCounted {
 };
 // Something a person should know: a decomposition that served an op, a retry, a stall.
 struct Note {
-  std::string level, text;       // level: "info", "warning", "error"
-  std::string what;              // the owner of the trouble: "data", "checkpoint", ...
-  Seconds took{};                // 0 when it is not about time
+  std::string level, text;  // level: "info", "warning", "error"
+  std::string what;         // the owner of the trouble: "data", "checkpoint", ...
+  Seconds took{};           // 0 when it is not about time
   bool operator==(const Note&) const = default;
 };
 // The process ended in order; a killed one leaves none.
 struct Stopped {
-  std::string reason;            // "finished", "signal", "diverged", "error"
-  std::string detail;            // of an error: its text
+  std::string reason;  // "finished", "signal", "diverged", "error"
+  std::string detail;  // of an error: its text
   std::int64_t step = 0;
-  bool saved = false;            // the state of `step` is in a checkpoint
-  TimeByCategory seconds;        // of this process, all of it
+  bool saved = false;      // the state of `step` is in a checkpoint
+  TimeByCategory seconds;  // of this process, all of it
   bool operator==(const Stopped&) const = default;
 };
 
@@ -134,10 +135,10 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-const char* name_of(const EventBody& body);  // "step_ended"
+const char* name_of(const EventBody& body);    // "step_ended"
 std::string to_json_line(const Event& event);  // with its newline; numbers read back to the same value
-// Errors: corrupt (no JSON, a field missing or of the wrong type); unsupported (an `opened` of a newer version, an event
-// that this version does not know, by name). `where` is for messages.
+// Errors: corrupt (no JSON, a field missing or of the wrong type); unsupported (an `opened` of a newer version, an
+// event that this version does not know, by name). `where` is for messages.
 Result<Event> parse_event(std::string_view line, const Where& where);
 // A whole file; a last line without a newline is left out. Errors: as parse_event, with file and line.
 Result<std::vector<Event>> parse_events(std::string_view text, const std::string& filename);

@@ -49,7 +49,7 @@ struct ModelSpec {
   double mlp_ratio = 4;         // hidden width of the feed-forward part / width; the product is whole
   Norm norm = Norm::layer;
   Position position = Position::learned;
-  bool tied = true;             // the output projection is the embedding
+  bool tied = true;               // the output projection is the embedding
   std::int64_t adapter_rank = 0;  // > 0: every weight above is frozen and low-rank adapters of this rank are trained
   double adapter_scale = 1;       // of an adapter's contribution
 
@@ -98,9 +98,9 @@ struct DataSpec {
   TextSpec train, held_out;
   double held_out_fraction = 0;  // of the training documents, by hash, when held_out has no files
   TokenizerSpec tokenizer;
-  bool packing = true;     // several documents a row
-  std::int64_t seed = 0;   // of the order of rows, of the held-out hash and of synthetic data
-  std::string folder;      // where prepared data is kept
+  bool packing = true;    // several documents a row
+  std::int64_t seed = 0;  // of the order of rows, of the held-out hash and of synthetic data
+  std::string folder;     // where prepared data is kept
 
   // kind linear: labels = inputs · weights + bias + noise, all drawn from `seed`
   std::int64_t rows = 0, held_out_rows = 0;
@@ -114,12 +114,12 @@ struct OptimizerSpec {
   Kind kind = Kind::adamw;
   double rate = 0;
   Schedule schedule = Schedule::constant;
-  Portion warmup, decay;   // decay: of warmup_stable_decay alone
-  double final_rate = 0;   // as a fraction of `rate`
+  Portion warmup, decay;                         // decay: of warmup_stable_decay alone
+  double final_rate = 0;                         // as a fraction of `rate`
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;  // adamw
-  double momentum = 0;     // sgd
+  double momentum = 0;                           // sgd
   double weight_decay = 0;
-  double clip = 0;         // gradient norm, 0 for none
+  double clip = 0;  // gradient norm, 0 for none
 };
 
 struct PrecisionSpec {
@@ -180,8 +180,8 @@ struct Workload {
   DataSpec data;
   TrainSpec train;
   CheckpointSpec checkpoint;
-  std::vector<std::pair<std::string, std::int64_t>> mesh;               // axes, outermost first; empty: one device
-  std::map<std::string, std::vector<std::string>> sharding;             // dim name → axes
+  std::vector<std::pair<std::string, std::int64_t>> mesh;    // axes, outermost first; empty: one device
+  std::map<std::string, std::vector<std::string>> sharding;  // dim name → axes
   ResourcesSpec resources;
   ObserveSpec observe;
   std::map<std::string, std::string> labels;

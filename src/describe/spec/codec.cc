@@ -1,0 +1,355 @@
+#include "describe/spec/codec.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ground/base/nearest.h"
+#include "ground/base/quantity.h"
+
+namespace systole {
+namespace {
+
+Result<std::int64_t> read_count(const Node& node, std::int64_t lowest, std::int64_t highest) {
+  if (node.kind() != NodeKind::number && node.kind() != NodeKind::string) return node.wrong("a count");
+  const bool negative = node.kind() == NodeKind::number && node.text().starts_with('-');
+  const std::int64_t count = negative ? std::numeric_limits<std::int64_t>::min() : TRY(as_count(node));
+  if (count >= lowest && count <= highest) return count;
+  return error(ErrorKind::invalid, "{} is {}", node.text(), count < lowest ? "too low" : "too high")
+      .at(node.where())
+      .hinted(fmt::format("{} to {}", with_commas(lowest), with_commas(highest)));
+}
+
+std::string count_range(std::int64_t lowest, std::int64_t highest) {
+  return fmt::format("{} to {}", with_commas(lowest), with_commas(highest));
+}
+
+Result<double> read_fraction(const Node& node) {
+  double value = 0;
+  if (node.kind() == NodeKind::string && node.text().ends_with('%')) {
+    const Node number(NodeKind::number, node.text().substr(0, node.text().size() - 1), node.place());
+    value = TRY(number.as_double()) / 100;
+  } else {
+    value = TRY(node.as_double());
+  }
+  if (value >= 0 && value <= 1) return value;
+  return error(ErrorKind::invalid, "{} is no fraction", node.text()).at(node.where()).hinted("0 to 1, or 0% to 100%");
+}
+
+Node bytes_node(Bytes bytes) {
+  const std::pair<Bytes, const char*> units[] = {{kGiB, "GiB"}, {kMiB, "MiB"}, {kKiB, "KiB"}};
+  for (const auto& [unit, name] : units) {
+    if (bytes > Bytes{} && bytes.count() % unit.count() == 0)
+      return fmt::format("{}{}", bytes.count() / unit.count(), name);
+  }
+  return fmt::format("{}B", bytes.count());
+}
+
+Node seconds_node(Seconds seconds) { return fmt::format("{}s", seconds.count()); }
+
+Result<Bytes> read_bytes(const Node& node, Bytes lowest) {
+  if (node.kind() == NodeKind::number) {
+    return error(ErrorKind::invalid, "{} has no unit", node.text())
+        .at(node.where())
+        .hinted("such as 512MiB, 8GiB or 2GB");
+  }
+  if (node.kind() != NodeKind::string) return node.wrong("a number of bytes");
+  const Bytes bytes = TRY(as_bytes(node));
+  if (bytes >= lowest) return bytes;
+  return error(ErrorKind::invalid, "{} is too low", node.text())
+      .at(node.where())
+      .hinted(fmt::format("{} or more", bytes_node(lowest).text()));
+}
+
+Result<Seconds> read_seconds(const Node& node) {
+  if (node.kind() == NodeKind::number) {
+    return error(ErrorKind::invalid, "{} has no unit", node.text()).at(node.where()).hinted("such as 90s, 15min or 2h");
+  }
+  if (node.kind() != NodeKind::string) return node.wrong("a time");
+  const Seconds seconds = TRY(as_seconds(node));
+  if (seconds > Seconds{}) return seconds;
+  return error(ErrorKind::invalid, "{} is no time to work in", node.text()).at(node.where()).hinted("above 0s");
+}
+
+bool is(const Node& node, std::string_view word) { return node.kind() == NodeKind::string && node.text() == word; }
+
+constexpr std::int64_t kMostSteps = 1'000'000'000'000;
+
+// A codec whose reading gives the field's value.
+template <typename T>
+Codec codec(std::string type, Field<T> at, std::function<Result<T>(const Node&)> read,
+            std::function<Node(const T&)> write) {
+  Codec c;
+  c.type = std::move(type);
+  c.read = [at, read](const Node& node, Workload& w) -> Status {
+    at(w) = TRY(read(node));
+    return Done{};
+  };
+  c.write = [at, write](Workload& w) { return write(at(w)); };
+  return c;
+}
+
+// The same for a field that may be unset.
+template <typename T>
+Codec optional_codec(std::string type, Field<std::optional<T>> at, std::function<Result<T>(const Node&)> read,
+                     std::function<Node(const T&)> write) {
+  return codec<std::optional<T>>(
+      std::move(type), at,
+      [read](const Node& node) -> Result<std::optional<T>> { return std::optional<T>(TRY(read(node))); },
+      [write](const std::optional<T>& value) { return value ? write(*value) : Node(); });
+}
+
+template <typename T, typename Read>
+Result<std::vector<T>> read_list(const Node& node, Read read) {
+  std::vector<T> values;
+  if (!node.is_sequence()) return std::vector<T>{TRY(read(node))};
+  for (const Node& item : node.items()) values.push_back(TRY(read(item)));
+  return values;
+}
+
+template <typename T>
+Node list_node(const std::vector<T>& values) {
+  Node node = Node::sequence();
+  for (const T& value : values) node.push(value);
+  return node;
+}
+
+Result<std::string> read_text(const Node& node) {
+  if (!node.is_scalar() || node.is_null()) return node.wrong("text");
+  return node.text();
+}
+
+}  // namespace
+
+Codec count_codec(Field<std::int64_t> at, std::int64_t lowest, std::int64_t highest) {
+  Codec c = codec<std::int64_t>(
+      "count", at, [=](const Node& node) { return read_count(node, lowest, highest); },
+      [](const std::int64_t& value) { return Node(value); });
+  c.range = count_range(lowest, highest);
+  return c;
+}
+
+Codec optional_count_codec(Field<std::optional<std::int64_t>> at, std::int64_t lowest, std::int64_t highest) {
+  Codec c = optional_codec<std::int64_t>(
+      "count", at, [=](const Node& node) { return read_count(node, lowest, highest); },
+      [](const std::int64_t& value) { return Node(value); });
+  c.range = count_range(lowest, highest);
+  return c;
+}
+
+Codec counts_codec(Field<std::vector<std::int64_t>> at, std::int64_t lowest, std::int64_t highest) {
+  Codec c = codec<std::vector<std::int64_t>>(
+      "list of counts", at,
+      [=](const Node& node) {
+        return read_list<std::int64_t>(node, [=](const Node& item) { return read_count(item, lowest, highest); });
+      },
+      list_node<std::int64_t>);
+  c.range = count_range(lowest, highest);
+  return c;
+}
+
+Codec number_codec(Field<double> at, double lowest, double highest, bool open) {
+  const std::string range = highest == std::numeric_limits<double>::infinity()
+                                ? fmt::format("{} {}", open ? "above" : "at least", lowest)
+                                : fmt::format("{}{} to {}", open ? "above " : "", lowest, highest);
+  Codec c = codec<double>(
+      "number", at,
+      [=](const Node& node) -> Result<double> {
+        const double value = TRY(node.as_double());
+        if ((open ? value > lowest : value >= lowest) && value <= highest) return value;
+        return error(ErrorKind::invalid, "{} is outside the range", node.text()).at(node.where()).hinted(range);
+      },
+      [](const double& value) { return Node(value); });
+  c.range = range;
+  return c;
+}
+
+Codec fraction_codec(Field<double> at) {
+  Codec c = codec<double>("fraction", at, read_fraction, [](const double& value) { return Node(value); });
+  c.range = "0 to 1, or 0% to 100%";
+  return c;
+}
+
+Codec bool_codec(Field<bool> at) {
+  return codec<bool>(
+      "true or false", at, [](const Node& node) { return node.as_bool(); },
+      [](const bool& value) { return Node(value); });
+}
+
+Codec text_codec(Field<std::string> at) {
+  return codec<std::string>("text", at, read_text,
+                            [](const std::string& value) { return value.empty() ? Node() : Node(value); });
+}
+
+Codec texts_codec(Field<std::vector<std::string>> at) {
+  return codec<std::vector<std::string>>(
+      "text or list of text", at, [](const Node& node) { return read_list<std::string>(node, read_text); },
+      [](const std::vector<std::string>& values) { return values.empty() ? Node() : list_node(values); });
+}
+
+Codec bytes_codec(Field<Bytes> at, Bytes lowest) {
+  Codec c = codec<Bytes>(
+      "bytes", at, [=](const Node& node) { return read_bytes(node, lowest); }, bytes_node);
+  c.range = bytes_node(lowest).text() + " or more";
+  return c;
+}
+
+Codec optional_bytes_codec(Field<std::optional<Bytes>> at, Bytes lowest) {
+  Codec c = optional_codec<Bytes>(
+      "bytes", at, [=](const Node& node) { return read_bytes(node, lowest); }, bytes_node);
+  c.range = bytes_node(lowest).text() + " or more";
+  return c;
+}
+
+Codec optional_seconds_codec(Field<std::optional<Seconds>> at) {
+  return optional_codec<Seconds>("time", at, read_seconds, seconds_node);
+}
+
+Codec interval_codec(Field<Interval> at) {
+  return codec<Interval>(
+      "steps, a time, or never", at,
+      [](const Node& node) -> Result<Interval> {
+        if (is(node, "never")) return Interval{};
+        if (node.kind() == NodeKind::number) return Interval{TRY(read_count(node, 1, kMostSteps)), {}};
+        return Interval{0, TRY(read_seconds(node))};
+      },
+      [](const Interval& value) {
+        if (value.never()) return Node("never");
+        return value.steps > 0 ? Node(value.steps) : seconds_node(value.time);
+      });
+}
+
+Codec portion_codec(Field<Portion> at) {
+  return codec<Portion>(
+      "steps, or a fraction of the run such as 5%", at,
+      [](const Node& node) -> Result<Portion> {
+        if (node.kind() == NodeKind::string && node.text().ends_with('%')) return Portion{0, TRY(read_fraction(node))};
+        return Portion{TRY(read_count(node, 0, kMostSteps)), 0};
+      },
+      [](const Portion& value) {
+        return value.fraction > 0 ? Node(fmt::format("{}%", value.fraction * 100)) : Node(value.steps);
+      });
+}
+
+Codec named_codec(std::vector<std::string> names, std::function<void(Workload&, std::size_t)> set,
+                  std::function<std::size_t(Workload&)> get, std::vector<std::string> later) {
+  Codec c;
+  c.type = "name";
+  c.allowed = names;
+  c.read = [names, set, later](const Node& node, Workload& w) -> Status {
+    if (!node.is_scalar()) return node.wrong("one of " + fmt::format("{}", fmt::join(names, ", ")));
+    const auto found = std::ranges::find(names, node.text());
+    if (found != names.end()) {
+      set(w, static_cast<std::size_t>(found - names.begin()));
+      return Done{};
+    }
+    if (std::ranges::find(later, node.text()) != later.end()) {
+      return error(ErrorKind::unsupported, "'{}' is not in this version yet", node.text())
+          .at(node.where())
+          .hinted(fmt::format("one of {}", fmt::join(names, ", ")));
+    }
+    return error(ErrorKind::invalid, "'{}' is none of {}", node.text(), fmt::join(names, ", "))
+        .at(node.where())
+        .hinted(nearest_hint(node.text(), names));
+  };
+  c.write = [names, get](Workload& w) { return Node(names[get(w)]); };
+  return c;
+}
+
+Codec dtype_codec(Field<DType> at) {
+  std::vector<std::pair<std::string, DType>> types;
+  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2}) {
+    types.emplace_back(name_of(type), type);
+  }
+  return choice_codec<DType>(at, std::move(types));
+}
+
+Codec recompute_codec(Field<RecomputeSpec> at) {
+  using Kind = RecomputeSpec::Kind;
+  Codec c = codec<RecomputeSpec>(
+      "none, attention, block, or the list of values to save", at,
+      [](const Node& node) -> Result<RecomputeSpec> {
+        if (node.is_sequence()) return RecomputeSpec{Kind::named, TRY(read_list<std::string>(node, read_text))};
+        if (is(node, "none")) return RecomputeSpec{Kind::none, {}};
+        if (is(node, "attention")) return RecomputeSpec{Kind::attention, {}};
+        if (is(node, "block")) return RecomputeSpec{Kind::block, {}};
+        return node.wrong("none, attention, block, or a list of names of values");
+      },
+      [](const RecomputeSpec& value) {
+        switch (value.kind) {
+          case Kind::none: return Node("none");
+          case Kind::attention: return Node("attention");
+          case Kind::block: return Node("block");
+          case Kind::named: break;
+        }
+        return list_node(value.save);
+      });
+  c.allowed = {"none", "attention", "block"};
+  return c;
+}
+
+Codec mesh_codec(Field<std::vector<std::pair<std::string, std::int64_t>>> at) {
+  using Axes = std::vector<std::pair<std::string, std::int64_t>>;
+  return codec<Axes>(
+      "map of axis to size", at,
+      [](const Node& node) -> Result<Axes> {
+        if (!node.is_map()) return node.wrong("a map of axis to size, such as { data: 2, tensor: 4 }");
+        Axes axes;
+        for (const Node::Entry& entry : node.entries()) {
+          axes.emplace_back(entry.key, TRY(read_count(entry.value, 1, std::int64_t{1} << 31)));
+        }
+        return axes;
+      },
+      [](const Axes& axes) {
+        Node node;
+        for (const auto& [name, size] : axes) node.set(name, size);
+        return node;
+      });
+}
+
+Codec sharding_codec(Field<std::map<std::string, std::vector<std::string>>> at) {
+  using Rules = std::map<std::string, std::vector<std::string>>;
+  return codec<Rules>(
+      "map of dim to axes", at,
+      [](const Node& node) -> Result<Rules> {
+        if (!node.is_map()) return node.wrong("a map of dim to axes, such as { batch: data, heads: tensor }");
+        Rules rules;
+        for (const Node::Entry& entry : node.entries()) {
+          rules[entry.key] = TRY(read_list<std::string>(entry.value, read_text));
+        }
+        return rules;
+      },
+      [](const Rules& rules) {
+        Node node;
+        for (const auto& [dim, axes] : rules) node.set(dim, list_node(axes));
+        return node;
+      });
+}
+
+Codec labels_codec(Field<std::map<std::string, std::string>> at) {
+  using Labels = std::map<std::string, std::string>;
+  return codec<Labels>(
+      "map of text", at,
+      [](const Node& node) -> Result<Labels> {
+        if (!node.is_map()) return node.wrong("a map of text");
+        Labels labels;
+        for (const Node::Entry& entry : node.entries()) labels[entry.key] = TRY(read_text(entry.value));
+        return labels;
+      },
+      [](const Labels& labels) {
+        Node node;
+        for (const auto& [name, value] : labels) node.set(name, value);
+        return node;
+      });
+}
+
+Codec reserved_codec(std::string reason) {
+  Codec c;
+  c.type = "reserved";
+  c.read = [reason](const Node& node, Workload&) -> Status {
+    return error(ErrorKind::unsupported, "{}", reason).at(node.where()).hinted("take this key out");
+  };
+  c.write = [](Workload&) { return Node(); };
+  return c;
+}
+
+}  // namespace systole

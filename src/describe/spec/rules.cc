@@ -1,0 +1,260 @@
+// What no single key can tell: which values do not go together, why, and what would. A field whose own reading failed
+// holds 0 or its default, and no rule speaks of a 0.
+#include <algorithm>
+#include <cmath>
+
+#include "describe/spec/schema.h"
+#include "ground/mesh/mesh.h"
+
+namespace systole {
+namespace {
+
+using Rules = std::vector<Broken>;
+
+bool divides(std::int64_t a, std::int64_t b) { return a == 0 || b == 0 || b % a == 0; }
+
+// "1, 2, 4 or 8": the divisors of n, those up to 4,096.
+std::string divisors_of(std::int64_t n) {
+  std::vector<std::string> found;
+  for (std::int64_t d = 1; d <= std::min<std::int64_t>(n, 4096); ++d) {
+    if (n % d == 0) found.push_back(std::to_string(d));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + found[i];
+  }
+  return text;
+}
+
+void check_heads(const ModelSpec& m, Rules& broken) {
+  if (!divides(m.heads, m.width)) {
+    broken.push_back({{"model.heads", "model.width"},
+                      ErrorKind::invalid,
+                      fmt::format("{} heads do not divide width {}", m.heads, m.width),
+                      "heads may be " + divisors_of(m.width)});
+  }
+  if (!divides(m.kv_heads, m.heads)) {
+    broken.push_back({{"model.kv_heads", "model.heads"},
+                      ErrorKind::invalid,
+                      fmt::format("{} kv_heads do not divide {} heads", m.kv_heads, m.heads),
+                      "kv_heads may be " + divisors_of(m.heads)});
+  }
+  if (m.position == ModelSpec::Position::rotary && m.heads > 0 && m.width % m.heads == 0 &&
+      m.width / m.heads % 2 != 0) {
+    broken.push_back({{"model.position", "model.heads", "model.width"},
+                      ErrorKind::invalid,
+                      fmt::format("rotary turns pairs of numbers, and a head has {} of them", m.width / m.heads),
+                      "choose width and heads so that width / heads is even"});
+  }
+}
+
+void check_sizes(const ModelSpec& m, Rules& broken) {
+  const double hidden = static_cast<double>(m.width) * m.mlp_ratio;
+  if (hidden != std::floor(hidden)) {
+    broken.push_back({{"model.mlp_ratio", "model.width"},
+                      ErrorKind::invalid,
+                      fmt::format("width {} × mlp_ratio {} is {}, no whole number", m.width, m.mlp_ratio, hidden),
+                      fmt::format("mlp_ratio: {}", std::round(hidden) / static_cast<double>(m.width))});
+  }
+  if (m.adapter_rank > m.width && m.width > 0) {
+    broken.push_back({{"model.adapters.rank"},
+                      ErrorKind::invalid,
+                      fmt::format("rank {} is above width {}", m.adapter_rank, m.width),
+                      "8 to 64 is usual"});
+  }
+  const double width = static_cast<double>(m.width);
+  const double parameters = static_cast<double>(m.layers) * width * (4 * width + 2 * hidden) +
+                            static_cast<double>(m.vocabulary + m.context) * width;
+  if (parameters > 1e17) {
+    broken.push_back({{"model.width"},
+                      ErrorKind::invalid,
+                      fmt::format("a model of {:.1e} parameters cannot be counted", parameters),
+                      "fewer layers, or less width"});
+  }
+}
+
+void check_model(const Workload& w, Rules& broken) {
+  const ModelSpec& m = w.model;
+  if (m.dropout >= 1) {
+    broken.push_back({{"model.dropout"}, ErrorKind::invalid, "dropout 1 leaves nothing", "below 1"});
+  }
+  if (!m.preset.empty() && m.family != ModelSpec::Family::gpt) {
+    broken.push_back({{"model.preset"},
+                      ErrorKind::invalid,
+                      fmt::format("preset {} is of family gpt", m.preset),
+                      "take model.family out"});
+  }
+  if (m.family == ModelSpec::Family::gpt) {
+    check_heads(m, broken);
+    check_sizes(m, broken);
+  }
+}
+
+void check_pairing(const Workload& w, Rules& broken) {
+  const bool gpt = w.model.family == ModelSpec::Family::gpt, text = w.data.kind == DataSpec::Kind::text;
+  if (gpt != text) {
+    broken.push_back(
+        {{"data.kind", "model.family"},
+         ErrorKind::invalid,
+         fmt::format("a {} is not trained on data of kind {}", gpt ? "gpt" : "mlp", text ? "text" : "linear"),
+         gpt ? "data.kind: text" : "data.kind: linear"});
+  }
+  const bool cross_entropy = w.model.loss == ModelSpec::Loss::cross_entropy;
+  if (cross_entropy != text && gpt == text) {
+    broken.push_back({{"model.loss"},
+                      ErrorKind::invalid,
+                      text ? "text is predicted token by token, and squared_error is of numbers"
+                           : "data of kind linear is labelled with numbers, and cross_entropy is of classes",
+                      text ? "model.loss: cross_entropy" : "model.loss: squared_error"});
+  }
+}
+
+void check_tokenizer(const Workload& w, Rules& broken) {
+  const TokenizerSpec& t = w.data.tokenizer;
+  if (w.data.kind != DataSpec::Kind::text) return;
+  if (t.vocabulary == 0 && t.file.empty()) {
+    broken.push_back({{"data.tokenizer.vocabulary", "data.tokenizer.file"},
+                      ErrorKind::invalid,
+                      "the tokenizer's size is missing",
+                      "data.tokenizer.vocabulary: 8192, or data.tokenizer.file with a trained one"});
+  }
+  if (t.vocabulary != 0 && !t.file.empty()) {
+    broken.push_back({{"data.tokenizer.vocabulary"},
+                      ErrorKind::invalid,
+                      "data.tokenizer.vocabulary and data.tokenizer.file exclude each other: the file has its size",
+                      "take one of them out"});
+  }
+  if (!t.file.empty() && w.model.vocabulary == 0) {
+    broken.push_back({{"model.vocabulary"},
+                      ErrorKind::invalid,
+                      "model.vocabulary is missing: the tokenizer is a file",
+                      "model.vocabulary: the tokenizer's size or more"});
+  }
+  if (w.model.vocabulary != 0 && w.model.vocabulary < t.vocabulary) {
+    broken.push_back({{"model.vocabulary", "data.tokenizer.vocabulary"},
+                      ErrorKind::invalid,
+                      fmt::format("vocabulary {} is smaller than the tokenizer's {}", w.model.vocabulary, t.vocabulary),
+                      fmt::format("model.vocabulary: {} or more, or leave it out", t.vocabulary)});
+  }
+}
+
+void check_held_out(const Workload& w, Rules& broken) {
+  const bool text = w.data.kind == DataSpec::Kind::text;
+  if (text && !w.data.held_out.files.empty() && w.data.held_out_fraction > 0) {
+    broken.push_back({{"data.held_out.fraction"},
+                      ErrorKind::invalid,
+                      "data.held_out.files and data.held_out.fraction exclude each other",
+                      "take one of them out"});
+  }
+  if (text && w.data.held_out_fraction >= 1) {
+    broken.push_back({{"data.held_out.fraction"}, ErrorKind::invalid, "nothing is left to train on", "such as 5%"});
+  }
+  const bool none = text ? w.data.held_out.files.empty() && w.data.held_out_fraction == 0 : w.data.held_out_rows == 0;
+  if (none && !w.train.evaluate.never()) {
+    broken.push_back({{"train.evaluate.every"},
+                      ErrorKind::invalid,
+                      "there is no held-out data to evaluate on",
+                      text ? "data.held_out.fraction: 5%" : "data.held_out_rows: 1000"});
+  }
+  if (w.checkpoint.best && (none || w.train.evaluate.never())) {
+    broken.push_back({{"checkpoint.best"},
+                      ErrorKind::invalid,
+                      "the best is known from evaluations, and there are none",
+                      "train.evaluate.every: 5min"});
+  }
+}
+
+void check_end(const Workload& w, Rules& broken) {
+  const TrainSpec& t = w.train;
+  std::vector<std::string> given;
+  if (t.steps) given.push_back("train.steps");
+  if (t.tokens) given.push_back("train.tokens");
+  if (t.time) given.push_back("train.time");
+  if (given.empty()) {
+    broken.push_back({{"train.steps", "train.tokens", "train.time"},
+                      ErrorKind::invalid,
+                      "nothing says when training ends",
+                      "one of steps, tokens or time under train"});
+  } else if (given.size() > 1) {
+    broken.push_back({{given.back()},
+                      ErrorKind::invalid,
+                      fmt::format("{} exclude each other", fmt::join(given, " and ")),
+                      "keep one of them"});
+  }
+  if (t.exact && t.time) {
+    broken.push_back({{"train.exact"},
+                      ErrorKind::invalid,
+                      "how many steps train.time allows depends on the machine's mood",
+                      "train.steps or train.tokens in place of train.time"});
+  }
+  if (t.tokens && w.data.kind != DataSpec::Kind::text) {
+    broken.push_back({{"train.tokens"}, ErrorKind::invalid, "data of kind linear has no tokens", "train.steps"});
+  }
+}
+
+void check_training(const Workload& w, Rules& broken) {
+  const TrainSpec& t = w.train;
+  if (t.batch != 0 && t.microbatches > t.batch) {
+    broken.push_back({{"train.microbatches", "train.batch"},
+                      ErrorKind::invalid,
+                      fmt::format("{} microbatches of {} rows: some would be empty", t.microbatches, t.batch),
+                      fmt::format("at most {}", t.batch)});
+  }
+  const OptimizerSpec& o = t.optimizer;
+  const bool decays = o.schedule == OptimizerSpec::Schedule::warmup_stable_decay;
+  const double fraction = o.warmup.fraction + (decays ? o.decay.fraction : 0);
+  const std::int64_t steps = o.warmup.steps + (decays ? o.decay.steps : 0);
+  const double whole = t.steps ? static_cast<double>(*t.steps) : 0;
+  if (fraction > 1 || (t.steps && static_cast<double>(steps) + fraction * whole > whole)) {
+    broken.push_back(
+        {{decays ? "train.optimizer.decay" : "train.optimizer.warmup"},
+         ErrorKind::invalid,
+         decays ? "warmup and decay together are longer than the run" : "the warmup is longer than the run",
+         "such as warmup: 2%, decay: 20%"});
+  }
+}
+
+void check_layout(const Workload& w, Rules& broken) {
+  std::vector<Axis> axes;
+  for (const auto& [name, size] : w.mesh) axes.push_back({name, size});
+  const Result<Mesh> mesh = Mesh::make(std::move(axes));
+  if (!mesh.ok()) {
+    broken.push_back({{"mesh"}, ErrorKind::invalid, mesh.error().message, mesh.error().hint});
+    return;
+  }
+  if (!mesh->trivial()) {
+    broken.push_back(
+        {{"mesh"},
+         ErrorKind::unsupported,
+         fmt::format("mesh {} needs {} devices, and this version runs one", to_string(*mesh), mesh->num_devices()),
+         "take mesh out"});
+  }
+  for (const auto& [dim, names] : w.sharding) {
+    for (const std::string& name : names) {
+      if (const auto found = mesh->find(name); !found.ok()) {
+        broken.push_back({{"sharding"},
+                          ErrorKind::invalid,
+                          fmt::format("sharding cuts '{}' along '{}', which the mesh does not have", dim, name),
+                          w.mesh.empty() ? "take sharding out: there is one device" : found.error().hint});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Broken> broken_rules(const Workload& workload) {
+  Rules broken;
+  check_model(workload, broken);
+  check_pairing(workload, broken);
+  check_tokenizer(workload, broken);
+  check_held_out(workload, broken);
+  check_end(workload, broken);
+  check_training(workload, broken);
+  check_layout(workload, broken);
+  return broken;
+}
+
+std::int64_t ModelSpec::mlp_width() const { return std::llround(static_cast<double>(width) * mlp_ratio); }
+
+}  // namespace systole

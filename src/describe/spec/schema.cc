@@ -1,0 +1,87 @@
+#include "describe/spec/schema.h"
+
+#include <algorithm>
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+
+// A newer document is refused by name before its unknown keys are.
+Codec version_codec() {
+  Codec c = count_codec(AT(version), 1, 1'000'000);
+  c.read = [read = c.read](const Node& node, Workload& w) -> Status {
+    TRY(read(node, w));
+    if (w.version <= kVersion) return Done{};
+    return error(ErrorKind::unsupported, "this document is of version {}; this systole reads up to {}", w.version,
+                 kVersion)
+        .at(node.where())
+        .hinted("use a newer systole, or systole: 1");
+  };
+  c.range = "1";
+  return c;
+}
+
+Schema make() {
+  Schema schema;
+  schema.sections.push_back({"", "A workload.", {}, {}});
+  schema.keys.push_back({.path = "systole", .codec = version_codec(), .doc = "Version of this document."});
+  schema.keys.push_back(
+      {.path = "name", .codec = text_codec(AT(name)), .doc = "What runs of this workload are called."});
+  schema.keys.push_back(
+      {.path = "workload",
+       .codec = choice_codec<Workload::Kind>(AT(kind), {{"train", Workload::Kind::train}}, {"serve", "batch"}),
+       .doc = "What is done.",
+       .default_yaml = "train"});
+  add_model_keys(schema);
+  add_data_keys(schema);
+  add_train_keys(schema);
+  add_run_keys(schema);
+  return schema;
+}
+
+}  // namespace
+
+const Schema& schema() {
+  static const Schema made = make();
+  return made;
+}
+
+const Key* Schema::key(std::string_view path) const {
+  const auto found = std::ranges::find(keys, path, &Key::path);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+const Section* Schema::section(std::string_view path) const {
+  const auto found = std::ranges::find(sections, path, &Section::path);
+  return found == sections.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Schema::names_under(std::string_view section) const {
+  std::vector<std::string> names;
+  for (const Key& k : keys) {
+    std::string_view rest = k.path;
+    if (!section.empty()) {
+      if (!rest.starts_with(section) || rest[section.size()] != '.') continue;
+      rest.remove_prefix(section.size() + 1);
+    }
+    const std::string name(rest.substr(0, rest.find('.')));
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string type_of(const Key& key) {
+  const Codec& c = key.codec;
+  if (!c.allowed.empty() && c.type == "name") return fmt::format("{}", fmt::join(c.allowed, " | "));
+  return c.range.empty() ? c.type : fmt::format("{}, {}", c.type, c.range);
+}
+
+bool applies(const Key& key, Workload& workload) {
+  if (key.when.key.empty()) return true;
+  const Key* decider = schema().key(key.when.key);
+  CHECK(decider != nullptr, "{} depends on {}, which is no key", key.path, key.when.key);
+  return std::ranges::find(key.when.values, decider->codec.write(workload).text()) != key.when.values.end();
+}
+
+}  // namespace systole

@@ -1,0 +1,83 @@
+#pragma once
+// The schema: every key of the Workload document, once, in the order in which it is printed.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "describe/spec/codec.h"
+
+namespace systole {
+
+// A key means something only while another key has one of these values; no key: always.
+struct Condition {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+struct Key {
+  std::string path;  // "train.optimizer.rate"
+  Codec codec;
+  std::string doc;        // one line
+  std::string more = {};  // what a newcomer asks next; may be empty
+  // Where its value comes from when the document has none: exactly one of default_yaml, derive and optional; with none
+  // of them the key is required.
+  std::string default_yaml = {};
+  std::string derived = {};  // for people: "model.heads"
+  std::function<void(Workload&)> derive = {};
+  bool optional = false;
+  Condition when = {};
+  std::string group = {};  // keys of one group exclude each other; an overlay that sets one takes the others away
+  bool required() const { return default_yaml.empty() && !derive && !optional; }
+};
+
+struct Section {
+  std::string path;  // "train.optimizer"
+  std::string doc;
+  // A single value in place of the section's map, as the map that it stands for; none if empty.
+  std::function<Result<Node>(const Node&)> shorthand = {};
+  std::string shorthand_doc = {};
+};
+
+// A default that holds under a preset, by path.
+struct PresetValue {
+  std::string path, yaml;
+};
+
+struct Schema {
+  std::vector<Section> sections;
+  std::vector<Key> keys;
+  const Key* key(std::string_view path) const;
+  const Section* section(std::string_view path) const;
+  // Names of the keys and sections directly under a section, in order; "" is the document.
+  std::vector<std::string> names_under(std::string_view section) const;
+};
+
+const Schema& schema();  // immutable; made once
+const std::vector<PresetValue>* preset_values(std::string_view preset);
+
+// "number, above 0", "gpt | mlp".
+std::string type_of(const Key& key);
+
+// Whether `key` means something for `workload`, whose conditions' keys are already read.
+bool applies(const Key& key, Workload& workload);
+
+// A rule over several keys that does not hold.
+struct Broken {
+  std::vector<std::string> keys;  // those it speaks of, the one whose place is shown first
+  ErrorKind kind = ErrorKind::invalid;
+  std::string message, hint;
+};
+std::vector<Broken> broken_rules(const Workload& workload);
+
+// The parts of the schema.
+void add_model_keys(Schema& schema);
+void add_data_keys(Schema& schema);
+void add_train_keys(Schema& schema);
+void add_run_keys(Schema& schema);
+
+// What stands around the Workload's own keys in a document.
+constexpr std::string_view kEnvironments = "environments";
+
+}  // namespace systole

@@ -1,0 +1,178 @@
+// Keys of `data`.
+#include "describe/spec/schema.h"
+
+namespace systole {
+namespace {
+
+const Condition kText{"data.kind", {"text"}};
+const Condition kLinear{"data.kind", {"linear"}};
+
+// A key of data.held_out that follows its brother under data.train when it is left out.
+Key follows(Key key, const char* brother, std::function<void(Workload&)> derive) {
+  key.default_yaml.clear();
+  key.derived = std::string("data.train.") + brother;
+  key.derive = std::move(derive);
+  return key;
+}
+
+// The fields that both texts have.
+struct TextFields {
+  Field<TextSpec::Document> document;
+  Field<TextSpec::InvalidUtf8> invalid_utf8;
+  Field<TextSpec::Format> format;
+  Field<std::string> field;
+  Field<Bytes> largest_document;
+};
+
+void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextFields& at, bool held_out) {
+  using Document = TextSpec::Document;
+  using Invalid = TextSpec::InvalidUtf8;
+  using Format = TextSpec::Format;
+  const auto add = [&](Key key, const char* brother, std::function<void(Workload&)> derive) {
+    key.path = under + "." + brother;
+    key.when = kText;
+    keys.push_back(held_out ? follows(std::move(key), brother, std::move(derive)) : std::move(key));
+  };
+  add({.codec = choice_codec<Document>(
+           at.document, {{"line", Document::line}, {"blank_line", Document::blank_line}, {"file", Document::file}}),
+       .doc = "Where a document of plain text ends.",
+       .more = "line: at each newline. blank_line: at an empty line. file: with the file. A JSON record is always one.",
+       .default_yaml = "line"},
+      "document", [](Workload& w) { w.data.held_out.document = w.data.train.document; });
+  add({.codec = choice_codec<Invalid>(
+           at.invalid_utf8, {{"error", Invalid::error}, {"replace", Invalid::replace}, {"bytes", Invalid::bytes}}),
+       .doc = "What happens to bytes that are not UTF-8.",
+       .more =
+           "error: refuse, with file and offset. replace: put U+FFFD in their place. bytes: train on them as they are.",
+       .default_yaml = "error"},
+      "invalid_utf8", [](Workload& w) { w.data.held_out.invalid_utf8 = w.data.train.invalid_utf8; });
+  add({.codec = choice_codec<Format>(at.format,
+                                     {{"by_name", Format::by_name}, {"text", Format::text}, {"jsonl", Format::jsonl}}),
+       .doc = "by_name: .jsonl and .ndjson are JSON Lines, all else is text; .gz and .zst are unpacked.",
+       .default_yaml = "by_name"},
+      "format", [](Workload& w) { w.data.held_out.format = w.data.train.format; });
+  add({.codec = text_codec(at.field), .doc = "Field of a JSON record that holds the text.", .default_yaml = "text"},
+      "field", [](Workload& w) { w.data.held_out.field = w.data.train.field; });
+  add({.codec = bytes_codec(at.largest_document, Bytes(1)),
+       .doc = "A longer document is an error; it bounds the memory of reading.",
+       .default_yaml = "64MiB"},
+      "largest_document", [](Workload& w) { w.data.held_out.largest_document = w.data.train.largest_document; });
+}
+
+void add_tokenizer_keys(std::vector<Key>& keys) {
+  using Kind = TokenizerSpec::Kind;
+  using Algorithm = TokenizerSpec::Algorithm;
+  keys.push_back({.path = "data.tokenizer.kind",
+                  .codec = choice_codec<Kind>(AT(data.tokenizer.kind), {{"sentencepiece", Kind::sentencepiece}}),
+                  .doc = "SentencePiece without normalisation and with byte fallback: it spells every string of bytes.",
+                  .default_yaml = "sentencepiece",
+                  .when = kText});
+  keys.push_back({.path = "data.tokenizer.vocabulary",
+                  .codec = count_codec(AT(data.tokenizer.vocabulary), 260, 1'000'000),
+                  .doc = "Tokens in all; 259 of them are the bytes and three marks.",
+                  .more = "The tokenizer is trained on the training documents alone. With `file` this key is left out.",
+                  .optional = true,
+                  .when = kText,
+                  .group = "tokenizer"});
+  keys.push_back({.path = "data.tokenizer.file",
+                  .codec = text_codec(AT(data.tokenizer.file)),
+                  .doc = "A SentencePiece model to use instead of training one.",
+                  .optional = true,
+                  .when = kText,
+                  .group = "tokenizer"});
+  keys.push_back({.path = "data.tokenizer.algorithm",
+                  .codec = choice_codec<Algorithm>(AT(data.tokenizer.algorithm),
+                                                   {{"bpe", Algorithm::bpe}, {"unigram", Algorithm::unigram}}),
+                  .doc = "How the tokens are found when the tokenizer is trained.",
+                  .default_yaml = "bpe",
+                  .when = kText});
+  keys.push_back({.path = "data.tokenizer.sample",
+                  .codec = bytes_codec(AT(data.tokenizer.sample), kKiB),
+                  .doc = "Training text that the tokenizer is trained on, drawn from all of it.",
+                  .default_yaml = "4MiB",
+                  .when = kText});
+}
+
+void add_linear_keys(std::vector<Key>& keys) {
+  keys.push_back({.path = "data.rows",
+                  .codec = count_codec(AT(data.rows), 1, 1'000'000'000'000),
+                  .doc = "Examples that training draws from.",
+                  .default_yaml = "60000",
+                  .when = kLinear});
+  keys.push_back({.path = "data.held_out_rows",
+                  .codec = count_codec(AT(data.held_out_rows), 0, 1'000'000'000'000),
+                  .doc = "Further examples for evaluation.",
+                  .default_yaml = "1000",
+                  .when = kLinear});
+  keys.push_back(
+      {.path = "data.noise",
+       .codec = number_codec(AT(data.noise), 0, 1e6),
+       .doc = "Standard deviation of what is added to each label: its square is the least mean squared error.",
+       .default_yaml = "0.1",
+       .when = kLinear});
+}
+
+}  // namespace
+
+void add_data_keys(Schema& schema) {
+  using Kind = DataSpec::Kind;
+  schema.sections.push_back({"data", "What it is trained on.", {}, {}});
+  schema.sections.push_back({"data.train", "The training text.", {}, {}});
+  schema.sections.push_back(
+      {"data.held_out", "Text that is set aside before the tokenizer is trained, to measure on.", {}, {}});
+  schema.sections.push_back({"data.tokenizer", "How text becomes tokens.", {}, {}});
+  auto& keys = schema.keys;
+  keys.push_back({.path = "data.kind",
+                  .codec = choice_codec<Kind>(AT(data.kind), {{"text", Kind::text}, {"linear", Kind::linear}}),
+                  .doc = "text: files. linear: synthetic examples of a linear law with noise, for regression.",
+                  .derived = "text for gpt, linear for mlp",
+                  .derive = [](Workload& w) {
+                    w.data.kind = w.model.family == ModelSpec::Family::gpt ? Kind::text : Kind::linear;
+                  }});
+  keys.push_back({.path = "data.train.files",
+                  .codec = texts_codec(AT(data.train.files)),
+                  .doc = "Paths or patterns (*, ?, [a-z]); plain, gzip, zstd, JSON Lines.",
+                  .more = "Relative paths start at the folder where the command is given.",
+                  .when = kText});
+  add_text_keys(keys, "data.train",
+                {AT(data.train.document), AT(data.train.invalid_utf8), AT(data.train.format), AT(data.train.field),
+                 AT(data.train.largest_document)},
+                false);
+  keys.push_back({.path = "data.held_out.files",
+                  .codec = texts_codec(AT(data.held_out.files)),
+                  .doc = "Paths or patterns, as data.train.files.",
+                  .optional = true,
+                  .when = kText,
+                  .group = "held-out text"});
+  keys.push_back(
+      {.path = "data.held_out.fraction",
+       .codec = fraction_codec(AT(data.held_out_fraction)),
+       .doc = "Without files of its own: the share of training documents that is set aside, chosen by their hash.",
+       .more = "0 sets nothing aside; then there is no evaluation.",
+       .derived = "5%, or 0 beside data.held_out.files",
+       .derive = [](Workload& w) { w.data.held_out_fraction = w.data.held_out.files.empty() ? 0.05 : 0.0; },
+       .when = kText,
+       .group = "held-out text"});
+  add_text_keys(keys, "data.held_out",
+                {AT(data.held_out.document), AT(data.held_out.invalid_utf8), AT(data.held_out.format),
+                 AT(data.held_out.field), AT(data.held_out.largest_document)},
+                true);
+  add_tokenizer_keys(keys);
+  keys.push_back({.path = "data.packing",
+                  .codec = bool_codec(AT(data.packing)),
+                  .doc = "Several documents share a row; no token looks into another document.",
+                  .more = "false: one piece of a document a row, the rest of the row is empty.",
+                  .default_yaml = "true",
+                  .when = kText});
+  add_linear_keys(keys);
+  keys.push_back({.path = "data.seed",
+                  .codec = count_codec(AT(data.seed), 0, std::numeric_limits<std::int64_t>::max()),
+                  .doc = "Of the order of rows, the choice of held-out documents, and synthetic data.",
+                  .default_yaml = "0"});
+  keys.push_back({.path = "data.folder",
+                  .codec = text_codec(AT(data.folder)),
+                  .doc = "Where prepared data is kept: tokenizer, token shards, packing tables, by content.",
+                  .default_yaml = "build/data"});
+}
+
+}  // namespace systole

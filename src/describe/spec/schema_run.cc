@@ -1,0 +1,67 @@
+// Keys around the model and its training: the document itself, checkpoints, layout, resources, what is shown; and the
+// names that are kept for later.
+#include "describe/spec/schema.h"
+
+namespace systole {
+
+void add_run_keys(Schema& schema) {
+  schema.sections.push_back({"checkpoint", "Saved states, from which a killed run goes on.", {}, {}});
+  schema.sections.push_back({"resources", "What may be used.", {}, {}});
+  schema.sections.push_back({"observe", "What is shown while it runs.", {}, {}});
+  auto& keys = schema.keys;
+  keys.push_back({.path = "checkpoint.every",
+                  .codec = interval_codec(AT(checkpoint.every)),
+                  .doc = "From one checkpoint to the next; the end of training is saved anyway.",
+                  .default_yaml = "5min"});
+  keys.push_back({.path = "checkpoint.keep",
+                  .codec = count_codec(AT(checkpoint.keep), 1, 1'000'000),
+                  .doc = "How many of the newest are kept.",
+                  .default_yaml = "2"});
+  keys.push_back({.path = "checkpoint.keep_every",
+                  .codec = count_codec(AT(checkpoint.keep_every), 0, 1'000'000'000'000),
+                  .doc = "Beside these, each one whose step is a multiple of this is kept; 0: none.",
+                  .default_yaml = "0"});
+  keys.push_back({.path = "checkpoint.best",
+                  .codec = bool_codec(AT(checkpoint.best)),
+                  .doc = "Beside these, the one with the lowest held-out loss is kept.",
+                  .default_yaml = "false"});
+  keys.push_back({.path = "checkpoint.folder",
+                  .codec = text_codec(AT(checkpoint.folder)),
+                  .doc = "Where they go; a relative path is inside the run's folder.",
+                  .default_yaml = "checkpoints"});
+  keys.push_back({.path = "mesh",
+                  .codec = mesh_codec(AT(mesh)),
+                  .doc = "How the devices are laid out: axes and their sizes, outermost first.",
+                  .more = "Without it there is one device. This version runs one device.",
+                  .optional = true});
+  keys.push_back({.path = "sharding",
+                  .codec = sharding_codec(AT(sharding)),
+                  .doc = "Which axes cut which named dim.",
+                  .optional = true});
+  keys.push_back({.path = "resources.memory",
+                  .codec = optional_bytes_codec(AT(resources.memory), Bytes(1)),
+                  .doc = "Limit of the whole process; what does not fit is refused before it starts.",
+                  .more = "Without it the limit is what the machine, or the container, has.",
+                  .optional = true});
+  keys.push_back({.path = "resources.threads",
+                  .codec = optional_count_codec(AT(resources.threads), 1, 4096),
+                  .doc = "Threads that compute. Without it, as many as the process may use cores.",
+                  .optional = true});
+  keys.push_back({.path = "observe.every",
+                  .codec = count_codec(AT(observe.every), 1, 1'000'000'000),
+                  .doc = "Steps from one line of progress to the next. Every step is in the run's events anyway.",
+                  .default_yaml = "10"});
+  keys.push_back({.path = "labels",
+                  .codec = labels_codec(AT(labels)),
+                  .doc = "Text of your own that the run carries along, for finding it again.",
+                  .optional = true});
+  for (const char* later : {"probe", "serve", "objective", "secure", "secrets", "command", "program"}) {
+    keys.push_back(
+        {.path = later,
+         .codec = reserved_codec(std::string("'") + later + "' is kept for a later version; nothing reads it yet"),
+         .doc = "Kept for a later version.",
+         .optional = true});
+  }
+}
+
+}  // namespace systole

@@ -1,0 +1,87 @@
+// The schema itself, and the texts that are printed from it.
+#include "describe/spec/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "describe/spec/excerpt.h"
+
+namespace systole {
+namespace {
+
+TEST(Schema, each_key_is_there_once_under_a_section_with_a_sentence_and_one_source) {
+  std::set<std::string> seen;
+  for (const Key& key : schema().keys) {
+    EXPECT_TRUE(seen.insert(key.path).second) << key.path;
+    EXPECT_TRUE(key.doc.ends_with('.')) << key.path;
+    EXPECT_EQ(schema().section(key.path), nullptr) << key.path;
+    const std::size_t dot = key.path.rfind('.');
+    EXPECT_NE(schema().section(dot == key.path.npos ? "" : key.path.substr(0, dot)), nullptr) << key.path;
+    EXPECT_LE((key.default_yaml.empty() ? 0 : 1) + (key.derive ? 1 : 0) + (key.optional ? 1 : 0), 1) << key.path;
+    EXPECT_EQ(key.derived.empty(), !key.derive) << key.path;
+  }
+  for (const Section& section : schema().sections)
+    EXPECT_FALSE(schema().names_under(section.path).empty()) << section.path;
+}
+
+TEST(Schema, a_decider_stands_before_what_depends_on_it) {
+  std::set<std::string> seen;
+  for (const Key& key : schema().keys) {
+    EXPECT_TRUE(key.when.key.empty() || seen.contains(key.when.key)) << key.path;
+    seen.insert(key.path);
+  }
+}
+
+TEST(Schema, every_default_reads) {
+  for (const Key& key : schema().keys) {
+    if (key.default_yaml.empty()) continue;
+    Workload w;
+    const Status read = key.codec.read(parse_yaml(key.default_yaml, "default").value(), w);
+    EXPECT_TRUE(read.ok()) << key.path;
+    Workload again;
+    EXPECT_TRUE(key.codec.read(parse_yaml(to_yaml(key.codec.write(w)), "printed").value(), again).ok()) << key.path;
+    EXPECT_EQ(key.codec.write(w), key.codec.write(again)) << key.path;
+  }
+}
+
+TEST(Explain, a_key_a_section_a_last_part_and_all) {
+  const std::string rate = explain_key("train.optimizer.rate").value();
+  EXPECT_NE(rate.find("number, above 0"), std::string::npos) << rate;
+  EXPECT_NE(rate.find("default: required"), std::string::npos) << rate;
+  EXPECT_NE(explain_key("momentum").value().find("only with train.optimizer.kind: sgd"), std::string::npos);
+  EXPECT_NE(explain_key("steps").value().find("excludes train.tokens, train.time"), std::string::npos);
+  EXPECT_NE(explain_key("precision").value().find("a type alone"), std::string::npos);
+  EXPECT_NE(explain_key("train").value().find("optimizer"), std::string::npos);
+  EXPECT_NE(explain_key("keys").value().find("data.train.files"), std::string::npos);
+  const auto none = explain_key("train.optimizer.rte");
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().hint.find("'train.optimizer.rate'"), std::string::npos) << none.error().hint;
+  EXPECT_NE(explain_key("momentun").error().hint.find("'momentum'"), std::string::npos);
+}
+
+TEST(Explain, the_reference_page_is_not_stale) {
+  const std::string path = std::string(SYSTOLE_SOURCE_DIR) + "/docs/reference/keys.md";
+  if (std::getenv("SYSTOLE_UPDATE") != nullptr) std::ofstream(path) << keys_reference();
+  std::stringstream page;
+  page << std::ifstream(path).rdbuf();
+  EXPECT_EQ(page.str(), keys_reference()) << "SYSTOLE_UPDATE=1 and this test write it anew";
+}
+
+TEST(Excerpt, shows_the_line_and_carets) {
+  EXPECT_EQ(excerpt("a: 1\nbb: \"x y\" # c\n", {"f", 2, 5}), "  2 | bb: \"x y\" # c\n    |     ^^^^^");
+  EXPECT_EQ(excerpt("a: two words, b: 1", {"f", 1, 4}), "  1 | a: two words, b: 1\n    |    ^^^^^^^^^");
+  EXPECT_EQ(excerpt("ä: ö", {"f", 1, 5}), "  1 | ä: ö\n    |    ^");
+  EXPECT_EQ(excerpt("a", {"f", 2, 1}), "");
+  EXPECT_EQ(excerpt("a", {"f", 1, 9}), "");
+  EXPECT_EQ(excerpt("a", {"f", 0, 0}), "");
+  const std::string line = std::string(200, 'x') + " key " + std::string(200, 'y');
+  EXPECT_LT(excerpt(line, {"f", 1, 202}).size(), 260U);
+  EXPECT_NE(excerpt(line, {"f", 1, 202}).find("key"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,243 @@
+#include "describe/spec/workload.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "describe/spec/schema.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kSmall = R"(systole: 1
+name: small
+model: { family: gpt, layers: 2, width: 64, heads: 4, context: 32 }
+data:
+  train: { files: a.txt }
+  held_out: { files: [b.txt, c.txt] }
+  tokenizer: { vocabulary: 300 }
+train: { batch: 4, steps: 10, optimizer: { rate: 1e-3 } }
+)";
+
+Workload read(const std::string& text, const WorkloadOptions& options = {}) {
+  return read_workload(text, "job.yaml", options).value();
+}
+
+std::string errors_of(const std::string& text, const WorkloadOptions& options = {}) {
+  const auto workload = read_workload(text, "job.yaml", options);
+  return workload.ok() ? "no error" : to_string(workload.error());
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  CHECK(at != text.npos, "no '{}'", from);
+  return text.replace(at, from.size(), to);
+}
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(std::string(SYSTOLE_SOURCE_DIR) + "/" + path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Workload, fields_hold_what_was_asked_and_defaults_for_the_rest) {
+  const Workload w = read(kSmall);
+  EXPECT_EQ(w.name, "small");
+  EXPECT_EQ(w.model.layers, 2);
+  EXPECT_EQ(w.model.kv_heads, 4);
+  EXPECT_EQ(w.model.vocabulary, 300);
+  EXPECT_EQ(w.model.mlp_width(), 256);
+  EXPECT_EQ(w.data.held_out.files, (std::vector<std::string>{"b.txt", "c.txt"}));
+  EXPECT_EQ(w.data.held_out_fraction, 0);
+  EXPECT_EQ(w.train.steps, 10);
+  EXPECT_FALSE(w.train.time.has_value());
+  EXPECT_EQ(w.train.optimizer.weight_decay, 0.1);
+  EXPECT_EQ(w.checkpoint.every, (Interval{0, Seconds(300)}));
+}
+
+TEST(Workload, the_printed_document_reads_back_equal) {
+  for (const char* more :
+       {"", "mesh: { data: 1 }\n", "labels: { team: a, \"x y\": 'true' }\nresources: { memory: 3GiB }\n",
+        "checkpoint: { every: never, keep_every: 7 }\n"}) {
+    const std::string resolved = to_yaml(read(std::string(kSmall) + more));
+    EXPECT_EQ(to_yaml(read(resolved)), resolved);
+  }
+  const std::string precise =
+      replaced(kSmall, "rate: 1e-3", "rate: 0.1234567890123456, warmup: 3.3%, clip: 0.30000000000000004");
+  EXPECT_EQ(read(to_yaml(read(precise))).train.optimizer.clip, 0.30000000000000004);
+  EXPECT_EQ(to_yaml(read(to_yaml(read(precise)))), to_yaml(read(precise)));
+}
+
+TEST(Workload, every_key_that_means_something_is_shown) {
+  const std::string resolved = to_yaml(read(kSmall));
+  for (const char* line :
+       {"  kv_heads: 4\n", "    beta2: 0.95\n", "  microbatches: 1\n", "    warmup: 0\n", "  packing: true\n"}) {
+    EXPECT_NE(resolved.find(line), std::string::npos) << line << resolved;
+  }
+  for (const char* word : {"momentum", "inputs", "noise", "probe", "environments"}) {
+    EXPECT_EQ(resolved.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(Workload, the_examples_read) {
+  const Workload quick = read(file_text("examples/quickstart.yaml"), {"quick", {}});
+  EXPECT_EQ(quick.train.time, Seconds(20));
+  EXPECT_EQ(quick.train.precision.compute, DType::bf16);
+  EXPECT_EQ(quick.train.precision.parameter, DType::f32);
+  EXPECT_EQ(quick.train.optimizer.decay.fraction, 0.2);
+  const Workload linear = read(file_text("examples/linear.yaml"));
+  EXPECT_EQ(linear.data.kind, DataSpec::Kind::linear);
+  EXPECT_EQ(linear.model.inputs * linear.model.outputs, 7840);
+  EXPECT_EQ(read(file_text("examples/gpt2-124m.yaml")).model.width, 768);
+}
+
+TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
+  const std::string text = errors_of(
+      "systole: 1\nname: x\nmodle: { family: gpt }\nmodel:\n  family: gpt\n  layers: -3\n  width: 100\n  heads: 12\n"
+      "  context: 32\ndata:\n  train: { files: a, document: lines }\n  tokenizer: { vocabulary: 512MB }\n"
+      "train: { batch: 4, steps: 10, optimizer: { rate: fast } }\n");
+  EXPECT_EQ(text,
+            "job.yaml:3:1: error: unknown key 'modle'\n"
+            "  3 | modle: { family: gpt }\n"
+            "    | ^^^^^\n"
+            "  hint: did you mean 'model'?\n"
+            "job.yaml:6:11: error: model.layers: -3 is too low\n"
+            "  6 |   layers: -3\n"
+            "    |           ^^\n"
+            "  hint: 1 to 10,000\n"
+            "job.yaml:8:10: error: 12 heads do not divide width 100\n"
+            "  8 |   heads: 12\n"
+            "    |          ^^\n"
+            "  hint: heads may be 1, 2, 4, 5, 10, 20, 25, 50 or 100\n"
+            "job.yaml:11:32: error: data.train.document: 'lines' is none of line, blank_line, file\n"
+            "  11 |   train: { files: a, document: lines }\n"
+            "     |                                ^^^^^\n"
+            "  hint: did you mean 'line'?\n"
+            "job.yaml:12:28: error: data.tokenizer.vocabulary: '512MB' is not a count: suffix 'MB' is not known\n"
+            "  12 |   tokenizer: { vocabulary: 512MB }\n"
+            "     |                            ^^^^^\n"
+            "  hint: suffixes: k (10^3), M (10^6), B or G (10^9), T (10^12)\n"
+            "job.yaml:13:50: error: train.optimizer.rate: expected a number, found text 'fast'\n"
+            "  13 | train: { batch: 4, steps: 10, optimizer: { rate: fast } }\n"
+            "     |                                                  ^^^^\n"
+            "  hint: number, above 0");
+}
+
+// One broken value, and a word that its message or hint must hold.
+TEST(Workload, each_broken_value_says_why) {
+  const struct {
+    const char *from, *to, *says;
+  } cases[] = {
+      {"heads: 4", "heads: 7", "heads may be 1, 2, 4, 8, 16, 32 or 64"},
+      {"heads: 4", "heads: 4, kv_heads: 3", "kv_heads may be 1, 2 or 4"},
+      {"width: 64", "width: 99999999999999999999", "too many digits"},
+      {"layers: 2", "layers: 2.5", "model.layers"},
+      {"layers: 2", "layers: [2]", "model.layers: expected a count, found"},
+      {"context: 32", "context: 0", "1 to 100,000,000"},
+      {"context: 32", "context: 32, mlp_ratio: 1.01", "no whole number"},
+      {"context: 32", "context: 32, dropout: 1", "leaves nothing"},
+      {"context: 32", "context: 32, vocabulary: 299", "300 or more"},
+      {"context: 32", "context: 32, inputs: 3", "model.inputs means nothing with model.family: gpt"},
+      {"context: 32", "context: 32, loss: squared_error", "model.loss: cross_entropy"},
+      {"heads: 4", "heads: 64, position: rotary", "pairs"},
+      {"context: 32", "context: 32, batch: 3", "train.batch is a key"},
+      {"vocabulary: 300", "vocabulary: 300, file: t.model", "exclude each other"},
+      {"{ vocabulary: 300 }", "{}", "tokenizer's size is missing"},
+      {"b.txt, c.txt]", "b.txt, c.txt], fraction: 5%", "exclude each other"},
+      {"steps: 10", "steps: 10, time: 5s", "train.steps and train.time exclude each other"},
+      {"steps: 10,", "", "nothing says when training ends"},
+      {"steps: 10", "time: 5s, exact: true", "train.steps or train.tokens"},
+      {"steps: 10", "time: 100", "has no unit"},
+      {"steps: 10", "time: 5 parsecs", "train.time"},
+      {"steps: 10", "steps: 10, microbatches: 5", "at most 4"},
+      {"steps: 10", "steps: 10, precision: bf17", "bf16"},
+      {"steps: 10", "steps: 10, precision: { comput: bf16 }", "did you mean 'compute'?"},
+      {"steps: 10", "steps: 10, recompute: all", "none, attention, block"},
+      {"rate: 1e-3", "rate: 0", "above 0"},
+      {"rate: 1e-3", "rate: .inf", "train.optimizer.rate"},
+      {"rate: 1e-3", "momentum: 0.9, rate: 1", "train.optimizer.kind: sgd"},
+      {"rate: 1e-3", "kind: sgd, beta1: 0.9, rate: 1", "train.optimizer.kind: adamw"},
+      {"rate: 1e-3", "rate: 1, schedule: warmup-stable-decay, warmup: 6, decay: 50%", "longer than the run"},
+      {"{ rate: 1e-3 }", "{}", "missing key 'train.optimizer.rate'"},
+      {"name: small", "", "missing key 'name'"},
+      {"name: small", "name: small\nname: again", "name"},
+      {"name: small", "name: small\nworkload: serve", "not in this version"},
+      {"name: small", "name: small\nprobe: {}", "kept for a later version"},
+      {"name: small", "name: small\nmesh: { data: 2 }", "this version runs one"},
+      {"name: small", "name: small\nsharding: { batch: data }", "there is one device"},
+      {"name: small", "name: small\nresources: { memory: 0.5 }", "has no unit"},
+      {"name: small", "name: small\ncheckpoint: { best: true }", "train.evaluate.every"},
+      {"name: small", "name: small\nenvironments: { big: { train: { stesp: 3 } } }", "did you mean 'steps'?"},
+      {"systole: 1", "systole: 2", "reads up to 1"},
+      {"systole: 1", "", "missing key 'systole'"},
+      {"family: gpt", "family: gpd", "did you mean 'gpt'?"},
+      {"family: gpt", "family: mlp, preset: gpt2-124m", "is of family gpt"},
+  };
+  for (const auto& c : cases) {
+    const std::string said = errors_of(replaced(kSmall, c.from, c.to));
+    EXPECT_NE(said.find(c.says), std::string::npos) << c.to << "\n" << said;
+    EXPECT_NE(said.find("job.yaml"), std::string::npos) << said;
+  }
+}
+
+TEST(Workload, of_a_broken_value_only_that_is_said) {
+  for (const char* to : {"family: 3", "family: gpt, layer: 2"}) {
+    const auto result = read_workload(replaced(kSmall, "family: gpt", to), "job.yaml");
+    ASSERT_FALSE(result.ok());
+    EXPECT_TRUE(result.error().others.empty()) << to_string(result.error());
+  }
+}
+
+TEST(Workload, a_newer_document_is_refused_by_its_version_alone) {
+  const auto result = read_workload(replaced(kSmall, "systole: 1", "systole: 7\nfuture: x"), "job.yaml");
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(to_string(result.error()).find("version 7"), std::string::npos) << to_string(result.error());
+}
+
+TEST(Workload, what_is_no_workload) {
+  EXPECT_NE(errors_of("").find("systole: 1"), std::string::npos);
+  EXPECT_NE(errors_of("[1, 2]").find("expected a workload"), std::string::npos);
+  EXPECT_NE(errors_of("a: [1\n").find("job.yaml:"), std::string::npos);
+}
+
+TEST(Workload, overlays_win_and_settings_win_over_them) {
+  const std::string text =
+      std::string(kSmall) +
+      "environments:\n  big: { train: { batch: 64, time: 1h } }\n  tiny: { model: { layers: 1 } }\n";
+  const Workload big = read(text, {"big", {}});
+  EXPECT_EQ(big.train.batch, 64);
+  EXPECT_FALSE(big.train.steps.has_value()) << "time takes the place of steps";
+  EXPECT_EQ(big.model.layers, 2);
+  EXPECT_EQ(read(text, {"tiny", {"model.layers=3", "train.tokens=1k"}}).model.layers, 3);
+  EXPECT_EQ(read(text, {"tiny", {"train.tokens=1k"}}).train.tokens, 1000);
+  EXPECT_EQ(read(text, {"", {"train.optimizer.warmup=null"}}).train.optimizer.warmup, Portion{});
+  EXPECT_NE(errors_of(text, {"bug", {}}).find("did you mean 'big'?"), std::string::npos);
+  EXPECT_NE(errors_of(text, {"", {"train.stps=1"}}).find("did you mean 'steps'?"), std::string::npos);
+  EXPECT_NE(errors_of(text, {"", {"train.steps"}}).find("--set train.time=15s"), std::string::npos);
+  EXPECT_NE(errors_of(kSmall, {"big", {}}).find("the document has none"), std::string::npos);
+}
+
+TEST(Workload, a_preset_is_defaults_and_keys_beside_it_win) {
+  const Workload w = read(replaced(kSmall, "{ family: gpt, layers: 2, width: 64, heads: 4, context: 32 }",
+                                   "{ preset: gpt2-355m, context: 128 }"));
+  EXPECT_EQ(w.model.family, ModelSpec::Family::gpt);
+  EXPECT_EQ(w.model.width, 1024);
+  EXPECT_EQ(w.model.context, 128);
+  EXPECT_EQ(w.model.vocabulary, 50257);
+  EXPECT_EQ(w.model.kv_heads, 16);
+  for (const std::string& name : preset_names()) EXPECT_NE(preset_values(name), nullptr);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+}
+
+TEST(Workload, recompute_takes_a_policy_or_names) {
+  const Workload w = read(replaced(kSmall, "steps: 10", "steps: 10, recompute: [qkv, mlp]"));
+  EXPECT_EQ(w.train.recompute.kind, RecomputeSpec::Kind::named);
+  EXPECT_EQ(w.train.recompute.save, (std::vector<std::string>{"qkv", "mlp"}));
+  EXPECT_EQ(read(to_yaml(w)).train.recompute.save, w.train.recompute.save);
+}
+
+}  // namespace
+}  // namespace systole
