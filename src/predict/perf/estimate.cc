@@ -1,0 +1,88 @@
+#include "predict/perf/estimate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "describe/graph/work.h"
+#include "predict/perf/utilisation.h"
+
+namespace systole {
+namespace {
+
+using FlopsByType = std::map<DType, std::int64_t>;
+
+void add_contractions(const Graph& graph, std::int64_t times, FlopsByType& flops) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op->name == std::string_view("repeat")) {
+      add_contractions(node.regions[0], times * node.attrs.get_int("count"), flops);
+    } else if (node.op->name == std::string_view("contract")) {
+      flops[graph.type(node.operands[0]).dtype] += times * work_of(graph, node).flops;
+    }
+  }
+}
+
+// The end of the last action: each starts when its stream is free and what it waits for has ended.
+Seconds makespan(const Schedule& schedule, const std::vector<TimeByClass>& times) {
+  std::vector<Seconds> ends;
+  std::map<Stream, Seconds> free;
+  Seconds last;
+  for (const Action& action : schedule.actions) {
+    Seconds start = free[action.stream];
+    for (const int other : action.waits) start = std::max(start, ends.at(static_cast<std::size_t>(other)));
+    ends.push_back(start + times[static_cast<std::size_t>(action.function)].total());
+    free[action.stream] = ends.back();
+    last = std::max(last, ends.back());
+  }
+  return last;
+}
+
+ScheduleEstimate estimate_schedule(const Program& program, const Schedule& schedule, const std::vector<TimeByClass>& times) {
+  ScheduleEstimate result;
+  result.name = schedule.name;
+  result.time = makespan(schedule, times);
+  result.work = work_of(program, schedule);
+  FlopsByType contractions;
+  for (std::size_t f = 0; f < program.functions.size(); ++f) {
+    const auto acts = std::count_if(schedule.actions.begin(), schedule.actions.end(),
+                                    [&](const Action& action) { return action.function == static_cast<int>(f); });
+    if (acts == 0) continue;
+    const TimeByClass time = times[f] * static_cast<double>(acts);
+    result.busy += time;
+    result.by_function.emplace_back(program.functions[f].name, time.total());
+    add_contractions(program.functions[f].graph, acts, contractions);
+  }
+  std::int64_t most = 0;
+  for (const auto& [dtype, flops] : contractions) {
+    if (flops <= most) continue;
+    most = flops;
+    result.matmul_type = dtype;
+  }
+  return result;
+}
+
+}  // namespace
+
+const ScheduleEstimate& Estimate::schedule_named(std::string_view name) const {
+  for (const ScheduleEstimate& schedule : schedules) {
+    if (schedule.name == name) return schedule;
+  }
+  fail(error(ErrorKind::not_found, "no schedule '{}' was estimated", name));
+}
+
+Estimate estimate(const Program& program, const MachineSpeed& speed) {
+  check(speed).value();
+  Estimate result{speed.name, speed.source, speed.calibrated, {}, memory_by_owner(program), program.arena};
+  std::vector<TimeByClass> times;
+  for (const Function& function : program.functions) times.push_back(graph_time(function.graph, speed));
+  for (const Schedule& schedule : program.schedules) result.schedules.push_back(estimate_schedule(program, schedule, times));
+  return result;
+}
+
+Result<double> matmul_ratio(const ScheduleEstimate& schedule, const MachineSpeed& speed) {
+  if (!schedule.matmul_type) return error(ErrorKind::not_found, "schedule '{}' has no contractions", schedule.name);
+  const DType dtype = *schedule.matmul_type;
+  const std::string what = fmt::format("{} ({}) of {}", speed.calibrated ? "measured matmul rate" : "assumed matmul rate", name_of(dtype), speed.name);
+  return utilisation(Flops(schedule.work.model_flops), schedule.time, matmul_rate(speed, dtype), what);
+}
+
+}  // namespace systole

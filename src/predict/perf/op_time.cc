@@ -1,0 +1,106 @@
+#include "predict/perf/op_time.h"
+
+#include <algorithm>
+
+#include "describe/graph/work.h"
+
+namespace systole {
+namespace {
+
+struct Row {
+  std::string_view op;
+  OpClass op_class;
+};
+// Ops that are not elementwise; those are a class of their own by declaration.
+constexpr Row kRows[] = {
+    {"contract", OpClass::contraction},         {"attention", OpClass::attention},
+    {"attention_grad", OpClass::attention},     {"embedding", OpClass::embedding},
+    {"embedding_grad", OpClass::embedding},     {"adamw", OpClass::optimizer},
+    {"sgd", OpClass::optimizer},                {"all_reduce", OpClass::collective},
+    {"all_gather", OpClass::collective},        {"reduce_scatter", OpClass::collective},
+    {"all_to_all", OpClass::collective},        {"fusion", OpClass::elementwise},
+    {"cast", OpClass::elementwise},             {"stochastic_round", OpClass::elementwise},
+    {"dropout", OpClass::elementwise},          {"softmax", OpClass::elementwise},
+    {"cross_entropy", OpClass::elementwise},    {"cross_entropy_grad", OpClass::elementwise},
+    {"layer_norm", OpClass::elementwise},       {"layer_norm_grad", OpClass::elementwise},
+    {"rms_norm", OpClass::elementwise},         {"rms_norm_grad", OpClass::elementwise},
+    {"rotary", OpClass::elementwise},           {"reduce_sum", OpClass::elementwise},
+    {"reduce_max", OpClass::elementwise},       {"reduce_min", OpClass::elementwise},
+    {"sum_of_squares", OpClass::elementwise},   {"constant", OpClass::movement},
+    {"iota", OpClass::movement},                {"broadcast", OpClass::movement},
+    {"reshape", OpClass::movement},             {"transpose", OpClass::movement},
+    {"slice", OpClass::movement},               {"concatenate", OpClass::movement},
+    {"pad", OpClass::movement},                 {"copy", OpClass::movement},
+    {"take_row", OpClass::movement},            {"cache_write", OpClass::movement},
+};
+
+bool is_repeat(const Node& node) { return node.op->name == std::string_view("repeat"); }
+
+Seconds arithmetic_time(const Work& work, OpClass op_class, DType dtype, const MachineSpeed& speed) {
+  const Flops flops(work.flops), elementary(work.transcendentals);
+  if (op_class == OpClass::contraction) return flops / matmul_rate(speed, dtype);
+  if (op_class == OpClass::attention) return flops / attention_rate(speed, dtype);
+  return flops / speed.vector + elementary / speed.elementary;
+}
+
+Seconds collective_time(const Node& node) {
+  const std::int64_t parts = node.attrs.get_int("parts");
+  if (parts == 1) return {};
+  fail(error(ErrorKind::unsupported, "the time of {} over {} devices is not modelled yet", node.op->name, parts));
+}
+
+}  // namespace
+
+const char* name_of(OpClass op_class) {
+  static constexpr const char* kNames[kNumOpClasses] = {"contraction", "attention", "elementwise", "embedding", "optimizer", "movement", "collective"};
+  return kNames[static_cast<std::size_t>(op_class)];
+}
+
+OpClass class_of(const Node& node) {
+  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node.op->name; });
+  if (row != std::end(kRows)) return row->op_class;
+  CHECK(node.op->elementwise, "op '{}' has no class in predict/perf/op_time.cc", node.op->name);
+  return OpClass::elementwise;
+}
+
+Seconds TimeByClass::total() const {
+  Seconds sum;
+  for (const Seconds s : seconds_) sum += s;
+  return sum;
+}
+
+TimeByClass& TimeByClass::operator+=(const TimeByClass& other) {
+  for (std::size_t i = 0; i < seconds_.size(); ++i) seconds_[i] += other.seconds_[i];
+  return *this;
+}
+
+TimeByClass TimeByClass::operator*(double times) const {
+  TimeByClass result = *this;
+  for (Seconds& s : result.seconds_) s = s * times;
+  return result;
+}
+
+Seconds op_time(const Graph& graph, const Node& node, const MachineSpeed& speed) {
+  if (is_repeat(node)) return graph_time(node.regions[0], speed).total() * static_cast<double>(node.attrs.get_int("count"));
+  if (node.op->view) return {};
+  const OpClass op_class = class_of(node);
+  if (op_class == OpClass::collective) return collective_time(node);
+  const Work work = work_of(graph, node);
+  const DType dtype = node.operands.empty() ? graph.type(node.results[0]).dtype : graph.type(node.operands[0]).dtype;
+  const Bytes moved = work.read + work.written;
+  return std::max(arithmetic_time(work, op_class, dtype, speed), moved / bandwidth_for(speed, moved)) + speed.call;
+}
+
+TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed) {
+  TimeByClass time;
+  for (const Node& node : graph.nodes()) {
+    if (is_repeat(node)) {
+      time += graph_time(node.regions[0], speed) * static_cast<double>(node.attrs.get_int("count"));
+    } else {
+      time[class_of(node)] += op_time(graph, node, speed);
+    }
+  }
+  return time;
+}
+
+}  // namespace systole

@@ -1,0 +1,51 @@
+#pragma once
+// The time of a node and of a graph: the roofline. A kernel call takes what its arithmetic takes or what moving its operands and
+// results takes, whichever is longer, and the start of a call:
+//
+//   contraction, attention   flops / rate of the class and operand type
+//   the others               flops / vector rate + elementary functions / their rate
+//   bytes                    (read + written) / bandwidth of the smallest level that holds them
+//
+// (Williams, Waterman and Patterson, "Roofline", CACM 2009.) Ops know work; only this file divides it by a speed.
+
+#include <array>
+
+#include "describe/graph/op.h"
+#include "predict/perf/machine_speed.h"
+
+namespace systole {
+
+enum class OpClass {
+  contraction,
+  attention,
+  elementwise,  // and norms, softmax, losses, sums, dropout: passes over activations
+  embedding,
+  optimizer,
+  movement,     // copies, transposes, slices, constants, caches
+  collective,
+};
+constexpr int kNumOpClasses = 7;
+const char* name_of(OpClass op_class);  // "contraction"
+
+// Errors: Failure(internal) for an op that no table row covers. REQUIRES: not a repeat, which is what its body is.
+OpClass class_of(const Node& node);
+
+class TimeByClass {
+ public:
+  Seconds& operator[](OpClass c) { return seconds_[static_cast<std::size_t>(c)]; }
+  Seconds operator[](OpClass c) const { return seconds_[static_cast<std::size_t>(c)]; }
+  Seconds total() const;
+  TimeByClass& operator+=(const TimeByClass& other);
+  TimeByClass operator*(double times) const;
+
+ private:
+  std::array<Seconds, kNumOpClasses> seconds_{};
+};
+
+// One kernel call. Nothing for a view; nothing for a collective of one device.
+// Errors: Failure(not_found) for a type that the machine has no rate for; unsupported for a collective of more devices.
+Seconds op_time(const Graph& graph, const Node& node, const MachineSpeed& speed);
+// All of a graph's, one after the other, bodies of repeats as often as they run.
+TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed);
+
+}  // namespace systole

@@ -1,0 +1,168 @@
+#include "predict/perf/op_time.h"
+
+#include <gtest/gtest.h>
+
+#include "describe/graph/ops/ops.h"
+#include "predict/perf/utilisation.h"
+
+namespace systole {
+namespace {
+
+// Round numbers: a machine on which every time below can be worked out by hand.
+MachineSpeed round_machine() {
+  MachineSpeed speed;
+  speed.name = "round";
+  speed.matmul = {{DType::f32, FlopRate(1e9)}, {DType::bf16, FlopRate(4e9)}};
+  speed.attention = {{DType::f32, FlopRate(5e8)}};
+  speed.vector = FlopRate(1e8);
+  speed.elementary = FlopRate(1e7);
+  speed.memory = BytesPerSecond(1e9);
+  speed.call = Seconds(1e-6);
+  return speed;
+}
+
+Seconds time_of_last(const Graph& graph, const MachineSpeed& speed) { return op_time(graph, graph.nodes().back(), speed); }
+
+Graph square_matmul(std::int64_t n, DType dtype) {
+  Graph g("matmul");
+  contract(g.input("a", Type(dtype, {n, n})), g.input("b", Type(dtype, {n, n})), "mk,kn->mn");
+  return g;
+}
+
+TEST(OpTime, a_large_contraction_is_bound_by_arithmetic) {
+  // 2 · 100³ flops at 1e9: 2 ms; 120,000 bytes at 1e9: 0.12 ms.
+  EXPECT_NEAR(time_of_last(square_matmul(100, DType::f32), round_machine()).count(), 2e-3 + 1e-6, 1e-12);
+  EXPECT_NEAR(time_of_last(square_matmul(100, DType::bf16), round_machine()).count(), 0.5e-3 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, a_thin_contraction_is_bound_by_memory) {
+  Graph g("outer");
+  contract(g.input("a", Type(DType::f32, {1000, 1})), g.input("b", Type(DType::f32, {1, 1000})), "mk,kn->mn");
+  // 4,008,000 bytes at 1e9 against 2e6 flops at 1e9.
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 4.008e-3 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, elementwise_is_flops_or_elementary_functions_or_bytes) {
+  const Type type(DType::f32, {1000});
+  Graph g("elementwise");
+  const Value x = g.input("x", type), y = g.input("y", type);
+  add(x, y);  // 1,000 flops at 1e8: 10 µs; 12,000 bytes at 1e9: 12 µs
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 12e-6 + 1e-6, 1e-12);
+  add(x, x);  // an operand given twice is read once: 8 µs, so arithmetic's 10 µs
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 10e-6 + 1e-6, 1e-12);
+  exp(x);  // 1,000 at 1e7: 100 µs
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 100e-6 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, a_call_that_fits_a_cache_moves_at_its_bandwidth) {
+  MachineSpeed speed = round_machine();
+  speed.vector = FlopRate(1e12);
+  speed.caches = {{Bytes(12'000), BytesPerSecond(12e9)}, {Bytes(100'000), BytesPerSecond(4e9)}};
+  const auto sum_time = [&](std::int64_t n) {
+    Graph g("sum");
+    add(g.input("x", Type(DType::f32, {n})), g.input("y", Type(DType::f32, {n})));
+    return time_of_last(g, speed).count();
+  };
+  EXPECT_NEAR(sum_time(1000), 1e-6 + 1e-6, 1e-12);
+  EXPECT_NEAR(sum_time(1001), 3.003e-6 + 1e-6, 1e-12);
+  EXPECT_NEAR(sum_time(10'000), 120e-6 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, attention_has_a_rate_of_its_own_else_the_matmul_rate) {
+  const auto attention_time = [](DType dtype) {
+    Graph g("attention");
+    const Value q = g.input("q", Type(dtype, {1, 64, 2, 16}));
+    attention(q, q, q, {});
+    return time_of_last(g, round_machine()).count();
+  };
+  // Causal: 2 heads × 64 · 65 / 2 pairs × (4 · 16 + 3) flops and 128 queries × 17.
+  const double flops = 2 * 2080 * 67 + 128 * 17;
+  EXPECT_NEAR(attention_time(DType::f32), flops / 5e8 + 1e-6, 1e-12);
+  EXPECT_NEAR(attention_time(DType::bf16), flops / 4e9 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, views_are_free_and_a_repeat_is_its_body_as_often) {
+  const Type type(DType::f32, {10, 100});
+  Graph body("body");
+  body.output("x", exp(body.input("x", type)));
+  const Seconds once = graph_time(body, round_machine()).total();
+  Graph g("stack");
+  const Value x = g.input("x", type), carries[] = {x};
+  const Value y = repeat(body, 7, carries, {}, {}).carries[0];
+  reshape(y, Type(DType::f32, {1000}));
+  EXPECT_NEAR(graph_time(g, round_machine()).total().count(), 7 * once.count(), 1e-12);
+  EXPECT_NEAR(graph_time(g, round_machine())[OpClass::elementwise].count(), 7 * once.count(), 1e-12);
+  EXPECT_NEAR(op_time(g, g.nodes()[0], round_machine()).count(), 7 * once.count(), 1e-12);
+}
+
+TEST(OpTime, more_work_and_slower_machines_never_take_less) {
+  double before = 0;
+  for (const std::int64_t n : {1, 2, 3, 8, 17, 64, 65, 200, 1000}) {
+    const double time = time_of_last(square_matmul(n, DType::f32), round_machine()).count();
+    EXPECT_GT(time, before) << n;
+    before = time;
+    for (const double slower : {0.9, 0.5, 0.1}) {
+      MachineSpeed speed = round_machine();
+      speed.matmul[DType::f32] = FlopRate(1e9 * slower);
+      EXPECT_GE(time_of_last(square_matmul(n, DType::f32), speed).count(), time);
+      speed.memory = BytesPerSecond(1e9 * slower);
+      EXPECT_GT(time_of_last(square_matmul(n, DType::f32), speed).count(), time);
+    }
+  }
+}
+
+TEST(OpTime, every_op_has_a_class) {
+  for (const OpDef* op : all_ops()) {
+    if (op->name == std::string_view("repeat")) continue;
+    Node node;
+    node.op = op;
+    EXPECT_NO_THROW(class_of(node)) << op->name;
+  }
+}
+
+TEST(OpTime, a_type_without_a_rate_is_an_error_that_names_both) {
+  try {
+    time_of_last(square_matmul(4, DType::f64), round_machine());
+    FAIL() << "priced";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.error().kind, ErrorKind::not_found);
+    EXPECT_EQ(failure.error().message, "'round' has no matmul rate for f64 (it has f32, bf16)");
+  }
+}
+
+TEST(OpTime, collectives_of_one_device_are_free_and_of_more_refused) {
+  Graph one("one"), two("two");
+  all_reduce(one.input("x", Type(DType::f32, {8})), "data", 1);
+  all_reduce(two.input("x", Type(DType::f32, {8})), "data", 2);
+  EXPECT_EQ(graph_time(one, round_machine()).total(), Seconds(0));
+  EXPECT_THROW(graph_time(two, round_machine()), Failure);
+}
+
+TEST(MachineSpeed, rates_must_be_positive_and_caches_in_order) {
+  EXPECT_TRUE(check(round_machine()).ok());
+  MachineSpeed speed = round_machine();
+  speed.memory = BytesPerSecond(0);
+  EXPECT_NE(check(speed).error().message.find("memory bandwidth"), std::string::npos);
+  speed = round_machine();
+  speed.caches = {{Bytes(10), BytesPerSecond(1)}, {Bytes(10), BytesPerSecond(1)}};
+  EXPECT_NE(check(speed).error().message.find("cache 1"), std::string::npos);
+}
+
+TEST(Utilisation, is_model_flops_over_time_over_rate) {
+  EXPECT_DOUBLE_EQ(*utilisation(Flops(500), Seconds(2), FlopRate(1000), "rate"), 0.25);
+  EXPECT_DOUBLE_EQ(*utilisation(Flops(2000), Seconds(2), FlopRate(1000), "rate"), 1.0);
+}
+
+// Law no-lying-utilisation.
+TEST(Utilisation, above_all_of_the_rate_is_withheld_with_both_inputs_named) {
+  const auto high = utilisation(Flops(3'000'000'000'000), Seconds(2), FlopRate(1e12), "measured matmul rate (f32) of this-machine");
+  ASSERT_FALSE(high.ok());
+  EXPECT_EQ(high.error().message,
+            "utilisation withheld: 3,000,000,000,000 model FLOPs in 2.00 s is 1.50 TFLOP/s, above the measured matmul rate (f32) of this-machine of "
+            "1.00 TFLOP/s; one of the two is wrong");
+  EXPECT_FALSE(utilisation(Flops(1), Seconds(0), FlopRate(1), "rate").ok());
+  EXPECT_FALSE(utilisation(Flops(1), Seconds(1), FlopRate(0), "rate").ok());
+}
+
+}  // namespace
+}  // namespace systole
