@@ -96,7 +96,8 @@ ShardingRule sharding_grad(const OpCall& call) {
 // Labels as this shard sees them: ignored stay so, those of other shards become v, past the end.
 Value local_labels(Value labels, Value offset, std::int64_t v) {
   const Value zero = full_like(labels, 0), end = full_like(labels, static_cast<double>(v));
-  const Value shifted = sub(labels, broadcast_scalar(cast(offset, DType::i32), labels.type()));
+  const Type type = labels.type();  // a copy: the graph grows below
+  const Value shifted = sub(labels, broadcast_scalar(cast(offset, DType::i32), type));
   const Value here = logical_and(compare(shifted, zero, "ge"), compare(shifted, end, "lt"));
   return select(compare(labels, zero, "lt"), labels, select(here, shifted, end));
 }

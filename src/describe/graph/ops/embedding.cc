@@ -79,7 +79,10 @@ ShardingRule sharding_grad(const OpCall& call) {
   return sharding_rule(ids + "," + ids + "z->vz", ids, "", "v");
 }
 
-Value local_ids(Value ids, Value offset) { return sub(ids, broadcast_scalar(cast(offset, DType::i32), ids.type())); }
+Value local_ids(Value ids, Value offset) {
+  const Type type = ids.type();  // a copy: the graph grows below
+  return sub(ids, broadcast_scalar(cast(offset, DType::i32), type));
+}
 
 Graph local_rewrite(const OpCall& local, int, std::string_view axis, std::int64_t parts) {
   Graph graph("embedding");

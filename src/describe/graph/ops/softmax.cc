@@ -38,8 +38,9 @@ Value along_rows(Value row, const Type& like) {
 // dx = y (g - Σ g y).
 Gradients gradient(GradientCall& call) {
   const Value y = call.result(0), g = *call.cotangent(0);
-  const int last[] = {y.type().ndim() - 1};
-  return {mul(y, sub(g, along_rows(reduce_sum(mul(g, y), last), y.type())))};
+  const Type type = y.type();  // a copy: the graph grows below
+  const int last[] = {type.ndim() - 1};
+  return {mul(y, sub(g, along_rows(reduce_sum(mul(g, y), last), type)))};
 }
 
 Work work(const OpCall& call, std::span<const Type> results) {

@@ -1,0 +1,50 @@
+// Beyond the generic test: what makes a rotation a position embedding.
+
+#include <gtest/gtest.h>
+
+#include "describe/graph/evaluate.h"
+#include "describe/graph/ops/ops.h"
+
+namespace systole {
+namespace {
+
+const Type kX(DType::f64, {1, 1, 1, 6});
+
+// q·k after both are turned to their positions.
+double score(double q_position, double k_position) {
+  Graph graph("score");
+  const Value q = graph.input("q", kX), k = graph.input("k", kX);
+  const Value at_q = constant(graph, Type(DType::i32, {1, 1}), q_position);
+  const Value at_k = constant(graph, Type(DType::i32, {1, 1}), k_position);
+  graph.output("score", sum_all(mul(rotary(q, at_q, 100), rotary(k, at_k, 100))));
+  const HostTensor inputs[] = {HostTensor(DType::f64, kX.shape, std::vector<double>{1, -2, 3, 0.5, 0.25, 2}),
+                               HostTensor(DType::f64, kX.shape, std::vector<double>{2, 1, -1, 3, 0.5, 1})};
+  return evaluate(graph, inputs)[0].at(0);
+}
+
+TEST(Rotary, ScoresDependOnTheDistanceAlone) {
+  EXPECT_NEAR(score(9, 4), score(105, 100), 1e-12);
+  EXPECT_GT(std::abs(score(9, 4) - score(9, 5)), 0.1);
+}
+
+TEST(Rotary, InverseTurnsBack) {
+  Graph graph("there and back");
+  const Value x = graph.input("x", kX), positions = constant(graph, Type(DType::i32, {1, 1}), 17);
+  graph.output("y", rotary(rotary(x, positions, 100), positions, 100, true));
+  const HostTensor input(DType::f64, kX.shape, std::vector<double>{1, 2, 3, 4, 5, 6});
+  const HostTensor y = evaluate(graph, std::span(&input, 1))[0];
+  for (std::int64_t i = 0; i < 6; ++i) EXPECT_NEAR(y.at(i), input.at(i), 1e-13);
+}
+
+TEST(Rotary, TurnsTheFirstHalfAgainstTheSecond) {
+  Graph graph("quarter");
+  const Value x = graph.input("x", Type(DType::f64, {1, 1, 1, 4}));
+  graph.output("y", rotary(x, constant(graph, Type(DType::i32, {1, 1}), 1), 16));
+  const HostTensor input(DType::f64, {1, 1, 1, 4}, std::vector<double>{1, 0, 0, 1});
+  const HostTensor y = evaluate(graph, std::span(&input, 1))[0];
+  const double want[] = {std::cos(1.0), -std::sin(0.25), std::sin(1.0), std::cos(0.25)};  // 16^(-2/4) = 1/4
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_NEAR(y.at(i), want[i], 1e-15);
+}
+
+}  // namespace
+}  // namespace systole
