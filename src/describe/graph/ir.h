@@ -11,6 +11,7 @@
 // constraint of the op ("softmax_c1: …").
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -124,7 +125,7 @@ class Graph {
   ValueId add_value(Type type, NodeId node, int result);
 
   std::string name_;
-  std::vector<ValueRecord> values_;
+  std::deque<ValueRecord> values_;  // a reference to a value's type lives as long as the graph, which may grow
   std::vector<Node> nodes_;
   std::vector<GraphInput> inputs_;
   std::vector<GraphOutput> outputs_;
