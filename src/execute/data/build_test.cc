@@ -188,7 +188,8 @@ TEST_F(Build, ACrashAtAnyCallLeavesAWholeDatasetOrNone) {
   options_.tokenizer.vocabulary = 300;
   options_.shard_tokens = 2000;
   FaultyStore counting;
-  const std::string key = build_dataset(counting, options_)->manifest.key;
+  const TokensManifest complete = build_dataset(counting, options_)->manifest;
+  const std::string& key = complete.key;
   const std::int64_t calls = counting.changing_calls();
   ASSERT_GT(calls, 20);
   std::int64_t whole = 0;
@@ -201,9 +202,11 @@ TEST_F(Build, ACrashAtAnyCallLeavesAWholeDatasetOrNone) {
       const std::vector<std::string> keys = list_datasets(*disk).value();
       for (const std::string& found : keys) {
         ++whole;
+        EXPECT_EQ(read_tokens_manifest(*disk, found).value(), complete) << "call " << call;
         const auto verified = verify_dataset(*disk, found);
         EXPECT_TRUE(verified.ok()) << "call " << call << ": " << to_string(verified.error());
       }
+      if (static_cast<std::int64_t>(mode) != call % 3) continue;  // one of the three is enough to build again
       const auto again = build_dataset(*disk, options_);
       ASSERT_TRUE(again.ok()) << "call " << call << ": " << to_string(again.error());
       ASSERT_TRUE(verify_dataset(*disk, key).ok());

@@ -216,16 +216,19 @@ TEST_F(Rows, TheHeldBatchIsNotOverwritten) {
 TEST_F(Rows, AStallIsMeasuredAsWaiting) {
   RowReaderOptions slow = options(2);
   slow.before_batch = [this](std::int64_t batch) {
-    if (batch == 5 || batch == 6) clock_->sleep(Seconds(0.05));
+    if (batch == 5 || batch == 6) clock_->sleep(Seconds(0.2));
   };
+  const Seconds began = clock_->now();
   RowReader reader = RowReader::open(data_, slow).value();
   for (int i = 0; i < 12; ++i) (void)reader.next().value();
+  const Seconds took = clock_->now() - began;
+  // Bounds that hold on a busy machine too: the consumer may come late to a stall, and all of it may be slow.
   const RowReaderStats stats = reader.stats();
-  EXPECT_GE(stats.waited.count(), 0.09);
-  EXPECT_LE(stats.waited.count(), 0.2);
-  EXPECT_GE(stats.waits, 2);
+  EXPECT_GE(stats.waited.count(), 0.2);
+  EXPECT_LE(stats.waited, took);
+  EXPECT_GE(stats.waits, 1);
   EXPECT_EQ(stats.batches, 12);
-  EXPECT_LT(stats.reading.count(), 0.05);  // a stall is not work
+  EXPECT_LE(stats.reading.count(), took.count() - 0.4);  // a stall is not work
 }
 
 TEST_F(Rows, WhatFailsOnTheThreadComesAfterTheBatchesBeforeIt) {
