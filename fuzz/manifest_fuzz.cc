@@ -18,8 +18,8 @@ void read(std::string_view text) {
   if (!manifest) return;
   if (!check(*manifest)) std::abort();
   const auto again = parse_manifest(to_text(*manifest), "fuzz");
-  if (!again || again->tensors != manifest->tensors || again->chunks != manifest->chunks || again->step != manifest->step ||
-      !(again->extra == manifest->extra) || again->metric != manifest->metric) {
+  if (!again || again->tensors != manifest->tensors || again->chunks != manifest->chunks ||
+      again->step != manifest->step || !(again->extra == manifest->extra) || again->metric != manifest->metric) {
     std::abort();
   }
 }
@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   read(text);
   const std::string hash = to_hex(hash128(fmt::format("{} {}\n{}", kManifestFormat, kManifestVersion, text)));
-  read(fmt::format("{{\"format\":\"{}\",\"version\":{},\"hash\":\"{}\",\n{}", kManifestFormat, kManifestVersion, hash, text));
+  read(fmt::format("{{\"format\":\"{}\",\"version\":{},\"hash\":\"{}\",\n{}", kManifestFormat, kManifestVersion, hash,
+                   text));
   static_cast<void>(hashes_named_in(text));
   return 0;
 }

@@ -19,9 +19,7 @@ std::int64_t aligned(std::size_t bytes) {
 Result<SaveReport> save_without_throwing(const Folder& folder, const SaveRequest& request, const SaveOptions& options) {
   try {
     return save(folder, request, options);
-  } catch (const Failure& failure) {
-    return failure.error();
-  } catch (const std::exception& exception) {
+  } catch (const Failure& failure) { return failure.error(); } catch (const std::exception& exception) {
     return error(ErrorKind::internal, "saving checkpoint {} ended with: {}", request.step, exception.what());
   }
 }
@@ -103,8 +101,8 @@ class AsyncSaver::Worker {
   Status copy_tensors(const SaveRequest& request) {
     const Bytes needed = snapshot_bytes(request.tensors);
     if (needed.count() > static_cast<std::int64_t>(buffer_.size())) {
-      return error(ErrorKind::does_not_fit, "the snapshot takes {} bytes and {} were planned", with_commas(needed.count()),
-                   with_commas(static_cast<std::int64_t>(buffer_.size())));
+      return error(ErrorKind::does_not_fit, "the snapshot takes {} bytes and {} were planned",
+                   with_commas(needed.count()), with_commas(static_cast<std::int64_t>(buffer_.size())));
     }
     request_ = request;
     std::size_t at = 0;

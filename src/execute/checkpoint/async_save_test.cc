@@ -21,7 +21,8 @@ Bytes buffer_for_tiny() {
 Status begin_tiny(AsyncSaver& saver, std::int64_t step) {
   auto state = tiny_state(step);
   const Status begun = saver.begin(tiny_request(step, state));
-  for (TinyTensor& tensor : state) std::fill(tensor.value.bytes().begin(), tensor.value.bytes().end(), std::byte{0xee});  // training goes on
+  for (TinyTensor& tensor : state)
+    std::fill(tensor.value.bytes().begin(), tensor.value.bytes().end(), std::byte{0xee});  // training goes on
   return begun;
 }
 
@@ -73,7 +74,8 @@ TEST(AsyncSave, ReportsThePhasesInOrder) {
   AsyncSaver saver({store.get(), "c"}, options, buffer_for_tiny());
   ASSERT_TRUE(begin_tiny(saver, 10));
   ASSERT_TRUE(saver.wait());
-  EXPECT_EQ(seen, (std::vector<std::string>{"+snapshot", "-snapshot", "+write", "-write", "+commit", "-commit", "+sweep", "-sweep"}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"+snapshot", "-snapshot", "+write", "-write", "+commit", "-commit",
+                                            "+sweep", "-sweep"}));
 }
 
 TEST(AsyncSave, AFailureSurfacesAtTheNextCallOnce) {

@@ -70,7 +70,8 @@ std::optional<std::int64_t> checked_elements(const Shape& shape) {
 
 namespace {
 
-std::int64_t offset_in(const Box& box, const std::vector<std::int64_t>& index, const std::vector<std::int64_t>& strides) {
+std::int64_t offset_in(const Box& box, const std::vector<std::int64_t>& index,
+                       const std::vector<std::int64_t>& strides) {
   std::int64_t offset = 0;
   for (std::size_t d = 0; d < index.size(); ++d) offset += (index[d] - box.start[d]) * strides[d];
   return offset;
@@ -111,7 +112,8 @@ Status for_each_run(const Box& part, const Box& from, const Box& to, const std::
 void copy_part(const Box& part, std::int64_t element_bytes, const Box& from, std::span<const std::byte> source,
                const Box& to, std::span<std::byte> target) {
   const Status copied = for_each_run(part, from, to, [&](const Run& run) -> Status {
-    const auto at = static_cast<std::size_t>(run.from * element_bytes), into = static_cast<std::size_t>(run.to * element_bytes);
+    const auto at = static_cast<std::size_t>(run.from * element_bytes),
+               into = static_cast<std::size_t>(run.to * element_bytes);
     const auto bytes = static_cast<std::size_t>(run.count * element_bytes);
     CHECK(at + bytes <= source.size() && into + bytes <= target.size(), "a run leaves its box");
     std::memcpy(target.data() + into, source.data() + at, bytes);

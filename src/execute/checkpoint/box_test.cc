@@ -55,7 +55,9 @@ TEST(Box, CutsAreContiguousAndCoverInOrder) {
 // Every element of random parts of random boxes arrives where an index-by-index copy puts it.
 TEST(Box, CopiesEqualTheObviousLoop) {
   std::mt19937 random(7);
-  const auto pick = [&](std::int64_t low, std::int64_t high) { return low + static_cast<std::int64_t>(random() % static_cast<unsigned>(high - low + 1)); };
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(random() % static_cast<unsigned>(high - low + 1));
+  };
   for (int round = 0; round < 300; ++round) {
     Box from, to;
     const auto ndim = static_cast<std::size_t>(pick(0, 4));
@@ -67,7 +69,8 @@ TEST(Box, CopiesEqualTheObviousLoop) {
     }
     const auto part = intersect(from, to);
     if (!part) continue;
-    std::vector<std::byte> source(static_cast<std::size_t>(from.num_elements())), target(static_cast<std::size_t>(to.num_elements()));
+    std::vector<std::byte> source(static_cast<std::size_t>(from.num_elements())),
+        target(static_cast<std::size_t>(to.num_elements()));
     for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i + 1);
     std::vector<std::byte> expected = target;
     std::vector<std::int64_t> index = part->start;
@@ -87,12 +90,19 @@ TEST(Box, CopiesEqualTheObviousLoop) {
 
 TEST(Pack, SmallTensorsShareAFileAndLargeOnesAreCut) {
   std::vector<std::byte> bytes(4096);
-  std::iota(reinterpret_cast<unsigned char*>(bytes.data()), reinterpret_cast<unsigned char*>(bytes.data()) + bytes.size(), 0);
+  std::iota(reinterpret_cast<unsigned char*>(bytes.data()),
+            reinterpret_cast<unsigned char*>(bytes.data()) + bytes.size(), 0);
   const auto part = [&](const Shape& shape, int group) {
-    return TensorPart{"t", Role::parameter, DType::f32, shape, Box::whole(shape),
-                      std::span<const std::byte>(bytes).first(static_cast<std::size_t>(num_elements(shape) * 4)), group};
+    return TensorPart{"t",
+                      Role::parameter,
+                      DType::f32,
+                      shape,
+                      Box::whole(shape),
+                      std::span<const std::byte>(bytes).first(static_cast<std::size_t>(num_elements(shape) * 4)),
+                      group};
   };
-  const std::vector<TensorPart> parts = {part({5}, 0), part({7}, 0), part({3}, 1), part({40, 8}, 0), part({0}, 0), part({2}, 1)};
+  const std::vector<TensorPart> parts = {part({5}, 0),     part({7}, 0), part({3}, 1),
+                                         part({40, 8}, 0), part({0}, 0), part({2}, 1)};
   const auto chunks = pack(parts, Bytes(512));
   std::vector<std::int64_t> covered(parts.size());
   for (const PackedChunk& chunk : chunks) {
@@ -108,7 +118,8 @@ TEST(Pack, SmallTensorsShareAFileAndLargeOnesAreCut) {
     }
     EXPECT_EQ(end, chunk.bytes);
   }
-  for (std::size_t p = 0; p < parts.size(); ++p) EXPECT_EQ(covered[p], static_cast<std::int64_t>(parts[p].bytes.size()));
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    EXPECT_EQ(covered[p], static_cast<std::int64_t>(parts[p].bytes.size()));
   EXPECT_EQ(chunks.size(), 5U);  // 5+7 and a first cut, two more cuts, the rest; and group 1
 }
 

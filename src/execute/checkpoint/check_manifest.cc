@@ -21,12 +21,14 @@ Status check_piece(const Manifest& manifest, const TensorEntry& tensor, const Pi
   if (!inside) return wrong(tensor, "{}", inside.error().message);
   if (piece.box.empty()) return wrong(tensor, "the piece {} holds nothing", to_string(piece.box));
   if (piece.chunk < 0 || piece.chunk >= static_cast<std::int64_t>(manifest.chunks.size())) {
-    return wrong(tensor, "the piece {} lies in chunk {} of {}", to_string(piece.box), piece.chunk, manifest.chunks.size());
+    return wrong(tensor, "the piece {} lies in chunk {} of {}", to_string(piece.box), piece.chunk,
+                 manifest.chunks.size());
   }
   const std::int64_t bytes = piece.box.num_elements() * size_of(tensor.dtype);
   const std::int64_t room = manifest.chunks[static_cast<std::size_t>(piece.chunk)].bytes.count();
   if (piece.offset < 0 || bytes > room || piece.offset > room - bytes) {
-    return wrong(tensor, "the piece {} ({} bytes at {}) leaves its chunk of {} bytes", to_string(piece.box), bytes, piece.offset, room);
+    return wrong(tensor, "the piece {} ({} bytes at {}) leaves its chunk of {} bytes", to_string(piece.box), bytes,
+                 piece.offset, room);
   }
   return {};
 }
@@ -47,7 +49,8 @@ Status check_no_overlap(const TensorEntry& tensor) {
   for (const Box* box : boxes) {
     std::erase_if(open, [&](const Box* other) { return other->ndim() && other->end[0] <= begin(box); });
     for (const Box* other : open) {
-      if (overlap(*box, *other)) return wrong(tensor, "the pieces {} and {} overlap", to_string(*other), to_string(*box));
+      if (overlap(*box, *other))
+        return wrong(tensor, "the pieces {} and {} overlap", to_string(*other), to_string(*box));
     }
     open.push_back(box);
   }
@@ -56,7 +59,8 @@ Status check_no_overlap(const TensorEntry& tensor) {
 
 Status check_tensor(const Manifest& manifest, const TensorEntry& tensor) {
   const auto elements = checked_elements(tensor.shape);
-  if (!elements || *elements > kMostElements) return wrong(tensor, "the shape {} is impossible", to_string(tensor.shape));
+  if (!elements || *elements > kMostElements)
+    return wrong(tensor, "the shape {} is impossible", to_string(tensor.shape));
   std::int64_t held = 0;
   for (const Piece& piece : tensor.pieces) {
     TRY(check_piece(manifest, tensor, piece));
@@ -72,7 +76,8 @@ Status check_tensor(const Manifest& manifest, const TensorEntry& tensor) {
 
 Status check(const Manifest& manifest) {
   if (manifest.step < 0) return error(ErrorKind::invalid, "a checkpoint of step {}", manifest.step);
-  if (!manifest.extra.is_null() && !manifest.extra.is_map()) return error(ErrorKind::invalid, "extra is {}, not a map", manifest.extra.describe());
+  if (!manifest.extra.is_null() && !manifest.extra.is_map())
+    return error(ErrorKind::invalid, "extra is {}, not a map", manifest.extra.describe());
   std::set<std::string_view> names;
   for (const TensorEntry& tensor : manifest.tensors) {
     if (tensor.name.empty()) return error(ErrorKind::invalid, "a tensor has no name");

@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 
-
 namespace systole::checkpoint {
 
 namespace {
@@ -22,7 +21,9 @@ EntryMap sorted(const Manifest& manifest) {
   return entries;
 }
 
-std::string type_of(const TensorEntry& tensor) { return fmt::format("{}{}", name_of(tensor.dtype), to_string(tensor.shape)); }
+std::string type_of(const TensorEntry& tensor) {
+  return fmt::format("{}{}", name_of(tensor.dtype), to_string(tensor.shape));
+}
 
 double distance(double a, double b) {
   if (std::isfinite(a) && std::isfinite(b)) return std::abs(a - b);
@@ -31,7 +32,8 @@ double distance(double a, double b) {
 }
 
 // Adds the elements of two slabs that begin at element `at`.
-void compare_slabs(DType dtype, std::int64_t at, std::span<const std::byte> a, std::span<const std::byte> b, TensorDiff& diff) {
+void compare_slabs(DType dtype, std::int64_t at, std::span<const std::byte> a, std::span<const std::byte> b,
+                   TensorDiff& diff) {
   if (std::memcmp(a.data(), b.data(), a.size()) == 0) return;
   const std::int64_t element = size_of(dtype), count = static_cast<std::int64_t>(a.size()) / element;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -41,7 +43,8 @@ void compare_slabs(DType dtype, std::int64_t at, std::span<const std::byte> a, s
   }
 }
 
-Result<TensorDiff> diff_values(const Checkpoint& a, const TensorEntry& in_a, const Checkpoint& b, const TensorEntry& in_b) {
+Result<TensorDiff> diff_values(const Checkpoint& a, const TensorEntry& in_a, const Checkpoint& b,
+                               const TensorEntry& in_b) {
   TensorDiff row{in_a.name, TensorDiff::Kind::equal, num_elements(in_a.shape)};
   std::vector<std::byte> other;
   std::int64_t at = 0;

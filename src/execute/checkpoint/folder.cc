@@ -30,10 +30,16 @@ Result<std::vector<std::int64_t>> steps_with_suffix(const Folder& folder, std::s
 }
 }  // namespace
 
-std::string Folder::at(std::string_view path) const { return dir.empty() ? std::string(path) : fmt::format("{}/{}", dir, path); }
+std::string Folder::at(std::string_view path) const {
+  return dir.empty() ? std::string(path) : fmt::format("{}/{}", dir, path);
+}
 std::string Folder::chunk(std::string_view hash) const { return fmt::format("{}/{}", chunks(), hash); }
-std::string Folder::manifest(std::int64_t step) const { return fmt::format("{}/{:012}{}", manifests(), step, kManifestSuffix); }
-std::string Folder::blessing(std::int64_t step) const { return fmt::format("{}/{:012}{}", manifests(), step, kBlessedSuffix); }
+std::string Folder::manifest(std::int64_t step) const {
+  return fmt::format("{}/{:012}{}", manifests(), step, kManifestSuffix);
+}
+std::string Folder::blessing(std::int64_t step) const {
+  return fmt::format("{}/{:012}{}", manifests(), step, kBlessedSuffix);
+}
 
 bool is_hash(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -41,8 +47,12 @@ bool is_hash(std::string_view text) {
 
 std::optional<std::int64_t> step_of(std::string_view leaf) { return step_with_suffix(leaf, kManifestSuffix); }
 
-Result<std::vector<std::int64_t>> list_steps(const Folder& folder) { return steps_with_suffix(folder, kManifestSuffix); }
-Result<std::vector<std::int64_t>> list_blessed(const Folder& folder) { return steps_with_suffix(folder, kBlessedSuffix); }
+Result<std::vector<std::int64_t>> list_steps(const Folder& folder) {
+  return steps_with_suffix(folder, kManifestSuffix);
+}
+Result<std::vector<std::int64_t>> list_blessed(const Folder& folder) {
+  return steps_with_suffix(folder, kBlessedSuffix);
+}
 
 Status prepare(const Folder& folder) {
   TRY(folder.store->make_dirs(folder.chunks()));

@@ -27,8 +27,8 @@ struct Folder {
 
 inline constexpr std::string_view kTemporary = ".tmp";  // suffix of a write that has not finished
 
-bool is_hash(std::string_view text);                            // 32 lower-case hex digits
-std::optional<std::int64_t> step_of(std::string_view leaf);     // "000000000100.json" → 100
+bool is_hash(std::string_view text);                         // 32 lower-case hex digits
+std::optional<std::int64_t> step_of(std::string_view leaf);  // "000000000100.json" → 100
 
 // Steps that have a manifest, ascending, readable or not. Empty when the folder is absent or fresh. Errors: io.
 Result<std::vector<std::int64_t>> list_steps(const Folder& folder);

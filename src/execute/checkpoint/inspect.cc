@@ -16,7 +16,8 @@ namespace {
 
 constexpr Bytes kSlab = 4 * kMiB;
 
-Summary summary_of(const Folder& folder, std::int64_t step, const Manifest& manifest, const std::set<std::string>& chunks) {
+Summary summary_of(const Folder& folder, std::int64_t step, const Manifest& manifest,
+                   const std::set<std::string>& chunks) {
   Summary summary;
   summary.step = step;
   summary.path = folder.manifest(step);
@@ -103,11 +104,15 @@ Status export_safetensors(const Checkpoint& checkpoint, Role role, Store& store,
   std::vector<SafetensorsSource> sources;
   for (const TensorEntry& tensor : checkpoint.manifest().tensors) {
     if (tensor.role != role) continue;
-    sources.push_back({tensor.name, tensor.dtype, tensor.shape,
-                       [&checkpoint, &tensor](const SafetensorsSource::Take& take) { return for_each_slab(checkpoint, tensor, kSlab, take); }});
+    sources.push_back(
+        {tensor.name, tensor.dtype, tensor.shape, [&checkpoint, &tensor](const SafetensorsSource::Take& take) {
+           return for_each_slab(checkpoint, tensor, kSlab, take);
+         }});
   }
   return write_safetensors(store, path, std::move(sources),
-                           {{"format", "pt"}, {"step", std::to_string(checkpoint.manifest().step)}, {"model", checkpoint.manifest().identity.model}});
+                           {{"format", "pt"},
+                            {"step", std::to_string(checkpoint.manifest().step)},
+                            {"model", checkpoint.manifest().identity.model}});
 }
 
 }  // namespace systole::checkpoint

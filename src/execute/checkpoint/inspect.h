@@ -20,7 +20,7 @@ struct Summary {
   std::optional<double> metric;
   std::int64_t num_tensors = 0, num_chunks = 0;
   Bytes tensor_bytes, chunk_bytes;
-  Bytes own_bytes;                         // of chunks that no other checkpoint names: what removing it would free
+  Bytes own_bytes;                          // of chunks that no other checkpoint names: what removing it would free
   std::vector<std::string> missing_chunks;  // names that are not there
 };
 

@@ -25,17 +25,20 @@ std::string tensor_text(const TensorEntry& tensor) {
 }
 
 std::string body_text(const Manifest& manifest) {
-  std::string text = fmt::format("\"body\":{{\"step\":{},\"date\":{},\"model\":{},\"model_hash\":{},\"workload_hash\":{},\n",
-                                 manifest.step, quoted(manifest.date), quoted(manifest.identity.model),
-                                 quoted(manifest.identity.model_hash), quoted(manifest.identity.workload_hash));
+  std::string text =
+      fmt::format("\"body\":{{\"step\":{},\"date\":{},\"model\":{},\"model_hash\":{},\"workload_hash\":{},\n",
+                  manifest.step, quoted(manifest.date), quoted(manifest.identity.model),
+                  quoted(manifest.identity.model_hash), quoted(manifest.identity.workload_hash));
   text += fmt::format("\"metric\":{},\n", manifest.metric ? to_json(Node(*manifest.metric)) : "null");
   text += fmt::format("\"extra\":{},\n", manifest.extra.is_null() ? "{}" : to_json(manifest.extra));
   text += "\"chunks\":[";
   for (std::size_t c = 0; c < manifest.chunks.size(); ++c) {
-    text += fmt::format("{}{{\"hash\":\"{}\",\"bytes\":{}}}", c ? ",\n" : "\n", manifest.chunks[c].hash, manifest.chunks[c].bytes.count());
+    text += fmt::format("{}{{\"hash\":\"{}\",\"bytes\":{}}}", c ? ",\n" : "\n", manifest.chunks[c].hash,
+                        manifest.chunks[c].bytes.count());
   }
   text += "],\n\"tensors\":[";
-  for (std::size_t t = 0; t < manifest.tensors.size(); ++t) text += (t ? ",\n" : "\n") + tensor_text(manifest.tensors[t]);
+  for (std::size_t t = 0; t < manifest.tensors.size(); ++t)
+    text += (t ? ",\n" : "\n") + tensor_text(manifest.tensors[t]);
   return text + "]}}\n";
 }
 
@@ -128,7 +131,8 @@ Result<DType> read_dtype(const Node& node, const std::string& tensor) {
   const std::string name = TRY(node.as_string());
   const auto dtype = dtype_named(name);
   if (!dtype) {
-    return error(ErrorKind::unsupported, "tensor '{}' has the dtype '{}', which this version of Systole does not know", tensor, name)
+    return error(ErrorKind::unsupported, "tensor '{}' has the dtype '{}', which this version of Systole does not know",
+                 tensor, name)
         .at(node.where());
   }
   return *dtype;
@@ -180,7 +184,9 @@ struct FirstLine {
 };
 
 Result<FirstLine> read_first_line(std::string_view text, std::string_view file) {
-  const Error no_manifest = error(ErrorKind::corrupt, "this is no manifest of a checkpoint, or its first line is damaged").at({std::string(file), 1});
+  const Error no_manifest =
+      error(ErrorKind::corrupt, "this is no manifest of a checkpoint, or its first line is damaged")
+          .at({std::string(file), 1});
   const std::size_t newline = text.substr(0, 200).find('\n');
   if (newline == std::string_view::npos) return no_manifest;
   const std::string_view line = text.substr(0, newline);
@@ -200,10 +206,12 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   const FirstLine head = TRY(read_first_line(text, file));
   const std::string hash = hash_of(head.version, head.rest);
   if (hash != head.hash) {
-    return error(ErrorKind::corrupt, "the manifest is damaged: it says hash {} and its text has {}", head.hash, hash).at({std::string(file)});
+    return error(ErrorKind::corrupt, "the manifest is damaged: it says hash {} and its text has {}", head.hash, hash)
+        .at({std::string(file)});
   }
   if (head.version > kManifestVersion) {
-    return error(ErrorKind::unsupported, "this checkpoint is of format version {}, this Systole reads up to {}", head.version, kManifestVersion)
+    return error(ErrorKind::unsupported, "this checkpoint is of format version {}, this Systole reads up to {}",
+                 head.version, kManifestVersion)
         .at({std::string(file)})
         .hinted("use the version of Systole that wrote it, or a newer one");
   }

@@ -71,7 +71,7 @@ struct TensorEntry {
   std::string name;  // logical, per layer: "blocks.7.attn.q"; unique in the manifest
   Role role = Role::parameter;
   DType dtype = DType::f32;
-  Shape shape;       // unpadded, unstacked, unfused
+  Shape shape;  // unpadded, unstacked, unfused
   std::vector<Piece> pieces;
 
   Bytes bytes() const { return bytes_of(dtype, shape); }

@@ -16,9 +16,14 @@ Manifest small() {
   manifest.date = "2026-01-31T12:00:00Z";
   manifest.identity = {"gpt \"small\"\n", "00ff", "ab"};
   manifest.metric = 1.0 / 3;
-  manifest.extra = Node::map({{"cursor", Node::map({{"row", 12}, {"epoch", 1}})}, {"seed", 18446744073709551615ULL}, {"rate", 0.1}});
+  manifest.extra =
+      Node::map({{"cursor", Node::map({{"row", 12}, {"epoch", 1}})}, {"seed", 18446744073709551615ULL}, {"rate", 0.1}});
   manifest.chunks = {{"0123456789abcdef0123456789abcdef", Bytes(100)}};
-  manifest.tensors = {{"w", Role::parameter, DType::f32, {2, 3}, {{{{0, 0}, {1, 3}}, 0, 0, Encoding::raw}, {{{1, 0}, {2, 3}}, 0, 64, Encoding::raw}}},
+  manifest.tensors = {{"w",
+                       Role::parameter,
+                       DType::f32,
+                       {2, 3},
+                       {{{{0, 0}, {1, 3}}, 0, 0, Encoding::raw}, {{{1, 0}, {2, 3}}, 0, 64, Encoding::raw}}},
                       {"m", Role::state, DType::bf16, {}, {{{{}, {}}, 0, 98, Encoding::raw}}},
                       {"none", Role::parameter, DType::f32, {0}, {}}};
   return manifest;
@@ -127,7 +132,8 @@ TEST(Manifest, WhatThisVersionDoesNotKnowIsUnsupportedByName) {
 
 TEST(Manifest, FindsTheHashesThatATextNames) {
   const std::string hash = "0123456789abcdef0123456789abcdef";
-  EXPECT_EQ(hashes_named_in("x\"" + hash + "\",\"" + hash + "0\" 0123 " + hash), (std::vector<std::string>{hash, hash}));
+  EXPECT_EQ(hashes_named_in("x\"" + hash + "\",\"" + hash + "0\" 0123 " + hash),
+            (std::vector<std::string>{hash, hash}));
   EXPECT_TRUE(hashes_named_in("").empty());
 }
 

@@ -72,10 +72,11 @@ Status check_model(const Manifest& manifest, std::span<const Wanted> wanted) {
   std::string first;
   for (std::size_t i = 0; i < differences.size() && i < kNamed; ++i) first += (i ? "; " : "") + differences[i].text;
   if (differences.size() > kNamed) first += fmt::format("; and {} more", differences.size() - kNamed);
-  Error mismatch = error(ErrorKind::invalid, "checkpoint {} is of another model ('{}'), {} tensors differ: {}", manifest.step,
-                         manifest.identity.model, differences.size(), first)
+  Error mismatch = error(ErrorKind::invalid, "checkpoint {} is of another model ('{}'), {} tensors differ: {}",
+                         manifest.step, manifest.identity.model, differences.size(), first)
                        .hinted("give the workload the model of that run, or another checkpoint folder");
-  for (const Mismatch& difference : differences) mismatch.others.push_back(error(ErrorKind::invalid, "{}", difference.text));
+  for (const Mismatch& difference : differences)
+    mismatch.others.push_back(error(ErrorKind::invalid, "{}", difference.text));
   return mismatch;
 }
 

@@ -25,7 +25,8 @@ std::vector<PackedChunk> pack(std::span<const TensorPart> parts, Bytes chunk_byt
       PackedChunk& chunk = chunks[slot->second];
       const std::int64_t offset = aligned(chunk.bytes);
       chunk.pieces.push_back({p, std::move(box),
-                              parts[p].bytes.subspan(static_cast<std::size_t>(taken), static_cast<std::size_t>(bytes)), offset});
+                              parts[p].bytes.subspan(static_cast<std::size_t>(taken), static_cast<std::size_t>(bytes)),
+                              offset});
       chunk.bytes = offset + bytes;
       taken += bytes;
     }

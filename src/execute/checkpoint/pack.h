@@ -13,7 +13,7 @@ namespace systole::checkpoint {
 inline constexpr std::int64_t kPieceAlignment = 64;  // bytes; the gaps are zeros
 
 struct PackedPiece {
-  std::size_t part = 0;     // index of the TensorPart
+  std::size_t part = 0;  // index of the TensorPart
   Box box;
   std::span<const std::byte> bytes;
   std::int64_t offset = 0;  // in the chunk file

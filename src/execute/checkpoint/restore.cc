@@ -25,7 +25,8 @@ class PieceReader {
         piece_(piece) {}
 
   Status read(const Box& part, const Box& target, std::span<std::byte> into) const {
-    for (const Box& slab : cut(part, std::max<std::int64_t>(1, kStagedBytes / element_))) TRY(read_slab(slab, target, into));
+    for (const Box& slab : cut(part, std::max<std::int64_t>(1, kStagedBytes / element_)))
+      TRY(read_slab(slab, target, into));
     return {};
   }
 
@@ -54,8 +55,9 @@ class PieceReader {
   }
 
   Status read_run(const Run& run, std::span<std::byte> into) const {
-    return store_.read(path_, piece_.offset + run.from * element_,
-                       into.subspan(static_cast<std::size_t>(run.to * element_), static_cast<std::size_t>(run.count * element_)));
+    return store_.read(
+        path_, piece_.offset + run.from * element_,
+        into.subspan(static_cast<std::size_t>(run.to * element_), static_cast<std::size_t>(run.count * element_)));
   }
 
   Store& store_;
@@ -74,8 +76,8 @@ Status Checkpoint::read(const TensorEntry& tensor, const Box& box, std::span<std
   if (!inside) return error(ErrorKind::invalid, "tensor '{}': {}", tensor.name, inside.error().message);
   const std::int64_t bytes = box.num_elements() * size_of(tensor.dtype);
   if (bytes != static_cast<std::int64_t>(into.size())) {
-    return error(ErrorKind::invalid, "tensor '{}': box {} takes {} bytes, the target has {}", tensor.name, to_string(box),
-                 bytes, into.size());
+    return error(ErrorKind::invalid, "tensor '{}': box {} takes {} bytes, the target has {}", tensor.name,
+                 to_string(box), bytes, into.size());
   }
   for (const Piece& piece : tensor.pieces) {
     const auto part = intersect(piece.box, box);
@@ -110,7 +112,8 @@ Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::str
     auto read = read_text(*folder.store, path, kManifestLimit);
     if (!read) {
       Error refused = std::move(read).error();
-      if (refused.kind == ErrorKind::corrupt) refused.kind = ErrorKind::io;  // it shrank meanwhile: its text is not known
+      if (refused.kind == ErrorKind::corrupt)
+        refused.kind = ErrorKind::io;  // it shrank meanwhile: its text is not known
       return refused;
     }
     *text = std::move(read).value();
@@ -118,7 +121,8 @@ Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::str
     if (manifest || manifest.error().kind != ErrorKind::corrupt) break;
   }
   if (manifest && manifest->step != step) {
-    return error(ErrorKind::corrupt, "the manifest is of step {} by its text and {} by its name", manifest->step, step).at({path});
+    return error(ErrorKind::corrupt, "the manifest is of step {} by its text and {} by its name", manifest->step, step)
+        .at({path});
   }
   return manifest;
 }
@@ -138,7 +142,8 @@ Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify)
   const std::string path = folder.chunk(chunk.hash);
   const Bytes size = TRY(folder.store->size(path));
   if (size != chunk.bytes) {
-    return error(ErrorKind::corrupt, "the chunk has {} bytes instead of {}", size.count(), chunk.bytes.count()).at({path});
+    return error(ErrorKind::corrupt, "the chunk has {} bytes instead of {}", size.count(), chunk.bytes.count())
+        .at({path});
   }
   if (verify == Verify::lengths) return {};
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kReadBytes, size.count())));
@@ -170,7 +175,8 @@ Result<Restored> open_newest(const Folder& folder, Verify verify) {
     rejected.push_back({step, folder.manifest(step), std::move(opened).error()});
   }
   if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint").at({folder.manifests()});
-  Error none = error(ErrorKind::corrupt, "none of the {} checkpoints verifies", rejected.size()).at({folder.manifests()});
+  Error none =
+      error(ErrorKind::corrupt, "none of the {} checkpoints verifies", rejected.size()).at({folder.manifests()});
   for (Rejected& one : rejected) none.others.push_back(std::move(one.reason));
   return none;
 }

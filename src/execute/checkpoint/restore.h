@@ -22,10 +22,10 @@ class Checkpoint {
   const Manifest& manifest() const { return *manifest_; }
   const Folder& folder() const { return folder_; }
 
-  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major. Bytes that lie together are read straight
-  // into `into`; others go through a buffer of at most 4 MiB or one row.
-  // Errors: not_found (no such tensor, with the nearest names), invalid (the tensor has another dtype or shape, the box
-  // leaves it, `into` has another size), corrupt, io.
+  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major. Bytes that lie together are read
+  // straight into `into`; others go through a buffer of at most 4 MiB or one row. Errors: not_found (no such tensor,
+  // with the nearest names), invalid (the tensor has another dtype or shape, the box leaves it, `into` has another
+  // size), corrupt, io.
   Status read(std::string_view name, DType dtype, const Shape& shape, const Box& box, std::span<std::byte> into) const;
   Status read(std::string_view name, const Box& box, std::span<std::byte> into) const;  // of the stored dtype and shape
   Status read(const TensorEntry& tensor, const Box& box, std::span<std::byte> into) const;
@@ -60,8 +60,8 @@ struct Restored {
 };
 
 // The newest checkpoint that verifies. Errors: not_found (there is none at all), corrupt (there are, and none verifies:
-// `others` says why for each), unsupported (the newest is of a newer version of Systole: an older one is not taken in its
-// place silently), io.
+// `others` says why for each), unsupported (the newest is of a newer version of Systole: an older one is not taken in
+// its place silently), io.
 Result<Restored> open_newest(const Folder& folder, Verify verify = Verify::contents);
 
 // One damaged chunk file of a checkpoint, and what it held.
@@ -71,7 +71,8 @@ struct Damage {
   std::vector<std::string> tensors;
 };
 // Looks at every chunk. Empty: all is well. Errors: as load_manifest.
-Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest, Verify verify = Verify::contents);
+Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest,
+                                        Verify verify = Verify::contents);
 
 // The bytes and hash of a chunk file hold. Errors: corrupt, io, not_found.
 Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify = Verify::contents);

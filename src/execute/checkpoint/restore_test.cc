@@ -45,7 +45,8 @@ TEST(Restore, AnyMeshReadsAnyOthers) {
   auto store = make_memory_store();
   const Folder folder{store.get(), ""};
   const HostTensor whole = tiny_value(1, 3, DType::f32, {9, 8, 5});
-  const std::vector<Box> shards = {{{0, 0, 0}, {4, 3, 5}}, {{4, 0, 0}, {9, 3, 5}}, {{0, 3, 0}, {4, 8, 5}}, {{4, 3, 0}, {9, 8, 5}}};
+  const std::vector<Box> shards = {
+      {{0, 0, 0}, {4, 3, 5}}, {{4, 0, 0}, {9, 3, 5}}, {{0, 3, 0}, {4, 8, 5}}, {{4, 3, 0}, {9, 8, 5}}};
   std::vector<Fragment> fragments;
   SaveOptions options = tiny_options();
   for (const Box& shard : shards) {
@@ -64,7 +65,8 @@ TEST(Restore, AnyMeshReadsAnyOthers) {
   for (int round = 0; round < 200; ++round) {
     Box box;
     for (std::int64_t size : {9, 8, 5}) {
-      const auto a = static_cast<std::int64_t>(random() % static_cast<unsigned>(size + 1)), b = static_cast<std::int64_t>(random() % static_cast<unsigned>(size + 1));
+      const auto a = static_cast<std::int64_t>(random() % static_cast<unsigned>(size + 1)),
+                 b = static_cast<std::int64_t>(random() % static_cast<unsigned>(size + 1));
       box.start.push_back(std::min(a, b));
       box.end.push_back(std::max(a, b));
     }
@@ -84,11 +86,15 @@ TEST(Restore, TheStateHashKnowsNoLayout) {
     SaveRequest request;
     std::vector<std::vector<std::byte>> bytes(3);
     const TensorPart part_v{"v", Role::state, DType::bf16, {3}, Box::whole({3}), v.bytes()};
-    if (layout == 0) request.tensors = {{"w", Role::parameter, DType::f32, {9, 8}, Box::whole({9, 8}), w.bytes()}, part_v};
-    const std::vector<Box> shards = layout == 1 ? std::vector<Box>{{{0, 0}, {9, 1}}, {{0, 1}, {9, 8}}} : std::vector<Box>{{{0, 0}, {2, 8}}, {{2, 0}, {3, 8}}, {{3, 0}, {9, 8}}};
+    if (layout == 0)
+      request.tensors = {{"w", Role::parameter, DType::f32, {9, 8}, Box::whole({9, 8}), w.bytes()}, part_v};
+    const std::vector<Box> shards = layout == 1
+                                        ? std::vector<Box>{{{0, 0}, {9, 1}}, {{0, 1}, {9, 8}}}
+                                        : std::vector<Box>{{{0, 0}, {2, 8}}, {{2, 0}, {3, 8}}, {{3, 0}, {9, 8}}};
     if (layout > 0) request.tensors = {part_v};
     for (std::size_t s = 0; layout > 0 && s < shards.size(); ++s) {
-      request.tensors.push_back({"w", Role::parameter, DType::f32, {9, 8}, shards[s], bytes_of_box(w, shards[s], bytes[s])});
+      request.tensors.push_back(
+          {"w", Role::parameter, DType::f32, {9, 8}, shards[s], bytes_of_box(w, shards[s], bytes[s])});
     }
     SaveOptions options = tiny_options();
     options.chunk_bytes = Bytes(64 << layout);
@@ -217,9 +223,11 @@ TEST(Names, AnotherModelIsRefusedWithNamesAndNearOnes) {
   const Manifest manifest = load_manifest(folder, 10).value();
   std::vector<Wanted> wanted;
   for (const TinyTensor& tensor : tiny_state(10)) {
-    if (tensor.role == Role::parameter) wanted.push_back({tensor.name, tensor.value.dtype(), tensor.value.shape(), tensor.role});
+    if (tensor.role == Role::parameter)
+      wanted.push_back({tensor.name, tensor.value.dtype(), tensor.value.shape(), tensor.role});
   }
-  EXPECT_TRUE(check_model(manifest, wanted)) << "the optimizer's state is no difference when only parameters are asked for";
+  EXPECT_TRUE(check_model(manifest, wanted))
+      << "the optimizer's state is no difference when only parameters are asked for";
   wanted[0].name = "embed.weights";
   wanted[1].shape = {4, 4};
   wanted[2].dtype = DType::f32;
@@ -242,7 +250,8 @@ TEST(Compare, DiffsTensorByTensor) {
   b.set(4, -2.5);
   b.set(5, 1);
   const auto part = [](const char* name, const HostTensor& tensor) {
-    return TensorPart{name, Role::parameter, tensor.dtype(), tensor.shape(), Box::whole(tensor.shape()), tensor.bytes()};
+    return TensorPart{name,          Role::parameter, tensor.dtype(), tensor.shape(), Box::whole(tensor.shape()),
+                      tensor.bytes()};
   };
   const HostTensor other(DType::f32, {6}), nan(DType::f32, {6}, std::vector<double>{0, 0, std::nan(""), 0, 0, 0});
   request.tensors = {part("same", a), part("values", a), part("nan", other), part("type", a), part("left", a)};

@@ -19,12 +19,12 @@ struct Known {
 
 // Everything the manifests say, readable or not.
 struct Marks {
-  std::vector<Known> known;            // ascending by step
+  std::vector<Known> known;  // ascending by step
   std::vector<Unreadable> unreadable;
   std::set<std::string> named_by_unreadable;
   std::set<std::int64_t> blessed;
-  std::set<std::string> chunks;        // names in the chunk folder, leftovers too
-  bool unknown = false;                // the store refused to hand out a manifest
+  std::set<std::string> chunks;  // names in the chunk folder, leftovers too
+  bool unknown = false;          // the store refused to hand out a manifest
 };
 
 Status mark_one(const Folder& folder, std::int64_t step, Marks& marks) {
@@ -88,7 +88,8 @@ std::set<std::string> live_chunks(const Marks& marks, const std::set<std::int64_
   return live;
 }
 
-Status remove_manifests(const Folder& folder, const Marks& marks, const std::set<std::int64_t>& keep, SweepReport& report) {
+Status remove_manifests(const Folder& folder, const Marks& marks, const std::set<std::int64_t>& keep,
+                        SweepReport& report) {
   for (const Known& known : marks.known) {
     if (keep.contains(known.step)) {
       report.kept.push_back(known.step);
@@ -112,7 +113,8 @@ Status remove_file(const Folder& folder, const std::string& path, SweepReport& r
 Status remove_chunks(const Folder& folder, const Marks& marks, const std::set<std::string>& live, SweepReport& report) {
   for (const std::string& name : marks.chunks) {
     const bool leftover = name.ends_with(kTemporary);
-    if (!leftover && (!is_hash(name) || live.contains(name))) continue;  // a file of somebody else's is not ours to remove
+    if (!leftover && (!is_hash(name) || live.contains(name)))
+      continue;  // a file of somebody else's is not ours to remove
     TRY(remove_file(folder, folder.chunk(name), report));
     if (!leftover) ++report.chunks_removed;
   }
@@ -191,19 +193,20 @@ Result<Bytes> space_available(const Folder& folder) {
 
 }  // namespace
 
-Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retention& retention, std::int64_t steps_between,
-                              std::int64_t saves) {
+Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retention& retention,
+                              std::int64_t steps_between, std::int64_t saves) {
   SpaceNeed need;
   need.checkpoints = checkpoints_kept(retention, steps_between, saves) + 1;
   need.needed = per_save * need.checkpoints + kManifestSlack;
   need.available = TRY(space_available(folder));
   if (need.needed <= need.available) return need;
   const std::int64_t room = (need.available - kManifestSlack).count() / std::max<std::int64_t>(1, per_save.count());
-  return error(ErrorKind::does_not_fit,
-               "checkpoints do not fit: {} of {} bytes each ({} kept, one being written) take {} bytes, {} are available "
-               "(short by {})",
-               need.checkpoints, with_commas(per_save.count()), need.checkpoints - 1, with_commas(need.needed.count()),
-               with_commas(need.available.count()), with_commas((need.needed - need.available).count()))
+  return error(
+             ErrorKind::does_not_fit,
+             "checkpoints do not fit: {} of {} bytes each ({} kept, one being written) take {} bytes, {} are available "
+             "(short by {})",
+             need.checkpoints, with_commas(per_save.count()), need.checkpoints - 1, with_commas(need.needed.count()),
+             with_commas(need.available.count()), with_commas((need.needed - need.available).count()))
       .hinted(room >= 2 ? fmt::format("keep {} at most (checkpoint.keep), or free space", room - 1)
                         : std::string("free space: two checkpoints, one kept and one being written, are the least"));
 }

@@ -31,9 +31,9 @@ struct Unreadable {
 struct SweepReport {
   std::vector<std::int64_t> kept, removed;  // steps, ascending
   std::int64_t chunks_removed = 0;
-  Bytes freed;                              // of chunks and leftovers
-  std::vector<Unreadable> unreadable;       // kept, with their chunks
-  bool postponed = false;                   // a manifest could not be read from the store: nothing was removed
+  Bytes freed;                         // of chunks and leftovers
+  std::vector<Unreadable> unreadable;  // kept, with their chunks
+  bool postponed = false;              // a manifest could not be read from the store: nothing was removed
 };
 
 // REQUIRES: nobody writes chunks into the folder meanwhile (the last writer sweeps after its commit).
@@ -56,7 +56,7 @@ struct SpaceNeed {
   Bytes needed, available;
 };
 // `steps_between`: steps from one save to the next. Errors: does_not_fit with both numbers and what to change; io.
-Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retention& retention, std::int64_t steps_between,
-                              std::int64_t saves);
+Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retention& retention,
+                              std::int64_t steps_between, std::int64_t saves);
 
 }  // namespace systole::checkpoint

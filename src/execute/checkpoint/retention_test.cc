@@ -21,9 +21,7 @@ std::unique_ptr<Store> store_with(const Steps& steps) {
 Steps kept_by(const Retention& retention, const Steps& steps, std::int64_t blessed = -1) {
   auto store = store_with(steps);
   const Folder folder{store.get(), "c"};
-  if (blessed >= 0) {
-    EXPECT_TRUE(bless(folder, blessed));
-  }
+  if (blessed >= 0) { EXPECT_TRUE(bless(folder, blessed)); }
   const auto report = sweep(folder, retention);
   EXPECT_TRUE(report);
   EXPECT_EQ(report->kept, list_steps(folder).value());
@@ -81,7 +79,8 @@ TEST(Retention, ANewerVersionsCheckpointIsNotTouched) {
   text.replace(text.find("\"version\":1"), 11, "\"version\":9");
   ASSERT_TRUE(write_whole(*store, folder.manifest(10), text));
   const std::size_t chunks = load_manifest(folder, 20)->chunks.size();
-  EXPECT_EQ(sweep(folder, {.last = 1})->chunks_removed, static_cast<std::int64_t>(chunks) - 1) << "only those of 20 alone";
+  EXPECT_EQ(sweep(folder, {.last = 1})->chunks_removed, static_cast<std::int64_t>(chunks) - 1)
+      << "only those of 20 alone";
   EXPECT_EQ(list_steps(folder).value(), (Steps{10, 30}));
 }
 

@@ -35,7 +35,8 @@ constexpr std::array<DTypeName, kNumDTypes> kDTypes = {{{"BOOL", DType::boolean}
                                                         {"U64", DType::u64}}};
 
 std::size_t order_of(DType dtype) {
-  const auto found = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeName& one) { return one.dtype == dtype; });
+  const auto found =
+      std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeName& one) { return one.dtype == dtype; });
   CHECK(found != kDTypes.end(), "safetensors has no name for {}", name_of(dtype));
   return static_cast<std::size_t>(found - kDTypes.begin());
 }
@@ -52,7 +53,9 @@ Result<DType> dtype_of(const Node& node, const std::string& tensor) {
       .hinted("it reads " + known);
 }
 
-Error corrupt(const Node& node, std::string message) { return error(ErrorKind::corrupt, "{}", message).at(node.where()); }
+Error corrupt(const Node& node, std::string message) {
+  return error(ErrorKind::corrupt, "{}", message).at(node.where());
+}
 
 Result<SafetensorsEntry> read_entry(const std::string& name, const Node& node, std::int64_t data_bytes) {
   SafetensorsEntry entry;
@@ -61,16 +64,19 @@ Result<SafetensorsEntry> read_entry(const std::string& name, const Node& node, s
   const Node *shape = TRY(node.get("shape")), *offsets = TRY(node.get("data_offsets"));
   if (!shape->is_sequence()) return shape->wrong("a list of sizes");
   for (const Node& size : shape->items()) entry.shape.push_back(TRY(size.as_int(0)));
-  if (offsets->items().size() != 2) return corrupt(*offsets, fmt::format("tensor '{}': data_offsets is not [begin, end]", name));
+  if (offsets->items().size() != 2)
+    return corrupt(*offsets, fmt::format("tensor '{}': data_offsets is not [begin, end]", name));
   entry.begin = TRY(offsets->items()[0].as_int(0));
   entry.end = TRY(offsets->items()[1].as_int(0));
   if (entry.begin > entry.end || entry.end > data_bytes) {
-    return corrupt(*offsets, fmt::format("tensor '{}' lies at [{}, {}) of {} bytes of data", name, entry.begin, entry.end, data_bytes));
+    return corrupt(*offsets, fmt::format("tensor '{}' lies at [{}, {}) of {} bytes of data", name, entry.begin,
+                                         entry.end, data_bytes));
   }
   const auto elements = checked_elements(entry.shape);
   const std::int64_t held = (entry.end - entry.begin) / size_of(entry.dtype);
   if (!elements || *elements != held || (entry.end - entry.begin) % size_of(entry.dtype) != 0) {
-    return corrupt(*shape, fmt::format("tensor '{}' is {}{} and has {} bytes", name, name_of(entry.dtype), to_string(entry.shape), entry.end - entry.begin));
+    return corrupt(*shape, fmt::format("tensor '{}' is {}{} and has {} bytes", name, name_of(entry.dtype),
+                                       to_string(entry.shape), entry.end - entry.begin));
   }
   return entry;
 }
@@ -86,22 +92,25 @@ Status read_metadata(const Node& node, SafetensorsHeader& header) {
 
 // The data is covered exactly: no gap that could hide bytes, no byte of two tensors.
 Status check_offsets(std::vector<SafetensorsEntry>& tensors, std::int64_t data_bytes, const Node& root) {
-  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   std::int64_t at = 0;
   for (const SafetensorsEntry& tensor : tensors) {
     if (tensor.begin != at) {
-      return corrupt(root, fmt::format("tensor '{}' begins at byte {} of the data, {} {}", tensor.name, tensor.begin,
-                                       tensor.begin < at ? "overlapping the one before, which ends at" : "leaving a gap after", at));
+      return corrupt(
+          root,
+          fmt::format("tensor '{}' begins at byte {} of the data, {} {}", tensor.name, tensor.begin,
+                      tensor.begin < at ? "overlapping the one before, which ends at" : "leaving a gap after", at));
     }
     at = tensor.end;
   }
-  if (at != data_bytes) return corrupt(root, fmt::format("the tensors end at byte {} of {} bytes of data", at, data_bytes));
+  if (at != data_bytes)
+    return corrupt(root, fmt::format("the tensors end at byte {} of {} bytes of data", at, data_bytes));
   return {};
 }
 
-Result<SafetensorsHeader> read_header(std::string_view text, std::int64_t data_start, std::int64_t data_bytes, std::string_view file) {
+Result<SafetensorsHeader> read_header(std::string_view text, std::int64_t data_start, std::int64_t data_bytes,
+                                      std::string_view file) {
   const Node root = TRY(parse_json(text, file, {.depth = 8, .bytes = kSafetensorsHeaderLimit}));
   if (!root.is_map()) return root.wrong("a map of tensors");
   SafetensorsHeader header;
@@ -119,12 +128,15 @@ Result<SafetensorsHeader> read_header(std::string_view text, std::int64_t data_s
 
 Result<std::int64_t> header_size(std::span<const std::byte> head, std::int64_t file_bytes, std::string_view file) {
   if (file_bytes < kSizeBytes || static_cast<std::int64_t>(head.size()) < kSizeBytes) {
-    return error(ErrorKind::corrupt, "a safetensors file has 8 bytes at least, this one has {}", file_bytes).at({std::string(file)});
+    return error(ErrorKind::corrupt, "a safetensors file has 8 bytes at least, this one has {}", file_bytes)
+        .at({std::string(file)});
   }
   std::uint64_t size = 0;
   for (std::size_t i = kSizeBytes; i-- > 0;) size = size << 8 | std::to_integer<std::uint64_t>(head[i]);
-  if (size > static_cast<std::uint64_t>(kSafetensorsHeaderLimit) || size > static_cast<std::uint64_t>(file_bytes - kSizeBytes)) {
-    return error(ErrorKind::corrupt, "the header would have {} bytes; the file has {}, and the limit is {}", size, file_bytes, kSafetensorsHeaderLimit)
+  if (size > static_cast<std::uint64_t>(kSafetensorsHeaderLimit) ||
+      size > static_cast<std::uint64_t>(file_bytes - kSizeBytes)) {
+    return error(ErrorKind::corrupt, "the header would have {} bytes; the file has {}, and the limit is {}", size,
+                 file_bytes, kSafetensorsHeaderLimit)
         .at({std::string(file)})
         .hinted("this may be no safetensors file");
   }
@@ -134,17 +146,21 @@ Result<std::int64_t> header_size(std::span<const std::byte> head, std::int64_t f
 }  // namespace
 
 const SafetensorsEntry* SafetensorsHeader::find(std::string_view name) const {
-  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& tensor) { return tensor.name == name; });
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& tensor) { return tensor.name == name; });
   return found == tensors.end() ? nullptr : &*found;
 }
 
-Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> head, std::int64_t file_bytes, std::string_view file) {
+Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> head, std::int64_t file_bytes,
+                                                   std::string_view file) {
   const std::int64_t size = TRY(header_size(head, file_bytes, file));
   if (static_cast<std::int64_t>(head.size()) < kSizeBytes + size) {
-    return error(ErrorKind::corrupt, "the header ends early: {} bytes of {}", head.size(), kSizeBytes + size).at({std::string(file)});
+    return error(ErrorKind::corrupt, "the header ends early: {} bytes of {}", head.size(), kSizeBytes + size)
+        .at({std::string(file)});
   }
   const std::string_view text(reinterpret_cast<const char*>(head.data()) + kSizeBytes, static_cast<std::size_t>(size));
-  if (!text.starts_with('{')) return error(ErrorKind::corrupt, "the header does not begin with '{{'").at({std::string(file)});
+  if (!text.starts_with('{'))
+    return error(ErrorKind::corrupt, "the header does not begin with '{{'").at({std::string(file)});
   auto header = read_header(text, kSizeBytes + size, file_bytes - kSizeBytes - size, file);
   if (header || header.error().kind == ErrorKind::unsupported) return header;
   Error damaged = std::move(header).error();
@@ -169,7 +185,9 @@ Result<SafetensorsFile> SafetensorsFile::open(Store& store, std::string path) {
 Status SafetensorsFile::read(std::string_view name, std::span<std::byte> into) const {
   const SafetensorsEntry* entry = header_->find(name);
   if (entry && entry->end - entry->begin != static_cast<std::int64_t>(into.size())) {
-    return error(ErrorKind::invalid, "tensor '{}' has {} bytes, the target {}", name, entry->end - entry->begin, into.size()).at({path_});
+    return error(ErrorKind::invalid, "tensor '{}' has {} bytes, the target {}", name, entry->end - entry->begin,
+                 into.size())
+        .at({path_});
   }
   return read_elements(name, 0, into);
 }
@@ -184,7 +202,9 @@ Status SafetensorsFile::read_elements(std::string_view name, std::int64_t first,
   const std::int64_t element = size_of(entry->dtype), bytes = static_cast<std::int64_t>(into.size());
   const std::int64_t count = (entry->end - entry->begin) / element;
   if (bytes % element != 0 || first < 0 || bytes / element > count || first > count - bytes / element) {
-    return error(ErrorKind::invalid, "tensor '{}' has {} elements; {} bytes from element {} leave it", name, count, bytes, first).at({path_});
+    return error(ErrorKind::invalid, "tensor '{}' has {} elements; {} bytes from element {} leave it", name, count,
+                 bytes, first)
+        .at({path_});
   }
   if (into.empty()) return {};
   return store_->read(path_, header_->data_start + entry->begin + first * element, into);
@@ -210,7 +230,8 @@ Status check_sources(std::span<const SafetensorsSource> tensors) {
   return {};
 }
 
-std::string header_text(std::span<const SafetensorsSource> tensors, const std::map<std::string, std::string>& metadata) {
+std::string header_text(std::span<const SafetensorsSource> tensors,
+                        const std::map<std::string, std::string>& metadata) {
   std::string text = "{";
   if (!metadata.empty()) {
     Node map = Node::map();
@@ -220,8 +241,9 @@ std::string header_text(std::span<const SafetensorsSource> tensors, const std::m
   std::int64_t at = 0;
   for (const SafetensorsSource& tensor : tensors) {
     const std::int64_t end = at + bytes_of(tensor.dtype, tensor.shape).count();
-    text += fmt::format(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", text.size() > 1 ? "," : "", to_json(Node(tensor.name)),
-                        kDTypes[order_of(tensor.dtype)].name, fmt::join(tensor.shape, ","), at, end);
+    text += fmt::format(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", text.size() > 1 ? "," : "",
+                        to_json(Node(tensor.name)), kDTypes[order_of(tensor.dtype)].name, fmt::join(tensor.shape, ","),
+                        at, end);
     at = end;
   }
   text += "}";
@@ -244,11 +266,13 @@ Status append_tensor(WritableFile& file, const SafetensorsSource& tensor) {
     if (given > expected) return {};  // told below, without writing too much
     return file.append(bytes);
   }));
-  if (given != expected) return error(ErrorKind::invalid, "tensor '{}' takes {} bytes, {} were given", tensor.name, expected, given);
+  if (given != expected)
+    return error(ErrorKind::invalid, "tensor '{}' takes {} bytes, {} were given", tensor.name, expected, given);
   return {};
 }
 
-Status write_file(Store& store, const std::string& path, std::span<const SafetensorsSource> tensors, const std::string& header) {
+Status write_file(Store& store, const std::string& path, std::span<const SafetensorsSource> tensors,
+                  const std::string& header) {
   auto file = TRY(store.create(path));
   TRY(append_header(*file, header));
   for (const SafetensorsSource& tensor : tensors) TRY(append_tensor(*file, tensor));
@@ -258,7 +282,8 @@ Status write_file(Store& store, const std::string& path, std::span<const Safeten
 
 }  // namespace
 
-Status write_safetensors(Store& store, std::string_view path, std::vector<SafetensorsSource> tensors, const std::map<std::string, std::string>& metadata) {
+Status write_safetensors(Store& store, std::string_view path, std::vector<SafetensorsSource> tensors,
+                         const std::map<std::string, std::string>& metadata) {
   TRY(check_sources(tensors));
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     const std::size_t left = order_of(a.dtype), right = order_of(b.dtype);
@@ -266,7 +291,8 @@ Status write_safetensors(Store& store, std::string_view path, std::vector<Safete
   });
   const std::string header = header_text(tensors, metadata);
   if (static_cast<std::int64_t>(header.size()) > kSafetensorsHeaderLimit) {
-    return error(ErrorKind::unsupported, "the header takes {} bytes, the format allows {}", header.size(), kSafetensorsHeaderLimit);
+    return error(ErrorKind::unsupported, "the header takes {} bytes, the format allows {}", header.size(),
+                 kSafetensorsHeaderLimit);
   }
   const std::string temporary = std::string(path) + ".tmp";
   auto written = write_file(store, temporary, tensors, header);

@@ -7,8 +7,8 @@
 //             "__metadata__":{"key":"text", …}}; begins with '{', may end in spaces
 //   the rest  the tensors, dense, row-major, little-endian; offsets count from here, leave no gap and do not overlap
 //
-// What we write: tensors by dtype, larger elements first, then by name, and the header padded with spaces to 8 bytes, so
-// every tensor is aligned to its element. The reference implementation writes the same bytes for the same tensors.
+// What we write: tensors by dtype, larger elements first, then by name, and the header padded with spaces to 8 bytes,
+// so every tensor is aligned to its element. The reference implementation writes the same bytes for the same tensors.
 // A file comes from strangers: every number in it is checked before it is used.
 
 #include <cstdint>
@@ -80,8 +80,8 @@ struct SafetensorsSource {
   static SafetensorsSource of(std::string name, DType dtype, Shape shape, std::span<const std::byte> bytes);
 };
 
-// Writes the file so that it is whole or absent. Errors: invalid (a name twice, "__metadata__" as a name, a tensor whose
-// `produce` gives more or fewer bytes than its shape), no_space, io.
+// Writes the file so that it is whole or absent. Errors: invalid (a name twice, "__metadata__" as a name, a tensor
+// whose `produce` gives more or fewer bytes than its shape), no_space, io.
 Status write_safetensors(Store& store, std::string_view path, std::vector<SafetensorsSource> tensors,
                          const std::map<std::string, std::string>& metadata);
 

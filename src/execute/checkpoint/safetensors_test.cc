@@ -10,7 +10,8 @@
 namespace systole::checkpoint {
 namespace {
 
-std::vector<std::byte> file_of(std::string_view header, std::size_t data_bytes, std::optional<std::uint64_t> size = {}) {
+std::vector<std::byte> file_of(std::string_view header, std::size_t data_bytes,
+                               std::optional<std::uint64_t> size = {}) {
   const std::uint64_t claimed = size.value_or(header.size());
   std::vector<std::byte> bytes;
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(claimed >> (8 * i) & 0xff));
@@ -19,7 +20,8 @@ std::vector<std::byte> file_of(std::string_view header, std::size_t data_bytes, 
   return bytes;
 }
 
-Result<SafetensorsHeader> parse(std::string_view header, std::size_t data_bytes, std::optional<std::uint64_t> size = {}) {
+Result<SafetensorsHeader> parse(std::string_view header, std::size_t data_bytes,
+                                std::optional<std::uint64_t> size = {}) {
   const auto bytes = file_of(header, data_bytes, size);
   return parse_safetensors_header(bytes, static_cast<std::int64_t>(bytes.size()), "x.safetensors");
 }
@@ -29,9 +31,11 @@ TEST(Safetensors, WritesThePublishedFormat) {
   auto store = make_memory_store();
   const HostTensor b(DType::bf16, {2}, std::vector<double>{1, -2}), a(DType::f32, {1, 2}, std::vector<double>{1, 2});
   ASSERT_TRUE(write_safetensors(*store, "m.safetensors",
-                                {SafetensorsSource::of("b", DType::bf16, {2}, b.bytes()), SafetensorsSource::of("a", DType::f32, {1, 2}, a.bytes())},
+                                {SafetensorsSource::of("b", DType::bf16, {2}, b.bytes()),
+                                 SafetensorsSource::of("a", DType::f32, {1, 2}, a.bytes())},
                                 {{"format", "pt"}}));
-  const std::string header = R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]}})";
+  const std::string header =
+      R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]}})";
   const std::size_t padded = (header.size() + 7) / 8 * 8;
   std::string expected(8, '\0');
   expected[0] = static_cast<char>(padded);
@@ -48,7 +52,8 @@ TEST(Safetensors, RoundTripsEveryDType) {
   tensors.push_back(tiny_value(1, 1, DType::f32, {}));
   tensors.push_back(tiny_value(1, 1, DType::f32, {4, 0}));
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    sources.push_back(SafetensorsSource::of(fmt::format("t\"{}", t), tensors[t].dtype(), tensors[t].shape(), tensors[t].bytes()));
+    sources.push_back(
+        SafetensorsSource::of(fmt::format("t\"{}", t), tensors[t].dtype(), tensors[t].shape(), tensors[t].bytes()));
   }
   ASSERT_TRUE(write_safetensors(*store, "m", sources, {}));
   const auto file = SafetensorsFile::open(*store, "m");
@@ -99,7 +104,9 @@ TEST(Safetensors, EqualsTheReferenceImplementation) {
 }
 
 TEST(Safetensors, ReadsPaddingMetadataAndAnyOrder) {
-  const auto header = parse(R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"__metadata__":{"k":"v"},"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}   )", 3);
+  const auto header = parse(
+      R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"__metadata__":{"k":"v"},"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}   )",
+      3);
   ASSERT_TRUE(header) << to_string(header.error());
   EXPECT_EQ(header->tensors[0].name, "a");
   EXPECT_EQ(header->metadata.at("k"), "v");
@@ -107,7 +114,9 @@ TEST(Safetensors, ReadsPaddingMetadataAndAnyOrder) {
 }
 
 TEST(Safetensors, HostileHeadersAreRefused) {
-  const auto kind = [](const Result<SafetensorsHeader>& header) { return header ? std::string("accepted") : std::string(name_of(header.error().kind)); };
+  const auto kind = [](const Result<SafetensorsHeader>& header) {
+    return header ? std::string("accepted") : std::string(name_of(header.error().kind));
+  };
   const auto corrupt = std::string(name_of(ErrorKind::corrupt));
   const std::string one = R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
   ASSERT_TRUE(parse(one, 4));
@@ -126,15 +135,41 @@ TEST(Safetensors, HostileHeadersAreRefused) {
   const auto tensor = [](std::string_view shape, std::string_view offsets) {
     return fmt::format(R"({{"a":{{"dtype":"U8","shape":{},"data_offsets":{}}}}})", shape, offsets);
   };
-  for (const auto& [shape, offsets] : std::vector<std::pair<std::string, std::string>>{
-           {"[4]", "[1,5]"}, {"[4]", "[4,0]"}, {"[4]", "[-4,0]"}, {"[4]", "[0,9223372036854775807]"}, {"[4]", "[0]"}, {"[4]", "[0,4,8]"},
-           {"[3]", "[0,4]"}, {"[-4]", "[0,4]"}, {"[4294967296,4294967296]", "[0,4]"}, {"[4.0]", "[0,4]"}, {"4", "[0,4]"}, {"[\"4\"]", "[0,4]"},
-           {"[1e30]", "[0,4]"}, {"[4]", "[0,18446744073709551620]"}}) {
+  for (const auto& [shape, offsets] :
+       std::vector<std::pair<std::string, std::string>>{{"[4]", "[1,5]"},
+                                                        {"[4]", "[4,0]"},
+                                                        {"[4]", "[-4,0]"},
+                                                        {"[4]", "[0,9223372036854775807]"},
+                                                        {"[4]", "[0]"},
+                                                        {"[4]", "[0,4,8]"},
+                                                        {"[3]", "[0,4]"},
+                                                        {"[-4]", "[0,4]"},
+                                                        {"[4294967296,4294967296]", "[0,4]"},
+                                                        {"[4.0]", "[0,4]"},
+                                                        {"4", "[0,4]"},
+                                                        {"[\"4\"]", "[0,4]"},
+                                                        {"[1e30]", "[0,4]"},
+                                                        {"[4]", "[0,18446744073709551620]"}}) {
     EXPECT_EQ(kind(parse(tensor(shape, offsets), 4)), corrupt) << shape << offsets;
   }
-  EXPECT_EQ(kind(parse(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})", 8)), corrupt) << "a name twice";
-  EXPECT_EQ(kind(parse(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4)), corrupt) << "overlap";
-  EXPECT_EQ(kind(parse(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[5,9]}})", 9)), corrupt) << "gap";
+  EXPECT_EQ(
+      kind(parse(
+          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+          8)),
+      corrupt)
+      << "a name twice";
+  EXPECT_EQ(
+      kind(parse(
+          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+          4)),
+      corrupt)
+      << "overlap";
+  EXPECT_EQ(
+      kind(parse(
+          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[5,9]}})",
+          9)),
+      corrupt)
+      << "gap";
 }
 
 TEST(Safetensors, UnknownDTypesAreRefusedByName) {
@@ -147,9 +182,16 @@ TEST(Safetensors, UnknownDTypesAreRefusedByName) {
 TEST(Safetensors, WritersMistakesAreRefused) {
   auto store = make_memory_store();
   const HostTensor a(DType::f32, {2});
-  const auto write = [&](std::vector<SafetensorsSource> sources) { return write_safetensors(*store, "m", std::move(sources), {}); };
-  EXPECT_EQ(write({SafetensorsSource::of("a", DType::f32, {2}, a.bytes()), SafetensorsSource::of("a", DType::f32, {2}, a.bytes())}).error().kind, ErrorKind::invalid);
-  EXPECT_EQ(write({SafetensorsSource::of("__metadata__", DType::f32, {2}, a.bytes())}).error().kind, ErrorKind::invalid);
+  const auto write = [&](std::vector<SafetensorsSource> sources) {
+    return write_safetensors(*store, "m", std::move(sources), {});
+  };
+  EXPECT_EQ(write({SafetensorsSource::of("a", DType::f32, {2}, a.bytes()),
+                   SafetensorsSource::of("a", DType::f32, {2}, a.bytes())})
+                .error()
+                .kind,
+            ErrorKind::invalid);
+  EXPECT_EQ(write({SafetensorsSource::of("__metadata__", DType::f32, {2}, a.bytes())}).error().kind,
+            ErrorKind::invalid);
   EXPECT_EQ(write({SafetensorsSource::of("a", DType::f32, {3}, a.bytes())}).error().kind, ErrorKind::invalid);
   EXPECT_EQ(write({SafetensorsSource::of("a", DType::f32, {1}, a.bytes())}).error().kind, ErrorKind::invalid);
   EXPECT_TRUE(store->list("")->empty()) << "nothing is left behind";

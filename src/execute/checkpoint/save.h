@@ -41,7 +41,7 @@ struct SaveOptions {
   Bytes chunk_bytes = 64 * kMiB;  // at most this much in one chunk file
   int writer = 0;                 // tells the temporary files of several writers apart: their rank
   Retention retention;
-  PhaseHook on_phase;             // may be empty
+  PhaseHook on_phase;  // may be empty
 };
 
 struct SaveRequest {
@@ -76,9 +76,10 @@ struct SaveReport {
 // then what it had written is removed as far as the store lets it.
 Result<Fragment> write_chunks(const Folder& folder, std::span<const TensorPart> parts, const SaveOptions& options);
 
-// Phase commit: one manifest of all fragments. Replaces a checkpoint of the same step. `request.tensors` is not looked at.
-// Errors: invalid (the fragments do not cover each tensor exactly once), no_space, io.
-Status commit(const Folder& folder, const SaveRequest& request, std::span<const Fragment> fragments, const SaveOptions& options);
+// Phase commit: one manifest of all fragments. Replaces a checkpoint of the same step. `request.tensors` is not looked
+// at. Errors: invalid (the fragments do not cover each tensor exactly once), no_space, io.
+Status commit(const Folder& folder, const SaveRequest& request, std::span<const Fragment> fragments,
+              const SaveOptions& options);
 
 // All phases but the snapshot, for one writer, on this thread.
 Result<SaveReport> save(const Folder& folder, const SaveRequest& request, const SaveOptions& options);

@@ -1,7 +1,7 @@
 #pragma once
-// For tests: a state of a few small tensors whose every value follows from the step, so that a restored checkpoint can be
-// verified element by element. One tensor never changes (its chunk is shared by all checkpoints), one is empty, one is
-// a scalar, and one is larger than a chunk.
+// For tests: a state of a few small tensors whose every value follows from the step, so that a restored checkpoint can
+// be verified element by element. One tensor never changes (its chunk is shared by all checkpoints), one is empty, one
+// is a scalar, and one is larger than a chunk.
 
 #include <memory>
 #include <string>
@@ -75,7 +75,8 @@ inline std::string verify_tiny(const Checkpoint& checkpoint) {
     HostTensor read(tensor.value.dtype(), tensor.value.shape());
     auto status = checkpoint.read(tensor.name, read.dtype(), read.shape(), Box::whole(read.shape()), read.bytes());
     if (!status) return to_string(status.error());
-    if (read != tensor.value) return fmt::format("{} of step {} has other values", tensor.name, checkpoint.manifest().step);
+    if (read != tensor.value)
+      return fmt::format("{} of step {} has other values", tensor.name, checkpoint.manifest().step);
   }
   return "";
 }

@@ -39,6 +39,17 @@ std::optional<std::int64_t> restored_step(Store& store) {
   return restored->checkpoint.manifest().step;
 }
 
+// Not only the newest: every checkpoint that is there is whole. (Damage at rest is another matter: see flip below.)
+void expect_all_whole(Store& store) {
+  const Folder folder = folder_in(store);
+  const std::vector<std::int64_t> steps = list_steps(folder).value();
+  for (std::int64_t step : steps) {
+    const auto opened = open_step(folder, step);
+    EXPECT_TRUE(opened) << "checkpoint " << step << ": " << to_string(opened.error());
+    if (opened) { EXPECT_EQ(verify_tiny(*opened), ""); }
+  }
+}
+
 // Chunk files that no manifest names, and leftovers.
 std::set<std::string> orphans(Store& store) {
   const Folder folder = folder_in(store);
@@ -74,7 +85,9 @@ std::vector<Cut> cuts() {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) all.push_back({Unsynced::torn, seed});
   return all;
 }
-const char* name_of(Unsynced mode) { return mode == Unsynced::lost ? "lost" : mode == Unsynced::kept ? "kept" : "torn"; }
+const char* name_of(Unsynced mode) {
+  return mode == Unsynced::lost ? "lost" : mode == Unsynced::kept ? "kept" : "torn";
+}
 
 std::int64_t calls_of_a_save(Store& before, std::int64_t step) {
   FaultyStore store(before);
@@ -104,6 +117,7 @@ TEST_P(CrashAt, WholeOrAbsent_EveryCallOfASaveIsACrashPoint) {
         const auto step = restored_step(*survivor);
         EXPECT_TRUE(step == old || step == 30) << (step ? *step : -1);
         (step == 30 ? new_seen : old_seen) += 1;
+        expect_all_whole(*survivor);
         expect_further_save_works(*survivor);
         ++tried;
         if (HasFailure()) return;
@@ -114,8 +128,9 @@ TEST_P(CrashAt, WholeOrAbsent_EveryCallOfASaveIsACrashPoint) {
   EXPECT_GT(old_seen, 0);
   RecordProperty("crash_points", std::to_string(tried));
 }
-INSTANTIATE_TEST_SUITE_P(WholeOrAbsent, CrashAt, testing::Bool(),
-                         [](const auto& with) { return with.param ? "with_a_previous_checkpoint" : "into_an_empty_folder"; });
+INSTANTIATE_TEST_SUITE_P(WholeOrAbsent, CrashAt, testing::Bool(), [](const auto& with) {
+  return with.param ? "with_a_previous_checkpoint" : "into_an_empty_folder";
+});
 
 // A save that said it is done survives any power cut from then on.
 TEST(WholeOrAbsent, WhatWasReportedStays) {
@@ -139,30 +154,43 @@ TEST_P(FailAt, WholeOrAbsent_EveryCallOfASaveMayFail) {
   const std::int64_t calls = calls_of_a_save(*before, 30);
   for (std::int64_t call = 1; call <= calls; ++call) {
     FaultyStore store(*before);
-    store.inject(refusal.onwards ? Fault::fails_from(call, refusal.number) : Fault::fails(call, refusal.number, refusal.landed));
+    store.inject(refusal.onwards ? Fault::fails_from(call, refusal.number)
+                                 : Fault::fails(call, refusal.number, refusal.landed));
     const auto saved = save_tiny(folder_in(store), 30, tiny_options());
-    SCOPED_TRACE(fmt::format("{} at call {} ({})", refusal.name, call, store.calls()[static_cast<std::size_t>(call - 1)]));
+    SCOPED_TRACE(
+        fmt::format("{} at call {} ({})", refusal.name, call, store.calls()[static_cast<std::size_t>(call - 1)]));
     // Told: either the save failed, or the checkpoint is there and tidying up failed.
     EXPECT_TRUE(!saved || saved->sweep_error);
     if (!saved) {
-      EXPECT_TRUE(saved.error().kind == ErrorKind::io || saved.error().kind == ErrorKind::no_space) << to_string(saved.error());
+      EXPECT_TRUE(saved.error().kind == ErrorKind::io || saved.error().kind == ErrorKind::no_space)
+          << to_string(saved.error());
     }
     for (const Cut& cut : cuts()) {
       SCOPED_TRACE(fmt::format("unsynced {} seed {}", name_of(cut.mode), cut.seed));
-      const auto step = restored_step(*store.survivor(cut.mode, cut.seed));
+      const auto survivor = store.survivor(cut.mode, cut.seed);
+      const auto step = restored_step(*survivor);
       EXPECT_TRUE(step == 30 || (!saved && step == 20));
+      expect_all_whole(*survivor);
     }
     store.clear_faults();
     const auto step = restored_step(store);
     EXPECT_TRUE(step == 30 || (!saved && step == 20));
+    expect_all_whole(store);
+    // The same step again, as a restarted process would: it finds what the first attempt left, and may build only on
+    // what is safe.
+    ASSERT_TRUE(save_tiny(folder_in(store), 30, tiny_options()));
+    for (const Cut& cut : cuts())
+      EXPECT_EQ(restored_step(*store.survivor(cut.mode, cut.seed)), 30) << name_of(cut.mode);
     expect_further_save_works(store);
     if (HasFailure()) return;
   }
 }
 INSTANTIATE_TEST_SUITE_P(WholeOrAbsent, FailAt,
                          testing::Values(Refusal{"eio_once", EIO, false, 0}, Refusal{"eio_onwards", EIO, true, 0},
-                                         Refusal{"enospc_once", ENOSPC, false, 0}, Refusal{"enospc_onwards", ENOSPC, true, 0},
-                                         Refusal{"short_write", ENOSPC, false, 7}, Refusal{"short_write_eio", EIO, false, 1}),
+                                         Refusal{"enospc_once", ENOSPC, false, 0},
+                                         Refusal{"enospc_onwards", ENOSPC, true, 0},
+                                         Refusal{"short_write", ENOSPC, false, 7},
+                                         Refusal{"short_write_eio", EIO, false, 1}),
                          [](const auto& with) { return with.param.name; });
 
 // Reads during a save (an existing chunk, the manifests) that fail or lie cost at most a chunk written once more.
@@ -172,7 +200,8 @@ TEST(WholeOrAbsent, EveryReadOfASaveMayFailOrFlipABit) {
   ASSERT_TRUE(save_tiny(folder_in(counted), 30, tiny_options()));
   ASSERT_GT(counted.reads(), 2);
   for (std::int64_t read = 1; read <= counted.reads(); ++read) {
-    for (const ReadFault fault : {ReadFault{read, EIO, 0}, ReadFault{read, 0, 3}, ReadFault{read, 0, 2001}, ReadFault{read, 0, 9000}}) {
+    for (const ReadFault fault :
+         {ReadFault{read, EIO, 0}, ReadFault{read, 0, 3}, ReadFault{read, 0, 2001}, ReadFault{read, 0, 9000}}) {
       SCOPED_TRACE(fmt::format("read {} errno {} bit {}", read, fault.number, fault.bit));
       FaultyStore store(*before);
       store.inject(fault);
@@ -224,7 +253,8 @@ class SeededRun {
       SCOPED_TRACE(trace_);
       switch (pick(0, 7)) {
         case 0: flip(); break;
-        case 1: case 2: crash(); break;
+        case 1:
+        case 2: crash(); break;
         case 3: refuse(); break;
         default: succeed(); break;
       }
@@ -255,7 +285,8 @@ class SeededRun {
     const bool onwards = pick(0, 1) == 1;
     trace_ += fmt::format(" save {} with errno {} at call {}{};", step, number, call, onwards ? " onwards" : "");
     const std::int64_t at = store_->changing_calls() + call;
-    store_->inject(onwards ? Fault::fails_from(at, static_cast<int>(number)) : Fault::fails(at, static_cast<int>(number), landed));
+    store_->inject(onwards ? Fault::fails_from(at, static_cast<int>(number))
+                           : Fault::fails(at, static_cast<int>(number), landed));
     const auto saved = save_tiny(folder(), step, options_);
     store_->clear_faults();
     if (saved) floor_ = step;
@@ -273,8 +304,7 @@ class SeededRun {
       const auto saved = save_tiny(folder(), step, options_);
       ASSERT_TRUE(saved) << trace_;
       floor_ = step;
-    } catch (const SimulatedCrash&) {
-    }
+    } catch (const SimulatedCrash&) {}
     store_->clear_faults();
     cut_power();
   }
@@ -302,6 +332,7 @@ class SeededRun {
     if (size == 0) return;
     trace_ += fmt::format(" flip in {};", path);
     ASSERT_TRUE(store_->flip_bit(path, pick(0, size - 1), static_cast<int>(pick(0, 7))));
+    flipped_ = true;
     floor_ = 0;
     expect_restores();
     floor_ = restored_;
@@ -321,6 +352,7 @@ class SeededRun {
     EXPECT_EQ(verify_tiny(restored->checkpoint), "") << trace_;
     EXPECT_GE(restored_, floor_) << trace_;
     EXPECT_LE(restored_, last_tried_) << trace_;
+    if (!flipped_) expect_all_whole(*store_);
   }
 
   std::mt19937_64 random_;
@@ -328,6 +360,7 @@ class SeededRun {
   SaveOptions options_;
   std::string trace_;
   std::int64_t floor_ = 0;       // the newest step that must restore; 0: none
+  bool flipped_ = false;         // a bit has flipped at rest
   std::int64_t restored_ = 0;    // the step that restored last; 0: none
   std::int64_t last_tried_ = 0;  // the newest step of which a save was tried
 };

@@ -20,7 +20,8 @@ template <typename Take>
 Status for_each_span(const PackedChunk& chunk, Take take) {
   std::int64_t at = 0;
   for (const PackedPiece& piece : chunk.pieces) {
-    if (piece.offset > at) TRY(take(std::span<const std::byte>(kZeros).first(static_cast<std::size_t>(piece.offset - at))));
+    if (piece.offset > at)
+      TRY(take(std::span<const std::byte>(kZeros).first(static_cast<std::size_t>(piece.offset - at))));
     TRY(take(piece.bytes));
     at = piece.offset + static_cast<std::int64_t>(piece.bytes.size());
   }
