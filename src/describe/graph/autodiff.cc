@@ -37,7 +37,7 @@ struct Request {
 
 Split split(const Request& request);
 
-bool is_repeat(const Node& node) { return node.op->name == std::string_view("repeat"); }
+bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
 
 class Splitter : public GradientCall {
  public:
@@ -89,7 +89,7 @@ class Splitter : public GradientCall {
       const ValueId id = graph_.inputs()[i].value;
       active_[index(id)] = request_.wanted[i] && is_float(graph_.type(id).dtype);
     }
-    for (const Node& node : graph_.nodes()) {
+    for (const GraphNode& node : graph_.nodes()) {
       const bool any = std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId id) { return active_[index(id)]; });
       for (const ValueId id : node.results) active_[index(id)] = any && is_float(graph_.type(id).dtype);
     }
@@ -143,7 +143,7 @@ class Splitter : public GradientCall {
       result_.sources.push_back({Source::Kind::input, i});
       return input.parameter ? backward_.parameter(*input.parameter) : backward_.input(input.name, graph_.type(id));
     }
-    const Node& node = graph_.node(producer);
+    const GraphNode& node = graph_.node(producer);
     return keeps(id, node) ? residual({id}) : again(id, node);
   }
 
@@ -155,7 +155,7 @@ class Splitter : public GradientCall {
     return value;
   }
 
-  Value again(ValueId id, const Node& node) {
+  Value again(ValueId id, const GraphNode& node) {
     std::vector<Value> operands;
     for (const ValueId operand : node.operands) operands.push_back(use(operand));
     std::vector<Value> results;
@@ -169,7 +169,7 @@ class Splitter : public GradientCall {
     return *used_[index(id)];
   }
 
-  bool keeps(ValueId id, const Node& node) {
+  bool keeps(ValueId id, const GraphNode& node) {
     if (node.op->cheap && cheap_again(node, 0)) return false;
     if (is_repeat(node)) return true;
     if (!request_.in_block) return true;
@@ -184,7 +184,7 @@ class Splitter : public GradientCall {
   }
 
   // Cheap ops are done again when what they read is at hand anyway, or is no larger than what they give.
-  bool cheap_again(const Node& node, int depth) {
+  bool cheap_again(const GraphNode& node, int depth) {
     if (depth > 8) return false;
     Bytes kept;
     for (const ValueId id : node.operands) {
@@ -215,7 +215,7 @@ class Splitter : public GradientCall {
       map[index(input.value)] = input.parameter ? forward.parameter(*input.parameter) : forward.input(input.name, graph_.type(input.value));
     }
     for (std::size_t n = 0; n < graph_.nodes().size(); ++n) {
-      const Node& node = graph_.nodes()[n];
+      const GraphNode& node = graph_.nodes()[n];
       std::vector<Value> operands;
       for (const ValueId id : node.operands) operands.push_back(map[index(id)]);
       const auto body = bodies_.find(static_cast<int>(n));
@@ -246,13 +246,13 @@ class Splitter : public GradientCall {
   std::vector<Residual> residuals_;
   std::map<int, Graph> bodies_;                     // node of graph_ → its rewritten body
   std::map<int, std::vector<Type>> further_types_;  // node of graph_ → types of its further results
-  const Node* node_ = nullptr;
+  const GraphNode* node_ = nullptr;
 };
 
 // The operand classes of a repeat.
 struct Classes {
   std::size_t carries, stacked, shared;
-  explicit Classes(const Node& node)
+  explicit Classes(const GraphNode& node)
       : carries(static_cast<std::size_t>(node.attrs.get_int("carries"))), stacked(static_cast<std::size_t>(node.attrs.get_int("stacked"))),
         shared(static_cast<std::size_t>(node.attrs.get_int("shared"))) {}
   bool is_carry(std::size_t i) const { return i < carries; }
@@ -260,14 +260,14 @@ struct Classes {
 };
 
 // Which body inputs are active, carries settled to a fixed point: a carry is active when it starts so or becomes so.
-std::vector<bool> active_inputs(const Node& node, std::vector<bool> active) {
+std::vector<bool> active_inputs(const GraphNode& node, std::vector<bool> active) {
   const Graph& body = node.regions[0];
   const Classes classes(node);
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<bool> value(static_cast<std::size_t>(body.num_values()), false);
     for (std::size_t i = 0; i < active.size(); ++i) value[static_cast<std::size_t>(body.inputs()[i].value.index)] = active[i];
-    for (const Node& inner : body.nodes()) {
+    for (const GraphNode& inner : body.nodes()) {
       const bool any = std::any_of(inner.operands.begin(), inner.operands.end(), [&](ValueId id) { return value[static_cast<std::size_t>(id.index)]; });
       for (const ValueId id : inner.results) value[static_cast<std::size_t>(id.index)] = any && is_float(body.type(id).dtype);
     }
@@ -279,7 +279,7 @@ std::vector<bool> active_inputs(const Node& node, std::vector<bool> active) {
 }
 
 void Splitter::backward_repeat(std::size_t n) {
-  const Node& node = *node_;
+  const GraphNode& node = *node_;
   const Graph& body = node.regions[0];
   const Classes classes(node);
   std::vector<bool> wanted, available;

@@ -23,7 +23,7 @@ void evaluate_into(const Graph& graph, std::span<const TensorView> inputs, std::
     view(id) = inputs[i];
   }
   std::vector<TensorView> operands, results;
-  for (const Node& node : graph.nodes()) {
+  for (const GraphNode& node : graph.nodes()) {
     operands.clear();
     results.clear();
     for (const ValueId id : node.operands) operands.push_back(view(id));

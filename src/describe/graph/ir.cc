@@ -37,7 +37,7 @@ void Graph::output(std::string name, Value value) {
 
 std::vector<Value> Graph::apply(const OpDef& op, std::span<const Value> operands, Attrs attrs, std::vector<Graph> regions) {
   std::vector<Type> types;
-  Node node;
+  GraphNode node;
   for (const Value& operand : operands) {
     CHECK(operand.graph == this, "an operand of '{}' belongs to graph '{}', not '{}'", op.name,
           operand.graph == nullptr ? "none" : operand.graph->name(), name_);
@@ -96,7 +96,7 @@ std::vector<Value> inline_graph(Graph& to, const Graph& from, std::span<const Va
   std::vector<Value> map(static_cast<std::size_t>(from.num_values()));
   auto at = [&](ValueId id) -> Value& { return map[static_cast<std::size_t>(id.index)]; };
   for (std::size_t i = 0; i < inputs.size(); ++i) at(from.inputs()[i].value) = inputs[i];
-  for (const Node& node : from.nodes()) {
+  for (const GraphNode& node : from.nodes()) {
     const bool wanted = std::any_of(node.results.begin(), node.results.end(),
                                     [&](ValueId id) { return needed[static_cast<std::size_t>(id.index)]; });
     if (!wanted) continue;

@@ -59,7 +59,7 @@ struct Value {
   Value named(std::string name) const;
 };
 
-struct Node {
+struct GraphNode {
   const OpDef* op = nullptr;
   Attrs attrs;
   std::vector<ValueId> operands;
@@ -98,9 +98,9 @@ class Graph {
 
   const std::vector<GraphInput>& inputs() const { return inputs_; }
   const std::vector<GraphOutput>& outputs() const { return outputs_; }
-  const std::vector<Node>& nodes() const { return nodes_; }
-  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id.index)]; }
-  Node& last_node() { return nodes_.back(); }
+  const std::deque<GraphNode>& nodes() const { return nodes_; }
+  const GraphNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id.index)]; }
+  GraphNode& last_node() { return nodes_.back(); }
   int num_values() const { return static_cast<int>(values_.size()); }
   const Type& type(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].type; }
   const std::string& value_name(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].name; }
@@ -126,7 +126,7 @@ class Graph {
 
   std::string name_;
   std::deque<ValueRecord> values_;  // a reference to a value's type lives as long as the graph, which may grow
-  std::vector<Node> nodes_;
+  std::vector<GraphNode> nodes_;
   std::vector<GraphInput> inputs_;
   std::vector<GraphOutput> outputs_;
 };

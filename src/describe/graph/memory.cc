@@ -19,7 +19,7 @@ bool overlap(const Block& a, const Block& b) {
 
 bool read_through_broadcast(const Graph& chain, ValueId input) {
   return std::any_of(chain.nodes().begin(), chain.nodes().end(),
-                     [&](const Node& node) { return is(node, "broadcast") && node.operands[0] == input; });
+                     [&](const GraphNode& node) { return is(node, "broadcast") && node.operands[0] == input; });
 }
 
 // Time is the order of nodes; the nodes of a body have their times inside their repeat's.
@@ -77,7 +77,7 @@ class Planner {
       places[index(id)].location = {Location::Kind::output, static_cast<int>(i), 0};
     }
     for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-      const Node& node = graph.nodes()[n];
+      const GraphNode& node = graph.nodes()[n];
       Placement::Inner& inner = placement.nodes[n];
       const int start = time_++;
       if (!node.op->view) {
@@ -109,7 +109,7 @@ class Planner {
   }
 
   // A dying operand's place where the op allows it, else a new block.
-  Place result_place(const Graph& graph, const Node& node, int r, int n, int start, int end, const std::vector<Place>& places,
+  Place result_place(const Graph& graph, const GraphNode& node, int r, int n, int start, int end, const std::vector<Place>& places,
                      const std::vector<int>& last_node, const std::vector<bool>& donated) {
     for (const int o : in_place_operands(graph, node, r)) {
       const ValueId storage = storage_of(graph, node.operands[static_cast<std::size_t>(o)]);
@@ -130,7 +130,7 @@ class Planner {
     return place;
   }
 
-  void plan_repeat(const Node& node, const Graph& graph, Placement::Inner& inner) {
+  void plan_repeat(const GraphNode& node, const Graph& graph, Placement::Inner& inner) {
     const int start = time_;
     inner.regions.resize(1);
     plan_graph(node.regions[0], inner.regions[0], {});
@@ -179,7 +179,7 @@ ValueId storage_of(const Graph& graph, ValueId id) {
   return id;
 }
 
-std::vector<int> in_place_operands(const Graph& graph, const Node& node, int result) {
+std::vector<int> in_place_operands(const Graph& graph, const GraphNode& node, int result) {
   std::vector<int> operands;
   const auto size_matches = [&](int o) {
     return graph.type(node.operands[static_cast<std::size_t>(o)]).bytes() == graph.type(node.results[static_cast<std::size_t>(result)]).bytes();

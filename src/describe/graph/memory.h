@@ -20,12 +20,12 @@ Bytes place_blocks(std::vector<Block>& blocks, std::int64_t alignment);
 
 // Plans the inside of a function: fills placement, scratch, activations and workspace.
 // REQUIRES: own_outputs has run on the graph; `donated` is set. `workspace_of` gives the scratch bytes of a node.
-using WorkspaceOf = std::function<Bytes(const Graph&, const Node&)>;
+using WorkspaceOf = std::function<Bytes(const Graph&, const GraphNode&)>;
 void plan_scratch(Function& function, std::int64_t alignment, const WorkspaceOf& workspace_of);
 
 // The operand (index) whose place result `r` of a node may take, were it the last use: by the op's declaration, and for a chain
 // every operand that it reads element by element. Same size in bytes only.
-std::vector<int> in_place_operands(const Graph& graph, const Node& node, int result);
+std::vector<int> in_place_operands(const Graph& graph, const GraphNode& node, int result);
 
 // Follows views to the value that holds the bytes.
 ValueId storage_of(const Graph& graph, ValueId id);

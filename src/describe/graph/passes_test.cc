@@ -112,7 +112,7 @@ TEST(Precision, parameters_stay_and_contractions_compute_in_bf16) {
   verify(typed);
   EXPECT_EQ(typed.inputs()[0].parameter->type.dtype, DType::f32);
   bool found = false;
-  for (const Node& node : typed.nodes()) {
+  for (const GraphNode& node : typed.nodes()) {
     if (std::string_view(node.op->name) != "contract") continue;
     found = true;
     EXPECT_EQ(typed.type(node.operands[1]).dtype, DType::bf16);

@@ -14,7 +14,7 @@ class Printer {
     out += indent + "graph " + quoted(graph_.name()) + " {\n";
     const std::string inner = indent + "  ";
     for (const GraphInput& input : graph_.inputs()) out += inner + input_line(input) + "\n";
-    for (const Node& node : graph_.nodes()) print_node(out, node, inner);
+    for (const GraphNode& node : graph_.nodes()) print_node(out, node, inner);
     out += inner + "return";
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
       const GraphOutput& output = graph_.outputs()[i];
@@ -49,7 +49,7 @@ class Printer {
     return line;
   }
 
-  void print_node(std::string& out, const Node& node, const std::string& indent) {
+  void print_node(std::string& out, const GraphNode& node, const std::string& indent) {
     std::string operands, results, types;
     for (const ValueId id : node.operands) operands += (operands.empty() ? "" : ", ") + number(id);
     for (const ValueId id : node.results) {

@@ -77,7 +77,7 @@ MemoryByOwner memory_by_owner(const Program& program) {
   return owners;
 }
 
-std::string workspace_key(const Graph& graph, const Node& node) {
+std::string workspace_key(const Graph& graph, const GraphNode& node) {
   std::string key = node.op->name;
   for (const ValueId id : node.operands) key += " " + std::string(name_of(graph.type(id).dtype)) + to_string(graph.type(id).shape);
   key += " " + to_string(node.attrs);

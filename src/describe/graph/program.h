@@ -151,6 +151,6 @@ std::string to_text(const Program& program);
 std::string hash_of(const Program& program);  // hex; of everything that decides what is computed, moved and where
 
 // The key of a node in Target::workspace: op, operand types, attributes.
-std::string workspace_key(const Graph& graph, const Node& node);
+std::string workspace_key(const Graph& graph, const GraphNode& node);
 
 }  // namespace systole

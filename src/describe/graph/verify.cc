@@ -8,7 +8,7 @@
 namespace systole {
 namespace {
 
-void verify_node(const Graph& graph, const Node& node, std::size_t index, const std::vector<bool>& defined) {
+void verify_node(const Graph& graph, const GraphNode& node, std::size_t index, const std::vector<bool>& defined) {
   for (const ValueId id : node.operands) {
     CHECK(id.index >= 0 && id.index < graph.num_values(), "graph '{}', node {} '{}': operand %{} is out of range", graph.name(), index,
           node.op->name, id.index);
@@ -36,7 +36,7 @@ void verify(const Graph& graph) {
     defined[static_cast<std::size_t>(input.value.index)] = true;
   }
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-    const Node& node = graph.nodes()[i];
+    const GraphNode& node = graph.nodes()[i];
     verify_node(graph, node, i, defined);
     for (const ValueId id : node.results) defined[static_cast<std::size_t>(id.index)] = true;
   }

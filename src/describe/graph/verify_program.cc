@@ -14,7 +14,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { fail(Error{ErrorKind::invalid, message, {}, {}, {}}); }
 
-bool reads(const Graph& graph, const Node& node, ValueId storage) {
+bool reads(const Graph& graph, const GraphNode& node, ValueId storage) {
   return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId id) { return storage_of(graph, id) == storage; });
 }
 
@@ -26,13 +26,13 @@ std::string check_overwrite(const Graph& graph, int output, int input, const std
   if (!graph.producer(written).valid()) return fmt::format("{}: output {} is not written by a node", where, output);
   const int writer = graph.producer(written).index;
   for (int n = writer + 1; n < static_cast<int>(graph.nodes().size()); ++n) {
-    const Node& node = graph.nodes()[static_cast<std::size_t>(n)];
+    const GraphNode& node = graph.nodes()[static_cast<std::size_t>(n)];
     if (!node.op->view && reads(graph, node, storage)) {
       return fmt::format("{}: node {} '{}' reads input '{}' after node {} has written output '{}' in its place", where, n, node.op->name,
                          graph.inputs()[static_cast<std::size_t>(input)].name, writer, graph.outputs()[static_cast<std::size_t>(output)].name);
     }
   }
-  const Node& node = graph.nodes()[static_cast<std::size_t>(writer)];
+  const GraphNode& node = graph.nodes()[static_cast<std::size_t>(writer)];
   if (!reads(graph, node, storage)) return "";
   const int r = graph.result_index(written);
   if (is(node, "repeat")) {

@@ -4,19 +4,19 @@
 
 namespace systole {
 
-std::vector<Type> operand_types(const Graph& graph, const Node& node) {
+std::vector<Type> operand_types(const Graph& graph, const GraphNode& node) {
   std::vector<Type> types;
   for (const ValueId id : node.operands) types.push_back(graph.type(id));
   return types;
 }
 
-std::vector<Type> result_types(const Graph& graph, const Node& node) {
+std::vector<Type> result_types(const Graph& graph, const GraphNode& node) {
   std::vector<Type> types;
   for (const ValueId id : node.results) types.push_back(graph.type(id));
   return types;
 }
 
-Work work_of(const Graph& graph, const Node& node) {
+Work work_of(const Graph& graph, const GraphNode& node) {
   const std::vector<Type> operands = operand_types(graph, node), results = result_types(graph, node);
   Work work = node.op->work(OpCall{*node.op, node.attrs, operands, node.regions}, results);
   if (node.regions.empty() || node.op->name == std::string_view("fusion")) {
@@ -31,7 +31,7 @@ Work work_of(const Graph& graph, const Node& node) {
 
 Work work_of(const Graph& graph) {
   Work work;
-  for (const Node& node : graph.nodes()) work += work_of(graph, node);
+  for (const GraphNode& node : graph.nodes()) work += work_of(graph, node);
   return work;
 }
 

@@ -6,10 +6,10 @@
 namespace systole {
 
 // An operand given twice is read once. A recomputed node has no model_flops.
-Work work_of(const Graph& graph, const Node& node);
+Work work_of(const Graph& graph, const GraphNode& node);
 Work work_of(const Graph& graph);
 
-std::vector<Type> operand_types(const Graph& graph, const Node& node);
-std::vector<Type> result_types(const Graph& graph, const Node& node);
+std::vector<Type> operand_types(const Graph& graph, const GraphNode& node);
+std::vector<Type> result_types(const Graph& graph, const GraphNode& node);
 
 }  // namespace systole

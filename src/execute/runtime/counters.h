@@ -12,7 +12,8 @@ struct Counters {
   std::int64_t calls = 0;
   std::int64_t flops = 0;
   std::int64_t transcendentals = 0;
-  std::int64_t skipped_flops = 0;  // made needless by data (masked blocks); planned = flops + skipped
+  std::int64_t skipped_flops = 0;  // made needless by data (masked blocks); planned = done + skipped
+  std::int64_t skipped_transcendentals = 0;
   std::int64_t bytes_read = 0;     // distinct operands of each kernel call
   std::int64_t bytes_written = 0;
   std::int64_t bytes_sent = 0;     // by transports
@@ -22,6 +23,7 @@ struct Counters {
     flops += other.flops;
     transcendentals += other.transcendentals;
     skipped_flops += other.skipped_flops;
+    skipped_transcendentals += other.skipped_transcendentals;
     bytes_read += other.bytes_read;
     bytes_written += other.bytes_written;
     bytes_sent += other.bytes_sent;

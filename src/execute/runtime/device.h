@@ -61,7 +61,7 @@ class Device {
 
   virtual const Target& target() const = 0;
   // Scratch that the kernel of a node needs, bytes; what `partition` asks and enters in the Target.
-  virtual Bytes workspace(const Graph& graph, const Node& node) const = 0;
+  virtual Bytes workspace(const Graph& graph, const GraphNode& node) const = 0;
 
   // Errors: does_not_fit.
   virtual Result<std::unique_ptr<Memory>> allocate(Bytes bytes) = 0;

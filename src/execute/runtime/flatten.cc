@@ -21,7 +21,7 @@ class Flattener {
       return -1;
     };
     for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-      const Node& node = graph.nodes()[n];
+      const GraphNode& node = graph.nodes()[n];
       if (node.op->view) continue;
       const Placement::Inner& inner = placement.nodes[n];
       KernelCall call{&graph, &node, {}, {}, -1, inner.workspace_bytes};
@@ -42,7 +42,7 @@ class Flattener {
   // The last iteration writes a carry to its result, the one before to its twin, and so on back; iteration 0 reads the operand.
   template <typename Resolve>
   void unroll(const KernelCall& repeat, const Placement::Inner& inner, const Resolve& resolve) {
-    const Node& node = *repeat.node;
+    const GraphNode& node = *repeat.node;
     const Graph& body = node.regions[0];
     const std::int64_t count = node.attrs.get_int("count");
     const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries")), stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));

@@ -11,7 +11,7 @@ namespace systole {
 
 struct KernelCall {
   const Graph* graph;  // that holds the node; of the Function, which must outlive the call
-  const Node* node;
+  const GraphNode* node;
   std::vector<std::int64_t> operands, results;  // offsets in the memory
   std::int64_t workspace = -1;                  // -1: none
   Bytes workspace_bytes;

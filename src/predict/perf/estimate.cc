@@ -12,7 +12,7 @@ namespace {
 using FlopsByType = std::map<DType, std::int64_t>;
 
 void add_contractions(const Graph& graph, std::int64_t times, FlopsByType& flops) {
-  for (const Node& node : graph.nodes()) {
+  for (const GraphNode& node : graph.nodes()) {
     if (node.op->name == std::string_view("repeat")) {
       add_contractions(node.regions[0], times * node.attrs.get_int("count"), flops);
     } else if (node.op->name == std::string_view("contract")) {

@@ -34,7 +34,7 @@ constexpr Row kRows[] = {
     {"take_row", OpClass::movement},            {"cache_write", OpClass::movement},
 };
 
-bool is_repeat(const Node& node) { return node.op->name == std::string_view("repeat"); }
+bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
 
 Seconds arithmetic_time(const Work& work, OpClass op_class, DType dtype, const MachineSpeed& speed) {
   const Flops flops(work.flops), elementary(work.transcendentals);
@@ -43,7 +43,7 @@ Seconds arithmetic_time(const Work& work, OpClass op_class, DType dtype, const M
   return flops / speed.vector + elementary / speed.elementary;
 }
 
-Seconds collective_time(const Node& node) {
+Seconds collective_time(const GraphNode& node) {
   const std::int64_t parts = node.attrs.get_int("parts");
   if (parts == 1) return {};
   fail(error(ErrorKind::unsupported, "the time of {} over {} devices is not modelled yet", node.op->name, parts));
@@ -56,7 +56,7 @@ const char* name_of(OpClass op_class) {
   return kNames[static_cast<std::size_t>(op_class)];
 }
 
-OpClass class_of(const Node& node) {
+OpClass class_of(const GraphNode& node) {
   const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node.op->name; });
   if (row != std::end(kRows)) return row->op_class;
   CHECK(node.op->elementwise, "op '{}' has no class in predict/perf/op_time.cc", node.op->name);
@@ -80,7 +80,7 @@ TimeByClass TimeByClass::operator*(double times) const {
   return result;
 }
 
-Seconds op_time(const Graph& graph, const Node& node, const MachineSpeed& speed) {
+Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
   if (is_repeat(node)) return graph_time(node.regions[0], speed).total() * static_cast<double>(node.attrs.get_int("count"));
   if (node.op->view) return {};
   const OpClass op_class = class_of(node);
@@ -93,7 +93,7 @@ Seconds op_time(const Graph& graph, const Node& node, const MachineSpeed& speed)
 
 TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed) {
   TimeByClass time;
-  for (const Node& node : graph.nodes()) {
+  for (const GraphNode& node : graph.nodes()) {
     if (is_repeat(node)) {
       time += graph_time(node.regions[0], speed) * static_cast<double>(node.attrs.get_int("count"));
     } else {

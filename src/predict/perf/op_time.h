@@ -28,7 +28,7 @@ constexpr int kNumOpClasses = 7;
 const char* name_of(OpClass op_class);  // "contraction"
 
 // Errors: Failure(internal) for an op that no table row covers. REQUIRES: not a repeat, which is what its body is.
-OpClass class_of(const Node& node);
+OpClass class_of(const GraphNode& node);
 
 class TimeByClass {
  public:
@@ -44,7 +44,7 @@ class TimeByClass {
 
 // One kernel call. Nothing for a view; nothing for a collective of one device.
 // Errors: Failure(not_found) for a type that the machine has no rate for; unsupported for a collective of more devices.
-Seconds op_time(const Graph& graph, const Node& node, const MachineSpeed& speed);
+Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed);
 // All of a graph's, one after the other, bodies of repeats as often as they run.
 TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed);
 

@@ -114,7 +114,7 @@ TEST(OpTime, more_work_and_slower_machines_never_take_less) {
 TEST(OpTime, every_op_has_a_class) {
   for (const OpDef* op : all_ops()) {
     if (op->name == std::string_view("repeat")) continue;
-    Node node;
+    GraphNode node;
     node.op = op;
     EXPECT_NO_THROW(class_of(node)) << op->name;
   }

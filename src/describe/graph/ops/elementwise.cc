@@ -39,7 +39,7 @@ Scalar gelu_tanh_of(Scalar x) {
 Scalar gelu_tanh_grad_of(Scalar x, Scalar g) {
   const Scalar x2 = x * x;
   const Scalar t = tanh(s(kSqrt2OverPi) * (x + s(kGeluCubic) * (x2 * x)));
-  const Scalar slope = s(kSqrt2OverPi) * (s(1) + s(3 * kGeluCubic) * x2);
+  const Scalar slope = s(kSqrt2OverPi) + s(3 * kGeluCubic * kSqrt2OverPi) * x2;
   return g * (s(0.5) * (s(1) + t) + s(0.5) * x * (s(1) - t * t) * slope);
 }
 

@@ -19,7 +19,7 @@ std::vector<Type> infer(const OpCall& call) {
     const Type& given = chain.type(chain.inputs()[i].value);
     if (!(given == call.operands[i])) constraint("fusion_c1", "chain input {} is {}, gets {}", i, to_string(given), to_string(call.operands[i]));
   }
-  for (const Node& node : chain.nodes()) {
+  for (const GraphNode& node : chain.nodes()) {
     if (!node.op->elementwise && node.op->name != std::string_view("broadcast")) constraint("fusion_c2", "'{}' in a chain", node.op->name);
   }
   std::vector<Type> results;

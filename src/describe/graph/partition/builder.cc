@@ -70,7 +70,7 @@ int ProgramBuilder::function_index(std::string_view name) const {
 
 Program ProgramBuilder::finish() {
   std::map<std::string, Bytes>& table = program_.target.workspace;
-  const WorkspaceOf known = [&](const Graph& graph, const Node& node) {
+  const WorkspaceOf known = [&](const Graph& graph, const GraphNode& node) {
     const std::string key = workspace_key(graph, node);
     const auto found = table.find(key);
     if (found != table.end()) return found->second;

@@ -15,7 +15,7 @@ namespace systole {
 namespace {
 
 // A broadcast that a kernel can follow with (i / inner) % period: the operand's dims of more than one element stay together.
-bool follows_run(const Graph& graph, const Node& node) {
+bool follows_run(const Graph& graph, const GraphNode& node) {
   const Type& from = graph.type(node.operands[0]);
   const Ints& dims = node.attrs.get_ints("dims");
   const Shape& to = graph.type(node.results[0]).shape;
@@ -51,10 +51,10 @@ class Fuser {
 
  private:
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
-  const Node& node(int n) const { return graph_.nodes()[static_cast<std::size_t>(n)]; }
+  const GraphNode& node(int n) const { return graph_.nodes()[static_cast<std::size_t>(n)]; }
 
   // Made again inside each chain that reads it: no operand of its own shape.
-  bool is_source(const Node& n) const {
+  bool is_source(const GraphNode& n) const {
     if (n.op->elementwise) return n.operands.empty();
     return is(n, "broadcast") && follows_run(graph_, n);
   }
@@ -80,7 +80,7 @@ class Fuser {
   void consider(ValueId id, int root, const Shape& domain, std::set<int, std::greater<>>& members, std::set<int>& sources) {
     const NodeId producer = graph_.producer(id);
     if (!producer.valid()) return;
-    const Node& candidate = graph_.node(producer);
+    const GraphNode& candidate = graph_.node(producer);
     if (graph_.type(id).shape != domain) return;
     if (is_source(candidate)) {
       sources.insert(producer.index);
@@ -192,7 +192,7 @@ Graph fuse_chains(const Graph& graph, const FusionRules& rules) {
   // Bodies first: rewrite() hands each body to us through the repeat that holds it.
   const Graph inner = rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (!is(call.node, "repeat")) return std::nullopt;
-    Node fused = call.node;
+    GraphNode fused = call.node;
     for (Graph& region : fused.regions) region = drop_dead(Fuser(region, rules).run());
     return copy_node(call.to, fused, call.operands);
   });

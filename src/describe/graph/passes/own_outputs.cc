@@ -35,7 +35,7 @@ Graph own(const Graph& graph) {
 Graph own_outputs(const Graph& graph) {
   return own(rewrite(graph, [](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (!is(call.node, "repeat")) return std::nullopt;
-    Node owned = call.node;
+    GraphNode owned = call.node;
     for (Graph& region : owned.regions) region = own(region);
     return copy_node(call.to, owned, call.operands);
   }));

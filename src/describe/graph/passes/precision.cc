@@ -12,7 +12,7 @@ namespace {
 
 bool is_wide(DType dtype) { return dtype == DType::f32; }
 
-Attrs with_dtype(const Node& node, DType from, DType to) {
+Attrs with_dtype(const GraphNode& node, DType from, DType to) {
   Attrs attrs = node.attrs;
   if (const Attr* dtype = attrs.find("dtype"); dtype != nullptr && std::get<std::string>(*dtype) == name_of(from)) {
     attrs.set("dtype", std::string(name_of(to)));
@@ -36,7 +36,7 @@ Graph retype(const Graph& graph, DType to) {
       value = result.input(input.name, type);
     }
   }
-  for (const Node& node : graph.nodes()) {
+  for (const GraphNode& node : graph.nodes()) {
     std::vector<Value> operands;
     for (const ValueId id : node.operands) operands.push_back(map[static_cast<std::size_t>(id.index)]);
     std::vector<Graph> regions;
@@ -71,7 +71,7 @@ class Caster {
         value = to.input(input.name, input_types.empty() ? graph.type(input.value) : input_types[i]);
       }
     }
-    for (const Node& node : graph.nodes()) {
+    for (const GraphNode& node : graph.nodes()) {
       std::vector<Value> operands;
       for (const ValueId id : node.operands) operands.push_back(map[static_cast<std::size_t>(id.index)]);
       const std::vector<Value> results = is(node, "repeat") ? repeat_node(to, node, operands) : plain_node(to, node, operands);
@@ -98,7 +98,7 @@ class Caster {
  private:
   static Value to_type(Value value, DType dtype) { return is_float(value.dtype()) && value.dtype() != dtype ? cast(value, dtype) : value; }
 
-  std::vector<Value> plain_node(Graph& to, const Node& node, std::vector<Value> operands) {
+  std::vector<Value> plain_node(Graph& to, const GraphNode& node, std::vector<Value> operands) {
     switch (node.op->precision) {
       case PrecisionRule::compute:
         for (Value& v : operands) v = to_type(v, precision_.compute);
@@ -113,7 +113,7 @@ class Caster {
   }
 
   // The lowest of the operands' types, where they differ.
-  std::vector<Value> follow(Graph& to, const Node& node, std::vector<Value>& operands) {
+  std::vector<Value> follow(Graph& to, const GraphNode& node, std::vector<Value>& operands) {
     std::optional<DType> lowest;
     bool differ = false;
     for (const Value& v : operands) {
@@ -128,7 +128,7 @@ class Caster {
   }
 
   // Carried floats go in the compute type; stacked and shared operands stay and are cast inside.
-  std::vector<Value> repeat_node(Graph& to, const Node& node, std::vector<Value> operands) {
+  std::vector<Value> repeat_node(Graph& to, const GraphNode& node, std::vector<Value> operands) {
     const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries")), stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
     std::vector<Type> types;
     std::vector<std::optional<DType>> outputs(node.regions[0].outputs().size());

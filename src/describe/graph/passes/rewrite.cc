@@ -4,9 +4,9 @@
 
 namespace systole {
 
-bool is(const Node& node, const char* op) { return std::string_view(node.op->name) == op; }
+bool is(const GraphNode& node, const char* op) { return std::string_view(node.op->name) == op; }
 
-std::vector<Value> copy_node(Graph& to, const Node& node, std::span<const Value> operands) {
+std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands) {
   std::vector<Value> results = to.apply(*node.op, operands, node.attrs, node.regions);
   to.last_node().recomputed = node.recomputed;
   return results;
@@ -26,15 +26,15 @@ Graph rewrite(const Graph& graph, const RewriteFn& fn, const std::function<Type(
       at(input.value) = to.input(input.name, type);
     }
   }
-  for (const Node& original : graph.nodes()) {
+  for (const GraphNode& original : graph.nodes()) {
     std::vector<Value> operands;
     for (const ValueId id : original.operands) operands.push_back(at(id));
-    std::optional<Node> changed;
+    std::optional<GraphNode> changed;
     if (is(original, "repeat")) {
       changed = original;
       for (Graph& region : changed->regions) region = rewrite(region, fn);
     }
-    const Node& node = changed ? *changed : original;
+    const GraphNode& node = changed ? *changed : original;
     std::optional<std::vector<Value>> results = fn(RewriteCall{to, graph, node, operands});
     if (!results) results = copy_node(to, node, operands);
     CHECK(results->size() == node.results.size(), "'{}' rewritten to {} results, not {}", node.op->name, results->size(), node.results.size());

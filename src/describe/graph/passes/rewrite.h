@@ -14,7 +14,7 @@ namespace systole {
 struct RewriteCall {
   Graph& to;
   const Graph& from;
-  const Node& node;
+  const GraphNode& node;
   std::span<const Value> operands;
 };
 
@@ -26,8 +26,8 @@ using RewriteFn = std::function<std::optional<std::vector<Value>>(const RewriteC
 Graph rewrite(const Graph& graph, const RewriteFn& fn, const std::function<Type(const GraphInput&, const Type&)>& input_type = nullptr);
 
 // Copies one node, with its flags.
-std::vector<Value> copy_node(Graph& to, const Node& node, std::span<const Value> operands);
+std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands);
 
-bool is(const Node& node, const char* op);
+bool is(const GraphNode& node, const char* op);
 
 }  // namespace systole

@@ -8,7 +8,7 @@ namespace systole {
 
 int count_nodes(const Graph& graph) {
   int count = 0;
-  for (const Node& node : graph.nodes()) {
+  for (const GraphNode& node : graph.nodes()) {
     ++count;
     for (const Graph& region : node.regions) count += count_nodes(region);
   }

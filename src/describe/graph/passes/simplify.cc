@@ -15,13 +15,13 @@
 namespace systole {
 namespace {
 
-const Node* producer_of(const Value& value) {
+const GraphNode* producer_of(const Value& value) {
   const NodeId id = value.graph->producer(value.id);
   return id.valid() ? &value.graph->node(id) : nullptr;
 }
 
 std::optional<double> constant_value(const Value& value) {
-  const Node* node = producer_of(value);
+  const GraphNode* node = producer_of(value);
   if (node == nullptr || !is(*node, "constant")) return std::nullopt;
   return node->attrs.get_double("value");
 }
@@ -46,7 +46,7 @@ double evaluate_element(const RewriteCall& call) {
 bool holds_exactly(const Type& type, double value) { return is_float(type.dtype) ? rounded(type.dtype, value) == value : std::abs(value) < 0x1p53; }
 
 std::optional<std::vector<Value>> fold(const RewriteCall& call) {
-  const Node& node = call.node;
+  const GraphNode& node = call.node;
   if (is(node, "mul") || is(node, "div")) {
     if (constant_value(call.operands[1]) == 1.0) return std::vector<Value>{call.operands[0]};
     if (is(node, "mul") && constant_value(call.operands[0]) == 1.0) return std::vector<Value>{call.operands[1]};
@@ -72,7 +72,7 @@ std::string key_of(const RewriteCall& call) {
 
 std::vector<int> count_readers(const Graph& graph) {
   std::vector<int> readers(static_cast<std::size_t>(graph.num_values()), 0);
-  for (const Node& node : graph.nodes()) {
+  for (const GraphNode& node : graph.nodes()) {
     for (const ValueId id : node.operands) ++readers[static_cast<std::size_t>(id.index)];
   }
   for (const GraphOutput& output : graph.outputs()) readers[static_cast<std::size_t>(output.value.index)] += 2;  // never the only one
@@ -139,12 +139,12 @@ Graph widen_results(const Graph& graph) {
     if (!is(call.node, "cast") || call.from.type(call.node.results[0]).dtype != DType::f32) return std::nullopt;
     const NodeId id = call.from.producer(call.node.operands[0]);
     if (!id.valid()) return std::nullopt;
-    const Node& sum = call.from.node(id);
+    const GraphNode& sum = call.from.node(id);
     if (!is(sum, "contract") && !is(sum, "reduce_sum")) return std::nullopt;
     auto [entry, fresh] = readers.try_emplace(&call.from);
     if (fresh) entry->second = count_readers(call.from);
     if (entry->second[static_cast<std::size_t>(call.node.operands[0].index)] != 1) return std::nullopt;
-    const Node& copied = *producer_of(call.operands[0]);  // its copy, which dead code removal takes away
+    const GraphNode& copied = *producer_of(call.operands[0]);  // its copy, which dead code removal takes away
     std::vector<Value> operands;
     for (const ValueId operand : copied.operands) operands.push_back(call.to.value(operand));
     Attrs attrs = copied.attrs;

@@ -19,7 +19,7 @@ class NullDevice : public Device {
  public:
   explicit NullDevice(Target target) : target_(std::move(target)) {}
   const Target& target() const override { return target_; }
-  Bytes workspace(const Graph&, const Node&) const override { return Bytes(0); }
+  Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return std::unique_ptr<Memory>(std::make_unique<NullMemory>(bytes)); }
   Event copy_in(Memory&, std::int64_t, std::span<const std::byte>) override { return {}; }
   Event copy_out(Memory&, std::int64_t, std::span<std::byte> into) override {

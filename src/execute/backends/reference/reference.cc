@@ -18,7 +18,7 @@ class ReferenceExecutable : public Executable {
 
 // A node with its views, made once.
 struct Step {
-  const Node* node;
+  const GraphNode* node;
   std::vector<TensorView> operands, results;
   std::int64_t bytes_read, bytes_written;
 };
@@ -49,7 +49,7 @@ class ReferenceDevice : public Device {
   }
 
   const Target& target() const override { return target_; }
-  Bytes workspace(const Graph&, const Node&) const override { return Bytes(0); }
+  Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
 
   Event copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) override {
@@ -72,7 +72,7 @@ class ReferenceDevice : public Device {
       const auto view = [&](ValueId id, std::int64_t offset) { return TensorView{call.graph->type(id), memory.host() + offset}; };
       for (std::size_t i = 0; i < call.operands.size(); ++i) step.operands.push_back(view(call.node->operands[i], call.operands[i]));
       for (std::size_t i = 0; i < call.results.size(); ++i) step.results.push_back(view(call.node->results[i], call.results[i]));
-      step.bytes_read = bytes_read(step);
+      step.bytes_read = distinct_bytes(step.operands);
       step.bytes_written = distinct_bytes(step.results);
       list->steps.push_back(std::move(step));
     }
@@ -83,10 +83,12 @@ class ReferenceDevice : public Device {
     for (const Step& step : static_cast<ReferenceCallList&>(call).steps) {
       const Tally before = tally();
       step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
+      {std::vector<Type> o,r; for(auto&v:step.operands)o.push_back(v.type); for(auto&v:step.results)r.push_back(v.type); Work w=step.node->op->work(OpCall{*step.node->op,step.node->attrs,o,step.node->regions},r); auto f=tally().flops+tally().skipped_flops-before.flops-before.skipped_flops; if(f!=w.flops) {fprintf(stderr,"DBG %s %ld %ld read %ld %ld\n",step.node->op->name,(long)f,(long)w.flops,(long)step.bytes_read,(long)w.read.count());} if(step.bytes_read!=w.read.count()) fprintf(stderr,"DBGR %s %ld %ld\n",step.node->op->name,(long)step.bytes_read,(long)w.read.count());}
       ++counters.calls;
       counters.flops += tally().flops - before.flops;
       counters.transcendentals += tally().transcendentals - before.transcendentals;
       counters.skipped_flops += tally().skipped_flops - before.skipped_flops;
+      counters.skipped_transcendentals += tally().skipped_transcendentals - before.skipped_transcendentals;
       counters.bytes_read += step.bytes_read;
       counters.bytes_written += step.bytes_written;
     }
@@ -96,14 +98,6 @@ class ReferenceDevice : public Device {
   std::vector<std::string> kernels_used() const override { return {"every op: reference"}; }
 
  private:
-  // An op that touches less than the whole of an operand says so in its work (embedding, slice); the views say the rest.
-  static std::int64_t bytes_read(const Step& step) {
-    std::vector<Type> operands, results;
-    for (const TensorView& v : step.operands) operands.push_back(v.type);
-    for (const TensorView& v : step.results) results.push_back(v.type);
-    return distinct_bytes(step.operands);
-  }
-
   Target target_;
 };
 

@@ -28,7 +28,7 @@ HostTensor largest(std::span<const HostTensor> tensors) {
 }
 
 // What `me` gets out of a collective when group[i] is the operand of the axis's rank i.
-HostTensor play(const Node& node, std::span<const HostTensor> group, std::int64_t me) {
+HostTensor play(const GraphNode& node, std::span<const HostTensor> group, std::int64_t me) {
   const std::string_view op = node.op->name;
   const std::int64_t parts = static_cast<std::int64_t>(group.size());
   auto dim = [&](const char* name) { return static_cast<int>(node.attrs.get_int(name)); };
@@ -49,7 +49,7 @@ class Lockstep {
 
   HostTensor& value(std::int64_t rank, ValueId id) { return values_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(id.index)]; }
 
-  void step(const Node& node) {
+  void step(const GraphNode& node) {
     CHECK(node.regions.empty(), "{} has regions", node.op->name);
     if (node.attrs.find("axis") != nullptr) return collective(node);
     for (std::int64_t rank = 0; rank < mesh_.num_ranks(); ++rank) {
@@ -61,7 +61,7 @@ class Lockstep {
   }
 
  private:
-  void collective(const Node& node) {
+  void collective(const GraphNode& node) {
     const std::size_t axis = mesh_.axis_named(node.attrs.get_string("axis"));
     if (node.attrs.get_int("parts") != mesh_.sizes[axis]) {
       fail(error(ErrorKind::invalid, "{} in {} parts over axis '{}' of {}", node.op->name, node.attrs.get_int("parts"), mesh_.axes[axis], mesh_.sizes[axis]));
@@ -119,7 +119,7 @@ PerRank evaluate_on(const FakeMesh& mesh, const Graph& graph, const PerRank& inp
       run.value(rank, id) = mine[i];
     }
   }
-  for (const Node& node : graph.nodes()) run.step(node);
+  for (const GraphNode& node : graph.nodes()) run.step(node);
   PerRank outputs(inputs.size());
   for (std::int64_t rank = 0; rank < mesh.num_ranks(); ++rank) {
     for (const GraphOutput& output : graph.outputs()) outputs[static_cast<std::size_t>(rank)].push_back(run.value(rank, output.value));

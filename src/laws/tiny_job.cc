@@ -1,0 +1,189 @@
+#include "laws/tiny_job.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ground/base/philox.h"
+#include "ground/base/hash.h"
+
+namespace systole::laws {
+
+GptConfig tiny_gpt() {
+  GptConfig config;
+  config.layers = 2;
+  config.width = 8;
+  config.heads = 2;
+  config.vocabulary = 11;
+  config.context = kSeq;
+  return config;
+}
+
+MlpConfig tiny_mlp() {
+  MlpConfig config;
+  config.inputs = 7;
+  config.hidden = {5};
+  config.outputs = 3;
+  return config;
+}
+
+Strategy exact_strategy() {
+  Strategy s;
+  s.precision = {DType::f64, DType::f64, DType::f64, DType::f64};
+  s.optimizer.clip = 1;
+  return s;
+}
+
+Strategy f32_strategy() {
+  Strategy s;
+  s.precision = {DType::f32, DType::f32, DType::f32, DType::f32};
+  s.optimizer.clip = 1;
+  return s;
+}
+
+Strategy bf16_strategy() {
+  Strategy s;
+  s.optimizer.clip = 1;
+  return s;
+}
+
+TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device, bool dropout)
+    : device_(std::move(device)) {
+  CHECK(rows % strategy.microbatches == 0, "{} rows in {} microbatches", rows, strategy.microbatches);
+  const BatchShape shape{rows / strategy.microbatches, kSeq}, whole{rows, kSeq};
+  Device& d = *device_;
+  program_ = std::make_unique<Program>(training_program("tiny", model.loss(shape, dropout), model.loss(whole, false), Mesh(), strategy, d.target(),
+                                                        [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }));
+  executor_ = Executor::create(*program_, d).value();
+}
+
+void TinyJob::begin() {
+  for (const ProgramValue& value : program_->values) {
+    if (value.residence == Residence::state) put(value.name, std::vector<double>(static_cast<std::size_t>(value.type.num_elements()), 0));
+    if (value.residence != Residence::parameter) continue;
+    PhiloxStream random(hash64(std::string_view(value.name)));
+    const double mean = value.parameter->init.kind == Init::Kind::ones ? 1 : 0;
+    std::vector<double> numbers;
+    for (std::int64_t i = 0; i < value.type.num_elements(); ++i) numbers.push_back(mean + 0.4 * (2 * random.uniform() - 1));
+    put(value.name, numbers);
+  }
+}
+
+void TinyJob::set_batch(const Batch& batch) {
+  labels_ = 0;
+  for (const auto& [name, tensor] : batch) {
+    const int v = program_->value_named(name);
+    const ProgramValue& value = program_->values[static_cast<std::size_t>(v)];
+    const std::int64_t part = value.type.num_elements();
+    for (int slot = 0; slot < value.slots; ++slot) {
+      std::vector<double> numbers;
+      for (std::int64_t i = 0; i < part; ++i) numbers.push_back(tensor.at(slot * part + i));
+      put(name, numbers, slot);
+    }
+    if (name == "labels") {
+      for (const double label : tensor.values()) labels_ += label >= 0 ? 1 : 0;
+    } else if (name == "y") {
+      labels_ = tensor.shape()[0];
+    }
+    if (const auto evaluated = program_->find_value("evaluate/" + name)) {
+      put("evaluate/" + name, tensor.values());
+    }
+  }
+  if (const auto row = program_->find_value("row")) {
+    const ProgramValue& value = program_->values[static_cast<std::size_t>(*row)];
+    const std::int64_t rows = batch.begin()->second.shape()[0] / value.slots;
+    for (int slot = 0; slot < value.slots; ++slot) put("row", {static_cast<double>(slot * rows)}, slot);
+    put("seed", {5});
+    put("step", {1});
+  }
+}
+
+void TinyJob::step(double rate) {
+  put("rate", {rate});
+  put("label_count", {static_cast<double>(labels_)});
+  executor_->run(program_->schedule_named("train")).value();
+}
+
+std::vector<double> TinyJob::get(const std::string& name, int slot) {
+  const int v = program_->value_named(name);
+  const Type& type = program_->values[static_cast<std::size_t>(v)].type;
+  HostTensor tensor(type.dtype, type.shape);
+  executor_->read(v, slot, tensor.bytes()).value();
+  return tensor.values();
+}
+
+void TinyJob::put(const std::string& name, const std::vector<double>& numbers, int slot) {
+  const int v = program_->value_named(name);
+  const Type& type = program_->values[static_cast<std::size_t>(v)].type;
+  executor_->write(v, slot, HostTensor(type.dtype, type.shape, numbers).bytes()).value();
+}
+
+double TinyJob::loss() {
+  double sum = 0;
+  for (int slot = 0; slot < program_->values[static_cast<std::size_t>(program_->value_named("loss"))].slots; ++slot) sum += get("loss", slot)[0];
+  return sum;
+}
+
+std::vector<std::vector<double>> TinyJob::gradients() {
+  std::vector<std::vector<double>> all;
+  for (const ProgramValue& value : program_->values) {
+    if (value.residence == Residence::gradient) all.push_back(get(value.name));
+  }
+  return all;
+}
+
+std::vector<std::vector<double>> TinyJob::parameters() {
+  std::vector<std::vector<double>> all;
+  for (const ProgramValue& value : program_->values) {
+    if (value.residence == Residence::parameter) all.push_back(get(value.name));
+  }
+  return all;
+}
+
+Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed) {
+  Batch batch;
+  for (const char* name : {"tokens", "labels", "segments", "positions"}) batch[name] = HostTensor(DType::i32, {rows, kSeq});
+  PhiloxStream random(seed);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t at = 0;
+    const std::int64_t used = row % 3 == 0 ? kSeq : kSeq - 1 - row % 2;  // padding at the end of some rows
+    for (int segment = 1; at < used; ++segment) {
+      const std::int64_t length = std::min<std::int64_t>(used - at, 1 + static_cast<std::int64_t>(random.below(4)));
+      for (std::int64_t i = 0; i < length; ++i) {
+        const std::int64_t place = row * kSeq + at + i;
+        batch["tokens"].set(place, static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary))));
+        batch["labels"].set(place, i + 1 < length || length == 1 ? static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary))) : -1);
+        batch["segments"].set(place, segment);
+        batch["positions"].set(place, static_cast<double>(i));
+      }
+      at += length;
+    }
+    for (; at < kSeq; ++at) batch["labels"].set(row * kSeq + at, -1);
+  }
+  return batch;
+}
+
+Batch regression_batch(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, std::uint64_t seed) {
+  Batch batch;
+  batch["x"] = HostTensor(DType::f32, {rows, inputs});
+  batch["y"] = HostTensor(DType::f32, {rows, outputs});
+  PhiloxStream random(seed);
+  for (auto& [name, tensor] : batch) {
+    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, 2 * random.uniform() - 1);
+  }
+  return batch;
+}
+
+Batch rows_of(const Batch& batch, std::int64_t first, std::int64_t count) {
+  Batch part;
+  for (const auto& [name, tensor] : batch) {
+    Shape shape = tensor.shape();
+    const std::int64_t row = tensor.size() / shape[0];
+    shape[0] = count;
+    HostTensor cut(tensor.dtype(), shape);
+    for (std::int64_t i = 0; i < cut.size(); ++i) cut.set(i, tensor.at(first * row + i));
+    part[name] = std::move(cut);
+  }
+  return part;
+}
+
+}  // namespace systole::laws

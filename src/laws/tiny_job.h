@@ -1,0 +1,63 @@
+#pragma once
+// Tiny jobs for the laws: a small gpt or mlp as a training Program on a device, with made-up rows that hold several documents and
+// padding, and everything readable by name.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "describe/graph/partition/training.h"
+#include "describe/models/gpt/gpt.h"
+#include "describe/models/mlp/mlp.h"
+#include "execute/runtime/executor.h"
+#include "ground/tensor/buffer.h"
+
+namespace systole::laws {
+
+// 2 layers of 8, 2 heads, 11 tokens, rows of 6.
+GptConfig tiny_gpt();
+MlpConfig tiny_mlp();
+constexpr std::int64_t kSeq = 6;
+
+Strategy exact_strategy();  // everything f64
+Strategy f32_strategy();
+Strategy bf16_strategy();
+
+// The step's batch: values by input name, rows outermost.
+using Batch = std::map<std::string, HostTensor>;
+
+class TinyJob {
+ public:
+  // `rows` of the whole batch are cut into strategy.microbatches equal parts.
+  TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device, bool dropout = false);
+
+  // Parameters from their names alone, state zero: any two jobs of one model begin alike.
+  void begin();
+  void set_batch(const Batch& batch);
+  void step(double rate = 1e-2);  // runs the schedule "train"
+
+  std::vector<double> get(const std::string& value, int slot = 0);
+  void put(const std::string& value, const std::vector<double>& numbers, int slot = 0);
+  double loss();  // of the last step, over all microbatches: a sum
+  std::vector<std::vector<double>> gradients();
+  std::vector<std::vector<double>> parameters();
+
+  const Program& program() const { return *program_; }
+  Executor& executor() { return *executor_; }
+  Device& device() { return *device_; }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<Executor> executor_;
+  std::int64_t labels_ = 0;
+};
+
+// Rows of documents of uneven length with padding; labels end with their document.
+Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed);
+Batch regression_batch(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, std::uint64_t seed);
+Batch rows_of(const Batch& batch, std::int64_t first, std::int64_t count);
+
+}  // namespace systole::laws
