@@ -126,7 +126,7 @@ class Graph {
 
   std::string name_;
   std::deque<ValueRecord> values_;  // a reference to a value's type lives as long as the graph, which may grow
-  std::vector<GraphNode> nodes_;
+  std::deque<GraphNode> nodes_;
   std::vector<GraphInput> inputs_;
   std::vector<GraphOutput> outputs_;
 };
