@@ -35,6 +35,16 @@ const char* name_of(NodeKind kind) {
   return "unknown";
 }
 
+Node::Node() = default;
+Node::Node(const Node&) = default;
+Node::Node(Node&&) noexcept = default;
+Node& Node::operator=(const Node&) = default;
+Node& Node::operator=(Node&&) noexcept = default;
+Node::~Node() = default;
+
+Node::Node(const char* text) : Node(std::string(text)) {}
+Node::Node(std::string_view text) : Node(std::string(text)) {}
+Node::Node(std::string text) : Node(NodeKind::string, std::move(text)) {}
 Node::Node(bool value) : Node(NodeKind::boolean, value ? "true" : "false") {}
 
 Node::Node(double value)
@@ -53,6 +63,7 @@ Node Node::sequence(std::vector<Node> items) {
   return node;
 }
 
+Node Node::map() { return map(std::vector<Entry>()); }
 Node Node::map(std::initializer_list<Entry> entries) { return map(std::vector<Entry>(entries)); }
 
 Node Node::map(std::vector<Entry> entries) {

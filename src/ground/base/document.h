@@ -35,20 +35,26 @@ class Node {
   };
 
   // Building. Node::map({{"steps", 100}, {"name", "x"}, {"losses", Node::sequence({1.5, 2.5})}})
-  Node() = default;  // null
+  Node();  // null
   Node(bool value);
   template <std::integral I>
     requires(!std::same_as<I, bool> && !std::same_as<I, char>)
   Node(I value) : Node(NodeKind::number, std::to_string(value)) {}
   Node(double value);  // shortest text that reads back the same; not finite becomes the text "nan", "inf" or "-inf"
-  Node(const char* text) : Node(std::string(text)) {}
-  Node(std::string_view text) : Node(std::string(text)) {}
-  Node(std::string text) : Node(NodeKind::string, std::move(text)) {}
+  Node(const char* text);
+  Node(std::string_view text);
+  Node(std::string text);
   Node(NodeKind scalar, std::string text);
   Node(NodeKind scalar, std::string text, Place place);
   static Node sequence(std::vector<Node> items = {});
   static Node map(std::initializer_list<Entry> entries);
-  static Node map(std::vector<Entry> entries = {});  // REQUIRES: no key twice
+  static Node map(std::vector<Entry> entries);  // REQUIRES: no key twice
+  static Node map();
+  Node(const Node&);
+  Node(Node&&) noexcept;
+  Node& operator=(const Node&);
+  Node& operator=(Node&&) noexcept;
+  ~Node();
 
   Node& set(std::string_view key, Node value);  // adds or replaces; null becomes a map. Returns *this
   Node& push(Node item);                        // null becomes a sequence. Returns *this

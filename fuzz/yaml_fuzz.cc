@@ -1,0 +1,16 @@
+// Any bytes as YAML: an error with a place, or a document that survives being written as YAML and as JSON.
+
+#include "round_trip.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const systole::Result<systole::Node> parsed = systole::parse_yaml(text, "fuzz.yaml");
+  if (!parsed.ok()) {
+    systole::check_error(parsed.error(), "fuzz.yaml");
+    return 0;
+  }
+  systole::read_everything(*parsed);
+  systole::check_yaml(*parsed);
+  systole::check_json(*parsed);
+  return 0;
+}
