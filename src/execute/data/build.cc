@@ -56,10 +56,14 @@ Result<Inputs> inputs_of(const BuildOptions& options) {
   } else {
     inputs.text += fmt::format("held_out fraction {}\n", options.held_out_fraction);
   }
-  const TokenizerOptions& tokenizer = options.tokenizer;
-  inputs.text += fmt::format("tokenizer {} vocabulary {} sample {} threads {} seed {}\nshard {}\n",
-                             name_of(tokenizer.kind), tokenizer.vocabulary, tokenizer.sample.count(), tokenizer.threads,
-                             options.seed, options.shard_tokens);
+  if (options.tokenizer_model) {
+    inputs.text += fmt::format("tokenizer model {}\n", to_hex(hash128(*options.tokenizer_model)));
+  } else {
+    const TokenizerOptions& tokenizer = options.tokenizer;
+    inputs.text += fmt::format("tokenizer {} vocabulary {} sample {} threads {}\n", name_of(tokenizer.kind),
+                               tokenizer.vocabulary, tokenizer.sample.count(), tokenizer.threads);
+  }
+  inputs.text += fmt::format("seed {}\nshard {}\n", options.seed, options.shard_tokens);
   inputs.key = to_hex(hash128(inputs.text)).substr(0, 16);
   return inputs;
 }
@@ -169,8 +173,9 @@ class Builder {
                    options_.held_out_fraction)
           .hinted("raise the fraction, cut the text into smaller documents, or name held-out files");
     }
-    progress("training the tokenizer", reader.stats().bytes);
-    Tokenizer tokenizer = TRY(Tokenizer::train(options_.tokenizer, sample.take()));
+    if (!options_.tokenizer_model) progress("training the tokenizer", reader.stats().bytes);
+    Tokenizer tokenizer = TRY(options_.tokenizer_model ? Tokenizer::load(*options_.tokenizer_model)
+                                                       : Tokenizer::train(options_.tokenizer, sample.take()));
     TRY(write_whole(store_, inputs_.key + "/tokenizer.model", tokenizer.model()));
     return tokenizer;
   }

@@ -21,6 +21,7 @@ struct BuildOptions {
   double held_out_fraction = 0;  // of the training documents, when there are no files of their own
   std::uint64_t seed = 0;        // of that choice and of the tokenizer's sample
   TokenizerOptions tokenizer;
+  std::optional<std::string> tokenizer_model;  // a SentencePiece model to use instead of training one
   std::int64_t row_length = 0;
   PackingPolicy policy = PackingPolicy::packed;
   int threads = 2;                                    // for encoding; changes nothing but time
@@ -30,8 +31,8 @@ struct BuildOptions {
   std::function<void(std::string_view stage, Bytes done)> progress;
 };
 
-// Errors: those of TextReader and Tokenizer::train; io, no_space; corrupt or unsupported for what is there already;
-// invalid when there is no document to train on or none was set aside.
+// Errors: those of TextReader, Tokenizer::train and Tokenizer::load; io, no_space; corrupt or unsupported for what is
+// there already; invalid when there is no document to train on or none was set aside.
 Result<Dataset> build_dataset(Store& store, const BuildOptions& options);
 
 // The key that these options have now; reads the text files' bytes.

@@ -122,6 +122,17 @@ TEST_F(Build, EveryInputChangesTheKey) {
   EXPECT_EQ(std::unique(keys.begin(), keys.end()), keys.end());
 }
 
+TEST_F(Build, TakesATokenizerThatIsThere) {
+  const std::vector<std::string> other = made_up_documents(500, 9);
+  const Tokenizer tokenizer = Tokenizer::train({.vocabulary = 320}, other).value();
+  options_.tokenizer_model = tokenizer.model();
+  const Dataset dataset = build();
+  EXPECT_EQ(dataset.tokenizer.hash(), tokenizer.hash());
+  EXPECT_EQ(dataset.manifest.vocabulary, 320);
+  options_.tokenizer_model = "no model";
+  EXPECT_EQ(build_dataset(*out_, options_).error().kind, ErrorKind::corrupt);
+}
+
 TEST_F(Build, ManyShardsAreOneDataset) {
   options_.shard_tokens = 5000;
   const Dataset dataset = build();

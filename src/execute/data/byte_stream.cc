@@ -38,7 +38,7 @@ Error damaged(const char* kind, std::int64_t read, const char* why, const std::s
   return error(ErrorKind::corrupt, "damaged: the {} data cannot be decoded near byte {} of the file ({})", kind,
                with_commas(read), why)
       .at({shown})
-      .hinted(fmt::format("fetch the file again, or, if it is not {}, declare its `compression`", kind));
+      .hinted(fmt::format("fetch the file again, or, if it is not {}, give it a name without that ending", kind));
 }
 
 // What both decoders share: compressed bytes from the store, a chunk at a time.

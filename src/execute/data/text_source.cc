@@ -15,8 +15,8 @@ struct Magic {
   std::string_view bytes, name, hint;
 };
 constexpr Magic kMagics[] = {
-    {"\x1f\x8b", "gzip data", "rename the file to end in .gz, or declare `compression: gzip`"},
-    {"\x28\xb5\x2f\xfd", "zstd data", "rename the file to end in .zst, or declare `compression: zstd`"},
+    {"\x1f\x8b", "gzip data", "rename the file to end in .gz"},
+    {"\x28\xb5\x2f\xfd", "zstd data", "rename the file to end in .zst"},
     {"BZh91AY&SY", "bzip2 data", "decompress it with bunzip2"},
     {"\xfd"
      "7zXZ",
