@@ -148,9 +148,10 @@ Codec counts_codec(Field<std::vector<std::int64_t>> at, std::int64_t lowest, std
 }
 
 Codec number_codec(Field<double> at, double lowest, double highest, bool open) {
-  const std::string range = highest == std::numeric_limits<double>::infinity()
-                                ? fmt::format("{} {}", open ? "above" : "at least", lowest)
-                                : fmt::format("{}{} to {}", open ? "above " : "", lowest, highest);
+  const bool endless = highest == std::numeric_limits<double>::infinity();
+  const std::string range = endless ? fmt::format("{} {}", open ? "above" : "at least", lowest)
+                            : open  ? fmt::format("above {}, at most {}", lowest, highest)
+                                    : fmt::format("{} to {}", lowest, highest);
   Codec c = codec<double>(
       "number", at,
       [=](const Node& node) -> Result<double> {

@@ -2,7 +2,7 @@
 // The Plan (plan.json): what was chosen for a Workload and what it is predicted to take, written before anything is
 // spent. `run --plan` builds the Program again and compares hashes; `why` holds it against the Run.
 //
-//   {"systole_plan":1,"workload":"<yaml>","target":{...},"program":{...},"predicted":{...}}
+//   {"systole_plan":1,"workload":{...},"target":{...},"mesh":{...},"program":{...},"memory":{...},"time":{...},...}
 
 #include <cstdint>
 #include <map>

@@ -262,7 +262,11 @@ Result<Workload> read_workload(std::string_view text, const std::string& filenam
   return workload;
 }
 
-std::string to_yaml(const Workload& workload) {
+Result<Workload> workload_from(const Node& document, const std::string& filename) {
+  return Reader(filename).read(document, {});
+}
+
+Node to_node(const Workload& workload) {
   Workload copy = workload;  // codecs write through the reference they read by
   const auto build = [&](auto&& self, const std::string& section) -> Node {
     Node map;
@@ -274,7 +278,9 @@ std::string to_yaml(const Workload& workload) {
     }
     return map;
   };
-  return to_yaml(build(build, ""));
+  return build(build, "");
 }
+
+std::string to_yaml(const Workload& workload) { return to_yaml(to_node(workload)); }
 
 }  // namespace systole

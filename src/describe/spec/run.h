@@ -2,11 +2,11 @@
 // A run as it tells of itself: events, appended to the run's event file one JSON object a line. A process writes only
 // through the sink it was handed; everything else (the index, `why`, the ledger) is derived by reading.
 //
-//   {"event":"opened","version":1,"run":"quickstart-1","at":"2026-11-21T14:03:00.000Z","rank":0,...}
-//   {"event":"step","t":12.25,"step":40,"loss":5.1,...,"seconds":{"compute":0.17,"update":0.01}}
+//   {"event":"opened","t":0,"version":1,"run":"quickstart-1","at":"2026-11-21T14:03:00.000Z","rank":0,...}
+//   {"event":"step_ended","t":12.25,"step":40,"loss":5.1,...,"seconds":{"compute":0.17,"update":0.01}}
 //
-// Invariants: the first line of a file, and each line that a resumed process opens with, is `opened`; `t` is seconds
-// since it and never falls within one process; a last line without a newline was cut by a kill and is not an event.
+// Invariants: each process has a file of its own, whose first line is `opened`; `t` is seconds since then and never
+// falls; a last line without a newline was cut by a kill and is not an event. Numbers read back to the same value.
 
 #include <array>
 #include <cstdint>
@@ -152,7 +152,16 @@ class EventSink {
   virtual Status flush() = 0;
 };
 
-// The canonical loss log: each step once, the last telling counts (a resumed process repeats steps).
+// For tests, and for runs that are not kept. Not thread-safe.
+class EventList final : public EventSink {
+ public:
+  void add(const Event& event) override { events.push_back(event); }
+  Status flush() override { return Done{}; }
+  std::vector<Event> events;
+};
+
+// The canonical loss log of a run's processes, their events in the order in which they were opened: each step once, in
+// order. A process that goes on from step n takes back the steps above n of those before it.
 std::vector<StepEnded> canonical_steps(const std::vector<Event>& events);
 
 }  // namespace systole

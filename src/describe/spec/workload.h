@@ -16,6 +16,8 @@
 
 namespace systole {
 
+class Node;  // ground/base/document.h
+
 // How often: every so many steps, or every so many seconds, or never. At most one is set.
 struct Interval {
   std::int64_t steps = 0;
@@ -196,8 +198,12 @@ struct WorkloadOptions {
 // ones, each with place, the line of source and a hint), unsupported (a newer version; a key that nothing runs yet).
 Result<Workload> read_workload(std::string_view text, const std::string& filename, const WorkloadOptions& options = {});
 
+// The same of a document that is already a tree; messages have places but no lines of source.
+Result<Workload> workload_from(const Node& document, const std::string& filename);
+
 // The whole document, defaults and all, in the schema's order; reads back to the same Workload.
 std::string to_yaml(const Workload& workload);
+Node to_node(const Workload& workload);
 
 // Values that model.preset may take.
 std::vector<std::string> preset_names();

@@ -123,7 +123,7 @@ TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
             "job.yaml:13:50: error: train.optimizer.rate: expected a number, found text 'fast'\n"
             "  13 | train: { batch: 4, steps: 10, optimizer: { rate: fast } }\n"
             "     |                                                  ^^^^\n"
-            "  hint: number, above 0");
+            "  hint: number, above 0, at most 1000000");
 }
 
 // One broken value, and a word that its message or hint must hold.
