@@ -1,0 +1,110 @@
+#pragma once
+// What attention and its gradient share: which pairs of a block of queries and a block of keys see each other, and
+// bringing rows of q, k, v into f32. For kernel sources only.
+
+#include "execute/backends/cpu/kernels/attention.h"
+#include "execute/backends/cpu/kernels/row.h"
+
+namespace systole::cpu::SYSTOLE_ISA {
+namespace {
+
+// The masks of one batch entry.
+struct Masks {
+  const AttentionShape& shape;
+  const std::int32_t *q_segments, *k_segments;  // of this entry, or null
+  bool has_offset;
+  i64 offset;
+
+  // Query i sees no key at or past this: by shape, and by shape and offset.
+  i64 keys_by_shape(i64 i) const { return shape.causal && !has_offset ? lesser(i + 1, shape.s) : shape.s; }
+  i64 keys(i64 i) const { return shape.causal ? greater(0, lesser(i + 1 + offset, shape.s)) : shape.s; }
+};
+
+template <typename Args>
+Masks masks_of(const Args& args, i64 b) {
+  const AttentionShape& shape = args.shape;
+  return {shape, args.q_segments == nullptr ? nullptr : args.q_segments + b * shape.t,
+          args.k_segments == nullptr ? nullptr : args.k_segments + b * shape.s, args.offset != nullptr,
+          args.offset == nullptr ? 0 : args.offset[b]};
+}
+
+struct Span {
+  std::int32_t low, high;
+};
+inline Span span_of(const std::int32_t* ids, i64 begin, i64 end) {
+  Span span{ids[begin], ids[begin]};
+  for (i64 i = begin + 1; i < end; ++i) {
+    span.low = ids[i] < span.low ? ids[i] : span.low;
+    span.high = ids[i] > span.high ? ids[i] : span.high;
+  }
+  return span;
+}
+
+// No pair of queries [i0, i1) and keys [j0, j1) can see each other: the block is left out.
+inline bool unseen(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
+  if (masks.keys(i1 - 1) <= j0) return true;
+  if (masks.q_segments == nullptr) return false;
+  const Span q = span_of(masks.q_segments, i0, i1), k = span_of(masks.k_segments, j0, j1);
+  return q.high < k.low || k.high < q.low;
+}
+
+// Pairs of the block that offset and shape let through: what is counted as done when it is not left out.
+inline i64 pairs_of(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
+  i64 pairs = 0;
+  for (i64 i = i0; i < i1; ++i) pairs += greater(0, lesser(masks.keys(i), j1) - j0);
+  return pairs;
+}
+
+inline i64 all_pairs(const AttentionShape& shape, bool has_offset) {
+  const i64 heads = shape.b * shape.h;
+  if (!shape.causal || has_offset) return heads * shape.t * shape.s;
+  const i64 ramp = lesser(shape.t, shape.s);
+  return heads * (ramp * (ramp + 1) / 2 + (shape.t - ramp) * shape.s);
+}
+
+inline I lane_numbers() {
+  I numbers;
+  for (int i = 0; i < kLanes; ++i) numbers[i] = i;
+  return numbers;
+}
+
+// All ones where query i sees key j0 + at + lane.
+inline I seen(const Masks& masks, i64 i, i64 j0, i64 at, i64 j1) {
+  const i64 limit = lesser(masks.keys(i), j1) - j0 - at;  // lanes below it
+  const auto bound = static_cast<std::int32_t>(limit < 0 ? 0 : limit > kLanes ? kLanes : limit);
+  I mask = lane_numbers() < (I{} + bound);
+  if (masks.q_segments != nullptr) {
+    I ids = {};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (j0 + at + lane < j1) ids[lane] = masks.k_segments[j0 + at + lane];
+    }
+    mask &= ids == (I{} + masks.q_segments[i]);
+  }
+  return mask;
+}
+
+// `rows` rows of d elements, `stride` apart, to f32 rows of w (the rest 0), times factor.
+template <typename T>
+inline void widen_rows(const T* x, i64 stride, i64 rows, i64 d, i64 w, float factor, float* y) {
+  for (i64 i = 0; i < rows; ++i) {
+    for (i64 c = 0; c < w; c += kLanes) {
+      store(y + i * w + c, c < d ? get(x + i * stride, c, d) * factor : F{});
+    }
+  }
+}
+
+// The same transposed: y[c][i], rows of kKeyBlock, columns past `rows` 0. c < w.
+template <typename T>
+inline void widen_transposed(const T* x, i64 stride, i64 rows, i64 d, i64 w, float* y) {
+  for (i64 c = 0; c < w; ++c) {
+    for (i64 i = 0; i < kKeyBlock; ++i) y[c * kKeyBlock + i] = c < d && i < rows ? to_f32(x[i * stride + c]) : 0.0f;
+  }
+}
+
+template <typename T>
+inline void narrow_row(const float* x, i64 d, float factor, T* y) {
+  for (i64 c = 0; c < d; c += kLanes) put(y, c, d, get(x, c, d) * factor);
+}
+
+}  // namespace
+}  // namespace systole::cpu::SYSTOLE_ISA

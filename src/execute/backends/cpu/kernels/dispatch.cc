@@ -1,0 +1,55 @@
+#include "execute/backends/cpu/kernels/kernels.h"
+#include "ground/base/error.h"
+
+namespace systole::cpu {
+
+namespace avx2 {
+extern const Kernels kTable;
+}
+namespace avx512 {
+extern const Kernels kTable;
+}
+namespace avx512_bf16 {
+extern const Kernels kTable;
+}
+
+const char* name_of(Isa isa) {
+  switch (isa) {
+    case Isa::avx2: return "avx2";
+    case Isa::avx512: return "avx512";
+    case Isa::avx512_bf16: return "avx512-bf16";
+  }
+  return "?";
+}
+
+bool supports(Isa isa) {
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  switch (isa) {
+    case Isa::avx2: return v3;
+    case Isa::avx512: return v4;
+    case Isa::avx512_bf16: return v4 && __builtin_cpu_supports("avx512bf16");
+  }
+  return false;
+}
+
+Isa best_isa() {
+  for (const Isa isa : {Isa::avx512_bf16, Isa::avx512, Isa::avx2}) {
+    if (supports(isa)) return isa;
+  }
+  fail(error(ErrorKind::unsupported, "the cpu backend needs AVX2 and FMA (x86-64-v3), which this machine lacks")
+           .hinted("use the reference backend for small models"));
+}
+
+const Kernels& kernels_of(Isa isa) {
+  CHECK(supports(isa), "this machine does not support {}", name_of(isa));
+  switch (isa) {
+    case Isa::avx2: return avx2::kTable;
+    case Isa::avx512: return avx512::kTable;
+    case Isa::avx512_bf16: break;
+  }
+  return avx512_bf16::kTable;
+}
+
+}  // namespace systole::cpu

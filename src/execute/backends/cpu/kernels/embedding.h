@@ -1,0 +1,42 @@
+#pragma once
+// embedding and its scatter-add, rotary.
+
+#include "execute/backends/cpu/kernels/elem.h"
+
+namespace systole::cpu {
+
+// y[i, :] = table[ids[i], :]; zeros where the id is not in [0, vocab).
+struct EmbeddingArgs {
+  const void* table;
+  const std::int32_t* ids;
+  void* y;
+  Elem elem;
+  std::int64_t num_ids, vocab, width;
+  int threads;
+};
+
+// table[v, :] = Σ over i with ids[i] = v of g[i, :], in the order of i, in f32.
+struct EmbeddingGradArgs {
+  const std::int32_t* ids;
+  const void* g;
+  float* table;
+  Elem elem;  // of g
+  std::int64_t num_ids, vocab, width;
+  int threads;
+};
+
+constexpr std::int64_t kMaxRotaryWidth = 1024;
+
+// x[tokens, heads, d] with positions [tokens]; y may be x. d even and at most kMaxRotaryWidth. The angles are f64.
+struct RotaryArgs {
+  const void* x;
+  const std::int32_t* positions;
+  void* y;
+  Elem elem;
+  std::int64_t tokens, heads, d;
+  double theta;
+  bool inverse;
+  int threads;
+};
+
+}  // namespace systole::cpu

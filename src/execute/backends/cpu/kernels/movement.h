@@ -1,0 +1,51 @@
+#pragma once
+// Moving data: strided copies (which are transpose, slice, concatenate, pad and broadcast), fills, and the two ops of a
+// cache. Roofline: bytes read and written over the memory's rate.
+
+#include "execute/backends/cpu/kernels/reduce.h"
+
+namespace systole::cpu {
+
+// dst[Σ i_k dst_stride_k] = src[Σ i_k src_stride_k] for all i in size. Strides in elements; a src stride of 0 repeats.
+// REQUIRES: no two i write one element; dst and src do not overlap.
+struct CopyArgs {
+  const void* src;
+  void* dst;
+  int elem_size;  // bytes: 1, 2, 4 or 8
+  std::int64_t operand_elements;  // of the whole tensor that src lies in: what the report says was read
+  int ndim;
+  std::int64_t size[kMaxDims], src_stride[kMaxDims], dst_stride[kMaxDims];
+  int threads;
+};
+
+// n elements of the given bits.
+struct FillArgs {
+  void* dst;
+  int elem_size;
+  std::uint64_t bits;
+  std::int64_t n;
+  int threads;
+};
+
+// y[b, :] = x[b, index[b], :] over `inner` elements; zeros where index is not in [0, rows).
+struct TakeRowArgs {
+  const void* x;
+  const std::int32_t* index;
+  void* y;
+  int elem_size;
+  std::int64_t batch, rows, inner;
+  int threads;
+};
+
+// cache[b, position[b] + i, :] = rows[b, i, :] for i < count; rows that fall outside [0, cache_rows) are dropped.
+struct CacheWriteArgs {
+  const void* cache_in;  // copied first when it is not the cache itself
+  void* cache;
+  const void* rows;
+  const std::int32_t* position;
+  int elem_size;
+  std::int64_t batch, cache_rows, count, inner;
+  int threads;
+};
+
+}  // namespace systole::cpu

@@ -1,0 +1,37 @@
+#pragma once
+// Ops with random bits. An element's 32 bits are a function of its place in the unsharded batch alone:
+//   word = Philox4x32-10(key = seed, counter = {place / 4 (64 bits), site, step})[place mod 4],
+//   place = row · elements_per_row + index
+// which is the contract of describe/graph/ops/random_bits.h, to the bit.
+
+#include "execute/backends/cpu/kernels/elem.h"
+
+namespace systole::cpu {
+
+struct RandomPlace {
+  const std::int64_t *seed, *step, *site, *row;  // scalars, read when the kernel runs
+  std::int64_t elements_per_row;                 // 0 for a scalar operand
+};
+
+// y = x · (1 / (1 - rate)) where (word >> 8) / 2^24 ≥ rate, else 0; y may be x.
+struct DropoutArgs {
+  const void* x;
+  void* y;
+  Elem elem;
+  std::int64_t n;
+  RandomPlace place;
+  double rate;
+  int threads;
+};
+
+// f32 or bf16 to bf16: the upper half of bits(|x|) + (word >> 16); infinities and NaN stay.
+struct StochasticRoundArgs {
+  const void* x;
+  void* y;  // bf16
+  Elem elem;
+  std::int64_t n;
+  RandomPlace place;
+  int threads;
+};
+
+}  // namespace systole::cpu

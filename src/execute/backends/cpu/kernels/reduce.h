@@ -1,0 +1,27 @@
+#pragma once
+// Reductions over any set of dims, and moving data: strided copies (which are transpose, slice, concatenate, pad and
+// broadcast), fills, and the two ops of a cache.
+
+#include "execute/backends/cpu/kernels/elem.h"
+
+namespace systole::cpu {
+
+constexpr int kMaxDims = 8;
+
+enum class ReduceKind : std::uint8_t { sum, sum_of_squares, max, min };
+
+// y = x reduced over the dims whose `reduced` is set. Floats are summed in f32 and rounded once; NaN wins max and min;
+// integers (i32, i64) wrap around. An empty sum is 0, an empty max -inf (the lowest integer).
+struct ReduceArgs {
+  ReduceKind kind;
+  const void* x;
+  void* y;
+  Elem elem;    // of x
+  Elem y_elem;  // f32 or bf16 for floats, else elem
+  int ndim;
+  std::int64_t size[kMaxDims];
+  bool reduced[kMaxDims];
+  int threads;
+};
+
+}  // namespace systole::cpu

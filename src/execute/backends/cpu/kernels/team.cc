@@ -1,0 +1,26 @@
+#include "execute/backends/cpu/kernels/team.h"
+
+#include <omp.h>
+
+namespace systole::cpu {
+
+void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(void*, std::int64_t, int), void* context) {
+  const std::int64_t wanted = threads < parts ? threads : parts;
+  if (wanted <= 1) {
+    for (std::int64_t i = 0; i < parts; ++i) part(context, i, 0);
+    return;
+  }
+#pragma omp parallel num_threads(static_cast<int>(wanted))
+  {
+    // The runtime may give fewer threads than asked for.
+    const std::int64_t n = omp_get_num_threads();
+    const int me = omp_get_thread_num();
+    if (schedule == Schedule::contiguous) {
+      for (std::int64_t i = parts * me / n, end = parts * (me + 1) / n; i < end; ++i) part(context, i, me);
+    } else {
+      for (std::int64_t i = me; i < parts; i += n) part(context, i, me);
+    }
+  }
+}
+
+}  // namespace systole::cpu

@@ -1,0 +1,178 @@
+#pragma once
+// Vectors of f32 as wide as the instruction set that this translation unit is compiled for, by the compilers' vector
+// extensions (no intrinsics: gcc and clang lower a * b + c to a fused multiply-add). Only for kernel sources: it needs
+// SYSTOLE_ISA, the name of the namespace that keeps this compilation's functions apart from the others'.
+
+#include <cstdint>
+
+#include "execute/backends/cpu/kernels/elem.h"
+#include "execute/backends/cpu/kernels/team.h"
+
+#ifndef SYSTOLE_ISA
+#error "SYSTOLE_ISA names the instruction set of this compilation (kernels/CMakeLists.txt)"
+#endif
+
+namespace systole::cpu::SYSTOLE_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#else
+constexpr int kLanes = 8;
+#endif
+
+typedef float F __attribute__((vector_size(kLanes * 4)));
+typedef std::int32_t I __attribute__((vector_size(kLanes * 4)));
+typedef std::uint32_t U __attribute__((vector_size(kLanes * 4)));
+typedef std::uint16_t H __attribute__((vector_size(kLanes * 2)));
+
+using i64 = std::int64_t;
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+inline F splat(float x) { return F{} + x; }
+inline F bits_as_f(I x) { return reinterpret_cast<F>(x); }
+inline F bits_as_f(U x) { return reinterpret_cast<F>(x); }
+inline I f_as_i(F x) { return reinterpret_cast<I>(x); }
+inline U f_as_u(F x) { return reinterpret_cast<U>(x); }
+inline I to_int(F x) { return __builtin_convertvector(x, I); }  // toward zero
+inline F to_float(I x) { return __builtin_convertvector(x, F); }
+
+// mask is all ones or all zeros per lane.
+inline F blend(I mask, F a, F b) { return bits_as_f((mask & f_as_i(a)) | (~mask & f_as_i(b))); }
+inline F vabs(F x) { return bits_as_f(f_as_i(x) & 0x7fffffff); }
+inline F vmax(F a, F b) { return blend(a > b, a, b); }  // b where either is NaN
+inline F vmin(F a, F b) { return blend(a < b, a, b); }
+// The reference's: NaN where either is.
+inline F max_nan(F a, F b) { return blend((a < b) | (b != b), b, a); }
+inline F min_nan(F a, F b) { return blend((b < a) | (b != b), b, a); }
+
+// Loads and stores of any alignment.
+inline F load(const float* p) {
+  F v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+inline F load(const Bf16* p) {
+  H v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return bits_as_f(__builtin_convertvector(v, U) << 16);
+}
+inline void store(float* p, F v) { __builtin_memcpy(p, &v, sizeof v); }
+
+// To nearest, ties to even; NaN stays NaN. The same bits as to_bf16 of ground/tensor/dtype.h.
+inline U bf16_bits(F v) {
+  const U bits = f_as_u(v);
+  const U nearest = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  const U nan = (bits >> 16) | 0x40U;
+  const U is_nan = reinterpret_cast<U>(v != v);
+  return (is_nan & nan) | (~is_nan & nearest);
+}
+inline void store(Bf16* p, F v) {
+  const H h = __builtin_convertvector(bf16_bits(v), H);
+  __builtin_memcpy(p, &h, sizeof h);
+}
+inline F round_bf16(F v) { return bits_as_f(bf16_bits(v) << 16); }
+
+// The first n lanes (0 ≤ n < kLanes); the others are `fill`.
+template <typename T>
+inline F load_part(const T* p, i64 n, T fill) {
+  T lanes[kLanes];
+  for (int i = 0; i < kLanes; ++i) lanes[i] = i < n ? p[i] : fill;
+  return load(lanes);
+}
+template <typename T>
+inline void store_part(T* p, F v, i64 n) {
+  T lanes[kLanes];
+  store(lanes, v);
+  for (int i = 0; i < kLanes; ++i) {
+    if (i < n) p[i] = lanes[i];
+  }
+}
+
+inline float to_f32(float x) { return x; }
+inline float to_f32(Bf16 x) {
+  const std::uint32_t wide = static_cast<std::uint32_t>(x.bits) << 16;
+  float f;
+  __builtin_memcpy(&f, &wide, sizeof f);
+  return f;
+}
+inline void set_f32(float* p, float x) { *p = x; }
+inline void set_f32(Bf16* p, float x) {
+  std::uint32_t b;
+  __builtin_memcpy(&b, &x, sizeof b);
+  p->bits = static_cast<std::uint16_t>((b & 0x7fffffffU) > 0x7f800000U ? (b >> 16) | 0x40U : (b + 0x7fffU + ((b >> 16) & 1U)) >> 16);
+}
+template <typename T>
+inline T of_f32(float x) {
+  T t;
+  set_f32(&t, x);
+  return t;
+}
+
+// Across lanes, always in this order: the upper half onto the lower, and again.
+template <typename Op>
+inline float fold(F v, Op op) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] = op(lanes[i], lanes[i + width]);
+  }
+  return lanes[0];
+}
+inline float sum_lanes(F v) {
+  return fold(v, [](float a, float b) { return a + b; });
+}
+inline float max_lanes(F v) {  // NaN where any is
+  return fold(v, [](float a, float b) { return a < b || b != b ? b : a; });
+}
+inline float min_lanes(F v) {
+  return fold(v, [](float a, float b) { return b < a || b != b ? b : a; });
+}
+
+inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+inline i64 lesser(i64 a, i64 b) { return a < b ? a : b; }
+inline i64 greater(i64 a, i64 b) { return a > b ? a : b; }
+
+// fn(index, thread) for each part; see team.h.
+template <typename Fn>
+inline void parallel(int threads, i64 parts, Schedule schedule, const Fn& fn) {
+  run_parts(
+      threads, parts, schedule, [](void* context, std::int64_t i, int thread) { (*static_cast<const Fn*>(context))(i, thread); },
+      const_cast<Fn*>(&fn));
+}
+
+// fn(begin, end) over [0, n) in blocks of `block`: the partition depends on n alone.
+template <typename Fn>
+inline void parallel_blocks(int threads, i64 n, i64 block, const Fn& fn) {
+  if (n <= block) {
+    if (n > 0) fn(i64{0}, n);
+    return;
+  }
+  parallel(threads, ceil_div(n, block), Schedule::contiguous,
+           [&](i64 i, int) { fn(i * block, lesser(n, (i + 1) * block)); });
+}
+
+// Rows per part so that a part is about 32 KiB of work, whatever the number of threads.
+inline i64 rows_per_part(i64 row_bytes) { return greater(1, 32768 / greater(1, row_bytes)); }
+
+// Calls fn with a null pointer of the element's type: visit_float(elem, [&](auto* t) { using T = typename Pointee<decltype(t)>::type; … }).
+template <typename P>
+struct Pointee;
+template <typename T>
+struct Pointee<T*> {
+  using type = T;
+};
+template <typename Fn>
+inline void visit_float(Elem elem, const Fn& fn) {
+  if (elem == Elem::f32) {
+    fn(static_cast<float*>(nullptr));
+  } else {
+    fn(static_cast<Bf16*>(nullptr));
+  }
+}
+
+}  // namespace
+}  // namespace systole::cpu::SYSTOLE_ISA
