@@ -1,0 +1,129 @@
+#include "ground/catalog/catalog.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace systole {
+namespace {
+
+Catalog builtin() { return Catalog::read(builtin_catalog_files()).value(); }
+
+std::string file(const std::string& entries) { return "systole_catalog: 1\nentries:\n" + entries; }
+
+Result<Catalog> read(const std::vector<std::string>& texts) {
+  std::vector<CatalogFile> files;
+  for (const std::string& text : texts) files.push_back({"f" + std::to_string(files.size()), text});
+  return Catalog::read(files);
+}
+
+constexpr const char* kOne =
+    "  a:\n    kind: cpu\n    facts:\n      matmul.f32: { value: 2 GFLOP/s, source: s, date: 2026-01-02 }\n"
+    "      call: { value: 3 us, source: s, date: 2026-03-02 }\n";
+
+TEST(Catalog, embeds_the_files_as_they_are) {
+  for (const CatalogFile& embedded : builtin_catalog_files()) {
+    std::stringstream text;
+    text << std::ifstream(std::string(SYSTOLE_SOURCE_DIR) + "/" + embedded.name).rdbuf();
+    EXPECT_EQ(embedded.text, text.str()) << embedded.name;
+  }
+  EXPECT_FALSE(builtin_catalog_files().empty());
+}
+
+TEST(Catalog, every_cpu_entry_states_what_a_prediction_needs_and_is_uncalibrated) {
+  const Catalog catalog = builtin();
+  for (const char* name : {"cpu-avx2", "cpu-avx512", "cpu-avx512_bf16", "cpu-amx"}) {
+    const CatalogEntry& entry = *catalog.find(name).value();
+    EXPECT_EQ(entry.kind, "cpu");
+    EXPECT_EQ(entry.per, "core");
+    EXPECT_FALSE(entry.calibrated);
+    for (const char* key : {"matmul.f32", "matmul.bf16", "vector.f32"})
+      EXPECT_GT(entry.flop_rate(key).value(), FlopRate(0)) << key;
+    EXPECT_GT(entry.per_second("elementary.f32").value(), 0);
+    EXPECT_GT(entry.bytes_per_second("memory.bandwidth").value(), BytesPerSecond(0));
+    EXPECT_GT(entry.bytes_per_second("cache.l2.bandwidth").value(), entry.bytes_per_second("memory.bandwidth").value());
+    EXPECT_GT(entry.bytes("cache.l2.size").value(), Bytes(0));
+    EXPECT_GT(entry.seconds("call").value(), Seconds(0));
+  }
+  EXPECT_EQ(catalog.find("cpu-avx512_bf16").value()->flop_rate("matmul.bf16").value(), FlopRate(0.1925e12));
+}
+
+TEST(Catalog, what_it_does_not_know_is_an_error_with_the_nearest_names) {
+  const Catalog catalog = builtin();
+  const auto none = catalog.find("cpu-avx521");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+  EXPECT_NE(none.error().hint.find("'cpu-avx512'"), std::string::npos) << none.error().hint;
+  const CatalogEntry& entry = *catalog.find("cpu-amx").value();
+  EXPECT_NE(entry.flop_rate("matmul.bf61").error().hint.find("'matmul.bf16'"), std::string::npos);
+  EXPECT_EQ(entry.bytes("matmul.bf16").error().kind, ErrorKind::invalid);
+}
+
+TEST(Catalog, the_users_facts_win_one_by_one) {
+  const Catalog catalog = read({file(kOne), file("  a:\n    calibrated: true\n    facts:\n"
+                                                 "      call: { value: 1 us, source: me, date: 2026-05-05 }\n")})
+                              .value();
+  const CatalogEntry& a = *catalog.find("a").value();
+  EXPECT_TRUE(a.calibrated);
+  EXPECT_EQ(a.kind, "cpu");
+  EXPECT_EQ(a.seconds("call").value(), Seconds(1e-6));
+  EXPECT_EQ(a.facts.at("call").source, "me");
+  EXPECT_EQ(a.flop_rate("matmul.f32").value(), FlopRate(2e9));
+  EXPECT_EQ(catalog.date(), "2026-05-05");
+  EXPECT_NE(catalog.hash(), read({file(kOne)})->hash());
+}
+
+TEST(Catalog, a_bad_file_is_refused_with_all_its_errors) {
+  const auto bad =
+      read({file("  a:\n    kynd: cpu\n    facts:\n      x: { value: 3 parsecs, source: s, date: 2026-01-02 }\n"
+                 "      y: { value: 1, date: yesterday }\n")});
+  ASSERT_FALSE(bad.ok());
+  const std::string text = to_string(bad.error());
+  for (const char* says : {"f0:4:5: error: unknown key 'kynd'", "did you mean 'kind'", "'3 parsecs' is no value",
+                           "'source' is missing", "YYYY-MM-DD"}) {
+    EXPECT_NE(text.find(says), std::string::npos) << says << "\n" << text;
+  }
+  EXPECT_EQ(read({"systole_catalog: 2\nentries: {}"}).error().kind, ErrorKind::unsupported);
+  for (const char* none : {"", "[]", "entries: {}", "systole_catalog: 1", "systole_catalog: 1\nentries: 3"}) {
+    EXPECT_FALSE(read({none}).ok()) << none;
+  }
+}
+
+TEST(Catalog, values_mean_what_they_say) {
+  const auto value = [](const char* text) { return parse_catalog_value(text).value().value; };
+  EXPECT_EQ(value("0.385 TFLOP/s"), 0.385e12);
+  EXPECT_EQ(value("10 GB/s"), 1e10);
+  EXPECT_EQ(value("10 GiB/s"), 10.0 * (1 << 30));
+  EXPECT_EQ(value("2MiB"), 2.0 * (1 << 20));
+  EXPECT_EQ(value("3 us"), 3e-6);
+  EXPECT_EQ(value("1 G/s"), 1e9);
+  EXPECT_EQ(value("7"), 7);
+  EXPECT_EQ(parse_catalog_value("$2.5/h")->unit, CatalogUnit::dollars_per_hour);
+  EXPECT_EQ(parse_catalog_value("$2")->unit, CatalogUnit::dollars);
+  for (const char* text : {"", "fast", "-1 B", "1 GiFLOP/s", "1 ks", "$1/s", "1 gb", "nan", "1  B", "inf B/s"}) {
+    EXPECT_FALSE(parse_catalog_value(text).ok()) << text;
+  }
+}
+
+TEST(Catalog, the_users_folder) {
+  EXPECT_EQ(user_catalog_folder("/x", "/h"), "/x/systole/catalog");
+  EXPECT_EQ(user_catalog_folder(nullptr, "/h"), "/h/.config/systole/catalog");
+  EXPECT_EQ(user_catalog_folder("", nullptr), "");
+  const std::string folder = testing::TempDir() + "/systole_catalog_test";
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(read_catalog_folder(folder).value().empty());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/b.yaml") << file(kOne);
+  std::ofstream(folder + "/a.yaml") << "systole_catalog: 1\nentries: {}\n";
+  std::ofstream(folder + "/notes.txt") << "x";
+  const std::vector<CatalogFile> files = read_catalog_folder(folder).value();
+  ASSERT_EQ(files.size(), 2U);
+  EXPECT_TRUE(files[0].name.ends_with("a.yaml"));
+  EXPECT_TRUE(Catalog::read(files).ok());
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace systole

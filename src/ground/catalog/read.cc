@@ -1,0 +1,142 @@
+// Reading the catalog's files; all that is wrong in them is told at once.
+#include <algorithm>
+
+#include "ground/base/document.h"
+#include "ground/base/hash.h"
+#include "ground/base/nearest.h"
+#include "ground/catalog/catalog.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+
+class Reader {
+ public:
+  explicit Reader(std::map<std::string, CatalogEntry>& entries) : entries_(entries) {}
+  void read(const CatalogFile& file);
+  Status finish();
+
+ private:
+  void read_entry(const Node::Entry& node);
+  void read_fact(const Node::Entry& node, CatalogEntry& entry);
+  void read_text(const Node& map, const char* key, std::string& text, bool required);
+  bool only(const Node& map, const std::vector<std::string>& keys);  // a map, and of these keys alone
+  void add(Error e) { errors_.push_back(std::move(e)); }
+
+  std::map<std::string, CatalogEntry>& entries_;
+  std::vector<Error> errors_;
+};
+
+bool Reader::only(const Node& map, const std::vector<std::string>& keys) {
+  if (!map.is_map()) {
+    add(map.wrong(fmt::format("a map of {}", fmt::join(keys, ", "))));
+    return false;
+  }
+  for (const Node::Entry& entry : map.entries()) {
+    if (std::ranges::find(keys, entry.key) != keys.end()) continue;
+    add(error(ErrorKind::invalid, "unknown key '{}'", entry.key)
+            .at(entry.where())
+            .hinted(nearest_hint(entry.key, keys)));
+  }
+  return true;
+}
+
+void Reader::read_text(const Node& map, const char* key, std::string& text, bool required) {
+  const Node* node = map.find(key);
+  if (node == nullptr) {
+    if (required) add(error(ErrorKind::invalid, "'{}' is missing", key).at(map.where()));
+    return;
+  }
+  if (!node->is_scalar() || node->text().empty()) return add(node->wrong("text"));
+  text = node->text();
+}
+
+bool is_date(std::string_view text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  return std::ranges::count_if(text, [](char c) { return c >= '0' && c <= '9'; }) == 8;
+}
+
+void Reader::read_fact(const Node::Entry& node, CatalogEntry& entry) {
+  if (!only(node.value, {"value", "source", "date"})) return;
+  Fact fact;
+  fact.where = node.where();
+  std::string value;
+  read_text(node.value, "value", value, true);
+  read_text(node.value, "source", fact.source, true);
+  read_text(node.value, "date", fact.date, true);
+  if (!fact.date.empty() && !is_date(fact.date)) {
+    add(error(ErrorKind::invalid, "'{}' is no date", fact.date)
+            .at(node.value.find("date")->where())
+            .hinted("YYYY-MM-DD"));
+  }
+  if (value.empty()) return;
+  const Result<CatalogValue> parsed = parse_catalog_value(value);
+  if (!parsed.ok()) return add(Error(parsed.error()).at(node.value.find("value")->where()));
+  fact.value = parsed->value;
+  fact.unit = parsed->unit;
+  entry.facts[node.key] = std::move(fact);
+}
+
+void Reader::read_entry(const Node::Entry& node) {
+  if (!only(node.value, {"kind", "doc", "calibrated", "per", "facts"})) return;
+  CatalogEntry& entry = entries_[node.key];
+  entry.name = node.key;
+  read_text(node.value, "kind", entry.kind, entry.kind.empty());
+  read_text(node.value, "doc", entry.doc, false);
+  read_text(node.value, "per", entry.per, false);
+  if (const Node* calibrated = node.value.find("calibrated")) {
+    const Result<bool> value = calibrated->as_bool();
+    if (value.ok())
+      entry.calibrated = *value;
+    else
+      add(value.error());
+  }
+  const Node* facts = node.value.find("facts");
+  if (facts == nullptr) return;
+  if (!facts->is_map()) return add(facts->wrong("a map of facts"));
+  for (const Node::Entry& fact : facts->entries()) read_fact(fact, entry);
+}
+
+void Reader::read(const CatalogFile& file) {
+  const Result<Node> document = parse_yaml(file.text, file.name);
+  if (!document.ok()) return add(document.error());
+  if (!document->is_map()) return add(document->wrong("a catalog: a map that begins with systole_catalog: 1"));
+  const Result<const Node*> version = document->get("systole_catalog");
+  if (!version.ok()) return add(version.error());
+  const Result<std::int64_t> number = (*version)->as_int(1);
+  if (!number.ok()) return add(number.error());
+  if (*number > kVersion) {
+    return add(error(ErrorKind::unsupported, "a catalog of version {}; this systole reads up to {}", *number, kVersion)
+                   .at((*version)->where()));
+  }
+  only(*document, {"systole_catalog", "entries"});
+  const Result<const Node*> entries = document->get("entries");
+  if (!entries.ok()) return add(entries.error());
+  if (!(*entries)->is_map()) return add((*entries)->wrong("a map of entries"));
+  for (const Node::Entry& entry : (*entries)->entries()) read_entry(entry);
+}
+
+Status Reader::finish() {
+  if (errors_.empty()) return Done{};
+  Error first = std::move(errors_.front());
+  first.others.assign(errors_.begin() + 1, errors_.end());
+  return first;
+}
+
+}  // namespace
+
+Result<Catalog> Catalog::read(std::span<const CatalogFile> files) {
+  Catalog catalog;
+  Reader reader(catalog.entries_);
+  Hasher hasher;
+  for (const CatalogFile& file : files) {
+    reader.read(file);
+    hasher.add(std::to_string(file.text.size()) + "\n").add(file.text);
+  }
+  TRY(reader.finish());
+  catalog.hash_ = to_hex(hasher.digest());
+  return catalog;
+}
+
+}  // namespace systole
