@@ -81,7 +81,7 @@ void direct_all_gather(Plotter& plot) {
 void direct_all_to_all(Plotter& plot) {
   for (std::int64_t from = 0; from < plot.n(); ++from) {
     for (std::int64_t to = 0; to < plot.n(); ++to) {
-      const Span source = chunk_of(plot.collective(), to), target = chunk_of(plot.collective(), from);
+      const ByteSpan source = chunk_of(plot.collective(), to), target = chunk_of(plot.collective(), from);
       if (from == to) continue;  // a copy at home, no transfer
       plot.add({0, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), source.end - source.begin, false,
                 source.begin, target.begin});
@@ -225,7 +225,7 @@ std::int64_t Collective::num_ranks() const {
   return n;
 }
 
-Span chunk_of(const Collective& collective, std::int64_t i) {
+ByteSpan chunk_of(const Collective& collective, std::int64_t i) {
   const std::int64_t n = collective.num_ranks(), grains = collective.bytes.count() / collective.grain.count();
   CHECK(i >= 0 && i < n, "chunk {} of {}", i, n);
   // grains / n and its rest apart, so that no product passes 63 bits.

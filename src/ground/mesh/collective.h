@@ -64,10 +64,10 @@ struct Transfer {
 Result<std::vector<Transfer>> transfers_of(const Collective& collective, CollectiveAlgorithm algorithm);
 
 // Where chunk `i` begins and ends, in bytes.
-struct Span {
+struct ByteSpan {
   Bytes begin{}, end{};
 };
-Span chunk_of(const Collective& collective, std::int64_t i);
+ByteSpan chunk_of(const Collective& collective, std::int64_t i);
 
 // Bytes that the rank sends.
 Bytes bytes_sent(const std::vector<Transfer>& transfers, std::int32_t rank);

@@ -19,7 +19,7 @@ std::int64_t initial(std::int64_t rank, std::int64_t place) { return (rank + 1) 
 Buffers inputs(const Collective& c) {
   Buffers result(static_cast<std::size_t>(c.num_ranks()));
   for (std::int64_t r = 0; r < c.num_ranks(); ++r) {
-    const Span own = chunk_of(c, r);
+    const ByteSpan own = chunk_of(c, r);
     for (std::int64_t i = 0; i < c.bytes.count(); ++i) {
       const bool holds = (c.kind != CollectiveKind::all_gather || (own.begin.count() <= i && i < own.end.count())) &&
                          (c.kind != CollectiveKind::broadcast || r == 0);
