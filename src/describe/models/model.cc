@@ -6,7 +6,7 @@ Graph Model::prefill(std::int64_t, std::int64_t, std::int64_t) const {
   fail(error(ErrorKind::unsupported, "a model of family '{}' does not generate text", family()).hinted("use a language model: model.family: gpt"));
 }
 
-Graph Model::decode(std::int64_t batch, std::int64_t cache) const { return prefill(batch, 1, cache); }
+Graph Model::decode(std::int64_t slots, std::int64_t cache) const { return prefill(slots, 1, cache); }
 
 std::int64_t num_parameters(const Model& model) {
   std::int64_t count = 0;

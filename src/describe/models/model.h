@@ -45,15 +45,16 @@ class Model {
   // "logits" f32[batch, outputs].
   virtual Graph forward(const BatchShape& shape) const = 0;
 
-  // Language models. A cache holds the keys and values of all layers: "cache.k" and "cache.v",
-  // f32[layer, batch, cache, kv_heads, head]; row p of `cache` belongs to position p.
-  // prefill: tokens i32[batch, bucket], lengths i32[batch] (1 … bucket) → "logits" f32[batch, vocab] after the last real
-  //   token of each row, and the two caches, whose rows from `lengths` on mean nothing.
-  // decode: tokens i32[batch, 1], position i32[batch] (of that token), the two caches → "logits" f32[batch, vocab] and
-  //   the caches with the token's row written, in place of the old ones.
+  // Language models. The caches "cache.k" and "cache.v", f32[layer, slots, cache, kv_heads, head], hold the keys and values
+  // of one sequence per slot; row p belongs to position p. Both functions take them and give them back changed, in place.
+  // prefill: one sequence into one slot. tokens i32[1, bucket], length i32[1] (1 … bucket), slot i32[1] → "logits"
+  //   f32[1, vocab] after the last real token, and the caches with rows 0 … bucket - 1 of that slot written, of which those
+  //   from `length` on mean nothing.
+  // decode: one token per slot. tokens i32[slots, 1], position i32[slots] (of that token) → "logits" f32[slots, vocab], and
+  //   the caches with that row of each slot written. A position outside the cache (-1: an idle slot) writes nothing.
   // Errors: Failure(unsupported) from models that generate nothing; Failure(invalid) when cache < bucket or > context.
-  virtual Graph prefill(std::int64_t batch, std::int64_t bucket, std::int64_t cache) const;
-  virtual Graph decode(std::int64_t batch, std::int64_t cache) const;
+  virtual Graph prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const;
+  virtual Graph decode(std::int64_t slots, std::int64_t cache) const;
 };
 
 // Elements of all parameters; of the trainable ones.

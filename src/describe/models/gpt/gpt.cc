@@ -17,8 +17,8 @@ class Gpt final : public Model {
 
   Graph loss(const BatchShape& shape, bool training) const override;
   Graph forward(const BatchShape& shape) const override;
-  Graph prefill(std::int64_t batch, std::int64_t bucket, std::int64_t cache) const override;
-  Graph decode(std::int64_t batch, std::int64_t cache) const override;
+  Graph prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const override;
+  Graph decode(std::int64_t slots, std::int64_t cache) const override;
 
  private:
   Value embed(const Parameters& w, Value tokens, Value positions) const;
@@ -29,7 +29,13 @@ class Gpt final : public Model {
   // Positions as the blocks need them: none unless rotary.
   std::optional<Value> share_positions(Layers& layers, Value positions) const;
   void require_length(const char* what, std::int64_t length) const;
-  Type cache_type(std::int64_t batch, std::int64_t cache) const;
+
+  struct Caches {
+    Value k, v;
+  };
+  Caches cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const;
+  // Closes the body and declares the caches as outputs; the residual stream after all blocks.
+  Value run_with_caches(Layers& layers, Graph& graph, Value x, const Caches& next) const;
 
   GptConfig config_;
   std::vector<Parameter> parameters_;
@@ -42,11 +48,6 @@ void Gpt::require_length(const char* what, std::int64_t length) const {
   if (length >= 1 && length <= config_.context) return;
   fail(error(ErrorKind::invalid, "{} of {} positions, the model has {}", what, length, config_.context)
            .hinted(fmt::format("at most {}, or a larger model.context", config_.context)));
-}
-
-Type Gpt::cache_type(std::int64_t batch, std::int64_t cache) const {
-  return Type(DType::f32, {config_.layers, batch, cache, config_.kv_heads, config_.head()},
-              {"layer", "batch", "cache", "kv_heads", "head"});
 }
 
 Value Gpt::embed(const Parameters& w, Value tokens, Value positions) const {
@@ -105,63 +106,75 @@ Graph Gpt::forward(const BatchShape& shape) const {
   return graph;
 }
 
-Graph Gpt::prefill(std::int64_t batch, std::int64_t bucket, std::int64_t cache) const {
+// In a layer the caches of all slots lie one after the other, so a slot begins at row slot × cache.
+Graph Gpt::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
   require_length("a cache", cache);
-  if (bucket > cache) fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
+  if (bucket < 1 || bucket > cache) fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
   Graph graph("prefill");
   const Parameters w(graph, parameters_);
-  const Value tokens = graph.input("tokens", ids(batch, bucket)), lengths = graph.input("lengths", per_row(batch));
+  const Value tokens = graph.input("tokens", ids(1, bucket)), length = graph.input("length", per_row(1)), slot = graph.input("slot", per_row(1));
+  const Caches outer = cache_inputs(graph, slots, cache);
+  const Value positions = iota(graph, ids(1, bucket), 1);
   Layers layers("block", config_.layers);
-  const Value positions = iota(graph, ids(batch, bucket), 1);
   const Value x = layers.carry("x", embed(w, tokens, positions));
+  const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
   const GptBlock block(layers, config_, w, std::nullopt);
+  const Value row = layers.share("row", mul(slot, full_like(slot, static_cast<double>(cache))));
   const std::optional<Value> at = share_positions(layers, positions);
-  std::optional<Value> keys, values;
+  const auto written = [&](Value all, Value rows) {
+    const Type type = all.type();
+    const Type flat(type.dtype, {1, slots * cache, type.size(2), type.size(3)}, {"", "cache", "kv_heads", "head"});
+    return reshape(cache_write(reshape(all, flat), rows, row), type);
+  };
+  std::optional<Caches> next;
   const Value y = block(x, [&](Value q, Value k, Value v) {
     k = place(k, at);
-    keys = pad(k, {0, 0, 0, 0}, {0, cache - bucket, 0, 0}, 0);
-    values = pad(v, {0, 0, 0, 0}, {0, cache - bucket, 0, 0}, 0);
+    next = Caches{written(old.k, k), written(old.v, v)};
     return attention(place(q, at), k, v, {}).o;
   });
-  layers.body().output("x", y);
-  layers.body().output("k", *keys);
-  layers.body().output("v", *values);
-  const Repeat all = layers.run(config_.unrolled);
-  const Value last = take_row(all.carries[0], sub(lengths, full_like(lengths, 1)));
-  graph.output("logits", head(w, last, "be,ve->bv"));
-  graph.output("cache.k", all.outputs[0]);
-  graph.output("cache.v", all.outputs[1]);
+  const Value all = run_with_caches(layers, graph, y, *next);
+  graph.output("logits", head(w, take_row(all, sub(length, full_like(length, 1))), "be,ve->bv"));
   return graph;
 }
 
-Graph Gpt::decode(std::int64_t batch, std::int64_t cache) const {
+Graph Gpt::decode(std::int64_t slots, std::int64_t cache) const {
   require_length("a cache", cache);
   Graph graph("decode");
   const Parameters w(graph, parameters_);
-  const Value tokens = graph.input("tokens", ids(batch, 1)), position = graph.input("position", per_row(batch));
-  const Value cache_k = graph.input("cache.k", cache_type(batch, cache)), cache_v = graph.input("cache.v", cache_type(batch, cache));
+  const Value tokens = graph.input("tokens", ids(slots, 1)), position = graph.input("position", per_row(slots));
+  const Caches outer = cache_inputs(graph, slots, cache);
+  const Value positions = reshape(position, ids(slots, 1));
   Layers layers("block", config_.layers);
-  const Value positions = reshape(position, ids(batch, 1));
   const Value x = layers.carry("x", embed(w, tokens, positions));
-  const Value old_k = layers.slice("cache.k", cache_k), old_v = layers.slice("cache.v", cache_v);
+  const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
   const GptBlock block(layers, config_, w, std::nullopt);
   const Value row = layers.share("position", position);
   const std::optional<Value> at = share_positions(layers, positions);
-  std::optional<Value> keys, values;
+  std::optional<Caches> next;
   const Value y = block(x, [&](Value q, Value k, Value v) {
-    keys = cache_write(old_k, place(k, at), row);
-    values = cache_write(old_v, v, row);
-    return attention(place(q, at), *keys, *values, {.offset = row}).o;
+    next = Caches{cache_write(old.k, place(k, at), row), cache_write(old.v, v, row)};
+    return attention(place(q, at), next->k, next->v, {.offset = row}).o;
   });
-  layers.body().output("x", y);
-  layers.body().output("k", *keys);
-  layers.body().output("v", *values);
-  const Repeat all = layers.run(config_.unrolled);
-  const Value last = reshape(all.carries[0], Type(DType::f32, {batch, config_.width}, {"batch", "embed"}));
+  const Value all = run_with_caches(layers, graph, y, *next);
+  const Value last = reshape(all, Type(DType::f32, {slots, config_.width}, {"batch", "embed"}));
   graph.output("logits", head(w, last, "be,ve->bv"));
+  return graph;
+}
+
+Gpt::Caches Gpt::cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const {
+  const Type type(DType::f32, {config_.layers, slots, cache, config_.kv_heads, config_.head()}, {"layer", "batch", "cache", "kv_heads", "head"});
+  const Value k = graph.input("cache.k", type);
+  return {k, graph.input("cache.v", type)};
+}
+
+Value Gpt::run_with_caches(Layers& layers, Graph& graph, Value x, const Caches& next) const {
+  layers.body().output("x", x);
+  layers.body().output("k", next.k);
+  layers.body().output("v", next.v);
+  const Repeat all = layers.run(config_.unrolled);
   graph.output("cache.k", all.outputs[0]);
   graph.output("cache.v", all.outputs[1]);
-  return graph;
+  return all.carries[0];
 }
 
 }  // namespace

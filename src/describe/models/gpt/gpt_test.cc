@@ -38,6 +38,7 @@ GptConfig modern() {
   return config;
 }
 
+HostTensor ints(Shape shape, std::vector<double> values) { return HostTensor(DType::i32, std::move(shape), values); }
 HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<double>{value}); }
 
 // Rows of one document each, each token labelled with its successor, random at the end.
@@ -122,12 +123,14 @@ TEST(Gpt, unrolled_is_rolled_bit_for_bit) {
     const auto rolled = make_gpt(config), unrolled = make_gpt(flat);
     const Data data = one_document(2, 8, 11);
     EXPECT_EQ(run(rolled->loss({2, 8}, true), data), run(unrolled->loss({2, 8}, true), data));
-    const Data prompt{{"tokens", data.at("tokens")}, {"lengths", HostTensor(DType::i32, {2}, std::vector<double>{3, 8})}};
-    EXPECT_EQ(run(rolled->prefill(2, 8, 12), prompt), run(unrolled->prefill(2, 8, 12), prompt));
     const Type cache = rolled->decode(2, 12).input_named("cache.k").type();
-    const Data next{{"tokens", HostTensor(DType::i32, {2, 1}, std::vector<double>{4, 9})},
-                    {"position", HostTensor(DType::i32, {2}, std::vector<double>{3, 8})},
+    const Data next{{"tokens", ints({2, 1}, {4, 9})}, {"position", ints({2}, {3, 8})},
                     {"cache.k", random_tensor(cache, "k", 0, 1)}, {"cache.v", random_tensor(cache, "v", 0, 1)}};
+    Data prompt = next;
+    prompt["tokens"] = ints({1, 4}, {1, 2, 3, 4});
+    prompt["length"] = ints({1}, {3});
+    prompt["slot"] = ints({1}, {1});
+    EXPECT_EQ(run(rolled->prefill(2, 4, 12), prompt), run(unrolled->prefill(2, 4, 12), prompt));
     EXPECT_EQ(run(rolled->decode(2, 12), next), run(unrolled->decode(2, 12), next));
   }
 }
@@ -201,33 +204,42 @@ TEST(Gpt, packed_is_unpacked) {
   }
 }
 
-// Prefill of prompts of unlike lengths, then token by token: the logits are those of the whole rows.
+// Prefill of prompts of unlike lengths into slots, then token by token: the logits are those of the whole rows. The slots
+// are filled last to first and the caches begin with rubbish; slot 1 stays idle.
 void expect_decode_is_forward(const GptConfig& config) {
-  constexpr std::int64_t kRows = 2, kBucket = 6, kCache = 12, kSeq = 9;
+  constexpr std::int64_t kSlots = 3, kBucket = 6, kCache = 12, kSeq = 9;
   const auto model = make_gpt(config);
-  const Data data = one_document(kRows, kSeq, config.vocabulary);
-  const HostTensor whole = run(in_f64(model->forward({kRows, kSeq})), data)[0];
-  const int lengths[kRows] = {3, 6};
-  Data prompt{{"tokens", HostTensor(DType::i32, {kRows, kBucket})}, {"lengths", HostTensor(DType::i32, {kRows})}};
-  for (int row = 0; row < kRows; ++row) {
-    prompt["lengths"].set(row, lengths[row]);
-    for (int i = 0; i < kBucket; ++i) prompt["tokens"].set(row * kBucket + i, i < lengths[row] ? data.at("tokens").at(row * kSeq + i) : 10);
-  }
-  auto expect_row = [&](const HostTensor& logits, int row, int position) {
+  const Data data = one_document(kSlots, kSeq, config.vocabulary);
+  const HostTensor whole = run(in_f64(model->forward({kSlots, kSeq})), data)[0];
+  const auto token = [&](std::int64_t slot, std::int64_t position) { return data.at("tokens").at(slot * kSeq + position); };
+  const auto expect_row = [&](const HostTensor& logits, std::int64_t row, std::int64_t slot, std::int64_t position) {
     for (std::int64_t v = 0; v < config.vocabulary; ++v) {
-      EXPECT_NEAR(logits.at(row * config.vocabulary + v), whole.at((row * kSeq + position) * config.vocabulary + v), 1e-11);
+      EXPECT_NEAR(logits.at(row * config.vocabulary + v), whole.at((slot * kSeq + position) * config.vocabulary + v), 1e-11);
     }
   };
-  std::vector<HostTensor> out = run(in_f64(model->prefill(kRows, kBucket, kCache)), prompt);
-  for (int row = 0; row < kRows; ++row) expect_row(out[0], row, lengths[row] - 1);
-  for (int step = 0; step < 3; ++step) {
-    Data next{{"tokens", HostTensor(DType::i32, {kRows, 1})}, {"position", HostTensor(DType::i32, {kRows})}, {"cache.k", out[1]}, {"cache.v", out[2]}};
-    for (int row = 0; row < kRows; ++row) {
-      next["tokens"].set(row, data.at("tokens").at(row * kSeq + lengths[row] + step));
-      next["position"].set(row, lengths[row] + step);
+  const Graph prefill = in_f64(model->prefill(kSlots, kBucket, kCache)), decode = in_f64(model->decode(kSlots, kCache));
+  const Type cache(DType::f64, prefill.type(prefill.output_named("cache.k")).shape);
+  HostTensor k = random_tensor(cache, "k", 0, 9), v = random_tensor(cache, "v", 0, 9);
+  const std::int64_t lengths[kSlots] = {3, 0, 6};
+  for (const std::int64_t slot : {2, 0}) {
+    HostTensor tokens(DType::i32, {1, kBucket});
+    for (std::int64_t i = 0; i < kBucket; ++i) tokens.set(i, i < lengths[slot] ? token(slot, i) : 10);
+    const std::vector<HostTensor> out = run(prefill, {{"tokens", tokens}, {"length", ints({1}, {static_cast<double>(lengths[slot])})},
+                                                      {"slot", ints({1}, {static_cast<double>(slot)})}, {"cache.k", k}, {"cache.v", v}});
+    k = out[0];
+    v = out[1];
+    expect_row(out[2], 0, slot, lengths[slot] - 1);
+  }
+  for (std::int64_t step = 0; step < 3; ++step) {
+    Data next{{"tokens", ints({kSlots, 1}, {0, 0, 0})}, {"position", ints({kSlots}, {0, -1, 0})}, {"cache.k", k}, {"cache.v", v}};
+    for (const std::int64_t slot : {0, 2}) {
+      next["tokens"].set(slot, token(slot, lengths[slot] + step));
+      next["position"].set(slot, static_cast<double>(lengths[slot] + step));
     }
-    out = run(in_f64(model->decode(kRows, kCache)), next);
-    for (int row = 0; row < kRows; ++row) expect_row(out[0], row, lengths[row] + step);
+    const std::vector<HostTensor> out = run(decode, next);
+    k = out[0];
+    v = out[1];
+    for (const std::int64_t slot : {0, 2}) expect_row(out[2], slot, slot, lengths[slot] + step);
   }
 }
 
