@@ -50,6 +50,7 @@ Node::Node(bool value) : Node(NodeKind::boolean, value ? "true" : "false") {}
 Node::Node(double value)
     : Node(std::isfinite(value) ? NodeKind::number : NodeKind::string, fmt::format("{}", value)) {
   if (std::isnan(value)) text_ = "nan";
+  if (text_ == "-0") text_ = "-0.0";  // as a whole number it would lose its sign
 }
 
 Node::Node(NodeKind scalar, std::string text) : kind_(scalar), text_(std::move(text)) {}

@@ -207,6 +207,8 @@ TEST(Builder, yaml_numbers_become_json_numbers) {
 }
 
 TEST(Doubles, survive_the_trip) {
+  EXPECT_TRUE(std::signbit(*json(to_json(Node(-0.0))).as_double()));
+  EXPECT_EQ(to_json(yaml("-0")), "0");  // whole, and JSON's reader would drop the sign
   PhiloxStream random(5);
   for (int i = 0; i < 2000; ++i) {
     const double value = std::bit_cast<double>(random.next_u64());

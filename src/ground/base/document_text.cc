@@ -40,9 +40,9 @@ bool is_json_number(std::string_view text) {
 
 // YAML's further spellings of numbers (0x10, +1, .5, 1.) in JSON's; what is no finite double becomes text.
 std::string json_number(const Node& node) {
-  if (is_json_number(node.text()) && node.as_double().ok()) return node.text();
+  if (node.text() != "-0" && is_json_number(node.text()) && node.as_double().ok()) return node.text();
   if (const Result<std::int64_t> whole = node.as_int(); whole.ok()) return std::to_string(*whole);
-  if (const Result<double> real = node.as_double(); real.ok()) return fmt::format("{}", *real);
+  if (const Result<double> real = node.as_double(); real.ok()) return Node(*real).text();
   return quoted(node.text());
 }
 
