@@ -105,7 +105,9 @@ Result<std::vector<std::int64_t>> read_list(const Node& node) {
 Result<ChunkFile> read_chunk(const Node& node) {
   const Node* hash = TRY(node.get("hash"));
   const Node* bytes = TRY(node.get("bytes"));
-  ChunkFile chunk{TRY(hash->as_string()), Bytes(TRY(bytes->as_int(0)))};
+  ChunkFile chunk;  // not one initializer: gcc 12 leaks the first member when TRY returns from the second
+  chunk.hash = TRY(hash->as_string());
+  chunk.bytes = Bytes(TRY(bytes->as_int(0)));
   const bool well_formed = chunk.hash.size() == 32 && hashes_named_in(chunk.hash).size() == 1;
   if (!well_formed) return bad(*hash, fmt::format("'{}' is no chunk name (32 hex digits)", chunk.hash));
   return chunk;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 
 #include "execute/checkpoint/compare.h"
@@ -30,6 +32,22 @@ TEST(Restore, ReadsBackWhatWasSaved) {
   EXPECT_EQ(verify_tiny(restored->checkpoint), "");
   EXPECT_EQ(restored->checkpoint.manifest().identity.model, "tiny");
   EXPECT_TRUE(restored->rejected.empty());
+}
+
+TEST(Restore, WorksOnTheFilesOfThisMachine) {
+  std::string root = testing::TempDir() + "systole_checkpoint_XXXXXX";
+  ASSERT_NE(mkdtemp(root.data()), nullptr);
+  auto store = open_posix_store(root);
+  ASSERT_TRUE(store) << to_string(store.error());
+  const Folder folder{store->get(), "run/checkpoints"};
+  for (std::int64_t step : {10, 20, 30}) {
+    const auto saved = save_tiny(folder, step, tiny_options());
+    ASSERT_TRUE(saved) << to_string(saved.error());
+    EXPECT_FALSE(saved->sweep_error);
+  }
+  EXPECT_EQ(list_steps(folder).value(), (std::vector<std::int64_t>{20, 30}));
+  EXPECT_EQ(verify_tiny(open_newest(folder).value().checkpoint), "");
+  std::filesystem::remove_all(root);
 }
 
 TEST(Restore, FoldersThatAreNotThereHoldNoCheckpoint) {
