@@ -1,0 +1,170 @@
+#include "execute/serve/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "describe/graph/evaluate.h"
+#include "describe/models/gpt/gpt.h"
+#include "describe/models/mlp/mlp.h"
+#include "execute/backends/reference/reference.h"
+#include "execute/runtime/initialize.h"
+
+namespace systole {
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+GptConfig tiny() {
+  GptConfig config;
+  config.layers = 2;
+  config.width = 8;
+  config.heads = 2;
+  config.mlp = 12;
+  config.vocabulary = 13;
+  config.context = 12;
+  return config;
+}
+
+class Generate : public testing::Test {
+ protected:
+  std::unique_ptr<Engine> make_engine(const EngineOptions& options) {
+    std::unique_ptr<Engine> engine = std::move(Engine::create(*model_, *device_, options)).value();
+    for (const Parameter& p : model_->parameters()) {
+      HostTensor tensor = initial_value(p, 3);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, 20 * tensor.at(i));  // far from uniform
+      engine->executor().write(engine->program().value_named(p.name), 0, tensor.bytes()).value();
+      parameters_[p.name] = tensor;
+    }
+    return engine;
+  }
+
+  // The likeliest next token by the whole forward graph.
+  std::int32_t likeliest_after(const Tokens& tokens) const {
+    const auto length = static_cast<std::int64_t>(tokens.size());
+    const Graph graph = model_->forward({1, length});
+    std::vector<HostTensor> inputs;
+    for (const GraphInput& input : graph.inputs()) {
+      if (input.parameter) {
+        inputs.push_back(parameters_.at(input.name));
+        continue;
+      }
+      HostTensor& row = inputs.emplace_back(DType::i32, Shape{1, length});
+      for (std::int64_t i = 0; i < length; ++i) {
+        row.set(i, input.name == "tokens" ? tokens[static_cast<std::size_t>(i)] : input.name == "segments" ? 1 : static_cast<double>(i));
+      }
+    }
+    const HostTensor logits = evaluate(graph, inputs)[0];
+    const std::span<const float> last = logits.as<float>().last(static_cast<std::size_t>(model_->vocabulary()));
+    return static_cast<std::int32_t>(std::max_element(last.begin(), last.end()) - last.begin());
+  }
+
+  std::unique_ptr<const Model> model_ = make_gpt(tiny());
+  std::unique_ptr<Device> device_ = make_reference_device();
+  std::map<std::string, HostTensor> parameters_;
+};
+
+const std::vector<Tokens> kPrompts{{1, 5, 2}, {7}, {3, 3, 9, 11, 4}, {12, 1}, {6, 6}};
+
+TEST_F(Generate, greedy_is_the_whole_forward_again_and_again) {
+  const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
+  const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});
+  ASSERT_EQ(results.size(), kPrompts.size());
+  for (std::size_t i = 0; i < kPrompts.size(); ++i) {
+    Tokens expected = kPrompts[i];
+    for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(expected));
+    EXPECT_EQ(results[i].tokens, Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end())) << i;
+    EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+  }
+}
+
+TEST_F(Generate, sampled_sequences_do_not_depend_on_slots_or_buckets) {
+  const GenerateOptions options{.sampling = {.temperature = 1.5, .top_k = 8, .seed = 4}, .max_tokens = 6, .stop = {2}};
+  const auto alone = *generate(*make_engine({.slots = 1}), kPrompts, options);
+  const auto together = *generate(*make_engine({.slots = 3, .buckets = {5}}), kPrompts, options);
+  for (std::size_t i = 0; i < kPrompts.size(); ++i) {
+    EXPECT_EQ(alone[i].tokens, together[i].tokens) << i;
+    EXPECT_EQ(alone[i].end, together[i].end) << i;
+  }
+  GenerateOptions other = options;
+  other.sampling.seed = 5;
+  const auto reseeded = *generate(*make_engine({.slots = 1}), kPrompts, other);
+  EXPECT_TRUE(std::any_of(kPrompts.begin(), kPrompts.end(), [&, i = std::size_t{0}](const Tokens&) mutable {
+    const bool differs = alone[i].tokens != reseeded[i].tokens;
+    ++i;
+    return differs;
+  }));
+}
+
+TEST_F(Generate, ends_by_stop_token_full_cache_and_request) {
+  const auto engine = make_engine({.slots = 1});
+  const GenerateOptions greedy{.sampling = {.temperature = 0}, .max_tokens = 100};
+  const std::vector<Tokens> prompt{{1, 5, 2}};
+  const auto full = (*generate(*engine, prompt, greedy))[0];
+  EXPECT_EQ(full.end, Generated::End::cache_full);
+  EXPECT_EQ(full.tokens.size(), 12U - 3 + 1);  // the last is drawn though it cannot be stored
+  GenerateOptions stopping = greedy;
+  stopping.stop = {full.tokens[2]};
+  const auto stopped = (*generate(*engine, prompt, stopping))[0];
+  EXPECT_EQ(stopped.end, Generated::End::stop);
+  EXPECT_LE(stopped.tokens.size(), 2U);
+  std::size_t seen = 0;
+  const auto asked = *generate(*engine, std::vector<Tokens>{prompt[0], prompt[0]}, greedy, [&](std::size_t sequence, std::int32_t token) {
+    EXPECT_EQ(sequence, 0U);
+    EXPECT_EQ(token, full.tokens[seen]);
+    return ++seen < 3;
+  });
+  EXPECT_EQ(asked[0].tokens.size(), 3U);
+  EXPECT_EQ(asked[0].end, Generated::End::asked);
+  EXPECT_TRUE(asked[1].tokens.empty());
+  EXPECT_EQ(asked[1].end, Generated::End::asked);
+}
+
+TEST_F(Generate, decoding_one_slot_leaves_the_others_alone) {
+  const auto engine = make_engine({.slots = 2});
+  const auto decode = [&](std::int64_t slot, std::int32_t token) {
+    const Engine::Next next[] = {{slot, token}};
+    engine->decode(next).value();
+  };
+  engine->prefill(1, kPrompts[0]).value();
+  decode(1, 4);
+  const std::vector<float> expected(engine->logits(1).begin(), engine->logits(1).end());
+  engine->prefill(1, kPrompts[0]).value();
+  engine->prefill(0, kPrompts[2]).value();
+  const std::vector<float> prompted(engine->logits(1).begin(), engine->logits(1).end());
+  for (const std::int32_t token : {8, 9, 10}) decode(0, token);
+  EXPECT_EQ(prompted, std::vector<float>(engine->logits(1).begin(), engine->logits(1).end()));
+  EXPECT_EQ(engine->length(1), 3);
+  decode(1, 4);
+  EXPECT_EQ(expected, std::vector<float>(engine->logits(1).begin(), engine->logits(1).end()));
+}
+
+TEST_F(Generate, the_cache_is_one_and_changed_in_place) {
+  const auto engine = make_engine({.slots = 2, .buckets = {4}});
+  const Program& program = engine->program();
+  EXPECT_EQ(memory_by_owner(program)[Residence::cache], Bytes(2 * 2 * 2 * 12 * 8 * 4));  // k and v, layers, slots, positions, width, f32
+  ASSERT_EQ(program.functions.size(), 3U);
+  for (const Function& function : program.functions) EXPECT_EQ(function.aliases.size(), 2U) << function.name;
+}
+
+TEST_F(Generate, refusals_say_what_is_wrong) {
+  const auto engine = make_engine({.slots = 1});
+  const auto message = [&](const std::vector<Tokens>& prompts, const GenerateOptions& options) {
+    const auto result = generate(*engine, prompts, options);
+    return result.ok() ? std::string("accepted") : result.error().message;
+  };
+  EXPECT_EQ(message({{1}, {}}, {}), "prompt 2: a prompt without tokens");
+  EXPECT_EQ(message({Tokens(13, 1)}, {}), "prompt 1: a prompt of 13 tokens for a cache of 12");
+  EXPECT_EQ(message({{1, 13}}, {}), "prompt 1: token 13 is outside the model's vocabulary of 13");
+  EXPECT_NE(message({{1}}, {.sampling = {.top_p = 2}}).find("top_p"), std::string::npos);
+  EXPECT_NE(message({{1}}, {.max_tokens = -1}).find("max_tokens"), std::string::npos);
+  const Engine::Next twice[] = {{0, 1}, {0, 2}};
+  EXPECT_TRUE(engine->prefill(0, Tokens{1}).ok());
+  EXPECT_FALSE(engine->decode(twice).ok());
+  EXPECT_EQ(Engine::create(*make_mlp({}), *device_, {}).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(Engine::create(*model_, *device_, {.cache = 13}).error().kind, ErrorKind::invalid);
+  EXPECT_EQ(Engine::create(*model_, *device_, {.slots = 0}).error().kind, ErrorKind::invalid);
+}
+
+}  // namespace
+}  // namespace systole
