@@ -14,6 +14,7 @@ struct Tally {
   std::int64_t transcendentals = 0;
   std::int64_t skipped_flops = 0;
   std::int64_t skipped_transcendentals = 0;
+  std::int64_t untouched_bytes = 0;  // of operands that a gather did not read
 };
 
 // The tally of this thread; readers take differences.

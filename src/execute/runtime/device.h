@@ -23,16 +23,16 @@ class Memory {
   virtual std::byte* host() = 0;  // where the host sees it; nullptr when it cannot
 };
 
-// The end of something that was started. A default Event has ended well. Failures are kept and given at the wait.
-class Event {
+// The end of something that was started. A default DeviceEvent has ended well. Failures are kept and given at the wait.
+class DeviceEvent {
  public:
   class Pending {
    public:
     virtual ~Pending() = default;
     virtual Status wait() = 0;
   };
-  Event() = default;
-  explicit Event(std::shared_ptr<Pending> pending) : pending_(std::move(pending)) {}
+  DeviceEvent() = default;
+  explicit DeviceEvent(std::shared_ptr<Pending> pending) : pending_(std::move(pending)) {}
   Status wait() { return pending_ == nullptr ? Status() : pending_->wait(); }
 
  private:
@@ -65,14 +65,14 @@ class Device {
 
   // Errors: does_not_fit.
   virtual Result<std::unique_ptr<Memory>> allocate(Bytes bytes) = 0;
-  virtual Event copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) = 0;
-  virtual Event copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) = 0;
+  virtual DeviceEvent copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) = 0;
+  virtual DeviceEvent copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) = 0;
 
   // Errors: unsupported, naming each op and type that the device cannot run.
   virtual Result<std::unique_ptr<Executable>> compile(const Function& function) = 0;
   virtual Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) = 0;
   // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.
-  virtual Event run(Call& call, Counters& counters) = 0;
+  virtual DeviceEvent run(Call& call, Counters& counters) = 0;
 
   // What served each class of ops ("contract: oneDNN 2.6.3 jit:avx512_core_bf16"), for people; a fallback is named.
   virtual std::vector<std::string> kernels_used() const { return {}; }

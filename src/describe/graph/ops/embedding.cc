@@ -110,10 +110,12 @@ Graph local_rewrite_grad(const OpCall& local, int, std::string_view, std::int64_
 void reference(const ReferenceCall& call) {
   const TensorView &table = call.operands[0], &ids = call.operands[1], &y = call.results[0];
   const std::int64_t v = table.type.size(0), e = table.type.size(1), count = ids.type.num_elements();
-  for (std::int64_t i = 0; i < count; ++i) {
+  std::int64_t gathered = 0;  // bytes, at most the table's: a row read twice is one row
+  for (std::int64_t i = 0; i < count; ++i, gathered += e * size_of(table.type.dtype)) {
     const std::int64_t id = ids.integer(i);
     for (std::int64_t j = 0; j < e; ++j) y.set(i * e + j, id >= 0 && id < v ? table.at(id * e + j) : Scalar(0));
   }
+  tally().untouched_bytes += std::max<std::int64_t>(0, table.type.bytes().count() - gathered);
 }
 
 void reference_grad(const ReferenceCall& call) {

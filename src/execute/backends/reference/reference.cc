@@ -52,11 +52,11 @@ class ReferenceDevice : public Device {
   Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
 
-  Event copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) override {
+  DeviceEvent copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) override {
     if (!from.empty()) std::memcpy(memory.host() + offset, from.data(), from.size());
     return {};
   }
-  Event copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) override {
+  DeviceEvent copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) override {
     if (!into.empty()) std::memcpy(into.data(), memory.host() + offset, into.size());
     return {};
   }
@@ -79,17 +79,16 @@ class ReferenceDevice : public Device {
     return std::unique_ptr<Call>(std::move(list));
   }
 
-  Event run(Call& call, Counters& counters) override {
+  DeviceEvent run(Call& call, Counters& counters) override {
     for (const Step& step : static_cast<ReferenceCallList&>(call).steps) {
       const Tally before = tally();
       step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
-      {std::vector<Type> o,r; for(auto&v:step.operands)o.push_back(v.type); for(auto&v:step.results)r.push_back(v.type); Work w=step.node->op->work(OpCall{*step.node->op,step.node->attrs,o,step.node->regions},r); auto f=tally().flops+tally().skipped_flops-before.flops-before.skipped_flops; if(f!=w.flops) {fprintf(stderr,"DBG %s %ld %ld read %ld %ld\n",step.node->op->name,(long)f,(long)w.flops,(long)step.bytes_read,(long)w.read.count());} if(step.bytes_read!=w.read.count()) fprintf(stderr,"DBGR %s %ld %ld\n",step.node->op->name,(long)step.bytes_read,(long)w.read.count());}
       ++counters.calls;
       counters.flops += tally().flops - before.flops;
       counters.transcendentals += tally().transcendentals - before.transcendentals;
       counters.skipped_flops += tally().skipped_flops - before.skipped_flops;
       counters.skipped_transcendentals += tally().skipped_transcendentals - before.skipped_transcendentals;
-      counters.bytes_read += step.bytes_read;
+      counters.bytes_read += step.bytes_read - (tally().untouched_bytes - before.untouched_bytes);
       counters.bytes_written += step.bytes_written;
     }
     return {};

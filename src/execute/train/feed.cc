@@ -1,0 +1,61 @@
+#include "execute/train/feed.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace systole {
+
+const Feed::Target& Feed::target_of(const InputRows& input) {
+  for (const Target& target : targets_) {
+    if (target.name == input.name) return target;
+  }
+  const Program& program = executor_.program();
+  const int v = program.value_named(prefix_ + std::string(input.name));
+  const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
+  targets_.push_back({input.name, v, value.slots, value.type.bytes().count(), input.name == "labels"});
+  return targets_.back();
+}
+
+Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
+  for (const InputRows& input : batch.inputs) {
+    if (vocabulary > 0 && (input.name == "tokens" || input.name == "labels")) {
+      const auto* ids = reinterpret_cast<const std::int32_t*>(input.bytes.data());
+      const std::int32_t* end = ids + input.bytes.size() / 4;
+      const std::int32_t* bad = std::find_if(ids, end, [&](std::int32_t id) { return id >= vocabulary; });
+      if (bad != end) {
+        return error(ErrorKind::invalid, "the data holds token {}, the model's vocabulary has {}", *bad, vocabulary)
+            .hinted("model.vocabulary must be at least the tokenizer's");
+      }
+    }
+    const Target& target = target_of(input);
+    const std::int64_t filled = batch.rows * input.row_bytes;
+    for (int slot = 0; slot < target.slots; ++slot) {
+      const std::int64_t first = slot * target.slot_bytes;
+      const std::int64_t there = std::clamp<std::int64_t>(filled - first, 0, target.slot_bytes);
+      const std::span<std::byte> view = executor_.view(target.value, slot);
+      if (!view.empty()) {
+        if (there > 0) std::memcpy(view.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
+        std::memset(view.data() + there, target.is_labels ? 0xff : 0, static_cast<std::size_t>(target.slot_bytes - there));
+        continue;
+      }
+      std::vector<std::byte> whole(static_cast<std::size_t>(target.slot_bytes), target.is_labels ? std::byte{0xff} : std::byte{0});
+      if (there > 0) std::memcpy(whole.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
+      TRY(executor_.write(target.value, slot, whole));
+    }
+  }
+  return {};
+}
+
+Status Feed::put_scalar(std::string_view name, double number, int slot) {
+  const Program& program = executor_.program();
+  for (std::size_t v = 0; v < program.values.size(); ++v) {
+    const ProgramValue& value = program.values[v];
+    if (value.name.size() != prefix_.size() + name.size() || !value.name.starts_with(prefix_) || !value.name.ends_with(name)) continue;
+    std::byte bytes[8];
+    store(value.type.dtype, bytes, 0, number);
+    return executor_.write(static_cast<int>(v), slot, {bytes, static_cast<std::size_t>(size_of(value.type.dtype))});
+  }
+  return {};  // the Program does not take it: a model without dropout needs no seed
+}
+
+}  // namespace systole

@@ -1,0 +1,100 @@
+#include "execute/train/job.h"
+
+#include <algorithm>
+
+#include "describe/models/list.h"
+#include "ground/base/hash.h"
+
+namespace systole {
+namespace {
+
+UpdateRule update_rule_of(const OptimizerSpec& spec) {
+  UpdateRule rule;
+  rule.kind = spec.kind == OptimizerSpec::Kind::adamw ? UpdateRule::Kind::adamw : UpdateRule::Kind::sgd;
+  rule.adamw = {spec.beta1, spec.beta2, spec.eps, spec.weight_decay};
+  rule.sgd = {spec.momentum, spec.weight_decay};
+  rule.clip = spec.clip;
+  return rule;
+}
+
+RecomputePolicy policy_of(const RecomputeSpec& spec) {
+  switch (spec.kind) {
+    case RecomputeSpec::Kind::none: return {RecomputePolicy::Kind::none, {}};
+    case RecomputeSpec::Kind::attention: return {RecomputePolicy::Kind::attention, {}};
+    case RecomputeSpec::Kind::block: return {RecomputePolicy::Kind::block, {}};
+    case RecomputeSpec::Kind::named: return {RecomputePolicy::Kind::named, spec.save};
+  }
+  return {};
+}
+
+Status check_dtypes(const PrecisionSpec& precision, const Target& target) {
+  for (const auto& [key, dtype] : {std::pair("parameter", precision.parameter), std::pair("compute", precision.compute),
+                                   std::pair("accumulate", precision.accumulate), std::pair("reduce", precision.reduce)}) {
+    if (std::find(target.dtypes.begin(), target.dtypes.end(), dtype) != target.dtypes.end()) continue;
+    return error(ErrorKind::unsupported, "train.precision.{}: {} does not compute in {}", key, target.name, name_of(dtype))
+        .hinted("bf16 and f32 run here; other types are for planning");
+  }
+  return {};
+}
+
+}  // namespace
+
+Strategy strategy_of(const Workload& workload) {
+  const TrainSpec& train = workload.train;
+  Strategy strategy;
+  strategy.microbatches = static_cast<int>(train.microbatches);
+  strategy.precision = {train.precision.parameter, train.precision.compute, train.precision.accumulate, train.precision.reduce};
+  strategy.recompute = policy_of(train.recompute);
+  strategy.optimizer = update_rule_of(train.optimizer);
+  strategy.snapshot = true;  // every run saves at its end
+  return strategy;
+}
+
+Result<Job> make_job(const Workload& workload, const Device& device) {
+  TRY(check_dtypes(workload.train.precision, device.target()));
+  try {
+    Job job;
+    job.workload = workload;
+    job.model = make_model(workload.model);
+    const TrainSpec& train = workload.train;
+    job.microbatch_rows = (train.batch + train.microbatches - 1) / train.microbatches;
+    const bool held_out = workload.data.kind == DataSpec::Kind::linear ? workload.data.held_out_rows > 0
+                                                                       : !workload.data.held_out.files.empty() || workload.data.held_out_fraction > 0;
+    if (held_out) job.evaluation_rows = job.microbatch_rows;
+    const std::int64_t seq = std::max<std::int64_t>(1, job.model->context());
+    std::optional<Graph> evaluation;
+    if (held_out) evaluation = job.model->loss({job.evaluation_rows, seq}, false);
+    std::vector<Axis> axes;
+    for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
+    const Mesh mesh = TRY(Mesh::make(axes));
+    const WorkspaceOf workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
+    job.program = std::make_unique<const Program>(training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh,
+                                                                   strategy_of(workload), device.target(), workspace));
+    return job;
+  } catch (const Failure& f) {
+    return f.error();
+  }
+}
+
+std::string parameters_hash(const Model& model) {
+  std::string text;
+  for (const Parameter& p : model.parameters()) text += p.name + " " + to_string(p.type) + (p.trainable ? "\n" : " frozen\n");
+  return to_hex(hash128(text));
+}
+
+std::string numbers_hash(const Workload& workload) {
+  Workload decides = workload;
+  decides.name.clear();
+  decides.checkpoint = {};
+  decides.resources = {};
+  decides.observe = {};
+  decides.labels.clear();
+  decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be made longer
+  decides.train.time = std::nullopt;
+  decides.train.evaluate = {};
+  decides.train.evaluate_batches = 0;
+  decides.train.exact = false;
+  return to_hex(hash128(to_yaml(decides)));
+}
+
+}  // namespace systole

@@ -1,0 +1,55 @@
+#pragma once
+// Where the time of one rank goes: at each moment exactly one category is open, so the categories sum up to the wall time by
+// construction and nothing is found by subtraction. What nobody claims is `other`.
+
+#include "describe/spec/run.h"
+#include "ground/base/clock.h"
+
+namespace systole {
+
+class TimeLedger {
+ public:
+  TimeLedger(Clock& clock, Category first) : clock_(clock), since_(clock.now()), open_(first) {}
+
+  // Closes the open category and opens another; returns the one that was open.
+  Category enter(Category next) {
+    const Seconds now = clock_.now();
+    total_[open_] += now - since_;
+    interval_[open_] += now - since_;
+    since_ = now;
+    const Category before = open_;
+    open_ = next;
+    return before;
+  }
+
+  // Everything since the ledger was opened, the open category included.
+  TimeByCategory total() { enter(open_); return total_; }
+  // Everything since the last call.
+  TimeByCategory take_interval() {
+    enter(open_);
+    const TimeByCategory taken = interval_;
+    interval_ = {};
+    return taken;
+  }
+
+ private:
+  Clock& clock_;
+  Seconds since_;
+  Category open_;
+  TimeByCategory total_, interval_;
+};
+
+// Opens a category for a scope.
+class InCategory {
+ public:
+  InCategory(TimeLedger& ledger, Category category) : ledger_(ledger), before_(ledger.enter(category)) {}
+  ~InCategory() { ledger_.enter(before_); }
+  InCategory(const InCategory&) = delete;
+  InCategory& operator=(const InCategory&) = delete;
+
+ private:
+  TimeLedger& ledger_;
+  Category before_;
+};
+
+}  // namespace systole

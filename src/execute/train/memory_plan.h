@@ -1,0 +1,30 @@
+#pragma once
+// Every byte that a run will hold, by owner, before anything is allocated: the law fit-is-proved.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "execute/train/job.h"
+
+namespace systole {
+
+struct MemoryPlan {
+  // "parameters", "state", … of the arena, then "data queue", "dataset", "checkpoint writer", "libraries". Sum to `total`.
+  std::vector<std::pair<std::string, Bytes>> by_owner;
+  Bytes arena;
+  Bytes total() const;
+};
+
+// Outside the arena: rows read ahead, the tables of the dataset, the writer's buffers, code and libraries.
+struct OutsideArena {
+  Bytes data_queue, dataset, checkpoint_writer, libraries;
+};
+
+MemoryPlan plan_memory(const Program& program, const OutsideArena& outside);
+
+// Refuses what does not fit: numbers, the largest owners, and edits that would make it fit (each tried by planning it).
+// Errors: does_not_fit.
+Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit, const Device& device);
+
+}  // namespace systole

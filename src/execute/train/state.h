@@ -1,0 +1,25 @@
+#pragma once
+// The state of a job as tensors of a checkpoint, and back: one tensor per logical parameter and moment, "{layer}" in a name spelled
+// out ("blocks.7.attn.q", "adamw.m/blocks.7.attn.q"), so that a checkpoint knows nothing of how a Program stacks.
+
+#include <vector>
+
+#include "execute/checkpoint/restore.h"
+#include "execute/checkpoint/save.h"
+#include "execute/runtime/executor.h"
+
+namespace systole {
+
+// The parts of what the "snapshot" schedule has put into staging, and of frozen parameters where they lie. The spans stay valid as
+// long as the executor; their bytes as long as no snapshot runs. REQUIRES: the device's memory is the host's.
+std::vector<checkpoint::TensorPart> staged_state(Executor& executor);
+
+// Writes parameters and state from a checkpoint. Errors: those of Checkpoint::read; invalid when tensors are missing.
+Status load_state(Executor& executor, const checkpoint::Checkpoint& from);
+// Parameters alone: for evaluation and generation, by whichever executor has parameters of these names.
+Status load_parameters(Executor& executor, const checkpoint::Checkpoint& from);
+
+// Names of the tensors that a value stands for, in order of their slices.
+std::vector<std::string> tensor_names(const ProgramValue& value);
+
+}  // namespace systole
