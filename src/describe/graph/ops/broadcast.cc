@@ -1,8 +1,7 @@
 // broadcast: y[i…] = x[those i that x has]; dim k of x lies on dim dims[k] of y, the other dims of y are new.
 //
-// Constraints: C1 the attributes give a shape (type_attrs.h). C2 dims has one ascending entry per dim of x, each a dim of y, of x's
-// size: nothing is stretched, size 1 neither.
-// The gradient sums over the new dims.
+// Constraints: C1 the attributes give a shape (type_attrs.h). C2 dims has one ascending entry per dim of x, each a dim
+// of y, of x's size: nothing is stretched, size 1 neither. The gradient sums over the new dims.
 
 #include "describe/graph/op.h"
 #include "describe/graph/ops/index.h"
@@ -20,7 +19,8 @@ std::vector<Type> infer(const OpCall& call) {
   const Type& x = call.operand(0);
   const Type y = ops::shaped_as(call.attrs, x.dtype, "broadcast_c1");
   const Ints& dims = call.attrs.get_ints("dims");
-  if (static_cast<int>(dims.size()) != x.ndim()) constraint("broadcast_c2", "{} dims for {}", dims.size(), to_string(x));
+  if (static_cast<int>(dims.size()) != x.ndim())
+    constraint("broadcast_c2", "{} dims for {}", dims.size(), to_string(x));
   std::int64_t previous = -1;
   for (int k = 0; k < x.ndim(); ++k) {
     const std::int64_t dim = at(dims, k);
@@ -90,7 +90,8 @@ std::vector<OpDef> broadcast_ops() {
 }  // namespace ops
 
 Value broadcast(Value x, const Type& type, std::span<const int> dims) {
-  if (type.dtype != x.dtype()) constraint("broadcast_c1", "{} from {}: broadcast does not convert", to_string(type), to_string(x.type()));
+  if (type.dtype != x.dtype())
+    constraint("broadcast_c1", "{} from {}: broadcast does not convert", to_string(type), to_string(x.type()));
   Attrs attrs{{"dims", Ints(dims.begin(), dims.end())}};
   ops::set_shape(attrs, type);
   return x.graph->apply("broadcast", std::array{x}, std::move(attrs))[0];

@@ -3,10 +3,10 @@
 //   take_row     y[b, …] = x[b, index[b], …], zeros when index[b] is outside
 //   cache_write  the cache with rows[b, t, …] at [b, position[b] + t, …]; rows outside it are dropped
 //
-// Constraints: take_row C1 index is i32[b] for x[b, t, …]. cache_write C1 position is i32[b] for cache[b, s, …]. C2 rows are of
-// the cache's type but for their number.
-// The gradient of take_row is the cotangent under a mask; cache_write has none (a cache is not trained).
-// Sharding: t and s are whole, all other dims pass. cache_write takes the cache's place.
+// Constraints: take_row C1 index is i32[b] for x[b, t, …]. cache_write C1 position is i32[b] for cache[b, s, …]. C2
+// rows are of the cache's type but for their number. The gradient of take_row is the cotangent under a mask;
+// cache_write has none (a cache is not trained). Sharding: t and s are whole, all other dims pass. cache_write takes
+// the cache's place.
 
 #include <array>
 
@@ -21,9 +21,11 @@ namespace {
 Work only_moves(const OpCall& call, std::span<const Type> results) { return moves(call.operands, results); }
 
 std::vector<Type> infer_take_row(const OpCall& call) {
-  if (call.num_operands() != 2) constraint("take_row_c1", "take_row takes x and index, got {} operands", call.num_operands());
+  if (call.num_operands() != 2)
+    constraint("take_row_c1", "take_row takes x and index, got {} operands", call.num_operands());
   const Type &x = call.operand(0), &index = call.operand(1);
-  if (x.ndim() < 2 || !(index == Type(DType::i32, {x.shape[0]}))) constraint("take_row_c1", "take_row of {} at {}", to_string(x), to_string(index));
+  if (x.ndim() < 2 || !(index == Type(DType::i32, {x.shape[0]})))
+    constraint("take_row_c1", "take_row of {} at {}", to_string(x), to_string(index));
   Type y = x;
   y.shape.erase(y.shape.begin() + 1);
   y.names.erase(y.names.begin() + 1);
@@ -61,7 +63,8 @@ void reference_take_row(const ReferenceCall& call) {
 }
 
 std::vector<Type> infer_cache_write(const OpCall& call) {
-  if (call.num_operands() != 3) constraint("cache_write_c1", "cache_write takes cache, rows and position, got {} operands", call.num_operands());
+  if (call.num_operands() != 3)
+    constraint("cache_write_c1", "cache_write takes cache, rows and position, got {} operands", call.num_operands());
   const Type &cache = call.operand(0), &rows = call.operand(1), &position = call.operand(2);
   if (cache.ndim() < 2 || !(position == Type(DType::i32, {cache.shape[0]}))) {
     constraint("cache_write_c1", "cache_write to {} at {}", to_string(cache), to_string(position));
@@ -81,7 +84,8 @@ void reference_cache_write(const ReferenceCall& call) {
     for (std::int64_t t = 0; t < count; ++t) {
       const std::int64_t row = call.operands[2].integer(b) + t;
       if (row < 0 || row >= length) continue;
-      for (std::int64_t i = 0; i < width; ++i) ops::copy_element(rows, (b * count + t) * width + i, y, (b * length + row) * width + i);
+      for (std::int64_t i = 0; i < width; ++i)
+        ops::copy_element(rows, (b * count + t) * width + i, y, (b * length + row) * width + i);
     }
   }
 }

@@ -28,13 +28,15 @@ std::vector<Type> infer_cast(const OpCall& call) {
 
 std::vector<Type> infer_stochastic_round(const OpCall& call) {
   ops::check_key(call, "stochastic_round_c2");
-  if (!is_float(call.operand(0).dtype)) constraint("stochastic_round_c1", "stochastic_round of {}", to_string(call.operand(0)));
+  if (!is_float(call.operand(0).dtype))
+    constraint("stochastic_round_c1", "stochastic_round of {}", to_string(call.operand(0)));
   return {call.operand(0).with(DType::bf16)};
 }
 
 Gradients cast_back(GradientCall& call, std::size_t operands) {
   Gradients d(operands);
-  if (is_float(call.operand_type(0).dtype) && is_float(call.result_type(0).dtype)) d[0] = cast(*call.cotangent(0), call.operand_type(0).dtype);
+  if (is_float(call.operand_type(0).dtype) && is_float(call.result_type(0).dtype))
+    d[0] = cast(*call.cotangent(0), call.operand_type(0).dtype);
   return d;
 }
 
@@ -60,7 +62,8 @@ double round_stochastically(double x, std::uint32_t word) {
 
 void reference_cast(const ReferenceCall& call) {
   const TensorView &x = call.operands[0], &y = call.results[0];
-  const bool exact = is_integer(x.type.dtype) && is_integer(y.type.dtype) && size_of(x.type.dtype) == 8 && size_of(y.type.dtype) == 8;
+  const bool exact =
+      is_integer(x.type.dtype) && is_integer(y.type.dtype) && size_of(x.type.dtype) == 8 && size_of(y.type.dtype) == 8;
   for (std::int64_t i = 0; i < y.type.num_elements(); ++i) {
     if (exact && (x.type.dtype == y.type.dtype || x.integer(i) >= 0)) {
       ops::copy_element(x, i, y, i);  // beyond 2^53 a double would round
@@ -97,7 +100,9 @@ OpDef make_stochastic_round() {
   op.infer = infer_stochastic_round;
   op.gradient = [](GradientCall& call) { return cast_back(call, 5); };
   op.sharding = ops::random_sharding;
-  op.local_rewrite = [](const OpCall& local, int, std::string_view, std::int64_t) { return ops::random_rewrite(local); };
+  op.local_rewrite = [](const OpCall& local, int, std::string_view, std::int64_t) {
+    return ops::random_rewrite(local);
+  };
   op.work = [](const OpCall& call, std::span<const Type> results) { return moves(call.operands, results); };
   op.reference = [](const ReferenceCall& call) {
     const TensorView &x = call.operands[0], &y = call.results[0];

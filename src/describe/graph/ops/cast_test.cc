@@ -18,11 +18,13 @@ HostTensor number(std::int64_t value) {
   return tensor;
 }
 
-HostTensor rounded_stochastically(const HostTensor& x, std::int64_t seed, std::int64_t step = 0, std::int64_t site = 0, std::int64_t row = 0) {
+HostTensor rounded_stochastically(const HostTensor& x, std::int64_t seed, std::int64_t step = 0, std::int64_t site = 0,
+                                  std::int64_t row = 0) {
   Graph graph("round");
   const Type i64(DType::i64, {});
   const Value in = graph.input("x", Type(x.dtype(), x.shape()));
-  const RandomKey key{graph.input("seed", i64), graph.input("step", i64), graph.input("site", i64), graph.input("row", i64)};
+  const RandomKey key{graph.input("seed", i64), graph.input("step", i64), graph.input("site", i64),
+                      graph.input("row", i64)};
   graph.output("y", stochastic_round(in, key));
   return evaluate(graph, std::array{x, number(seed), number(step), number(site), number(row)})[0];
 }
@@ -50,7 +52,8 @@ TEST(Cast, LargeIntegersStayExact) {
 TEST(StochasticRound, OfF32IsAnAdditionOfBits) {
   HostTensor x(DType::f32, {64});
   const float samples[] = {1.0f, 1.00001f, -3.14159f, 1e-40f, -1e-38f, 65504.3f, 3.3e38f, 0.0f};
-  for (std::int64_t i = 0; i < x.size(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = samples[i % 8] * (i < 56 ? 1 + 1e-3f * static_cast<float>(i) : 1);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    x.as<float>()[static_cast<std::size_t>(i)] = samples[i % 8] * (i < 56 ? 1 + 1e-3f * static_cast<float>(i) : 1);
   const HostTensor y = rounded_stochastically(x, 99, 4, 2, 1000);
   const ops::PlaceBits bits{99, 4, 2};
   for (std::size_t i = 0; i < 64; ++i) {

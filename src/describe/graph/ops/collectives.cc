@@ -5,11 +5,11 @@
 //   reduce_scatter  this device's part along `dim` of the sum (or max) of x
 //   all_to_all      x cut along split_dim, part j sent to device j; the parts received are joined along concat_dim
 //
-// A local rewrite makes them after differentiation; their gradients are those of a loss that is summed over all devices.
-// Constraints: collective C1 one operand, an axis with a name and parts ≥ 1. C2 kind is sum or max, and x of a number's type. C3 dims
-// are dims of x; parts divides the dim that is cut.
-// Work: none: which device adds what is the algorithm's matter (ground/mesh). Sums of bf16 and f16 are kept in f32.
-// The reference runs one device: with one part they are the identity; with more it refuses.
+// A local rewrite makes them after differentiation; their gradients are those of a loss that is summed over all
+// devices. Constraints: collective C1 one operand, an axis with a name and parts ≥ 1. C2 kind is sum or max, and x of a
+// number's type. C3 dims are dims of x; parts divides the dim that is cut. Work: none: which device adds what is the
+// algorithm's matter (ground/mesh). Sums of bf16 and f16 are kept in f32. The reference runs one device: with one part
+// they are the identity; with more it refuses.
 
 #include <array>
 
@@ -22,14 +22,16 @@ namespace systole {
 namespace {
 
 std::int64_t check_collective(const OpCall& call) {
-  if (call.num_operands() != 1) constraint("collective_c1", "{} takes one operand, got {}", call.op.name, call.num_operands());
+  if (call.num_operands() != 1)
+    constraint("collective_c1", "{} takes one operand, got {}", call.op.name, call.num_operands());
   const std::int64_t parts = call.attrs.get_int("parts");
   if (call.attrs.get_string("axis").empty() || parts < 1) {
     constraint("collective_c1", "{} over axis '{}' of {} parts", call.op.name, call.attrs.get_string("axis"), parts);
   }
   if (call.attrs.find("kind") != nullptr) {
     const std::string& kind = call.attrs.get_string("kind");
-    if (kind != "sum" && kind != "max") constraint("collective_c2", "{} has no kind '{}': sum or max", call.op.name, kind);
+    if (kind != "sum" && kind != "max")
+      constraint("collective_c2", "{} has no kind '{}': sum or max", call.op.name, kind);
     if (call.operand(0).dtype == DType::boolean) constraint("collective_c2", "{} of bools", call.op.name);
   }
   return parts;
@@ -37,7 +39,8 @@ std::int64_t check_collective(const OpCall& call) {
 
 std::size_t dim_of(const OpCall& call, const char* name) {
   const std::int64_t dim = call.attrs.get_int(name);
-  if (dim < 0 || dim >= call.operand(0).ndim()) constraint("collective_c3", "{}: {} {} of {}", call.op.name, name, dim, to_string(call.operand(0)));
+  if (dim < 0 || dim >= call.operand(0).ndim())
+    constraint("collective_c3", "{}: {} {} of {}", call.op.name, name, dim, to_string(call.operand(0)));
   return static_cast<std::size_t>(dim);
 }
 
@@ -63,7 +66,8 @@ std::vector<Type> infer(const OpCall& call) {
 
 void only_sums(GradientCall& call, const char* op) {
   if (call.attrs().get_string("kind") != "sum") {
-    fail(error(ErrorKind::unsupported, "the gradient of {} of kind '{}' does not exist", op, call.attrs().get_string("kind")));
+    fail(error(ErrorKind::unsupported, "the gradient of {} of kind '{}' does not exist", op,
+               call.attrs().get_string("kind")));
   }
 }
 
@@ -86,10 +90,12 @@ OpDef collective(const char* name, const char* summary, std::vector<OpAttr> attr
   op.sharding = whole;
   op.reference = [name](const ReferenceCall& call) {
     if (call.attrs.get_int("parts") != 1) {
-      fail(error(ErrorKind::unsupported, "{} over '{}' of {} parts needs as many devices; the reference evaluator is one", name,
+      fail(error(ErrorKind::unsupported,
+                 "{} over '{}' of {} parts needs as many devices; the reference evaluator is one", name,
                  call.attrs.get_string("axis"), call.attrs.get_int("parts")));
     }
-    for (std::int64_t i = 0; i < call.results[0].type.num_elements(); ++i) ops::copy_element(call.operands[0], i, call.results[0], i);
+    for (std::int64_t i = 0; i < call.results[0].type.num_elements(); ++i)
+      ops::copy_element(call.operands[0], i, call.results[0], i);
   };
   return op;
 }
@@ -113,20 +119,26 @@ std::vector<OpDef> collective_ops() {
     only_sums(call, "all_reduce");
     return {all_reduce(*call.cotangent(0), call.attrs().get_string("axis"), call.attrs().get_int("parts"))};
   };
-  OpDef gather = collective("all_gather", "the devices' x one after the other along `dim`", {{"dim", "int", "that grows"}});
+  OpDef gather =
+      collective("all_gather", "the devices' x one after the other along `dim`", {{"dim", "int", "that grows"}});
   gather.gradient = [](GradientCall& call) -> Gradients {
-    return {reduce_scatter(*call.cotangent(0), call.attrs().get_string("axis"), call.attrs().get_int("parts"), static_cast<int>(call.attrs().get_int("dim")))};
+    return {reduce_scatter(*call.cotangent(0), call.attrs().get_string("axis"), call.attrs().get_int("parts"),
+                           static_cast<int>(call.attrs().get_int("dim")))};
   };
-  OpDef scatter = collective("reduce_scatter", "this device's part along `dim` of the sum or max of x", {{"dim", "int", "that is cut"}, kind_attr()});
+  OpDef scatter = collective("reduce_scatter", "this device's part along `dim` of the sum or max of x",
+                             {{"dim", "int", "that is cut"}, kind_attr()});
   scatter.gradient = [](GradientCall& call) -> Gradients {
     only_sums(call, "reduce_scatter");
-    return {all_gather(*call.cotangent(0), call.attrs().get_string("axis"), call.attrs().get_int("parts"), static_cast<int>(call.attrs().get_int("dim")))};
+    return {all_gather(*call.cotangent(0), call.attrs().get_string("axis"), call.attrs().get_int("parts"),
+                       static_cast<int>(call.attrs().get_int("dim")))};
   };
-  OpDef exchange = collective("all_to_all", "x cut along split_dim, part j to device j; what comes is joined along concat_dim",
-                              {{"split_dim", "int", "that is cut"}, {"concat_dim", "int", "that grows"}});
+  OpDef exchange =
+      collective("all_to_all", "x cut along split_dim, part j to device j; what comes is joined along concat_dim",
+                 {{"split_dim", "int", "that is cut"}, {"concat_dim", "int", "that grows"}});
   exchange.gradient = [](GradientCall& call) -> Gradients {
     return {all_to_all(*call.cotangent(0), call.attrs().get_string("axis"), call.attrs().get_int("parts"),
-                       static_cast<int>(call.attrs().get_int("concat_dim")), static_cast<int>(call.attrs().get_int("split_dim")))};
+                       static_cast<int>(call.attrs().get_int("concat_dim")),
+                       static_cast<int>(call.attrs().get_int("split_dim")))};
   };
   return {reduce, gather, scatter, exchange};
 }
@@ -143,7 +155,8 @@ Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim
   return one("reduce_scatter", x, axis, parts, {{"dim", std::int64_t{dim}}, {"kind", std::string(kind)}});
 }
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim) {
-  return one("all_to_all", x, axis, parts, {{"split_dim", std::int64_t{split_dim}}, {"concat_dim", std::int64_t{concat_dim}}});
+  return one("all_to_all", x, axis, parts,
+             {{"split_dim", std::int64_t{split_dim}}, {"concat_dim", std::int64_t{concat_dim}}});
 }
 
 }  // namespace systole

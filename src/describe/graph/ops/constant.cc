@@ -1,9 +1,8 @@
 // constant: y = value everywhere. iota: y counts 0, 1, 2, … along `dim`.
 //
-// Constraints: constant C1 the attributes give a type (type_attrs.h). C2 the value is one of the dtype: whole and in range for
-// integers, 0 or 1 for bool (a real is rounded). iota C1 the attributes give a type. C2 `dim` is one of its dims, and the
-// type is a number's.
-// Both have no operands and are elementwise: a chain makes them in registers.
+// Constraints: constant C1 the attributes give a type (type_attrs.h). C2 the value is one of the dtype: whole and in
+// range for integers, 0 or 1 for bool (a real is rounded). iota C1 the attributes give a type. C2 `dim` is one of its
+// dims, and the type is a number's. Both have no operands and are elementwise: a chain makes them in registers.
 // Sharding: iota's dim is cut by a local rewrite that adds the offset.
 
 #include <cmath>
@@ -66,7 +65,9 @@ OpDef filler(const char* name, const char* summary, const char* signature, OpAtt
   op.signature = signature;
   op.attrs = type_attrs_and(last);
   op.work = [](const OpCall& call, std::span<const Type> results) { return moves(call.operands, results); };
-  op.local_attrs = [](const Attrs& whole, std::span<const Type> local) { return ops::with_shape(whole, local[0].shape); };
+  op.local_attrs = [](const Attrs& whole, std::span<const Type> local) {
+    return ops::with_shape(whole, local[0].shape);
+  };
   op.elementwise = true;
   op.cheap = true;
   return op;
@@ -79,13 +80,16 @@ namespace ops {
 std::vector<OpDef> constant_ops() {
   OpDef constant = filler("constant", "y = value", "() -> (y: any[...])", {"value", "double", "of every element"});
   constant.infer = infer_constant;
-  constant.sharding = [](const OpCall& call) { return rule_without_operands(static_cast<int>(call.attrs.get_ints("shape").size())); };
+  constant.sharding = [](const OpCall& call) {
+    return rule_without_operands(static_cast<int>(call.attrs.get_ints("shape").size()));
+  };
   constant.reference = [](const ReferenceCall& call) {
     const Scalar value(call.attrs.get_double("value"));
     for (std::int64_t i = 0; i < call.results[0].type.num_elements(); ++i) call.results[0].set(i, value);
   };
 
-  OpDef iota = filler("iota", "y = index along `dim`", "() -> (y: number[...])", {"dim", "int", "along which it counts"});
+  OpDef iota =
+      filler("iota", "y = index along `dim`", "() -> (y: number[...])", {"dim", "int", "along which it counts"});
   iota.infer = infer_iota;
   iota.sharding = [](const OpCall& call) {
     const int ndim = static_cast<int>(call.attrs.get_ints("shape").size());
@@ -95,9 +99,8 @@ std::vector<OpDef> constant_ops() {
   iota.reference = [](const ReferenceCall& call) {
     const int dim = static_cast<int>(call.attrs.get_int("dim"));
     std::int64_t i = 0;
-    for_each_index(call.results[0].type.shape, [&](const Shape& index) {
-      call.results[0].set(i++, Scalar(static_cast<double>(at(index, dim))));
-    });
+    for_each_index(call.results[0].type.shape,
+                   [&](const Shape& index) { call.results[0].set(i++, Scalar(static_cast<double>(at(index, dim)))); });
   };
   return {constant, iota};
 }

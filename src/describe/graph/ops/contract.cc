@@ -2,10 +2,10 @@
 // operands and the result is a batch dim, in both operands only it is summed, in one operand and the result it is kept.
 // Products and sums in f32 (f64 for f64), whatever the operands' type; the result is rounded once.
 //
-// Constraints: C1 the spec is letters "…,…->…", none twice in one term. C2 as many letters as dims. C3 a letter means one
-// size. C4 each letter is in exactly two terms or all three. C5 both operands have one float type, and `dtype` is a float type.
-// The gradient: da = contract(g, b, "y,b->a"), db = contract(a, g, "a,y->b"), with g in the operands' type first.
-// Work: a multiplication and an addition for each point of the letters' space; all of it counts as model FLOPs.
+// Constraints: C1 the spec is letters "…,…->…", none twice in one term. C2 as many letters as dims. C3 a letter means
+// one size. C4 each letter is in exactly two terms or all three. C5 both operands have one float type, and `dtype` is a
+// float type. The gradient: da = contract(g, b, "y,b->a"), db = contract(a, g, "a,y->b"), with g in the operands' type
+// first. Work: a multiplication and an addition for each point of the letters' space; all of it counts as model FLOPs.
 
 #include <array>
 
@@ -38,7 +38,8 @@ Spec parse(const std::string& text) {
       const char c = term[i];
       const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
       if (!is_letter) constraint("contract_c1", "'{}' in the spec \"{}\" is not a letter", c, text);
-      if (term.find(c, i + 1) != std::string::npos) constraint("contract_c1", "'{}' is twice in \"{}\" of the spec \"{}\"", c, term, text);
+      if (term.find(c, i + 1) != std::string::npos)
+        constraint("contract_c1", "'{}' is twice in \"{}\" of the spec \"{}\"", c, term, text);
     }
   }
   for (const char c : spec.a + spec.b + spec.y) {
@@ -68,13 +69,14 @@ std::vector<Type> infer(const OpCall& call) {
   for (int i = 0; i < a.ndim(); ++i) {
     const std::size_t j = spec.b.find(at(spec.a, i));
     if (j != std::string::npos && b.size(static_cast<int>(j)) != a.size(i)) {
-      constraint("contract_c3", "'{}' of \"{}\" is {} in {} and {} in {}", at(spec.a, i), spec.text(), a.size(i), to_string(a),
-                 b.size(static_cast<int>(j)), to_string(b));
+      constraint("contract_c3", "'{}' of \"{}\" is {} in {} and {} in {}", at(spec.a, i), spec.text(), a.size(i),
+                 to_string(a), b.size(static_cast<int>(j)), to_string(b));
     }
   }
   const DType dtype = call.attrs.find("dtype") != nullptr ? call.attrs.get_dtype("dtype") : a.dtype;
   if (a.dtype != b.dtype || !is_float(a.dtype) || !is_float(dtype)) {
-    constraint("contract_c5", "{} and {} to {}: one float type, cast first", to_string(a), to_string(b), name_of(dtype));
+    constraint("contract_c5", "{} and {} to {}: one float type, cast first", to_string(a), to_string(b),
+               name_of(dtype));
   }
   Type y(dtype, {});
   for (const char c : spec.y) {

@@ -13,7 +13,8 @@ TEST(Contract, ByHand) {
   const Value a = graph.input("a", Type(DType::f32, {2, 3})), b = graph.input("b", Type(DType::f32, {3, 2}));
   graph.output("y", contract(a, b, "mk,kn->nm"));
   const double av[] = {1, 2, 3, 4, 5, 6}, bv[] = {1, 0, 0, 1, 1, 1};
-  const HostTensor y = evaluate(graph, std::array{HostTensor(DType::f32, {2, 3}, av), HostTensor(DType::f32, {3, 2}, bv)})[0];
+  const HostTensor y =
+      evaluate(graph, std::array{HostTensor(DType::f32, {2, 3}, av), HostTensor(DType::f32, {3, 2}, bv)})[0];
   EXPECT_EQ(y.values(), (std::vector<double>{4, 10, 5, 11}));
 }
 

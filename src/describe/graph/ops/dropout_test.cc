@@ -14,7 +14,10 @@ HostTensor dropped(const Shape& shape, double rate, std::array<double, 4> key) {
   Graph graph("dropout");
   const Type i64(DType::i64, {});
   const Value x = graph.input("x", Type(DType::f32, shape));
-  graph.output("y", dropout(x, {graph.input("seed", i64), graph.input("step", i64), graph.input("site", i64), graph.input("row", i64)}, rate));
+  graph.output("y", dropout(x,
+                            {graph.input("seed", i64), graph.input("step", i64), graph.input("site", i64),
+                             graph.input("row", i64)},
+                            rate));
   HostTensor ones(DType::f32, shape);
   for (std::int64_t i = 0; i < ones.size(); ++i) ones.set(i, 1);
   std::vector<HostTensor> inputs = {ones};
@@ -58,9 +61,7 @@ TEST(Dropout, DropsTheRateAndKeepsTheMean) {
   EXPECT_NEAR(sum / n, 1, 5 * deviation / 0.75);
 }
 
-TEST(Dropout, ScalarHasPlaceZero) {
-  EXPECT_TRUE(dropped({}, 0.5, {9, 8, 7, 0}) == dropped({}, 0.5, {9, 8, 7, 41}));
-}
+TEST(Dropout, ScalarHasPlaceZero) { EXPECT_TRUE(dropped({}, 0.5, {9, 8, 7, 0}) == dropped({}, 0.5, {9, 8, 7, 41})); }
 
 TEST(Dropout, NegativeRowIsRefused) { EXPECT_THROW(dropped({3}, 0.5, {1, 1, 1, -1}), Failure); }
 

@@ -35,9 +35,11 @@ inline void copy_element(const TensorView& from, std::int64_t from_index, const 
 }
 
 // to[index] = from[base + Σ index·strides], for all of `to`: transpose, slice, broadcast.
-inline void copy_strided(const TensorView& from, std::int64_t base, const std::vector<std::int64_t>& strides, const TensorView& to) {
+inline void copy_strided(const TensorView& from, std::int64_t base, const std::vector<std::int64_t>& strides,
+                         const TensorView& to) {
   std::int64_t i = 0;
-  for_each_index(to.type.shape, [&](const Shape& index) { copy_element(from, base + offset_of(index, strides), to, i++); });
+  for_each_index(to.type.shape,
+                 [&](const Shape& index) { copy_element(from, base + offset_of(index, strides), to, i++); });
 }
 
 // The letter of a dim in a sharding rule.
@@ -50,6 +52,8 @@ inline std::string letters(int ndim) {
 
 // `list[i]` and `list[i] = …` with an int, for lists as long as dims.
 template <typename List>
-auto& at(List& list, int i) { return list[static_cast<std::size_t>(i)]; }
+auto& at(List& list, int i) {
+  return list[static_cast<std::size_t>(i)];
+}
 
 }  // namespace systole::ops

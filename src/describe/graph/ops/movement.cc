@@ -7,10 +7,10 @@
 //   copy         the same in bytes of its own
 //
 // Constraints: transpose C1 perm is a permutation of the dims. slice C1 0 ≤ start ≤ limit ≤ size, one each per dim.
-// concatenate C1 at least one part, `dim` is a dim. C2 parts differ in `dim` only. pad C1 one low and high per dim, none
-// negative. C2 the value is one of x's type. copy C1 one operand.
-// Gradients: transpose by the inverse, slice by pad, pad by slice, concatenate by slices.
-// Sharding: dims that are moved whole pass; cut, padded and joined dims are whole.
+// concatenate C1 at least one part, `dim` is a dim. C2 parts differ in `dim` only. pad C1 one low and high per dim,
+// none negative. C2 the value is one of x's type. copy C1 one operand. Gradients: transpose by the inverse, slice by
+// pad, pad by slice, concatenate by slices. Sharding: dims that are moved whole pass; cut, padded and joined dims are
+// whole.
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,8 @@ const Type& single(const OpCall& call, const char* label) {
   return call.operand(0);
 }
 
-// A rule from x to y in which dim i of both is one passing factor where `whole(i)` is false, and two that are whole where true.
+// A rule from x to y in which dim i of both is one passing factor where `whole(i)` is false, and two that are whole
+// where true.
 template <typename Whole>
 ShardingRule dim_by_dim(int ndim, Whole whole) {
   std::string x, y, replicated;
@@ -53,9 +54,12 @@ std::vector<Type> infer_transpose(const OpCall& call) {
   Ints sorted = perm;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<std::int64_t>(i)) constraint("transpose_c1", "{} is not a permutation", to_string(Attr(perm)));
+    if (sorted[i] != static_cast<std::int64_t>(i))
+      constraint("transpose_c1", "{} is not a permutation", to_string(Attr(perm)));
   }
-  if (static_cast<int>(perm.size()) != x.ndim()) constraint("transpose_c1", "{} permutes {} dims, not those of {}", to_string(Attr(perm)), perm.size(), to_string(x));
+  if (static_cast<int>(perm.size()) != x.ndim())
+    constraint("transpose_c1", "{} permutes {} dims, not those of {}", to_string(Attr(perm)), perm.size(),
+               to_string(x));
   Type y(x.dtype, {});
   for (const std::int64_t dim : perm) {
     y.shape.push_back(x.size(static_cast<int>(dim)));
@@ -127,7 +131,8 @@ OpDef make_slice() {
   op.work = only_moves;
   op.sharding = [](const OpCall& call) {
     return dim_by_dim(call.operand(0).ndim(), [&](int dim) {
-      return at(call.attrs.get_ints("start"), dim) != 0 || at(call.attrs.get_ints("limit"), dim) != call.operand(0).size(dim);
+      return at(call.attrs.get_ints("start"), dim) != 0 ||
+             at(call.attrs.get_ints("limit"), dim) != call.operand(0).size(dim);
     });
   };
   op.local_attrs = [](const Attrs& whole, std::span<const Type> local) {
@@ -140,7 +145,8 @@ OpDef make_slice() {
   op.reference = [](const ReferenceCall& call) {
     const std::vector<std::int64_t> strides = strides_of(call.operands[0].type.shape);
     const Ints& start = call.attrs.get_ints("start");
-    ops::copy_strided(call.operands[0], ops::offset_of(Shape(start.begin(), start.end()), strides), strides, call.results[0]);
+    ops::copy_strided(call.operands[0], ops::offset_of(Shape(start.begin(), start.end()), strides), strides,
+                      call.results[0]);
   };
   op.cheap = true;
   return op;
@@ -157,7 +163,9 @@ std::vector<Type> infer_concatenate(const OpCall& call) {
   for (int i = 1; i < call.num_operands(); ++i) {
     Type part = call.operand(i);
     if (part.ndim() == y.ndim()) part.shape[along] = y.shape[along];
-    if (!(part == y)) constraint("concatenate_c2", "{} after {} along dim {}", to_string(call.operand(i)), to_string(call.operand(0)), dim);
+    if (!(part == y))
+      constraint("concatenate_c2", "{} after {} along dim {}", to_string(call.operand(i)), to_string(call.operand(0)),
+                 dim);
     y.shape[along] += call.operand(i).shape[along];
   }
   return {y};
@@ -201,7 +209,9 @@ OpDef make_concatenate() {
     std::int64_t base = 0;
     for (const TensorView& part : call.operands) {
       std::int64_t i = 0;
-      ops::for_each_index(part.type.shape, [&](const Shape& index) { ops::copy_element(part, i++, y, base + ops::offset_of(index, strides)); });
+      ops::for_each_index(part.type.shape, [&](const Shape& index) {
+        ops::copy_element(part, i++, y, base + ops::offset_of(index, strides));
+      });
       base += part.type.shape[dim] * strides[dim];
     }
   };
@@ -213,14 +223,16 @@ OpDef make_concatenate() {
 std::vector<Type> infer_pad(const OpCall& call) {
   const Type& x = single(call, "pad_c1");
   const Ints &low = call.attrs.get_ints("low"), &high = call.attrs.get_ints("high");
-  if (low.size() != x.shape.size() || high.size() != x.shape.size()) constraint("pad_c1", "{} of {}: one low and one high per dim", to_string(call.attrs), to_string(x));
+  if (low.size() != x.shape.size() || high.size() != x.shape.size())
+    constraint("pad_c1", "{} of {}: one low and one high per dim", to_string(call.attrs), to_string(x));
   Type y = x;
   for (std::size_t i = 0; i < low.size(); ++i) {
     if (low[i] < 0 || high[i] < 0) constraint("pad_c1", "{} before and {} after dim {}: negative", low[i], high[i], i);
     y.shape[i] += low[i] + high[i];
   }
   const double value = call.attrs.get_double("value");
-  if (!is_float(x.dtype) && rounded(x.dtype, value) != value) constraint("pad_c2", "{} is not a value of {}", value, name_of(x.dtype));
+  if (!is_float(x.dtype) && rounded(x.dtype, value) != value)
+    constraint("pad_c2", "{} is not a value of {}", value, name_of(x.dtype));
   return {y};
 }
 
@@ -229,7 +241,9 @@ OpDef make_pad() {
   op.name = "pad";
   op.summary = "x with `value` around it";
   op.signature = "(x: any[...]) -> (y: x's type[low + size + high])";
-  op.attrs = {{"low", "ints", "elements before each dim"}, {"high", "ints", "elements after each dim"}, {"value", "double", "of the new elements"}};
+  op.attrs = {{"low", "ints", "elements before each dim"},
+              {"high", "ints", "elements after each dim"},
+              {"value", "double", "of the new elements"}};
   op.infer = infer_pad;
   op.gradient = [](GradientCall& call) -> Gradients {
     const Ints& low = call.attrs().get_ints("low");
@@ -251,7 +265,8 @@ OpDef make_pad() {
     const Ints& low = call.attrs.get_ints("low");
     const std::int64_t base = ops::offset_of(Shape(low.begin(), low.end()), strides);
     std::int64_t i = 0;
-    ops::for_each_index(x.type.shape, [&](const Shape& index) { ops::copy_element(x, i++, y, base + ops::offset_of(index, strides)); });
+    ops::for_each_index(
+        x.type.shape, [&](const Shape& index) { ops::copy_element(x, i++, y, base + ops::offset_of(index, strides)); });
   };
   return op;
 }
@@ -266,7 +281,8 @@ OpDef make_copy() {
   op.work = only_moves;
   op.sharding = [](const OpCall& call) { return dim_by_dim(call.operand(0).ndim(), [](int) { return false; }); };
   op.reference = [](const ReferenceCall& call) {
-    for (std::int64_t i = 0; i < call.results[0].type.num_elements(); ++i) ops::copy_element(call.operands[0], i, call.results[0], i);
+    for (std::int64_t i = 0; i < call.results[0].type.num_elements(); ++i)
+      ops::copy_element(call.operands[0], i, call.results[0], i);
   };
   return op;
 }

@@ -17,10 +17,14 @@ class Names : public ::testing::Test {
   Value x = graph.input("x", Type(DType::f32, {3, 4, 5}, {"batch", "seq", "embed"}));
 };
 
-TEST_F(Names, Transpose) { EXPECT_EQ(to_string(transpose(x, std::array{2, 0, 1}).type()), "f32[embed=5, batch=3, seq=4]"); }
+TEST_F(Names, Transpose) {
+  EXPECT_EQ(to_string(transpose(x, std::array{2, 0, 1}).type()), "f32[embed=5, batch=3, seq=4]");
+}
 TEST_F(Names, Slice) { EXPECT_EQ(to_string(slice_dim(x, 1, 1, 3).type()), "f32[batch=3, seq=2, embed=5]"); }
 TEST_F(Names, Pad) { EXPECT_EQ(to_string(pad(x, {0, 1, 0}, {0, 2, 0}, 0).type()), "f32[batch=3, seq=7, embed=5]"); }
-TEST_F(Names, Concatenate) { EXPECT_EQ(to_string(concatenate(std::array{x, x}, 2).type()), "f32[batch=3, seq=4, embed=10]"); }
+TEST_F(Names, Concatenate) {
+  EXPECT_EQ(to_string(concatenate(std::array{x, x}, 2).type()), "f32[batch=3, seq=4, embed=10]");
+}
 TEST_F(Names, Reduce) { EXPECT_EQ(to_string(reduce_sum(x, std::array{1}).type()), "f32[batch=3, embed=5]"); }
 
 TEST_F(Names, Reshape) {
@@ -51,11 +55,13 @@ TEST_F(Names, NamesThatDoNotFit) {
 
 TEST(CacheWrite, DropsWhatIsBeyond) {
   Graph graph("g");
-  const Value cache = graph.input("cache", Type(DType::f32, {2, 3, 1})), rows = graph.input("rows", Type(DType::f32, {2, 2, 1}));
+  const Value cache = graph.input("cache", Type(DType::f32, {2, 3, 1})),
+              rows = graph.input("rows", Type(DType::f32, {2, 2, 1}));
   graph.output("y", cache_write(cache, rows, graph.input("position", Type(DType::i32, {2}))));
   const double row_values[] = {1, 2, 3, 4}, positions[] = {0, 2};
-  const HostTensor y = evaluate(graph, std::array{HostTensor(DType::f32, {2, 3, 1}), HostTensor(DType::f32, {2, 2, 1}, row_values),
-                                                  HostTensor(DType::i32, {2}, positions)})[0];
+  const HostTensor y =
+      evaluate(graph, std::array{HostTensor(DType::f32, {2, 3, 1}), HostTensor(DType::f32, {2, 2, 1}, row_values),
+                                 HostTensor(DType::i32, {2}, positions)})[0];
   EXPECT_EQ(y.values(), (std::vector<double>{1, 2, 0, 0, 0, 3}));
 }
 
@@ -64,7 +70,8 @@ TEST(Builders, GlobalNorm) {
   const Value a = graph.input("a", Type(DType::f32, {2})), b = graph.input("b", Type(DType::bf16, {1}));
   graph.output("norm", global_norm(std::array{a, b}));
   const double av[] = {1, 2}, bv[] = {2};
-  const HostTensor norm = evaluate(graph, std::array{HostTensor(DType::f32, {2}, av), HostTensor(DType::bf16, {1}, bv)})[0];
+  const HostTensor norm =
+      evaluate(graph, std::array{HostTensor(DType::f32, {2}, av), HostTensor(DType::bf16, {1}, bv)})[0];
   EXPECT_EQ(norm.dtype(), DType::f32);
   EXPECT_EQ(norm.at(0), 3);
   EXPECT_THROW(global_norm({}), Failure);

@@ -6,10 +6,12 @@
 namespace systole::ops {
 
 void check_key(const OpCall& call, const char* label) {
-  if (call.num_operands() != 5) constraint(label, "{} takes x, seed, step, site and row, got {} operands", call.op.name, call.num_operands());
+  if (call.num_operands() != 5)
+    constraint(label, "{} takes x, seed, step, site and row, got {} operands", call.op.name, call.num_operands());
   for (int i = 1; i < 5; ++i) {
     if (!(call.operand(i) == Type(DType::i64, {}))) {
-      constraint(label, "{}: seed, step, site and row are i64[], operand {} is {}", call.op.name, i, to_string(call.operand(i)));
+      constraint(label, "{}: seed, step, site and row are i64[], operand {} is {}", call.op.name, i,
+                 to_string(call.operand(i)));
     }
   }
 }
@@ -34,7 +36,8 @@ ShardingRule random_sharding(const OpCall& call) {
 Graph random_rewrite(const OpCall& local) {
   Graph graph(local.op.name);
   std::vector<Value> inputs;
-  for (int i = 0; i < local.num_operands(); ++i) inputs.push_back(graph.input("operand" + std::to_string(i), local.operand(i)));
+  for (int i = 0; i < local.num_operands(); ++i)
+    inputs.push_back(graph.input("operand" + std::to_string(i), local.operand(i)));
   const Value offset = graph.input("offset", Type(DType::i64, {}));
   inputs[4] = add(inputs[4], offset);
   graph.output("y", graph.apply(local.op, inputs, local.attrs)[0]);

@@ -17,14 +17,17 @@ namespace systole::ops {
 struct PlaceBits {
   std::uint64_t seed = 0, step = 0, site = 0;
 
-  PhiloxBlock block(std::uint64_t quad) const { return philox(seed, philox_counter(quad, (step << 32) | (site & 0xffffffffu))); }
+  PhiloxBlock block(std::uint64_t quad) const {
+    return philox(seed, philox_counter(quad, (step << 32) | (site & 0xffffffffu)));
+  }
   std::uint32_t word(std::uint64_t place) const { return block(place / 4)[place % 4]; }
 };
 
 // Place of the operand's element 0. REQUIRES: row ≥ 0.
 inline std::uint64_t first_place(const Shape& shape, std::int64_t row) {
   if (shape.empty()) return 0;
-  return static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(num_elements(Shape(shape.begin() + 1, shape.end())));
+  return static_cast<std::uint64_t>(row) *
+         static_cast<std::uint64_t>(num_elements(Shape(shape.begin() + 1, shape.end())));
 }
 
 // Kept by dropout: u ≥ rate with u = (word >> 8) / 2^24, compared in double.

@@ -3,12 +3,12 @@
 // Sums begin at zero, are kept in f32 (f64 for f64; integers exactly up to 2^53) and are rounded to the result once.
 // reduce_max and reduce_min are NaN where an element is.
 //
-// Constraints: reduce C1 one operand, `dims` ascending dims of it. C2 reduce_sum takes numbers, and bools with a `dtype`;
-// its result is a number's type; reduce_max and reduce_min take numbers; sum_of_squares floats. C3 reduce_max and
-// reduce_min have at least one element to choose from.
-// Gradients: of a sum, the cotangent everywhere; of reduce_max, shared evenly among the elements equal to it.
-// Sharding: cut sums are partial. A cut reduce_max is a local rewrite with an all_reduce max; of reduce_min, which has no
-// such collective, of the negated floats (whole for integers).
+// Constraints: reduce C1 one operand, `dims` ascending dims of it. C2 reduce_sum takes numbers, and bools with a
+// `dtype`; its result is a number's type; reduce_max and reduce_min take numbers; sum_of_squares floats. C3 reduce_max
+// and reduce_min have at least one element to choose from. Gradients: of a sum, the cotangent everywhere; of
+// reduce_max, shared evenly among the elements equal to it. Sharding: cut sums are partial. A cut reduce_max is a local
+// rewrite with an all_reduce max; of reduce_min, which has no such collective, of the negated floats (whole for
+// integers).
 
 #include <array>
 #include <numeric>
@@ -27,12 +27,14 @@ DType sum_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::
 
 // The type without the reduced dims.
 Type reduced_type(const OpCall& call) {
-  if (call.num_operands() != 1) constraint("reduce_c1", "{} takes one operand, got {}", call.op.name, call.num_operands());
+  if (call.num_operands() != 1)
+    constraint("reduce_c1", "{} takes one operand, got {}", call.op.name, call.num_operands());
   const Type& x = call.operand(0);
   std::int64_t previous = -1;
   for (const std::int64_t dim : call.attrs.get_ints("dims")) {
     if (dim <= previous || dim >= x.ndim()) {
-      constraint("reduce_c1", "{} over {} of {}: dims must ascend within it", call.op.name, to_string(call.attrs), to_string(x));
+      constraint("reduce_c1", "{} over {} of {}: dims must ascend within it", call.op.name, to_string(call.attrs),
+                 to_string(x));
     }
     previous = dim;
   }
@@ -63,7 +65,8 @@ std::vector<Type> infer_choice(const OpCall& call) {
 }
 
 std::vector<Type> infer_squares(const OpCall& call) {
-  if (call.num_operands() != 1) constraint("reduce_c1", "sum_of_squares takes one operand, got {}", call.num_operands());
+  if (call.num_operands() != 1)
+    constraint("reduce_c1", "sum_of_squares takes one operand, got {}", call.num_operands());
   const Type& x = call.operand(0);
   if (!is_float(x.dtype)) constraint("reduce_c2", "sum_of_squares of {}", to_string(x));
   return {Type(sum_dtype(x.dtype), {})};
@@ -78,7 +81,9 @@ std::vector<int> kept_dims(const Ints& dims, int ndim) {
 }
 
 // Back to x's shape, along the dims that stayed.
-Value spread(Value y, const Type& x, const Ints& dims) { return broadcast(y, x.with(y.dtype()), kept_dims(dims, x.ndim())); }
+Value spread(Value y, const Type& x, const Ints& dims) {
+  return broadcast(y, x.with(y.dtype()), kept_dims(dims, x.ndim()));
+}
 
 Gradients sum_gradient(GradientCall& call) {
   const Type& x = call.operand_type(0);
@@ -143,7 +148,8 @@ void for_each_pair(const ReferenceCall& call, Visit visit) {
   std::vector<std::int64_t> strides(x.shape.size(), 0);
   for (std::size_t k = 0; k < kept.size(); ++k) at(strides, kept[k]) = y_strides[k];
   std::int64_t i = 0;
-  ops::for_each_index(x.shape, [&](const Shape& index) { visit(i++, static_cast<std::size_t>(ops::offset_of(index, strides))); });
+  ops::for_each_index(
+      x.shape, [&](const Shape& index) { visit(i++, static_cast<std::size_t>(ops::offset_of(index, strides))); });
 }
 
 void reference_sum(const ReferenceCall& call) {
@@ -170,7 +176,8 @@ void reference_choice(const ReferenceCall& call, bool largest) {
 
 void reference_squares(const ReferenceCall& call) {
   Scalar sum(0);
-  for (std::int64_t i = 0; i < call.operands[0].type.num_elements(); ++i) sum += call.operands[0].at(i) * call.operands[0].at(i);
+  for (std::int64_t i = 0; i < call.operands[0].type.num_elements(); ++i)
+    sum += call.operands[0].at(i) * call.operands[0].at(i);
   call.results[0].set(0, sum);
 }
 

@@ -20,7 +20,9 @@ std::vector<Type> infer(const OpCall& call) {
   if (call.num_operands() != 1) constraint("reshape_c1", "reshape takes one operand, got {}", call.num_operands());
   const Type& x = call.operand(0);
   const Type y = ops::shaped_as(call.attrs, x.dtype, "reshape_c1");
-  if (y.num_elements() != x.num_elements()) constraint("reshape_c2", "{} has {} elements, {} has {}", to_string(x), x.num_elements(), to_string(y), y.num_elements());
+  if (y.num_elements() != x.num_elements())
+    constraint("reshape_c2", "{} has {} elements, {} has {}", to_string(x), x.num_elements(), to_string(y),
+               y.num_elements());
   return {y};
 }
 
@@ -79,7 +81,8 @@ std::vector<OpDef> reshape_ops() {
   op.sharding = sharding;
   op.local_attrs = [](const Attrs& whole, std::span<const Type> local) { return with_shape(whole, local[0].shape); };
   op.reference = [](const ReferenceCall& call) {
-    for (std::int64_t i = 0; i < call.results[0].type.num_elements(); ++i) copy_element(call.operands[0], i, call.results[0], i);
+    for (std::int64_t i = 0; i < call.results[0].type.num_elements(); ++i)
+      copy_element(call.operands[0], i, call.results[0], i);
   };
   op.cheap = true;
   op.view = true;
@@ -90,7 +93,8 @@ std::vector<OpDef> reshape_ops() {
 }  // namespace ops
 
 Value reshape(Value x, const Type& type) {
-  if (type.dtype != x.dtype()) constraint("reshape_c1", "{} from {}: reshape does not convert", to_string(type), to_string(x.type()));
+  if (type.dtype != x.dtype())
+    constraint("reshape_c1", "{} from {}: reshape does not convert", to_string(type), to_string(x.type()));
   Attrs attrs;
   ops::set_shape(attrs, type);
   return x.graph->apply("reshape", std::array{x}, std::move(attrs))[0];

@@ -12,7 +12,8 @@ std::vector<OpAttr> shape_attrs() {
 
 void set_shape(Attrs& attrs, const Type& type) {
   attrs.set("shape", Ints(type.shape.begin(), type.shape.end()));
-  const bool named = std::any_of(type.names.begin(), type.names.end(), [](const std::string& name) { return !name.empty(); });
+  const bool named =
+      std::any_of(type.names.begin(), type.names.end(), [](const std::string& name) { return !name.empty(); });
   if (named) attrs.set("names", fmt::format("{}", fmt::join(type.names, ",")));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A result type in attributes, so that text alone rebuilds the node: {dtype="f32", names="batch,,head", shape=[4, 3, 8]};
-// no `names` when no dim has one.
+// A result type in attributes, so that text alone rebuilds the node: {dtype="f32", names="batch,,head", shape=[4, 3,
+// 8]}; no `names` when no dim has one.
 
 #include "describe/graph/op.h"
 

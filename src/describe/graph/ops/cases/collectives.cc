@@ -18,12 +18,26 @@ OpCases collective_cases(DType f) {
   cases.good.push_back({.op = "all_reduce", .operands = {x}, .attrs = attrs(1, {{"kind", sum}})});
   cases.good.push_back({.op = "all_gather", .operands = {x}, .attrs = attrs(1, {{"dim", first}})});
   cases.good.push_back({.op = "reduce_scatter", .operands = {x}, .attrs = attrs(1, {{"dim", second}, {"kind", sum}})});
-  cases.good.push_back({.op = "all_to_all", .operands = {x}, .attrs = attrs(1, {{"split_dim", first}, {"concat_dim", second}})});
-  cases.bad.push_back({.label = "collective_c1", .op = "all_reduce", .operands = {x.type}, .attrs = attrs(0, {{"kind", sum}})});
-  cases.bad.push_back({.label = "collective_c2", .op = "all_reduce", .operands = {x.type}, .attrs = attrs(2, {{"kind", std::string("mean")}})});
-  cases.bad.push_back({.label = "collective_c2", .op = "all_reduce", .operands = {Type(DType::boolean, {3})}, .attrs = attrs(2, {{"kind", sum}})});
-  cases.bad.push_back({.label = "collective_c3", .op = "reduce_scatter", .operands = {x.type}, .attrs = attrs(5, {{"dim", second}, {"kind", sum}})});
-  cases.bad.push_back({.label = "collective_c3", .op = "all_gather", .operands = {x.type}, .attrs = attrs(2, {{"dim", std::int64_t{2}}})});
+  cases.good.push_back(
+      {.op = "all_to_all", .operands = {x}, .attrs = attrs(1, {{"split_dim", first}, {"concat_dim", second}})});
+  cases.bad.push_back(
+      {.label = "collective_c1", .op = "all_reduce", .operands = {x.type}, .attrs = attrs(0, {{"kind", sum}})});
+  cases.bad.push_back({.label = "collective_c2",
+                       .op = "all_reduce",
+                       .operands = {x.type},
+                       .attrs = attrs(2, {{"kind", std::string("mean")}})});
+  cases.bad.push_back({.label = "collective_c2",
+                       .op = "all_reduce",
+                       .operands = {Type(DType::boolean, {3})},
+                       .attrs = attrs(2, {{"kind", sum}})});
+  cases.bad.push_back({.label = "collective_c3",
+                       .op = "reduce_scatter",
+                       .operands = {x.type},
+                       .attrs = attrs(5, {{"dim", second}, {"kind", sum}})});
+  cases.bad.push_back({.label = "collective_c3",
+                       .op = "all_gather",
+                       .operands = {x.type},
+                       .attrs = attrs(2, {{"dim", std::int64_t{2}}})});
   return cases;
 }
 

@@ -25,7 +25,8 @@ HostTensor numbers(Shape shape, double first) {
 // Rank r holds `shape` counted from 100 r.
 PerRank distinct(const Shape& shape) {
   PerRank inputs;
-  for (std::int64_t rank = 0; rank < kMesh.num_ranks(); ++rank) inputs.push_back({numbers(shape, 100.0 * static_cast<double>(rank))});
+  for (std::int64_t rank = 0; rank < kMesh.num_ranks(); ++rank)
+    inputs.push_back({numbers(shape, 100.0 * static_cast<double>(rank))});
   return inputs;
 }
 
@@ -92,7 +93,8 @@ struct CollectiveGradient final : GradientCall {
   Type in, out;
   Graph built{"gradient"};
   Value g;
-  CollectiveGradient(const GraphNode& node, Type x, Type y) : call_attrs(node.attrs), in(std::move(x)), out(y), g(built.input("g", y)) {
+  CollectiveGradient(const GraphNode& node, Type x, Type y)
+      : call_attrs(node.attrs), in(std::move(x)), out(y), g(built.input("g", y)) {
     built.output("dx", *node.op->gradient(*this)[0]);
   }
   const Attrs& attrs() const override { return call_attrs; }

@@ -18,7 +18,8 @@ std::set<std::string> labels_in_sources() {
   const std::regex label("\"([a-z_]+_c[0-9]+)\"");
   for (const auto& entry : std::filesystem::directory_iterator(SYSTOLE_SOURCE_DIR "/src/describe/graph/ops")) {
     const std::string file = entry.path().filename().string();
-    if (entry.path().extension() != ".cc" || file.ends_with("_test.cc") || file == "repeat.cc" || file == "fusion.cc") continue;
+    if (entry.path().extension() != ".cc" || file.ends_with("_test.cc") || file == "repeat.cc" || file == "fusion.cc")
+      continue;
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
     const std::string source = text.str();
@@ -35,7 +36,8 @@ TEST(EveryConstraint, HasABadCase) {
     raised.insert(call.label);
     EXPECT_TRUE(labels.count(call.label)) << call.label << " is in no source";
   }
-  for (const std::string& label : labels) EXPECT_TRUE(raised.count(label)) << label << " is never raised: add a bad case in ops/cases";
+  for (const std::string& label : labels)
+    EXPECT_TRUE(raised.count(label)) << label << " is never raised: add a bad case in ops/cases";
 }
 
 TEST(EveryConstraint, RefusesByItsLabel) {
@@ -46,7 +48,8 @@ TEST(EveryConstraint, RefusesByItsLabel) {
         ADD_FAILURE() << call.op << to_string(call.attrs) << " was taken; " << call.label << " should refuse it";
       } catch (const Failure& failure) {
         EXPECT_EQ(failure.error().kind, ErrorKind::invalid) << call.label;
-        EXPECT_TRUE(failure.error().message.starts_with(call.label + ": ")) << call.label << " expected, got: " << failure.error().message;
+        EXPECT_TRUE(failure.error().message.starts_with(call.label + ": "))
+            << call.label << " expected, got: " << failure.error().message;
       }
     }
   }

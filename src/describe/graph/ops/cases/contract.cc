@@ -6,7 +6,11 @@ OpCases contract_cases(DType f) {
   OpCases cases;
   auto spec = [](const char* text) { return Attrs{{"spec", std::string(text)}}; };
   auto good = [&](Shape a, Shape b, const char* text, std::int64_t reduction, const char* note = "") {
-    cases.good.push_back({.op = "contract", .operands = {real(Type(f, std::move(a))), real(Type(f, std::move(b)))}, .attrs = spec(text), .note = note, .reduction = reduction});
+    cases.good.push_back({.op = "contract",
+                          .operands = {real(Type(f, std::move(a))), real(Type(f, std::move(b)))},
+                          .attrs = spec(text),
+                          .note = note,
+                          .reduction = reduction});
   };
   good({6, 12}, {12, 18}, "mk,kn->mn", 12);
   good({12, 6}, {18, 12}, "km,nk->mn", 12, "both turned");
@@ -22,19 +26,31 @@ OpCases contract_cases(DType f) {
   good({17, 33}, {33, 65}, "mk,kn->nm", 33, "past a block, result turned");
   Attrs wide = spec("mk,kn->mn");
   wide.set("dtype", std::string("f32"));
-  cases.good.push_back({.op = "contract", .operands = {real(Type(DType::bf16, {6, 12})), real(Type(DType::bf16, {12, 18}))}, .attrs = wide,
-                        .note = "wider", .reduction = 12, .gradient = false});
+  cases.good.push_back({.op = "contract",
+                        .operands = {real(Type(DType::bf16, {6, 12})), real(Type(DType::bf16, {12, 18}))},
+                        .attrs = wide,
+                        .note = "wider",
+                        .reduction = 12,
+                        .gradient = false});
 
   const Type a(f, {3, 4}), b(f, {4, 5});
   cases.bad.push_back({.label = "contract_c1", .op = "contract", .operands = {a, b}, .attrs = spec("mk,kn")});
   cases.bad.push_back({.label = "contract_c1", .op = "contract", .operands = {a, b}, .attrs = spec("m1,1n->mn")});
-  cases.bad.push_back({.label = "contract_c1", .op = "contract", .operands = {Type(f, {4, 4}), b}, .attrs = spec("kk,kn->n")});
+  cases.bad.push_back(
+      {.label = "contract_c1", .op = "contract", .operands = {Type(f, {4, 4}), b}, .attrs = spec("kk,kn->n")});
   cases.bad.push_back({.label = "contract_c2", .op = "contract", .operands = {a, b}, .attrs = spec("bmk,kn->bmn")});
-  cases.bad.push_back({.label = "contract_c3", .op = "contract", .operands = {a, Type(f, {3, 5})}, .attrs = spec("mk,kn->mn")});
+  cases.bad.push_back(
+      {.label = "contract_c3", .op = "contract", .operands = {a, Type(f, {3, 5})}, .attrs = spec("mk,kn->mn")});
   cases.bad.push_back({.label = "contract_c4", .op = "contract", .operands = {a, b}, .attrs = spec("mk,kn->n")});
   cases.bad.push_back({.label = "contract_c4", .op = "contract", .operands = {a, b}, .attrs = spec("mk,kn->mnz")});
-  cases.bad.push_back({.label = "contract_c5", .op = "contract", .operands = {a, b.with(f == DType::bf16 ? DType::f32 : DType::bf16)}, .attrs = spec("mk,kn->mn")});
-  cases.bad.push_back({.label = "contract_c5", .op = "contract", .operands = {a.with(DType::i32), b.with(DType::i32)}, .attrs = spec("mk,kn->mn")});
+  cases.bad.push_back({.label = "contract_c5",
+                       .op = "contract",
+                       .operands = {a, b.with(f == DType::bf16 ? DType::f32 : DType::bf16)},
+                       .attrs = spec("mk,kn->mn")});
+  cases.bad.push_back({.label = "contract_c5",
+                       .op = "contract",
+                       .operands = {a.with(DType::i32), b.with(DType::i32)},
+                       .attrs = spec("mk,kn->mn")});
   return cases;
 }
 

@@ -10,8 +10,9 @@ namespace {
 // A tensor as [outer, size of dim, inner bytes].
 struct Blocks {
   std::size_t outer = 1, size, inner;
-  Blocks(const HostTensor& tensor, int dim) : size(static_cast<std::size_t>(tensor.shape()[static_cast<std::size_t>(dim)])),
-                                              inner(static_cast<std::size_t>(size_of(tensor.dtype()))) {
+  Blocks(const HostTensor& tensor, int dim)
+      : size(static_cast<std::size_t>(tensor.shape()[static_cast<std::size_t>(dim)])),
+        inner(static_cast<std::size_t>(size_of(tensor.dtype()))) {
     for (std::size_t i = 0; i < tensor.shape().size(); ++i) {
       if (static_cast<int>(i) < dim) outer *= static_cast<std::size_t>(tensor.shape()[i]);
       if (static_cast<int>(i) > dim) inner *= static_cast<std::size_t>(tensor.shape()[i]);
@@ -22,7 +23,8 @@ struct Blocks {
 HostTensor largest(std::span<const HostTensor> tensors) {
   HostTensor result = tensors[0];
   for (const HostTensor& tensor : tensors) {
-    for (std::int64_t i = 0; i < result.size(); ++i) result.set(i, max(Scalar(result.at(i)), Scalar(tensor.at(i))).value());
+    for (std::int64_t i = 0; i < result.size(); ++i)
+      result.set(i, max(Scalar(result.at(i)), Scalar(tensor.at(i))).value());
   }
   return result;
 }
@@ -45,9 +47,14 @@ HostTensor play(const GraphNode& node, std::span<const HostTensor> group, std::i
 class Lockstep {
  public:
   Lockstep(const FakeMesh& mesh, const Graph& graph)
-      : mesh_(mesh), graph_(graph), values_(static_cast<std::size_t>(mesh.num_ranks()), std::vector<HostTensor>(static_cast<std::size_t>(graph.num_values()))) {}
+      : mesh_(mesh),
+        graph_(graph),
+        values_(static_cast<std::size_t>(mesh.num_ranks()),
+                std::vector<HostTensor>(static_cast<std::size_t>(graph.num_values()))) {}
 
-  HostTensor& value(std::int64_t rank, ValueId id) { return values_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(id.index)]; }
+  HostTensor& value(std::int64_t rank, ValueId id) {
+    return values_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(id.index)];
+  }
 
   void step(const GraphNode& node) {
     CHECK(node.regions.empty(), "{} has regions", node.op->name);
@@ -64,14 +71,17 @@ class Lockstep {
   void collective(const GraphNode& node) {
     const std::size_t axis = mesh_.axis_named(node.attrs.get_string("axis"));
     if (node.attrs.get_int("parts") != mesh_.sizes[axis]) {
-      fail(error(ErrorKind::invalid, "{} in {} parts over axis '{}' of {}", node.op->name, node.attrs.get_int("parts"), mesh_.axes[axis], mesh_.sizes[axis]));
+      fail(error(ErrorKind::invalid, "{} in {} parts over axis '{}' of {}", node.op->name, node.attrs.get_int("parts"),
+                 mesh_.axes[axis], mesh_.sizes[axis]));
     }
     for (std::int64_t rank = 0; rank < mesh_.num_ranks(); ++rank) {
       std::vector<HostTensor> group;
-      for (std::int64_t i = 0; i < mesh_.sizes[axis]; ++i) group.push_back(value(mesh_.moved(rank, axis, i), node.operands[0]));
+      for (std::int64_t i = 0; i < mesh_.sizes[axis]; ++i)
+        group.push_back(value(mesh_.moved(rank, axis, i), node.operands[0]));
       HostTensor result = play(node, group, mesh_.coordinate(rank, axis));
       const Type& type = graph_.type(node.results[0]);
-      CHECK(type_of(result) == type, "{} gives {}, inferred {}", node.op->name, to_string(type_of(result)), to_string(type));
+      CHECK(type_of(result) == type, "{} gives {}, inferred {}", node.op->name, to_string(type_of(result)),
+            to_string(type));
       value(rank, node.results[0]) = std::move(result);
     }
   }
@@ -108,21 +118,24 @@ std::size_t FakeMesh::axis_named(std::string_view name) const {
 }
 
 PerRank evaluate_on(const FakeMesh& mesh, const Graph& graph, const PerRank& inputs) {
-  CHECK(static_cast<std::int64_t>(inputs.size()) == mesh.num_ranks(), "inputs for {} of {} ranks", inputs.size(), mesh.num_ranks());
+  CHECK(static_cast<std::int64_t>(inputs.size()) == mesh.num_ranks(), "inputs for {} of {} ranks", inputs.size(),
+        mesh.num_ranks());
   Lockstep run(mesh, graph);
   for (std::int64_t rank = 0; rank < mesh.num_ranks(); ++rank) {
     const std::vector<HostTensor>& mine = inputs[static_cast<std::size_t>(rank)];
     CHECK(mine.size() == graph.inputs().size(), "{} inputs for {}", mine.size(), graph.inputs().size());
     for (std::size_t i = 0; i < mine.size(); ++i) {
       const ValueId id = graph.inputs()[i].value;
-      CHECK(type_of(mine[i]) == graph.type(id), "input '{}' is {}, not {}", graph.inputs()[i].name, to_string(type_of(mine[i])), to_string(graph.type(id)));
+      CHECK(type_of(mine[i]) == graph.type(id), "input '{}' is {}, not {}", graph.inputs()[i].name,
+            to_string(type_of(mine[i])), to_string(graph.type(id)));
       run.value(rank, id) = mine[i];
     }
   }
   for (const GraphNode& node : graph.nodes()) run.step(node);
   PerRank outputs(inputs.size());
   for (std::int64_t rank = 0; rank < mesh.num_ranks(); ++rank) {
-    for (const GraphOutput& output : graph.outputs()) outputs[static_cast<std::size_t>(rank)].push_back(run.value(rank, output.value));
+    for (const GraphOutput& output : graph.outputs())
+      outputs[static_cast<std::size_t>(rank)].push_back(run.value(rank, output.value));
   }
   return outputs;
 }
@@ -136,7 +149,9 @@ HostTensor part_of(const HostTensor& tensor, int dim, std::int64_t index, std::i
   const Blocks whole(tensor, dim), own(part, dim);
   const std::size_t bytes = own.size * own.inner;
   for (std::size_t i = 0; i < own.outer && bytes > 0; ++i) {
-    std::memcpy(part.bytes().data() + i * bytes, tensor.bytes().data() + (i * whole.size + static_cast<std::size_t>(index) * own.size) * whole.inner, bytes);
+    std::memcpy(part.bytes().data() + i * bytes,
+                tensor.bytes().data() + (i * whole.size + static_cast<std::size_t>(index) * own.size) * whole.inner,
+                bytes);
   }
   return part;
 }

@@ -18,7 +18,8 @@ struct FakeMesh {
 
   std::int64_t num_ranks() const;
   std::int64_t coordinate(std::int64_t rank, std::size_t axis) const;
-  std::int64_t moved(std::int64_t rank, std::size_t axis, std::int64_t coordinate) const;  // the rank with that coordinate
+  std::int64_t moved(std::int64_t rank, std::size_t axis,
+                     std::int64_t coordinate) const;    // the rank with that coordinate
   std::size_t axis_named(std::string_view name) const;  // Failure(not_found)
 };
 

@@ -29,11 +29,15 @@ const std::map<std::string, std::string>& exempt() {
 class OneNode final : public GradientCall {
  public:
   OneNode(const OpCase& call, const OpDef& op) : call_(call), types_(call.operand_types()), graph_("gradient") {
-    for (std::size_t i = 0; i < types_.size(); ++i) operands_.push_back(graph_.input("x" + std::to_string(i), types_[i]));
+    for (std::size_t i = 0; i < types_.size(); ++i)
+      operands_.push_back(graph_.input("x" + std::to_string(i), types_[i]));
     results_ = graph_.apply(op, operands_, call.attrs);
     for (std::size_t r = 0; r < results_.size(); ++r) {
-      const bool chosen = call.cotangents.empty() || std::find(call.cotangents.begin(), call.cotangents.end(), static_cast<int>(r)) != call.cotangents.end();
-      cotangents_.push_back(chosen && is_float(results_[r].dtype()) ? std::optional(graph_.input("w" + std::to_string(r), results_[r].type())) : std::nullopt);
+      const bool chosen = call.cotangents.empty() || std::find(call.cotangents.begin(), call.cotangents.end(),
+                                                               static_cast<int>(r)) != call.cotangents.end();
+      cotangents_.push_back(chosen && is_float(results_[r].dtype())
+                                ? std::optional(graph_.input("w" + std::to_string(r), results_[r].type()))
+                                : std::nullopt);
     }
     gradients_ = op.gradient(*this);
     CHECK(gradients_.size() == types_.size(), "{} gradients for {} operands", gradients_.size(), types_.size());
@@ -84,7 +88,8 @@ struct Dot {
   }
 };
 
-Dot weighted(const OpCase& call, const OpDef& op, const std::vector<HostTensor>& x, const std::vector<HostTensor>& w, const std::vector<bool>& has) {
+Dot weighted(const OpCase& call, const OpDef& op, const std::vector<HostTensor>& x, const std::vector<HostTensor>& w,
+             const std::vector<bool>& has) {
   const std::vector<HostTensor> y = run_reference(op, call.attrs, x);
   Dot sum;
   std::size_t next = 0;
@@ -142,7 +147,8 @@ TEST(EveryOp, GradientIsFiniteDifferences) {
   std::set<std::string> tried;
   for (const OpCase& call : op_cases(DType::f64).good) {
     const OpDef& op = op_named(call.op);
-    const bool floats = std::any_of(call.operands.begin(), call.operands.end(), [](const CaseOperand& o) { return o.type.dtype == DType::f64; });
+    const bool floats = std::any_of(call.operands.begin(), call.operands.end(),
+                                    [](const CaseOperand& o) { return o.type.dtype == DType::f64; });
     if (!op.gradient || !call.gradient || !floats || exempt().count(call.op)) continue;
     tried.insert(call.op);
     SCOPED_TRACE(call.describe());

@@ -10,15 +10,15 @@ OpCases op_cases(DType f);
 
 namespace cases {
 
-OpCases elementwise_cases(DType f);  // elementwise.cc
-OpCases cast_cases(DType f);         // cast.cc
-OpCases constant_cases(DType f);     // constant.cc
-OpCases broadcast_cases(DType f);    // broadcast.cc: broadcast, reshape
-OpCases movement_cases(DType f);     // movement.cc
-OpCases reduce_cases(DType f);       // reduce.cc
-OpCases contract_cases(DType f);     // contract.cc
-OpCases dropout_cases(DType f);      // dropout.cc
-OpCases collective_cases(DType f);   // collectives.cc: only what is refused
+OpCases elementwise_cases(DType f);    // elementwise.cc
+OpCases cast_cases(DType f);           // cast.cc
+OpCases constant_cases(DType f);       // constant.cc
+OpCases broadcast_cases(DType f);      // broadcast.cc: broadcast, reshape
+OpCases movement_cases(DType f);       // movement.cc
+OpCases reduce_cases(DType f);         // reduce.cc
+OpCases contract_cases(DType f);       // contract.cc
+OpCases dropout_cases(DType f);        // dropout.cc
+OpCases collective_cases(DType f);     // collectives.cc: only what is refused
 OpCases softmax_cases(DType f);        // softmax.cc
 OpCases cross_entropy_cases(DType f);  // cross_entropy.cc
 OpCases rms_norm_cases(DType f);       // norms.cc

@@ -48,7 +48,8 @@ class Guarded {
   std::byte* data() { return raw_.data() + kGuard; }
   bool guards_hold() const {
     const auto poisoned = [this](std::byte b) { return b == poison_; };
-    return std::all_of(raw_.begin(), raw_.begin() + kGuard, poisoned) && std::all_of(raw_.end() - kGuard, raw_.end(), poisoned);
+    return std::all_of(raw_.begin(), raw_.begin() + kGuard, poisoned) &&
+           std::all_of(raw_.end() - kGuard, raw_.end(), poisoned);
   }
   std::size_t size() const { return size_; }
 
@@ -61,7 +62,9 @@ class Guarded {
 
 }  // namespace
 
-CaseOperand real(Type type, double low, double high) { return {std::move(type), CaseOperand::Fill::uniform, low, high, {}}; }
+CaseOperand real(Type type, double low, double high) {
+  return {std::move(type), CaseOperand::Fill::uniform, low, high, {}};
+}
 
 CaseOperand whole(Type type, std::int64_t low, std::int64_t high) {
   return {std::move(type), CaseOperand::Fill::integers, static_cast<double>(low), static_cast<double>(high), {}};
@@ -109,7 +112,8 @@ std::vector<Type> infer_results(const OpDef& op, const Attrs& attrs, std::span<c
 
 Type type_of(const HostTensor& tensor) { return Type(tensor.dtype(), tensor.shape()); }
 
-std::vector<HostTensor> run_reference(const OpDef& op, const Attrs& attrs, std::span<const HostTensor> operands, unsigned char poison) {
+std::vector<HostTensor> run_reference(const OpDef& op, const Attrs& attrs, std::span<const HostTensor> operands,
+                                      unsigned char poison) {
   std::vector<HostTensor> copies(operands.begin(), operands.end());
   std::vector<Type> types;
   std::vector<TensorView> operand_views, result_views;
@@ -129,7 +133,8 @@ std::vector<HostTensor> run_reference(const OpDef& op, const Attrs& attrs, std::
     results.emplace_back(result_types[i].dtype, result_types[i].shape);
     std::copy_n(memory[i].data(), memory[i].size(), results.back().bytes().data());
   }
-  for (std::size_t i = 0; i < copies.size(); ++i) CHECK(copies[i] == operands[i], "the reference of {} writes its operand {}", op.name, i);
+  for (std::size_t i = 0; i < copies.size(); ++i)
+    CHECK(copies[i] == operands[i], "the reference of {} writes its operand {}", op.name, i);
   return results;
 }
 
@@ -140,7 +145,8 @@ double tolerance_of(const OpCase& call, DType dtype, DType accumulate) {
 }
 
 std::string difference(const HostTensor& got, const HostTensor& want, double tolerance) {
-  if (got.dtype() != want.dtype() || got.shape() != want.shape()) return fmt::format("{} is not {}", to_string(type_of(got)), to_string(type_of(want)));
+  if (got.dtype() != want.dtype() || got.shape() != want.shape())
+    return fmt::format("{} is not {}", to_string(type_of(got)), to_string(type_of(want)));
   if (!is_float(want.dtype())) {
     if (got == want) return "";
     for (std::int64_t i = 0; i < got.size(); ++i) {
@@ -155,7 +161,8 @@ std::string difference(const HostTensor& got, const HostTensor& want, double tol
   for (std::int64_t i = 0; i < want.size(); ++i) {
     const double allowed = tolerance * (std::isfinite(want.at(i)) ? std::max(scale, std::fabs(want.at(i))) : 0);
     if (!same(got.at(i), want.at(i), allowed)) {
-      return fmt::format("element {} of {} is {:.17g}, not {:.17g} ± {:.2g}", i, to_string(type_of(want)), got.at(i), want.at(i), allowed);
+      return fmt::format("element {} of {} is {:.17g}, not {:.17g} ± {:.2g}", i, to_string(type_of(want)), got.at(i),
+                         want.at(i), allowed);
     }
   }
   return "";

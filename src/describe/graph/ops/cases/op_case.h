@@ -11,7 +11,8 @@
 //
 // `f` is the float type of the case's tensors: f64 for finite differences and for cutting over a mesh, f32 and bf16
 // for backends. Sizes: each dim at least 3 and all distinct, so that no mix-up of dims can pass; at least one case of
-// every op has sizes that divide by 2 and by 3 (6, 12, 18, …) in each dim that can be cut. Small: a case runs dozens of times.
+// every op has sizes that divide by 2 and by 3 (6, 12, 18, …) in each dim that can be cut. Small: a case runs dozens of
+// times.
 
 #include <cstdint>
 #include <initializer_list>
@@ -47,10 +48,10 @@ struct OpCase {
   std::string op;
   std::vector<CaseOperand> operands;
   Attrs attrs;
-  std::string note;            // tells cases of one op apart in failures
-  std::int64_t reduction = 1;  // terms in the longest sum: the tolerance grows with it
-  bool gradient = true;        // compare with finite differences, if the op has a gradient and f is f64
-  bool shard = true;           // cut every factor whose size allows it
+  std::string note;             // tells cases of one op apart in failures
+  std::int64_t reduction = 1;   // terms in the longest sum: the tolerance grows with it
+  bool gradient = true;         // compare with finite differences, if the op has a gradient and f is f64
+  bool shard = true;            // cut every factor whose size allows it
   std::vector<int> cotangents;  // results that have one; empty: all float results
 
   std::vector<Type> operand_types() const;

@@ -27,7 +27,8 @@ TEST(EveryOp, InferredShapeIsReferenceShape) {
     for (const OpCase& call : op_cases(f).good) {
       const std::vector<HostTensor> operands = fill_operands(call);
       const OpDef& op = op_named(call.op);
-      const auto first = run_reference(op, call.attrs, operands, 0xA5), second = run_reference(op, call.attrs, operands, 0x3C);
+      const auto first = run_reference(op, call.attrs, operands, 0xA5),
+                 second = run_reference(op, call.attrs, operands, 0x3C);
       ASSERT_EQ(first.size(), second.size());
       for (std::size_t i = 0; i < first.size(); ++i) {
         EXPECT_TRUE(first[i] == second[i]) << call.describe() << " does not write all of result " << i;
@@ -47,7 +48,8 @@ TEST(EveryOp, WorkIsCounted) {
     const std::int64_t skipped = tally().skipped_flops - before.skipped_flops;
     EXPECT_EQ(tally().flops - before.flops + skipped, work.flops) << call.describe();
     const std::int64_t skipped_roots = tally().skipped_transcendentals - before.skipped_transcendentals;
-    EXPECT_EQ(tally().transcendentals - before.transcendentals + skipped_roots, work.transcendentals) << call.describe();
+    EXPECT_EQ(tally().transcendentals - before.transcendentals + skipped_roots, work.transcendentals)
+        << call.describe();
     EXPECT_LE(work.model_flops, work.flops + work.transcendentals) << call.describe();
   }
 }
@@ -68,7 +70,8 @@ TEST(EveryOp, IsDescribed) {
       const bool there = call.attrs.find(attr.name) != nullptr;
       EXPECT_TRUE(there || !attr.required) << call.describe() << " lacks " << attr.name;
     }
-    for (const auto& [name, value] : call.attrs.entries()) EXPECT_TRUE(described.count(name)) << call.op << " has an attribute " << name;
+    for (const auto& [name, value] : call.attrs.entries())
+      EXPECT_TRUE(described.count(name)) << call.op << " has an attribute " << name;
   }
 }
 

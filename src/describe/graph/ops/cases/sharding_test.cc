@@ -41,10 +41,12 @@ Whole whole_of(const OpCase& call) {
 }
 
 void check_rule(const Whole& whole) {
-  auto check_side = [&](const std::vector<std::vector<int>>& dims, const std::vector<HostTensor>& tensors, const char* side) {
+  auto check_side = [&](const std::vector<std::vector<int>>& dims, const std::vector<HostTensor>& tensors,
+                        const char* side) {
     ASSERT_EQ(dims.size(), tensors.size()) << whole.call.describe() << ": rule for " << side;
     for (std::size_t i = 0; i < dims.size(); ++i) {
-      ASSERT_EQ(dims[i].size(), tensors[i].shape().size()) << whole.call.describe() << ": rule for " << side << " " << i;
+      ASSERT_EQ(dims[i].size(), tensors[i].shape().size())
+          << whole.call.describe() << ": rule for " << side << " " << i;
       for (const int factor : dims[i]) ASSERT_LT(factor, static_cast<int>(whole.rule.factors.size()));
     }
   };
@@ -77,7 +79,8 @@ bool divides(const Whole& whole, const Cut& cut) {
   return fits(whole.rule.operands, whole.operands) && fits(whole.rule.results, whole.results) && found;
 }
 
-HostTensor part_for(const HostTensor& tensor, const std::vector<int>& dims, std::span<const Cut> cuts, std::int64_t rank) {
+HostTensor part_for(const HostTensor& tensor, const std::vector<int>& dims, std::span<const Cut> cuts,
+                    std::int64_t rank) {
   HostTensor part = tensor;
   for (const Cut& cut : cuts) {
     const int dim = dim_of(dims, cut.factor);
@@ -88,9 +91,11 @@ HostTensor part_for(const HostTensor& tensor, const std::vector<int>& dims, std:
 
 // The index at which the rank's part of the factor begins.
 std::int64_t offset_of(const Whole& whole, const Cut& cut, std::int64_t rank) {
-  auto size_in = [&](const std::vector<std::vector<int>>& dims, const std::vector<HostTensor>& tensors) -> std::int64_t {
+  auto size_in = [&](const std::vector<std::vector<int>>& dims,
+                     const std::vector<HostTensor>& tensors) -> std::int64_t {
     for (std::size_t i = 0; i < dims.size(); ++i) {
-      if (const int dim = dim_of(dims[i], cut.factor); dim >= 0) return tensors[i].shape()[static_cast<std::size_t>(dim)];
+      if (const int dim = dim_of(dims[i], cut.factor); dim >= 0)
+        return tensors[i].shape()[static_cast<std::size_t>(dim)];
     }
     return -1;
   };
@@ -103,19 +108,22 @@ std::int64_t offset_of(const Whole& whole, const Cut& cut, std::int64_t rank) {
 Graph device_graph(const Whole& whole, std::span<const Cut> cuts, std::span<const HostTensor> operands) {
   std::vector<Type> types, results;
   for (const HostTensor& operand : operands) types.push_back(type_of(operand));
-  for (std::size_t r = 0; r < whole.results.size(); ++r) results.push_back(type_of(part_for(whole.results[r], whole.rule.results[r], cuts, 0)));
+  for (std::size_t r = 0; r < whole.results.size(); ++r)
+    results.push_back(type_of(part_for(whole.results[r], whole.rule.results[r], cuts, 0)));
   const Attrs attrs = whole.op.local_attrs ? whole.op.local_attrs(whole.call.attrs, results) : whole.call.attrs;
   for (const Cut& cut : cuts) {
     if (!whole.is(cut, Kind::local)) continue;
     CHECK(static_cast<bool>(whole.op.local_rewrite), "{} has a local factor and no local_rewrite", whole.op.name);
-    return whole.op.local_rewrite(OpCall{whole.op, attrs, types, {}}, cut.factor, mesh().axes[cut.axis], mesh().sizes[cut.axis]);
+    return whole.op.local_rewrite(OpCall{whole.op, attrs, types, {}}, cut.factor, mesh().axes[cut.axis],
+                                  mesh().sizes[cut.axis]);
   }
   Graph graph("part");
   std::vector<Value> inputs;
   for (std::size_t i = 0; i < types.size(); ++i) inputs.push_back(graph.input("x" + std::to_string(i), types[i]));
   const std::vector<Value> outputs = graph.apply(whole.op, inputs, attrs);
   for (std::size_t r = 0; r < outputs.size(); ++r) {
-    CHECK(outputs[r].type() == results[r], "a part of result {} is {}, inferred {}", r, to_string(results[r]), to_string(outputs[r].type()));
+    CHECK(outputs[r].type() == results[r], "a part of result {} is {}, inferred {}", r, to_string(results[r]),
+          to_string(outputs[r].type()));
     graph.output("y" + std::to_string(r), outputs[r]);
   }
   return graph;
@@ -138,7 +146,8 @@ HostTensor assembled(const Whole& whole, std::span<const Cut> cuts, std::size_t 
       } else if (cut != cuts.end() && whole.is(*cut, Kind::reduction)) {
         fewer.push_back(summed(group));
       } else {
-        for (const HostTensor& other : group) EXPECT_TRUE(other == group[0]) << whole.call.describe() << ": ranks differ in result " << result;
+        for (const HostTensor& other : group)
+          EXPECT_TRUE(other == group[0]) << whole.call.describe() << ": ranks differ in result " << result;
         fewer.push_back(group[0]);
       }
     }
@@ -149,7 +158,9 @@ HostTensor assembled(const Whole& whole, std::span<const Cut> cuts, std::size_t 
 
 std::string text_of(const Whole& whole, std::span<const Cut> cuts) {
   std::string text = whole.call.describe() + " cut";
-  for (const Cut& cut : cuts) text += fmt::format(" {} over {}", whole.rule.factors[static_cast<std::size_t>(cut.factor)].name, mesh().axes[cut.axis]);
+  for (const Cut& cut : cuts)
+    text += fmt::format(" {} over {}", whole.rule.factors[static_cast<std::size_t>(cut.factor)].name,
+                        mesh().axes[cut.axis]);
   return text;
 }
 
@@ -161,7 +172,8 @@ void compare_cut(const Whole& whole, std::span<const Cut> cuts) {
   }
   for (std::int64_t rank = 0; rank < mesh().num_ranks(); ++rank) {
     inputs.emplace_back();
-    for (std::size_t i = 0; i < whole.operands.size(); ++i) inputs.back().push_back(part_for(whole.operands[i], whole.rule.operands[i], cuts, rank));
+    for (std::size_t i = 0; i < whole.operands.size(); ++i)
+      inputs.back().push_back(part_for(whole.operands[i], whole.rule.operands[i], cuts, rank));
   }
   const Graph graph = device_graph(whole, cuts, inputs[0]);
   if (local != nullptr) {
@@ -174,7 +186,8 @@ void compare_cut(const Whole& whole, std::span<const Cut> cuts) {
   for (std::size_t r = 0; r < whole.results.size(); ++r) {
     // Each partial result is rounded, and may be larger than their sum.
     const double tolerance = 4 * tolerance_of(whole.call, whole.results[r].dtype(), DType::f64);
-    EXPECT_EQ(difference(assembled(whole, cuts, r, outputs), whole.results[r], tolerance), "") << text_of(whole, cuts) << ", result " << r;
+    EXPECT_EQ(difference(assembled(whole, cuts, r, outputs), whole.results[r], tolerance), "")
+        << text_of(whole, cuts) << ", result " << r;
   }
 }
 
@@ -191,9 +204,11 @@ TEST(EveryOp, CutIsWhole) {
     for (int factor = 0; factor < static_cast<int>(whole.rule.factors.size()); ++factor) {
       if (!can_be_cut(whole.rule.factors[static_cast<std::size_t>(factor)])) continue;
       // By kind: a rule's reduction that no case cuts is as untested as an op that none does.
-      const std::string what = call.op + (whole.rule.factors[static_cast<std::size_t>(factor)].kind == Kind::pass        ? ", a passing factor"
-                                          : whole.rule.factors[static_cast<std::size_t>(factor)].kind == Kind::reduction ? ", a reduction"
-                                                                                                                        : ", a local rewrite");
+      const std::string what =
+          call.op + (whole.rule.factors[static_cast<std::size_t>(factor)].kind == Kind::pass ? ", a passing factor"
+                     : whole.rule.factors[static_cast<std::size_t>(factor)].kind == Kind::reduction
+                         ? ", a reduction"
+                         : ", a local rewrite");
       never.insert(what);
       for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
         if (!divides(whole, {factor, axis})) continue;
@@ -205,7 +220,8 @@ TEST(EveryOp, CutIsWhole) {
       compare_cut(whole, std::array{first});
       for (const Cut& second : possible) {
         const bool both_local = whole.is(first, Kind::local) && whole.is(second, Kind::local);
-        if (first.axis == 0 && second.axis == 1 && first.factor != second.factor && !both_local) compare_cut(whole, std::array{first, second});
+        if (first.axis == 0 && second.axis == 1 && first.factor != second.factor && !both_local)
+          compare_cut(whole, std::array{first, second});
       }
     }
   }
