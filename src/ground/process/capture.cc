@@ -74,8 +74,8 @@ void make_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NO
 }  // namespace
 
 Result<Captured> run_captured(Command command, const CaptureOptions& options) {
-  command.in = options.input.empty() ? Stream::null() : Stream::pipe();
-  command.out = command.err = Stream::pipe();
+  command.in = options.input.empty() ? ChildStream::null() : ChildStream::pipe();
+  command.out = command.err = ChildStream::pipe();
   Process process = TRY(Process::start(command));
   for (int fd : {process.in(), process.out(), process.err()}) {
     if (fd >= 0) make_nonblocking(fd);

@@ -59,20 +59,20 @@ struct Ends {
   Fd ours;
 };
 
-Result<Ends> open_stream(const Stream& stream, bool input) {
+Result<Ends> open_stream(const ChildStream& stream, bool input) {
   Ends ends;
-  if (stream.kind == Stream::Kind::inherit) return ends;
-  if (stream.kind == Stream::Kind::descriptor) {
+  if (stream.kind == ChildStream::Kind::inherit) return ends;
+  if (stream.kind == ChildStream::Kind::descriptor) {
     ends.child = stream.descriptor;
     return ends;
   }
-  if (stream.kind == Stream::Kind::pipe) {
+  if (stream.kind == ChildStream::Kind::pipe) {
     Pipe pipe = TRY(make_pipe());
     ends.child_owned = std::move(input ? pipe.read : pipe.write);
     ends.ours = std::move(input ? pipe.write : pipe.read);
   } else {
-    const std::string path = stream.kind == Stream::Kind::null ? "/dev/null" : stream.path;
-    const int mode = stream.kind == Stream::Kind::append ? O_APPEND : O_TRUNC;
+    const std::string path = stream.kind == ChildStream::Kind::null ? "/dev/null" : stream.path;
+    const int mode = stream.kind == ChildStream::Kind::append ? O_APPEND : O_TRUNC;
     ends.child_owned = Fd(::open(path.c_str(), O_CLOEXEC | (input ? O_RDONLY : O_WRONLY | O_CREAT | mode), 0666));
     if (ends.child_owned.get() < 0) return os_error(errno, "open", path);
   }

@@ -21,17 +21,17 @@ struct rusage;
 namespace systole {
 
 // Where one of a child's streams goes.
-struct Stream {
+struct ChildStream {
   enum class Kind { inherit, null, pipe, file, append, descriptor };
   Kind kind = Kind::inherit;
   std::string path;     // file (truncated; read for stdin), append
   int descriptor = -1;  // borrowed
 
-  static Stream null() { return {Kind::null, {}, -1}; }
-  static Stream pipe() { return {Kind::pipe, {}, -1}; }  // our end is Process::in, out or err
-  static Stream file(std::string path) { return {Kind::file, std::move(path), -1}; }
-  static Stream append(std::string path) { return {Kind::append, std::move(path), -1}; }
-  static Stream to(int descriptor) { return {Kind::descriptor, {}, descriptor}; }
+  static ChildStream null() { return {Kind::null, {}, -1}; }
+  static ChildStream pipe() { return {Kind::pipe, {}, -1}; }  // our end is Process::in, out or err
+  static ChildStream file(std::string path) { return {Kind::file, std::move(path), -1}; }
+  static ChildStream append(std::string path) { return {Kind::append, std::move(path), -1}; }
+  static ChildStream to(int descriptor) { return {Kind::descriptor, {}, descriptor}; }
 };
 
 struct Command {
@@ -39,7 +39,7 @@ struct Command {
   std::vector<std::pair<std::string, std::optional<std::string>>> env = {};  // set, or removed, over ours
   bool clean_env = false;                                                    // only `env`
   std::string cwd = {};                                                      // "" is ours
-  Stream in = {}, out = {}, err = {};
+  ChildStream in = {}, out = {}, err = {};
   std::vector<std::pair<int, std::uint64_t>> limits = {};  // RLIMIT_..., soft and hard
   bool own_group = true;
   bool dies_with_parent = false;  // SIGKILL when the thread that started it ends

@@ -56,9 +56,9 @@ TEST_F(InFolder, sets_folder_environment_and_files) {
   command.env = {{"ADDED", "yes"}, {"SYSTOLE_SPAWN_TEST", std::nullopt}};
   std::ofstream(folder_ + "/in") << "input";
   std::ofstream(folder_ + "/err") << "before\n";
-  command.in = Stream::file(folder_ + "/in");
-  command.out = Stream::file(folder_ + "/out");
-  command.err = Stream::append(folder_ + "/err");
+  command.in = ChildStream::file(folder_ + "/in");
+  command.out = ChildStream::file(folder_ + "/out");
+  command.err = ChildStream::append(folder_ + "/err");
   EXPECT_TRUE(Process::start(command)->wait().ok());
   EXPECT_EQ(read_file(folder_ + "/out"), folder_ + "\n-yes\ninput");
   EXPECT_EQ(read_file(folder_ + "/err"), "before\nmore\n");
@@ -70,7 +70,7 @@ TEST_F(InFolder, streams_may_share_a_descriptor) {
   const int both = ::open((folder_ + "/both").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_GE(both, 0);
   Command command = shell("echo a; echo b >&2; echo c");
-  command.out = command.err = Stream::to(both);
+  command.out = command.err = ChildStream::to(both);
   EXPECT_TRUE(Process::start(command)->wait().ok());
   ::close(both);
   EXPECT_EQ(read_file(folder_ + "/both"), "a\nb\nc\n");
@@ -100,7 +100,7 @@ TEST(Spawn, waits_with_a_timeout_and_stops_the_group) {
 
 TEST(Spawn, stop_kills_what_does_not_listen) {
   Command command = shell("trap '' TERM; echo ready; while :; do sleep 0.01; done");
-  command.out = Stream::pipe();
+  command.out = ChildStream::pipe();
   Process process = Process::start(command).value();
   char ready[6];
   ASSERT_EQ(::read(process.out(), ready, 6), 6);
