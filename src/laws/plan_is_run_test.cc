@@ -26,7 +26,7 @@ void expect_planned(TinyJob& job, int steps) {
   }
   for (std::size_t f = 0; f < program.functions.size(); ++f) {
     const Function& function = program.functions[f];
-    const Counters& counted = job.executor().counters()[f];
+    const WorkCounters& counted = job.executor().counters()[f];
     const Work planned = function.work * calls[f];
     SCOPED_TRACE(function.name);
     EXPECT_EQ(counted.flops + counted.skipped_flops, planned.flops);

@@ -22,14 +22,14 @@ bool has_one_stream(const Schedule& schedule) {
 
 }  // namespace
 
-Timeline::Timeline(const Program& program) : program_(program) {
+ActionTimeline::ActionTimeline(const Program& program) : program_(program) {
   for (const Schedule& schedule : program.schedules) {
     base_.push_back(end_);
     end_ += static_cast<int>(schedule.actions.size());
   }
 }
 
-std::vector<std::pair<int, int>> Timeline::value_lives(int value) const {
+std::vector<std::pair<int, int>> ActionTimeline::value_lives(int value) const {
   const Residence residence = program_.values[static_cast<std::size_t>(value)].residence;
   if (lives_always(residence)) return {{0, std::max(end_ - 1, 0)}};
   std::vector<std::pair<int, int>> lives;
@@ -49,7 +49,7 @@ std::vector<std::pair<int, int>> Timeline::value_lives(int value) const {
   return lives;
 }
 
-std::vector<std::pair<int, int>> Timeline::scratch_lives(int function) const {
+std::vector<std::pair<int, int>> ActionTimeline::scratch_lives(int function) const {
   std::vector<std::pair<int, int>> lives;
   for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
     const Schedule& schedule = program_.schedules[s];
@@ -64,7 +64,7 @@ std::vector<std::pair<int, int>> Timeline::scratch_lives(int function) const {
 }
 
 void plan_arena(Program& program) {
-  const Timeline timeline(program);
+  const ActionTimeline timeline(program);
   const std::int64_t alignment = program.target.alignment;
   std::vector<Block> blocks;
   for (int v = 0; v < static_cast<int>(program.values.size()); ++v) {

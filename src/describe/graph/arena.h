@@ -11,8 +11,8 @@ namespace systole {
 void plan_arena(Program& program);
 
 // Times of a block over all schedules: schedule s has the times [base, base + actions). For plan_arena and the verifier.
-struct Timeline {
-  explicit Timeline(const Program& program);
+struct ActionTimeline {
+  explicit ActionTimeline(const Program& program);
   std::vector<std::pair<int, int>> value_lives(int value) const;
   std::vector<std::pair<int, int>> scratch_lives(int function) const;
 

@@ -198,7 +198,7 @@ class ScheduleChecker {
 };
 
 void check_arena(const Program& program) {
-  const Timeline timeline(program);
+  const ActionTimeline timeline(program);
   struct Named {
     std::string name;
     Block block;

@@ -8,7 +8,7 @@
 
 namespace systole {
 
-struct Counters {
+struct WorkCounters {
   std::int64_t calls = 0;
   std::int64_t flops = 0;
   std::int64_t transcendentals = 0;
@@ -18,7 +18,7 @@ struct Counters {
   std::int64_t bytes_written = 0;
   std::int64_t bytes_sent = 0;     // by transports
 
-  Counters& operator+=(const Counters& other) {
+  WorkCounters& operator+=(const WorkCounters& other) {
     calls += other.calls;
     flops += other.flops;
     transcendentals += other.transcendentals;
@@ -29,7 +29,7 @@ struct Counters {
     bytes_sent += other.bytes_sent;
     return *this;
   }
-  bool operator==(const Counters&) const = default;
+  bool operator==(const WorkCounters&) const = default;
 };
 
 }  // namespace systole

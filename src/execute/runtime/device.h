@@ -72,7 +72,7 @@ class Device {
   virtual Result<std::unique_ptr<Executable>> compile(const Function& function) = 0;
   virtual Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) = 0;
   // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.
-  virtual DeviceEvent run(Call& call, Counters& counters) = 0;
+  virtual DeviceEvent run(Call& call, WorkCounters& counters) = 0;
 
   // What served each class of ops ("contract: oneDNN 2.6.3 jit:avx512_core_bf16"), for people; a fallback is named.
   virtual std::vector<std::string> kernels_used() const { return {}; }

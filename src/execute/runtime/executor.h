@@ -37,7 +37,7 @@ class Executor {
   Status run(const Schedule& schedule, ActionObserver* observer = nullptr);
 
   // Per function of the Program: all that its calls have reported so far.
-  const std::vector<Counters>& counters() const { return counters_; }
+  const std::vector<WorkCounters>& counters() const { return counters_; }
   const Program& program() const { return program_; }
   Device& device() { return device_; }
   Bytes arena() const { return memory_->size(); }
@@ -58,7 +58,7 @@ class Executor {
   std::vector<std::unique_ptr<Executable>> executables_;  // per function
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<BoundSchedule> schedules_;
-  std::vector<Counters> counters_;
+  std::vector<WorkCounters> counters_;
 };
 
 }  // namespace systole

@@ -28,7 +28,7 @@ class NullDevice : public Device {
   }
   Result<std::unique_ptr<Executable>> compile(const Function&) override { return std::make_unique<Executable>(); }
   Result<std::unique_ptr<Call>> bind(const Executable&, Memory&, const Addresses&) override { return std::make_unique<Call>(); }
-  DeviceEvent run(Call&, Counters& counters) override {
+  DeviceEvent run(Call&, WorkCounters& counters) override {
     ++counters.calls;
     return {};
   }

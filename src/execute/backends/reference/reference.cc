@@ -79,7 +79,7 @@ class ReferenceDevice : public Device {
     return std::unique_ptr<Call>(std::move(list));
   }
 
-  DeviceEvent run(Call& call, Counters& counters) override {
+  DeviceEvent run(Call& call, WorkCounters& counters) override {
     for (const Step& step : static_cast<ReferenceCallList&>(call).steps) {
       const Tally before = tally();
       step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
