@@ -1,0 +1,51 @@
+#include "predict/perf/catalog_speed.h"
+
+#include <algorithm>
+
+namespace systole {
+namespace {
+
+// The rates of all facts "<prefix><type>", by type.
+Result<std::map<DType, FlopRate>> rates_by_type(const CatalogEntry& entry, std::string_view prefix, double times) {
+  std::map<DType, FlopRate> rates;
+  for (const auto& [key, fact] : entry.facts) {
+    if (!key.starts_with(prefix)) continue;
+    const std::optional<DType> type = dtype_named(std::string_view(key).substr(prefix.size()));
+    if (!type) return error(ErrorKind::invalid, "{} of {} is of no element type", key, entry.name).at(fact.where);
+    rates[*type] = TRY(entry.flop_rate(key)) * times;
+  }
+  return rates;
+}
+
+Result<std::vector<CacheLevel>> caches_of(const CatalogEntry& entry, double times) {
+  std::vector<CacheLevel> caches;
+  for (const auto& [key, fact] : entry.facts) {
+    if (!key.starts_with("cache.") || !key.ends_with(".size")) continue;
+    const std::string level = key.substr(0, key.size() - std::string_view("size").size());
+    caches.push_back({TRY(entry.bytes(key)) * times, TRY(entry.bytes_per_second(level + "bandwidth")) * times});
+  }
+  std::ranges::sort(caches, {}, &CacheLevel::size);
+  return caches;
+}
+
+}  // namespace
+
+Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
+  if (cores < 1) return error(ErrorKind::invalid, "a machine of {} cores", cores);
+  const double times = entry.per == "core" ? cores : 1;
+  MachineSpeed speed;
+  speed.name = times == 1 ? entry.name : fmt::format("{} × {}", cores, entry.name);
+  speed.source = fmt::format("the catalog's {} of {}", entry.name, entry.date());
+  speed.calibrated = entry.calibrated;
+  speed.matmul = TRY(rates_by_type(entry, "matmul.", times));
+  speed.attention = TRY(rates_by_type(entry, "attention.", times));
+  speed.vector = TRY(entry.flop_rate("vector.f32")) * times;
+  speed.elementary = FlopRate(TRY(entry.per_second("elementary.f32")) * times);
+  speed.memory = TRY(entry.bytes_per_second("memory.bandwidth")) * times;
+  speed.caches = TRY(caches_of(entry, times));
+  speed.call = TRY(entry.seconds("call"));
+  TRY(check(speed));
+  return speed;
+}
+
+}  // namespace systole
