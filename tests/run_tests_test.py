@@ -1,0 +1,81 @@
+"""tools/run-tests counts passes, failures, skips and crashes, and fails on a skip that nobody listed."""
+import os
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def case(name, inside="", status="run"):
+    return f'<testcase name="{name}" classname="Suite" status="{status}">{inside}</testcase>'
+
+
+SKIP = '<skipped message="a_test.cc:7&#x0A;no GPU here" />'
+
+
+class RunTests(unittest.TestCase):
+    def run_tests(self, *folders):
+        """folders: (label, [(binary, cases, exit code)]); each becomes a build folder of scripts that act as tests."""
+        with tempfile.TemporaryDirectory() as root:
+            arguments = []
+            for number, (label, binaries) in enumerate(folders):
+                folder = os.path.join(root, str(number))
+                os.makedirs(folder)
+                listing = ""
+                for name, cases, code in binaries:
+                    path = os.path.join(folder, name)
+                    report = "<testsuites><testsuite>" + "".join(cases) + "</testsuite></testsuites>"
+                    with open(path, "w", encoding="utf-8") as script:
+                        script.write(f"#!/bin/sh\necho said\ncat > \"${{GTEST_OUTPUT#xml:}}\" <<'E'\n{report}\nE\n{code}\n")
+                    os.chmod(path, 0o755)
+                    listing += f'add_test({name} "{path}")\nset_tests_properties({name} PROPERTIES LABELS "{label or "x"}")\n'
+                with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
+                    file.write(listing)
+                arguments.append(folder + (f"={label}" if label else ""))
+            done = subprocess.run([os.path.join(ROOT, "tools", "run-tests"), "--only", "fake_", *arguments],
+                                  capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout + done.stderr
+
+    def last(self, *folders):
+        code, output = self.run_tests(*folders)
+        return code, output.strip().split("\n")[-1], output
+
+    def test_all_pass(self):
+        code, last, output = self.last(("", [("fake_a", [case("x"), case("y")], "exit 0"), ("fake_b", [case("z")], "exit 0")]))
+        self.assertEqual((code, last), (0, "3 passed, 0 failed, 0 skipped"), output)
+
+    def test_a_failure_is_told_with_its_output(self):
+        code, last, output = self.last(("", [("fake_a", [case("x", '<failure message="1 is not 2"/>'), case("y")], "exit 1")]))
+        self.assertEqual((code, last), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertIn("Suite.x: 1 is not 2", output)
+        self.assertIn("| said", output)
+
+    def test_a_crash_is_a_failure(self):
+        code, last, output = self.last(("", [("fake_a", [case("x")], "kill -SEGV $$")]))
+        self.assertEqual((code, last), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertIn("ended by signal 11", output)
+
+    def test_a_skip_that_nobody_listed_fails(self):
+        code, last, output = self.last(("", [("fake_a", [case("x", SKIP), case("y")], "exit 0")]))
+        self.assertEqual((code, last), (1, "1 passed, 0 failed, 1 skipped"))
+        self.assertIn("skipped Suite.x: no GPU here   NOT in tests/needs-hardware.txt", output)
+
+    def test_a_disabled_test_is_a_skip(self):
+        code, _, output = self.last(("", [("fake_a", [case("x", status="notrun")], "exit 0")]))
+        self.assertEqual(code, 1)
+        self.assertIn("disabled in the source", output)
+
+    def test_what_another_build_ran_is_not_skipped(self):
+        code, last, output = self.last(("", [("fake_a", [case("x", SKIP), case("y")], "exit 0")]),
+                                       ("laws", [("fake_a", [case("x"), case("y")], "exit 0")]))
+        self.assertEqual((code, last), (0, "2 passed, 0 failed, 0 skipped"), output)
+
+    def test_a_folder_without_tests_is_an_error(self):
+        code, last, _ = self.last(("", []))
+        self.assertEqual(code, 2)
+        self.assertIn("ctest knows no test there", last)
+
+
+if __name__ == "__main__":
+    unittest.main()
