@@ -1,7 +1,8 @@
 // broadcast: y[i…] = x[those i that x has]; dim k of x lies on dim dims[k] of y, the other dims of y are new.
 //
 // Constraints: C1 the attributes give a shape (type_attrs.h). C2 dims has one ascending entry per dim of x, each a dim
-// of y, of x's size: nothing is stretched, size 1 neither. The gradient sums over the new dims.
+// of y, of x's size: nothing is stretched, size 1 neither.
+// The gradient sums over the new dims.
 
 #include "describe/graph/op.h"
 #include "describe/graph/ops/index.h"

@@ -4,9 +4,9 @@
 //   cache_write  the cache with rows[b, t, …] at [b, position[b] + t, …]; rows outside it are dropped
 //
 // Constraints: take_row C1 index is i32[b] for x[b, t, …]. cache_write C1 position is i32[b] for cache[b, s, …]. C2
-// rows are of the cache's type but for their number. The gradient of take_row is the cotangent under a mask;
-// cache_write has none (a cache is not trained). Sharding: t and s are whole, all other dims pass. cache_write takes
-// the cache's place.
+// rows are of the cache's type but for their number.
+// The gradient of take_row is the cotangent under a mask; cache_write has none (a cache is not trained).
+// Sharding: t and s are whole, all other dims pass. cache_write takes the cache's place.
 
 #include <array>
 

@@ -6,10 +6,11 @@
 //   all_to_all      x cut along split_dim, part j sent to device j; the parts received are joined along concat_dim
 //
 // A local rewrite makes them after differentiation; their gradients are those of a loss that is summed over all
-// devices. Constraints: collective C1 one operand, an axis with a name and parts ≥ 1. C2 kind is sum or max, and x of a
-// number's type. C3 dims are dims of x; parts divides the dim that is cut. Work: none: which device adds what is the
-// algorithm's matter (ground/mesh). Sums of bf16 and f16 are kept in f32. The reference runs one device: with one part
-// they are the identity; with more it refuses.
+// devices.
+// Constraints: collective C1 one operand, an axis with a name and parts ≥ 1. C2 kind is sum or max, and x of a number's
+// type. C3 dims are dims of x; parts divides the dim that is cut.
+// Work: none: which device adds what is the algorithm's matter (ground/mesh). Sums of bf16 and f16 are kept in f32.
+// The reference runs one device: with one part they are the identity; with more it refuses.
 
 #include <array>
 

@@ -2,7 +2,8 @@
 //
 // Constraints: constant C1 the attributes give a type (type_attrs.h). C2 the value is one of the dtype: whole and in
 // range for integers, 0 or 1 for bool (a real is rounded). iota C1 the attributes give a type. C2 `dim` is one of its
-// dims, and the type is a number's. Both have no operands and are elementwise: a chain makes them in registers.
+// dims, and the type is a number's.
+// Both have no operands and are elementwise: a chain makes them in registers.
 // Sharding: iota's dim is cut by a local rewrite that adds the offset.
 
 #include <cmath>

@@ -4,8 +4,9 @@
 //
 // Constraints: C1 the spec is letters "…,…->…", none twice in one term. C2 as many letters as dims. C3 a letter means
 // one size. C4 each letter is in exactly two terms or all three. C5 both operands have one float type, and `dtype` is a
-// float type. The gradient: da = contract(g, b, "y,b->a"), db = contract(a, g, "a,y->b"), with g in the operands' type
-// first. Work: a multiplication and an addition for each point of the letters' space; all of it counts as model FLOPs.
+// float type.
+// The gradient: da = contract(g, b, "y,b->a"), db = contract(a, g, "a,y->b"), with g in the operands' type first.
+// Work: a multiplication and an addition for each point of the letters' space; all of it counts as model FLOPs.
 
 #include <array>
 

@@ -8,9 +8,9 @@
 //
 // Constraints: transpose C1 perm is a permutation of the dims. slice C1 0 ≤ start ≤ limit ≤ size, one each per dim.
 // concatenate C1 at least one part, `dim` is a dim. C2 parts differ in `dim` only. pad C1 one low and high per dim,
-// none negative. C2 the value is one of x's type. copy C1 one operand. Gradients: transpose by the inverse, slice by
-// pad, pad by slice, concatenate by slices. Sharding: dims that are moved whole pass; cut, padded and joined dims are
-// whole.
+// none negative. C2 the value is one of x's type. copy C1 one operand.
+// Gradients: transpose by the inverse, slice by pad, pad by slice, concatenate by slices.
+// Sharding: dims that are moved whole pass; cut, padded and joined dims are whole.
 
 #include <algorithm>
 #include <array>

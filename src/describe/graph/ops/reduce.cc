@@ -5,10 +5,10 @@
 //
 // Constraints: reduce C1 one operand, `dims` ascending dims of it. C2 reduce_sum takes numbers, and bools with a
 // `dtype`; its result is a number's type; reduce_max and reduce_min take numbers; sum_of_squares floats. C3 reduce_max
-// and reduce_min have at least one element to choose from. Gradients: of a sum, the cotangent everywhere; of
-// reduce_max, shared evenly among the elements equal to it. Sharding: cut sums are partial. A cut reduce_max is a local
-// rewrite with an all_reduce max; of reduce_min, which has no such collective, of the negated floats (whole for
-// integers).
+// and reduce_min have at least one element to choose from.
+// Gradients: of a sum, the cotangent everywhere; of reduce_max, shared evenly among the elements equal to it.
+// Sharding: cut sums are partial. A cut reduce_max is a local rewrite with an all_reduce max; of reduce_min, which has
+// no such collective, of the negated floats (whole for integers).
 
 #include <array>
 #include <numeric>
