@@ -5,8 +5,14 @@
 namespace systole {
 
 Result<std::unique_ptr<Executor>> Executor::create(const Program& program, Device& device) {
+  std::unique_ptr<Executor> executor = TRY(prepare(program, device));
+  TRY(executor->start());
+  return executor;
+}
+
+Result<std::unique_ptr<Executor>> Executor::prepare(const Program& program, Device& device) {
   std::unique_ptr<Executor> executor(new Executor(program, device));  // the constructor is private
-  TRY(executor->prepare());
+  for (const Function& function : program.functions) executor->executables_.push_back(TRY(device.compile(function)));
   return executor;
 }
 
@@ -16,8 +22,8 @@ std::int64_t Executor::offset_of(int value, int slot) const {
   return v.offset + slot * v.stride;
 }
 
-Status Executor::prepare() {
-  for (const Function& function : program_.functions) executables_.push_back(TRY(device_.compile(function)));
+Status Executor::start() {
+  CHECK(memory_ == nullptr, "the executor of '{}' was started already", program_.name);
   memory_ = TRY(device_.allocate(program_.arena));
   std::map<std::vector<std::int64_t>, Call*> bound;  // function and offsets → call, shared by equal actions
   for (const Schedule& schedule : program_.schedules) {

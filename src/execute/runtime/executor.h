@@ -27,6 +27,9 @@ class Executor {
   // The Program must have been planned for the device's Target; both must outlive the executor.
   // Errors: unsupported (an op or type the device cannot run), does_not_fit.
   static Result<std::unique_ptr<Executor>> create(const Program& program, Device& device);
+  // The same in two parts: compile, with nothing allocated yet; then allocate the arena and bind.
+  static Result<std::unique_ptr<Executor>> prepare(const Program& program, Device& device);
+  Status start();
 
   // Host access to a slot of a value: its bytes are the type's, row-major. Errors: of the device.
   Status write(int value, int slot, std::span<const std::byte> bytes);
@@ -44,7 +47,6 @@ class Executor {
 
  private:
   Executor(const Program& program, Device& device) : program_(program), device_(device), counters_(program.functions.size()) {}
-  Status prepare();
   std::int64_t offset_of(int value, int slot) const;
 
   struct BoundSchedule {

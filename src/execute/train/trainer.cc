@@ -198,6 +198,7 @@ Status Trainer::save(bool wait) {
   request_.date = parts_.clock->timestamp();
   request_.metric = best_metric_;
   request_.extra = to_node(state_);
+  request_.extra.set("numerics", parts_.numerics);
   write_began_ = parts_.clock->now();
   {
     const InCategory starting(ledger_, Category::checkpoint);

@@ -38,6 +38,7 @@ struct TrainerParts {
   std::function<Result<std::unique_ptr<BatchSource>>()> held_out;
   std::function<bool()> stop_requested;                // by a signal
   std::int64_t vocabulary = 0;                         // to check ids; 0: no tokens
+  std::string numerics;                                // fingerprint of what the bits depend on; kept with checkpoints
   TrainHooks hooks;
 };
 

@@ -1,0 +1,77 @@
+#pragma once
+// The composition root: makes the device, the data, the job and its predictions from a Workload, and hands them down. Prints
+// nothing.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "describe/spec/plan.h"
+#include "describe/spec/workload.h"
+#include "execute/data/build.h"
+#include "execute/runtime/executor.h"
+#include "execute/train/job.h"
+#include "execute/train/memory_plan.h"
+#include "ground/base/clock.h"
+#include "ground/catalog/catalog.h"
+#include "ground/store/lock.h"
+#include "ground/store/store.h"
+#include "predict/perf/estimate.h"
+
+namespace systole::cli {
+
+// This machine: the device that runs, and how fast the catalog says it is.
+struct Machine {
+  std::unique_ptr<Device> device;
+  std::string catalog_entry, catalog_date, catalog_hash;
+  MachineSpeed speed;
+};
+
+// `backend`: cpu or reference. Errors: unsupported; those of the catalog.
+Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources);
+
+// A Workload from a file ("-": standard input). Errors: not_found; those of read_workload.
+Result<Workload> load_workload(const std::string& path, const WorkloadOptions& options);
+
+using Progress = std::function<void(std::string_view stage, Bytes done)>;
+
+// Tokens of the workload's text, built where they are not there yet. Nothing for made-up data.
+// Errors: those of build_dataset; busy while another process builds in the folder.
+struct Data {
+  std::unique_ptr<Store> files, folder;  // what the dataset borrows
+  std::optional<Dataset> dataset;
+  Bytes resident() const;
+};
+Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress& progress);
+
+// The Plan of a job on a machine, and what it was made from.
+struct Prepared {
+  Workload workload;
+  Machine machine;
+  Data data;
+  Job job;
+  OutsideArena outside;
+  MemoryPlan memory;
+  Estimate estimate;
+  Plan plan;
+  std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
+};
+
+struct PrepareOptions {
+  std::string backend = "cpu";
+  std::optional<Bytes> memory_limit;  // over the workload's and the machine's
+  bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
+  Progress progress;
+  std::vector<std::string> notes;     // out: what was left unknown
+};
+
+// Plans the workload: nothing of the model runs and no arena is allocated. Does not check the fit: see check_fit.
+Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock);
+// The limit that the whole process is held to.
+Bytes limit_of(const Workload& workload, const PrepareOptions& options);
+
+RowReaderOptions row_options(const Workload& workload, std::int64_t batch_rows, RowPass pass, Clock& clock);
+
+}  // namespace systole::cli

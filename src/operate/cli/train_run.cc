@@ -1,0 +1,188 @@
+#include "operate/cli/train_run.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "execute/checkpoint/compare.h"
+#include "execute/checkpoint/names.h"
+#include "execute/checkpoint/restore.h"
+#include "execute/runtime/initialize.h"
+#include "execute/train/state.h"
+#include "ground/process/machine.h"
+#include "ground/store/lock.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kPlanFile = "plan.json";
+
+// Everything that the bits of a run depend on besides its inputs.
+std::string numerics_of(const Device& device) {
+  std::string text = device.target().name;
+  for (const std::string& line : device.kernels_used()) {
+    if (const std::size_t end = line.find(" jit"); end != line.npos) return text + " " + line.substr(0, end);
+  }
+  return text;
+}
+
+Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool exact, const std::string& numerics) {
+  const checkpoint::Identity& identity = from.manifest().identity;
+  if (identity.model_hash != parameters_hash(*job.model)) {
+    return error(ErrorKind::invalid, "the checkpoint of step {} is of another model ({}): names, shapes or types of its tensors differ", from.manifest().step, identity.model)
+        .hinted("'systole ckpt show' lists its tensors; take the workload that it was made with");
+  }
+  if (identity.workload_hash != numbers_hash(job.workload)) {
+    return error(ErrorKind::invalid, "the checkpoint of step {} was trained by a workload with other numbers (model, data or train)", from.manifest().step)
+        .hinted("put the workload back, or begin a new run with --folder");
+  }
+  if (const Node* before = from.manifest().extra.find("numerics"); exact && before != nullptr && before->text() != numerics) {
+    return error(ErrorKind::invalid, "train.exact: the run began on {}, this is {}", before->text(), numerics)
+        .hinted("go on where it began, or with train.exact: false");
+  }
+  return {};
+}
+
+Result<std::unique_ptr<BatchSource>> training_source(const Prepared& p, const Node& cursor, const RunRequest& request, Clock& clock) {
+  if (p.workload.data.kind == DataSpec::Kind::linear) return open_linear_source(p.workload, p.workload.train.batch, false, true, cursor);
+  RowReaderOptions options = row_options(p.workload, p.workload.train.batch, RowPass::endless, clock);
+  options.before_batch = request.before_batch;
+  return open_text_source(p.data.dataset->train, std::move(options), cursor);
+}
+
+std::function<Result<std::unique_ptr<BatchSource>>()> held_out_source(const Prepared& p, Clock& clock) {
+  if (p.job.evaluation_rows == 0) return nullptr;
+  return [&p, &clock]() -> Result<std::unique_ptr<BatchSource>> {
+    if (p.workload.data.kind == DataSpec::Kind::linear) return open_linear_source(p.workload, p.job.evaluation_rows, true, false, Node());
+    return open_text_source(p.data.dataset->held_out, row_options(p.workload, p.job.evaluation_rows, RowPass::once, clock), Node());
+  };
+}
+
+// The bytes of one save, and room for all that will be kept.
+Status check_disk(const Prepared& p, const checkpoint::Folder& folder) {
+  Bytes per_save;
+  for (const ProgramValue& value : p.job.program->values) {
+    if (value.residence == Residence::parameter || value.residence == Residence::state) per_save += value.type.bytes();
+  }
+  const CheckpointSpec& spec = p.workload.checkpoint;
+  const checkpoint::Retention retention{static_cast<int>(spec.keep), spec.keep_every, spec.best};
+  TRY(checkpoint::check_space(folder, per_save, retention, std::max<std::int64_t>(1, spec.every.steps), 0));
+  return {};
+}
+
+void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest&, TimeLedger& ledger, Clock& clock, Seconds opened, std::int64_t first_step, EventSink& events) {
+  const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
+  MemoryMeasured memory;
+  for (const auto& [owner, bytes] : p.memory.by_owner) memory.by_owner[owner] = bytes;
+  memory.arena_high_water = p.executor->arena();
+  memory.resident = resident_memory();
+  emit(std::move(memory));
+  WorkCounted work;
+  const Schedule& train = p.job.program->schedule_named("train");
+  WorkCounters counted;
+  std::vector<bool> of_training(p.job.program->functions.size(), false);
+  for (const Action& action : train.actions) of_training[static_cast<std::size_t>(action.function)] = true;
+  for (std::size_t f = 0; f < of_training.size(); ++f) {
+    if (of_training[f]) counted += p.executor->counters()[f];
+  }
+  work.steps = outcome.ok() ? outcome->state.step - first_step : 0;
+  work.flops = Flops(counted.flops + counted.skipped_flops);
+  work.moved = Bytes(counted.bytes_read + counted.bytes_written);
+  if (outcome.ok()) emit(work);
+  Stopped stopped;
+  if (outcome.ok()) {
+    stopped.reason = outcome->ending == Ending::finished ? "finished" : outcome->ending == Ending::stopped ? "signal" : "diverged";
+    stopped.detail = outcome->detail;
+    stopped.step = outcome->state.step;
+    stopped.saved = outcome->saved;
+  } else {
+    stopped.reason = "error";
+    stopped.detail = to_string(outcome.error());
+  }
+  stopped.seconds = ledger.total();
+  emit(std::move(stopped));
+}
+
+}  // namespace
+
+Result<RunFolder> claim_folder(const std::string& path, bool resume) {
+  std::error_code failed;
+  if (resume && !std::filesystem::is_directory(path)) {
+    return error(ErrorKind::not_found, "there is no run folder '{}'", path).hinted("'systole runs' lists those there are");
+  }
+  std::filesystem::create_directories(path, failed);
+  if (failed) return error(ErrorKind::io, "cannot make the run folder '{}': {}", path, failed.message()).hinted("--folder: one that may be written");
+  RunFolder folder{path, TRY(lock_folder(path)), TRY(open_posix_store(path))};
+  const bool there = TRY(folder.store->exists(kPlanFile));
+  if (there && !resume) {
+    return error(ErrorKind::exists, "'{}' holds a run already", path).hinted(fmt::format("systole resume {}, or another --folder", path));
+  }
+  if (!there && resume) return error(ErrorKind::not_found, "'{}' holds no run", path).hinted("systole run WORKLOAD --folder " + path);
+  return folder;
+}
+
+Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock, TimeLedger& ledger, EventSink& events) {
+  TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
+  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
+  TRY(checkpoint::prepare(checkpoints));
+  TRY(check_disk(prepared, checkpoints));
+  TRY(write_whole(*folder.store, kPlanFile, to_json(prepared.plan)));
+  TRY(write_whole(*folder.store, "workload.yaml", to_yaml(prepared.workload)));
+  {
+    const InCategory compiling(ledger, Category::compile);
+    TRY(prepared.executor->start());
+  }
+  const std::string numerics = numerics_of(*prepared.machine.device);
+  TrainState state;
+  bool restored = false;
+  {
+    const InCategory restoring(ledger, Category::restore);
+    if (request.resume) {
+      Result<checkpoint::Restored> newest = checkpoint::open_newest(checkpoints);
+      if (newest.ok()) {
+        for (const checkpoint::Rejected& rejected : newest->rejected) {
+          if (request.rejected) request.rejected(rejected);
+        }
+        TRY(check_identity(newest->checkpoint, prepared.job, prepared.workload.train.exact, numerics));
+        TRY(load_state(*prepared.executor, newest->checkpoint));
+        state = TRY(state_from(newest->checkpoint.manifest().extra));
+        restored = true;
+      } else if (newest.error().kind != ErrorKind::not_found) {
+        return std::move(newest).error();
+      }
+    }
+    if (!restored) TRY(initialize(*prepared.executor, static_cast<std::uint64_t>(prepared.workload.train.seed)));
+  }
+  const Seconds opened = clock.now();
+  Opened event;
+  event.run = std::filesystem::path(folder.path).filename().string();
+  event.at = clock.timestamp();
+  event.process = getpid();
+  event.host = host_name();
+  event.command = request.command;
+  event.program_hash = prepared.plan.program.hash;
+  event.workload_hash = numbers_hash(prepared.workload);
+  event.data_hash = prepared.data.dataset ? prepared.data.dataset->manifest.key : "";
+  event.numerics = numerics;
+  event.from_step = state.step;
+  events.add(Event{Seconds(), std::move(event)});
+
+  TrainerParts parts;
+  parts.clock = &clock;
+  parts.events = &events;
+  parts.checkpoints = checkpoints;
+  parts.source = TRY(training_source(prepared, state.cursor, request, clock));
+  parts.held_out = held_out_source(prepared, clock);
+  parts.stop_requested = request.stop_requested;
+  parts.vocabulary = prepared.job.model->vocabulary();
+  parts.numerics = numerics;
+  parts.hooks = request.hooks;
+  const std::int64_t first_step = state.step;
+  Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));
+  Result<TrainOutcome> outcome = trainer.run();
+  emit_end(prepared, outcome, request, ledger, clock, opened, first_step, events);
+  TRY(events.flush());
+  return outcome;
+}
+
+}  // namespace systole::cli
