@@ -47,8 +47,8 @@ Seconds FakeClock::now() {
 
 std::chrono::system_clock::time_point FakeClock::calendar() {
   const std::chrono::duration<double> since(now().count());
-  return std::chrono::system_clock::time_point(
-      std::chrono::seconds(kYear2000) + std::chrono::round<std::chrono::system_clock::duration>(since));
+  return std::chrono::system_clock::time_point(std::chrono::seconds(kYear2000) +
+                                               std::chrono::round<std::chrono::system_clock::duration>(since));
 }
 
 void FakeClock::sleep(Seconds duration) { advance(std::max(duration, Seconds(0.0))); }

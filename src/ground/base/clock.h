@@ -17,7 +17,7 @@ class Clock {
   virtual Seconds now() = 0;  // steady, never goes back
   virtual std::chrono::system_clock::time_point calendar() = 0;
   virtual void sleep(Seconds duration) = 0;  // at least so long; not at all when not positive
-  std::string timestamp();  // calendar() as "2025-06-30T23:59:59.123Z"
+  std::string timestamp();                   // calendar() as "2025-06-30T23:59:59.123Z"
 };
 
 // UTC to the millisecond, ISO 8601.

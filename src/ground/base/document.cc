@@ -47,8 +47,7 @@ Node::Node(std::string_view text) : Node(std::string(text)) {}
 Node::Node(std::string text) : Node(NodeKind::string, std::move(text)) {}
 Node::Node(bool value) : Node(NodeKind::boolean, value ? "true" : "false") {}
 
-Node::Node(double value)
-    : Node(std::isfinite(value) ? NodeKind::number : NodeKind::string, fmt::format("{}", value)) {
+Node::Node(double value) : Node(std::isfinite(value) ? NodeKind::number : NodeKind::string, fmt::format("{}", value)) {
   if (std::isnan(value)) text_ = "nan";
   if (text_ == "-0") text_ = "-0.0";  // as a whole number it would lose its sign
 }
@@ -186,7 +185,8 @@ Result<bool> Node::as_bool() const {
 Result<std::string> Node::as_string() const {
   if (kind_ == NodeKind::string) return text_;
   Error made = wrong("text");
-  if (kind_ == NodeKind::number || kind_ == NodeKind::boolean) made.hint = fmt::format("put it in quotes: \"{}\"", text_);
+  if (kind_ == NodeKind::number || kind_ == NodeKind::boolean)
+    made.hint = fmt::format("put it in quotes: \"{}\"", text_);
   return made;
 }
 

@@ -38,8 +38,8 @@ class Node {
   Node();  // null
   Node(bool value);
   template <std::integral I>
-    requires(!std::same_as<I, bool> && !std::same_as<I, char>)
-  Node(I value) : Node(NodeKind::number, std::to_string(value)) {}
+  requires(!std::same_as<I, bool> && !std::same_as<I, char>) Node(I value)
+      : Node(NodeKind::number, std::to_string(value)) {}
   Node(double value);  // shortest text that reads back the same; not finite becomes the text "nan", "inf" or "-inf"
   Node(const char* text);
   Node(std::string_view text);
@@ -68,23 +68,23 @@ class Node {
   bool is_scalar() const { return kind_ < NodeKind::sequence; }
   Where where() const;
   const Place& place() const { return place_; }
-  const std::string& text() const { return text_; }          // of a scalar
-  std::span<const Node> items() const { return items_; }     // of a sequence, else empty
-  std::span<const Entry> entries() const;                    // of a map, else empty
+  const std::string& text() const { return text_; }       // of a scalar
+  std::span<const Node> items() const { return items_; }  // of a sequence, else empty
+  std::span<const Entry> entries() const;                 // of a map, else empty
   std::vector<std::string> keys() const;
-  const Node* find(std::string_view key) const;              // null when absent or no map. O(entries)
-  std::string describe() const;                              // "number 12", "text 'abc'", "a map", for messages
+  const Node* find(std::string_view key) const;  // null when absent or no map. O(entries)
+  std::string describe() const;                  // "number 12", "text 'abc'", "a map", for messages
 
   // Reading, with the place in every error. Errors: invalid (wrong kind, out of range), not_found (get).
-  Result<const Node*> get(std::string_view key) const;       // lives as long as this node
+  Result<const Node*> get(std::string_view key) const;  // lives as long as this node
   Result<std::int64_t> as_int(std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
                               std::int64_t highest = std::numeric_limits<std::int64_t>::max()) const;
-  Result<double> as_double() const;                          // finite
+  Result<double> as_double() const;  // finite
   Result<bool> as_bool() const;
   Result<std::string> as_string() const;
-  Error wrong(std::string_view expected) const;              // "expected a map, found number 12" at this place
+  Error wrong(std::string_view expected) const;  // "expected a map, found number 12" at this place
 
-  friend bool operator==(const Node& a, const Node& b);      // kinds, texts and order; places do not count
+  friend bool operator==(const Node& a, const Node& b);  // kinds, texts and order; places do not count
 
  private:
   NodeKind kind_ = NodeKind::null;
@@ -102,9 +102,9 @@ struct Node::Entry {
 };
 
 struct ParseLimits {
-  int depth = 100;                        // nested sequences and maps
-  std::int64_t bytes = 1 << 28;           // of the text; YAML takes at most kMostYaml whatever stands here
-  std::int64_t alias_weight = 100'000;    // YAML: nodes and bytes of text that all aliases together may add
+  int depth = 100;                      // nested sequences and maps
+  std::int64_t bytes = 1 << 28;         // of the text; YAML takes at most kMostYaml whatever stands here
+  std::int64_t alias_weight = 100'000;  // YAML: nodes and bytes of text that all aliases together may add
 };
 constexpr std::int64_t kMostYaml = 1 << 22;
 

@@ -41,7 +41,8 @@ TEST(Yaml, remembers_places) {
 }
 
 TEST(Yaml, plain_scalars_follow_the_core_schema) {
-  const Node node = yaml("[~, null, true, False, 1, -2.5e3, .5, 0x1f, 0o17, .inf, yes, 1.2.3, '1', \"true\", 1_000, +, .]");
+  const Node node =
+      yaml("[~, null, true, False, 1, -2.5e3, .5, 0x1f, 0o17, .inf, yes, 1.2.3, '1', \"true\", 1_000, +, .]");
   std::string kinds;
   for (const Node& item : node.items()) kinds += name_of(item.kind())[0];
   EXPECT_EQ(kinds.substr(0, 15), "nnttnnnnnnttttt");  // null null true false, six numbers, then text
@@ -124,7 +125,10 @@ TEST(Yaml, names_tabs_and_bad_bytes) {
   EXPECT_EQ(latin.where, at(2, 7));
   EXPECT_NE(latin.message.find("0xe9"), std::string::npos);
   EXPECT_EQ(yaml_error(std::string_view("a\0b", 3)).kind, ErrorKind::invalid);
-  EXPECT_EQ(yaml_error("\xff\xfe" "a").kind, ErrorKind::invalid);
+  EXPECT_EQ(yaml_error("\xff\xfe"
+                       "a")
+                .kind,
+            ErrorKind::invalid);
 }
 
 TEST(Json, remembers_places) {
@@ -145,7 +149,8 @@ TEST(Json, refuses_with_place) {
   EXPECT_EQ(twice.where, (Where{"x.json", 2, 2}));
   EXPECT_NE(twice.message.find("x.json:1:2"), std::string::npos) << twice.message;
   EXPECT_EQ(json_error("{\"a\": nan}").where.col, 8);
-  for (const char* bad : {"", "NaN", "[1,]", "{\"a\" 1}", "[1] 2", "1e999", "'x'", "\"\\ud800\"", "[\"a", "01", "{1: 2}", "\x01"}) {
+  for (const char* bad :
+       {"", "NaN", "[1,]", "{\"a\" 1}", "[1] 2", "1e999", "'x'", "\"\\ud800\"", "[\"a", "01", "{1: 2}", "\x01"}) {
     EXPECT_EQ(json_error(bad).kind, ErrorKind::invalid) << bad;
   }
   EXPECT_NE(json_error(repeated("[", 200)).message.find("deeper"), std::string::npos);
@@ -221,8 +226,9 @@ TEST(Doubles, survive_the_trip) {
 // A random tree over scalars that need care.
 Node random_node(PhiloxStream& random, int depth) {
   static constexpr std::string_view kTexts[] = {
-      "", "x", "yes", "null", "~", "12", "0x1f", "- a", "a: b", "#c", " lead", "trail ", "it's", "\"q\"", "a\nb", "\t",
-      "{", "[x]", "*a", "&a", "!t", "%d", "@x", "`", "<<", "caf\xc3\xa9", "\x01", "-", "?", ":", "|", ">", "a #b", "..", "---", "1e5", "\x7f"};
+      "",      "x",    "yes", "null", "~",   "12", "0x1f", "- a", "a: b", "#c",  " lead", "trail ", "it's",
+      "\"q\"", "a\nb", "\t",  "{",    "[x]", "*a", "&a",   "!t",  "%d",   "@x",  "`",     "<<",     "caf\xc3\xa9",
+      "\x01",  "-",    "?",   ":",    "|",   ">",  "a #b", "..",  "---",  "1e5", "\x7f"};
   const auto text = [&] { return kTexts[random.below(std::size(kTexts))]; };
   const std::uint64_t kind = random.below(depth == 0 ? 4 : 7);
   if (kind == 0) return Node();
@@ -251,10 +257,12 @@ TEST(Writers, read_back_equal) {
 }
 
 TEST(Utf8, knows_what_is_valid) {
-  for (const char* good : {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"}) {
+  for (const char* good :
+       {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"}) {
     EXPECT_FALSE(find_invalid_utf8(good).has_value()) << good;
   }
-  for (const char* bad : {"\x80", "\xc0\xaf", "\xc3", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82"}) {
+  for (const char* bad : {"\x80", "\xc0\xaf", "\xc3", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                          "\xf5\x80\x80\x80", "\xe2\x82"}) {
     EXPECT_EQ(find_invalid_utf8(bad), 0u) << bad;
   }
   EXPECT_EQ(find_invalid_utf8("ab\xff"), 2u);

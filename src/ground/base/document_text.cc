@@ -32,9 +32,11 @@ bool is_json_number(std::string_view text) {
   if (kind_of_plain(text) != NodeKind::number) return false;
   if (text[0] == '-') text.remove_prefix(1);
   const bool digit_first = text[0] >= '0' && text[0] <= '9';
-  const bool leading_zero = text.size() > 1 && text[0] == '0' && ((text[1] >= '0' && text[1] <= '9') || text[1] == 'x' || text[1] == 'o');
+  const bool leading_zero =
+      text.size() > 1 && text[0] == '0' && ((text[1] >= '0' && text[1] <= '9') || text[1] == 'x' || text[1] == 'o');
   const std::size_t point = text.find('.');
-  const bool digit_after = point == std::string_view::npos || (point + 1 < text.size() && text[point + 1] >= '0' && text[point + 1] <= '9');
+  const bool digit_after =
+      point == std::string_view::npos || (point + 1 < text.size() && text[point + 1] >= '0' && text[point + 1] <= '9');
   return digit_first && !leading_zero && digit_after;
 }
 
@@ -99,7 +101,8 @@ bool is_plain(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-./+ ").find(c) != std::string_view::npos;
   };
-  const bool letter_first = text[0] == '_' || text[0] == '/' || (plain(text[0]) && (static_cast<unsigned char>(text[0]) >= '0'));
+  const bool letter_first =
+      text[0] == '_' || text[0] == '/' || (plain(text[0]) && (static_cast<unsigned char>(text[0]) >= '0'));
   return letter_first && text.back() != ' ' && std::all_of(text.begin(), text.end(), plain);
 }
 

@@ -10,7 +10,9 @@
 namespace systole {
 namespace {
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 constexpr std::uint32_t kCastagnoli = 0x82F63B78;  // the polynomial, bits reversed
 
@@ -33,7 +35,9 @@ constexpr auto make_crc_tables() {
 
 constexpr auto kCrcTables = make_crc_tables();
 
-std::uint32_t at(std::span<const std::byte> bytes, std::size_t index) { return std::to_integer<std::uint32_t>(bytes[index]); }
+std::uint32_t at(std::span<const std::byte> bytes, std::size_t index) {
+  return std::to_integer<std::uint32_t>(bytes[index]);
+}
 
 }  // namespace
 
@@ -79,7 +83,8 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
   std::uint32_t crc = ~before;
   std::size_t i = 0;
   for (; i + 8 <= bytes.size(); i += 8) {
-    const std::uint32_t low = crc ^ (at(bytes, i) | at(bytes, i + 1) << 8 | at(bytes, i + 2) << 16 | at(bytes, i + 3) << 24);
+    const std::uint32_t low =
+        crc ^ (at(bytes, i) | at(bytes, i + 1) << 8 | at(bytes, i + 2) << 16 | at(bytes, i + 3) << 24);
     crc = kCrcTables[7][low & 0xff] ^ kCrcTables[6][low >> 8 & 0xff] ^ kCrcTables[5][low >> 16 & 0xff] ^
           kCrcTables[4][low >> 24] ^ kCrcTables[3][at(bytes, i + 4)] ^ kCrcTables[2][at(bytes, i + 5)] ^
           kCrcTables[1][at(bytes, i + 6)] ^ kCrcTables[0][at(bytes, i + 7)];

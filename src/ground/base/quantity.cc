@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 
-
 namespace systole {
 namespace {
 
@@ -35,7 +34,8 @@ constexpr Unit kByteUnits[] = {
     {"TiB", std::int64_t{1} << 40},
     {"PiB", std::int64_t{1} << 50},
 };
-constexpr Unit kTimeUnits[] = {  // in nanoseconds
+constexpr Unit kTimeUnits[] = {
+    // in nanoseconds
     {"ns", 1},
     {"us", 1'000},
     {"ms", 1'000'000},
@@ -44,8 +44,8 @@ constexpr Unit kTimeUnits[] = {  // in nanoseconds
     {"h", 3'600'000'000'000},
     {"d", 86'400'000'000'000},
 };
-constexpr Unit kCountUnits[] = {
-    {"k", 1'000}, {"K", 1'000}, {"M", 1'000'000}, {"B", 1'000'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
+constexpr Unit kCountUnits[] = {{"k", 1'000},         {"K", 1'000},         {"M", 1'000'000},
+                                {"B", 1'000'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -134,7 +134,8 @@ Result<Part> take_part(std::string_view& rest, std::string_view text, std::strin
   const std::optional<Decimal> number = take_number(rest);
   if (!number) {
     const bool long_number = !rest.empty() && is_digit(rest[0]);
-    return refuse(what, text, long_number ? "it has too many digits" : "a number is missing", fmt::format("for example {}", example));
+    return refuse(what, text, long_number ? "it has too many digits" : "a number is missing",
+                  fmt::format("for example {}", example));
   }
   const std::string_view written = before.substr(0, before.size() - rest.size());
   return Part{*number, written, take_unit(rest)};
@@ -156,7 +157,8 @@ Result<Bytes> parse_bytes(std::string_view text) {
   const Part part = TRY(take_part(rest, text, what, "512MB (10^6) or 512MiB (2^20)"));
   const Unit* unit = part.unit.empty() ? &kByteUnits[0] : find_unit(part.unit, kByteUnits);
   if (unit == nullptr || !rest.empty()) {
-    return refuse(what, text, fmt::format("unit '{}{}' is not known", part.unit, rest), unit_hint(part.written, part.unit, kByteUnits));
+    return refuse(what, text, fmt::format("unit '{}{}' is not known", part.unit, rest),
+                  unit_hint(part.written, part.unit, kByteUnits));
   }
   const Wide bytes = Wide{part.number.digits} * static_cast<Wide>(unit->size) / power_of_ten(part.number.decimals);
   if (bytes > static_cast<Wide>(INT64_MAX)) return refuse(what, text, "it is more than 2^63 - 1", "");
@@ -172,11 +174,13 @@ Result<Seconds> parse_seconds(std::string_view text) {
     const Part part = TRY(take_part(rest, text, what, "100s, 5min or 1h30min"));
     if (part.unit.empty() && part.number.digits == 0 && rest.empty()) return Seconds(0.0);
     if (part.unit.empty()) {
-      return refuse(what, text, "the unit is missing", fmt::format("write '{0}s' for seconds, '{0}min' or '{0}h'", part.written));
+      return refuse(what, text, "the unit is missing",
+                    fmt::format("write '{0}s' for seconds, '{0}min' or '{0}h'", part.written));
     }
     const Unit* unit = find_unit(part.unit, kTimeUnits);
     if (unit == nullptr) {
-      return refuse(what, text, fmt::format("unit '{}' is not known", part.unit), unit_hint(part.written, part.unit, kTimeUnits));
+      return refuse(what, text, fmt::format("unit '{}' is not known", part.unit),
+                    unit_hint(part.written, part.unit, kTimeUnits));
     }
     if (unit->size >= before) return refuse(what, text, "its units do not descend", "for example 1h30min");
     before = unit->size;
@@ -194,7 +198,8 @@ Result<std::int64_t> parse_count(std::string_view text) {
   constexpr Unit one{"", 1};
   const Unit* unit = part.unit.empty() ? &one : find_unit(part.unit, kCountUnits);
   if (unit == nullptr || !rest.empty()) {
-    return refuse(what, text, fmt::format("suffix '{}{}' is not known", part.unit, rest), "suffixes: k (10^3), M (10^6), B or G (10^9), T (10^12)");
+    return refuse(what, text, fmt::format("suffix '{}{}' is not known", part.unit, rest),
+                  "suffixes: k (10^3), M (10^6), B or G (10^9), T (10^12)");
   }
   const Wide whole = Wide{part.number.digits} * static_cast<Wide>(unit->size);
   const Wide divisor = power_of_ten(part.number.decimals);

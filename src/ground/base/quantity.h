@@ -11,8 +11,8 @@
 
 namespace systole {
 
-Result<Bytes> parse_bytes(std::string_view text);        // "512MB", "1.5 GiB"; bare: bytes. Rounded down to a byte
-Result<Seconds> parse_seconds(std::string_view text);    // "100s", "5min", "1h30min", "250ms"; only 0 may be bare
+Result<Bytes> parse_bytes(std::string_view text);         // "512MB", "1.5 GiB"; bare: bytes. Rounded down to a byte
+Result<Seconds> parse_seconds(std::string_view text);     // "100s", "5min", "1h30min", "250ms"; only 0 may be bare
 Result<std::int64_t> parse_count(std::string_view text);  // "15T", "1.5B", "2_000_000", "300k"; must come out whole
 
 // The same of a number or text in a document, with its place.

@@ -28,8 +28,8 @@ TEST(ParseBytes, refuses_with_a_hint) {
   EXPECT_NE(parse_bytes("1 parsec").error().hint.find("units: B, kB"), std::string::npos);
   EXPECT_NE(parse_bytes("-1MB").error().message.find("negative"), std::string::npos);
   EXPECT_NE(parse_bytes("8192PiB").error().message.find("2^63"), std::string::npos);
-  for (const char* bad : {"", "MB", "1.MB", ".5MB", "1e3", "1 2MB", "1MB 2", "1__0", "_1", "1_", "1  MB", "99999999999999999999",
-                          "0.0000000000000000001MB", "+1", "nan", "1MB\n"}) {
+  for (const char* bad : {"", "MB", "1.MB", ".5MB", "1e3", "1 2MB", "1MB 2", "1__0", "_1", "1_", "1  MB",
+                          "99999999999999999999", "0.0000000000000000001MB", "+1", "nan", "1MB\n"}) {
     EXPECT_EQ(parse_bytes(bad).error().kind, ErrorKind::invalid) << bad;
   }
 }

@@ -31,16 +31,18 @@ TEST(Result, carries_the_value_or_the_error) {
 
 TEST(Result, moves_what_cannot_be_copied) {
   auto make = []() -> Result<std::unique_ptr<int>> { return std::make_unique<int>(7); };
-  auto use = [&]() -> Result<int> { std::unique_ptr<int> p = TRY(make()); return *p; };
+  auto use = [&]() -> Result<int> {
+    std::unique_ptr<int> p = TRY(make());
+    return *p;
+  };
   EXPECT_EQ(*use(), 7);
 }
 
-TEST(Result, value_of_an_error_throws_that_error) {
-  EXPECT_THROW(half(1).value(), Failure);
-}
+TEST(Result, value_of_an_error_throws_that_error) { EXPECT_THROW(half(1).value(), Failure); }
 
 TEST(Error, says_place_and_hint) {
-  Error e = error(ErrorKind::invalid, "unknown key '{}'", "modle").at({"job.yaml", 3, 3}).hinted("did you mean 'model'?");
+  Error e =
+      error(ErrorKind::invalid, "unknown key '{}'", "modle").at({"job.yaml", 3, 3}).hinted("did you mean 'model'?");
   EXPECT_EQ(to_string(e), "job.yaml:3:3: error: unknown key 'modle'\n  hint: did you mean 'model'?");
 }
 

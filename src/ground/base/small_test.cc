@@ -50,7 +50,8 @@ TEST(Hash, in_pieces_is_the_hash_of_the_whole) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 7);
   Hasher hasher;
-  for (std::size_t at = 0, step = 1; at < text.size(); at += step++) hasher.add(std::string_view(text).substr(at, step));
+  for (std::size_t at = 0, step = 1; at < text.size(); at += step++)
+    hasher.add(std::string_view(text).substr(at, step));
   EXPECT_EQ(hasher.digest(), hash128(text));
   EXPECT_NE(hash64("a"), hash64("b"));
   EXPECT_NE(hash64("a", 1), hash64("a", 2));
@@ -58,7 +59,7 @@ TEST(Hash, in_pieces_is_the_hash_of_the_whole) {
 
 TEST(Hash, prints_as_xxhsum_does) {
   EXPECT_EQ(to_hex(hash128("")), "99aa06d3014798d86001c324468d497f");  // xxhsum -H2 of an empty file
-  EXPECT_EQ(to_hex(hash64("")), "2d06800538d394c2");                  // xxhsum -H3
+  EXPECT_EQ(to_hex(hash64("")), "2d06800538d394c2");                   // xxhsum -H3
   EXPECT_EQ(to_hex(std::uint64_t{1}), "0000000000000001");
 }
 

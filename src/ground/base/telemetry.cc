@@ -27,7 +27,9 @@ using Record = std::array<std::uint64_t, kRecordWords>;
 
 std::size_t words_of(std::int64_t capacity) { return kHeaderWords + kRecordWords * static_cast<std::size_t>(capacity); }
 
-std::uint64_t checksum(const Record& record) { return hash64(std::as_bytes(std::span(record).first(kRecordWords - 1))); }
+std::uint64_t checksum(const Record& record) {
+  return hash64(std::as_bytes(std::span(record).first(kRecordWords - 1)));
+}
 
 std::uint64_t load(const std::uint64_t* word) {
   // The memory may be written by another thread or process at this moment.
@@ -53,14 +55,15 @@ RingContent read_words(const std::uint64_t* words, std::int64_t capacity) {
     const std::uint64_t* from = words + words_of(slot);
     for (std::size_t i = 0; i < kRecordWords; ++i) record[i] = load(from + i);
     if (std::all_of(record.begin(), record.end(), [](std::uint64_t word) { return word == 0; })) continue;
-    const bool here = record[0] > 0 && static_cast<std::int64_t>((record[0] - 1) % static_cast<std::uint64_t>(capacity)) == slot;
+    const bool here =
+        record[0] > 0 && static_cast<std::int64_t>((record[0] - 1) % static_cast<std::uint64_t>(capacity)) == slot;
     if (!here || record[5] != checksum(record)) {
       ++content.torn;
       continue;
     }
-    found.emplace_back(record[0], Span{static_cast<std::uint32_t>(record[1]), static_cast<std::uint32_t>(record[1] >> 32),
-                                       record[2], Seconds(std::bit_cast<double>(record[3])),
-                                       Seconds(std::bit_cast<double>(record[4]))});
+    found.emplace_back(
+        record[0], Span{static_cast<std::uint32_t>(record[1]), static_cast<std::uint32_t>(record[1] >> 32), record[2],
+                        Seconds(std::bit_cast<double>(record[3])), Seconds(std::bit_cast<double>(record[4]))});
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   if (!found.empty()) content.recorded = static_cast<std::int64_t>(found.back().first);
@@ -124,10 +127,15 @@ Result<std::unique_ptr<Ring>> Ring::create(const std::string& path, std::int64_t
 }
 
 void Ring::record(const Span& span) noexcept {
-  Record record = {++recorded_, span.category | std::uint64_t{span.track} << 32, span.tag,
-                   std::bit_cast<std::uint64_t>(span.begin.count()), std::bit_cast<std::uint64_t>(span.end.count()), 0};
+  Record record = {++recorded_,
+                   span.category | std::uint64_t{span.track} << 32,
+                   span.tag,
+                   std::bit_cast<std::uint64_t>(span.begin.count()),
+                   std::bit_cast<std::uint64_t>(span.end.count()),
+                   0};
   record[5] = checksum(record);
-  std::uint64_t* slot = words_ + words_of(static_cast<std::int64_t>((recorded_ - 1) % static_cast<std::uint64_t>(capacity_)));
+  std::uint64_t* slot =
+      words_ + words_of(static_cast<std::int64_t>((recorded_ - 1) % static_cast<std::uint64_t>(capacity_)));
   for (std::size_t i = 0; i < kRecordWords; ++i) store(slot + i, record[i]);
 }
 
@@ -145,13 +153,20 @@ Result<RingContent> read_ring(const std::string& path) {
   const std::uint64_t capacity = words[1];
   if (words[0] != kMagic) return error(ErrorKind::corrupt, "'{}' is no ring of spans", path);
   if (capacity == 0 || capacity != (count - kHeaderWords) / kRecordWords) {
-    return error(ErrorKind::corrupt, "'{}' has {} bytes and does not hold the {} records it claims", path, size, capacity);
+    return error(ErrorKind::corrupt, "'{}' has {} bytes and does not hold the {} records it claims", path, size,
+                 capacity);
   }
   return read_words(words.data(), static_cast<std::int64_t>(capacity));
 }
 
 Timeline::Timeline(Clock& clock, std::size_t num_categories, std::uint32_t rest, Ring* ring, std::uint32_t track)
-    : clock_(clock), ring_(ring), track_(track), totals_(num_categories), category_(rest), began_(clock.now()), since_(began_) {
+    : clock_(clock),
+      ring_(ring),
+      track_(track),
+      totals_(num_categories),
+      category_(rest),
+      began_(clock.now()),
+      since_(began_) {
   CHECK(rest < num_categories, "category {} of {}", rest, num_categories);
 }
 

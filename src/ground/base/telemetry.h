@@ -29,7 +29,9 @@ class Counters {
   void add(std::size_t counter, std::int64_t amount = 1) noexcept {
     cells_[counter].count.fetch_add(amount, std::memory_order_relaxed);
   }
-  std::int64_t value(std::size_t counter) const noexcept { return cells_[counter].count.load(std::memory_order_relaxed); }
+  std::int64_t value(std::size_t counter) const noexcept {
+    return cells_[counter].count.load(std::memory_order_relaxed);
+  }
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_; }
 
@@ -114,8 +116,8 @@ class Timeline {
   // Until the scope ends, time belongs to `category`. Scopes nest and end in reverse order.
   [[nodiscard]] Scope in(std::uint32_t category, std::uint64_t tag = 0) { return Scope(*this, category, tag); }
 
-  void finish();                                 // ends the last stretch; totals then stand still. Idempotent
-  Seconds total(std::uint32_t category) const;   // of the stretches that have ended
+  void finish();                                       // ends the last stretch; totals then stand still. Idempotent
+  Seconds total(std::uint32_t category) const;         // of the stretches that have ended
   Seconds elapsed() const { return since_ - began_; }  // the sum of all totals, but for rounding
 
  private:

@@ -31,7 +31,9 @@ class RingFile : public testing::Test {
   std::string folder_, path_;
 };
 
-Span span(int n) { return {static_cast<std::uint32_t>(n % 5), 7, static_cast<std::uint64_t>(n), Seconds(n * 1.0), Seconds(n + 0.5)}; }
+Span span(int n) {
+  return {static_cast<std::uint32_t>(n % 5), 7, static_cast<std::uint64_t>(n), Seconds(n * 1.0), Seconds(n + 0.5)};
+}
 
 TEST(Counters, count_from_several_threads) {
   Counters counters({"rows", "bytes"});

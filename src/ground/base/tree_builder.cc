@@ -25,7 +25,8 @@ Status check_text(std::string_view text, std::string_view file, std::int64_t mos
         .at({std::string(file), 0, 0});
   }
   if (const std::optional<std::size_t> bad = find_invalid_utf8(text)) {
-    return error(ErrorKind::invalid, "byte 0x{:02x} at offset {} is not UTF-8", static_cast<unsigned char>(text[*bad]), *bad)
+    return error(ErrorKind::invalid, "byte 0x{:02x} at offset {} is not UTF-8", static_cast<unsigned char>(text[*bad]),
+                 *bad)
         .at(place_of(text, file, *bad))
         .hinted("save the file as UTF-8 (iconv -t utf-8 converts it)");
   }

@@ -16,11 +16,11 @@ class TreeBuilder {
   Node::Place place(int line, int col) const { return {file_, line, col}; }
   Where where(int line, int col) const { return {*file_, line, col}; }
 
-  Status open(NodeKind kind, Node::Place place);  // errors: invalid, too deep
-  Node close();                                   // the innermost container, still to be added
-  void add(Node value);                           // REQUIRES: in a map, its key was given
+  Status open(NodeKind kind, Node::Place place);   // errors: invalid, too deep
+  Node close();                                    // the innermost container, still to be added
+  void add(Node value);                            // REQUIRES: in a map, its key was given
   Status key(std::string key, Node::Place place);  // errors: invalid, duplicate
-  bool wants_key() const;                         // in a map, between entries
+  bool wants_key() const;                          // in a map, between entries
   int depth() const { return static_cast<int>(open_.size()); }
   const std::optional<Node>& root() const { return root_; }
   Node take_root() { return std::move(*root_); }

@@ -17,25 +17,20 @@ constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
 class Builder : public YAML::EventHandler {
  public:
-  Builder(std::string_view file, const ParseLimits& limits)
-      : tree_(file, limits.depth), limits_(limits) {}
+  Builder(std::string_view file, const ParseLimits& limits) : tree_(file, limits.depth), limits_(limits) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (tree_.wants_key()) {
-      refuse(mark, "a key is empty or null");
-    }
+    if (tree_.wants_key()) { refuse(mark, "a key is empty or null"); }
     add(Node(NodeKind::null, "", place(mark)), anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const Node::Place at = place(mark);
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) {
-      refuse(mark, "an alias stands inside of what it names");
-    }
+    if (found == anchors_.end()) { refuse(mark, "an alias stands inside of what it names"); }
     pay(found->second.weight, at);
     if (tree_.depth() + found->second.depth > limits_.depth) {
       fail(error(ErrorKind::invalid, "nested deeper than {} levels", limits_.depth).at(tree_.where(at.line, at.col)));
@@ -44,7 +39,8 @@ class Builder : public YAML::EventHandler {
     add(found->second.node, 0);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     add(Node(kind_of(mark, tag, value), value, place(mark)), anchor);
   }
 
@@ -88,7 +84,8 @@ class Builder : public YAML::EventHandler {
     return plain;
   }
 
-  void open(NodeKind kind, std::string_view core, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+  void open(NodeKind kind, std::string_view core, const YAML::Mark& mark, const std::string& tag,
+            YAML::anchor_t anchor) {
     if (tree_.wants_key()) refuse(mark, "a key must be plain text, not a list or a map");
     const bool known = tag.empty() || tag == "?" || tag == "!" || tag == fmt::format("{}{}", kCoreTag, core);
     if (!known) refuse(mark, fmt::format("tag '{}' is not known", tag));
@@ -112,8 +109,9 @@ class Builder : public YAML::EventHandler {
     const Where where = tree_.where(at.line, at.col);
     if (!node.is_scalar()) fail(error(ErrorKind::invalid, "a key must be plain text, not a list or a map").at(where));
     if (node.text() == "<<") {
-      fail(error(ErrorKind::invalid, "merge keys ('<<') are not read").at(where).hinted(
-          "write the keys out, or name a whole value with '&name' and repeat it with '*name'"));
+      fail(error(ErrorKind::invalid, "merge keys ('<<') are not read")
+               .at(where)
+               .hinted("write the keys out, or name a whole value with '&name' and repeat it with '*name'"));
     }
     tree_.key(node.text(), at).value();
   }
@@ -161,8 +159,10 @@ class NothingMore : public YAML::EventHandler {
  public:
   NothingMore(std::string_view text, std::string_view file) : text_(text), file_(file) {}
   void OnDocumentStart(const YAML::Mark& mark) override {
-    const bool second = mark.pos >= 0 && text_.substr(std::min(text_.size(), static_cast<std::size_t>(mark.pos))).starts_with("---");
-    fail(error(ErrorKind::invalid, "{}", second ? "a second document begins here, and one is read" : "text after the document's end")
+    const bool second =
+        mark.pos >= 0 && text_.substr(std::min(text_.size(), static_cast<std::size_t>(mark.pos))).starts_with("---");
+    fail(error(ErrorKind::invalid, "{}",
+               second ? "a second document begins here, and one is read" : "text after the document's end")
              .at({std::string(file_), mark.line + 1, mark.column + 1}));
   }
   void OnDocumentEnd() override {}
@@ -214,9 +214,7 @@ Result<Node> parse_yaml(std::string_view text, std::string_view file, const Pars
     parser.HandleNextDocument(nothing);
     CHECK(builder.tree().root().has_value(), "a document without a value in '{}'", file);
     return builder.tree().take_root();
-  } catch (const Failure& failure) {
-    return failure.error();
-  } catch (const YAML::Exception& thrown) {
+  } catch (const Failure& failure) { return failure.error(); } catch (const YAML::Exception& thrown) {
     return syntax_error(thrown, text, file);
   }
 }

@@ -26,8 +26,7 @@ class WithoutSigpipe {
   }
   ~WithoutSigpipe() {
     const timespec now{};
-    while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
-    }
+    while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {}
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 

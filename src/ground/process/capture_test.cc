@@ -45,9 +45,8 @@ TEST(Capture, forgets_what_is_beyond_the_limit) {
 
 TEST(Capture, kills_the_group_at_the_timeout) {
   Captured said;
-  const double took = seconds_of([&] {
-    said = run_captured(shell("echo begun; sleep 60 & sleep 60"), {.timeout = Seconds(0.2)}).value();
-  });
+  const double took = seconds_of(
+      [&] { said = run_captured(shell("echo begun; sleep 60 & sleep 60"), {.timeout = Seconds(0.2)}).value(); });
   EXPECT_TRUE(said.timed_out);
   EXPECT_EQ(said.exit.signal, SIGKILL);
   EXPECT_EQ(to_string(said.exit), "killed by SIGKILL");

@@ -21,7 +21,8 @@ TEST(SignalWatch, counts_and_remembers_the_first) {
 }
 
 TEST(SignalWatch, is_one_and_puts_back_what_was) {
-  struct sigaction before {}, after {};
+  struct sigaction before {
+  }, after{};
   ::sigaction(SIGINT, nullptr, &before);
   {
     const SignalWatch watch;

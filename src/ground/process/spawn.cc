@@ -273,7 +273,9 @@ Status Process::signal_group(int number) {
 }
 
 Exit Process::reap(int status, const ::rusage& usage) {
-  const auto seconds = [](const timeval& t) { return Seconds(static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec)); };
+  const auto seconds = [](const timeval& t) {
+    return Seconds(static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec));
+  };
   Exit exit;
   exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

@@ -35,7 +35,7 @@ struct ChildStream {
 };
 
 struct Command {
-  std::vector<std::string> argv;                                             // argv[0] is looked up in PATH without a '/'
+  std::vector<std::string> argv;  // argv[0] is looked up in PATH without a '/'
   std::vector<std::pair<std::string, std::optional<std::string>>> env = {};  // set, or removed, over ours
   bool clean_env = false;                                                    // only `env`
   std::string cwd = {};                                                      // "" is ours

@@ -1,7 +1,7 @@
 #include "ground/process/spawn.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -118,7 +118,8 @@ TEST(Spawn, a_destroyed_process_is_gone) {
 }
 
 TEST(Spawn, children_begin_with_default_signals) {
-  struct sigaction ignore {}, before {};
+  struct sigaction ignore {
+  }, before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGTERM, &ignore, &before);
   Process process = Process::start(shell("sleep 60")).value();

@@ -46,9 +46,9 @@ struct Fault {
 };
 
 struct ReadFault {
-  std::int64_t read;      // the n-th read, from 1
-  int number = 0;         // the errno value; 0: a bit flips instead
-  std::int64_t bit = 0;   // which bit of the bytes read, modulo their number
+  std::int64_t read;     // the n-th read, from 1
+  int number = 0;        // the errno value; 0: a bit flips instead
+  std::int64_t bit = 0;  // which bit of the bytes read, modulo their number
 };
 
 class FaultyStore : public Store {

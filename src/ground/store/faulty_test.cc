@@ -8,7 +8,9 @@
 namespace systole {
 namespace {
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 void write(Store& store, std::string_view path, std::string_view text, bool sync) {
   std::unique_ptr<WritableFile> file = store.create(path).value();

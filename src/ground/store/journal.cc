@@ -19,7 +19,8 @@ void supersede(NameChange& earlier, const NameChange& later) {
   }
 }
 
-std::vector<std::byte> torn(const std::vector<std::byte>& safe, const std::vector<std::byte>& live, PhiloxStream& random) {
+std::vector<std::byte> torn(const std::vector<std::byte>& safe, const std::vector<std::byte>& live,
+                            PhiloxStream& random) {
   const bool appended = live.size() >= safe.size() && std::equal(safe.begin(), safe.end(), live.begin());
   const std::size_t kept = appended ? safe.size() : 0;
   const std::uint64_t way = random.below(4);
@@ -45,7 +46,8 @@ void Journal::sync_file(const InodePtr& file) {
   Safe& state = safe(safe_, file);
   const std::size_t before = state.bytes.size();
   state.bytes = file->bytes;
-  for (std::size_t at = before; at < std::min(state.lost_until, state.bytes.size()); ++at) state.bytes[at] = std::byte{0};
+  for (std::size_t at = before; at < std::min(state.lost_until, state.bytes.size()); ++at)
+    state.bytes[at] = std::byte{0};
 }
 
 void Journal::fail_sync(const InodePtr& file) { safe(safe_, file).lost_until = file->bytes.size(); }
@@ -94,7 +96,9 @@ std::unique_ptr<Store> Journal::survivor(const InodePtr& root, Unsynced mode, st
       }
       const std::vector<std::byte>& saved = safe(disk, inode).bytes;
       std::unique_ptr<WritableFile> file = store->create(path).value();
-      must(file->append(mode == Unsynced::lost ? saved : mode == Unsynced::kept ? inode->bytes : torn(saved, inode->bytes, random)));
+      must(file->append(mode == Unsynced::lost   ? saved
+                        : mode == Unsynced::kept ? inode->bytes
+                                                 : torn(saved, inode->bytes, random)));
     }
     above.erase(dir.get());
   };

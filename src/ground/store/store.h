@@ -26,8 +26,8 @@ class WritableFile {
  public:
   virtual ~WritableFile() = default;  // closes; does not sync
   virtual Status append(std::span<const std::byte> bytes) = 0;
-  virtual Status sync() = 0;          // the bytes appended so far survive a power cut
-  virtual Status close() = 0;         // idempotent
+  virtual Status sync() = 0;   // the bytes appended so far survive a power cut
+  virtual Status close() = 0;  // idempotent
 };
 
 class Store {
@@ -54,7 +54,8 @@ class Store {
 };
 
 // A file read whole. Errors as Store::read; does_not_fit when larger than `limit`.
-Result<std::vector<std::byte>> read_all(Store& store, std::string_view path, Bytes limit = Bytes(std::int64_t{1} << 40));
+Result<std::vector<std::byte>> read_all(Store& store, std::string_view path,
+                                        Bytes limit = Bytes(std::int64_t{1} << 40));
 Result<std::string> read_text(Store& store, std::string_view path, Bytes limit = Bytes(std::int64_t{1} << 32));
 
 // Writes `path` so that it is whole or absent: temporary file, sync, rename, sync_dir.

@@ -12,7 +12,9 @@
 namespace systole {
 namespace {
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 class TemporaryFolder {
  public:
@@ -40,13 +42,13 @@ class AnyStore : public testing::TestWithParam<Kind> {
   std::unique_ptr<Store> store_ = GetParam().make(folder_.path());
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, AnyStore,
-                         testing::Values(Kind{"posix", [](const std::string& f) { return open_posix_store(f).value(); }},
-                                         Kind{"memory", [](const std::string&) { return make_memory_store(); }},
-                                         Kind{"faulty", [](const std::string&) -> std::unique_ptr<Store> {
-                                                return std::make_unique<FaultyStore>();
-                                              }}),
-                         [](const auto& kind) { return kind.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, AnyStore,
+    testing::Values(Kind{"posix", [](const std::string& f) { return open_posix_store(f).value(); }},
+                    Kind{"memory", [](const std::string&) { return make_memory_store(); }},
+                    Kind{"faulty",
+                         [](const std::string&) -> std::unique_ptr<Store> { return std::make_unique<FaultyStore>(); }}),
+    [](const auto& kind) { return kind.param.name; });
 
 TEST_P(AnyStore, writes_appends_and_reads_back) {
   std::unique_ptr<WritableFile> file = store_->create("a.bin").value();

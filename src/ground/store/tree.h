@@ -13,7 +13,7 @@ namespace systole {
 
 struct Inode {
   bool folder = false;
-  std::vector<std::byte> bytes;                                         // of a file
+  std::vector<std::byte> bytes;                                        // of a file
   std::map<std::string, std::shared_ptr<Inode>, std::less<>> entries;  // of a folder
 };
 using InodePtr = std::shared_ptr<Inode>;
