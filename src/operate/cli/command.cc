@@ -1,0 +1,144 @@
+#include "operate/cli/command.h"
+
+#include "ground/base/nearest.h"
+#include "operate/cli/version.h"
+
+namespace systole::cli {
+namespace {
+
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* c) { return !c->get_group().empty(); }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+}  // namespace
+
+const CLI::App* find_command(const CLI::App& parent, std::string_view name) {
+  const auto found = parent.get_subcommands([name](const CLI::App* c) { return c->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
+namespace {
+
+// The innermost command that the arguments name, and the first word that names none.
+std::pair<const CLI::App*, std::string> descend(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* at = &app;
+  for (const std::string& word : arguments) {
+    if (word.starts_with('-')) continue;
+    const CLI::App* next = find_command(*at, word);
+    if (next == nullptr) return {at, names_of_commands(*at).empty() ? "" : word};
+    at = next;
+  }
+  return {at, ""};
+}
+
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent())
+    for (const CLI::Option* option : at->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+Error usage_error(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& arguments) {
+  const auto [command, stranger] = descend(app, arguments);
+  if (!stranger.empty()) {
+    return error(ErrorKind::invalid, "unknown command '{} {}'", full_name(*command), stranger)
+        .hinted(nearest_hint(stranger, names_of_commands(*command)));
+  }
+  const std::string see = fmt::format("`{} --help` lists what it takes", full_name(*command));
+  if (dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
+    const std::vector<std::string> options = names_of_options(*command);
+    for (const std::string& word : arguments) {
+      const std::string name = word.substr(0, word.find('='));
+      if (!name.starts_with("--") || name == "--" || std::find(options.begin(), options.end(), name) != options.end()) continue;
+      return error(ErrorKind::invalid, "unknown option '{}' of '{}'", name, full_name(*command)).hinted(nearest_hint(name, options));
+    }
+    return error(ErrorKind::invalid, "{}: {}", full_name(*command), problem.what()).hinted(see);
+  }
+  return error(ErrorKind::invalid, "{}: {}", full_name(*command), problem.what()).hinted(see);
+}
+
+int finish(Printer& out, ExitCode code) {
+  const Status finished = out.finish();
+  if (!finished.ok()) {
+    out.error(finished.error());
+    return static_cast<int>(ExitCode::no);
+  }
+  return static_cast<int>(code);
+}
+
+ExitCode told(Printer& out, const Error& error) {
+  out.end_progress();
+  out.error(error);
+  return exit_code_of(error.kind);
+}
+
+}  // namespace
+
+CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help, Context& context,
+                      std::function<ExitCode()> run) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->callback([command, run = std::move(run), &context] {
+    context.out.set_command(full_name(*command).substr(std::string_view("systole ").size()));
+    context.exit = run();
+  });
+  return *command;
+}
+
+CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& help) {
+  CLI::App* group = parent.add_subcommand(name, help);
+  group->require_subcommand(1);
+  return *group;
+}
+
+std::unique_ptr<CLI::App> make_app(Context& context) {
+  auto app = std::make_unique<CLI::App>("Plans and runs the training of models: what it plans is what it runs.", "systole");
+  app->set_version_flag("--version", kVersion, "print the version");
+  app->set_help_flag("-h,--help", "print what a command takes");
+  app->fallthrough();
+  app->require_subcommand(1);
+  app->failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
+  app->add_flag_callback("--json", [&context] { context.out.set_json(true); }, "print one JSON document instead of text");
+  app->add_flag_callback("-q,--quiet", [&context] { context.out.set_quiet(true); }, "no messages and no progress; errors remain");
+  for (CLI::Option* option : app->get_options()) option->trigger_on_parse();
+  add_commands(*app, context);
+  return app;
+}
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  Printer out;
+  const std::unique_ptr<Clock> clock = real_clock();
+  Context context{out, *clock, {}, ExitCode::done};
+  for (const std::string& word : arguments) context.command_line += (context.command_line.empty() ? "systole " : " ") + word;
+  const std::unique_ptr<CLI::App> app = make_app(context);
+  try {
+    app->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return finish(out, context.exit);
+  } catch (const CLI::CallForHelp&) {
+    const auto [command, stranger] = descend(*app, arguments);
+    out.data(command->help());
+    return finish(out, ExitCode::done);
+  } catch (const CLI::CallForVersion& version) {
+    out.data(version.what());
+    return finish(out, ExitCode::done);
+  } catch (const CLI::ParseError& problem) {
+    if (arguments.empty()) {
+      out.data(app->help());
+      return finish(out, ExitCode::usage);
+    }
+    return finish(out, told(out, usage_error(*app, problem, arguments)));
+  } catch (const Failure& failure) {
+    return finish(out, told(out, failure.error()));
+  } catch (const std::bad_alloc&) {
+    return finish(out, told(out, error(ErrorKind::does_not_fit, "the machine has no memory left")));
+  }
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,86 @@
+#pragma once
+// A command of `systole`: one file, cli/<name>.cc, with an options struct, a function that runs it and `add_<name>`,
+// which declares the options. list.cc names all of them. What a command does lies below cli; here are options and
+// printing.
+//
+//   namespace systole::cli {
+//   namespace {
+//   struct WhyOptions { std::string run; };
+//   ExitCode why(const WhyOptions& options, Context& context) { ... }
+//   }  // namespace
+//   void add_why(CLI::App& app, Context& context) {
+//     auto options = std::make_shared<WhyOptions>();
+//     CLI::App& command = add_command(app, "why", "where the time of a run went", options, context, why);
+//     command.add_option("run", options->run, "a run's name, number or folder; without: the newest");
+//   }
+//
+// A function may throw Failure; it is printed as the error it holds, and the exit code comes from its kind.
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ground/base/clock.h"
+#include "ground/base/result.h"
+#include "operate/cli/exit_codes.h"
+#include "operate/cli/printer.h"
+
+namespace systole::cli {
+
+// What every command is handed. Those that last make a SignalWatch (ground/process/signal_watch.h) of their own; the
+// others end at the first Ctrl-C.
+struct Context {
+  Printer& out;
+  Clock& clock;
+  std::string command_line;         // as it was typed, for the run's records
+  ExitCode exit = ExitCode::done;   // of the command that ran
+};
+
+// Where runs are kept unless a command says otherwise: `runs` in the working folder.
+inline constexpr const char* kRunsFolder = "runs";
+
+// Declares a command that calls `run` when it was chosen.
+CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help, Context& context,
+                      std::function<ExitCode()> run);
+
+template <typename Options>
+CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
+                      const std::shared_ptr<Options>& options, Context& context,
+                      ExitCode (*run)(const Options&, Context&)) {
+  return add_command(parent, name, help, context, [options, &context, run] { return run(*options, context); });
+}
+// A command that only holds others: `systole data build`.
+CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& help);
+
+// Null when there is none of that name.
+const CLI::App* find_command(const CLI::App& parent, std::string_view name);
+
+// Reads, runs, prints; returns the process's exit code. `app` is made by make_app.
+int run_command_line(const std::vector<std::string>& arguments);
+
+// All commands and options, without running any. `context` must outlive it.
+std::unique_ptr<CLI::App> make_app(Context& context);
+
+// list.cc: every command.
+void add_commands(CLI::App& app, Context& context);
+
+void add_plan(CLI::App& app, Context& context);
+void add_run(CLI::App& app, Context& context);
+void add_resume(CLI::App& app, Context& context);
+void add_generate(CLI::App& app, Context& context);
+void add_why(CLI::App& app, Context& context);
+void add_runs(CLI::App& app, Context& context);
+void add_logs(CLI::App& app, Context& context);
+void add_check(CLI::App& app, Context& context);
+void add_explain(CLI::App& app, Context& context);
+void add_show(CLI::App& app, Context& context);
+void add_data(CLI::App& app, Context& context);
+void add_ckpt(CLI::App& app, Context& context);
+void add_help(CLI::App& app, Context& context);
+void add_reference(CLI::App& app, Context& context);
+
+}  // namespace systole::cli

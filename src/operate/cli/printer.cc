@@ -1,0 +1,203 @@
+#include "operate/cli/printer.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "ground/base/os_error.h"
+
+namespace systole::cli {
+namespace {
+
+bool wants_colour() {
+  const char* no = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return (no == nullptr || *no == '\0') && term != nullptr && std::string_view(term) != "dumb";
+}
+
+int columns_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
+}
+
+const char* code_of(Ink ink) {
+  switch (ink) {
+    case Ink::plain: return "";
+    case Ink::bold: return "\x1b[1m";
+    case Ink::dim: return "\x1b[2m";
+    case Ink::red: return "\x1b[31m";
+    case Ink::green: return "\x1b[32m";
+    case Ink::yellow: return "\x1b[33m";
+  }
+  return "";
+}
+
+// Columns that a text takes: its UTF-8 characters, escape sequences aside.
+std::size_t shown_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i < text.size() && text[i] != 'm') ++i;
+    } else if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) {
+      ++width;
+    }
+  }
+  return width;
+}
+
+std::string cut_to(std::string_view text, int columns) {
+  std::size_t end = 0;
+  for (int shown = 0; end < text.size(); ++end) {
+    if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80 && ++shown > columns) break;
+  }
+  return std::string(text.substr(0, end));
+}
+
+}  // namespace
+
+Printer::Printer(std::FILE* out, std::FILE* err)
+    : out_(out),
+      err_(err),
+      out_terminal_(isatty(fileno(out)) == 1),
+      err_terminal_(isatty(fileno(err)) == 1),
+      colour_(wants_colour()) {
+  if (out_terminal_) width_ = columns_of(fileno(out));
+}
+
+void Printer::put(std::FILE* file, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), file);
+  if (!text.empty() && text.back() != '\n') std::fputc('\n', file);
+  std::fflush(file);
+}
+
+void Printer::clear_progress() {
+  if (drawn_) std::fputs("\r\x1b[K", err_);
+  drawn_ = false;
+}
+
+void Printer::data(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (json_) return;
+  clear_progress();
+  put(out_, text);
+}
+
+void Printer::stream(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (json_ || text.empty()) return;
+  clear_progress();
+  std::fwrite(text.data(), 1, text.size(), out_);
+  newline_ = text.back() == '\n';
+  std::fflush(out_);
+}
+
+void Printer::json(const Node& fields) {
+  const std::lock_guard lock(mutex_);
+  if (!json_) return;
+  Node document = Node::map({{"systole", command_}, {"version", kJsonVersion}});
+  for (const Node::Entry& entry : fields.entries()) document.set(entry.key, entry.value);
+  put(out_, to_json(document, 2));
+}
+
+void Printer::message(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (quiet_) return;
+  clear_progress();
+  put(err_, text);
+}
+
+void Printer::warning(std::string_view text, std::string_view hint) {
+  const std::lock_guard lock(mutex_);
+  clear_progress();
+  put(err_, fmt::format("warning: {}{}{}", text, hint.empty() ? "" : "\n  hint: ", hint));
+}
+
+std::string Printer::error_text(const Error& error) const {
+  std::string text = to_string(error);
+  const std::size_t at = text.find("error:");
+  if (err_terminal_ && colour_ && at != std::string::npos) text.replace(at, 6, "\x1b[1;31merror:\x1b[0m");
+  return text;
+}
+
+void Printer::error(const Error& error) {
+  const std::size_t count = 1 + error.others.size();
+  {
+    const std::lock_guard lock(mutex_);
+    clear_progress();
+    put(err_, error_text(error));
+    if (count > 1) put(err_, fmt::format("{} errors", count));
+  }
+  json(Node::map({{"error", to_node(error)}}));
+}
+
+void Printer::progress(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (quiet_ || !err_terminal_) return;
+  clear_progress();
+  const std::string shown = cut_to(text, columns_of(fileno(err_)) - 1);
+  std::fwrite(shown.data(), 1, shown.size(), err_);
+  std::fflush(err_);
+  drawn_ = true;
+}
+
+void Printer::end_progress() {
+  const std::lock_guard lock(mutex_);
+  clear_progress();
+  std::fflush(err_);
+}
+
+std::string Printer::ink(Ink ink, std::string_view text) const {
+  if (!out_terminal_ || !colour_ || ink == Ink::plain) return std::string(text);
+  return fmt::format("{}{}\x1b[0m", code_of(ink), text);
+}
+
+Status Printer::finish() {
+  end_progress();
+  const std::lock_guard lock(mutex_);
+  if (!newline_) std::fputc('\n', out_);
+  newline_ = true;
+  if (std::fflush(out_) == 0 && std::ferror(out_) == 0) return Done{};
+  return os_error(errno, "write", "stdout");
+}
+
+std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<bool> right;
+  std::vector<std::size_t> widths;
+  for (std::string& header : headers) {
+    right.push_back(!header.empty() && header.back() == '>');
+    if (right.back()) header.pop_back();
+    widths.push_back(shown_width(header));
+  }
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], shown_width(row[i]));
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& row) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - shown_width(row[i]), ' ');
+      if (i > 0) line += "  ";
+      line += right[i] ? space + row[i] : row[i] + space;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  };
+  add(headers);
+  for (const auto& row : rows) add(row);
+  return text;
+}
+
+Node to_node(const Error& error) {
+  Node node = Node::map({{"kind", name_of(error.kind)}, {"message", error.message}});
+  if (!error.where.file.empty()) node.set("file", error.where.file);
+  if (error.where.line > 0) node.set("line", error.where.line).set("col", error.where.col);
+  if (!error.hint.empty()) node.set("hint", error.hint);
+  if (!error.others.empty()) {
+    Node others = Node::sequence();
+    for (const Error& other : error.others) others.push(to_node(other));
+    node.set("others", std::move(others));
+  }
+  return node;
+}
+
+}  // namespace systole::cli

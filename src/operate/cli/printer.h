@@ -1,0 +1,81 @@
+#pragma once
+// The one place that writes to the terminal. Data goes to stdout; messages, errors and progress go to stderr. It knows
+// whether each is a terminal, its width, whether colour is wanted (NO_COLOR, TERM=dumb), --quiet and --json.
+//
+// With --json a command prints one document to stdout and no other data:
+//   {"systole":"runs","version":1, ...}      or      {"systole":"runs","version":1,"error":{"kind":...}}
+//
+// Thread-safe: progress comes from the thread that writes the events.
+
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/base/document.h"
+#include "ground/base/result.h"
+
+namespace systole::cli {
+
+constexpr int kJsonVersion = 1;  // of the documents that --json prints
+
+enum class Ink { plain, bold, dim, red, green, yellow };
+
+class Printer {
+ public:
+  // Streams are borrowed.
+  explicit Printer(std::FILE* out = stdout, std::FILE* err = stderr);
+
+  void set_json(bool on) { json_ = on; }
+  void set_quiet(bool on) { quiet_ = on; }
+  void set_command(std::string name) { command_ = std::move(name); }
+
+  bool json() const { return json_; }
+  bool quiet() const { return quiet_; }
+  bool terminal() const { return err_terminal_; }  // is stderr one, so that progress may be drawn
+  int width() const { return width_; }             // of stdout in columns; 100 when it is no terminal
+
+  // Data for people; left out with --json. A newline is added where there is none.
+  void data(std::string_view text);
+  // As it is, at once, newline or not: generated text that streams.
+  void stream(std::string_view text);
+  // The document of this command: `fields`, a map, after "systole" and "version". Left out without --json.
+  void json(const Node& fields);
+
+  void message(std::string_view text);  // stderr, unless --quiet
+  void warning(std::string_view text, std::string_view hint = {});  // stderr, even so
+  void error(const Error& error);       // stderr; with --json the document too
+  // One line that is drawn over itself, on a terminal alone. The next other output removes it.
+  void progress(std::string_view text);
+  void end_progress();
+
+  // The text in colour where stdout has colour.
+  std::string ink(Ink ink, std::string_view text) const;
+
+  // Errors: io, no_space when stdout did not take everything.
+  Status finish();
+
+ private:
+  void put(std::FILE* file, std::string_view text);
+  void clear_progress();
+  std::string error_text(const Error& error) const;
+
+  std::FILE* out_;
+  std::FILE* err_;
+  std::string command_;
+  bool json_ = false, quiet_ = false, out_terminal_ = false, err_terminal_ = false, colour_ = true;
+  int width_ = 100;
+  bool drawn_ = false;
+  bool newline_ = true;  // stdout stands at the start of a line
+  std::mutex mutex_;
+};
+
+// Columns of text: a header and rows of equally many cells. Cells whose header ends in '>' are right-aligned (the sign
+// is not shown). Two spaces between columns, none at the end of a line.
+std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows);
+
+// An Error as {"kind","message","file","line","col","hint","others"}.
+Node to_node(const Error& error);
+
+}  // namespace systole::cli
