@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ground/base/utf8.h"
+
 namespace systole {
 namespace {
 
@@ -46,7 +48,7 @@ std::string excerpt(std::string_view source, const Where& where) {
   if (where.line < 1 || where.col < 1) return {};
   std::string_view line = line_of(source, where.line);
   std::size_t at = static_cast<std::size_t>(where.col) - 1;
-  if (line.empty() || at >= line.size()) return {};
+  if (at >= line.size() || find_invalid_utf8(line)) return {};
   const std::size_t length = word_length(line, at);
   std::string before, after;
   if (at > kWidest / 2) {
@@ -63,7 +65,8 @@ std::string excerpt(std::string_view source, const Where& where) {
     after = "…";
   }
   std::string shown(line);
-  std::ranges::replace(shown, '\t', ' ');
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   const std::string number = std::to_string(where.line);
   const std::size_t indent = columns(line.substr(0, at)) + columns(before);
   const std::size_t carets = std::max<std::size_t>(columns(line.substr(at, length)), 1);

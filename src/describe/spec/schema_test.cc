@@ -78,6 +78,11 @@ TEST(Excerpt, shows_the_line_and_carets) {
   EXPECT_EQ(excerpt("a", {"f", 2, 1}), "");
   EXPECT_EQ(excerpt("a", {"f", 1, 9}), "");
   EXPECT_EQ(excerpt("a", {"f", 0, 0}), "");
+  EXPECT_EQ(excerpt("a: \x80\x80", {"f", 1, 4}), "") << "not UTF-8";
+  EXPECT_EQ(excerpt(std::string("a: \x1b\0b", 6), {"f", 1, 4}), "  1 | a:   b\n    |    ^^^") << "control characters";
+  std::string accents;
+  for (int i = 0; i < 200; ++i) accents += "\xc3\xa4";
+  for (int col = 1; col <= 400; ++col) excerpt(accents, {"f", 1, col});  // cut anywhere
   const std::string line = std::string(200, 'x') + " key " + std::string(200, 'y');
   EXPECT_LT(excerpt(line, {"f", 1, 202}).size(), 260U);
   EXPECT_NE(excerpt(line, {"f", 1, 202}).find("key"), std::string::npos);
