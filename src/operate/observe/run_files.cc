@@ -1,0 +1,158 @@
+#include "operate/observe/run_files.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "ground/base/nearest.h"
+
+namespace systole {
+namespace {
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || failed != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+Result<std::vector<std::string>> list_if_there(Store& store, const std::string& dir) {
+  Result<std::vector<std::string>> names = store.list(dir);
+  if (!names.ok() && names.error().kind == ErrorKind::not_found) return std::vector<std::string>();
+  return names;
+}
+
+std::string head_of(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+// The one run whose name ends in "-<number>".
+Result<std::string> run_of_number(const std::vector<std::string>& names, const std::string& number) {
+  std::vector<std::string> fitting;
+  for (const std::string& name : names)
+    if (name.ends_with("-" + number)) fitting.push_back(name);
+  if (fitting.size() == 1) return fitting[0];
+  if (fitting.empty()) return std::string();
+  return error(ErrorKind::invalid, "{} runs have the number {}", fitting.size(), number)
+      .hinted(fmt::format("'{}' and '{}' are two of them: say which", fitting[0], fitting[1]));
+}
+
+Result<std::string> newest_run(Store& store, const std::vector<std::string>& names) {
+  std::string newest, at;
+  for (const std::string& name : names) {
+    const std::string opened = TRY(opened_at(store, name));
+    if (newest.empty() || opened > at) newest = name, at = opened;
+  }
+  return newest;
+}
+
+}  // namespace
+
+std::string inside(const std::string& dir, const std::string& leaf) { return dir.empty() ? leaf : dir + "/" + leaf; }
+
+std::string next_run_name(Store* runs, const std::string& name) {
+  std::int64_t highest = 0;
+  const Result<std::vector<std::string>> there = runs == nullptr ? std::vector<std::string>() : runs->list("");
+  if (there.ok()) {
+    for (std::string_view folder : *there) {
+      if (!folder.ends_with('/') || !folder.starts_with(name + "-")) continue;
+      folder = folder.substr(name.size() + 1, folder.size() - name.size() - 2);
+      highest = std::max(highest, number_of(folder).value_or(0));
+    }
+  }
+  return fmt::format("{}-{}", name, highest + 1);
+}
+
+Result<std::vector<std::string>> list_event_files(Store& run, const std::string& dir) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  const std::string folder = inside(dir, RunFiles::events);
+  for (const std::string& name : TRY(list_if_there(run, folder))) {
+    if (!name.ends_with(".jsonl")) continue;
+    if (const auto number = number_of(std::string_view(name).substr(0, name.size() - 6))) {
+      found.emplace_back(*number, folder + "/" + name);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> files;
+  for (auto& [number, path] : found) files.push_back(std::move(path));
+  return files;
+}
+
+Result<std::string> next_event_file(Store& run) {
+  TRY(make_dirs_synced(run, RunFiles::events));
+  const std::vector<std::string> files = TRY(list_event_files(run));
+  std::int64_t next = 0;
+  if (!files.empty()) {
+    const std::string_view last = files.back();
+    const std::size_t slash = last.rfind('/') + 1;
+    next = number_of(last.substr(slash, last.size() - slash - 6)).value_or(0) + 1;
+  }
+  return fmt::format("{}/{:03}.jsonl", RunFiles::events, next);
+}
+
+Result<bool> is_run(Store& store, const std::string& dir) {
+  for (const char* sign : {RunFiles::plan, RunFiles::workload})
+    if (TRY(store.exists(inside(dir, sign)))) return true;
+  return !TRY(list_event_files(store, dir)).empty();
+}
+
+Result<std::vector<std::string>> list_runs(Store& runs) {
+  std::vector<std::string> found;
+  for (std::string name : TRY(runs.list(""))) {
+    if (!name.ends_with('/')) continue;
+    name.pop_back();
+    if (TRY(is_run(runs, name))) found.push_back(name);
+  }
+  return found;
+}
+
+std::vector<Event> RunRecord::all() const {
+  std::vector<Event> events;
+  for (const auto& process : processes) events.insert(events.end(), process.begin(), process.end());
+  return events;
+}
+
+Result<RunRecord> read_run(Store& store, const std::string& dir) {
+  if (!TRY(is_run(store, dir))) return error(ErrorKind::not_found, "'{}' holds no run", dir.empty() ? "." : dir);
+  RunRecord record;
+  const std::string plan = inside(dir, RunFiles::plan);
+  if (TRY(store.exists(plan))) record.plan = TRY(read_plan(TRY(read_text(store, plan)), plan));
+  for (const std::string& file : TRY(list_event_files(store, dir))) {
+    record.processes.push_back(TRY(parse_events(TRY(read_text(store, file)), file)));
+  }
+  return record;
+}
+
+Result<std::string> opened_at(Store& store, const std::string& dir) {
+  const std::vector<std::string> files = TRY(list_event_files(store, dir));
+  if (files.empty()) return std::string();
+  const Bytes size = TRY(store.size(files.back()));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min<std::int64_t>(size.count(), 1 << 16)));
+  TRY(store.read(files.back(), 0, bytes));
+  const std::string line = head_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Result<Event> event = parse_event(line, {files.back(), 1, 0});
+  if (!event.ok() || !std::holds_alternative<Opened>(event->body)) return std::string();
+  return std::get<Opened>(event->body).at;
+}
+
+Result<std::string> find_run(const std::string& runs, const std::string& asked) {
+  if (!asked.empty()) {
+    const Result<std::unique_ptr<Store>> folder = open_posix_store(asked);
+    if (folder.ok() && TRY(is_run(**folder, ""))) return asked;
+  }
+  const Result<std::unique_ptr<Store>> store = open_posix_store(runs);
+  const std::vector<std::string> names = store.ok() ? TRY(list_runs(**store)) : std::vector<std::string>();
+  std::string name;
+  if (asked.empty()) {
+    if (!names.empty()) name = TRY(newest_run(**store, names));
+  } else if (std::find(names.begin(), names.end(), asked) != names.end()) {
+    name = asked;
+  } else if (number_of(asked)) {
+    name = TRY(run_of_number(names, asked));
+  }
+  if (!name.empty()) return runs + "/" + name;
+  if (asked.empty()) {
+    return error(ErrorKind::not_found, "there is no run in '{}'", runs).hinted("systole run WORKLOAD, or name the folder of a run");
+  }
+  return error(ErrorKind::not_found, "there is no run '{}': neither a run's folder nor a run in '{}'", asked, runs)
+      .hinted(names.empty() ? "" : nearest_hint(asked, names));
+}
+
+}  // namespace systole

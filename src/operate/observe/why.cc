@@ -1,0 +1,161 @@
+#include "operate/observe/why.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace systole {
+namespace {
+
+// The category that a note's owner spends time in.
+std::optional<Category> category_of(const Note& note) {
+  if (note.what == "data") return Category::data_wait;
+  return category_named(note.what);
+}
+
+struct Cause {
+  std::string text;
+  std::int64_t times = 0;
+  Seconds took{};
+};
+
+template <typename Body>
+const Body* last_of(const std::vector<Event>& events) {
+  for (auto event = events.rbegin(); event != events.rend(); ++event)
+    if (const auto* body = std::get_if<Body>(&event->body)) return body;
+  return nullptr;
+}
+
+TimeByCategory seconds_of(const std::vector<Event>& process) {
+  if (const auto* stopped = last_of<Stopped>(process)) return stopped->seconds;
+  TimeByCategory seconds;
+  for (const Event& event : process)
+    if (const auto* step = std::get_if<StepEnded>(&event.body)) seconds += step->seconds;
+  return seconds;
+}
+
+void count_process(WhyReport& report, TimeByCategory& measured, const std::vector<Event>& process) {
+  ++report.processes;
+  measured += seconds_of(process);
+  const auto* stopped = last_of<Stopped>(process);
+  report.state = stopped == nullptr ? "open" : stopped->reason == "signal" ? "stopped" : stopped->reason;
+  report.detail = stopped == nullptr ? "" : stopped->detail;
+  if (stopped == nullptr) ++report.killed;
+  if (const auto* work = last_of<WorkCounted>(process)) {
+    report.counted_steps += work->steps;
+    report.counted_flops += work->flops;
+  }
+  if (const auto* memory = last_of<MemoryMeasured>(process)) {
+    report.measured_arena = std::max(report.measured_arena, memory->arena_high_water);
+    report.resident = std::max(report.resident, memory->resident);
+  }
+  if (const auto* evaluated = last_of<Evaluated>(process)) report.bits_per_byte = evaluated->bits_per_byte;
+}
+
+// Notes about a category that took time are its causes; the others are told by themselves.
+std::array<Cause, kNumCategories> take_notes(WhyReport& report, const std::vector<std::vector<Event>>& processes) {
+  std::array<Cause, kNumCategories> causes;
+  for (const auto& process : processes) {
+    for (const Event& event : process) {
+      const auto* note = std::get_if<Note>(&event.body);
+      if (note == nullptr) continue;
+      const auto category = category_of(*note);
+      if (category && note->took > Seconds()) {
+        Cause& cause = causes[static_cast<std::size_t>(*category)];
+        cause.text = note->text;
+        ++cause.times;
+        cause.took += note->took;
+      } else if (note->level != "info") {
+        report.notes.push_back(*note);
+      }
+    }
+  }
+  return causes;
+}
+
+void fill_rows(WhyReport& report, const TimeByCategory& predicted, const TimeByCategory& measured,
+               const std::array<Cause, kNumCategories>& causes) {
+  for (int c = 0; c < kNumCategories; ++c) {
+    const auto category = static_cast<Category>(c);
+    const Cause& cause = causes[static_cast<std::size_t>(c)];
+    if (predicted[category] == Seconds() && measured[category] == Seconds() && category != Category::other) continue;
+    WhyRow row{category, predicted[category], measured[category], ""};
+    if (cause.times > 0) row.cause = fmt::format("{}, {} time{}, {}", cause.text, cause.times, cause.times == 1 ? "" : "s", to_string(cause.took));
+    report.rows.push_back(std::move(row));
+  }
+  report.wall = measured.total();
+}
+
+std::optional<double> matmul_ratio(const Plan& plan, const TimeByCategory& measured, std::int64_t steps) {
+  const Seconds planned = plan.time.step[Category::compute] + plan.time.step[Category::update];
+  const Seconds spent = measured[Category::compute] + measured[Category::update];
+  if (!plan.target.calibrated || plan.model_utilisation <= 0 || planned <= Seconds() || spent <= Seconds()) return std::nullopt;
+  return plan.model_utilisation * (planned * static_cast<double>(steps) / spent);
+}
+
+}  // namespace
+
+WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes) {
+  WhyReport report;
+  report.run = plan.workload.name;
+  report.state = "open";
+  TimeByCategory measured;
+  std::int64_t stepped = 0;  // with those that a kill took back
+  std::vector<Event> all;
+  for (const auto& process : processes) {
+    if (const auto* opened = last_of<Opened>(process)) report.run = opened->run;
+    count_process(report, measured, process);
+    for (const Event& event : process) stepped += std::holds_alternative<StepEnded>(event.body);
+    all.insert(all.end(), process.begin(), process.end());
+  }
+  fill_rows(report, plan.time.run, measured, take_notes(report, processes));
+  const std::vector<StepEnded> steps = canonical_steps(all);
+  report.steps = steps.empty() ? 0 : steps.back().step;
+  if (!steps.empty()) report.loss = steps.back().loss;
+  report.planned_steps = plan.time.steps;
+  report.calibrated = plan.target.calibrated;
+  report.planned_flops = plan.program.executed_flops * report.counted_steps;
+  report.planned_arena = plan.memory.arena;
+  report.planned_memory = plan.memory.total();
+  report.compute_by_kind = plan.time.compute_by_kind;
+  report.matmul_ratio = matmul_ratio(plan, measured, stepped);
+  return report;
+}
+
+Node to_node(const WhyReport& r) {
+  Node rows = Node::sequence();
+  for (const WhyRow& row : r.rows) {
+    rows.push(Node::map({{"category", name_of(row.category)},
+                         {"predicted_s", row.predicted.count()},
+                         {"measured_s", row.measured.count()},
+                         {"cause", row.cause}}));
+  }
+  Node kinds = Node::map();
+  for (const auto& [kind, time] : r.compute_by_kind) kinds.set(kind, time.count());
+  Node notes = Node::sequence();
+  for (const Note& note : r.notes) notes.push(Node::map({{"level", note.level}, {"what", note.what}, {"text", note.text}}));
+  const auto maybe = [](const std::optional<double>& number) { return number ? Node(*number) : Node(); };
+  return Node::map({{"run", r.run},
+                    {"state", r.state},
+                    {"detail", r.detail},
+                    {"processes", r.processes},
+                    {"killed", r.killed},
+                    {"steps", r.steps},
+                    {"planned_steps", r.planned_steps},
+                    {"wall_s", r.wall.count()},
+                    {"calibrated", r.calibrated},
+                    {"time", rows},
+                    {"predicted_compute_s_of_a_step", kinds},
+                    {"counted_steps", r.counted_steps},
+                    {"planned_flops", r.planned_flops.count()},
+                    {"counted_flops", r.counted_flops.count()},
+                    {"planned_arena_bytes", r.planned_arena.count()},
+                    {"measured_arena_bytes", r.measured_arena.count()},
+                    {"planned_memory_bytes", r.planned_memory.count()},
+                    {"resident_bytes", r.resident.count()},
+                    {"matmul_ratio", maybe(r.matmul_ratio)},
+                    {"loss", maybe(r.loss)},
+                    {"bits_per_byte", maybe(r.bits_per_byte)},
+                    {"notes", notes}});
+}
+
+}  // namespace systole

@@ -1,0 +1,89 @@
+// The report of `why`, for people.
+
+#include <cmath>
+
+#include "operate/observe/why.h"
+
+namespace systole {
+namespace {
+
+std::string seconds(Seconds time) { return fmt::format("{:.1f} s", time.count()); }
+
+std::string difference(const WhyRow& row) {
+  const double by = (row.measured - row.predicted).count();
+  return std::abs(by) < 0.05 ? "0.0 s" : fmt::format("{:+.1f} s", by);
+}
+
+std::string share(Seconds part, Seconds whole) {
+  return whole > Seconds() ? fmt::format("{:.1f}% of wall time", 100 * (part / whole)) : "";
+}
+
+std::string against_plan(std::int64_t counted, std::int64_t planned, const char* unit) {
+  if (counted == planned) return fmt::format("{} {} = planned", with_commas(counted), unit);
+  return fmt::format("{} {}, planned {} ({:+.2f}%)", with_commas(counted), unit, with_commas(planned),
+                     100.0 * (static_cast<double>(counted) / static_cast<double>(planned) - 1));
+}
+
+std::string line_of(const WhyRow& row, Seconds wall) {
+  const bool rest = row.category == Category::other;
+  std::string line = fmt::format("{:<20}{:>13}{:>12}{:>13}", rest ? "other (unclaimed)" : name_of(row.category),
+                                 row.predicted == Seconds() ? "" : seconds(row.predicted), seconds(row.measured),
+                                 rest ? "" : difference(row));
+  if (rest) line += share(row.measured, wall);
+  if (!row.cause.empty()) line += "   ← " + row.cause;
+  return line + "\n";
+}
+
+std::string head_of(const WhyReport& r) {
+  std::string text = fmt::format("{} · {} · {} · {} steps", r.run, r.state, to_string(r.wall), with_commas(r.steps));
+  if (r.planned_steps > 0) text += fmt::format(" (planned {})", with_commas(std::llround(r.planned_steps)));
+  if (r.loss) text += fmt::format(" · loss {:.4f}", *r.loss);
+  if (r.bits_per_byte) text += fmt::format(" · {:.4f} bits per byte held out", *r.bits_per_byte);
+  text += "\n";
+  if (r.processes > 1) text += fmt::format("{} processes worked on it\n", r.processes);
+  if (r.killed > 0) {
+    text += fmt::format("{} of them left no end (killed, or still at work): of {} only the steps are counted\n", r.killed,
+                        r.killed == 1 ? "it" : "these");
+  }
+  if (!r.detail.empty()) text += r.detail + "\n";
+  return text;
+}
+
+std::string kinds_of(const WhyReport& r) {
+  Seconds whole{};
+  for (const auto& [kind, time] : r.compute_by_kind) whole += time;
+  if (whole <= Seconds()) return "";
+  std::string text;
+  for (const auto& [kind, time] : r.compute_by_kind) {
+    if (time / whole >= 0.01) text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", kind, 100 * (time / whole));
+  }
+  return "a step was predicted to be " + text + "\n";
+}
+
+std::string account_of(const WhyReport& r) {
+  std::string text;
+  if (r.counted_steps > 0) {
+    text += fmt::format("FLOPs   {} ({} steps)\n", against_plan(r.counted_flops.count(), r.planned_flops.count(), "counted"), r.counted_steps);
+  }
+  if (r.measured_arena > Bytes()) text += fmt::format("arena   {}\n", against_plan(r.measured_arena.count(), r.planned_arena.count(), "B"));
+  if (r.resident > Bytes()) text += fmt::format("memory  {}\n", against_plan(r.resident.count(), r.planned_memory.count(), "B resident"));
+  if (r.matmul_ratio) {
+    text += fmt::format("speed   {:.0f}% of this machine's measured matmul rate\n", 100 * *r.matmul_ratio);
+  } else if (!r.calibrated) {
+    text += "speed   no ratio: this machine's matmul rate was not measured, so the predictions above are uncalibrated\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const WhyReport& r) {
+  std::string text = head_of(r);
+  text += fmt::format("{:<20}{:>13}{:>12}{:>13}\n", "", "predicted", "measured", "difference");
+  for (const WhyRow& row : r.rows) text += line_of(row, r.wall);
+  text += kinds_of(r) + account_of(r);
+  for (const Note& note : r.notes) text += fmt::format("{}: {}: {}\n", note.level, note.what, note.text);
+  return text;
+}
+
+}  // namespace systole
