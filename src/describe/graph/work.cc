@@ -17,6 +17,7 @@ std::vector<Type> result_types(const Graph& graph, const GraphNode& node) {
 }
 
 Work work_of(const Graph& graph, const GraphNode& node) {
+  if (node.op->view) return {};
   const std::vector<Type> operands = operand_types(graph, node), results = result_types(graph, node);
   Work work = node.op->work(OpCall{*node.op, node.attrs, operands, node.regions}, results);
   if (node.regions.empty() || node.op->name == std::string_view("fusion")) {

@@ -5,7 +5,7 @@
 
 namespace systole {
 
-// An operand given twice is read once. A recomputed node has no model_flops.
+// An operand given twice is read once. A view moves nothing. A recomputed node has no model_flops.
 Work work_of(const Graph& graph, const GraphNode& node);
 Work work_of(const Graph& graph);
 

@@ -355,12 +355,16 @@ constexpr StepFn kSteps[kNumChainOps] = {
 
 KernelReport report_of(const ChainArgs& args) {
   KernelReport report{};
+  std::uint64_t read = 0;  // slots: an operand may be loaded under several patterns
   for (i64 k = 0; k < args.num_steps; ++k) {
     const ChainStep& s = args.steps[k];
     report.flops += cost_of(s.op).flops * args.n;
     report.transcendentals += cost_of(s.op).transcendentals * args.n;
     const i64 distinct = s.pattern.period == 0 ? args.n : lesser(s.pattern.period, args.n);
-    if (s.op == ChainOp::load) report.bytes_read += distinct * size_of(s.elem);
+    if (s.op == ChainOp::load && ((read >> s.slot) & 1) == 0) {
+      report.bytes_read += distinct * size_of(s.elem);
+      read |= std::uint64_t{1} << s.slot;
+    }
     if (s.op == ChainOp::store) report.bytes_written += args.n * size_of(s.elem);
   }
   return report;

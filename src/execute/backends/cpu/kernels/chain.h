@@ -25,8 +25,9 @@ struct IndexPattern {
   std::int64_t period = 0;
 };
 
-constexpr int kMaxChainRegisters = 24;      // of f32, bf16, i32 and bool values
-constexpr int kMaxChainWideRegisters = 8;   // of i64 values, numbered apart
+constexpr int kMaxChainRegisters = 40;      // of f32, bf16, i32 and bool values
+constexpr int kMaxChainWideRegisters = 40;  // of i64 values, numbered apart
+constexpr int kMaxChainSlots = 64;
 
 struct ChainStep {
   ChainOp op = ChainOp::load;

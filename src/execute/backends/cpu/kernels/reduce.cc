@@ -191,25 +191,35 @@ void reduce_floats(const Form& form, const void* x_data, void* y_data, int threa
   reduce_columns<Op>(form, x, y, threads);
 }
 
-template <typename Op, typename T>
+template <typename Op, typename T, typename R>
 void reduce_integers(const Form& form, const void* x_data, void* y_data, int threads) {
   const T* x = static_cast<const T*>(x_data);
-  T* y = static_cast<T*>(y_data);
+  R* y = static_cast<R*>(y_data);
   const i64 count = count_of(form, true, -1);
   parallel_blocks(threads, form.outputs, rows_per_part(count * 8), [&](i64 begin, i64 end) {
     for (i64 output = begin; output < end; ++output) {
       const i64 base = offset_of(form, false, -1, output);
       std::int64_t total = Op::template integer_empty<T>();
       for (i64 r = 0; r < count; ++r) total = Op::integer(total, x[base + offset_of(form, true, -1, r)]);
-      y[output] = static_cast<T>(total);
+      y[output] = static_cast<R>(total);
     }
   });
 }
 
+template <typename Op, typename T>
+void reduce_integers_to(const Form& form, const ReduceArgs& args) {
+  switch (args.y_elem) {
+    case Elem::i64: return reduce_integers<Op, T, std::int64_t>(form, args.x, args.y, args.threads);
+    case Elem::f32: return reduce_integers<Op, T, float>(form, args.x, args.y, args.threads);
+    default: return reduce_integers<Op, T, std::int32_t>(form, args.x, args.y, args.threads);
+  }
+}
+
 template <typename Op>
 void reduce_with(const ReduceArgs& args, const Form& form) {
-  if (args.elem == Elem::i32) return reduce_integers<Op, std::int32_t>(form, args.x, args.y, args.threads);
-  if (args.elem == Elem::i64) return reduce_integers<Op, std::int64_t>(form, args.x, args.y, args.threads);
+  if (args.elem == Elem::i32) return reduce_integers_to<Op, std::int32_t>(form, args);
+  if (args.elem == Elem::i64) return reduce_integers_to<Op, std::int64_t>(form, args);
+  if (args.elem == Elem::boolean) return reduce_integers_to<Op, std::uint8_t>(form, args);
   visit_float(args.elem, [&](auto* t) {
     visit_float(args.y_elem, [&](auto* r) {
       reduce_floats<Op, typename Pointee<decltype(t)>::type, typename Pointee<decltype(r)>::type>(form, args.x, args.y, args.threads);

@@ -11,13 +11,13 @@ constexpr int kMaxDims = 8;
 enum class ReduceKind : std::uint8_t { sum, sum_of_squares, max, min };
 
 // y = x reduced over the dims whose `reduced` is set. Floats are summed in f32 and rounded once; NaN wins max and min;
-// integers (i32, i64) wrap around. An empty sum is 0, an empty max -inf (the lowest integer).
+// integers (i32, i64; bools are 0 and 1) are summed in i64. An empty sum is 0, an empty max -inf (the lowest integer).
 struct ReduceArgs {
   ReduceKind kind;
   const void* x;
   void* y;
   Elem elem;    // of x
-  Elem y_elem;  // f32 or bf16 for floats, else elem
+  Elem y_elem;  // f32 or bf16 of floats; i32, i64 or f32 of the others
   int ndim;
   std::int64_t size[kMaxDims];
   bool reduced[kMaxDims];

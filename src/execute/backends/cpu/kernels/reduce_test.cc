@@ -55,7 +55,7 @@ void check_case(ReduceKind kind, const Case& c, Elem elem, Elem y_elem) {
   std::int64_t outputs = 0;
   const std::vector<std::int64_t> to = targets(c, &outputs);
   const auto n = static_cast<std::int64_t>(to.size());
-  const bool integers = elem == Elem::i32 || elem == Elem::i64;
+  const bool integers = elem != Elem::f32 && elem != Elem::bf16;
   const Tensor x = random_tensor(elem, n, 1, integers ? 1000 : 1);
   Tensor y(y_elem, outputs);
   const double empty = kind == ReduceKind::max ? -kTestInf : kind == ReduceKind::min ? kTestInf : 0;
@@ -96,6 +96,8 @@ TEST(Reduce, integers) {
     SCOPED_TRACE(to_string(c.size));
     check_case(ReduceKind::sum, c, Elem::i32, Elem::i32);
     check_case(ReduceKind::sum, c, Elem::i64, Elem::i64);
+    check_case(ReduceKind::sum, c, Elem::i32, Elem::i64);
+    check_case(ReduceKind::sum, c, Elem::boolean, Elem::i32);
     check_case(ReduceKind::max, c, Elem::i32, Elem::i32);
     check_case(ReduceKind::min, c, Elem::i64, Elem::i64);
   }

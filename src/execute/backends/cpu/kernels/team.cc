@@ -23,4 +23,6 @@ void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(
   }
 }
 
+void use_threads(int threads) { omp_set_num_threads(threads); }
+
 }  // namespace systole::cpu

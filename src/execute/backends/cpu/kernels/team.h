@@ -19,4 +19,7 @@ enum class Schedule : std::uint8_t {
 void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(void* context, std::int64_t index, int thread),
                void* context);
 
+// How many threads a parallel region gets that is opened on the calling thread without saying so: oneDNN's.
+void use_threads(int threads);
+
 }  // namespace systole::cpu

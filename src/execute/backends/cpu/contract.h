@@ -1,0 +1,47 @@
+#pragma once
+// Contractions through oneDNN's matmul, whose headers stay in contract.cc. A Contraction is made once for its spec and types,
+// before the first step: primitive, scratchpad and packed operands are all known then and live in planned workspace.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "describe/graph/type.h"
+#include "execute/backends/cpu/kernels/kernels.h"
+#include "ground/base/result.h"
+
+namespace systole::cpu {
+
+// A kernel with its arguments. Allocates nothing of ours.
+using BoundKernel = std::function<KernelReport()>;
+
+class Contraction {
+ public:
+  virtual ~Contraction() = default;
+  virtual std::int64_t workspace() const = 0;          // bytes
+  virtual std::string implementation() const = 0;      // oneDNN's name: "brg:avx512_core_bf16"
+  // `workspace` is aligned to 64. The Contraction must outlive the kernel.
+  virtual BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const = 0;
+};
+
+// oneDNN's engine and stream, and all contractions made so far. Thread safety: one thread at a time.
+class Contractions {
+ public:
+  Contractions(const Kernels& kernels, int threads);
+  ~Contractions();
+
+  // f32 × f32 → f32, bf16 × bf16 → bf16 or f32 (summed in f32).
+  // Errors: unsupported, for other types or a machine whose oneDNN has no such product.
+  Result<const Contraction*> get(const std::string& spec, const Type& a, const Type& b, const Type& y);
+
+  static std::string version();  // "oneDNN 2.6.3"
+  // The implementations that serve the contractions made so far.
+  std::map<std::string, int> implementations() const;
+
+ private:
+  struct Library;
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace systole::cpu

@@ -1,0 +1,178 @@
+#include "execute/backends/cpu/contract.h"
+
+#include "execute/backends/cpu/contract_plan.h"
+#include "execute/backends/cpu/kernels/kernel_test.h"
+
+namespace systole::cpu {
+namespace {
+
+struct Case {
+  std::string spec;
+  std::map<char, std::int64_t> size;
+};
+const std::vector<Case> kCases = {
+    {"bse,ehd->bshd", {{'b', 3}, {'s', 5}, {'e', 24}, {'h', 2}, {'d', 16}}},
+    {"bse,ethd->tbshd", {{'b', 3}, {'s', 5}, {'e', 24}, {'t', 3}, {'h', 2}, {'d', 16}}},
+    {"tbshd,ethd->bse", {{'b', 3}, {'s', 5}, {'e', 24}, {'t', 3}, {'h', 2}, {'d', 16}}},
+    {"bse,tbshd->ethd", {{'b', 3}, {'s', 5}, {'e', 24}, {'t', 3}, {'h', 2}, {'d', 16}}},
+    {"bshd,hde->bse", {{'b', 3}, {'s', 7}, {'e', 33}, {'h', 2}, {'d', 17}}},
+    {"bse,ve->bsv", {{'b', 2}, {'s', 9}, {'e', 33}, {'v', 101}}},
+    {"bsv,bse->ve", {{'b', 2}, {'s', 9}, {'e', 33}, {'v', 101}}},
+    {"bsv,ve->bse", {{'b', 2}, {'s', 9}, {'e', 33}, {'v', 101}}},
+    {"ij,jk->ik", {{'i', 1}, {'j', 1}, {'k', 1}}},
+    {"ij,jk->ki", {{'i', 5}, {'j', 9}, {'k', 31}}},
+    {"ji,kj->ik", {{'i', 5}, {'j', 9}, {'k', 31}}},
+    {"ij,jk->ik", {{'i', 1}, {'j', 70}, {'k', 33}}},
+    {"ij,jk->ik", {{'i', 70}, {'j', 33}, {'k', 1}}},
+    {"ij,jk->ik", {{'i', 7}, {'j', 1}, {'k', 9}}},
+    {"ij,j->i", {{'i', 37}, {'j', 65}}},
+    {"j,ij->i", {{'i', 37}, {'j', 65}}},
+    {"i,j->ij", {{'i', 37}, {'j', 65}}},
+    {"i,j->ji", {{'i', 37}, {'j', 65}}},
+    {"i,i->", {{'i', 129}}},
+    {"i,i->i", {{'i', 129}}},
+    {",->", {}},
+    {",i->i", {{'i', 5}}},
+    {"bij,bjk->bik", {{'b', 4}, {'i', 5}, {'j', 9}, {'k', 31}}},
+    {"ibj,bjk->ibk", {{'b', 4}, {'i', 5}, {'j', 9}, {'k', 31}}},
+    {"ijb,jkb->ikb", {{'b', 4}, {'i', 5}, {'j', 9}, {'k', 31}}},
+    {"bthd,bshd->bhts", {{'b', 2}, {'t', 5}, {'h', 3}, {'d', 8}, {'s', 6}}},
+    {"bhts,bshd->bthd", {{'b', 2}, {'t', 5}, {'h', 3}, {'d', 8}, {'s', 6}}},
+    {"abcd,dbef->aecf", {{'a', 2}, {'b', 3}, {'c', 4}, {'d', 5}, {'e', 6}, {'f', 7}}},
+    {"acbd,befd->fcae", {{'a', 2}, {'b', 3}, {'c', 4}, {'d', 5}, {'e', 6}, {'f', 7}}},
+    {"abi,jab->ij", {{'a', 3}, {'b', 5}, {'i', 4}, {'j', 6}}},
+    {"aib,bja->ij", {{'a', 3}, {'b', 5}, {'i', 4}, {'j', 6}}},
+    {"ij,jk->ik", {{'i', 0}, {'j', 4}, {'k', 3}}},
+    {"ij,jk->ik", {{'i', 4}, {'j', 0}, {'k', 3}}},
+    {"ij,jk->ik", {{'i', 130}, {'j', 300}, {'k', 70}}},
+};
+
+struct Terms {
+  std::string a, b, y;
+};
+Terms terms_of(const std::string& spec) {
+  const std::size_t comma = spec.find(','), arrow = spec.find("->");
+  return {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1), spec.substr(arrow + 2)};
+}
+
+Shape shape_of(const std::string& letters, const Case& c) {
+  Shape shape;
+  for (const char letter : letters) shape.push_back(c.size.at(letter));
+  return shape;
+}
+
+// y and Σ |a b|, in double, by counting through the space of all letters.
+struct Exact {
+  std::vector<double> y, size;
+};
+Exact exact_contraction(const Case& c, const Tensor& a, const Tensor& b) {
+  const Terms terms = terms_of(c.spec);
+  std::int64_t points = 1;
+  for (const auto& [letter, n] : c.size) points *= n;
+  const auto y_elements = static_cast<std::size_t>(num_elements(shape_of(terms.y, c)));
+  Exact exact{std::vector<double>(y_elements), std::vector<double>(y_elements)};
+  for (std::int64_t p = 0; p < points; ++p) {
+    std::map<char, std::int64_t> at;
+    std::int64_t rest = p;
+    for (const auto& [letter, n] : c.size) {
+      at[letter] = rest % n;
+      rest /= n;
+    }
+    const auto offset = [&](const std::string& letters) {
+      std::int64_t o = 0;
+      for (const char letter : letters) o = o * c.size.at(letter) + at[letter];
+      return o;
+    };
+    const double v = a.at(offset(terms.a)) * b.at(offset(terms.b));
+    exact.y[static_cast<std::size_t>(offset(terms.y))] += v;
+    exact.size[static_cast<std::size_t>(offset(terms.y))] += std::abs(v);
+  }
+  return exact;
+}
+
+void check_case(const Case& c, Elem elem, Elem y_elem) {
+  SCOPED_TRACE(c.spec);
+  const Terms terms = terms_of(c.spec);
+  const Type ta(dtype_of(elem), shape_of(terms.a, c)), tb(dtype_of(elem), shape_of(terms.b, c)), ty(dtype_of(y_elem), shape_of(terms.y, c));
+  const Tensor a = random_tensor(elem, ta.num_elements(), 1), b = random_tensor(elem, tb.num_elements(), 2);
+  const Exact exact = exact_contraction(c, a, b);
+  std::int64_t points = 1, summed = 1;
+  for (const auto& [letter, n] : c.size) {
+    points *= n;
+    if (terms.y.find(letter) == std::string::npos) summed *= n;
+  }
+  for (const int threads : {1, 2}) {
+    Contractions contractions(kernels_of(best_isa()), threads);
+    const auto contraction = contractions.get(c.spec, ta, tb, ty);
+    ASSERT_TRUE(contraction.ok()) << to_string(contraction.error());
+    Tensor y(y_elem, ty.num_elements()), workspace(Elem::boolean, contraction.value()->workspace());
+    const BoundKernel kernel = contraction.value()->bind(a.bytes(), b.bytes(), y.data(), workspace.data());
+    std::vector<std::byte> first;
+    for (int call = 0; call < 2; ++call) {
+      const KernelReport report = kernel();
+      expect_report(report, 2 * points, 0, (ta.bytes() + tb.bytes()).count(), ty.bytes().count());
+      if (call == 0) first = y.copy();
+      EXPECT_TRUE(first == y.copy());
+    }
+    EXPECT_TRUE(y.intact() && workspace.intact());
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      const double want = exact.y[static_cast<std::size_t>(i)];
+      const double tolerance = 1.01 * rounding(y_elem) * std::abs(want) + static_cast<double>(summed + 1) * rounding(Elem::f32) * exact.size[static_cast<std::size_t>(i)];
+      expect_near(y.at(i), want, tolerance, "element " + std::to_string(i));
+    }
+  }
+}
+
+TEST(Contract, f32) {
+  for (const Case& c : kCases) check_case(c, Elem::f32, Elem::f32);
+}
+
+TEST(Contract, bf16) {
+  if (!supports(Isa::avx512)) GTEST_SKIP() << "oneDNN 2.6 multiplies bf16 on AVX-512 only";
+  for (const Case& c : kCases) {
+    check_case(c, Elem::bf16, Elem::bf16);
+    check_case(c, Elem::bf16, Elem::f32);
+  }
+}
+
+TEST(Contract, other_types_are_refused_by_name) {
+  Contractions contractions(kernels_of(best_isa()), 1);
+  const auto refused = contractions.get("ij,jk->ik", Type(DType::f16, {2, 3}), Type(DType::f16, {3, 4}), Type(DType::f16, {2, 4}));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
+  EXPECT_NE(refused.error().message.find("f16"), std::string::npos);
+}
+
+TEST(ContractPlan, merges_what_lies_together) {
+  const ContractPlan plan = plan_contraction("bse,ehd->bshd", {4, 5, 6}, {6, 7, 8}, {4, 5, 7, 8});
+  EXPECT_FALSE(plan.pack_a || plan.pack_b || plan.pack_y || plan.swapped);
+  EXPECT_TRUE(plan.loops.empty());
+  EXPECT_EQ(plan.m, 20);
+  EXPECT_EQ(plan.n, 56);
+  EXPECT_EQ(plan.k, 6);
+  EXPECT_EQ(plan.batch, 1);
+}
+
+TEST(ContractPlan, loops_over_what_does_not_merge_and_packs_a_scattered_sum) {
+  const ContractPlan loops = plan_contraction("bse,ethd->tbshd", {4, 5, 6}, {6, 3, 7, 8}, {3, 4, 5, 7, 8});
+  EXPECT_FALSE(loops.pack_a || loops.pack_b || loops.pack_y);
+  ASSERT_EQ(loops.loops.size(), 1u);
+  EXPECT_EQ(loops.loops[0].size, 3);
+  EXPECT_EQ(loops.loops[0].b, 56);
+  EXPECT_EQ(loops.right.k, 168);
+  const ContractPlan packed = plan_contraction("tbshd,ethd->bse", {3, 4, 5, 7, 8}, {6, 3, 7, 8}, {4, 5, 6});
+  EXPECT_TRUE(packed.pack_a.has_value());
+  EXPECT_FALSE(packed.pack_b || packed.pack_y);
+  EXPECT_EQ(packed.k, 168);
+}
+
+TEST(ContractPlan, swaps_for_a_result_with_rows_of_the_left_letters) {
+  const ContractPlan plan = plan_contraction("ij,jk->ki", {5, 9}, {9, 31}, {31, 5});
+  EXPECT_TRUE(plan.swapped);
+  EXPECT_EQ(plan.m, 31);
+  EXPECT_EQ(plan.n, 5);
+  EXPECT_EQ(plan.out.n, 1);
+}
+
+}  // namespace
+}  // namespace systole::cpu

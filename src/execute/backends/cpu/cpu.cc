@@ -1,0 +1,202 @@
+#include "execute/backends/cpu/cpu.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "execute/backends/cpu/node_call.h"
+#include "execute/runtime/arena_memory.h"
+#include "execute/runtime/flatten.h"
+
+namespace systole {
+namespace {
+
+int cores_here() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+class CpuExecutable : public Executable {
+ public:
+  explicit CpuExecutable(const Function& f) : function(f) {}
+  const Function& function;
+};
+
+struct Step {
+  cpu::BoundKernel kernel;
+  std::int64_t twice_read;  // bytes of operands given more than once: kernels count each of theirs
+};
+
+class CpuCall : public Call {
+ public:
+  std::vector<Step> steps;
+};
+
+// Each node of a graph and of its regions that runs as a kernel of its own.
+template <typename Visit>
+void for_each_kernel(const Graph& graph, const Visit& visit) {
+  std::vector<const Graph*> stack{&graph};
+  while (!stack.empty()) {
+    const Graph& g = *stack.back();
+    stack.pop_back();
+    for (const GraphNode& node : g.nodes()) {
+      if (node.op->view) continue;
+      if (node.op->name == std::string_view("repeat")) {
+        for (const Graph& region : node.regions) stack.push_back(&region);
+      } else {
+        visit(g, node);
+      }
+    }
+  }
+}
+
+class CpuDevice : public Device {
+ public:
+  CpuDevice(const CpuOptions& options, cpu::Isa isa, int threads)
+      : kernels_(cpu::kernels_of(isa)), contractions_(kernels_, threads), shared_{kernels_, contractions_, threads} {
+    target_.name = fmt::format("this-machine({}, {} {})", cpu::name_of(isa), threads, threads == 1 ? "thread" : "threads");
+    target_.kind = "cpu";
+    target_.memory_limit = options.memory_limit;
+    target_.dtypes = {DType::f32, DType::bf16, DType::i32, DType::i64, DType::boolean};
+    target_.fusion.chains = options.chains;
+    target_.fusion.max_operands = 12;
+    target_.fusion.max_steps = 24;  // with the operands no more than a chain has registers
+    target_.threads = threads;
+  }
+
+  const Target& target() const override { return target_; }
+
+  Bytes workspace(const Graph& graph, const GraphNode& node) const override {
+    const cpu::KernelEntry* entry = cpu::entry_of(node.op->name);
+    const cpu::NodeInfo info{graph, node};
+    if (entry == nullptr || entry->workspace == nullptr || !unknown_type(info).empty()) return Bytes(0);
+    return Bytes(entry->workspace(info, shared_));
+  }
+
+  Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
+
+  DeviceEvent copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(memory.host() + offset, from.data(), from.size());
+    return {};
+  }
+  DeviceEvent copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) override {
+    if (!into.empty()) std::memcpy(into.data(), memory.host() + offset, into.size());
+    return {};
+  }
+
+  Result<std::unique_ptr<Executable>> compile(const Function& function) override {
+    std::set<std::string> refusals;
+    for_each_kernel(function.graph, [&](const Graph& graph, const GraphNode& node) {
+      const std::string refusal = refusal_of({graph, node});
+      if (!refusal.empty()) refusals.insert(fmt::format("{}: {}", node.op->name, refusal));
+    });
+    if (!refusals.empty()) {
+      Error refused = error(ErrorKind::unsupported, "the cpu backend cannot run '{}': {}", function.name, *refusals.begin());
+      refused.hint = "train.precision: f32 or bf16; the reference backend runs every type, slowly";
+      for (auto more = std::next(refusals.begin()); more != refusals.end(); ++more) refused.others.push_back(error(ErrorKind::unsupported, "'{}': {}", function.name, *more));
+      return refused;
+    }
+    for_each_kernel(function.graph, [&](const Graph&, const GraphNode& node) { ++used_[cpu::entry_of(node.op->name)->kernel][node.op->name]; });
+    return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(function));
+  }
+
+  Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) override {
+    auto list = std::make_unique<CpuCall>();
+    for (const KernelCall& call : flatten(static_cast<const CpuExecutable&>(executable).function, addresses)) {
+      const cpu::NodeInfo info{*call.graph, *call.node};
+      cpu::Places places;
+      for (const std::int64_t offset : call.operands) places.operands.push_back(memory.host() + offset);
+      for (const std::int64_t offset : call.results) places.results.push_back(memory.host() + offset);
+      if (call.workspace >= 0) places.workspace = memory.host() + call.workspace;
+      list->steps.push_back({cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places)});
+    }
+    return std::unique_ptr<Call>(std::move(list));
+  }
+
+  DeviceEvent run(Call& call, WorkCounters& counters) override {
+    for (const Step& step : static_cast<CpuCall&>(call).steps) {
+      const cpu::KernelReport report = step.kernel();
+      ++counters.calls;
+      counters.flops += report.flops;
+      counters.transcendentals += report.transcendentals;
+      counters.skipped_flops += report.skipped_flops;
+      counters.skipped_transcendentals += report.skipped_transcendentals;
+      counters.bytes_read += report.bytes_read - step.twice_read;
+      counters.bytes_written += report.bytes_written;
+    }
+    return {};
+  }
+
+  std::vector<std::string> kernels_used() const override {
+    std::vector<std::string> lines;
+    for (const auto& [kernel, ops] : used_) {
+      std::string line = kernel + ":";
+      for (const auto& [op, count] : ops) line += fmt::format(" {}×{}", op, count);
+      lines.push_back(line);
+    }
+    for (const auto& [implementation, count] : contractions_.implementations()) {
+      lines.push_back(fmt::format("{} {}: {} {}", cpu::Contractions::version(), implementation, count, count == 1 ? "contraction" : "contractions"));
+    }
+    return lines;
+  }
+
+ private:
+  static std::string unknown_type(const cpu::NodeInfo& info) {
+    const auto check = [](const Type& type) { return cpu::elem_of(type.dtype) ? std::string() : fmt::format("{} has no kernels here", name_of(type.dtype)); };
+    for (int i = 0; i < info.num_operands(); ++i) {
+      if (std::string reason = check(info.operand(i)); !reason.empty()) return reason;
+    }
+    for (int i = 0; i < info.num_results(); ++i) {
+      if (std::string reason = check(info.result(i)); !reason.empty()) return reason;
+    }
+    for (const Graph& region : info.node.regions) {
+      for (int v = 0; v < region.num_values(); ++v) {
+        if (std::string reason = check(region.type(ValueId{v})); !reason.empty()) return reason;
+      }
+    }
+    return {};
+  }
+
+  std::string refusal_of(const cpu::NodeInfo& info) {
+    const cpu::KernelEntry* entry = cpu::entry_of(info.node.op->name);
+    if (entry == nullptr) return "no kernel";
+    const std::string type = unknown_type(info);
+    return type.empty() ? entry->refuses(info, shared_) : type;
+  }
+
+  static std::int64_t twice_read(const cpu::NodeInfo& info, const cpu::Places& places) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < places.operands.size(); ++i) {
+      const auto first = std::find(places.operands.begin(), places.operands.end(), places.operands[i]);
+      if (first != places.operands.begin() + static_cast<std::ptrdiff_t>(i)) bytes += info.operand(static_cast<int>(i)).bytes().count();
+    }
+    return bytes;
+  }
+
+  Target target_;
+  const cpu::Kernels& kernels_;
+  cpu::Contractions contractions_;
+  mutable cpu::Shared shared_;
+  std::map<std::string, std::map<std::string, int>> used_;  // kernel → op → nodes
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
+  if (options.isa && !cpu::supports(*options.isa)) {
+    return error(ErrorKind::unsupported, "this machine does not support {}", cpu::name_of(*options.isa));
+  }
+  if (!cpu::supports(cpu::Isa::avx2)) {
+    return error(ErrorKind::unsupported, "the cpu backend needs AVX2 and FMA (x86-64-v3), which this machine lacks").hinted("the reference backend runs on any machine, slowly");
+  }
+  const int threads = options.threads > 0 ? options.threads : cores_here();
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, options.isa.value_or(cpu::best_isa()), threads));
+}
+
+}  // namespace systole

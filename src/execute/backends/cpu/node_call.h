@@ -1,0 +1,76 @@
+#pragma once
+// What the table op → kernel works with: a node with its types, its addresses once they are known, and what kernels of one
+// device share.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "describe/graph/op.h"
+#include "execute/backends/cpu/contract.h"
+#include "execute/backends/cpu/kernels/kernels.h"
+
+namespace systole::cpu {
+
+struct NodeInfo {
+  const Graph& graph;
+  const GraphNode& node;
+  const Type& operand(int i) const { return graph.type(node.operands[static_cast<std::size_t>(i)]); }
+  const Type& result(int i) const { return graph.type(node.results[static_cast<std::size_t>(i)]); }
+  int num_operands() const { return static_cast<int>(node.operands.size()); }
+  int num_results() const { return static_cast<int>(node.results.size()); }
+  const Attrs& attrs() const { return node.attrs; }
+};
+
+struct Places {
+  std::vector<std::byte*> operands, results;
+  std::byte* workspace = nullptr;
+  template <typename T>
+  T* operand(int i) const { return reinterpret_cast<T*>(operands[static_cast<std::size_t>(i)]); }
+  template <typename T>
+  T* result(int i) const { return reinterpret_cast<T*>(results[static_cast<std::size_t>(i)]); }
+  void* operand(int i) const { return operands[static_cast<std::size_t>(i)]; }
+  void* result(int i) const { return results[static_cast<std::size_t>(i)]; }
+};
+
+struct Shared {
+  const Kernels& kernels;
+  Contractions& contractions;
+  int threads;
+};
+
+// How one op is run. `refuses` gives the reason why this node cannot be run here, empty when it can; `workspace` its scratch in
+// bytes (null: none); `bind` the kernel with its arguments.
+struct KernelEntry {
+  const char* op;
+  std::string (*refuses)(const NodeInfo&, Shared&);
+  std::int64_t (*workspace)(const NodeInfo&, Shared&);
+  BoundKernel (*bind)(const NodeInfo&, const Places&, Shared&);
+  const char* kernel;  // what serves it, for people
+};
+
+// The families, joined by entry_of in table.cc.
+std::span<const KernelEntry> elementwise_entries();
+std::span<const KernelEntry> movement_entries();
+std::span<const KernelEntry> row_entries();         // softmax, losses, norms, reductions
+std::span<const KernelEntry> contraction_entries();  // contract, attention
+std::span<const KernelEntry> lookup_entries();      // embedding, rotary, random bits, optimizers
+
+const KernelEntry* entry_of(std::string_view op);
+std::vector<const KernelEntry*> all_entries();
+
+// The kernels' element types; nothing for a type that cpu does not run.
+std::optional<Elem> elem_of(DType dtype);
+// REQUIRES: a type that cpu runs.
+Elem elem(const Type& type);
+
+template <typename Args>
+BoundKernel call(KernelReport (*kernel)(const Args&), const Args& args) {
+  return [kernel, args] { return kernel(args); };
+}
+
+// No reason to refuse.
+inline std::string accepts(const NodeInfo&, Shared&) { return {}; }
+
+}  // namespace systole::cpu
