@@ -20,8 +20,8 @@ class Parameters {
   std::map<std::string, Value> values_;
 };
 
-// A body under construction: each call of `carry`, `slice` and `share` adds an input of the body, bound to a value of the
-// outer graph. All carries come first, then slices, then shared values, as `repeat` wants them.
+// A body under construction: each call of `carry`, `slice` and `share` adds an input of the body, bound to a value of
+// the outer graph. All carries come first, then slices, then shared values, as `repeat` wants them.
 class Layers {
  public:
   Layers(std::string name, std::int64_t count) : body_(std::move(name)), count_(count) {}

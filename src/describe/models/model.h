@@ -1,8 +1,8 @@
 #pragma once
-// A model: parameters, and the graphs that read them. All graphs of a model declare all its parameters, first and in one
-// order, so that training, evaluation, prefill and decode bind the same tensors by name. Graphs are f32; a precision
-// pass inserts the casts. No model file mentions a mesh axis: dims carry logical names (batch, seq, embed, heads, kv_heads,
-// head, mlp, vocab, layer).
+// A model: parameters, and the graphs that read them. All graphs of a model declare all its parameters, first and in
+// one order, so that training, evaluation, prefill and decode bind the same tensors by name. Graphs are f32; a
+// precision pass inserts the casts. No model file mentions a mesh axis: dims carry logical names (batch, seq, embed,
+// heads, kv_heads, head, mlp, vocab, layer).
 //
 // A Model is immutable; all functions are const, pure and safe from any thread.
 
@@ -37,20 +37,22 @@ class Model {
 
   // Takes the task's inputs and, when `training` a model with dropout, i64[] "seed", "step" and "row" (global index of
   // the first row). Output "loss" f32[]: the SUM over labels of the negative log likelihood (language, classification),
-  // or over rows of the squared error divided by the number of outputs (regression). The division by the global count of
-  // labels (rows for regression) comes once, later.
-  // Errors: Failure(invalid) when shape.seq is longer than the context.
+  // or over rows of the squared error divided by the number of outputs (regression). The division by the global count
+  // of labels (rows for regression) comes once, later. Errors: Failure(invalid) when shape.seq is longer than the
+  // context.
   virtual Graph loss(const BatchShape& shape, bool training) const = 0;
   // The task's inputs without labels or y; output "logits" f32[batch, seq, vocab], "prediction" f32[batch, outputs] or
   // "logits" f32[batch, outputs].
   virtual Graph forward(const BatchShape& shape) const = 0;
 
-  // Language models. The caches "cache.k" and "cache.v", f32[layer, slots, cache, kv_heads, head], hold the keys and values
-  // of one sequence per slot; row p belongs to position p. Both functions take them and give them back changed, in place.
-  // prefill: one sequence into one slot. tokens i32[1, bucket], length i32[1] (1 … bucket), slot i32[1] → "logits"
-  //   f32[1, vocab] after the last real token, and the caches with rows 0 … bucket - 1 of that slot written, of which those
-  //   from `length` on mean nothing.
-  // decode: one token per slot. tokens i32[slots, 1], position i32[slots] (of that token) → "logits" f32[slots, vocab], and
+  // Language models. The caches "cache.k" and "cache.v", f32[layer, slots, cache, kv_heads, head], hold the keys and
+  // values of one sequence per slot; row p belongs to position p. Both functions take them and give them back changed,
+  // in place. prefill: one sequence into one slot. tokens i32[1, bucket], length i32[1] (1 … bucket), slot i32[1] →
+  // "logits"
+  //   f32[1, vocab] after the last real token, and the caches with rows 0 … bucket - 1 of that slot written, of which
+  //   those from `length` on mean nothing.
+  // decode: one token per slot. tokens i32[slots, 1], position i32[slots] (of that token) → "logits" f32[slots, vocab],
+  // and
   //   the caches with that row of each slot written. A position outside the cache (-1: an idle slot) writes nothing.
   // Errors: Failure(unsupported) from models that generate nothing; Failure(invalid) when cache < bucket or > context.
   virtual Graph prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const;

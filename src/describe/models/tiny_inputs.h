@@ -1,6 +1,6 @@
 #pragma once
-// For tests: tensors for a model's graphs. A parameter's values depend on its name alone, so that all graphs of a model, and
-// models that share names, get the same; none is left at zero or one, so that biases and scales matter.
+// For tests: tensors for a model's graphs. A parameter's values depend on its name alone, so that all graphs of a
+// model, and models that share names, get the same; none is left at zero or one, so that biases and scales matter.
 
 #include <map>
 #include <string>
@@ -24,7 +24,8 @@ inline HostTensor random_tensor(const Type& type, const std::string& name, doubl
 inline HostTensor random_ids(const Type& type, std::uint64_t key, std::int64_t bound) {
   PhiloxStream random(key);
   HostTensor tensor(type.dtype, type.shape);
-  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, static_cast<double>(random.below(static_cast<std::uint64_t>(bound))));
+  for (std::int64_t i = 0; i < tensor.size(); ++i)
+    tensor.set(i, static_cast<double>(random.below(static_cast<std::uint64_t>(bound))));
   return tensor;
 }
 
@@ -38,7 +39,8 @@ inline std::vector<HostTensor> arguments(const Graph& graph, const std::map<std:
   std::vector<HostTensor> tensors;
   for (const GraphInput& input : graph.inputs()) {
     const bool ones = input.parameter && input.parameter->init.kind == Init::Kind::ones;
-    tensors.push_back(input.parameter ? random_tensor(graph.type(input.value), input.name, ones ? 1 : 0, 0.3) : data.at(input.name));
+    tensors.push_back(input.parameter ? random_tensor(graph.type(input.value), input.name, ones ? 1 : 0, 0.3)
+                                      : data.at(input.name));
   }
   return tensors;
 }

@@ -22,10 +22,12 @@ std::string prefill_name(std::int64_t bucket) { return fmt::format("prefill.{}",
 
 }  // namespace
 
-Program engine_program(const Model& model, const EngineOptions& asked, const Target& target, const WorkspaceOf& workspace_of) {
+Program engine_program(const Model& model, const EngineOptions& asked, const Target& target,
+                       const WorkspaceOf& workspace_of) {
   const EngineOptions options = completed(model, asked);
   ServingGraphs graphs;
-  for (const std::int64_t bucket : options.buckets) graphs.prefill.emplace_back(bucket, model.prefill(options.slots, bucket, options.cache));
+  for (const std::int64_t bucket : options.buckets)
+    graphs.prefill.emplace_back(bucket, model.prefill(options.slots, bucket, options.cache));
   graphs.decode = model.decode(options.slots, options.cache);
   return serving_program("generate", graphs, Mesh{}, options.parameter, target, workspace_of);
 }
@@ -40,9 +42,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
     engine->cache_ = options.cache;
     engine->vocabulary_ = model.vocabulary();
     engine->positions_.assign(static_cast<std::size_t>(options.slots), 0);
-  } catch (const Failure& failure) {
-    return failure.error();
-  }
+  } catch (const Failure& failure) { return failure.error(); }
   const auto slots = static_cast<std::size_t>(engine->slots());
   engine->logits_.resize(slots * static_cast<std::size_t>(engine->vocabulary_));
   engine->fresh_ = engine->logits_;
@@ -59,7 +59,8 @@ std::span<const float> Engine::logits(std::int64_t slot) const {
 
 Status Engine::check_token(std::int32_t token) const {
   if (token >= 0 && token < vocabulary_) return {};
-  return error(ErrorKind::invalid, "token {} is outside the model's vocabulary of {}", token, vocabulary_).hinted("use the tokenizer that the model was trained with");
+  return error(ErrorKind::invalid, "token {} is outside the model's vocabulary of {}", token, vocabulary_)
+      .hinted("use the tokenizer that the model was trained with");
 }
 
 Status Engine::write(const std::string& name, std::span<const std::int32_t> numbers) {
@@ -69,8 +70,12 @@ Status Engine::write(const std::string& name, std::span<const std::int32_t> numb
 Status Engine::prefill(std::int64_t slot, std::span<const std::int32_t> tokens) {
   CHECK(slot >= 0 && slot < slots(), "slot {} of {}", slot, slots());
   const auto length = static_cast<std::int64_t>(tokens.size());
-  if (length == 0) return error(ErrorKind::invalid, "a prompt without tokens").hinted("begin with the tokenizer's token for the beginning of a document");
-  if (length > cache_) return error(ErrorKind::invalid, "a prompt of {} tokens for a cache of {}", length, cache_).hinted("shorten the prompt, or train with a longer model.context");
+  if (length == 0)
+    return error(ErrorKind::invalid, "a prompt without tokens")
+        .hinted("begin with the tokenizer's token for the beginning of a document");
+  if (length > cache_)
+    return error(ErrorKind::invalid, "a prompt of {} tokens for a cache of {}", length, cache_)
+        .hinted("shorten the prompt, or train with a longer model.context");
   for (const std::int32_t token : tokens) TRY(check_token(token));
   const std::int64_t bucket = *std::lower_bound(buckets_.begin(), buckets_.end(), length);
   const std::string name = prefill_name(bucket);
@@ -81,7 +86,8 @@ Status Engine::prefill(std::int64_t slot, std::span<const std::int32_t> tokens) 
   TRY(write(name + "/slot", std::span(length_and_slot).last(1)));
   TRY(executor_->run(program_->schedule_named(name)));
   const auto size = static_cast<std::size_t>(vocabulary_);
-  TRY(executor_->read(program_->value_named(name + "/logits"), 0, std::as_writable_bytes(std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size))));
+  TRY(executor_->read(program_->value_named(name + "/logits"), 0,
+                      std::as_writable_bytes(std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size))));
   positions_[static_cast<std::size_t>(slot)] = length;
   return {};
 }
@@ -94,8 +100,10 @@ Status Engine::decode(std::span<const Next> next) {
     const auto s = static_cast<std::size_t>(slot);
     TRY(check_token(token));
     if (at_[s] >= 0) return error(ErrorKind::invalid, "slot {} is given two tokens at once", slot);
-    if (positions_[s] == 0) return error(ErrorKind::invalid, "slot {} holds no sequence", slot).hinted("prefill it first");
-    if (positions_[s] >= cache_) return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache_);
+    if (positions_[s] == 0)
+      return error(ErrorKind::invalid, "slot {} holds no sequence", slot).hinted("prefill it first");
+    if (positions_[s] >= cache_)
+      return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache_);
     tokens_[s] = token;
     at_[s] = static_cast<std::int32_t>(positions_[s]);
   }

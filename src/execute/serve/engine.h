@@ -1,6 +1,6 @@
 #pragma once
-// The engine: prefill and decode of a language model over one cache with a slot per sequence, on any Device. It knows tokens and
-// logits, neither text nor sampling. Sequences come and go in their slots independently of each other.
+// The engine: prefill and decode of a language model over one cache with a slot per sequence, on any Device. It knows
+// tokens and logits, neither text nor sampling. Sequences come and go in their slots independently of each other.
 //
 //   auto engine = TRY(Engine::create(model, device, {.slots = 2}));
 //   TRY(load_parameters(engine->executor(), checkpoint));      // or initialize()
@@ -21,14 +21,16 @@
 namespace systole {
 
 struct EngineOptions {
-  std::int64_t slots = 1;             // sequences at a time
-  std::int64_t cache = 0;             // positions per slot; 0: the model's context
-  std::vector<std::int64_t> buckets;  // prefill lengths, ascending; empty: 16, 64, 256, … below `cache`. `cache` is always one
-  DType parameter = DType::f32;       // type that the parameters are kept in
+  std::int64_t slots = 1;  // sequences at a time
+  std::int64_t cache = 0;  // positions per slot; 0: the model's context
+  std::vector<std::int64_t>
+      buckets;  // prefill lengths, ascending; empty: 16, 64, 256, … below `cache`. `cache` is always one
+  DType parameter = DType::f32;  // type that the parameters are kept in
 };
 
 // The Program that an engine runs, without a device: for planning. Errors: Failure as the model's graphs.
-Program engine_program(const Model& model, const EngineOptions& options, const Target& target, const WorkspaceOf& workspace_of);
+Program engine_program(const Model& model, const EngineOptions& options, const Target& target,
+                       const WorkspaceOf& workspace_of);
 
 class Engine {
  public:
@@ -37,8 +39,9 @@ class Engine {
     std::int32_t token;
   };
 
-  // Plans, compiles and allocates; parameters are zero until written. The device must outlive the engine, the model need not.
-  // Errors: unsupported (the model generates nothing; an op or type the device cannot run), invalid (options), does_not_fit.
+  // Plans, compiles and allocates; parameters are zero until written. The device must outlive the engine, the model
+  // need not. Errors: unsupported (the model generates nothing; an op or type the device cannot run), invalid
+  // (options), does_not_fit.
   static Result<std::unique_ptr<Engine>> create(const Model& model, Device& device, const EngineOptions& options);
 
   std::int64_t slots() const { return static_cast<std::int64_t>(positions_.size()); }
@@ -49,11 +52,11 @@ class Engine {
   // f32[vocab] for the token after the last of a slot, until the next call that gives this slot logits.
   std::span<const float> logits(std::int64_t slot) const;
 
-  // Starts a sequence in a slot, whatever it held. Errors: invalid when `tokens` is empty, longer than the cache or names a token
-  // outside the vocabulary; those of the device.
+  // Starts a sequence in a slot, whatever it held. Errors: invalid when `tokens` is empty, longer than the cache or
+  // names a token outside the vocabulary; those of the device.
   Status prefill(std::int64_t slot, std::span<const std::int32_t> tokens);
-  // Appends one token to each of the slots given, the others stay. Errors: invalid when a slot is full or given twice, or a
-  // token is outside the vocabulary; those of the device.
+  // Appends one token to each of the slots given, the others stay. Errors: invalid when a slot is full or given twice,
+  // or a token is outside the vocabulary; those of the device.
   Status decode(std::span<const Next> next);
 
   Executor& executor() { return *executor_; }

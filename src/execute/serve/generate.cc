@@ -7,8 +7,14 @@ namespace {
 
 class Generation {
  public:
-  Generation(Engine& engine, std::span<const std::vector<std::int32_t>> prompts, const GenerateOptions& options, const OnToken& on_token)
-      : engine_(engine), prompts_(prompts), options_(options), on_token_(on_token), sampler_(options.sampling), results_(prompts.size()),
+  Generation(Engine& engine, std::span<const std::vector<std::int32_t>> prompts, const GenerateOptions& options,
+             const OnToken& on_token)
+      : engine_(engine),
+        prompts_(prompts),
+        options_(options),
+        on_token_(on_token),
+        sampler_(options.sampling),
+        results_(prompts.size()),
         in_slot_(static_cast<std::size_t>(engine.slots())) {}
 
   Result<std::vector<Generated>> run() {
@@ -57,7 +63,8 @@ class Generation {
     if (on_token_ && !on_token_(*sequence, token)) {
       asked_to_end_ = true;
       for (std::size_t i = 0; i < results_.size(); ++i) {
-        if (i >= waiting_ || std::find(in_slot_.begin(), in_slot_.end(), i) != in_slot_.end()) results_[i].end = Generated::End::asked;
+        if (i >= waiting_ || std::find(in_slot_.begin(), in_slot_.end(), i) != in_slot_.end())
+          results_[i].end = Generated::End::asked;
       }
     } else if (static_cast<std::int64_t>(result.tokens.size()) >= options_.max_tokens) {
       end(Generated::End::max_tokens);
@@ -93,10 +100,11 @@ const char* name_of(Generated::End end) {
   return "?";
 }
 
-Result<std::vector<Generated>> generate(Engine& engine, std::span<const std::vector<std::int32_t>> prompts, const GenerateOptions& options,
-                                        const OnToken& on_token) {
+Result<std::vector<Generated>> generate(Engine& engine, std::span<const std::vector<std::int32_t>> prompts,
+                                        const GenerateOptions& options, const OnToken& on_token) {
   TRY(check(options.sampling));
-  if (options.max_tokens < 0) return error(ErrorKind::invalid, "max_tokens is {}, must not be negative", options.max_tokens);
+  if (options.max_tokens < 0)
+    return error(ErrorKind::invalid, "max_tokens is {}, must not be negative", options.max_tokens);
   if (options.max_tokens == 0) return std::vector<Generated>(prompts.size());
   return Generation(engine, prompts, options, on_token).run();
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Prompts in, tokens out: keeps the engine's slots filled with sequences until all have ended. What a sequence gets depends on its
-// prompt, the options and its place in the list, not on how many slots there are or who else is in them.
+// Prompts in, tokens out: keeps the engine's slots filled with sequences until all have ended. What a sequence gets
+// depends on its prompt, the options and its place in the list, not on how many slots there are or who else is in them.
 
 #include <functional>
 
@@ -17,7 +17,7 @@ struct GenerateOptions {
 
 struct Generated {
   enum class End {
-    stop,        // a token of `stop`
+    stop,  // a token of `stop`
     max_tokens,
     cache_full,  // prompt and tokens fill the model's context
     asked,       // on_token said so
@@ -31,7 +31,7 @@ const char* name_of(Generated::End end);
 using OnToken = std::function<bool(std::size_t sequence, std::int32_t token)>;
 
 // One result per prompt. Errors: invalid (options; a prompt, named by its number); those of the device.
-Result<std::vector<Generated>> generate(Engine& engine, std::span<const std::vector<std::int32_t>> prompts, const GenerateOptions& options,
-                                        const OnToken& on_token = nullptr);
+Result<std::vector<Generated>> generate(Engine& engine, std::span<const std::vector<std::int32_t>> prompts,
+                                        const GenerateOptions& options, const OnToken& on_token = nullptr);
 
 }  // namespace systole

@@ -52,7 +52,9 @@ class Generate : public testing::Test {
       }
       HostTensor& row = inputs.emplace_back(DType::i32, Shape{1, length});
       for (std::int64_t i = 0; i < length; ++i) {
-        row.set(i, input.name == "tokens" ? tokens[static_cast<std::size_t>(i)] : input.name == "segments" ? 1 : static_cast<double>(i));
+        row.set(i, input.name == "tokens"     ? tokens[static_cast<std::size_t>(i)]
+                   : input.name == "segments" ? 1
+                                              : static_cast<double>(i));
       }
     }
     const HostTensor logits = evaluate(graph, inputs)[0];
@@ -74,7 +76,9 @@ TEST_F(Generate, greedy_is_the_whole_forward_again_and_again) {
   for (std::size_t i = 0; i < kPrompts.size(); ++i) {
     Tokens expected = kPrompts[i];
     for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(expected));
-    EXPECT_EQ(results[i].tokens, Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end())) << i;
+    EXPECT_EQ(results[i].tokens,
+              Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end()))
+        << i;
     EXPECT_EQ(results[i].end, Generated::End::max_tokens);
   }
 }
@@ -110,11 +114,12 @@ TEST_F(Generate, ends_by_stop_token_full_cache_and_request) {
   EXPECT_EQ(stopped.end, Generated::End::stop);
   EXPECT_LE(stopped.tokens.size(), 2U);
   std::size_t seen = 0;
-  const auto asked = *generate(*engine, std::vector<Tokens>{prompt[0], prompt[0]}, greedy, [&](std::size_t sequence, std::int32_t token) {
-    EXPECT_EQ(sequence, 0U);
-    EXPECT_EQ(token, full.tokens[seen]);
-    return ++seen < 3;
-  });
+  const auto asked = *generate(*engine, std::vector<Tokens>{prompt[0], prompt[0]}, greedy,
+                               [&](std::size_t sequence, std::int32_t token) {
+                                 EXPECT_EQ(sequence, 0U);
+                                 EXPECT_EQ(token, full.tokens[seen]);
+                                 return ++seen < 3;
+                               });
   EXPECT_EQ(asked[0].tokens.size(), 3U);
   EXPECT_EQ(asked[0].end, Generated::End::asked);
   EXPECT_TRUE(asked[1].tokens.empty());
@@ -143,7 +148,8 @@ TEST_F(Generate, decoding_one_slot_leaves_the_others_alone) {
 TEST_F(Generate, the_cache_is_one_and_changed_in_place) {
   const auto engine = make_engine({.slots = 2, .buckets = {4}});
   const Program& program = engine->program();
-  EXPECT_EQ(memory_by_owner(program)[Residence::cache], Bytes(2 * 2 * 2 * 12 * 8 * 4));  // k and v, layers, slots, positions, width, f32
+  EXPECT_EQ(memory_by_owner(program)[Residence::cache],
+            Bytes(2 * 2 * 2 * 12 * 8 * 4));  // k and v, layers, slots, positions, width, f32
   ASSERT_EQ(program.functions.size(), 3U);
   for (const Function& function : program.functions) EXPECT_EQ(function.aliases.size(), 2U) << function.name;
 }

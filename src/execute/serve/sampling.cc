@@ -9,11 +9,14 @@ namespace systole {
 
 Status check(const SamplingOptions& options) {
   if (!(options.temperature >= 0 && std::isfinite(options.temperature))) {
-    return error(ErrorKind::invalid, "temperature is {}, must not be negative", options.temperature).hinted("0 takes the likeliest token, 1 samples as the model predicts");
+    return error(ErrorKind::invalid, "temperature is {}, must not be negative", options.temperature)
+        .hinted("0 takes the likeliest token, 1 samples as the model predicts");
   }
-  if (options.top_k < 0) return error(ErrorKind::invalid, "top_k is {}, must not be negative", options.top_k).hinted("0 keeps all tokens");
+  if (options.top_k < 0)
+    return error(ErrorKind::invalid, "top_k is {}, must not be negative", options.top_k).hinted("0 keeps all tokens");
   if (!(options.top_p > 0 && options.top_p <= 1)) {
-    return error(ErrorKind::invalid, "top_p is {}, must be above 0 and at most 1", options.top_p).hinted("1 keeps all tokens");
+    return error(ErrorKind::invalid, "top_p is {}, must be above 0 and at most 1", options.top_p)
+        .hinted("1 keeps all tokens");
   }
   return {};
 }
@@ -23,7 +26,8 @@ Status Sampler::collect(std::span<const float> logits) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double logit = logits[i];
     if (std::isnan(logit) || logit == INFINITY) {
-      return error(ErrorKind::invalid, "the logit of token {} is {}", i, logit).hinted("the model's weights are damaged or have diverged");
+      return error(ErrorKind::invalid, "the logit of token {} is {}", i, logit)
+          .hinted("the model's weights are damaged or have diverged");
     }
     if (logit != -INFINITY) candidates_.push_back({logit, static_cast<std::int32_t>(i)});
   }
@@ -36,11 +40,15 @@ Status Sampler::collect(std::span<const float> logits) {
 
 // Cuts candidates_ to top_k and top_p, in order of likelihood where either asks for it; fills weights_.
 void Sampler::keep_likeliest() {
-  const auto likelier = [](const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.token < b.token; };
-  const auto count = std::min(candidates_.size(), options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k) : candidates_.size());
+  const auto likelier = [](const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+  };
+  const auto count =
+      std::min(candidates_.size(), options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k) : candidates_.size());
   double most = 0;
   if (count < candidates_.size() || options_.top_p < 1) {
-    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(count), candidates_.end(), likelier);
+    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(count), candidates_.end(),
+                      likelier);
     candidates_.resize(count);
     most = candidates_.front().logit;
   } else {
@@ -48,7 +56,8 @@ void Sampler::keep_likeliest() {
   }
   weights_.clear();
   double total = 0;
-  for (const Candidate& c : candidates_) total += weights_.emplace_back(std::exp((c.logit - most) / options_.temperature));
+  for (const Candidate& c : candidates_)
+    total += weights_.emplace_back(std::exp((c.logit - most) / options_.temperature));
   if (options_.top_p == 1) return;
   double reached = 0;
   std::size_t kept = 0;
@@ -60,7 +69,8 @@ void Sampler::keep_likeliest() {
 Result<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_t sequence, std::uint64_t index) {
   TRY(collect(logits));
   if (options_.temperature == 0) {
-    const auto best = std::max_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) { return a.logit < b.logit; });
+    const auto best = std::max_element(candidates_.begin(), candidates_.end(),
+                                       [](const Candidate& a, const Candidate& b) { return a.logit < b.logit; });
     return best->token;  // the first of equals: tokens are in order
   }
   keep_likeliest();

@@ -1,8 +1,8 @@
 #pragma once
-// The next token from logits. At temperature 0 the largest, the first of equals. Otherwise softmax(logits / temperature), cut to
-// the top_k most likely, then to the fewest of these whose probabilities reach top_p of what top_k left, then drawn with the bits
-// that Philox gives for (seed; sequence, index of the token): the draw depends on neither batch nor slot.
-// Top-k: Fan et al., arXiv:1805.04833; top-p: Holtzman et al., arXiv:1904.09751.
+// The next token from logits. At temperature 0 the largest, the first of equals. Otherwise softmax(logits /
+// temperature), cut to the top_k most likely, then to the fewest of these whose probabilities reach top_p of what top_k
+// left, then drawn with the bits that Philox gives for (seed; sequence, index of the token): the draw depends on
+// neither batch nor slot. Top-k: Fan et al., arXiv:1805.04833; top-p: Holtzman et al., arXiv:1904.09751.
 
 #include <cstdint>
 #include <span>

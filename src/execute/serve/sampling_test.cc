@@ -11,7 +11,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-std::int32_t draw(const std::vector<float>& logits, const SamplingOptions& options, std::uint64_t index = 0, std::uint64_t sequence = 0) {
+std::int32_t draw(const std::vector<float>& logits, const SamplingOptions& options, std::uint64_t index = 0,
+                  std::uint64_t sequence = 0) {
   return *Sampler(options).sample(logits, sequence, index);
 }
 
@@ -45,12 +46,13 @@ TEST(Sampling, draws_as_often_as_the_softmax_says) {
 }
 
 TEST(Sampling, top_k_and_top_p_cut_the_tail) {
-  const std::vector<float> logits{static_cast<float>(std::log(3.0)), static_cast<float>(std::log(4.0)), 0, static_cast<float>(std::log(2.0))};
+  const std::vector<float> logits{static_cast<float>(std::log(3.0)), static_cast<float>(std::log(4.0)), 0,
+                                  static_cast<float>(std::log(2.0))};
   constexpr int kDraws = 4'000;
   std::map<std::int32_t, int> seen = draws(logits, {.top_k = 2}, kDraws);
   EXPECT_EQ(seen.size(), 2U);
   expect_share(seen[1], kDraws, 4.0 / 7);
-  EXPECT_EQ(draws(logits, {.top_p = 0.7}, kDraws).size(), 2U);   // 0.4 + 0.3 reach it
+  EXPECT_EQ(draws(logits, {.top_p = 0.7}, kDraws).size(), 2U);  // 0.4 + 0.3 reach it
   EXPECT_EQ(draws(logits, {.top_p = 0.75}, kDraws).size(), 3U);
   EXPECT_EQ(draws(logits, {.top_p = 1e-9}, 100), (std::map<std::int32_t, int>{{1, 100}}));
   // Of the three that top_k leaves, 4/9 + 3/9 reach 0.75.

@@ -36,7 +36,8 @@ Seconds makespan(const Schedule& schedule, const std::vector<TimeByClass>& times
   return last;
 }
 
-ScheduleEstimate estimate_schedule(const Program& program, const Schedule& schedule, const std::vector<TimeByClass>& times) {
+ScheduleEstimate estimate_schedule(const Program& program, const Schedule& schedule,
+                                   const std::vector<TimeByClass>& times) {
   ScheduleEstimate result;
   result.name = schedule.name;
   result.time = makespan(schedule, times);
@@ -74,14 +75,16 @@ Estimate estimate(const Program& program, const MachineSpeed& speed) {
   Estimate result{speed.name, speed.source, speed.calibrated, {}, memory_by_owner(program), program.arena};
   std::vector<TimeByClass> times;
   for (const Function& function : program.functions) times.push_back(graph_time(function.graph, speed));
-  for (const Schedule& schedule : program.schedules) result.schedules.push_back(estimate_schedule(program, schedule, times));
+  for (const Schedule& schedule : program.schedules)
+    result.schedules.push_back(estimate_schedule(program, schedule, times));
   return result;
 }
 
 Result<double> matmul_ratio(const ScheduleEstimate& schedule, const MachineSpeed& speed) {
   if (!schedule.matmul_type) return error(ErrorKind::not_found, "schedule '{}' has no contractions", schedule.name);
   const DType dtype = *schedule.matmul_type;
-  const std::string what = fmt::format("{} ({}) of {}", speed.calibrated ? "measured matmul rate" : "assumed matmul rate", name_of(dtype), speed.name);
+  const std::string what = fmt::format(
+      "{} ({}) of {}", speed.calibrated ? "measured matmul rate" : "assumed matmul rate", name_of(dtype), speed.name);
   return utilisation(Flops(schedule.work.model_flops), schedule.time, matmul_rate(speed, dtype), what);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a Program is predicted to take on a machine: time by class of op and by function for each of its schedules, memory by
-// owner, FLOPs. Reads the same Program that the runtime executes; deterministic.
+// What a Program is predicted to take on a machine: time by class of op and by function for each of its schedules,
+// memory by owner, FLOPs. Reads the same Program that the runtime executes; deterministic.
 
 #include <optional>
 #include <string>
@@ -14,16 +14,17 @@
 namespace systole {
 
 struct ScheduleEstimate {
-  std::string name;     // "train": one step
-  Seconds time;         // from its start to the end of its last action; streams run side by side
-  TimeByClass busy;     // of all actions, whatever their stream
-  std::vector<std::pair<std::string, Seconds>> by_function;  // the same by function, in the Program's order, those that act
-  Work work;            // model_flops: without anything done twice; flops: executed
+  std::string name;  // "train": one step
+  Seconds time;      // from its start to the end of its last action; streams run side by side
+  TimeByClass busy;  // of all actions, whatever their stream
+  std::vector<std::pair<std::string, Seconds>>
+      by_function;                   // the same by function, in the Program's order, those that act
+  Work work;                         // model_flops: without anything done twice; flops: executed
   std::optional<DType> matmul_type;  // of the contractions with most FLOPs; none without contractions
 };
 
 struct Estimate {
-  std::string machine;      // of the MachineSpeed
+  std::string machine;  // of the MachineSpeed
   std::string speed_source;
   bool calibrated = false;
   std::vector<ScheduleEstimate> schedules;
@@ -37,8 +38,8 @@ struct Estimate {
 // Errors: Failure as op_time; invalid as check(speed).
 Estimate estimate(const Program& program, const MachineSpeed& speed);
 
-// Model FLOPs of the schedule over its predicted time, against the machine's matmul rate. Errors: as utilisation; not_found
-// when the schedule has no contractions.
+// Model FLOPs of the schedule over its predicted time, against the machine's matmul rate. Errors: as utilisation;
+// not_found when the schedule has no contractions.
 Result<double> matmul_ratio(const ScheduleEstimate& schedule, const MachineSpeed& speed);
 
 }  // namespace systole

@@ -25,7 +25,8 @@ Target plain_target() {
   return target;
 }
 
-// "multiply": y = x w, 2 · 10³ flops, 2 µs. "square": z = e^y, 100 of them at 1e7, 10 µs. Actions: multiply twice, square once.
+// "multiply": y = x w, 2 · 10³ flops, 2 µs. "square": z = e^y, 100 of them at 1e7, 10 µs. Actions: multiply twice,
+// square once.
 Program two_functions(Stream second, std::vector<int> waits) {
   const Type type(DType::f32, {10, 10});
   ProgramBuilder builder("two", Mesh{}, plain_target(), {});
@@ -40,7 +41,8 @@ Program two_functions(Stream second, std::vector<int> waits) {
   Graph power("power");
   power.output("z", exp(power.input("y", type)));
   const int p = builder.add_function("power", std::move(power), {}, {});
-  builder.add_schedule({"train", {{m, 0, 0, Stream::compute, {}}, {m, 0, 0, Stream::compute, {}}, {p, 0, 0, second, std::move(waits)}}});
+  builder.add_schedule(
+      {"train", {{m, 0, 0, Stream::compute, {}}, {m, 0, 0, Stream::compute, {}}, {p, 0, 0, second, std::move(waits)}}});
   return builder.finish();
 }
 
@@ -91,7 +93,9 @@ TEST(Estimate, ratio_to_the_matmul_rate) {
   EXPECT_NE(withheld.error().message.find("assumed matmul rate (f32) of round"), std::string::npos);
 }
 
-TEST(Estimate, refuses_a_machine_without_rates) { EXPECT_THROW(estimate(two_functions(Stream::compute, {}), MachineSpeed{}), Failure); }
+TEST(Estimate, refuses_a_machine_without_rates) {
+  EXPECT_THROW(estimate(two_functions(Stream::compute, {}), MachineSpeed{}), Failure);
+}
 
 }  // namespace
 }  // namespace systole

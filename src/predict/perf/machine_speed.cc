@@ -6,7 +6,8 @@ FlopRate matmul_rate(const MachineSpeed& speed, DType dtype) {
   if (const auto found = speed.matmul.find(dtype); found != speed.matmul.end()) return found->second;
   std::string known;
   for (const auto& [type, rate] : speed.matmul) known += (known.empty() ? "" : ", ") + std::string(name_of(type));
-  fail(error(ErrorKind::not_found, "'{}' has no matmul rate for {} (it has {})", speed.name, name_of(dtype), known.empty() ? "none" : known)
+  fail(error(ErrorKind::not_found, "'{}' has no matmul rate for {} (it has {})", speed.name, name_of(dtype),
+             known.empty() ? "none" : known)
            .hinted("calibrate the machine, or compute in a type that it has"));
 }
 
@@ -37,7 +38,8 @@ Status check(const MachineSpeed& speed) {
   if (!(speed.memory.count() > 0)) return wrong("the memory bandwidth", speed.memory.count());
   if (!(speed.call.count() >= 0)) return wrong("the time of a kernel call", speed.call.count());
   for (std::size_t i = 0; i < speed.caches.size(); ++i) {
-    if (!(speed.caches[i].bandwidth.count() > 0)) return wrong(fmt::format("the bandwidth of cache {}", i), speed.caches[i].bandwidth.count());
+    if (!(speed.caches[i].bandwidth.count() > 0))
+      return wrong(fmt::format("the bandwidth of cache {}", i), speed.caches[i].bandwidth.count());
     if (i > 0 && speed.caches[i].size <= speed.caches[i - 1].size) {
       return error(ErrorKind::invalid, "machine '{}': cache {} is not larger than the one before it", speed.name, i);
     }

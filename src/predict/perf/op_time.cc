@@ -13,25 +13,44 @@ struct Row {
 };
 // Ops that are not elementwise; those are a class of their own by declaration.
 constexpr Row kRows[] = {
-    {"contract", OpClass::contraction},         {"attention", OpClass::attention},
-    {"attention_grad", OpClass::attention},     {"embedding", OpClass::embedding},
-    {"embedding_grad", OpClass::embedding},     {"adamw", OpClass::optimizer},
-    {"sgd", OpClass::optimizer},                {"all_reduce", OpClass::collective},
-    {"all_gather", OpClass::collective},        {"reduce_scatter", OpClass::collective},
-    {"all_to_all", OpClass::collective},        {"fusion", OpClass::elementwise},
-    {"cast", OpClass::elementwise},             {"stochastic_round", OpClass::elementwise},
-    {"dropout", OpClass::elementwise},          {"softmax", OpClass::elementwise},
-    {"cross_entropy", OpClass::elementwise},    {"cross_entropy_grad", OpClass::elementwise},
-    {"layer_norm", OpClass::elementwise},       {"layer_norm_grad", OpClass::elementwise},
-    {"rms_norm", OpClass::elementwise},         {"rms_norm_grad", OpClass::elementwise},
-    {"rotary", OpClass::elementwise},           {"reduce_sum", OpClass::elementwise},
-    {"reduce_max", OpClass::elementwise},       {"reduce_min", OpClass::elementwise},
-    {"sum_of_squares", OpClass::elementwise},   {"constant", OpClass::movement},
-    {"iota", OpClass::movement},                {"broadcast", OpClass::movement},
-    {"reshape", OpClass::movement},             {"transpose", OpClass::movement},
-    {"slice", OpClass::movement},               {"concatenate", OpClass::movement},
-    {"pad", OpClass::movement},                 {"copy", OpClass::movement},
-    {"take_row", OpClass::movement},            {"cache_write", OpClass::movement},
+    {"contract", OpClass::contraction},
+    {"attention", OpClass::attention},
+    {"attention_grad", OpClass::attention},
+    {"embedding", OpClass::embedding},
+    {"embedding_grad", OpClass::embedding},
+    {"adamw", OpClass::optimizer},
+    {"sgd", OpClass::optimizer},
+    {"all_reduce", OpClass::collective},
+    {"all_gather", OpClass::collective},
+    {"reduce_scatter", OpClass::collective},
+    {"all_to_all", OpClass::collective},
+    {"fusion", OpClass::elementwise},
+    {"cast", OpClass::elementwise},
+    {"stochastic_round", OpClass::elementwise},
+    {"dropout", OpClass::elementwise},
+    {"softmax", OpClass::elementwise},
+    {"cross_entropy", OpClass::elementwise},
+    {"cross_entropy_grad", OpClass::elementwise},
+    {"layer_norm", OpClass::elementwise},
+    {"layer_norm_grad", OpClass::elementwise},
+    {"rms_norm", OpClass::elementwise},
+    {"rms_norm_grad", OpClass::elementwise},
+    {"rotary", OpClass::elementwise},
+    {"reduce_sum", OpClass::elementwise},
+    {"reduce_max", OpClass::elementwise},
+    {"reduce_min", OpClass::elementwise},
+    {"sum_of_squares", OpClass::elementwise},
+    {"constant", OpClass::movement},
+    {"iota", OpClass::movement},
+    {"broadcast", OpClass::movement},
+    {"reshape", OpClass::movement},
+    {"transpose", OpClass::movement},
+    {"slice", OpClass::movement},
+    {"concatenate", OpClass::movement},
+    {"pad", OpClass::movement},
+    {"copy", OpClass::movement},
+    {"take_row", OpClass::movement},
+    {"cache_write", OpClass::movement},
 };
 
 bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
@@ -52,12 +71,14 @@ Seconds collective_time(const GraphNode& node) {
 }  // namespace
 
 const char* name_of(OpClass op_class) {
-  static constexpr const char* kNames[kNumOpClasses] = {"contraction", "attention", "elementwise", "embedding", "optimizer", "movement", "collective"};
+  static constexpr const char* kNames[kNumOpClasses] = {"contraction", "attention", "elementwise", "embedding",
+                                                        "optimizer",   "movement",  "collective"};
   return kNames[static_cast<std::size_t>(op_class)];
 }
 
 OpClass class_of(const GraphNode& node) {
-  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node.op->name; });
+  const auto row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node.op->name; });
   if (row != std::end(kRows)) return row->op_class;
   CHECK(node.op->elementwise, "op '{}' has no class in predict/perf/op_time.cc", node.op->name);
   return OpClass::elementwise;
@@ -81,7 +102,8 @@ TimeByClass TimeByClass::operator*(double times) const {
 }
 
 Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
-  if (is_repeat(node)) return graph_time(node.regions[0], speed).total() * static_cast<double>(node.attrs.get_int("count"));
+  if (is_repeat(node))
+    return graph_time(node.regions[0], speed).total() * static_cast<double>(node.attrs.get_int("count"));
   if (node.op->view) return {};
   const OpClass op_class = class_of(node);
   if (op_class == OpClass::collective) return collective_time(node);

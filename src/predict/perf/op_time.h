@@ -1,6 +1,6 @@
 #pragma once
-// The time of a node and of a graph: the roofline. A kernel call takes what its arithmetic takes or what moving its operands and
-// results takes, whichever is longer, and the start of a call:
+// The time of a node and of a graph: the roofline. A kernel call takes what its arithmetic takes or what moving its
+// operands and results takes, whichever is longer, and the start of a call:
 //
 //   contraction, attention   flops / rate of the class and operand type
 //   the others               flops / vector rate + elementary functions / their rate
@@ -21,7 +21,7 @@ enum class OpClass {
   elementwise,  // and norms, softmax, losses, sums, dropout: passes over activations
   embedding,
   optimizer,
-  movement,     // copies, transposes, slices, constants, caches
+  movement,  // copies, transposes, slices, constants, caches
   collective,
 };
 constexpr int kNumOpClasses = 7;

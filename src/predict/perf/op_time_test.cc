@@ -21,7 +21,9 @@ MachineSpeed round_machine() {
   return speed;
 }
 
-Seconds time_of_last(const Graph& graph, const MachineSpeed& speed) { return op_time(graph, graph.nodes().back(), speed); }
+Seconds time_of_last(const Graph& graph, const MachineSpeed& speed) {
+  return op_time(graph, graph.nodes().back(), speed);
+}
 
 Graph square_matmul(std::int64_t n, DType dtype) {
   Graph g("matmul");
@@ -155,10 +157,12 @@ TEST(Utilisation, is_model_flops_over_time_over_rate) {
 
 // Law no-lying-utilisation.
 TEST(Utilisation, above_all_of_the_rate_is_withheld_with_both_inputs_named) {
-  const auto high = utilisation(Flops(3'000'000'000'000), Seconds(2), FlopRate(1e12), "measured matmul rate (f32) of this-machine");
+  const auto high =
+      utilisation(Flops(3'000'000'000'000), Seconds(2), FlopRate(1e12), "measured matmul rate (f32) of this-machine");
   ASSERT_FALSE(high.ok());
   EXPECT_EQ(high.error().message,
-            "utilisation withheld: 3,000,000,000,000 model FLOPs in 2.00 s is 1.50 TFLOP/s, above the measured matmul rate (f32) of this-machine of "
+            "utilisation withheld: 3,000,000,000,000 model FLOPs in 2.00 s is 1.50 TFLOP/s, above the measured matmul "
+            "rate (f32) of this-machine of "
             "1.00 TFLOP/s; one of the two is wrong");
   EXPECT_FALSE(utilisation(Flops(1), Seconds(0), FlopRate(1), "rate").ok());
   EXPECT_FALSE(utilisation(Flops(1), Seconds(1), FlopRate(0), "rate").ok());

@@ -1,7 +1,8 @@
 #pragma once
-// One convention of utilisation: model FLOPs (6 per matmul parameter and token, and the causal half of attention; nothing done
-// twice counts) over time, as a fraction of a rate. Against a calibrated machine's measured matmul rate it is called that;
-// against a part's dense peak of a type it is MFU. A figure above 100% is a wrong input, so it is withheld with both named.
+// One convention of utilisation: model FLOPs (6 per matmul parameter and token, and the causal half of attention;
+// nothing done twice counts) over time, as a fraction of a rate. Against a calibrated machine's measured matmul rate it
+// is called that; against a part's dense peak of a type it is MFU. A figure above 100% is a wrong input, so it is
+// withheld with both named.
 
 #include <string_view>
 

@@ -1,6 +1,7 @@
 #pragma once
-// Generation as a Program: prefill of one sequence into a slot, one function per bucket of lengths, and decode of one token for
-// all slots, over one cache that each takes and gives back in place. Planned memory covers the largest of them.
+// Generation as a Program: prefill of one sequence into a slot, one function per bucket of lengths, and decode of one
+// token for all slots, over one cache that each takes and gives back in place. Planned memory covers the largest of
+// them.
 //
 // Values (besides the parameters, by their names):
 //   cache             "cache.k", "cache.v": the last dims of the graphs' own, all slots
@@ -24,7 +25,7 @@ struct ServingGraphs {
 
 // `parameter`: the type that parameters are kept in; everything is computed in f32, caches included.
 // Errors: Failure(invalid); unsupported for a mesh of more than one device.
-Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter, const Target& target,
-                        const WorkspaceOf& workspace_of);
+Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
+                        const Target& target, const WorkspaceOf& workspace_of);
 
 }  // namespace systole

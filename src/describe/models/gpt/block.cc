@@ -19,7 +19,8 @@ Value gpt_norm(const GptConfig& config, Value x, Value scale, const std::optiona
   return layer_norm(x, scale, bias ? *bias : full_like(scale, 0), config.eps).y;
 }
 
-GptBlock::GptBlock(Layers& layers, const GptConfig& config, const Parameters& outer, const std::optional<DropoutKey>& key)
+GptBlock::GptBlock(Layers& layers, const GptConfig& config, const Parameters& outer,
+                   const std::optional<DropoutKey>& key)
     : config_(config) {
   for (const Parameter& p : gpt_parameters(config)) {
     if (const auto name = name_in_layer(p.name)) slices_.emplace(*name, layers.slice(*name, outer[p.name]));
@@ -32,7 +33,8 @@ GptBlock::GptBlock(Layers& layers, const GptConfig& config, const Parameters& ou
 
 Value GptBlock::norm(Value x, const std::string& name) const {
   const auto bias = slices_.find(name + ".bias");
-  return gpt_norm(config_, x, parameter(name + ".scale"), bias == slices_.end() ? std::nullopt : std::optional(bias->second));
+  return gpt_norm(config_, x, parameter(name + ".scale"),
+                  bias == slices_.end() ? std::nullopt : std::optional(bias->second));
 }
 
 Value GptBlock::project(Value x, const std::string& name) const {

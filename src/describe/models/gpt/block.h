@@ -4,15 +4,15 @@
 //   x += drop(o(attend(q, k, v)))   with q, k, v = projections of norm1(x)
 //   x += drop(down(activate(up(norm2(x)))))
 //
-// Values that recompute policies and probes may name: block.in, attn.norm, attn.q, attn.k, attn.v, attn.o (what attention
-// gives), attn.out (after its projection), mlp.norm, mlp.hidden (before the activation), mlp.act, mlp.out.
+// Values that recompute policies and probes may name: block.in, attn.norm, attn.q, attn.k, attn.v, attn.o (what
+// attention gives), attn.out (after its projection), mlp.norm, mlp.hidden (before the activation), mlp.act, mlp.out.
 
 #include <functional>
 #include <map>
 #include <optional>
 
-#include "describe/models/gpt/parameters.h"
 #include "describe/models/dropout.h"
+#include "describe/models/gpt/parameters.h"
 #include "describe/models/layers.h"
 
 namespace systole {
@@ -39,7 +39,7 @@ class GptBlock {
   const GptConfig& config_;
   std::map<std::string, Value> slices_;
   std::optional<DropoutKey> key_;  // in the body
-  std::optional<Value> layer_;  // i64[]
+  std::optional<Value> layer_;     // i64[]
 };
 
 }  // namespace systole

@@ -28,7 +28,8 @@ void divides(const char* part_key, std::int64_t part, const char* whole_key, std
 
 void check_lora(const LoraConfig& lora) {
   if (lora.rank < 0) fail(error(ErrorKind::invalid, "model.lora.rank is {}, must not be negative", lora.rank));
-  if (lora.rank > 0 && lora.targets.empty()) fail(error(ErrorKind::invalid, "model.lora.targets is empty, so nothing would be trained"));
+  if (lora.rank > 0 && lora.targets.empty())
+    fail(error(ErrorKind::invalid, "model.lora.targets is empty, so nothing would be trained"));
   std::vector<std::string> names;
   for (const Projection& p : gpt_projections()) names.emplace_back(p.name);
   for (const std::string& target : lora.targets) {
@@ -51,9 +52,11 @@ GptConfig checked(GptConfig config) {
   positive("context", config.context);
   divides("heads", config.heads, "width", config.width);
   divides("kv_heads", config.kv_heads, "heads", config.heads);
-  if (!(config.dropout >= 0 && config.dropout < 1)) fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
+  if (!(config.dropout >= 0 && config.dropout < 1))
+    fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
   if (config.position == ModelSpec::Position::rotary && config.head() % 2 != 0) {
-    fail(error(ErrorKind::invalid, "rotary positions need an even number of dims a head, not {} / {}", config.width, config.heads)
+    fail(error(ErrorKind::invalid, "rotary positions need an even number of dims a head, not {} / {}", config.width,
+               config.heads)
              .hinted("another model.heads, or model.position: learned"));
   }
   check_lora(config.lora);

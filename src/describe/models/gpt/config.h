@@ -1,6 +1,6 @@
 #pragma once
-// The sizes and choices of a gpt: the GPT-2 family (Radford et al., "Language models are unsupervised multitask learners",
-// 2019) by default, and its later relatives: rms norms, rotary positions, grouped queries, no biases.
+// The sizes and choices of a gpt: the GPT-2 family (Radford et al., "Language models are unsupervised multitask
+// learners", 2019) by default, and its later relatives: rms norms, rotary positions, grouped queries, no biases.
 
 #include <string>
 #include <vector>

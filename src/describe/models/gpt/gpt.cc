@@ -23,9 +23,12 @@ class Gpt final : public Model {
  private:
   Value embed(const Parameters& w, Value tokens, Value positions) const;
   // The residual stream after all blocks, of whole rows. `labels` is declared between tokens and segments if asked for.
-  Value trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training, std::optional<Value>* labels) const;
+  Value trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
+              std::optional<Value>* labels) const;
   Value head(const Parameters& w, Value x, const std::string& spec) const;
-  Value place(Value x, const std::optional<Value>& positions) const { return positions ? rotary(x, *positions, config_.theta) : x; }
+  Value place(Value x, const std::optional<Value>& positions) const {
+    return positions ? rotary(x, *positions, config_.theta) : x;
+  }
   // Positions as the blocks need them: none unless rotary.
   std::optional<Value> share_positions(Layers& layers, Value positions) const;
   void require_length(const char* what, std::int64_t length) const;
@@ -66,7 +69,8 @@ std::optional<Value> Gpt::share_positions(Layers& layers, Value positions) const
   return layers.share("positions", positions);
 }
 
-Value Gpt::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training, std::optional<Value>* labels) const {
+Value Gpt::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
+                 std::optional<Value>* labels) const {
   require_length("rows", shape.seq);
   const Type type = ids(shape.rows, shape.seq);
   const Value tokens = graph.input("tokens", type);
@@ -109,10 +113,12 @@ Graph Gpt::forward(const BatchShape& shape) const {
 // In a layer the caches of all slots lie one after the other, so a slot begins at row slot × cache.
 Graph Gpt::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
   require_length("a cache", cache);
-  if (bucket < 1 || bucket > cache) fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
+  if (bucket < 1 || bucket > cache)
+    fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
   Graph graph("prefill");
   const Parameters w(graph, parameters_);
-  const Value tokens = graph.input("tokens", ids(1, bucket)), length = graph.input("length", per_row(1)), slot = graph.input("slot", per_row(1));
+  const Value tokens = graph.input("tokens", ids(1, bucket)), length = graph.input("length", per_row(1)),
+              slot = graph.input("slot", per_row(1));
   const Caches outer = cache_inputs(graph, slots, cache);
   const Value positions = iota(graph, ids(1, bucket), 1);
   Layers layers("block", config_.layers);
@@ -162,7 +168,8 @@ Graph Gpt::decode(std::int64_t slots, std::int64_t cache) const {
 }
 
 Gpt::Caches Gpt::cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const {
-  const Type type(DType::f32, {config_.layers, slots, cache, config_.kv_heads, config_.head()}, {"layer", "batch", "cache", "kv_heads", "head"});
+  const Type type(DType::f32, {config_.layers, slots, cache, config_.kv_heads, config_.head()},
+                  {"layer", "batch", "cache", "kv_heads", "head"});
   const Value k = graph.input("cache.k", type);
   return {k, graph.input("cache.v", type)};
 }

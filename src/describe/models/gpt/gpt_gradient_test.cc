@@ -1,5 +1,5 @@
-// Whole tiny models: gradients against central differences in f64 along random directions, parameter by parameter; every
-// recompute policy gives the same bits.
+// Whole tiny models: gradients against central differences in f64 along random directions, parameter by parameter;
+// every recompute policy gives the same bits.
 
 #include <gtest/gtest.h>
 
@@ -68,7 +68,8 @@ void expect_gradients(const Graph& loss, std::int64_t vocabulary) {
     double slope = 0, along = 0;
     for (const double sign : {1.0, -1.0}) {
       Tensors moved = given;
-      for (std::int64_t i = 0; i < direction.size(); ++i) moved[input.name].set(i, given.at(input.name).at(i) + sign * kStep * direction.at(i));
+      for (std::int64_t i = 0; i < direction.size(); ++i)
+        moved[input.name].set(i, given.at(input.name).at(i) + sign * kStep * direction.at(i));
       slope += sign * outputs_of(loss, moved).at("loss").at(0) / (2 * kStep);
     }
     for (std::int64_t i = 0; i < direction.size(); ++i) along += direction.at(i) * found->second.at(i);

@@ -44,9 +44,13 @@ HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<
 // Rows of one document each, each token labelled with its successor, random at the end.
 Data one_document(std::int64_t rows, std::int64_t seq, std::int64_t vocabulary) {
   const Type ids(DType::i32, {rows, seq});
-  Data data{{"tokens", random_ids(ids, 1, vocabulary)}, {"labels", random_ids(ids, 2, vocabulary)},
-            {"segments", HostTensor(DType::i32, ids.shape)}, {"positions", HostTensor(DType::i32, ids.shape)},
-            {"seed", scalar(5)}, {"step", scalar(6)}, {"row", scalar(0)}};
+  Data data{{"tokens", random_ids(ids, 1, vocabulary)},
+            {"labels", random_ids(ids, 2, vocabulary)},
+            {"segments", HostTensor(DType::i32, ids.shape)},
+            {"positions", HostTensor(DType::i32, ids.shape)},
+            {"seed", scalar(5)},
+            {"step", scalar(6)},
+            {"row", scalar(0)}};
   for (std::int64_t i = 0; i < rows * seq; ++i) {
     data["segments"].set(i, 1);
     data["positions"].set(i, static_cast<double>(i % seq));
@@ -109,7 +113,8 @@ TEST(Gpt, uniform_logits_lose_ln_vocabulary_a_label) {
   Data data = one_document(2, 8, 11);
   data["labels"].set(3, -1);  // ignored: 15 remain
   std::vector<HostTensor> inputs = arguments(graph, data);
-  for (std::size_t i = 0; i < model->parameters().size(); ++i) inputs[i] = HostTensor(DType::f64, model->parameters()[i].type.shape);
+  for (std::size_t i = 0; i < model->parameters().size(); ++i)
+    inputs[i] = HostTensor(DType::f64, model->parameters()[i].type.shape);
   EXPECT_NEAR(evaluate(graph, inputs)[0].at(0), 15 * std::log(11.0), 1e-12);
 }
 
@@ -124,8 +129,10 @@ TEST(Gpt, unrolled_is_rolled_bit_for_bit) {
     const Data data = one_document(2, 8, 11);
     EXPECT_EQ(run(rolled->loss({2, 8}, true), data), run(unrolled->loss({2, 8}, true), data));
     const Type cache = rolled->decode(2, 12).input_named("cache.k").type();
-    const Data next{{"tokens", ints({2, 1}, {4, 9})}, {"position", ints({2}, {3, 8})},
-                    {"cache.k", random_tensor(cache, "k", 0, 1)}, {"cache.v", random_tensor(cache, "v", 0, 1)}};
+    const Data next{{"tokens", ints({2, 1}, {4, 9})},
+                    {"position", ints({2}, {3, 8})},
+                    {"cache.k", random_tensor(cache, "k", 0, 1)},
+                    {"cache.v", random_tensor(cache, "v", 0, 1)}};
     Data prompt = next;
     prompt["tokens"] = ints({1, 4}, {1, 2, 3, 4});
     prompt["length"] = ints({1}, {3});
@@ -173,8 +180,10 @@ TEST(Gpt, microbatches_sum_to_the_batch) {
 void expect_packed_is_unpacked(const GptConfig& config, const std::vector<int>& lengths, std::int64_t seq) {
   const auto model = make_gpt(config);
   const Type ids(DType::i32, {1, seq});
-  Data packed{{"tokens", random_ids(ids, 3, config.vocabulary)}, {"labels", HostTensor(DType::i32, ids.shape)},
-              {"segments", HostTensor(DType::i32, ids.shape)}, {"positions", HostTensor(DType::i32, ids.shape)}};
+  Data packed{{"tokens", random_ids(ids, 3, config.vocabulary)},
+              {"labels", HostTensor(DType::i32, ids.shape)},
+              {"segments", HostTensor(DType::i32, ids.shape)},
+              {"positions", HostTensor(DType::i32, ids.shape)}};
   for (std::int64_t i = 0; i < seq; ++i) packed["labels"].set(i, -1);
   double alone = 0;
   int start = 0;
@@ -193,7 +202,8 @@ void expect_packed_is_unpacked(const GptConfig& config, const std::vector<int>& 
     start += length;
   }
   EXPECT_GT(alone, 0);
-  EXPECT_NEAR(run(in_f64(model->loss({1, seq}, false)), packed)[0].at(0), alone, 1e-11) << lengths.size() << " documents";
+  EXPECT_NEAR(run(in_f64(model->loss({1, seq}, false)), packed)[0].at(0), alone, 1e-11)
+      << lengths.size() << " documents";
 }
 
 TEST(Gpt, packed_is_unpacked) {
@@ -204,17 +214,20 @@ TEST(Gpt, packed_is_unpacked) {
   }
 }
 
-// Prefill of prompts of unlike lengths into slots, then token by token: the logits are those of the whole rows. The slots
-// are filled last to first and the caches begin with rubbish; slot 1 stays idle.
+// Prefill of prompts of unlike lengths into slots, then token by token: the logits are those of the whole rows. The
+// slots are filled last to first and the caches begin with rubbish; slot 1 stays idle.
 void expect_decode_is_forward(const GptConfig& config) {
   constexpr std::int64_t kSlots = 3, kBucket = 6, kCache = 12, kSeq = 9;
   const auto model = make_gpt(config);
   const Data data = one_document(kSlots, kSeq, config.vocabulary);
   const HostTensor whole = run(in_f64(model->forward({kSlots, kSeq})), data)[0];
-  const auto token = [&](std::int64_t slot, std::int64_t position) { return data.at("tokens").at(slot * kSeq + position); };
+  const auto token = [&](std::int64_t slot, std::int64_t position) {
+    return data.at("tokens").at(slot * kSeq + position);
+  };
   const auto expect_row = [&](const HostTensor& logits, std::int64_t row, std::int64_t slot, std::int64_t position) {
     for (std::int64_t v = 0; v < config.vocabulary; ++v) {
-      EXPECT_NEAR(logits.at(row * config.vocabulary + v), whole.at((slot * kSeq + position) * config.vocabulary + v), 1e-11);
+      EXPECT_NEAR(logits.at(row * config.vocabulary + v), whole.at((slot * kSeq + position) * config.vocabulary + v),
+                  1e-11);
     }
   };
   const Graph prefill = in_f64(model->prefill(kSlots, kBucket, kCache)), decode = in_f64(model->decode(kSlots, kCache));
@@ -224,14 +237,20 @@ void expect_decode_is_forward(const GptConfig& config) {
   for (const std::int64_t slot : {2, 0}) {
     HostTensor tokens(DType::i32, {1, kBucket});
     for (std::int64_t i = 0; i < kBucket; ++i) tokens.set(i, i < lengths[slot] ? token(slot, i) : 10);
-    const std::vector<HostTensor> out = run(prefill, {{"tokens", tokens}, {"length", ints({1}, {static_cast<double>(lengths[slot])})},
-                                                      {"slot", ints({1}, {static_cast<double>(slot)})}, {"cache.k", k}, {"cache.v", v}});
+    const std::vector<HostTensor> out = run(prefill, {{"tokens", tokens},
+                                                      {"length", ints({1}, {static_cast<double>(lengths[slot])})},
+                                                      {"slot", ints({1}, {static_cast<double>(slot)})},
+                                                      {"cache.k", k},
+                                                      {"cache.v", v}});
     k = out[0];
     v = out[1];
     expect_row(out[2], 0, slot, lengths[slot] - 1);
   }
   for (std::int64_t step = 0; step < 3; ++step) {
-    Data next{{"tokens", ints({kSlots, 1}, {0, 0, 0})}, {"position", ints({kSlots}, {0, -1, 0})}, {"cache.k", k}, {"cache.v", v}};
+    Data next{{"tokens", ints({kSlots, 1}, {0, 0, 0})},
+              {"position", ints({kSlots}, {0, -1, 0})},
+              {"cache.k", k},
+              {"cache.v", v}};
     for (const std::int64_t slot : {0, 2}) {
       next["tokens"].set(slot, token(slot, lengths[slot] + step));
       next["position"].set(slot, static_cast<double>(lengths[slot] + step));
@@ -275,30 +294,30 @@ TEST(Gpt, adapters_train_alone_and_begin_as_the_base) {
   EXPECT_GT(std::abs(with_adapters - alone), 1e-3);
 }
 
-// The convention: 2 FLOPs per matmul parameter used and token forward, and the causal half of attention: each query sees
-// (seq + 1) / 2 keys on average, 4 head FLOPs a pair and head.
+// The convention: 2 FLOPs per matmul parameter used and token forward, and the causal half of attention: each query
+// sees (seq + 1) / 2 keys on average, 4 head FLOPs a pair and head.
 TEST(Gpt, model_flops_follow_the_convention) {
   const GptConfig config = checked(tiny());
   const std::int64_t rows = 2, seq = 8, tokens = rows * seq;
   const std::int64_t block = 4 * config.width * config.width + 2 * config.width * config.mlp;
   const std::int64_t matmul = config.layers * block + config.vocabulary * config.width;
   const std::int64_t pairs = config.layers * rows * config.heads * (seq * (seq + 1) / 2);
-  EXPECT_EQ(work_of(make_gpt(config)->loss({rows, seq}, true)).model_flops, 2 * matmul * tokens + 4 * pairs * config.head());
+  EXPECT_EQ(work_of(make_gpt(config)->loss({rows, seq}, true)).model_flops,
+            2 * matmul * tokens + 4 * pairs * config.head());
 }
 
 std::string message_of(const GptConfig& config) {
   try {
     make_gpt(config);
-  } catch (const Failure& failure) {
-    return to_string(failure.error());
-  }
+  } catch (const Failure& failure) { return to_string(failure.error()); }
   return "accepted";
 }
 
 TEST(Gpt, refusals_name_the_key_and_what_would_do) {
   GptConfig config = tiny();
   config.heads = 5;
-  EXPECT_EQ(message_of(config), "error: model.heads: 5 does not divide model.width: 12\n  hint: heads may be 1, 2, 3, 4, 6, 12");
+  EXPECT_EQ(message_of(config),
+            "error: model.heads: 5 does not divide model.width: 12\n  hint: heads may be 1, 2, 3, 4, 6, 12");
   config = tiny();
   config.kv_heads = 2;
   EXPECT_NE(message_of(config).find("model.kv_heads: 2 does not divide model.heads: 3"), std::string::npos);

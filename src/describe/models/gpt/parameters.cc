@@ -1,6 +1,6 @@
 // Initial values as in GPT-2: weights and embeddings normal(0.02), those that write to the residual stream divided by
-// sqrt(2 layers) ("we scale the weights of residual layers at initialization by a factor of 1/√N", section 2.3), biases 0,
-// scales 1. Adapters as in their paper's code: A uniform(1/sqrt(inputs)), B zero. Weight decay on matrices only.
+// sqrt(2 layers) ("we scale the weights of residual layers at initialization by a factor of 1/√N", section 2.3), biases
+// 0, scales 1. Adapters as in their paper's code: A uniform(1/sqrt(inputs)), B zero. Weight decay on matrices only.
 
 #include "describe/models/gpt/parameters.h"
 
@@ -11,8 +11,8 @@ namespace systole {
 namespace {
 
 constexpr Projection kProjections[] = {
-    {"attn.q", "e", "hd", false}, {"attn.k", "e", "nd", false},  {"attn.v", "e", "nd", false},
-    {"attn.o", "hd", "e", true},  {"mlp.up", "e", "m", false},   {"mlp.down", "m", "e", true},
+    {"attn.q", "e", "hd", false}, {"attn.k", "e", "nd", false}, {"attn.v", "e", "nd", false},
+    {"attn.o", "hd", "e", true},  {"mlp.up", "e", "m", false},  {"mlp.down", "m", "e", true},
 };
 
 constexpr double kStddev = 0.02;
@@ -22,7 +22,9 @@ class Lister {
   explicit Lister(const GptConfig& config) : config_(config), frozen_(config.lora.rank > 0) {}
 
   void weight(const std::string& name, const std::string& dims, Init init) { add(name, dims, init, true); }
-  void vector(const std::string& name, const std::string& dims, Init::Kind kind) { add(name, dims, Init{kind, 0}, false); }
+  void vector(const std::string& name, const std::string& dims, Init::Kind kind) {
+    add(name, dims, Init{kind, 0}, false);
+  }
   void adapter(const std::string& name, const std::string& dims, Init init) {
     add(name, dims, init, true);
     list.back().trainable = true;
@@ -92,7 +94,8 @@ bool has_norm_bias(const GptConfig& config) { return config.bias && config.norm 
 std::vector<Parameter> gpt_parameters(const GptConfig& config) {
   Lister lister(config);
   lister.weight("embed.tokens", "ve", {Init::Kind::normal, kStddev});
-  if (config.position == ModelSpec::Position::learned) lister.weight("embed.positions", "pe", {Init::Kind::normal, kStddev});
+  if (config.position == ModelSpec::Position::learned)
+    lister.weight("embed.positions", "pe", {Init::Kind::normal, kStddev});
   list_norm(lister, "blocks.{layer}.norm1", "le", config);
   for (const Projection& p : gpt_projections()) {
     if (std::string_view(p.name) == "mlp.up") list_norm(lister, "blocks.{layer}.norm2", "le", config);

@@ -12,7 +12,7 @@ struct Projection {
   const char* name;  // "attn.q"; its bias is "attn.q_bias", its adapters "attn.q.lora_a" and "attn.q.lora_b"
   const char* in;
   const char* out;
-  bool residual;     // its result is added to the residual stream
+  bool residual;  // its result is added to the residual stream
 };
 std::span<const Projection> gpt_projections();
 bool has_adapter(const GptConfig& config, const Projection& projection);

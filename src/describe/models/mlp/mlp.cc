@@ -1,5 +1,5 @@
-// Weights begin as normal(sqrt(2 / inputs)) before an activation (He et al., arXiv:1502.01852) and normal(sqrt(1 / inputs))
-// before the output, biases at zero.
+// Weights begin as normal(sqrt(2 / inputs)) before an activation (He et al., arXiv:1502.01852) and normal(sqrt(1 /
+// inputs)) before the output, biases at zero.
 
 #include "describe/models/mlp/mlp.h"
 
@@ -19,7 +19,8 @@ MlpConfig checked(const MlpConfig& config) {
   positive("inputs", config.inputs);
   positive("outputs", config.outputs);
   for (const std::int64_t width : config.hidden) positive("hidden", width);
-  if (!(config.dropout >= 0 && config.dropout < 1)) fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
+  if (!(config.dropout >= 0 && config.dropout < 1))
+    fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
   return config;
 }
 
@@ -35,7 +36,12 @@ std::vector<Parameter> parameters_of(const MlpConfig& config) {
     const std::int64_t out = last ? config.outputs : config.hidden[layer];
     const std::string out_name = last ? "outputs" : "mlp";
     const double stddev = std::sqrt((last ? 1.0 : 2.0) / static_cast<double>(in));
-    list.push_back({weight_of(layer), Type(DType::f32, {in, out}, {in_name, out_name}), {Init::Kind::normal, stddev}, true, true, 0});
+    list.push_back({weight_of(layer),
+                    Type(DType::f32, {in, out}, {in_name, out_name}),
+                    {Init::Kind::normal, stddev},
+                    true,
+                    true,
+                    0});
     if (config.bias) list.push_back({bias_of(layer), Type(DType::f32, {out}, {out_name}), {}, true, false, 0});
     in = out;
     in_name = out_name;

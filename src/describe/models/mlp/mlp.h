@@ -1,7 +1,7 @@
 #pragma once
-// A fully connected network: hidden layers of any widths with an activation (and dropout) after each; none is the linear
-// regression. Parameters "layers.<i>.weight" [in, out] and "layers.<i>.bias" [out], the last of them the output's. Layers
-// of unlike widths stack on no dim, so there is no repeat.
+// A fully connected network: hidden layers of any widths with an activation (and dropout) after each; none is the
+// linear regression. Parameters "layers.<i>.weight" [in, out] and "layers.<i>.bias" [out], the last of them the
+// output's. Layers of unlike widths stack on no dim, so there is no repeat.
 
 #include "describe/models/model.h"
 #include "describe/spec/workload.h"

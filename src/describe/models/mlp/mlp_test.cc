@@ -23,7 +23,9 @@ TEST(Mlp, loss_is_the_sum_over_rows_of_the_mean_squared_error) {
   config.outputs = 2;
   const Graph graph = make_mlp(config)->loss({2, 0}, true);
   verify(graph);
-  const auto tensor = [](Shape shape, std::vector<double> values) { return HostTensor(DType::f32, std::move(shape), values); };
+  const auto tensor = [](Shape shape, std::vector<double> values) {
+    return HostTensor(DType::f32, std::move(shape), values);
+  };
   // Row 0: (1, 2) W = (7, 10), + b = (8, 8); row 1: (0, 1) W = (3, 4), + b = (4, 2).
   const std::vector<HostTensor> inputs{tensor({2, 2}, {1, 2, 3, 4}), tensor({2}, {1, -2}), tensor({2, 2}, {1, 2, 0, 1}),
                                        tensor({2, 2}, {8, 9, 1, 2})};
@@ -59,7 +61,8 @@ TEST(Mlp, classes_by_cross_entropy) {
   EXPECT_EQ(model->task(), Task::classification);
   const Graph graph = model->loss({2, 0}, true);
   std::vector<HostTensor> inputs;
-  for (const GraphInput& input : graph.inputs()) inputs.emplace_back(graph.type(input.value).dtype, graph.type(input.value).shape);
+  for (const GraphInput& input : graph.inputs())
+    inputs.emplace_back(graph.type(input.value).dtype, graph.type(input.value).shape);
   EXPECT_NEAR(evaluate(graph, inputs)[0].at(0), 2 * std::log(4.0), 1e-6);
 }
 
@@ -75,9 +78,7 @@ TEST(Mlp, refusals_name_the_key) {
   try {
     make_mlp(config);
     FAIL() << "accepted";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.error().message, "model.hidden is 0, must be at least 1");
-  }
+  } catch (const Failure& failure) { EXPECT_EQ(failure.error().message, "model.hidden is 0, must be at least 1"); }
 }
 
 }  // namespace
