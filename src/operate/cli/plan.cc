@@ -1,0 +1,45 @@
+// `systole plan WORKLOAD`: what running it on this machine will take, before anything of it runs.
+
+#include <fstream>
+
+#include "ground/store/store.h"
+#include "operate/cli/plan_text.h"
+#include "operate/cli/workload_options.h"
+
+namespace systole::cli {
+namespace {
+
+struct PlanOptions {
+  WorkloadArguments workload;
+  std::string out;
+};
+
+ExitCode plan(const PlanOptions& options, Context& context) {
+  const Workload workload = load_workload(options.workload).value();
+  PrepareOptions preparing = prepare_options(options.workload, context).value();
+  preparing.data_may_be_absent = true;
+  const Prepared prepared = prepare(workload, preparing, context.clock).value();
+  context.out.end_progress();
+  for (const std::string& note : preparing.notes) context.out.warning(note);
+  context.out.data(plan_text(prepared.plan));
+  if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
+  if (!options.out.empty()) {
+    std::ofstream file(options.out);
+    file << to_json(prepared.plan);
+    if (!file.flush()) fail(error(ErrorKind::io, "cannot write '{}'", options.out));
+  }
+  check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device).value();
+  context.out.message("next: systole run " + options.workload.path);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Context& context) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App& command = add_command(app, "plan", "what running a workload here will take, and whether it fits", options, context, plan);
+  add_workload_arguments(command, options->workload);
+  command.add_option("--out", options->out, "also write the plan, as run keeps it in plan.json");
+}
+
+}  // namespace systole::cli

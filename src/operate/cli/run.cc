@@ -1,0 +1,36 @@
+// `systole run WORKLOAD`: plans, checks that it fits, trains, and leaves everything in the run's folder.
+
+#include "operate/cli/run_command.h"
+#include "operate/observe/run_files.h"
+
+namespace systole::cli {
+namespace {
+
+struct RunOptions {
+  WorkloadArguments workload;
+  RunArguments run;
+};
+
+std::string fresh_folder(const std::string& name) {
+  const Result<std::unique_ptr<Store>> runs = open_posix_store(kRunsFolder);
+  return std::string(kRunsFolder) + "/" + next_run_name(runs.ok() ? runs->get() : nullptr, name);
+}
+
+ExitCode run(const RunOptions& options, Context& context) {
+  const Workload workload = load_workload(options.workload).value();
+  RunArguments arguments = options.run;
+  if (arguments.folder.empty()) arguments.folder = fresh_folder(workload.name);
+  return run_workload(workload, prepare_options(options.workload, context).value(), arguments, false, context);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App& command = add_command(app, "run", "train: plan, check that it fits, go, save", options, context, run);
+  add_workload_arguments(command, options->workload);
+  command.add_option("--folder", options->run.folder, "the run's folder; without: runs/<name>-<n>");
+  add_run_arguments(command, options->run);
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,21 @@
+#pragma once
+// What `run` and `resume` have in common: from a workload and a folder to an exit code.
+
+#include <string>
+
+#include "operate/cli/command.h"
+#include "operate/cli/workload_options.h"
+
+namespace systole::cli {
+
+struct RunArguments {
+  std::string folder;
+  std::string inject;
+  bool dry_run = false;
+};
+
+void add_run_arguments(CLI::App& command, RunArguments& arguments);
+
+ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume, Context& context);
+
+}  // namespace systole::cli
