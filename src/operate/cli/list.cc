@@ -5,12 +5,18 @@
 namespace systole::cli {
 
 void add_commands(CLI::App& app, Context& context) {
-#ifdef SYSTOLE_HAS_RUN
   add_plan(app, context);
   add_run(app, context);
   add_resume(app, context);
-#endif
+  add_generate(app, context);
+  add_why(app, context);
+  add_runs(app, context);
+  add_logs(app, context);
+  add_check(app, context);
   add_explain(app, context);
+  add_show(app, context);
+  add_data(app, context);
+  add_ckpt(app, context);
   add_help(app, context);
 }
 

@@ -94,7 +94,8 @@ void Printer::stream(std::string_view text) {
 
 void Printer::json(const Node& fields) {
   const std::lock_guard lock(mutex_);
-  if (!json_) return;
+  if (!json_ || documented_) return;
+  documented_ = true;
   Node document = Node::map({{"systole", command_}, {"version", kJsonVersion}});
   for (const Node::Entry& entry : fields.entries()) document.set(entry.key, entry.value);
   put(out_, to_json(document, 2));
@@ -128,7 +129,7 @@ void Printer::error(const Error& error) {
     put(err_, error_text(error));
     if (count > 1) put(err_, fmt::format("{} errors", count));
   }
-  json(Node::map({{"error", to_node(error)}}));
+  json(Node::map({{"error", error_node(error)}}));
 }
 
 void Printer::progress(std::string_view text) {
@@ -187,14 +188,14 @@ std::string table(std::vector<std::string> headers, const std::vector<std::vecto
   return text;
 }
 
-Node to_node(const Error& error) {
+Node error_node(const Error& error) {
   Node node = Node::map({{"kind", name_of(error.kind)}, {"message", error.message}});
   if (!error.where.file.empty()) node.set("file", error.where.file);
   if (error.where.line > 0) node.set("line", error.where.line).set("col", error.where.col);
   if (!error.hint.empty()) node.set("hint", error.hint);
   if (!error.others.empty()) {
     Node others = Node::sequence();
-    for (const Error& other : error.others) others.push(to_node(other));
+    for (const Error& other : error.others) others.push(error_node(other));
     node.set("others", std::move(others));
   }
   return node;

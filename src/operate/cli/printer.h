@@ -40,7 +40,7 @@ class Printer {
   void data(std::string_view text);
   // As it is, at once, newline or not: generated text that streams.
   void stream(std::string_view text);
-  // The document of this command: `fields`, a map, after "systole" and "version". Left out without --json.
+  // The document of this command: `fields`, a map, after "systole" and "version". Left out without --json, and when there was one.
   void json(const Node& fields);
 
   void message(std::string_view text);  // stderr, unless --quiet
@@ -66,6 +66,7 @@ class Printer {
   std::string command_;
   bool json_ = false, quiet_ = false, out_terminal_ = false, err_terminal_ = false, colour_ = true;
   int width_ = 100;
+  bool documented_ = false;  // the one document is out
   bool drawn_ = false;
   bool newline_ = true;  // stdout stands at the start of a line
   std::mutex mutex_;
@@ -76,6 +77,6 @@ class Printer {
 std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows);
 
 // An Error as {"kind","message","file","line","col","hint","others"}.
-Node to_node(const Error& error);
+Node error_node(const Error& error);
 
 }  // namespace systole::cli

@@ -1,0 +1,70 @@
+#include "operate/check/lint.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace systole {
+namespace {
+
+using Found = std::vector<Lint>;
+
+bool has_held_out(const Workload& w) {
+  if (w.data.kind == DataSpec::Kind::linear) return w.data.held_out_rows > 0;
+  return !w.data.held_out.files.empty() || w.data.held_out_fraction > 0;
+}
+
+void held_out(const Workload& w, Found& found) {
+  if (has_held_out(w)) return;
+  found.push_back({"no_held_out", "data.held_out", "nothing is held out: nobody will know how well it generalises",
+                   "data.held_out: { fraction: 5% }, or files of their own"});
+}
+
+void best_without_evaluation(const Workload& w, Found& found) {
+  if (!w.checkpoint.best || (has_held_out(w) && !w.train.evaluate.never())) return;
+  found.push_back({"best_without_evaluation", "checkpoint.best", "the best checkpoint is kept, but nothing measures which is best",
+                   "train.evaluate: 100 steps"});
+}
+
+void checkpoint_never(const Workload& w, Found& found) {
+  if (!w.checkpoint.every.never()) return;
+  found.push_back({"checkpoint_never", "checkpoint.every", "a kill loses all of the run: it is saved at its end alone", "checkpoint.every: 10min"});
+}
+
+void ragged_microbatches(const Workload& w, Found& found) {
+  if (w.train.microbatches <= 1 || w.train.batch % w.train.microbatches == 0) return;
+  const std::int64_t rows = (w.train.batch + w.train.microbatches - 1) / w.train.microbatches;
+  found.push_back({"ragged_microbatches", "train.microbatches",
+                   fmt::format("{} rows in {} microbatches of {}: {} rows of work are empty", w.train.batch, w.train.microbatches, rows,
+                               rows * w.train.microbatches - w.train.batch),
+                   "let train.microbatches divide train.batch"});
+}
+
+void schedule_longer_than_run(const Workload& w, Found& found) {
+  if (!w.train.steps) return;
+  const auto steps = [&](const Portion& p) { return p.steps > 0 ? static_cast<double>(p.steps) : p.fraction * static_cast<double>(*w.train.steps); };
+  const OptimizerSpec& o = w.train.optimizer;
+  const double asked = steps(o.warmup) + (o.schedule == OptimizerSpec::Schedule::warmup_stable_decay ? steps(o.decay) : 0);
+  if (asked <= static_cast<double>(*w.train.steps)) return;
+  found.push_back({"schedule_longer_than_run", "train.optimizer.warmup",
+                   fmt::format("warm-up and decay take {:.0f} steps, the run has {}", asked, *w.train.steps), "shorten them, or raise train.steps"});
+}
+
+void high_rate(const Workload& w, Found& found) {
+  if (w.train.optimizer.clip > 0 || w.train.optimizer.kind != OptimizerSpec::Kind::adamw || w.train.optimizer.rate < 0.02) return;
+  found.push_back({"high_rate", "train.optimizer.rate", fmt::format("{:g} is high for adamw, and gradients are not clipped", w.train.optimizer.rate),
+                   "train.optimizer: { rate: 3e-4 … 3e-3, clip: 1 }"});
+}
+
+constexpr void (*kRules[])(const Workload&, Found&) = {held_out, best_without_evaluation, checkpoint_never, ragged_microbatches,
+                                                       schedule_longer_than_run, high_rate};
+
+}  // namespace
+
+std::vector<Lint> lint(const Workload& workload) {
+  Found found;
+  for (const auto& rule : kRules) rule(workload, found);
+  return found;
+}
+
+}  // namespace systole

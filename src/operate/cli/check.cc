@@ -1,0 +1,46 @@
+// `systole check WORKLOAD`: every error of a workload at once, what it would need that this machine lacks, and what is legal but
+// looks like a mistake. Builds the whole Program on a device that runs nothing; reads no text and allocates no arena.
+
+#include "execute/backends/null/null.h"
+#include "operate/check/lint.h"
+#include "operate/cli/workload_options.h"
+
+namespace systole::cli {
+namespace {
+
+struct CheckOptions {
+  WorkloadArguments workload;
+};
+
+ExitCode check_workload(const CheckOptions& options, Context& context) {
+  const Workload workload = load_workload(options.workload).value();
+  const Machine machine = open_machine(options.workload.backend, workload.resources).value();
+  const std::unique_ptr<Device> device = make_null_device(machine.device->target());
+  const Job job = make_job(workload, *device).value();
+  verify(*job.program);
+  Node warnings = Node::sequence();
+  for (const Lint& lint : systole::lint(workload)) {
+    context.out.warning(fmt::format("{}: {}", lint.key, lint.text), lint.hint);
+    warnings.push(Node::map({{"key", lint.key}, {"text", lint.text}, {"hint", lint.hint}}));
+  }
+  const std::int64_t parameters = num_parameters(*job.model);
+  context.out.data(fmt::format("{}: well: {} parameters, {} trained, for {}\n", options.workload.path, with_commas(parameters),
+                               with_commas(num_trainable(*job.model)), device->target().name));
+  context.out.json(Node::map({{"well", true},
+                              {"parameters", parameters},
+                              {"trained_parameters", num_trainable(*job.model)},
+                              {"target", device->target().name},
+                              {"warnings", warnings}}));
+  context.out.message("next: systole plan " + options.workload.path);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Context& context) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App& command = add_command(app, "check", "every error of a workload at once; nothing is run", options, context, check_workload);
+  add_workload_arguments(command, options->workload);
+}
+
+}  // namespace systole::cli

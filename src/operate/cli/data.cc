@@ -1,0 +1,130 @@
+// `systole data build | show | verify WORKLOAD`: the tokens that a workload's text becomes.
+
+#include "operate/cli/workload_options.h"
+
+namespace systole::cli {
+namespace {
+
+struct DataOptions {
+  WorkloadArguments workload;
+};
+
+Workload text_workload(const DataOptions& options) {
+  Workload workload = load_workload(options.workload).value();
+  if (workload.data.kind != DataSpec::Kind::text) {
+    fail(error(ErrorKind::invalid, "'{}' makes its data up: there are no tokens", options.workload.path));
+  }
+  return workload;
+}
+
+Node node_of(const SplitTokens& split) {
+  return Node::map({{"documents", split.documents}, {"tokens", split.tokens}, {"text_bytes", split.bytes}, {"shards", split.shards.size()}});
+}
+
+Node node_of(const TokensManifest& m) {
+  return Node::map({{"key", m.key},
+                    {"vocabulary", m.vocabulary},
+                    {"train", node_of(m.train)},
+                    {"held_out", node_of(m.held_out)},
+                    {"empty_documents", m.empty},
+                    {"replaced_utf8", m.replaced},
+                    {"held_out_also_in_train", m.held_out_also_in_train}});
+}
+
+std::vector<std::string> cells(const std::string& name, const SplitTokens& split, const LengthStats& lengths) {
+  const double bytes = split.tokens > 0 ? static_cast<double>(split.bytes) / static_cast<double>(split.tokens) : 0;
+  return {name, with_commas(split.documents), with_commas(split.tokens), with_commas(split.bytes), fmt::format("{:.2f}", bytes),
+          with_commas(lengths.median), with_commas(lengths.p99), with_commas(lengths.longest), std::to_string(split.shards.size())};
+}
+
+std::string text_of(Store& store, const TokensManifest& m) {
+  std::vector<std::vector<std::string>> rows{cells("train", m.train, document_lengths(store, m.key, false).value())};
+  if (m.held_out.documents > 0) rows.push_back(cells("held out", m.held_out, document_lengths(store, m.key, true).value()));
+  std::string text = fmt::format("dataset {}  {} tokens in the vocabulary\n", m.key, with_commas(m.vocabulary));
+  for (const SourceFile& source : m.sources) text += fmt::format("  from {}  {}\n", source.path, to_string(source.size));
+  text += table({"", "documents>", "tokens>", "text bytes>", "bytes/token>", "median>", "p99>", "longest>", "shards>"}, rows);
+  if (m.empty > 0) text += fmt::format("{} empty documents were passed over\n", with_commas(m.empty));
+  if (m.replaced > 0) text += fmt::format("{} ill-formed parts of UTF-8 were replaced\n", with_commas(m.replaced));
+  if (m.held_out_also_in_train > 0) {
+    text += fmt::format("{} training documents equal a held-out one\n", with_commas(m.held_out_also_in_train));
+  }
+  return text;
+}
+
+ExitCode data_build(const DataOptions& options, Context& context) {
+  const Workload workload = text_workload(options);
+  const Seconds began = context.clock.now();
+  const Data data = prepare_data(workload, [&](std::string_view stage, Bytes done) {
+                      context.out.progress(fmt::format("{}, {}", stage, to_string(done)));
+                    }).value();
+  context.out.end_progress();
+  context.out.data(text_of(*data.folder, data.dataset->manifest));
+  Node made = Node::sequence();
+  for (const std::string& what : data.dataset->built) made.push(what);
+  Node node = node_of(data.dataset->manifest);
+  context.out.json(node.set("made", made));
+  context.out.message(data.dataset->built.empty() ? "all of it was there already"
+                                                  : fmt::format("made in {}: {}", workload.data.folder, to_string(context.clock.now() - began)));
+  return ExitCode::done;
+}
+
+struct DataFolder {
+  std::unique_ptr<Store> store;
+  std::vector<std::string> keys;
+};
+DataFolder open_data(const Workload& workload, const DataOptions& options) {
+  const std::string hint = "systole data build " + options.workload.path;
+  auto store = open_posix_store(workload.data.folder);
+  if (!store.ok()) fail(error(ErrorKind::not_found, "there is no data in '{}'", workload.data.folder).hinted(hint));
+  DataFolder folder{std::move(*store), {}};
+  folder.keys = list_datasets(*folder.store).value();
+  if (folder.keys.empty()) fail(error(ErrorKind::not_found, "there is no dataset in '{}'", workload.data.folder).hinted(hint));
+  return folder;
+}
+
+ExitCode data_show(const DataOptions& options, Context& context) {
+  const Workload workload = text_workload(options);
+  const DataFolder folder = open_data(workload, options);
+  Node list = Node::sequence();
+  for (const std::string& key : folder.keys) {
+    const TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();
+    context.out.data(text_of(*folder.store, manifest));
+    list.push(node_of(manifest));
+  }
+  context.out.json(Node::map({{"folder", workload.data.folder}, {"datasets", list}}));
+  return ExitCode::done;
+}
+
+ExitCode data_verify(const DataOptions& options, Context& context) {
+  const Workload workload = text_workload(options);
+  const DataFolder folder = open_data(workload, options);
+  Node list = Node::sequence();
+  ExitCode exit = ExitCode::done;
+  for (const std::string& key : folder.keys) {
+    const Result<Bytes> read = verify_dataset(*folder.store, key);
+    list.push(Node::map({{"key", key}, {"well", read.ok()}, {"bytes_read", read.ok() ? read->count() : 0}, {"error", read.ok() ? Node() : error_node(read.error())}}));
+    if (read.ok()) {
+      context.out.data(fmt::format("dataset {}: well, {} read", key, to_string(*read)));
+    } else {
+      context.out.data(fmt::format("dataset {}: damaged: {}", key, to_string(read.error())));
+      exit = ExitCode::no;
+    }
+  }
+  context.out.json(Node::map({{"folder", workload.data.folder}, {"datasets", list}}));
+  return exit;
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Context& context) {
+  CLI::App& group = add_group(app, "data", "the tokens that a workload's text becomes");
+  const auto add = [&](const char* name, const char* help, ExitCode (*run)(const DataOptions&, Context&)) {
+    auto options = std::make_shared<DataOptions>();
+    add_workload_arguments(add_command(group, name, help, options, context, run), options->workload);
+  };
+  add("build", "split, train the tokenizer, encode, pack; what is there already is kept", data_build);
+  add("show", "documents, tokens and lengths of what was built", data_show);
+  add("verify", "read every byte and its checksum", data_verify);
+}
+
+}  // namespace systole::cli

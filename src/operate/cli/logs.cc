@@ -1,0 +1,86 @@
+// `systole logs [RUN]`: a run's events as lines, and its loss as a curve.
+
+#include "operate/cli/command.h"
+#include "operate/cli/run_places.h"
+#include "operate/observe/chart.h"
+#include "operate/observe/run_files.h"
+
+namespace systole::cli {
+namespace {
+
+struct LogsOptions {
+  std::string run;
+  std::vector<std::string> kinds;
+  std::int64_t last = 0, every = 1;
+  bool chart = false;
+};
+
+std::string shown(const Node& value) {
+  if (value.is_map()) {
+    std::string text;
+    for (const Node::Entry& entry : value.entries()) text += fmt::format("{}{}:{}", text.empty() ? "" : " ", entry.key, shown(entry.value));
+    return "{" + text + "}";
+  }
+  return value.is_null() ? "-" : value.text();
+}
+
+// "  12.250 s  step_ended        step 40  loss 5.1 ..."
+std::string line_of(const Event& event) {
+  const Node node = parse_json(to_json_line(event), "event").value();
+  std::string line = fmt::format("{:>10.3f} s  {:<18}", event.t.count(), name_of(event.body));
+  for (const Node::Entry& entry : node.entries()) {
+    if (entry.key == "event" || entry.key == "t" || entry.key == "version" || shown(entry.value).empty()) continue;
+    line += fmt::format("  {} {}", entry.key, shown(entry.value));
+  }
+  return line + "\n";
+}
+
+bool wanted(const Event& event, const LogsOptions& options) {
+  if (!options.kinds.empty() && std::find(options.kinds.begin(), options.kinds.end(), name_of(event.body)) == options.kinds.end()) return false;
+  const auto* step = std::get_if<StepEnded>(&event.body);
+  return step == nullptr || options.every <= 1 || step->step % options.every == 0;
+}
+
+std::string loss_chart(const std::vector<Event>& events, int width) {
+  std::vector<Point> points;
+  for (const StepEnded& step : canonical_steps(events)) points.push_back({static_cast<double>(step.step), step.loss});
+  const std::string curve = systole::chart(points, std::min(width, 100), 14);
+  return curve.empty() ? "" : "loss by step\n" + curve;
+}
+
+ExitCode logs(const LogsOptions& options, Context& context) {
+  const RunPlace place = open_run(options.run).value();
+  const std::vector<Event> events = read_run(*place.store, "").value().all();
+  if (options.chart) {
+    const std::string curve = loss_chart(events, context.out.width());
+    if (curve.empty()) context.out.message("fewer than two steps: nothing to draw");
+    context.out.data(curve);
+  }
+  std::vector<const Event*> chosen;
+  for (const Event& event : events)
+    if (wanted(event, options)) chosen.push_back(&event);
+  const std::size_t skip = options.last > 0 && chosen.size() > static_cast<std::size_t>(options.last) ? chosen.size() - static_cast<std::size_t>(options.last) : 0;
+  Node list = Node::sequence();
+  std::string text;
+  for (std::size_t i = skip; i < chosen.size(); ++i) {
+    if (context.out.json()) list.push(parse_json(to_json_line(*chosen[i]), "event").value());
+    else if (!options.chart) text += line_of(*chosen[i]);
+  }
+  if (!text.empty()) context.out.data(text);
+  context.out.json(Node::map({{"run", place.path}, {"events", list}}));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_logs(CLI::App& app, Context& context) {
+  auto options = std::make_shared<LogsOptions>();
+  CLI::App& command = add_command(app, "logs", "a run's events, or its loss as a curve", options, context, logs);
+  command.add_option("run", options->run, "a run's folder, name or number; without: the newest");
+  command.add_option("--kind", options->kinds, "only events of this kind, as evaluated; may be repeated")->take_all();
+  command.add_option("-n,--last", options->last, "only the last N")->check(CLI::PositiveNumber);
+  command.add_option("--every", options->every, "of the steps, only each N-th")->check(CLI::PositiveNumber);
+  command.add_flag("--chart", options->chart, "the loss as a curve instead");
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,36 @@
+#pragma once
+// What the words after `why`, `ckpt show` or `generate` mean: a run, or a checkpoint of one.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "describe/spec/workload.h"
+#include "execute/checkpoint/restore.h"
+#include "ground/store/store.h"
+
+namespace systole::cli {
+
+struct RunPlace {
+  std::string path;
+  std::unique_ptr<Store> store;  // rooted there
+};
+// A run's folder, name or number; "" is the newest. Errors: not_found, io.
+Result<RunPlace> open_run(const std::string& asked);
+
+// The resolved workload that the run keeps. Errors: not_found, invalid.
+Result<Workload> workload_of(const RunPlace& run);
+
+struct CheckpointPlace {
+  std::string path;  // of the checkpoint folder
+  std::unique_ptr<Store> store;
+  checkpoint::Folder folder;
+  std::optional<std::int64_t> step;  // that was asked for
+};
+// "RUN", "RUN@STEP", or the same with a checkpoint folder instead of a run. Errors: not_found, invalid, io.
+Result<CheckpointPlace> find_checkpoints(const std::string& asked);
+
+// The step that was asked for, or the newest that verifies. Errors: as open_step, open_newest.
+Result<checkpoint::Checkpoint> open_checkpoint(const CheckpointPlace& place);
+
+}  // namespace systole::cli
