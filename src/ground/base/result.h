@@ -33,10 +33,10 @@ class [[nodiscard]] Result {
   // REQUIRES: ok(). Otherwise throws the error it holds, as Failure.
   T& value() & { require(); return std::get<0>(data_); }
   const T& value() const& { require(); return std::get<0>(data_); }
-  T&& value() && { require(); return std::get<0>(std::move(data_)); }
+  T value() && { require(); return std::get<0>(std::move(data_)); }  // by value: `for (x : f().value())` must not dangle
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

@@ -1,5 +1,25 @@
-// `systole`: hands the command line over (command.h).
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "operate/cli/command.h"
 
-int main(int argc, char** argv) { return systole::cli::run_command_line({argv + 1, argv + argc}); }
+namespace {
+
+// The threads of a team must sleep when they have nothing to do: spinning takes the core from whoever has work (the rows ahead, the
+// checkpoint, another process) and made steps several times slower on a busy machine. libgomp reads this when it is loaded,
+// before main, so the process starts itself once more with it set. Someone who set it keeps theirs.
+void wait_passively(char** arguments) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", arguments);  // comes back only if it cannot: then they spin
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  wait_passively(arguments);
+  return systole::cli::run_command_line(std::vector<std::string>(arguments + 1, arguments + count));
+}
