@@ -18,6 +18,18 @@ dnnl::memory::data_type data_type(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+const char* name_of(dnnl::cpu_isa isa) {
+  switch (isa) {
+    case dnnl::cpu_isa::avx2: return "avx2";
+    case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
+    case dnnl::cpu_isa::avx512_core: return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
+    case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
+    default: return "other";
+  }
+}
+
 // What all bound calls of a contraction share.
 struct Product {
   ContractPlan plan;
@@ -233,7 +245,7 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
 
 std::string Contractions::version() {
   const dnnl_version_t* v = dnnl_version();
-  return fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
+  return fmt::format("oneDNN {}.{}.{} {}", v->major, v->minor, v->patch, name_of(dnnl::get_effective_cpu_isa()));
 }
 
 std::map<std::string, int> Contractions::implementations() const {

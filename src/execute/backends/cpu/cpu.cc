@@ -60,7 +60,7 @@ class CpuDevice : public Device {
  public:
   CpuDevice(const CpuOptions& options, cpu::Isa isa, int threads)
       : kernels_(cpu::kernels_of(isa)), contractions_(kernels_, threads), shared_{kernels_, contractions_, threads} {
-    target_.name = fmt::format("this-machine({}, {} {})", cpu::name_of(isa), threads, threads == 1 ? "thread" : "threads");
+    target_.name = fmt::format("this-machine({}, {}, {} {})", cpu::name_of(isa), cpu::Contractions::version(), threads, threads == 1 ? "thread" : "threads");
     target_.kind = "cpu";
     target_.memory_limit = options.memory_limit;
     target_.dtypes = {DType::f32, DType::bf16, DType::i32, DType::i64, DType::boolean};

@@ -107,7 +107,7 @@ class Lab {
 
 TEST(Cpu, every_case_of_every_op_is_the_reference) {
   std::set<std::string> ran;
-  for (const cpu::Isa isa : {cpu::Isa::avx2, cpu::Isa::avx512, cpu::Isa::avx512_bf16}) {
+  for (const cpu::Isa isa : {cpu::Isa::avx2, cpu::Isa::avx512}) {
     if (!cpu::supports(isa)) continue;
     SCOPED_TRACE(cpu::name_of(isa));
     for (const int threads : {1, 2}) {

@@ -9,15 +9,11 @@ extern const Kernels kTable;
 namespace avx512 {
 extern const Kernels kTable;
 }
-namespace avx512_bf16 {
-extern const Kernels kTable;
-}
 
 const char* name_of(Isa isa) {
   switch (isa) {
     case Isa::avx2: return "avx2";
     case Isa::avx512: return "avx512";
-    case Isa::avx512_bf16: return "avx512-bf16";
   }
   return "?";
 }
@@ -29,13 +25,12 @@ bool supports(Isa isa) {
   switch (isa) {
     case Isa::avx2: return v3;
     case Isa::avx512: return v4;
-    case Isa::avx512_bf16: return v4 && __builtin_cpu_supports("avx512bf16");
   }
   return false;
 }
 
 Isa best_isa() {
-  for (const Isa isa : {Isa::avx512_bf16, Isa::avx512, Isa::avx2}) {
+  for (const Isa isa : {Isa::avx512, Isa::avx2}) {
     if (supports(isa)) return isa;
   }
   fail(error(ErrorKind::unsupported, "the cpu backend needs AVX2 and FMA (x86-64-v3), which this machine lacks")
@@ -44,12 +39,7 @@ Isa best_isa() {
 
 const Kernels& kernels_of(Isa isa) {
   CHECK(supports(isa), "this machine does not support {}", name_of(isa));
-  switch (isa) {
-    case Isa::avx2: return avx2::kTable;
-    case Isa::avx512: return avx512::kTable;
-    case Isa::avx512_bf16: break;
-  }
-  return avx512_bf16::kTable;
+  return isa == Isa::avx512 ? avx512::kTable : avx2::kTable;
 }
 
 }  // namespace systole::cpu

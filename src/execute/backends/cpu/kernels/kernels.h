@@ -44,8 +44,8 @@
 
 namespace systole::cpu {
 
-enum class Isa : std::uint8_t { avx2, avx512, avx512_bf16 };  // x86-64-v3, x86-64-v4, and with bf16 products
-constexpr int kNumIsas = 3;
+enum class Isa : std::uint8_t { avx2, avx512 };  // x86-64-v3, x86-64-v4; products of bf16 are oneDNN's matter
+constexpr int kNumIsas = 2;
 
 struct Kernels {
 #define SYSTOLE_CPU_FIELD(name, Args) KernelReport (*name)(const Args&);
@@ -53,7 +53,7 @@ struct Kernels {
 #undef SYSTOLE_CPU_FIELD
 };
 
-const char* name_of(Isa isa);  // "avx2", "avx512", "avx512-bf16"
+const char* name_of(Isa isa);  // "avx2", "avx512"
 // This machine can run it. The system's leave to use the registers is included.
 bool supports(Isa isa);
 // The widest that this machine supports. Errors: Failure(unsupported) on a machine without AVX2 and FMA.

@@ -104,6 +104,19 @@ struct Min {
   static std::int64_t integer_empty() { return sizeof(T) == 8 ? 0x7fffffffffffffff : 0x7fffffff; }
 };
 
+// Where sums go: f32 or bf16.
+struct Out {
+  void* y;
+  Elem elem;
+  void set(i64 i, float value) const {
+    if (elem == Elem::f32) {
+      static_cast<float*>(y)[i] = value;
+    } else {
+      set_f32(static_cast<Bf16*>(y) + i, value);
+    }
+  }
+};
+
 // One contiguous run.
 template <typename Op, typename T>
 float reduce_run(const T* x, i64 n) {
@@ -122,8 +135,8 @@ constexpr i64 kChunk = 16384;       // of a long run
 constexpr i64 kMaxPartials = 1024;  // on the stack
 
 // outputs × run, both contiguous, few outputs: chunks of each run side by side, then the chunks in order.
-template <typename Op, typename T, typename R>
-void reduce_long_runs(const T* x, R* y, i64 outputs, i64 run, int threads) {
+template <typename Op, typename T>
+void reduce_long_runs(const T* x, Out y, i64 outputs, i64 run, int threads) {
   const i64 most = kMaxPartials / outputs;
   const i64 chunk = greater(kChunk, ceil_div(ceil_div(run, most), 64) * 64), chunks = ceil_div(run, chunk);
   float partial[kMaxPartials];
@@ -134,19 +147,19 @@ void reduce_long_runs(const T* x, R* y, i64 outputs, i64 run, int threads) {
   for (i64 output = 0; output < outputs; ++output) {
     float total = Op::kEmpty;
     for (i64 c = 0; c < chunks; ++c) total = Op::join(total, partial[output * chunks + c]);
-    set_f32(y + output, total);
+    y.set(output, total);
   }
 }
 
-template <typename Op, typename T, typename R>
-void reduce_rows(const Form& form, const T* x, R* y, int threads) {
+template <typename Op, typename T>
+void reduce_rows(const Form& form, const T* x, Out y, int threads) {
   const i64 run = form.size[0], outer = count_of(form, true, 0);
   parallel_blocks(threads, form.outputs, rows_per_part(run * outer * 4), [&](i64 begin, i64 end) {
     for (i64 output = begin; output < end; ++output) {
       const i64 base = offset_of(form, false, -1, output);
       float total = Op::kEmpty;
       for (i64 r = 0; r < outer; ++r) total = Op::join(total, reduce_run<Op>(x + base + offset_of(form, true, 0, r), run));
-      set_f32(y + output, total);
+      y.set(output, total);
     }
   });
 }
@@ -154,8 +167,8 @@ void reduce_rows(const Form& form, const T* x, R* y, int threads) {
 constexpr i64 kTile = 128;   // columns carried at once
 constexpr i64 kDepth = 128;  // rows summed before they join the total
 
-template <typename Op, typename T, typename R>
-void reduce_tile(const Form& form, const T* x, R* y, i64 width, i64 rows) {
+template <typename Op, typename T>
+void reduce_tile(const Form& form, const T* x, Out y, i64 first_output, i64 width, i64 rows) {
   float total[kTile], part[kTile];
   for (i64 i = 0; i < kTile; i += kLanes) store(total + i, splat(Op::kEmpty));
   const i64 whole = width / kLanes * kLanes;
@@ -169,61 +182,59 @@ void reduce_tile(const Form& form, const T* x, R* y, i64 width, i64 rows) {
     }
     for (i64 i = 0; i < width; ++i) total[i] = Op::join(total[i], part[i]);
   }
-  for (i64 i = 0; i < width; ++i) set_f32(y + i, total[i]);
+  for (i64 i = 0; i < width; ++i) y.set(first_output + i, total[i]);
 }
 
-template <typename Op, typename T, typename R>
-void reduce_columns(const Form& form, const T* x, R* y, int threads) {
+template <typename Op, typename T>
+void reduce_columns(const Form& form, const T* x, Out y, int threads) {
   const i64 columns = form.size[0], tiles = ceil_div(columns, kTile), outer = count_of(form, false, 0), rows = count_of(form, true, -1);
   parallel(threads, outer * tiles, Schedule::contiguous, [&](i64 part, int) {
     const i64 o = part / tiles, column = part % tiles * kTile;
-    reduce_tile<Op>(form, x + offset_of(form, false, 0, o) + column, y + o * columns + column, lesser(kTile, columns - column), rows);
+    reduce_tile<Op>(form, x + offset_of(form, false, 0, o) + column, y, o * columns + column, lesser(kTile, columns - column), rows);
   });
 }
 
-template <typename Op, typename T, typename R>
-void reduce_floats(const Form& form, const void* x_data, void* y_data, int threads) {
-  const T* x = static_cast<const T*>(x_data);
-  R* y = static_cast<R*>(y_data);
+template <typename Op, typename T>
+void reduce_floats(const Form& form, const T* x, Out y, int threads) {
   const bool rows = form.reduced[0], plain = form.ndim == 1 || (form.ndim == 2 && rows);
   if (rows && plain && form.outputs < 64 && form.size[0] > kChunk) return reduce_long_runs<Op>(x, y, form.outputs, form.size[0], threads);
   if (rows) return reduce_rows<Op>(form, x, y, threads);
   reduce_columns<Op>(form, x, y, threads);
 }
 
-template <typename Op, typename T, typename R>
-void reduce_integers(const Form& form, const void* x_data, void* y_data, int threads) {
-  const T* x = static_cast<const T*>(x_data);
-  R* y = static_cast<R*>(y_data);
+void set_integer(void* y, Elem elem, i64 i, std::int64_t value) {
+  switch (elem) {
+    case Elem::i64: static_cast<std::int64_t*>(y)[i] = value; return;
+    case Elem::f32: static_cast<float*>(y)[i] = static_cast<float>(value); return;
+    default: static_cast<std::int32_t*>(y)[i] = static_cast<std::int32_t>(value);
+  }
+}
+
+template <typename Op, typename T>
+void reduce_integers(const Form& form, const ReduceArgs& args) {
+  const T* x = static_cast<const T*>(args.x);
   const i64 count = count_of(form, true, -1);
-  parallel_blocks(threads, form.outputs, rows_per_part(count * 8), [&](i64 begin, i64 end) {
+  parallel_blocks(args.threads, form.outputs, rows_per_part(count * 8), [&](i64 begin, i64 end) {
     for (i64 output = begin; output < end; ++output) {
       const i64 base = offset_of(form, false, -1, output);
       std::int64_t total = Op::template integer_empty<T>();
       for (i64 r = 0; r < count; ++r) total = Op::integer(total, x[base + offset_of(form, true, -1, r)]);
-      y[output] = static_cast<R>(total);
+      set_integer(args.y, args.y_elem, output, total);
     }
   });
 }
 
-template <typename Op, typename T>
-void reduce_integers_to(const Form& form, const ReduceArgs& args) {
-  switch (args.y_elem) {
-    case Elem::i64: return reduce_integers<Op, T, std::int64_t>(form, args.x, args.y, args.threads);
-    case Elem::f32: return reduce_integers<Op, T, float>(form, args.x, args.y, args.threads);
-    default: return reduce_integers<Op, T, std::int32_t>(form, args.x, args.y, args.threads);
-  }
-}
-
 template <typename Op>
 void reduce_with(const ReduceArgs& args, const Form& form) {
-  if (args.elem == Elem::i32) return reduce_integers_to<Op, std::int32_t>(form, args);
-  if (args.elem == Elem::i64) return reduce_integers_to<Op, std::int64_t>(form, args);
-  if (args.elem == Elem::boolean) return reduce_integers_to<Op, std::uint8_t>(form, args);
+  switch (args.elem) {
+    case Elem::i32: return reduce_integers<Op, std::int32_t>(form, args);
+    case Elem::i64: return reduce_integers<Op, std::int64_t>(form, args);
+    case Elem::boolean: return reduce_integers<Op, std::uint8_t>(form, args);
+    default: break;
+  }
   visit_float(args.elem, [&](auto* t) {
-    visit_float(args.y_elem, [&](auto* r) {
-      reduce_floats<Op, typename Pointee<decltype(t)>::type, typename Pointee<decltype(r)>::type>(form, args.x, args.y, args.threads);
-    });
+    using T = typename Pointee<decltype(t)>::type;
+    reduce_floats<Op>(form, static_cast<const T*>(args.x), Out{args.y, args.y_elem}, args.threads);
   });
 }
 

@@ -52,10 +52,9 @@ inline F exp_f(F x) {
 inline F log_f(F x) {
   const I tiny = (x < splat(1.17549435e-38f));
   const F scaled = blend(tiny, x * 8388608.0f, x);  // denormals by 2^23
-  const I bits = f_as_i(scaled);
-  const I shifted = bits - 0x3f3504f3;  // √½
-  const I exponent = shifted >> 23;
-  const F m = bits_as_f(bits - (exponent << 23));
+  const U bits = f_as_u(scaled);
+  const I exponent = reinterpret_cast<I>(bits - 0x3f3504f3u) >> 23;  // √½ begins a binade
+  const F m = bits_as_f(bits - (reinterpret_cast<U>(exponent) << 23));
   const F k = to_float(exponent - (tiny & 23));
   const F f = m - 1.0f;
   const F s = f / (f + 2.0f);
