@@ -37,14 +37,16 @@ std::vector<std::pair<int, int>> ActionTimeline::value_lives(int value) const {
     const Schedule& schedule = program_.schedules[s];
     int first = -1, last = -1;
     for (int a = 0; a < static_cast<int>(schedule.actions.size()); ++a) {
-      const Function& function = program_.functions[static_cast<std::size_t>(schedule.actions[static_cast<std::size_t>(a)].function)];
+      const Function& function =
+          program_.functions[static_cast<std::size_t>(schedule.actions[static_cast<std::size_t>(a)].function)];
       if (!uses(function.inputs, value) && !uses(function.outputs, value)) continue;
       if (first < 0) first = a;
       last = a;
     }
     if (first < 0) continue;
     const bool whole = residence == Residence::input || residence == Residence::output || !has_one_stream(schedule);
-    lives.emplace_back(base_[s] + (whole ? 0 : first), base_[s] + (whole ? static_cast<int>(schedule.actions.size()) - 1 : last));
+    lives.emplace_back(base_[s] + (whole ? 0 : first),
+                       base_[s] + (whole ? static_cast<int>(schedule.actions.size()) - 1 : last));
   }
   return lives;
 }

@@ -5,12 +5,13 @@
 
 namespace systole {
 
-// Sets the offsets of values and scratches and the arena's size. Parameters, state, caches and staging live always; inputs and
-// outputs during the whole schedules that use them; gradients, residuals and scratches from the first action that writes them to
-// the last that touches them. With more than one stream in a schedule, they live all of it.
+// Sets the offsets of values and scratches and the arena's size. Parameters, state, caches and staging live always;
+// inputs and outputs during the whole schedules that use them; gradients, residuals and scratches from the first action
+// that writes them to the last that touches them. With more than one stream in a schedule, they live all of it.
 void plan_arena(Program& program);
 
-// Times of a block over all schedules: schedule s has the times [base, base + actions). For plan_arena and the verifier.
+// Times of a block over all schedules: schedule s has the times [base, base + actions). For plan_arena and the
+// verifier.
 struct ActionTimeline {
   explicit ActionTimeline(const Program& program);
   std::vector<std::pair<int, int>> value_lives(int value) const;

@@ -61,7 +61,8 @@ const Ints& Attrs::get_ints(std::string_view name) const { return typed<Ints>(*t
 
 double Attrs::get_double(std::string_view name) const {
   const Attr* attr = find(name);
-  if (attr != nullptr && std::holds_alternative<std::int64_t>(*attr)) return static_cast<double>(std::get<std::int64_t>(*attr));
+  if (attr != nullptr && std::holds_alternative<std::int64_t>(*attr))
+    return static_cast<double>(std::get<std::int64_t>(*attr));
   return typed<double>(*this, name, "a number");
 }
 

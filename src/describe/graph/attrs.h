@@ -34,7 +34,10 @@ class Attrs {
   const Ints& get_ints(std::string_view name) const;
   DType get_dtype(std::string_view name) const;  // kept as its name
 
-  bool flag(std::string_view name) const { const Attr* a = find(name); return a != nullptr && std::get<bool>(*a); }
+  bool flag(std::string_view name) const {
+    const Attr* a = find(name);
+    return a != nullptr && std::get<bool>(*a);
+  }
 
   const std::vector<std::pair<std::string, Attr>>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }

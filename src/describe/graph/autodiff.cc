@@ -18,8 +18,8 @@ struct Source {
 
 // A graph taken apart.
 struct Split {
-  Graph forward;   // the outputs of the graph, then the residuals
-  Graph backward;  // outputs: a gradient for each wanted input that has one
+  Graph forward;                              // the outputs of the graph, then the residuals
+  Graph backward;                             // outputs: a gradient for each wanted input that has one
   std::vector<Source> sources;                // per input of `backward`
   std::vector<std::optional<int>> gradients;  // per input of the graph: which output of `backward`
   int num_residuals = 0;
@@ -32,7 +32,7 @@ struct Request {
   std::vector<bool> cotangents;  // per output: one is given
   std::optional<int> seed;       // this output's cotangent is the constant 1 instead
   const RecomputePolicy& policy;
-  bool in_block;                 // inside a repeat, where policies act
+  bool in_block;  // inside a repeat, where policies act
 };
 
 Split split(const Request& request);
@@ -42,8 +42,11 @@ bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view
 class Splitter : public GradientCall {
  public:
   explicit Splitter(const Request& request)
-      : request_(request), graph_(request.graph), backward_(graph_.name() + ".backward"),
-        cotangent_(static_cast<std::size_t>(graph_.num_values())), used_(static_cast<std::size_t>(graph_.num_values())),
+      : request_(request),
+        graph_(request.graph),
+        backward_(graph_.name() + ".backward"),
+        cotangent_(static_cast<std::size_t>(graph_.num_values())),
+        used_(static_cast<std::size_t>(graph_.num_values())),
         active_(static_cast<std::size_t>(graph_.num_values()), false) {}
 
   Split run() {
@@ -70,7 +73,9 @@ class Splitter : public GradientCall {
   const Type& result_type(int i) const override { return graph_.type(node_->results[static_cast<std::size_t>(i)]); }
   Value operand(int i) override { return use(node_->operands[static_cast<std::size_t>(i)]); }
   Value result(int i) override { return use(node_->results[static_cast<std::size_t>(i)]); }
-  std::optional<Value> cotangent(int i) const override { return cotangent_[index(node_->results[static_cast<std::size_t>(i)])]; }
+  std::optional<Value> cotangent(int i) const override {
+    return cotangent_[index(node_->results[static_cast<std::size_t>(i)])];
+  }
   bool needs(int i) const override { return active_[index(node_->operands[static_cast<std::size_t>(i)])]; }
   Graph& graph() override { return backward_; }
 
@@ -90,7 +95,8 @@ class Splitter : public GradientCall {
       active_[index(id)] = request_.wanted[i] && is_float(graph_.type(id).dtype);
     }
     for (const GraphNode& node : graph_.nodes()) {
-      const bool any = std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId id) { return active_[index(id)]; });
+      const bool any =
+          std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId id) { return active_[index(id)]; });
       for (const ValueId id : node.results) active_[index(id)] = any && is_float(graph_.type(id).dtype);
     }
   }
@@ -104,7 +110,8 @@ class Splitter : public GradientCall {
   }
 
   void accumulate(ValueId id, Value g) {
-    CHECK(g.type() == graph_.type(id), "a gradient {} for {} in '{}'", to_string(g.type()), to_string(graph_.type(id)), graph_.name());
+    CHECK(g.type() == graph_.type(id), "a gradient {} for {} in '{}'", to_string(g.type()), to_string(graph_.type(id)),
+          graph_.name());
     std::optional<Value>& sum = cotangent_[index(id)];
     sum = sum ? add(*sum, g) : g;
   }
@@ -148,7 +155,8 @@ class Splitter : public GradientCall {
   }
 
   Value residual(Residual r) {
-    const Type& type = r.node < 0 ? graph_.type(r.value) : further_types_.at(r.node)[static_cast<std::size_t>(r.further)];
+    const Type& type =
+        r.node < 0 ? graph_.type(r.value) : further_types_.at(r.node)[static_cast<std::size_t>(r.further)];
     result_.sources.push_back({Source::Kind::residual, static_cast<int>(residuals_.size())});
     const Value value = backward_.input(fmt::format("residual.{}", residuals_.size()), type);
     residuals_.push_back(r);
@@ -178,7 +186,8 @@ class Splitter : public GradientCall {
       case RecomputePolicy::Kind::none: return true;
       case RecomputePolicy::Kind::attention: return node.op->name != std::string_view("attention");
       case RecomputePolicy::Kind::block: return false;
-      case RecomputePolicy::Kind::named: return std::find(names.begin(), names.end(), graph_.value_name(id)) != names.end();
+      case RecomputePolicy::Kind::named:
+        return std::find(names.begin(), names.end(), graph_.value_name(id)) != names.end();
     }
     return true;
   }
@@ -191,7 +200,8 @@ class Splitter : public GradientCall {
       const NodeId producer = graph_.producer(id);
       if (!producer.valid() && request_.available[static_cast<std::size_t>(input_index(id))]) continue;
       if (used_[index(id)]) continue;
-      if (producer.valid() && graph_.node(producer).op->cheap && cheap_again(graph_.node(producer), depth + 1)) continue;
+      if (producer.valid() && graph_.node(producer).op->cheap && cheap_again(graph_.node(producer), depth + 1))
+        continue;
       kept += graph_.type(id).bytes();
     }
     Bytes given;
@@ -212,26 +222,30 @@ class Splitter : public GradientCall {
     std::vector<Value> map(static_cast<std::size_t>(graph_.num_values()));
     std::map<int, std::vector<Value>> further;
     for (const GraphInput& input : graph_.inputs()) {
-      map[index(input.value)] = input.parameter ? forward.parameter(*input.parameter) : forward.input(input.name, graph_.type(input.value));
+      map[index(input.value)] =
+          input.parameter ? forward.parameter(*input.parameter) : forward.input(input.name, graph_.type(input.value));
     }
     for (std::size_t n = 0; n < graph_.nodes().size(); ++n) {
       const GraphNode& node = graph_.nodes()[n];
       std::vector<Value> operands;
       for (const ValueId id : node.operands) operands.push_back(map[index(id)]);
       const auto body = bodies_.find(static_cast<int>(n));
-      const std::vector<Value> results =
-          forward.apply(*node.op, operands, node.attrs, body == bodies_.end() ? node.regions : std::vector<Graph>{body->second});
+      const std::vector<Value> results = forward.apply(
+          *node.op, operands, node.attrs, body == bodies_.end() ? node.regions : std::vector<Graph>{body->second});
       forward.last_node().recomputed = node.recomputed;
       for (std::size_t i = 0; i < node.results.size(); ++i) {
         map[index(node.results[i])] = results[i];
-        if (const std::string& name = graph_.value_name(node.results[i]); !name.empty()) forward.set_value_name(results[i].id, name);
+        if (const std::string& name = graph_.value_name(node.results[i]); !name.empty())
+          forward.set_value_name(results[i].id, name);
       }
-      further[static_cast<int>(n)] = {results.begin() + static_cast<std::ptrdiff_t>(node.results.size()), results.end()};
+      further[static_cast<int>(n)] = {results.begin() + static_cast<std::ptrdiff_t>(node.results.size()),
+                                      results.end()};
     }
     for (const GraphOutput& output : graph_.outputs()) forward.output(output.name, map[index(output.value)]);
     for (std::size_t i = 0; i < residuals_.size(); ++i) {
       const Residual& r = residuals_[i];
-      forward.output(fmt::format("residual.{}", i), r.node < 0 ? map[index(r.value)] : further[r.node][static_cast<std::size_t>(r.further)]);
+      forward.output(fmt::format("residual.{}", i),
+                     r.node < 0 ? map[index(r.value)] : further[r.node][static_cast<std::size_t>(r.further)]);
     }
     result_.forward = std::move(forward);
   }
@@ -253,7 +267,8 @@ class Splitter : public GradientCall {
 struct Classes {
   std::size_t carries, stacked, shared;
   explicit Classes(const GraphNode& node)
-      : carries(static_cast<std::size_t>(node.attrs.get_int("carries"))), stacked(static_cast<std::size_t>(node.attrs.get_int("stacked"))),
+      : carries(static_cast<std::size_t>(node.attrs.get_int("carries"))),
+        stacked(static_cast<std::size_t>(node.attrs.get_int("stacked"))),
         shared(static_cast<std::size_t>(node.attrs.get_int("shared"))) {}
   bool is_carry(std::size_t i) const { return i < carries; }
   bool is_stacked(std::size_t i) const { return i >= carries && i < carries + stacked; }
@@ -266,10 +281,13 @@ std::vector<bool> active_inputs(const GraphNode& node, std::vector<bool> active)
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<bool> value(static_cast<std::size_t>(body.num_values()), false);
-    for (std::size_t i = 0; i < active.size(); ++i) value[static_cast<std::size_t>(body.inputs()[i].value.index)] = active[i];
+    for (std::size_t i = 0; i < active.size(); ++i)
+      value[static_cast<std::size_t>(body.inputs()[i].value.index)] = active[i];
     for (const GraphNode& inner : body.nodes()) {
-      const bool any = std::any_of(inner.operands.begin(), inner.operands.end(), [&](ValueId id) { return value[static_cast<std::size_t>(id.index)]; });
-      for (const ValueId id : inner.results) value[static_cast<std::size_t>(id.index)] = any && is_float(body.type(id).dtype);
+      const bool any = std::any_of(inner.operands.begin(), inner.operands.end(),
+                                   [&](ValueId id) { return value[static_cast<std::size_t>(id.index)]; });
+      for (const ValueId id : inner.results)
+        value[static_cast<std::size_t>(id.index)] = any && is_float(body.type(id).dtype);
     }
     for (std::size_t i = 0; i < classes.carries; ++i) {
       if (!active[i] && value[static_cast<std::size_t>(body.outputs()[i].value.index)]) active[i] = changed = true;
@@ -305,9 +323,9 @@ void Splitter::backward_repeat(std::size_t n) {
 
   // The body in reverse: carries are the cotangents of the carries and one sum per wanted shared operand.
   Graph reversed(body.name() + ".backward");
-  std::vector<Value> carries, stacked, shared;                    // operands, in backward_
-  std::vector<Value> arguments(inner.sources.size());             // of inner.backward, in `reversed`
-  std::map<std::size_t, Value> carried_in, sum_in;                // body input → value in `reversed`
+  std::vector<Value> carries, stacked, shared;         // operands, in backward_
+  std::vector<Value> arguments(inner.sources.size());  // of inner.backward, in `reversed`
+  std::map<std::size_t, Value> carried_in, sum_in;     // body input → value in `reversed`
   for (std::size_t i = 0; i < classes.carries; ++i) {
     if (!wanted[i]) continue;
     const std::optional<Value>& g = cotangent_[index(node.results[i])];
@@ -363,7 +381,8 @@ void Splitter::backward_repeat(std::size_t n) {
       reversed.output(fmt::format("gradient.{}", i), *g);
     }
   }
-  const Repeat done = repeat(std::move(reversed), count, carries, stacked, shared, dim, !node.attrs.get_bool("reverse"));
+  const Repeat done =
+      repeat(std::move(reversed), count, carries, stacked, shared, dim, !node.attrs.get_bool("reverse"));
   std::size_t at = 0;
   const auto give = [&](std::size_t i, Value g) {
     if (active_[index(node.operands[i])]) accumulate(node.operands[i], g);
@@ -380,9 +399,11 @@ Split split(const Request& request) { return Splitter(request).run(); }
 Differentiated differentiate(const Graph& loss, std::string_view loss_output, const RecomputePolicy& policy) {
   const auto is_loss = [&](const GraphOutput& output) { return output.name == loss_output; };
   const auto found = std::find_if(loss.outputs().begin(), loss.outputs().end(), is_loss);
-  if (found == loss.outputs().end()) fail(error(ErrorKind::not_found, "graph '{}' has no output '{}'", loss.name(), loss_output));
+  if (found == loss.outputs().end())
+    fail(error(ErrorKind::not_found, "graph '{}' has no output '{}'", loss.name(), loss_output));
   const Type& type = loss.type(found->value);
-  if (!is_float(type.dtype) || type.ndim() != 0) fail(error(ErrorKind::invalid, "the loss must be a float scalar, not {}", to_string(type)));
+  if (!is_float(type.dtype) || type.ndim() != 0)
+    fail(error(ErrorKind::invalid, "the loss must be a float scalar, not {}", to_string(type)));
 
   std::vector<bool> wanted;
   for (const GraphInput& input : loss.inputs()) wanted.push_back(input.parameter && input.parameter->trainable);
@@ -402,7 +423,8 @@ Differentiated differentiate(const Graph& loss, std::string_view loss_output, co
     if (!wanted[i]) continue;
     const Parameter& p = *loss.inputs()[i].parameter;
     const std::optional<int> g = parts.gradients[i];
-    result.backward.output("gradient." + p.name, g ? gradients[static_cast<std::size_t>(*g)] : constant(result.backward, p.type, 0));
+    result.backward.output("gradient." + p.name,
+                           g ? gradients[static_cast<std::size_t>(*g)] : constant(result.backward, p.type, 0));
   }
   return result;
 }

@@ -3,10 +3,10 @@
 // functions (a pipeline puts other work between them): `forward` gives the loss and the residuals, `backward` takes the
 // residuals, and whatever inputs it needs again, to the gradients.
 //
-// A `repeat` becomes a repeat with more stacked outputs (the residuals of each iteration) and a repeat in reverse. Which
-// values become residuals is the recompute policy's choice and nothing else's: what is not kept is built again in the
-// backward graph from what is (Chen et al., arXiv:1604.06174). Values that only move or convert what is at hand anyway
-// (casts of parameters, broadcasts, constants) are never kept.
+// A `repeat` becomes a repeat with more stacked outputs (the residuals of each iteration) and a repeat in reverse.
+// Which values become residuals is the recompute policy's choice and nothing else's: what is not kept is built again in
+// the backward graph from what is (Chen et al., arXiv:1604.06174). Values that only move or convert what is at hand
+// anyway (casts of parameters, broadcasts, constants) are never kept.
 
 #include <string>
 #include <vector>
@@ -27,7 +27,8 @@ struct RecomputePolicy {
 
 struct Differentiated {
   Graph forward;   // inputs of `loss`; its outputs, then residuals named "residual.<n>"
-  Graph backward;  // inputs, by name: residuals and inputs of `loss`; outputs "gradient.<parameter>" in order of declaration
+  Graph backward;  // inputs, by name: residuals and inputs of `loss`; outputs "gradient.<parameter>" in order of
+                   // declaration
 };
 
 // The gradient of the sum in output `loss_output` (a float scalar) with respect to every trainable parameter, in the

@@ -5,13 +5,14 @@
 namespace systole {
 
 TensorView view_of(HostTensor& tensor, const Type& type) {
-  CHECK(tensor.dtype() == type.dtype && tensor.shape() == type.shape, "a tensor {}{} for a value {}", name_of(tensor.dtype()),
-        to_string(tensor.shape()), to_string(type));
+  CHECK(tensor.dtype() == type.dtype && tensor.shape() == type.shape, "a tensor {}{} for a value {}",
+        name_of(tensor.dtype()), to_string(tensor.shape()), to_string(type));
   return TensorView{type, tensor.bytes().data()};
 }
 
 void evaluate_into(const Graph& graph, std::span<const TensorView> inputs, std::span<const TensorView> outputs) {
-  CHECK(inputs.size() == graph.inputs().size(), "{} inputs for {} of '{}'", inputs.size(), graph.inputs().size(), graph.name());
+  CHECK(inputs.size() == graph.inputs().size(), "{} inputs for {} of '{}'", inputs.size(), graph.inputs().size(),
+        graph.name());
   std::vector<TensorView> views(static_cast<std::size_t>(graph.num_values()));
   std::vector<HostTensor> owned;
   owned.reserve(views.size());
@@ -46,7 +47,8 @@ void evaluate_into(const Graph& graph, std::span<const TensorView> inputs, std::
 std::vector<HostTensor> evaluate(const Graph& graph, std::span<const HostTensor> inputs) {
   std::vector<HostTensor> copies(inputs.begin(), inputs.end()), results;
   std::vector<TensorView> in, out;
-  CHECK(inputs.size() == graph.inputs().size(), "{} inputs for {} of '{}'", inputs.size(), graph.inputs().size(), graph.name());
+  CHECK(inputs.size() == graph.inputs().size(), "{} inputs for {} of '{}'", inputs.size(), graph.inputs().size(),
+        graph.name());
   for (std::size_t i = 0; i < copies.size(); ++i) in.push_back(view_of(copies[i], graph.type(graph.inputs()[i].value)));
   results.reserve(graph.outputs().size());
   for (const GraphOutput& output : graph.outputs()) {

@@ -35,7 +35,8 @@ void Graph::output(std::string name, Value value) {
   outputs_.push_back({value.id, std::move(name)});
 }
 
-std::vector<Value> Graph::apply(const OpDef& op, std::span<const Value> operands, Attrs attrs, std::vector<Graph> regions) {
+std::vector<Value> Graph::apply(const OpDef& op, std::span<const Value> operands, Attrs attrs,
+                                std::vector<Graph> regions) {
   std::vector<Type> types;
   GraphNode node;
   for (const Value& operand : operands) {
@@ -58,7 +59,8 @@ std::vector<Value> Graph::apply(const OpDef& op, std::span<const Value> operands
   return values;
 }
 
-std::vector<Value> Graph::apply(std::string_view op, std::span<const Value> operands, Attrs attrs, std::vector<Graph> regions) {
+std::vector<Value> Graph::apply(std::string_view op, std::span<const Value> operands, Attrs attrs,
+                                std::vector<Graph> regions) {
   return apply(op_named(op), operands, std::move(attrs), std::move(regions));
 }
 
@@ -106,7 +108,8 @@ std::vector<Value> inline_graph(Graph& to, const Graph& from, std::span<const Va
     to.last_node().recomputed = node.recomputed;
     for (std::size_t i = 0; i < results.size(); ++i) {
       at(node.results[i]) = results[i];
-      if (const std::string& name = from.value_name(node.results[i]); !name.empty()) to.set_value_name(results[i].id, name);
+      if (const std::string& name = from.value_name(node.results[i]); !name.empty())
+        to.set_value_name(results[i].id, name);
     }
   }
   std::vector<Value> outputs;

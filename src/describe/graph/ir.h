@@ -93,8 +93,10 @@ class Graph {
 
   // Appends a node after checking its operands; returns its results.
   // Errors: Failure(invalid) naming the op and the constraint.
-  std::vector<Value> apply(const OpDef& op, std::span<const Value> operands, Attrs attrs = {}, std::vector<Graph> regions = {});
-  std::vector<Value> apply(std::string_view op, std::span<const Value> operands, Attrs attrs = {}, std::vector<Graph> regions = {});
+  std::vector<Value> apply(const OpDef& op, std::span<const Value> operands, Attrs attrs = {},
+                           std::vector<Graph> regions = {});
+  std::vector<Value> apply(std::string_view op, std::span<const Value> operands, Attrs attrs = {},
+                           std::vector<Graph> regions = {});
 
   const std::vector<GraphInput>& inputs() const { return inputs_; }
   const std::vector<GraphOutput>& outputs() const { return outputs_; }
@@ -104,7 +106,9 @@ class Graph {
   int num_values() const { return static_cast<int>(values_.size()); }
   const Type& type(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].type; }
   const std::string& value_name(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].name; }
-  void set_value_name(ValueId id, std::string name) { values_[static_cast<std::size_t>(id.index)].name = std::move(name); }
+  void set_value_name(ValueId id, std::string name) {
+    values_[static_cast<std::size_t>(id.index)].name = std::move(name);
+  }
   // The node that makes a value and which of its results it is; not valid() for an input.
   NodeId producer(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].node; }
   int result_index(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].result; }

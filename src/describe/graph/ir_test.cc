@@ -13,7 +13,8 @@ namespace {
 
 Graph small_graph() {
   Graph g("small");
-  const Value w = g.parameter({"w.{layer}", Type(DType::f32, {2, 3}, {"layer", "n"}), {Init::Kind::normal, 0.02}, true, false, 1});
+  const Value w =
+      g.parameter({"w.{layer}", Type(DType::f32, {2, 3}, {"layer", "n"}), {Init::Kind::normal, 0.02}, true, false, 1});
   const Value f = g.parameter({"f", Type(DType::f32, {3}, {"n"}), {Init::Kind::ones, 0}, false});
   const Value x = g.input("x", Type(DType::f32, {3}, {"n"}));
   Graph body("body");
@@ -62,13 +63,15 @@ TEST(GraphText, hostile_text_is_refused_with_its_place) {
 
 TEST(GraphText, deep_nesting_is_refused) {
   std::string text;
-  for (int i = 0; i < 100; ++i) text += "graph \"g\" { %0 = input \"x\" : f32[1] %1 = repeat(%0) {carries=1} : f32[1] [ ";
+  for (int i = 0; i < 100; ++i)
+    text += "graph \"g\" { %0 = input \"x\" : f32[1] %1 = repeat(%0) {carries=1} : f32[1] [ ";
   EXPECT_FALSE(parse_graph(text, "deep.graph").ok());
 }
 
 TEST(Graph, repeat_threads_carries_and_stacks_outputs) {
   const double w[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}, f[] = {2, 2, 2}, x[] = {1, 2, 3};
-  const HostTensor inputs[] = {HostTensor(DType::f32, {2, 3}, w), HostTensor(DType::f32, {3}, f), HostTensor(DType::f32, {3}, x)};
+  const HostTensor inputs[] = {HostTensor(DType::f32, {2, 3}, w), HostTensor(DType::f32, {3}, f),
+                               HostTensor(DType::f32, {3}, x)};
   const std::vector<HostTensor> out = evaluate(small_graph(), inputs);
   for (std::int64_t i = 0; i < 3; ++i) {
     const auto k = static_cast<std::size_t>(i);
@@ -85,9 +88,7 @@ TEST(Graph, a_wrong_node_is_refused_when_it_is_built) {
   try {
     add(x, y);
     FAIL();
-  } catch (const Failure& f) {
-    EXPECT_NE(f.error().message.find("elementwise_c1"), std::string::npos);
-  }
+  } catch (const Failure& f) { EXPECT_NE(f.error().message.find("elementwise_c1"), std::string::npos); }
 }
 
 }  // namespace

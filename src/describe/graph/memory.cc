@@ -53,7 +53,9 @@ class Planner {
   }
 
   void extend(int block, int to) {
-    if (block >= 0) blocks_[static_cast<std::size_t>(block)].lives[0].second = std::max(blocks_[static_cast<std::size_t>(block)].lives[0].second, to);
+    if (block >= 0)
+      blocks_[static_cast<std::size_t>(block)].lives[0].second =
+          std::max(blocks_[static_cast<std::size_t>(block)].lives[0].second, to);
   }
 
   // Gives every node of the graph its time span; spans of bodies nest.
@@ -72,7 +74,8 @@ class Planner {
     }
     for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
       const ValueId id = storage_of(graph, graph.outputs()[i].value);
-      CHECK(graph.producer(id).valid() && !given[index(id)], "output '{}' of '{}' has no node of its own", graph.outputs()[i].name, graph.name());
+      CHECK(graph.producer(id).valid() && !given[index(id)], "output '{}' of '{}' has no node of its own",
+            graph.outputs()[i].name, graph.name());
       given[index(id)] = true;
       places[index(id)].location = {Location::Kind::output, static_cast<int>(i), 0};
     }
@@ -98,27 +101,35 @@ class Planner {
         if (node.op->view) {
           place = places[index(node.operands[0])];
         } else if (!given[index(id)]) {
-          place = result_place(graph, node, static_cast<int>(r), static_cast<int>(n), start, end, places, last_node, donated);
+          place = result_place(graph, node, static_cast<int>(r), static_cast<int>(n), start, end, places, last_node,
+                               donated);
         }
       }
     }
     for (std::size_t v = 0; v < places.size(); ++v) {
       placement.values[v] = places[v].location;
-      if (places[v].location.kind == Location::Kind::scratch) pending_.emplace_back(&placement.values[v], places[v].block);
+      if (places[v].location.kind == Location::Kind::scratch)
+        pending_.emplace_back(&placement.values[v], places[v].block);
     }
   }
 
   // A dying operand's place where the op allows it, else a new block.
-  Place result_place(const Graph& graph, const GraphNode& node, int r, int n, int start, int end, const std::vector<Place>& places,
-                     const std::vector<int>& last_node, const std::vector<bool>& donated) {
+  Place result_place(const Graph& graph, const GraphNode& node, int r, int n, int start, int end,
+                     const std::vector<Place>& places, const std::vector<int>& last_node,
+                     const std::vector<bool>& donated) {
     for (const int o : in_place_operands(graph, node, r)) {
       const ValueId storage = storage_of(graph, node.operands[static_cast<std::size_t>(o)]);
       const Place& operand = places[index(storage)];
-      if (last_node[index(storage)] != n || graph.type(storage).bytes() != graph.type(node.results[static_cast<std::size_t>(r)]).bytes()) continue;
+      if (last_node[index(storage)] != n ||
+          graph.type(storage).bytes() != graph.type(node.results[static_cast<std::size_t>(r)]).bytes())
+        continue;
       const bool mine = operand.location.kind == Location::Kind::scratch ||
-                        (operand.location.kind == Location::Kind::input && static_cast<std::size_t>(operand.location.index) < donated.size() &&
+                        (operand.location.kind == Location::Kind::input &&
+                         static_cast<std::size_t>(operand.location.index) < donated.size() &&
                          donated[static_cast<std::size_t>(operand.location.index)]);
-      const auto claimed = [&](const Place& other) { return other.block == operand.block && other.location == operand.location; };
+      const auto claimed = [&](const Place& other) {
+        return other.block == operand.block && other.location == operand.location;
+      };
       if (!mine || std::any_of(claimed_.begin(), claimed_.end(), claimed)) continue;
       claimed_.push_back(operand);
       extend(operand.block, end);
@@ -139,7 +150,8 @@ class Planner {
     if (node.attrs.get_int("count") < 2) return;
     for (std::size_t c = 0; c < carries; ++c) {
       inner.carry_twins[c].kind = Location::Kind::scratch;
-      pending_.emplace_back(&inner.carry_twins[c], add_block(graph.type(node.results[c]).bytes(), start - 1, time_ - 1));
+      pending_.emplace_back(&inner.carry_twins[c],
+                            add_block(graph.type(node.results[c]).bytes(), start - 1, time_ - 1));
     }
   }
 
@@ -167,22 +179,26 @@ class Planner {
   std::vector<Block> blocks_;
   std::vector<bool> is_workspace_;
   std::vector<std::pair<Location*, int>> pending_;  // locations that get their block's offset
-  std::vector<Place> claimed_;  // by results of the node at hand
+  std::vector<Place> claimed_;                      // by results of the node at hand
 };
 
 }  // namespace
 
-std::int64_t aligned(std::int64_t bytes, std::int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+std::int64_t aligned(std::int64_t bytes, std::int64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 ValueId storage_of(const Graph& graph, ValueId id) {
-  while (graph.producer(id).valid() && graph.node(graph.producer(id)).op->view) id = graph.node(graph.producer(id)).operands[0];
+  while (graph.producer(id).valid() && graph.node(graph.producer(id)).op->view)
+    id = graph.node(graph.producer(id)).operands[0];
   return id;
 }
 
 std::vector<int> in_place_operands(const Graph& graph, const GraphNode& node, int result) {
   std::vector<int> operands;
   const auto size_matches = [&](int o) {
-    return graph.type(node.operands[static_cast<std::size_t>(o)]).bytes() == graph.type(node.results[static_cast<std::size_t>(result)]).bytes();
+    return graph.type(node.operands[static_cast<std::size_t>(o)]).bytes() ==
+           graph.type(node.results[static_cast<std::size_t>(result)]).bytes();
   };
   if (is(node, "fusion")) {
     const Graph& chain = node.regions[0];
@@ -193,7 +209,8 @@ std::vector<int> in_place_operands(const Graph& graph, const GraphNode& node, in
     return operands;
   }
   for (const InPlace& pair : node.op->in_place) {
-    if (pair.result == result && pair.operand < static_cast<int>(node.operands.size()) && size_matches(pair.operand)) operands.push_back(pair.operand);
+    if (pair.result == result && pair.operand < static_cast<int>(node.operands.size()) && size_matches(pair.operand))
+      operands.push_back(pair.operand);
   }
   return operands;
 }
@@ -201,7 +218,8 @@ std::vector<int> in_place_operands(const Graph& graph, const GraphNode& node, in
 Bytes place_blocks(std::vector<Block>& blocks, std::int64_t alignment) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return blocks[a].size > blocks[b].size; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return blocks[a].size > blocks[b].size; });
   std::vector<std::size_t> placed;  // by offset
   std::int64_t end = 0;
   for (const std::size_t b : order) {
@@ -219,7 +237,9 @@ Bytes place_blocks(std::vector<Block>& blocks, std::int64_t alignment) {
     }
     block.offset = best >= 0 ? best : at;
     end = std::max(end, block.offset + size);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), b, [&](std::size_t x, std::size_t y) { return blocks[x].offset < blocks[y].offset; }), b);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
+                                   [&](std::size_t x, std::size_t y) { return blocks[x].offset < blocks[y].offset; }),
+                  b);
   }
   return Bytes(end);
 }

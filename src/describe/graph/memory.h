@@ -23,8 +23,8 @@ Bytes place_blocks(std::vector<Block>& blocks, std::int64_t alignment);
 using WorkspaceOf = std::function<Bytes(const Graph&, const GraphNode&)>;
 void plan_scratch(Function& function, std::int64_t alignment, const WorkspaceOf& workspace_of);
 
-// The operand (index) whose place result `r` of a node may take, were it the last use: by the op's declaration, and for a chain
-// every operand that it reads element by element. Same size in bytes only.
+// The operand (index) whose place result `r` of a node may take, were it the last use: by the op's declaration, and for
+// a chain every operand that it reads element by element. Same size in bytes only.
 std::vector<int> in_place_operands(const Graph& graph, const GraphNode& node, int result);
 
 // Follows views to the value that holds the bytes.

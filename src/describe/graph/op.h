@@ -115,7 +115,7 @@ struct InPlace {
 
 struct OpDef {
   const char* name = "";
-  const char* summary = "";  // formula and source, for the generated table
+  const char* summary = "";    // formula and source, for the generated table
   const char* signature = "";  // "(x: float[..., n]) -> (y: float[..., n])"
   std::vector<OpAttr> attrs;
 
@@ -127,16 +127,16 @@ struct OpDef {
   // The graph of one device when a `local` factor is cut `parts` ways over `axis`: inputs are the local operands, then
   // "offset": i64[] of the first index of the cut dim; empty when there is no local factor.
   std::function<Graph(const OpCall& local, int factor, std::string_view axis, std::int64_t parts)> local_rewrite;
-  // The attributes of a device's part, whose results are of types `local` (attributes that hold sizes: shape, limit, …);
-  // `local_rewrite` finds them in local.attrs. Empty: the attributes hold for every part.
+  // The attributes of a device's part, whose results are of types `local` (attributes that hold sizes: shape, limit,
+  // …); `local_rewrite` finds them in local.attrs. Empty: the attributes hold for every part.
   std::function<Attrs(const Attrs& whole, std::span<const Type> local)> local_attrs;
   std::function<void(const ReferenceCall&)> reference;
 
   PrecisionRule precision = PrecisionRule::follow;
-  bool elementwise = false;    // result element i depends on operand elements i only; may join a chain
-  bool cheap = false;          // moves or converts only: recomputed rather than kept for the backward pass
-  bool view = false;           // the result is the operand's bytes (reshape)
-  bool effects = false;        // must be kept though nobody reads it (none so far)
+  bool elementwise = false;       // result element i depends on operand elements i only; may join a chain
+  bool cheap = false;             // moves or converts only: recomputed rather than kept for the backward pass
+  bool view = false;              // the result is the operand's bytes (reshape)
+  bool effects = false;           // must be kept though nobody reads it (none so far)
   std::vector<InPlace> in_place;  // result may take the operand's place if that is its last use
 };
 

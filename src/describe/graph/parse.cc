@@ -45,10 +45,13 @@ class Parser {
     return where;
   }
 
-  [[noreturn]] void refuse(const std::string& message) const { throw SyntaxError{Error{ErrorKind::invalid, message, here(), {}, {}}}; }
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw SyntaxError{Error{ErrorKind::invalid, message, here(), {}, {}}};
+  }
 
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
     token_ = at_;
   }
 
@@ -74,7 +77,9 @@ class Parser {
   std::string_view word() {
     skip_space();
     const std::size_t start = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' || text_[at_] == '.')) ++at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' || text_[at_] == '.'))
+      ++at_;
     return text_.substr(start, at_ - start);
   }
 
@@ -118,7 +123,8 @@ class Parser {
     while (!take("]")) {
       if (!shape.empty()) expect(",");
       skip_space();
-      const bool named = at_ < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_');
+      const bool named =
+          at_ < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_');
       names.emplace_back(named ? word() : std::string_view());
       if (named) expect("=");
       const std::int64_t size = integer();
@@ -145,7 +151,9 @@ class Parser {
     if (take_word("true")) return true;
     if (take_word("false")) return false;
     std::size_t end = at_;
-    while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 || std::string_view("+-.").find(text_[end]) != std::string_view::npos)) ++end;
+    while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 ||
+                                  std::string_view("+-.").find(text_[end]) != std::string_view::npos))
+      ++end;
     const std::string_view token = text_.substr(at_, end - at_);
     if (token.find_first_of(".enai") != token.npos) return real();
     return integer();
@@ -171,11 +179,16 @@ class Parser {
     p.type = type();
     if (take_word("init")) {
       const std::string_view kind = word();
-      if (kind == "zeros") p.init.kind = Init::Kind::zeros;
-      else if (kind == "ones") p.init.kind = Init::Kind::ones;
-      else if (kind == "normal") p.init.kind = Init::Kind::normal;
-      else if (kind == "uniform") p.init.kind = Init::Kind::uniform;
-      else refuse(fmt::format("no initialiser is named '{}'", kind));
+      if (kind == "zeros")
+        p.init.kind = Init::Kind::zeros;
+      else if (kind == "ones")
+        p.init.kind = Init::Kind::ones;
+      else if (kind == "normal")
+        p.init.kind = Init::Kind::normal;
+      else if (kind == "uniform")
+        p.init.kind = Init::Kind::uniform;
+      else
+        refuse(fmt::format("no initialiser is named '{}'", kind));
       if (take("(")) {
         p.init.scale = real();
         expect(")");
@@ -230,7 +243,8 @@ class Parser {
     } while (take(","));
     expect("=");
     const std::vector<Value> results = right_side(graph, numbers, depth);
-    if (results.size() != defined.size()) refuse(fmt::format("{} names for {} results", defined.size(), results.size()));
+    if (results.size() != defined.size())
+      refuse(fmt::format("{} names for {} results", defined.size(), results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) {
       numbers[defined[i].number] = results[i];
       if (!defined[i].name.empty()) results[i].named(defined[i].name);
@@ -277,7 +291,8 @@ class Parser {
     token_ = statement_ = start;  // a region has statements of its own
     const std::vector<Value> results = graph.apply(*def, operands, std::move(attrs), std::move(regions));
     graph.last_node().recomputed = recomputed;
-    if (results.size() != types.size()) refuse(fmt::format("'{}' gives {} results, {} are written", op, results.size(), types.size()));
+    if (results.size() != types.size())
+      refuse(fmt::format("'{}' gives {} results, {} are written", op, results.size(), types.size()));
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!(results[i].type() == types[i])) {
         refuse(fmt::format("'{}' gives {}, {} is written", op, to_string(results[i].type()), to_string(types[i])));
@@ -297,9 +312,7 @@ Result<Graph> parse_graph(std::string_view text, const std::string& filename) {
   Parser parser(text, filename);
   try {
     return parser.parse_all();
-  } catch (SyntaxError& e) {
-    return std::move(e.error);
-  } catch (const Failure& f) {  // an op refused its operands
+  } catch (SyntaxError& e) { return std::move(e.error); } catch (const Failure& f) {  // an op refused its operands
     Error e = f.error();
     e.kind = ErrorKind::invalid;
     e.where = parser.statement();

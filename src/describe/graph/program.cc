@@ -9,8 +9,9 @@
 namespace systole {
 
 const char* name_of(Residence residence) {
-  static constexpr const char* kNames[kNumResidences] = {"parameters", "state", "gradients", "residuals", "inputs",
-                                                         "outputs", "staging", "cache", "activations", "workspace"};
+  static constexpr const char* kNames[kNumResidences] = {"parameters",  "state",    "gradients", "residuals",
+                                                         "inputs",      "outputs",  "staging",   "cache",
+                                                         "activations", "workspace"};
   return kNames[static_cast<std::size_t>(residence)];
 }
 
@@ -58,13 +59,15 @@ const Schedule& Program::schedule_named(std::string_view wanted) const {
 
 Work work_of(const Program& program, const Schedule& schedule) {
   Work work;
-  for (const Action& action : schedule.actions) work += program.functions[static_cast<std::size_t>(action.function)].work;
+  for (const Action& action : schedule.actions)
+    work += program.functions[static_cast<std::size_t>(action.function)].work;
   return work;
 }
 
 MemoryByOwner memory_by_owner(const Program& program) {
   MemoryByOwner owners;
-  for (const ProgramValue& value : program.values) owners.bytes[static_cast<std::size_t>(value.residence)] += Bytes(value.stride * value.slots);
+  for (const ProgramValue& value : program.values)
+    owners.bytes[static_cast<std::size_t>(value.residence)] += Bytes(value.stride * value.slots);
   const auto largest = std::max_element(program.functions.begin(), program.functions.end(),
                                         [](const Function& a, const Function& b) { return a.scratch < b.scratch; });
   if (largest != program.functions.end()) {
@@ -79,7 +82,8 @@ MemoryByOwner memory_by_owner(const Program& program) {
 
 std::string workspace_key(const Graph& graph, const GraphNode& node) {
   std::string key = node.op->name;
-  for (const ValueId id : node.operands) key += " " + std::string(name_of(graph.type(id).dtype)) + to_string(graph.type(id).shape);
+  for (const ValueId id : node.operands)
+    key += " " + std::string(name_of(graph.type(id).dtype)) + to_string(graph.type(id).shape);
   key += " " + to_string(node.attrs);
   for (const Graph& region : node.regions) key += to_text(region);
   return key;
@@ -88,15 +92,17 @@ std::string workspace_key(const Graph& graph, const GraphNode& node) {
 std::string hash_of(const Program& program) { return to_hex(hash128(to_text(program))); }
 
 std::string to_text(const Target& target) {
-  std::string text = fmt::format("target \"{}\" kind {} alignment {} threads {} chains {} {} {}\n", target.name, target.kind, target.alignment,
-                                 target.threads, target.fusion.chains, target.fusion.max_operands, target.fusion.max_steps);
+  std::string text = fmt::format("target \"{}\" kind {} alignment {} threads {} chains {} {} {}\n", target.name,
+                                 target.kind, target.alignment, target.threads, target.fusion.chains,
+                                 target.fusion.max_operands, target.fusion.max_steps);
   return text;
 }
 
 namespace {
 
 std::string port_text(const Program& program, const Port& port) {
-  return fmt::format("{}{}", program.values[static_cast<std::size_t>(port.value)].name, port.by_microbatch ? "[mb]" : "");
+  return fmt::format("{}{}", program.values[static_cast<std::size_t>(port.value)].name,
+                     port.by_microbatch ? "[mb]" : "");
 }
 
 void indent_into(std::string& out, const std::string& text, const char* indent) {
@@ -109,9 +115,10 @@ void indent_into(std::string& out, const std::string& text, const char* indent) 
 }
 
 std::string function_text(const Program& program, const Function& f) {
-  std::string text = fmt::format("  function {}  flops {}  transcendentals {}  moves {} B  scratch {} B at {}\n", f.name, with_commas(f.work.flops),
-                                 with_commas(f.work.transcendentals), with_commas((f.work.read + f.work.written).count()),
-                                 with_commas(f.scratch.count()), f.scratch_offset);
+  std::string text = fmt::format("  function {}  flops {}  transcendentals {}  moves {} B  scratch {} B at {}\n",
+                                 f.name, with_commas(f.work.flops), with_commas(f.work.transcendentals),
+                                 with_commas((f.work.read + f.work.written).count()), with_commas(f.scratch.count()),
+                                 f.scratch_offset);
   for (std::size_t i = 0; i < f.inputs.size(); ++i) {
     text += fmt::format("    takes {}{}\n", port_text(program, f.inputs[i]), f.donated[i] ? " donated" : "");
   }
@@ -130,9 +137,11 @@ std::string schedule_text(const Program& program, const Schedule& schedule) {
   std::string text = fmt::format("  schedule {}\n", schedule.name);
   for (std::size_t a = 0; a < schedule.actions.size(); ++a) {
     const Action& action = schedule.actions[a];
-    text += fmt::format("    {:<4} {} {} chunk {} mb {}", a, name_of(action.stream), program.functions[static_cast<std::size_t>(action.function)].name,
-                        action.chunk, action.microbatch);
-    for (std::size_t w = 0; w < action.waits.size(); ++w) text += fmt::format("{}{}", w == 0 ? " waits " : ", ", action.waits[w]);
+    text +=
+        fmt::format("    {:<4} {} {} chunk {} mb {}", a, name_of(action.stream),
+                    program.functions[static_cast<std::size_t>(action.function)].name, action.chunk, action.microbatch);
+    for (std::size_t w = 0; w < action.waits.size(); ++w)
+      text += fmt::format("{}{}", w == 0 ? " waits " : ", ", action.waits[w]);
     text += "\n";
   }
   return text;
@@ -144,7 +153,8 @@ std::string to_text(const Program& program) {
   std::string text = fmt::format("program \"{}\"\n  {}", program.name, to_text(program.target));
   text += fmt::format("  mesh {}\n", to_string(program.mesh));
   for (const ProgramValue& value : program.values) {
-    text += fmt::format("  value {} : {} {} slots {} at {}\n", value.name, to_string(value.type), name_of(value.residence), value.slots, value.offset);
+    text += fmt::format("  value {} : {} {} slots {} at {}\n", value.name, to_string(value.type),
+                        name_of(value.residence), value.slots, value.offset);
   }
   for (const Function& function : program.functions) text += function_text(program, function);
   for (const Schedule& schedule : program.schedules) text += schedule_text(program, schedule);

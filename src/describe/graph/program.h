@@ -1,13 +1,16 @@
 #pragma once
-// A Program is what one device does, for every device that does the same: functions and actions. perf prices it, sim plays
-// it, runtime executes it, stablehlo prints it; none re-derives what another knows.
+// A Program is what one device does, for every device that does the same: functions and actions. perf prices it, sim
+// plays it, runtime executes it, stablehlo prints it; none re-derives what another knows.
 //
-// * Values are what functions hand to each other. Each has a residence and a number of slots (one per microbatch in flight);
+// * Values are what functions hand to each other. Each has a residence and a number of slots (one per microbatch in
+// flight);
 //   all live in one arena whose offsets are planned here.
-// * Functions are graphs of one device. Their inputs and outputs are bound to values by ports; `aliases` say which output
+// * Functions are graphs of one device. Their inputs and outputs are bound to values by ports; `aliases` say which
+// output
 //   takes the place of which input; `donated` inputs are dead afterwards. What a function needs inside (activations,
 //   workspace) is its scratch, planned from the lifetimes of its values.
-// * A schedule is a list of actions: which function, for which chunk of the model and which microbatch, on which stream, after
+// * A schedule is a list of actions: which function, for which chunk of the model and which microbatch, on which
+// stream, after
 //   which other actions. Accumulation, pipelines and gathers are rows of it.
 //
 // A Program is plain data; docs/concepts/program.md walks through it. Sizes and offsets are in bytes.
@@ -28,8 +31,8 @@ namespace systole {
 
 // Who owns a byte of memory.
 enum class Residence {
-  parameter,   // trained or frozen
-  state,       // of the optimizer
+  parameter,  // trained or frozen
+  state,      // of the optimizer
   gradient,
   residual,    // from forward to backward, a slot per microbatch in flight
   input,       // written by the host before a schedule runs
@@ -71,8 +74,8 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-// Places of all values of a graph. Those of a body speak of the body's own inputs and outputs, which change from iteration to
-// iteration; its scratch is the function's.
+// Places of all values of a graph. Those of a body speak of the body's own inputs and outputs, which change from
+// iteration to iteration; its scratch is the function's.
 struct Placement {
   std::vector<Location> values;  // per value; a view lies where its operand does
   struct Inner {
@@ -92,9 +95,9 @@ struct Function {
   std::vector<bool> donated;  // per input: dead afterwards, its place may be used
   Work work;                  // executed, collectives excluded
   Placement placement;
-  Bytes scratch;                     // planned
-  Bytes activations, workspace;      // of which, at the peak
-  std::int64_t scratch_offset = 0;   // in the arena
+  Bytes scratch;                    // planned
+  Bytes activations, workspace;     // of which, at the peak
+  std::int64_t scratch_offset = 0;  // in the arena
 };
 
 enum class Stream { compute, network, host };
@@ -102,7 +105,7 @@ const char* name_of(Stream stream);
 
 struct Action {
   int function = -1;
-  int chunk = 0;       // of the model, in a pipeline
+  int chunk = 0;  // of the model, in a pipeline
   int microbatch = 0;
   Stream stream = Stream::compute;
   std::vector<int> waits;  // actions of the same schedule that must have ended; the stream's own order is implied
@@ -122,7 +125,7 @@ struct Program {
   std::vector<Schedule> schedules;
   Bytes arena;
 
-  int value_named(std::string_view name) const;      // Errors: Failure(not_found)
+  int value_named(std::string_view name) const;  // Errors: Failure(not_found)
   std::optional<int> find_value(std::string_view name) const;
   const Function& function_named(std::string_view name) const;
   const Schedule& schedule_named(std::string_view name) const;
@@ -141,10 +144,10 @@ struct MemoryByOwner {
 };
 MemoryByOwner memory_by_owner(const Program& program);
 
-// Proves the Program: graphs verify; ports have their values' types; every alias is legal (inside the function no read of the
-// input comes after the write, and across actions every other reader of the value is ordered before or after the writer);
-// every value is written before it is read; no two live blocks of the arena overlap.
-// Errors: Failure(invalid) that names function, action and value.
+// Proves the Program: graphs verify; ports have their values' types; every alias is legal (inside the function no read
+// of the input comes after the write, and across actions every other reader of the value is ordered before or after the
+// writer); every value is written before it is read; no two live blocks of the arena overlap. Errors: Failure(invalid)
+// that names function, action and value.
 void verify(const Program& program);
 
 std::string to_text(const Program& program);

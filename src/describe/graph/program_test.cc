@@ -85,7 +85,10 @@ TEST(VerifyProgram, a_residual_slot_in_use_is_not_overwritten) {
     b.add_function("backward", std::move(backward), {{"r", {"r", true}}}, {{"y", {"y", true}}}, {"r"});
     // Both forwards run before either backward: two microbatches in flight.
     b.add_schedule({"train",
-                    {{0, 0, 0, Stream::compute, {}}, {0, 0, 1, Stream::compute, {}}, {1, 0, 0, Stream::compute, {}}, {1, 0, 1, Stream::compute, {}}}});
+                    {{0, 0, 0, Stream::compute, {}},
+                     {0, 0, 1, Stream::compute, {}},
+                     {1, 0, 0, Stream::compute, {}},
+                     {1, 0, 1, Stream::compute, {}}}});
     if (slots == 2) {
       EXPECT_NO_THROW(b.finish());
     } else {

@@ -52,8 +52,14 @@ class Scalar {
   friend Scalar min(Scalar a, Scalar b) { return b.value_ < a.value_ || std::isnan(b.value_) ? b : a; }
 
  private:
-  static Scalar counted(double value) { ++tally().flops; return Scalar(value); }
-  static Scalar elementary(double value) { ++tally().transcendentals; return Scalar(value); }
+  static Scalar counted(double value) {
+    ++tally().flops;
+    return Scalar(value);
+  }
+  static Scalar elementary(double value) {
+    ++tally().transcendentals;
+    return Scalar(value);
+  }
   double value_ = 0;
 };
 

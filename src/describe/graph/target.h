@@ -1,6 +1,6 @@
 #pragma once
-// What a device is, as plain data: enough to partition a graph for it and to plan its memory, nothing that needs it to be
-// present. `cpu` fills it for this machine, `catalog` for chips. Same Target, same Program, same hash.
+// What a device is, as plain data: enough to partition a graph for it and to plan its memory, nothing that needs it to
+// be present. `cpu` fills it for this machine, `catalog` for chips. Same Target, same Program, same hash.
 
 #include <cstdint>
 #include <map>
@@ -25,11 +25,11 @@ struct Link {
 };
 
 struct Target {
-  std::string name;            // "this-machine(avx512-bf16, 2 threads)"
-  std::string kind;            // of the backend that runs it: reference, cpu, null, xla
-  std::int64_t alignment = 64; // of every buffer, bytes
-  Bytes memory_limit;          // 0: not limited
-  std::vector<DType> dtypes;   // that it computes with
+  std::string name;             // "this-machine(avx512-bf16, 2 threads)"
+  std::string kind;             // of the backend that runs it: reference, cpu, null, xla
+  std::int64_t alignment = 64;  // of every buffer, bytes
+  Bytes memory_limit;           // 0: not limited
+  std::vector<DType> dtypes;    // that it computes with
   FusionRules fusion;
   std::map<std::string, Bytes> workspace;  // signature of a node (workspace_key) → scratch bytes; absent: none
   std::vector<Link> links;

@@ -1,5 +1,6 @@
 #pragma once
-// Graphs as text, both ways; parse_graph(to_text(g)) is g, and equal graphs print alike (values are renumbered in order).
+// Graphs as text, both ways; parse_graph(to_text(g)) is g, and equal graphs print alike (values are renumbered in
+// order).
 //
 //   graph "square_sum" {
 //     %0 = input "x" : f32[n=3]

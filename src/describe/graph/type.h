@@ -28,7 +28,11 @@ struct Type {
   const std::string& name(int dim) const { return names[static_cast<std::size_t>(dim)]; }
   std::int64_t num_elements() const { return systole::num_elements(shape); }
   Bytes bytes() const { return bytes_of(dtype, shape); }
-  Type with(DType other) const { Type t = *this; t.dtype = other; return t; }
+  Type with(DType other) const {
+    Type t = *this;
+    t.dtype = other;
+    return t;
+  }
 
   bool operator==(const Type& other) const { return dtype == other.dtype && shape == other.shape; }
 };

@@ -10,19 +10,20 @@ namespace {
 
 void verify_node(const Graph& graph, const GraphNode& node, std::size_t index, const std::vector<bool>& defined) {
   for (const ValueId id : node.operands) {
-    CHECK(id.index >= 0 && id.index < graph.num_values(), "graph '{}', node {} '{}': operand %{} is out of range", graph.name(), index,
-          node.op->name, id.index);
-    CHECK(defined[static_cast<std::size_t>(id.index)], "graph '{}', node {} '{}': operand %{} is used before it is defined", graph.name(),
-          index, node.op->name, id.index);
+    CHECK(id.index >= 0 && id.index < graph.num_values(), "graph '{}', node {} '{}': operand %{} is out of range",
+          graph.name(), index, node.op->name, id.index);
+    CHECK(defined[static_cast<std::size_t>(id.index)],
+          "graph '{}', node {} '{}': operand %{} is used before it is defined", graph.name(), index, node.op->name,
+          id.index);
   }
   for (const Graph& region : node.regions) verify(region);
   const std::vector<Type> operands = operand_types(graph, node), results = result_types(graph, node);
   const std::vector<Type> inferred = node.op->infer(OpCall{*node.op, node.attrs, operands, node.regions});
-  CHECK(inferred.size() == results.size(), "graph '{}', node {} '{}': {} results, not {}", graph.name(), index, node.op->name,
-        results.size(), inferred.size());
+  CHECK(inferred.size() == results.size(), "graph '{}', node {} '{}': {} results, not {}", graph.name(), index,
+        node.op->name, results.size(), inferred.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    CHECK(inferred[i] == results[i], "graph '{}', node {} '{}': result {} is {}, should be {}", graph.name(), index, node.op->name, i,
-          to_string(results[i]), to_string(inferred[i]));
+    CHECK(inferred[i] == results[i], "graph '{}', node {} '{}': result {} is {}, should be {}", graph.name(), index,
+          node.op->name, i, to_string(results[i]), to_string(inferred[i]));
   }
 }
 
@@ -41,7 +42,8 @@ void verify(const Graph& graph) {
     for (const ValueId id : node.results) defined[static_cast<std::size_t>(id.index)] = true;
   }
   for (const GraphOutput& output : graph.outputs()) {
-    CHECK(output.value.index >= 0 && output.value.index < graph.num_values() && defined[static_cast<std::size_t>(output.value.index)],
+    CHECK(output.value.index >= 0 && output.value.index < graph.num_values() &&
+              defined[static_cast<std::size_t>(output.value.index)],
           "graph '{}': output '{}' is defined nowhere", graph.name(), output.name);
   }
 }

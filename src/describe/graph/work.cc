@@ -23,7 +23,8 @@ Work work_of(const Graph& graph, const GraphNode& node) {
   if (node.regions.empty() || node.op->name == std::string_view("fusion")) {
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const auto first = std::find(node.operands.begin(), node.operands.end(), node.operands[i]);
-      if (first != node.operands.begin() + static_cast<std::ptrdiff_t>(i) && work.read.count() > 0) work.read -= operands[i].bytes();
+      if (first != node.operands.begin() + static_cast<std::ptrdiff_t>(i) && work.read.count() > 0)
+        work.read -= operands[i].bytes();
     }
   }
   if (node.recomputed) work.model_flops = 0;

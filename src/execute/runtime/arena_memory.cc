@@ -26,10 +26,13 @@ class Arena : public Memory {
 
 Result<std::unique_ptr<Memory>> allocate_arena(Bytes bytes) {
   if (bytes.count() == 0) return std::unique_ptr<Memory>(std::make_unique<Arena>(nullptr, bytes));
-  void* data = mmap(nullptr, static_cast<std::size_t>(bytes.count()), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* data = mmap(nullptr, static_cast<std::size_t>(bytes.count()), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (data == MAP_FAILED) {
-    return error(ErrorKind::does_not_fit, "the system has no {} for the arena: {}", to_string(bytes), std::strerror(errno))
-        .hinted("train.microbatches, train.recompute or a smaller model lower the need; 'systole plan' shows by how much");
+    return error(ErrorKind::does_not_fit, "the system has no {} for the arena: {}", to_string(bytes),
+                 std::strerror(errno))
+        .hinted(
+            "train.microbatches, train.recompute or a smaller model lower the need; 'systole plan' shows by how much");
   }
   return std::unique_ptr<Memory>(std::make_unique<Arena>(static_cast<std::byte*>(data), bytes));
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The arena of a host device: one anonymous mapping, all of it resident from the start, so that what is planned is what is used
-// and running out of memory happens before the first step.
+// The arena of a host device: one anonymous mapping, all of it resident from the start, so that what is planned is what
+// is used and running out of memory happens before the first step.
 
 #include <memory>
 

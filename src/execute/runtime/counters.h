@@ -1,6 +1,6 @@
 #pragma once
-// What was done, as kernels report it from the dimensions and pointers that they were given. Held against a Program's Work:
-// the law plan-is-run.
+// What was done, as kernels report it from the dimensions and pointers that they were given. Held against a Program's
+// Work: the law plan-is-run.
 
 #include <cstdint>
 
@@ -14,9 +14,9 @@ struct WorkCounters {
   std::int64_t transcendentals = 0;
   std::int64_t skipped_flops = 0;  // made needless by data (masked blocks); planned = done + skipped
   std::int64_t skipped_transcendentals = 0;
-  std::int64_t bytes_read = 0;     // distinct operands of each kernel call
+  std::int64_t bytes_read = 0;  // distinct operands of each kernel call
   std::int64_t bytes_written = 0;
-  std::int64_t bytes_sent = 0;     // by transports
+  std::int64_t bytes_sent = 0;  // by transports
 
   WorkCounters& operator+=(const WorkCounters& other) {
     calls += other.calls;

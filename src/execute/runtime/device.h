@@ -1,9 +1,9 @@
 #pragma once
-// A device, as the executor sees it. It takes functions, not ops: reference and cpu turn a function into a flat list of resolved
-// kernel calls, xla into one module, null into nothing (PJRT's shape, and IREE's HAL's).
+// A device, as the executor sees it. It takes functions, not ops: reference and cpu turn a function into a flat list of
+// resolved kernel calls, xla into one module, null into nothing (PJRT's shape, and IREE's HAL's).
 //
-// Memory is addressed as (Memory, offset): reference and cpu have the one arena that the Program planned; a device with buffers
-// of its own keys them by offset.
+// Memory is addressed as (Memory, offset): reference and cpu have the one arena that the Program planned; a device with
+// buffers of its own keys them by offset.
 
 #include <cstddef>
 #include <memory>
@@ -70,7 +70,8 @@ class Device {
 
   // Errors: unsupported, naming each op and type that the device cannot run.
   virtual Result<std::unique_ptr<Executable>> compile(const Function& function) = 0;
-  virtual Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) = 0;
+  virtual Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
+                                             const Addresses& addresses) = 0;
   // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.
   virtual DeviceEvent run(Call& call, WorkCounters& counters) = 0;
 

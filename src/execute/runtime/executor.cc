@@ -45,7 +45,8 @@ Status Executor::start() {
       key.insert(key.end(), outputs.begin(), outputs.end());
       Call*& call = bound[key];
       if (call == nullptr) {
-        calls_.push_back(TRY(device_.bind(*executables_[f], *memory_, Addresses{inputs, outputs, function.scratch_offset})));
+        calls_.push_back(
+            TRY(device_.bind(*executables_[f], *memory_, Addresses{inputs, outputs, function.scratch_offset})));
         call = calls_.back().get();
       }
       entry.calls.push_back(call);

@@ -1,9 +1,9 @@
 #pragma once
-// Runs a Program on a Device: compiles its functions, allocates its arena, binds every action, and plays schedules. After
-// creation a schedule allocates nothing.
+// Runs a Program on a Device: compiles its functions, allocates its arena, binds every action, and plays schedules.
+// After creation a schedule allocates nothing.
 //
-// Actions of one device run in the order of the list, which respects every wait (the verifier proves that waits point back).
-// Thread safety: one thread at a time.
+// Actions of one device run in the order of the list, which respects every wait (the verifier proves that waits point
+// back). Thread safety: one thread at a time.
 
 #include <memory>
 #include <span>
@@ -46,7 +46,8 @@ class Executor {
   Bytes arena() const { return memory_->size(); }
 
  private:
-  Executor(const Program& program, Device& device) : program_(program), device_(device), counters_(program.functions.size()) {}
+  Executor(const Program& program, Device& device)
+      : program_(program), device_(device), counters_(program.functions.size()) {}
   std::int64_t offset_of(int value, int slot) const;
 
   struct BoundSchedule {

@@ -9,7 +9,8 @@ class Flattener {
  public:
   explicit Flattener(std::int64_t scratch) : scratch_(scratch) {}
 
-  void run(const Graph& graph, const Placement& placement, std::span<const std::int64_t> inputs, std::span<const std::int64_t> outputs) {
+  void run(const Graph& graph, const Placement& placement, std::span<const std::int64_t> inputs,
+           std::span<const std::int64_t> outputs) {
     const auto resolve = [&](const Location& location) -> std::int64_t {
       switch (location.kind) {
         case Location::Kind::input: return inputs[static_cast<std::size_t>(location.index)];
@@ -25,8 +26,10 @@ class Flattener {
       if (node.op->view) continue;
       const Placement::Inner& inner = placement.nodes[n];
       KernelCall call{&graph, &node, {}, {}, -1, inner.workspace_bytes};
-      for (const ValueId id : node.operands) call.operands.push_back(resolve(placement.values[static_cast<std::size_t>(id.index)]));
-      for (const ValueId id : node.results) call.results.push_back(resolve(placement.values[static_cast<std::size_t>(id.index)]));
+      for (const ValueId id : node.operands)
+        call.operands.push_back(resolve(placement.values[static_cast<std::size_t>(id.index)]));
+      for (const ValueId id : node.results)
+        call.results.push_back(resolve(placement.values[static_cast<std::size_t>(id.index)]));
       if (inner.workspace_bytes.count() > 0) call.workspace = resolve(inner.workspace);
       if (is(node, "repeat")) {
         unroll(call, inner, resolve);
@@ -39,13 +42,15 @@ class Flattener {
   std::vector<KernelCall> take() { return std::move(calls_); }
 
  private:
-  // The last iteration writes a carry to its result, the one before to its twin, and so on back; iteration 0 reads the operand.
+  // The last iteration writes a carry to its result, the one before to its twin, and so on back; iteration 0 reads the
+  // operand.
   template <typename Resolve>
   void unroll(const KernelCall& repeat, const Placement::Inner& inner, const Resolve& resolve) {
     const GraphNode& node = *repeat.node;
     const Graph& body = node.regions[0];
     const std::int64_t count = node.attrs.get_int("count");
-    const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries")), stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
+    const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries")),
+               stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
     std::vector<std::int64_t> inputs = repeat.operands, outputs = repeat.results;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t index = node.attrs.get_bool("reverse") ? count - 1 - i : i;
@@ -54,8 +59,10 @@ class Flattener {
         if (i > 0) inputs[c] = outputs[c];
         outputs[c] = (count - 1 - i) % 2 == 0 ? repeat.results[c] : resolve(inner.carry_twins[c]);
       }
-      for (std::size_t s = carries; s < carries + stacked; ++s) inputs[s] = slice(repeat.operands[s], body.inputs()[s].value);
-      for (std::size_t o = carries; o < outputs.size(); ++o) outputs[o] = slice(repeat.results[o], body.outputs()[o].value);
+      for (std::size_t s = carries; s < carries + stacked; ++s)
+        inputs[s] = slice(repeat.operands[s], body.inputs()[s].value);
+      for (std::size_t o = carries; o < outputs.size(); ++o)
+        outputs[o] = slice(repeat.results[o], body.outputs()[o].value);
       run(body, inner.regions[0], inputs, outputs);
     }
   }

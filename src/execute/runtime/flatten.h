@@ -1,6 +1,6 @@
 #pragma once
-// A function as a flat list of kernel calls with resolved offsets: repeats unrolled, slices and carries turned into addresses,
-// views gone. What devices that run kernel by kernel share.
+// A function as a flat list of kernel calls with resolved offsets: repeats unrolled, slices and carries turned into
+// addresses, views gone. What devices that run kernel by kernel share.
 
 #include <vector>
 

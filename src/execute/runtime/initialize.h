@@ -1,6 +1,6 @@
 #pragma once
-// Where a run begins: parameters from their Init, state zero. The random bits of an element belong to its parameter's name and
-// its place in it, so no layout changes them.
+// Where a run begins: parameters from their Init, state zero. The random bits of an element belong to its parameter's
+// name and its place in it, so no layout changes them.
 
 #include <cstdint>
 

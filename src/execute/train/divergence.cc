@@ -10,10 +10,12 @@ namespace {
 std::string remedies(const TrainSpec& train, const StepEnded& step) {
   const OptimizerSpec& optimizer = train.optimizer;
   std::vector<std::string> list;
-  if (optimizer.warmup.steps == 0 && optimizer.warmup.fraction == 0) list.push_back("train.optimizer.warmup: 5% (there is none)");
+  if (optimizer.warmup.steps == 0 && optimizer.warmup.fraction == 0)
+    list.push_back("train.optimizer.warmup: 5% (there is none)");
   list.push_back(fmt::format("train.optimizer.rate: {:.2g} (a third of {:.2g})", optimizer.rate / 3, optimizer.rate));
   if (optimizer.clip == 0) list.push_back("train.optimizer.clip: 1 (gradients are not clipped)");
-  if (train.precision.compute != DType::f32) list.push_back("train.precision: f32 (to see whether rounding is the cause)");
+  if (train.precision.compute != DType::f32)
+    list.push_back("train.precision: f32 (to see whether rounding is the cause)");
   if (std::isfinite(step.loss)) list.push_back("a look at the rows of this step with 'systole data show'");
   std::string text;
   for (std::size_t i = 0; i < list.size(); ++i) text += fmt::format("\n  {}. {}", i + 1, list[i]);
@@ -22,14 +24,18 @@ std::string remedies(const TrainSpec& train, const StepEnded& step) {
 
 }  // namespace
 
-std::optional<std::string> divergence_of(const TrainSpec& train, const StepEnded& step, double lowest_loss, std::int64_t skips) {
+std::optional<std::string> divergence_of(const TrainSpec& train, const StepEnded& step, double lowest_loss,
+                                         std::int64_t skips) {
   if (train.on_divergence == TrainSpec::OnDivergence::ignore) return std::nullopt;
   if (train.divergence_skips > 0 && skips >= train.divergence_skips) {
-    return fmt::format("diverged at step {}: the gradient of {} steps in a row was not finite; the weights are those of step {}; try{}", step.step, skips,
-                       step.step - skips, remedies(train, step));
+    return fmt::format(
+        "diverged at step {}: the gradient of {} steps in a row was not finite; the weights are those of step {}; "
+        "try{}",
+        step.step, skips, step.step - skips, remedies(train, step));
   }
   if (train.divergence_factor > 0 && lowest_loss > 0 && step.loss > train.divergence_factor * lowest_loss) {
-    return fmt::format("diverged at step {}: the loss is {:.4g}, the lowest was {:.4g}; try{}", step.step, step.loss, lowest_loss, remedies(train, step));
+    return fmt::format("diverged at step {}: the loss is {:.4g}, the lowest was {:.4g}; try{}", step.step, step.loss,
+                       lowest_loss, remedies(train, step));
   }
   return std::nullopt;
 }

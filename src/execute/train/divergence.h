@@ -10,6 +10,7 @@
 namespace systole {
 
 // Nothing while all is well or the policy is to go on. `skips`: steps in a row whose gradient was not finite.
-std::optional<std::string> divergence_of(const TrainSpec& train, const StepEnded& step, double lowest_loss, std::int64_t skips);
+std::optional<std::string> divergence_of(const TrainSpec& train, const StepEnded& step, double lowest_loss,
+                                         std::int64_t skips);
 
 }  // namespace systole

@@ -35,10 +35,12 @@ Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
       const std::span<std::byte> view = executor_.view(target.value, slot);
       if (!view.empty()) {
         if (there > 0) std::memcpy(view.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
-        std::memset(view.data() + there, target.is_labels ? 0xff : 0, static_cast<std::size_t>(target.slot_bytes - there));
+        std::memset(view.data() + there, target.is_labels ? 0xff : 0,
+                    static_cast<std::size_t>(target.slot_bytes - there));
         continue;
       }
-      std::vector<std::byte> whole(static_cast<std::size_t>(target.slot_bytes), target.is_labels ? std::byte{0xff} : std::byte{0});
+      std::vector<std::byte> whole(static_cast<std::size_t>(target.slot_bytes),
+                                   target.is_labels ? std::byte{0xff} : std::byte{0});
       if (there > 0) std::memcpy(whole.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
       TRY(executor_.write(target.value, slot, whole));
     }
@@ -50,7 +52,9 @@ Status Feed::put_scalar(std::string_view name, double number, int slot) {
   const Program& program = executor_.program();
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     const ProgramValue& value = program.values[v];
-    if (value.name.size() != prefix_.size() + name.size() || !value.name.starts_with(prefix_) || !value.name.ends_with(name)) continue;
+    if (value.name.size() != prefix_.size() + name.size() || !value.name.starts_with(prefix_) ||
+        !value.name.ends_with(name))
+      continue;
     std::byte bytes[8];
     store(value.type.dtype, bytes, 0, number);
     return executor_.write(static_cast<int>(v), slot, {bytes, static_cast<std::size_t>(size_of(value.type.dtype))});

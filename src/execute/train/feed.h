@@ -1,6 +1,6 @@
 #pragma once
-// Puts a batch into the input slots of a Program: microbatch by microbatch, the last filled up with empty rows (labels -1, zeros
-// elsewhere), which count in no loss.
+// Puts a batch into the input slots of a Program: microbatch by microbatch, the last filled up with empty rows (labels
+// -1, zeros elsewhere), which count in no loss.
 
 #include <string>
 #include <vector>

@@ -28,10 +28,12 @@ RecomputePolicy policy_of(const RecomputeSpec& spec) {
 }
 
 Status check_dtypes(const PrecisionSpec& precision, const Target& target) {
-  for (const auto& [key, dtype] : {std::pair("parameter", precision.parameter), std::pair("compute", precision.compute),
-                                   std::pair("accumulate", precision.accumulate), std::pair("reduce", precision.reduce)}) {
+  for (const auto& [key, dtype] :
+       {std::pair("parameter", precision.parameter), std::pair("compute", precision.compute),
+        std::pair("accumulate", precision.accumulate), std::pair("reduce", precision.reduce)}) {
     if (std::find(target.dtypes.begin(), target.dtypes.end(), dtype) != target.dtypes.end()) continue;
-    return error(ErrorKind::unsupported, "train.precision.{}: {} does not compute in {}", key, target.name, name_of(dtype))
+    return error(ErrorKind::unsupported, "train.precision.{}: {} does not compute in {}", key, target.name,
+                 name_of(dtype))
         .hinted("bf16 and f32 run here; other types are for planning");
   }
   return {};
@@ -43,7 +45,8 @@ Strategy strategy_of(const Workload& workload) {
   const TrainSpec& train = workload.train;
   Strategy strategy;
   strategy.microbatches = static_cast<int>(train.microbatches);
-  strategy.precision = {train.precision.parameter, train.precision.compute, train.precision.accumulate, train.precision.reduce};
+  strategy.precision = {train.precision.parameter, train.precision.compute, train.precision.accumulate,
+                        train.precision.reduce};
   strategy.recompute = policy_of(train.recompute);
   strategy.optimizer = update_rule_of(train.optimizer);
   strategy.snapshot = true;  // every run saves at its end
@@ -58,8 +61,9 @@ Result<Job> make_job(const Workload& workload, const Device& device) {
     job.model = make_model(workload.model);
     const TrainSpec& train = workload.train;
     job.microbatch_rows = (train.batch + train.microbatches - 1) / train.microbatches;
-    const bool held_out = workload.data.kind == DataSpec::Kind::linear ? workload.data.held_out_rows > 0
-                                                                       : !workload.data.held_out.files.empty() || workload.data.held_out_fraction > 0;
+    const bool held_out = workload.data.kind == DataSpec::Kind::linear
+                              ? workload.data.held_out_rows > 0
+                              : !workload.data.held_out.files.empty() || workload.data.held_out_fraction > 0;
     if (held_out) job.evaluation_rows = job.microbatch_rows;
     const std::int64_t seq = std::max<std::int64_t>(1, job.model->context());
     std::optional<Graph> evaluation;
@@ -68,17 +72,17 @@ Result<Job> make_job(const Workload& workload, const Device& device) {
     for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
     const Mesh mesh = TRY(Mesh::make(axes));
     const WorkspaceOf workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
-    job.program = std::make_unique<const Program>(training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh,
-                                                                   strategy_of(workload), device.target(), workspace));
+    job.program = std::make_unique<const Program>(
+        training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh,
+                         strategy_of(workload), device.target(), workspace));
     return job;
-  } catch (const Failure& f) {
-    return f.error();
-  }
+  } catch (const Failure& f) { return f.error(); }
 }
 
 std::string parameters_hash(const Model& model) {
   std::string text;
-  for (const Parameter& p : model.parameters()) text += p.name + " " + to_string(p.type) + (p.trainable ? "\n" : " frozen\n");
+  for (const Parameter& p : model.parameters())
+    text += p.name + " " + to_string(p.type) + (p.trainable ? "\n" : " frozen\n");
   return to_hex(hash128(text));
 }
 

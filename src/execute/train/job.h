@@ -1,6 +1,6 @@
 #pragma once
-// From a Workload to what is run: the model, the training Program for a device, and every byte that the process will need, by
-// owner. `plan` and `run` both come through here, so that what is planned is what is run.
+// From a Workload to what is run: the model, the training Program for a device, and every byte that the process will
+// need, by owner. `plan` and `run` both come through here, so that what is planned is what is run.
 
 #include <memory>
 #include <string>
@@ -18,8 +18,8 @@ struct Job {
   Workload workload;
   std::unique_ptr<const Model> model;
   std::unique_ptr<const Program> program;
-  std::int64_t microbatch_rows = 0;   // batch / microbatches, rounded up; the last is filled with empty rows
-  std::int64_t evaluation_rows = 0;   // of a batch of the held-out set; 0: nothing to evaluate
+  std::int64_t microbatch_rows = 0;  // batch / microbatches, rounded up; the last is filled with empty rows
+  std::int64_t evaluation_rows = 0;  // of a batch of the held-out set; 0: nothing to evaluate
   std::vector<PassRecord> passes;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Where the time of one rank goes: at each moment exactly one category is open, so the categories sum up to the wall time by
-// construction and nothing is found by subtraction. What nobody claims is `other`.
+// Where the time of one rank goes: at each moment exactly one category is open, so the categories sum up to the wall
+// time by construction and nothing is found by subtraction. What nobody claims is `other`.
 
 #include "describe/spec/run.h"
 #include "ground/base/clock.h"
@@ -23,7 +23,10 @@ class TimeLedger {
   }
 
   // Everything since the ledger was opened, the open category included.
-  TimeByCategory total() { enter(open_); return total_; }
+  TimeByCategory total() {
+    enter(open_);
+    return total_;
+  }
   // Everything since the last call.
   TimeByCategory take_interval() {
     enter(open_);

@@ -11,14 +11,21 @@ namespace {
 class LinearSource : public BatchSource {
  public:
   LinearSource(const Workload& workload, std::int64_t batch_rows, bool held_out, bool endless, std::int64_t first)
-      : key_(hash64("systole linear data", static_cast<std::uint64_t>(workload.data.seed))), inputs_(workload.model.inputs),
-        outputs_(workload.model.outputs), noise_(workload.data.noise), offset_(held_out ? workload.data.rows : 0),
-        rows_(held_out ? workload.data.held_out_rows : workload.data.rows), endless_(endless), at_(first),
-        x_(static_cast<std::size_t>(batch_rows * inputs_)), y_(static_cast<std::size_t>(batch_rows * outputs_)),
+      : key_(hash64("systole linear data", static_cast<std::uint64_t>(workload.data.seed))),
+        inputs_(workload.model.inputs),
+        outputs_(workload.model.outputs),
+        noise_(workload.data.noise),
+        offset_(held_out ? workload.data.rows : 0),
+        rows_(held_out ? workload.data.held_out_rows : workload.data.rows),
+        endless_(endless),
+        at_(first),
+        x_(static_cast<std::size_t>(batch_rows * inputs_)),
+        y_(static_cast<std::size_t>(batch_rows * outputs_)),
         weights_(static_cast<std::size_t>((inputs_ + 1) * outputs_)) {
     const double scale = 1.0 / std::sqrt(static_cast<double>(inputs_));
     for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] = scale * symmetric(kWeights, 0, i);
-    batch_.inputs = {{"x", std::as_bytes(std::span(x_)), inputs_ * 4}, {"y", std::as_bytes(std::span(y_)), outputs_ * 4}};
+    batch_.inputs = {{"x", std::as_bytes(std::span(x_)), inputs_ * 4},
+                     {"y", std::as_bytes(std::span(y_)), outputs_ * 4}};
   }
 
   Result<const StepBatch*> next() override {
@@ -44,7 +51,8 @@ class LinearSource : public BatchSource {
 
   void make_row(std::int64_t r, std::int64_t row) {
     float* x = x_.data() + r * inputs_;
-    for (std::int64_t i = 0; i < inputs_; ++i) x[i] = static_cast<float>(symmetric(kX, row, static_cast<std::size_t>(i)));
+    for (std::int64_t i = 0; i < inputs_; ++i)
+      x[i] = static_cast<float>(symmetric(kX, row, static_cast<std::size_t>(i)));
     for (std::int64_t o = 0; o < outputs_; ++o) {
       double sum = weights_[static_cast<std::size_t>(inputs_ * outputs_ + o)];
       for (std::int64_t i = 0; i < inputs_; ++i) sum += x[i] * weights_[static_cast<std::size_t>(i * outputs_ + o)];
@@ -67,7 +75,8 @@ class LinearSource : public BatchSource {
 
 }  // namespace
 
-Result<std::unique_ptr<BatchSource>> open_linear_source(const Workload& workload, std::int64_t batch_rows, bool held_out, bool endless, const Node& start) {
+Result<std::unique_ptr<BatchSource>> open_linear_source(const Workload& workload, std::int64_t batch_rows,
+                                                        bool held_out, bool endless, const Node& start) {
   std::int64_t first = 0;
   if (!start.is_null()) first = TRY(TRY(start.get("row"))->as_int(0));
   return std::unique_ptr<BatchSource>(std::make_unique<LinearSource>(workload, batch_rows, held_out, endless, first));

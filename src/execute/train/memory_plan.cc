@@ -63,21 +63,25 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside) {
       shared -= less;
     }
   }
-  for (const auto& [owner, bytes] : {std::pair("data queue", outside.data_queue), std::pair("dataset", outside.dataset),
-                                     std::pair("checkpoint writer", outside.checkpoint_writer), std::pair("libraries", outside.libraries)}) {
+  for (const auto& [owner, bytes] :
+       {std::pair("data queue", outside.data_queue), std::pair("dataset", outside.dataset),
+        std::pair("checkpoint writer", outside.checkpoint_writer), std::pair("libraries", outside.libraries)}) {
     plan.by_owner.emplace_back(owner, bytes);
   }
   std::erase_if(plan.by_owner, [](const auto& entry) { return entry.second.count() == 0; });
-  std::stable_sort(plan.by_owner.begin(), plan.by_owner.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(plan.by_owner.begin(), plan.by_owner.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   return plan;
 }
 
-Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit, const Device& device) {
+Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
+                 const Device& device) {
   const Bytes total = plan.total();
   if (limit.count() == 0 || total <= limit) return {};
   std::string largest;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, plan.by_owner.size()); ++i) {
-    largest += fmt::format("{}{} {}", i > 0 ? ", " : "", plan.by_owner[i].first, with_commas(plan.by_owner[i].second.count()));
+    largest +=
+        fmt::format("{}{} {}", i > 0 ? ", " : "", plan.by_owner[i].first, with_commas(plan.by_owner[i].second.count()));
   }
   std::string fits, closest;
   for (const Edit& edit : edits_of(job.workload)) {
@@ -89,9 +93,12 @@ Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& out
       closest = fmt::format("{} still needs {}", edit.text, to_string(*needed));
     }
   }
-  if (fits.empty()) fits = fmt::format("resources.memory: {} or more, or a smaller model{}", with_commas(total.count()), closest.empty() ? "" : "; " + closest);
-  return error(ErrorKind::does_not_fit, "does not fit: needs {} bytes, limit {} (short by {}); largest: {}; nothing was started", with_commas(total.count()),
-               with_commas(limit.count()), with_commas((total - limit).count()), largest)
+  if (fits.empty())
+    fits = fmt::format("resources.memory: {} or more, or a smaller model{}", with_commas(total.count()),
+                       closest.empty() ? "" : "; " + closest);
+  return error(ErrorKind::does_not_fit,
+               "does not fit: needs {} bytes, limit {} (short by {}); largest: {}; nothing was started",
+               with_commas(total.count()), with_commas(limit.count()), with_commas((total - limit).count()), largest)
       .hinted(fits);
 }
 

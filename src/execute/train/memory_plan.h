@@ -10,7 +10,8 @@
 namespace systole {
 
 struct MemoryPlan {
-  // "parameters", "state", … of the arena, then "data queue", "dataset", "checkpoint writer", "libraries". Sum to `total`.
+  // "parameters", "state", … of the arena, then "data queue", "dataset", "checkpoint writer", "libraries". Sum to
+  // `total`.
   std::vector<std::pair<std::string, Bytes>> by_owner;
   Bytes arena;
   Bytes total() const;
@@ -25,6 +26,7 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside);
 
 // Refuses what does not fit: numbers, the largest owners, and edits that would make it fit (each tried by planning it).
 // Errors: does_not_fit.
-Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit, const Device& device);
+Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
+                 const Device& device);
 
 }  // namespace systole

@@ -1,6 +1,6 @@
 #pragma once
-// The learning rate as a host function of progress: warmup from zero, then constant, cosine, linear, or warmup-stable-decay (Hu et
-// al., arXiv:2404.06395: a stable stretch, then a linear decay).
+// The learning rate as a host function of progress: warmup from zero, then constant, cosine, linear, or
+// warmup-stable-decay (Hu et al., arXiv:2404.06395: a stable stretch, then a linear decay).
 
 #include <cstdint>
 #include <optional>

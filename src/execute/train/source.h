@@ -37,11 +37,14 @@ class BatchSource {
   virtual Node cursor() const = 0;
 };
 
-// Packed rows of tokens. `start`: what cursor() gave, or null. Errors: those of RowReader; invalid for a foreign cursor.
-Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const PackedTokens> tokens, RowReaderOptions options, const Node& start);
+// Packed rows of tokens. `start`: what cursor() gave, or null. Errors: those of RowReader; invalid for a foreign
+// cursor.
+Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const PackedTokens> tokens,
+                                                      RowReaderOptions options, const Node& start);
 
-// Rows of the workload's made-up linear regression, pure functions of data.seed and the row's number: x uniform in [-1, 1),
-// y = x W + b + noise. `held_out` rows lie after the training rows. One pass or endless, in order.
-Result<std::unique_ptr<BatchSource>> open_linear_source(const Workload& workload, std::int64_t batch_rows, bool held_out, bool endless, const Node& start);
+// Rows of the workload's made-up linear regression, pure functions of data.seed and the row's number: x uniform in [-1,
+// 1), y = x W + b + noise. `held_out` rows lie after the training rows. One pass or endless, in order.
+Result<std::unique_ptr<BatchSource>> open_linear_source(const Workload& workload, std::int64_t batch_rows,
+                                                        bool held_out, bool endless, const Node& start);
 
 }  // namespace systole

@@ -25,7 +25,8 @@ Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_st
     const auto size = static_cast<std::size_t>(type.bytes().count());
     std::size_t at = 0;
     for (const std::string& name : tensor_names(value)) {
-      TRY(from.read(name, type.dtype, type.shape, checkpoint::Box::whole(type.shape), std::span(buffer).subspan(at, size)));
+      TRY(from.read(name, type.dtype, type.shape, checkpoint::Box::whole(type.shape),
+                    std::span(buffer).subspan(at, size)));
       at += size;
     }
     TRY(executor.write(v, 0, buffer));
@@ -54,13 +55,15 @@ std::vector<checkpoint::TensorPart> staged_state(Executor& executor) {
     if (!is_kept(value.residence)) continue;
     const std::optional<int> staged = program.find_value("snapshot/" + value.name);
     const std::span<const std::byte> bytes = executor.view(staged.value_or(v), 0);
-    CHECK(bytes.size() == static_cast<std::size_t>(value.type.bytes().count()), "'{}' cannot be seen by the host", value.name);
+    CHECK(bytes.size() == static_cast<std::size_t>(value.type.bytes().count()), "'{}' cannot be seen by the host",
+          value.name);
     const Type type = tensor_type(value);
     const auto size = static_cast<std::size_t>(type.bytes().count());
     std::size_t at = 0;
     for (std::string& name : tensor_names(value)) {
       const auto role = value.residence == Residence::parameter ? checkpoint::Role::parameter : checkpoint::Role::state;
-      parts.push_back({std::move(name), role, type.dtype, type.shape, checkpoint::Box::whole(type.shape), bytes.subspan(at, size), staged ? 0 : 1});
+      parts.push_back({std::move(name), role, type.dtype, type.shape, checkpoint::Box::whole(type.shape),
+                       bytes.subspan(at, size), staged ? 0 : 1});
       at += size;
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
-// The state of a job as tensors of a checkpoint, and back: one tensor per logical parameter and moment, "{layer}" in a name spelled
-// out ("blocks.7.attn.q", "adamw.m/blocks.7.attn.q"), so that a checkpoint knows nothing of how a Program stacks.
+// The state of a job as tensors of a checkpoint, and back: one tensor per logical parameter and moment, "{layer}" in a
+// name spelled out ("blocks.7.attn.q", "adamw.m/blocks.7.attn.q"), so that a checkpoint knows nothing of how a Program
+// stacks.
 
 #include <vector>
 
@@ -10,8 +11,9 @@
 
 namespace systole {
 
-// The parts of what the "snapshot" schedule has put into staging, and of frozen parameters where they lie. The spans stay valid as
-// long as the executor; their bytes as long as no snapshot runs. REQUIRES: the device's memory is the host's.
+// The parts of what the "snapshot" schedule has put into staging, and of frozen parameters where they lie. The spans
+// stay valid as long as the executor; their bytes as long as no snapshot runs. REQUIRES: the device's memory is the
+// host's.
 std::vector<checkpoint::TensorPart> staged_state(Executor& executor);
 
 // Writes parameters and state from a checkpoint. Errors: those of Checkpoint::read; invalid when tensors are missing.

@@ -5,7 +5,9 @@ namespace {
 
 class TextBatchSource : public BatchSource {
  public:
-  TextBatchSource(RowReader reader, std::int64_t row_length) : reader_(std::move(reader)), row_bytes_(row_length * 4) { batch_.inputs.resize(4); }
+  TextBatchSource(RowReader reader, std::int64_t row_length) : reader_(std::move(reader)), row_bytes_(row_length * 4) {
+    batch_.inputs.resize(4);
+  }
 
   Result<const StepBatch*> next() override {
     const Batch* batch = TRY(reader_.next());
@@ -36,7 +38,8 @@ class TextBatchSource : public BatchSource {
 
 }  // namespace
 
-Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const PackedTokens> tokens, RowReaderOptions options, const Node& start) {
+Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const PackedTokens> tokens,
+                                                      RowReaderOptions options, const Node& start) {
   RowCursor cursor;
   if (!start.is_null()) {
     cursor.epoch = TRY(TRY(start.get("epoch"))->as_int(0));

@@ -39,7 +39,8 @@ Failure::Failure(Error error) : error_(std::move(error)), text_(to_string(error_
 void fail(Error error) { throw Failure(std::move(error)); }
 
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {
-  fail(Error{ErrorKind::internal, fmt::format("{}:{}: {} does not hold: {}", file, line, condition, message), {}, {}, {}});
+  fail(Error{
+      ErrorKind::internal, fmt::format("{}:{}: {} does not hold: {}", file, line, condition, message), {}, {}, {}});
 }
 
 }  // namespace systole

@@ -43,11 +43,17 @@ struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string message;  // what and why, without a full stop
   Where where;
-  std::string hint;            // the edit or command that fixes it; may be empty
-  std::vector<Error> others;   // further errors found in the same reading (all spec errors at once)
+  std::string hint;           // the edit or command that fixes it; may be empty
+  std::vector<Error> others;  // further errors found in the same reading (all spec errors at once)
 
-  Error&& at(Where w) && { where = std::move(w); return std::move(*this); }
-  Error&& hinted(std::string h) && { hint = std::move(h); return std::move(*this); }
+  Error&& at(Where w) && {
+    where = std::move(w);
+    return std::move(*this);
+  }
+  Error&& hinted(std::string h) && {
+    hint = std::move(h);
+    return std::move(*this);
+  }
 };
 
 template <typename... Args>
@@ -77,8 +83,8 @@ class Failure : public std::exception {
 
 }  // namespace systole
 
-#define CHECK(condition, ...)                                                                   \
-  do {                                                                                          \
-    if (!(condition)) [[unlikely]]                                                              \
-      ::systole::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));      \
+#define CHECK(condition, ...)                                                              \
+  do {                                                                                     \
+    if (!(condition)) [[unlikely]]                                                         \
+      ::systole::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -23,17 +23,26 @@ class [[nodiscard]] Result {
   Result(T value) : data_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : data_(std::in_place_index<1>, std::move(error)) {}
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::decay_t<U>, T> &&
-             !std::is_same_v<std::decay_t<U>, Error> && !std::is_same_v<std::decay_t<U>, Result>)
-  Result(U&& value) : data_(std::in_place_index<0>, std::forward<U>(value)) {}
+  requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
+           !std::is_same_v<std::decay_t<U>, Error> && !std::is_same_v<std::decay_t<U>, Result>) Result(U&& value)
+      : data_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool ok() const { return data_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
   // REQUIRES: ok(). Otherwise throws the error it holds, as Failure.
-  T& value() & { require(); return std::get<0>(data_); }
-  const T& value() const& { require(); return std::get<0>(data_); }
-  T value() && { require(); return std::get<0>(std::move(data_)); }  // by value: `for (x : f().value())` must not dangle
+  T& value() & {
+    require();
+    return std::get<0>(data_);
+  }
+  const T& value() const& {
+    require();
+    return std::get<0>(data_);
+  }
+  T value() && {
+    require();
+    return std::get<0>(std::move(data_));
+  }  // by value: `for (x : f().value())` must not dangle
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T operator*() && { return std::move(*this).value(); }
@@ -76,7 +85,9 @@ using Status = Result<void>;
 
 namespace internal {
 template <typename T>
-T take(Result<T>&& result) { return std::move(result).value(); }
+T take(Result<T>&& result) {
+  return std::move(result).value();
+}
 inline void take(Result<void>&&) {}
 }  // namespace internal
 
@@ -84,9 +95,10 @@ inline void take(Result<void>&&) {}
 
 #define TRY(...) SYSTOLE_TRY_NAMED(__COUNTER__, __VA_ARGS__)
 #define SYSTOLE_TRY_NAMED(n, ...) SYSTOLE_TRY_AS(n, __VA_ARGS__)
-#define SYSTOLE_TRY_AS(n, ...)                                                        \
-  __extension__({                                                                     \
-    auto try_##n = (__VA_ARGS__);                                                     \
-    if (!try_##n.ok()) [[unlikely]] return std::move(try_##n).error();                \
-    ::systole::internal::take(std::move(try_##n));                                    \
+#define SYSTOLE_TRY_AS(n, ...)                     \
+  __extension__({                                  \
+    auto try_##n = (__VA_ARGS__);                  \
+    if (!try_##n.ok()) [[unlikely]]                \
+      return std::move(try_##n).error();           \
+    ::systole::internal::take(std::move(try_##n)); \
   })

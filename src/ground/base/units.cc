@@ -34,7 +34,8 @@ std::string to_string(Bytes bytes) {
 }
 
 std::string to_string(Flops flops) {
-  return scaled(static_cast<double>(flops.count()), 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"});
+  return scaled(static_cast<double>(flops.count()), 1000,
+                {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"});
 }
 
 std::string to_string(Seconds seconds) {

@@ -18,21 +18,28 @@ class Quantity {
   using rep = Rep;
   constexpr Quantity() = default;
   template <typename N>
-    requires(std::integral<N> || (std::floating_point<N> && std::floating_point<Rep>))
-  constexpr explicit Quantity(N count) : count_(static_cast<Rep>(count)) {}
+  requires(std::integral<N> ||
+           (std::floating_point<N> && std::floating_point<Rep>)) constexpr explicit Quantity(N count)
+      : count_(static_cast<Rep>(count)) {}
 
   constexpr Rep count() const { return count_; }
   constexpr auto operator<=>(const Quantity&) const = default;
 
-  constexpr Quantity& operator+=(Quantity other) { count_ += other.count_; return *this; }
-  constexpr Quantity& operator-=(Quantity other) { count_ -= other.count_; return *this; }
+  constexpr Quantity& operator+=(Quantity other) {
+    count_ += other.count_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity other) {
+    count_ -= other.count_;
+    return *this;
+  }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.count_ + b.count_); }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.count_ - b.count_); }
   template <typename N>
-    requires std::is_arithmetic_v<N>
+  requires std::is_arithmetic_v<N>
   friend constexpr Quantity operator*(Quantity a, N n) { return Quantity(static_cast<Rep>(a.count_ * n)); }
   template <typename N>
-    requires std::is_arithmetic_v<N>
+  requires std::is_arithmetic_v<N>
   friend constexpr Quantity operator*(N n, Quantity a) { return a * n; }
   friend constexpr double operator/(Quantity a, Quantity b) {
     return static_cast<double>(a.count_) / static_cast<double>(b.count_);
@@ -52,19 +59,21 @@ using DollarsPerHour = Quantity<struct DollarsPerHourTag, double>;
 
 constexpr Seconds operator/(Bytes b, BytesPerSecond r) { return Seconds(static_cast<double>(b.count()) / r.count()); }
 constexpr Seconds operator/(Flops f, FlopRate r) { return Seconds(static_cast<double>(f.count()) / r.count()); }
-constexpr BytesPerSecond operator/(Bytes b, Seconds s) { return BytesPerSecond(static_cast<double>(b.count()) / s.count()); }
+constexpr BytesPerSecond operator/(Bytes b, Seconds s) {
+  return BytesPerSecond(static_cast<double>(b.count()) / s.count());
+}
 constexpr FlopRate operator/(Flops f, Seconds s) { return FlopRate(static_cast<double>(f.count()) / s.count()); }
 constexpr Dollars operator*(DollarsPerHour p, Seconds s) { return Dollars(p.count() * s.count() / 3600.0); }
 
 constexpr Bytes kKiB{std::int64_t{1} << 10}, kMiB{std::int64_t{1} << 20}, kGiB{std::int64_t{1} << 30};
 constexpr Bytes kKB{1'000}, kMB{1'000'000}, kGB{1'000'000'000};
 
-std::string to_string(Bytes bytes);       // "1,234 B", "12.3 MiB"
-std::string to_string(Flops flops);       // "1.23 GFLOP"
-std::string to_string(Seconds seconds);   // "12.3 ms", "1 h 02 min"
-std::string to_string(FlopRate rate);     // "0.385 TFLOP/s"
-std::string to_string(BytesPerSecond rate);  // "12.3 GB/s"
-std::string to_string(Dollars dollars);   // "$1.23"
+std::string to_string(Bytes bytes);           // "1,234 B", "12.3 MiB"
+std::string to_string(Flops flops);           // "1.23 GFLOP"
+std::string to_string(Seconds seconds);       // "12.3 ms", "1 h 02 min"
+std::string to_string(FlopRate rate);         // "0.385 TFLOP/s"
+std::string to_string(BytesPerSecond rate);   // "12.3 GB/s"
+std::string to_string(Dollars dollars);       // "$1.23"
 std::string with_commas(std::int64_t count);  // 1,234,567
 
 // A typed id: ids of different things do not mix.

@@ -5,7 +5,9 @@
 namespace systole {
 
 HostTensor::HostTensor(DType dtype, Shape shape)
-    : dtype_(dtype), shape_(std::move(shape)), size_(num_elements(shape_)),
+    : dtype_(dtype),
+      shape_(std::move(shape)),
+      size_(num_elements(shape_)),
       bytes_(static_cast<std::size_t>(bytes_of(dtype, shape_).count())) {}
 
 HostTensor::HostTensor(DType dtype, Shape shape, std::span<const double> values) : HostTensor(dtype, std::move(shape)) {

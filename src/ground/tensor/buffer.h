@@ -14,8 +14,8 @@ namespace systole {
 class HostTensor {
  public:
   HostTensor() = default;
-  HostTensor(DType dtype, Shape shape);                                    // zeros
-  HostTensor(DType dtype, Shape shape, std::span<const double> values);    // REQUIRES: one value per element
+  HostTensor(DType dtype, Shape shape);                                  // zeros
+  HostTensor(DType dtype, Shape shape, std::span<const double> values);  // REQUIRES: one value per element
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -28,9 +28,13 @@ class HostTensor {
   std::vector<double> values() const;
   // REQUIRES: sizeof(T) is the element's size.
   template <typename T>
-  std::span<T> as() { return {reinterpret_cast<T*>(bytes_.data()), static_cast<std::size_t>(size_)}; }
+  std::span<T> as() {
+    return {reinterpret_cast<T*>(bytes_.data()), static_cast<std::size_t>(size_)};
+  }
   template <typename T>
-  std::span<const T> as() const { return {reinterpret_cast<const T*>(bytes_.data()), static_cast<std::size_t>(size_)}; }
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(bytes_.data()), static_cast<std::size_t>(size_)};
+  }
 
   bool operator==(const HostTensor&) const = default;  // bit for bit
 

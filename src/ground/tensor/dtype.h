@@ -23,8 +23,8 @@ std::int64_t size_of(DType dtype);  // bytes per element
 const char* name_of(DType dtype);   // "bf16", "bool"
 std::optional<DType> dtype_named(std::string_view name);
 bool is_float(DType dtype);
-bool is_integer(DType dtype);       // bool is neither
-double epsilon_of(DType dtype);     // distance from 1 to the next value; REQUIRES: is_float
+bool is_integer(DType dtype);    // bool is neither
+double epsilon_of(DType dtype);  // distance from 1 to the next value; REQUIRES: is_float
 
 // The element at `index` of a packed array, as double; i64 and u64 beyond 2^53 are rounded.
 double load(DType dtype, const std::byte* data, std::int64_t index);

@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "describe/graph/op.h"
-#include "describe/graph/ops/ops.h"
 #include "describe/graph/ops/list.h"
+#include "describe/graph/ops/ops.h"
 
 namespace systole {
 namespace {
@@ -52,10 +52,12 @@ Scalar silu_grad_of(Scalar x, Scalar g) {
 enum class Takes { floats, numbers, bools };
 
 std::vector<Type> infer_elementwise(const OpCall& call, std::size_t arity, Takes takes) {
-  if (call.operands.size() != arity) constraint("elementwise_c1", "{} takes {} operands, got {}", call.op.name, arity, call.operands.size());
+  if (call.operands.size() != arity)
+    constraint("elementwise_c1", "{} takes {} operands, got {}", call.op.name, arity, call.operands.size());
   for (const Type& type : call.operands) {
     if (!(type == call.operand(0))) {
-      constraint("elementwise_c1", "{}: operands {} and {} differ", call.op.name, to_string(call.operand(0)), to_string(type));
+      constraint("elementwise_c1", "{}: operands {} and {} differ", call.op.name, to_string(call.operand(0)),
+                 to_string(type));
     }
   }
   const DType dtype = call.operand(0).dtype;
@@ -114,14 +116,16 @@ OpDef elementwise(const char* name, const char* summary, const char* signature, 
 
 OpDef unary(const char* name, const char* summary, PerElement cost, Scalar (*fn)(Scalar),
             std::function<Gradients(GradientCall&)> gradient) {
-  return elementwise(name, summary, "(x: float[...]) -> (y: like x)", 1, Takes::floats, cost,
-                     [fn](std::span<const Scalar> x) { return fn(x[0]); }, std::move(gradient));
+  return elementwise(
+      name, summary, "(x: float[...]) -> (y: like x)", 1, Takes::floats, cost,
+      [fn](std::span<const Scalar> x) { return fn(x[0]); }, std::move(gradient));
 }
 
 OpDef binary(const char* name, const char* summary, Takes takes, PerElement cost, Scalar (*fn)(Scalar, Scalar),
              std::function<Gradients(GradientCall&)> gradient) {
-  return elementwise(name, summary, "(a: number[...], b: like a) -> (y: like a)", 2, takes, cost,
-                     [fn](std::span<const Scalar> x) { return fn(x[0], x[1]); }, std::move(gradient));
+  return elementwise(
+      name, summary, "(a: number[...], b: like a) -> (y: like a)", 2, takes, cost,
+      [fn](std::span<const Scalar> x) { return fn(x[0], x[1]); }, std::move(gradient));
 }
 
 // g times `slope`, for ops whose derivative is written with the operand or the result.
@@ -161,7 +165,12 @@ OpDef make_compare() {
     const std::int64_t n = call.results[0].type.num_elements();
     for (std::int64_t i = 0; i < n; ++i) {
       const double a = call.operands[0].raw(i), b = call.operands[1].raw(i);
-      const bool y = kind == "lt" ? a < b : kind == "le" ? a <= b : kind == "gt" ? a > b : kind == "ge" ? a >= b : kind == "eq" ? a == b : a != b;
+      const bool y = kind == "lt"   ? a < b
+                     : kind == "le" ? a <= b
+                     : kind == "gt" ? a > b
+                     : kind == "ge" ? a >= b
+                     : kind == "eq" ? a == b
+                                    : a != b;
       call.results[0].set(i, s(y ? 1 : 0));
     }
   };
@@ -171,8 +180,9 @@ OpDef make_compare() {
 }
 
 OpDef make_is_finite() {
-  OpDef op = elementwise("is_finite", "y = x is neither infinite nor NaN", "(x: float[...]) -> (y: bool[...])", 1,
-                         Takes::floats, {0, 0}, [](std::span<const Scalar> x) { return s(std::isfinite(x[0].value()) ? 1 : 0); }, nullptr);
+  OpDef op = elementwise(
+      "is_finite", "y = x is neither infinite nor NaN", "(x: float[...]) -> (y: bool[...])", 1, Takes::floats, {0, 0},
+      [](std::span<const Scalar> x) { return s(std::isfinite(x[0].value()) ? 1 : 0); }, nullptr);
   op.infer = [](const OpCall& call) {
     return std::vector<Type>{infer_elementwise(call, 1, Takes::floats)[0].with(DType::boolean)};
   };
@@ -181,17 +191,19 @@ OpDef make_is_finite() {
 }
 
 OpDef make_select() {
-  OpDef op = elementwise("select", "y = pred ? a : b", "(pred: bool[...], a: any[...], b: like a) -> (y: like a)", 3, Takes::numbers, {0, 0},
-                         [](std::span<const Scalar> x) { return x[0].value() != 0 ? x[1] : x[2]; },
-                         [](GradientCall& call) -> Gradients {
-                           const Value g = *call.cotangent(0), zero = full_like(g, 0), pred = call.operand(0);
-                           return {std::nullopt, select(pred, g, zero), select(pred, zero, g)};
-                         });
+  OpDef op = elementwise(
+      "select", "y = pred ? a : b", "(pred: bool[...], a: any[...], b: like a) -> (y: like a)", 3, Takes::numbers,
+      {0, 0}, [](std::span<const Scalar> x) { return x[0].value() != 0 ? x[1] : x[2]; },
+      [](GradientCall& call) -> Gradients {
+        const Value g = *call.cotangent(0), zero = full_like(g, 0), pred = call.operand(0);
+        return {std::nullopt, select(pred, g, zero), select(pred, zero, g)};
+      });
   op.infer = [](const OpCall& call) {
     if (call.num_operands() != 3) constraint("elementwise_c1", "select takes 3 operands, got {}", call.num_operands());
     const Type& pred = call.operand(0);
     if (pred.dtype != DType::boolean || pred.shape != call.operand(1).shape || !(call.operand(1) == call.operand(2))) {
-      constraint("elementwise_c1", "select of {}, {} and {}", to_string(pred), to_string(call.operand(1)), to_string(call.operand(2)));
+      constraint("elementwise_c1", "select of {}, {} and {}", to_string(pred), to_string(call.operand(1)),
+                 to_string(call.operand(2)));
     }
     return std::vector<Type>{call.operand(1)};
   };
@@ -205,63 +217,90 @@ namespace ops {
 
 std::vector<OpDef> elementwise_ops() {
   std::vector<OpDef> list;
-  list.push_back(unary("neg", "y = -x", {1, 0}, [](Scalar x) { return -x; },
-                       [](GradientCall& c) -> Gradients { return {neg(*c.cotangent(0))}; }));
-  list.push_back(unary("exp", "y = e^x", {0, 1}, [](Scalar x) { return exp(x); }, by_slope([](GradientCall& c) { return c.result(0); })));
-  list.push_back(unary("log", "y = ln x", {0, 1}, [](Scalar x) { return log(x); },
-                       [](GradientCall& c) -> Gradients { return {div(*c.cotangent(0), c.operand(0))}; }));
-  list.push_back(unary("tanh", "y = tanh x", {0, 1}, [](Scalar x) { return tanh(x); }, by_slope([](GradientCall& c) {
-                         const Value y = c.result(0);
-                         return one_minus(mul(y, y));
-                       })));
+  list.push_back(unary(
+      "neg", "y = -x", {1, 0}, [](Scalar x) { return -x; },
+      [](GradientCall& c) -> Gradients { return {neg(*c.cotangent(0))}; }));
+  list.push_back(unary(
+      "exp", "y = e^x", {0, 1}, [](Scalar x) { return exp(x); },
+      by_slope([](GradientCall& c) { return c.result(0); })));
+  list.push_back(unary(
+      "log", "y = ln x", {0, 1}, [](Scalar x) { return log(x); },
+      [](GradientCall& c) -> Gradients { return {div(*c.cotangent(0), c.operand(0))}; }));
+  list.push_back(unary(
+      "tanh", "y = tanh x", {0, 1}, [](Scalar x) { return tanh(x); }, by_slope([](GradientCall& c) {
+        const Value y = c.result(0);
+        return one_minus(mul(y, y));
+      })));
   list.push_back(unary("sigmoid", "y = 1 / (1 + e^-x)", {3, 1}, sigmoid_of, by_slope([](GradientCall& c) {
                          const Value y = c.result(0);
                          return mul(y, one_minus(y));
                        })));
-  list.push_back(unary("gelu", "y = x (1 + erf(x / sqrt 2)) / 2; arXiv:1606.08415", {4, 1},
-                       [](Scalar x) { return s(0.5) * x * (s(1) + erf(x * s(kSqrtHalf))); },
-                       [](GradientCall& c) -> Gradients { return {gelu_grad(c.operand(0), *c.cotangent(0))}; }));
-  list.push_back(unary("gelu_tanh", "y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2; arXiv:1606.08415", {8, 1}, gelu_tanh_of,
+  list.push_back(unary(
+      "gelu", "y = x (1 + erf(x / sqrt 2)) / 2; arXiv:1606.08415", {4, 1},
+      [](Scalar x) { return s(0.5) * x * (s(1) + erf(x * s(kSqrtHalf))); },
+      [](GradientCall& c) -> Gradients { return {gelu_grad(c.operand(0), *c.cotangent(0))}; }));
+  list.push_back(unary("gelu_tanh", "y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2; arXiv:1606.08415", {8, 1},
+                       gelu_tanh_of,
                        [](GradientCall& c) -> Gradients { return {gelu_tanh_grad(c.operand(0), *c.cotangent(0))}; }));
-  list.push_back(unary("silu", "y = x / (1 + e^-x); arXiv:1702.03118", {4, 1}, [](Scalar x) { return x * sigmoid_of(x); },
-                       [](GradientCall& c) -> Gradients { return {silu_grad(c.operand(0), *c.cotangent(0))}; }));
-  list.push_back(unary("relu", "y = max(x, 0)", {0, 0}, [](Scalar x) { return max(x, s(0)); },
-                       [](GradientCall& c) -> Gradients {
-                         const Value y = c.result(0), zero = full_like(y, 0);
-                         return {select(compare(y, zero, "gt"), *c.cotangent(0), zero)};
-                       }));
-  list.push_back(unary("rsqrt", "y = 1 / sqrt x", {0, 1}, [](Scalar x) { return rsqrt(x); }, by_slope([](GradientCall& c) {
-                         const Value y = c.result(0);
-                         return scale(mul(y, mul(y, y)), -0.5);
-                       })));
-  list.push_back(unary("sqrt", "y = sqrt x", {0, 1}, [](Scalar x) { return sqrt(x); },
-                       [](GradientCall& c) -> Gradients { return {div(scale(*c.cotangent(0), 0.5), c.result(0))}; }));
+  list.push_back(unary(
+      "silu", "y = x / (1 + e^-x); arXiv:1702.03118", {4, 1}, [](Scalar x) { return x * sigmoid_of(x); },
+      [](GradientCall& c) -> Gradients { return {silu_grad(c.operand(0), *c.cotangent(0))}; }));
+  list.push_back(unary(
+      "relu", "y = max(x, 0)", {0, 0}, [](Scalar x) { return max(x, s(0)); },
+      [](GradientCall& c) -> Gradients {
+        const Value y = c.result(0), zero = full_like(y, 0);
+        return {select(compare(y, zero, "gt"), *c.cotangent(0), zero)};
+      }));
+  list.push_back(unary(
+      "rsqrt", "y = 1 / sqrt x", {0, 1}, [](Scalar x) { return rsqrt(x); }, by_slope([](GradientCall& c) {
+        const Value y = c.result(0);
+        return scale(mul(y, mul(y, y)), -0.5);
+      })));
+  list.push_back(unary(
+      "sqrt", "y = sqrt x", {0, 1}, [](Scalar x) { return sqrt(x); },
+      [](GradientCall& c) -> Gradients { return {div(scale(*c.cotangent(0), 0.5), c.result(0))}; }));
   list.push_back(make_is_finite());
 
-  list.push_back(binary("add", "y = a + b", Takes::numbers, {1, 0}, [](Scalar a, Scalar b) { return a + b; },
-                        [](GradientCall& c) -> Gradients { return {*c.cotangent(0), *c.cotangent(0)}; }));
-  list.push_back(binary("sub", "y = a - b", Takes::numbers, {1, 0}, [](Scalar a, Scalar b) { return a - b; },
-                        [](GradientCall& c) -> Gradients { return {*c.cotangent(0), c.needs(1) ? std::optional(neg(*c.cotangent(0))) : std::nullopt}; }));
-  list.push_back(binary("mul", "y = a b", Takes::numbers, {1, 0}, [](Scalar a, Scalar b) { return a * b; }, [](GradientCall& c) -> Gradients {
-    Gradients d(2);
-    if (c.needs(0)) d[0] = mul(*c.cotangent(0), c.operand(1));
-    if (c.needs(1)) d[1] = mul(*c.cotangent(0), c.operand(0));
-    return d;
-  }));
-  list.push_back(binary("div", "y = a / b", Takes::floats, {1, 0}, [](Scalar a, Scalar b) { return a / b; }, [](GradientCall& c) -> Gradients {
-    Gradients d(2);
-    if (c.needs(0)) d[0] = div(*c.cotangent(0), c.operand(1));
-    if (c.needs(1)) d[1] = neg(div(mul(*c.cotangent(0), c.result(0)), c.operand(1)));
-    return d;
-  }));
-  list.push_back(binary("max", "y = the larger; NaN if either is", Takes::numbers, {0, 0}, [](Scalar a, Scalar b) { return max(a, b); }, choice_gradient("ge")));
-  list.push_back(binary("min", "y = the smaller; NaN if either is", Takes::numbers, {0, 0}, [](Scalar a, Scalar b) { return min(a, b); }, choice_gradient("le")));
+  list.push_back(binary(
+      "add", "y = a + b", Takes::numbers, {1, 0}, [](Scalar a, Scalar b) { return a + b; },
+      [](GradientCall& c) -> Gradients {
+        return {*c.cotangent(0), *c.cotangent(0)};
+      }));
+  list.push_back(binary(
+      "sub", "y = a - b", Takes::numbers, {1, 0}, [](Scalar a, Scalar b) { return a - b; },
+      [](GradientCall& c) -> Gradients {
+        return {*c.cotangent(0), c.needs(1) ? std::optional(neg(*c.cotangent(0))) : std::nullopt};
+      }));
+  list.push_back(binary(
+      "mul", "y = a b", Takes::numbers, {1, 0}, [](Scalar a, Scalar b) { return a * b; },
+      [](GradientCall& c) -> Gradients {
+        Gradients d(2);
+        if (c.needs(0)) d[0] = mul(*c.cotangent(0), c.operand(1));
+        if (c.needs(1)) d[1] = mul(*c.cotangent(0), c.operand(0));
+        return d;
+      }));
+  list.push_back(binary(
+      "div", "y = a / b", Takes::floats, {1, 0}, [](Scalar a, Scalar b) { return a / b; },
+      [](GradientCall& c) -> Gradients {
+        Gradients d(2);
+        if (c.needs(0)) d[0] = div(*c.cotangent(0), c.operand(1));
+        if (c.needs(1)) d[1] = neg(div(mul(*c.cotangent(0), c.result(0)), c.operand(1)));
+        return d;
+      }));
+  list.push_back(binary(
+      "max", "y = the larger; NaN if either is", Takes::numbers, {0, 0}, [](Scalar a, Scalar b) { return max(a, b); },
+      choice_gradient("ge")));
+  list.push_back(binary(
+      "min", "y = the smaller; NaN if either is", Takes::numbers, {0, 0}, [](Scalar a, Scalar b) { return min(a, b); },
+      choice_gradient("le")));
   list.push_back(make_compare());
-  list.push_back(binary("logical_and", "y = a and b", Takes::bools, {0, 0},
-                        [](Scalar a, Scalar b) { return s(a.value() != 0 && b.value() != 0 ? 1 : 0); }, nullptr));
+  list.push_back(binary(
+      "logical_and", "y = a and b", Takes::bools, {0, 0},
+      [](Scalar a, Scalar b) { return s(a.value() != 0 && b.value() != 0 ? 1 : 0); }, nullptr));
   list.push_back(make_select());
   list.push_back(binary("gelu_grad", "y = g d gelu(x)/dx", Takes::floats, {9, 2}, gelu_grad_of, nullptr));
-  list.push_back(binary("gelu_tanh_grad", "y = g d gelu_tanh(x)/dx", Takes::floats, {16, 1}, gelu_tanh_grad_of, nullptr));
+  list.push_back(
+      binary("gelu_tanh_grad", "y = g d gelu_tanh(x)/dx", Takes::floats, {16, 1}, gelu_tanh_grad_of, nullptr));
   list.push_back(binary("silu_grad", "y = g d silu(x)/dx", Takes::floats, {8, 1}, silu_grad_of, nullptr));
   return list;
 }

@@ -1,8 +1,9 @@
-// fusion: a chain of elementwise ops (and the broadcasts that feed them) run as one kernel. Made by the fusion pass as the
-// Target allows. Every step rounds to its own type, so fusing never changes a bit; what is saved is moving the middle.
+// fusion: a chain of elementwise ops (and the broadcasts that feed them) run as one kernel. Made by the fusion pass as
+// the Target allows. Every step rounds to its own type, so fusing never changes a bit; what is saved is moving the
+// middle.
 //
-// Constraints: C1 the region's inputs have the operands' types. C2 the region holds elementwise ops and broadcasts only.
-// Work: FLOPs of the region; moves its distinct operands and its results, never the middle.
+// Constraints: C1 the region's inputs have the operands' types. C2 the region holds elementwise ops and broadcasts
+// only. Work: FLOPs of the region; moves its distinct operands and its results, never the middle.
 
 #include "describe/graph/evaluate.h"
 #include "describe/graph/ops/list.h"
@@ -14,13 +15,16 @@ namespace {
 std::vector<Type> infer(const OpCall& call) {
   if (call.regions.size() != 1) constraint("fusion_c1", "{} regions, not one chain", call.regions.size());
   const Graph& chain = call.regions[0];
-  if (chain.inputs().size() != call.operands.size()) constraint("fusion_c1", "the chain takes {} values, not {}", chain.inputs().size(), call.operands.size());
+  if (chain.inputs().size() != call.operands.size())
+    constraint("fusion_c1", "the chain takes {} values, not {}", chain.inputs().size(), call.operands.size());
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const Type& given = chain.type(chain.inputs()[i].value);
-    if (!(given == call.operands[i])) constraint("fusion_c1", "chain input {} is {}, gets {}", i, to_string(given), to_string(call.operands[i]));
+    if (!(given == call.operands[i]))
+      constraint("fusion_c1", "chain input {} is {}, gets {}", i, to_string(given), to_string(call.operands[i]));
   }
   for (const GraphNode& node : chain.nodes()) {
-    if (!node.op->elementwise && node.op->name != std::string_view("broadcast")) constraint("fusion_c2", "'{}' in a chain", node.op->name);
+    if (!node.op->elementwise && node.op->name != std::string_view("broadcast"))
+      constraint("fusion_c2", "'{}' in a chain", node.op->name);
   }
   std::vector<Type> results;
   for (const GraphOutput& output : chain.outputs()) results.push_back(chain.type(output.value));

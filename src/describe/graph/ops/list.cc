@@ -11,11 +11,13 @@ class List {
  public:
   List() {
     using namespace ops;
-    for (auto family : {elementwise_ops, cast_ops, constant_ops, broadcast_ops, reshape_ops, movement_ops, cache_ops, reduce_ops,
-                        cross_entropy_ops, rms_norm_ops, layer_norm_ops, embedding_ops, attention_ops, collective_ops}) {
+    for (auto family :
+         {elementwise_ops, cast_ops, constant_ops, broadcast_ops, reshape_ops, movement_ops, cache_ops, reduce_ops,
+          cross_entropy_ops, rms_norm_ops, layer_norm_ops, embedding_ops, attention_ops, collective_ops}) {
       for (OpDef& op : family()) add(std::move(op));
     }
-    for (auto make : {contract_op, softmax_op, rotary_op, dropout_op, adamw_op, sgd_op, repeat_op, fusion_op}) add(make());
+    for (auto make : {contract_op, softmax_op, rotary_op, dropout_op, adamw_op, sgd_op, repeat_op, fusion_op})
+      add(make());
   }
   std::span<const OpDef* const> all() const { return pointers_; }
 

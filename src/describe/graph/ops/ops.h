@@ -39,7 +39,7 @@ Value div(Value a, Value b);
 Value max(Value a, Value b);
 Value min(Value a, Value b);
 Value compare(Value a, Value b, std::string_view kind);
-Value logical_and(Value a, Value b);                  // of bools
+Value logical_and(Value a, Value b);                      // of bools
 Value select(Value pred, Value if_true, Value if_false);  // pred: bool of the same shape
 // Derivatives as ops of their own: g times the derivative at x (one pass, and what a chain is made of).
 Value gelu_grad(Value x, Value g);
@@ -62,13 +62,14 @@ Value full_like(Value x, double value);               // constant of x's type
 Value scale(Value x, double factor);                  // mul(x, full_like(x, factor))
 
 // --- movement: broadcast.cc, reshape.cc, transpose.cc, slice.cc, concatenate.cc, pad.cc, copy.cc
-// dims[i] is where operand dim i goes in `type` (ascending); the others are new or, where the operand's size is 1, … must match.
+// dims[i] is where operand dim i goes in `type` (ascending); the others are new or, where the operand's size is 1, …
+// must match.
 Value broadcast(Value x, const Type& type, std::span<const int> dims);
-Value broadcast_scalar(Value x, const Type& like);            // scalar to like's shape (x's dtype)
-Value broadcast_last(Value x, const Type& like);              // vector along the last dim of `like`
-Value reshape(Value x, const Type& type);                     // same bytes; type.dtype is x's
-Value transpose(Value x, std::span<const int> permutation);   // result dim i is operand dim permutation[i]
-Value slice(Value x, const Ints& start, const Ints& limit);   // half open, stride 1
+Value broadcast_scalar(Value x, const Type& like);           // scalar to like's shape (x's dtype)
+Value broadcast_last(Value x, const Type& like);             // vector along the last dim of `like`
+Value reshape(Value x, const Type& type);                    // same bytes; type.dtype is x's
+Value transpose(Value x, std::span<const int> permutation);  // result dim i is operand dim permutation[i]
+Value slice(Value x, const Ints& start, const Ints& limit);  // half open, stride 1
 Value slice_dim(Value x, int dim, std::int64_t start, std::int64_t limit);
 Value concatenate(std::span<const Value> parts, int dim);
 Value pad(Value x, const Ints& low, const Ints& high, double value);
@@ -83,13 +84,13 @@ Value cache_write(Value cache, Value rows, Value position);
 Value reduce_sum(Value x, std::span<const int> dims, std::optional<DType> dtype = {});
 Value reduce_max(Value x, std::span<const int> dims);
 Value reduce_min(Value x, std::span<const int> dims);
-Value sum_all(Value x);                       // to f32[] (f64[] of f64)
-Value sum_of_squares(Value x);                // to f32[] (f64[] of f64)
-Value global_norm(std::span<const Value> xs); // sqrt of the sum of all squares; f32[] (f64[])
+Value sum_all(Value x);                        // to f32[] (f64[] of f64)
+Value sum_of_squares(Value x);                 // to f32[] (f64[] of f64)
+Value global_norm(std::span<const Value> xs);  // sqrt of the sum of all squares; f32[] (f64[])
 
 // --- contract.cc: einsum of two operands, "bse,ehd->bshd". A letter in both and in the result is a batch dim, in both
-// only is summed, in one and the result is kept; a letter in one operand only is not allowed. Accumulates in f32 (f64 for
-// f64). `dtype` of the result, else a's.
+// only is summed, in one and the result is kept; a letter in one operand only is not allowed. Accumulates in f32 (f64
+// for f64). `dtype` of the result, else a's.
 Value contract(Value a, Value b, std::string_view spec, std::optional<DType> dtype = {});
 
 // --- softmax.cc: over the last dim, in f32 inside. Result of x's type.
@@ -127,13 +128,14 @@ Value embedding(Value table, Value ids);
 // Scatter-add of g[..., e] into `vocab` rows, in a fixed order; result of type `dtype` (f32 unless f64).
 Value embedding_grad(Value ids, Value g, std::int64_t vocab, DType dtype, const std::string& vocab_name);
 
-// --- rotary.cc: x[b, t, h, d], d even, positions i32[b, t]; halves rotated (x_i, x_{i + d/2}) as GPT-NeoX and Llama do.
+// --- rotary.cc: x[b, t, h, d], d even, positions i32[b, t]; halves rotated (x_i, x_{i + d/2}) as GPT-NeoX and Llama
+// do.
 Value rotary(Value x, Value positions, double theta, bool inverse = false);
 
 // --- attention.cc: softmax(q kᵀ scale + mask) v with grouped queries (h a multiple of n), memory linear in s.
 struct AttentionOptions {
-  bool causal = true;      // key j is seen by query i when j ≤ i + offset[b] (offset 0 when absent)
-  double scale = 0;        // 0: 1/sqrt(d)
+  bool causal = true;  // key j is seen by query i when j ≤ i + offset[b] (offset 0 when absent)
+  double scale = 0;    // 0: 1/sqrt(d)
   std::optional<Value> q_segments, k_segments;  // i32[b, t], i32[b, s]: only equal ids see each other
   std::optional<Value> offset;                  // i32[b]: index of query 0 among the keys (decoding over a cache)
 };
@@ -167,7 +169,8 @@ struct Sgd {
   Value parameter;
   std::optional<Value> m;  // with momentum
 };
-Sgd sgd(Value parameter, Value g, std::optional<Value> m, Value scale, Value rate, Value apply, const SgdOptions& options);
+Sgd sgd(Value parameter, Value g, std::optional<Value> m, Value scale, Value rate, Value apply,
+        const SgdOptions& options);
 
 // --- collectives.cc: over a mesh axis of `parts` devices. kind is sum or max; sums of bf16 accumulate in f32.
 Value all_reduce(Value x, std::string_view axis, std::int64_t parts, std::string_view kind = "sum");
@@ -175,8 +178,9 @@ Value all_gather(Value x, std::string_view axis, std::int64_t parts, int dim);
 Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim, std::string_view kind = "sum");
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim);
 
-// --- repeat.cc: `count` times the body, which takes (carries..., slices of `stacked`..., shared...) and gives (carries...,
-// outputs...). Slices and outputs lie on a new outermost dim named `dim`; `reverse` goes from the last index to the first.
+// --- repeat.cc: `count` times the body, which takes (carries..., slices of `stacked`..., shared...) and gives
+// (carries..., outputs...). Slices and outputs lie on a new outermost dim named `dim`; `reverse` goes from the last
+// index to the first.
 struct Repeat {
   std::vector<Value> carries;
   std::vector<Value> outputs;  // stacked

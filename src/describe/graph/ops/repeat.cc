@@ -4,10 +4,10 @@
 //
 // Operands (carries..., stacked..., shared...); body (carries..., slices..., shared...) -> (carries..., outputs...).
 // Iteration i takes slice i (count - 1 - i when `reverse`) and writes its outputs at the same index.
-// Constraints: C1 count ≥ 1 and the three numbers add up to the operands. C2 the body's inputs have the types of carries,
-// slices and shared operands. C3 stacked operands have `count` on their outermost dim. C4 the body's first outputs have
-// the types of the carries.
-// The gradient is built by autodiff (describe/graph/autodiff.h): a repeat in reverse.
+// Constraints: C1 count ≥ 1 and the three numbers add up to the operands. C2 the body's inputs have the types of
+// carries, slices and shared operands. C3 stacked operands have `count` on their outermost dim. C4 the body's first
+// outputs have the types of the carries. The gradient is built by autodiff (describe/graph/autodiff.h): a repeat in
+// reverse.
 
 #include "describe/graph/evaluate.h"
 #include "describe/graph/ops/list.h"
@@ -22,29 +22,37 @@ struct Parts {
   std::size_t carries, stacked, shared;
   bool reverse;
   explicit Parts(const Attrs& attrs)
-      : count(attrs.get_int("count")), carries(static_cast<std::size_t>(attrs.get_int("carries"))),
-        stacked(static_cast<std::size_t>(attrs.get_int("stacked"))), shared(static_cast<std::size_t>(attrs.get_int("shared"))),
+      : count(attrs.get_int("count")),
+        carries(static_cast<std::size_t>(attrs.get_int("carries"))),
+        stacked(static_cast<std::size_t>(attrs.get_int("stacked"))),
+        shared(static_cast<std::size_t>(attrs.get_int("shared"))),
         reverse(attrs.get_bool("reverse")) {}
 };
 
 std::vector<Type> infer(const OpCall& call) {
   const Parts parts(call.attrs);
   if (parts.count < 1 || parts.carries + parts.stacked + parts.shared != call.operands.size()) {
-    constraint("repeat_c1", "count {}, {} + {} + {} of {} operands", parts.count, parts.carries, parts.stacked, parts.shared, call.operands.size());
+    constraint("repeat_c1", "count {}, {} + {} + {} of {} operands", parts.count, parts.carries, parts.stacked,
+               parts.shared, call.operands.size());
   }
   if (call.regions.size() != 1) constraint("repeat_c1", "{} regions, not one body", call.regions.size());
   const Graph& body = call.regions[0];
-  if (body.inputs().size() != call.operands.size()) constraint("repeat_c2", "the body takes {} values, not {}", body.inputs().size(), call.operands.size());
+  if (body.inputs().size() != call.operands.size())
+    constraint("repeat_c2", "the body takes {} values, not {}", body.inputs().size(), call.operands.size());
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     Type wanted = call.operands[i];
     if (i >= parts.carries && i < parts.carries + parts.stacked) {
-      if (wanted.ndim() == 0 || wanted.size(0) != parts.count) constraint("repeat_c3", "operand {} is {}, count {}", i, to_string(wanted), parts.count);
+      if (wanted.ndim() == 0 || wanted.size(0) != parts.count)
+        constraint("repeat_c3", "operand {} is {}, count {}", i, to_string(wanted), parts.count);
       wanted = slice_type(wanted);
     }
     const Type& given = body.type(body.inputs()[i].value);
-    if (!(given == wanted)) constraint("repeat_c2", "body input '{}' is {}, gets {}", body.inputs()[i].name, to_string(given), to_string(wanted));
+    if (!(given == wanted))
+      constraint("repeat_c2", "body input '{}' is {}, gets {}", body.inputs()[i].name, to_string(given),
+                 to_string(wanted));
   }
-  if (body.outputs().size() < parts.carries) constraint("repeat_c4", "the body gives {} values for {} carries", body.outputs().size(), parts.carries);
+  if (body.outputs().size() < parts.carries)
+    constraint("repeat_c4", "the body gives {} values for {} carries", body.outputs().size(), parts.carries);
   std::vector<Type> results;
   for (std::size_t i = 0; i < body.outputs().size(); ++i) {
     const Type& type = body.type(body.outputs()[i].value);
@@ -107,7 +115,9 @@ OpDef ops::repeat_op() {
               {"dim", "string", "name of the outermost dim of stacked results"},
               {"reverse", "bool", "from the last index to the first"}};
   op.infer = infer;
-  op.work = [](const OpCall& call, std::span<const Type>) { return work_of(call.regions[0]) * Parts(call.attrs).count; };
+  op.work = [](const OpCall& call, std::span<const Type>) {
+    return work_of(call.regions[0]) * Parts(call.attrs).count;
+  };
   op.sharding = [](const OpCall& call) {  // through its body; a repeat as a whole is cut nowhere
     ShardingRule rule;
     for (const Type& type : call.operands) rule.operands.emplace_back(type.shape.size(), -1);
@@ -125,8 +135,8 @@ Repeat repeat(Graph body, std::int64_t count, std::span<const Value> carries, st
   operands.insert(operands.end(), shared.begin(), shared.end());
   CHECK(!operands.empty(), "a repeat without operands");
   auto number = [](std::span<const Value> values) { return static_cast<std::int64_t>(values.size()); };
-  Attrs attrs{{"count", count},           {"carries", number(carries)},   {"stacked", number(stacked)},
-              {"shared", number(shared)}, {"dim", std::string(dim)}, {"reverse", reverse}};
+  Attrs attrs{{"count", count},           {"carries", number(carries)}, {"stacked", number(stacked)},
+              {"shared", number(shared)}, {"dim", std::string(dim)},    {"reverse", reverse}};
   std::vector<Graph> regions;
   regions.push_back(std::move(body));
   Graph& graph = *operands[0].graph;

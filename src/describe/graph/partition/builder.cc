@@ -17,14 +17,16 @@ std::vector<Pass> function_passes(const Target& target) {
           {"own_outputs", own_outputs}};
 }
 
-ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh, Target target, WorkspaceOf workspace_of) : workspace_of_(std::move(workspace_of)) {
+ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh, Target target, WorkspaceOf workspace_of)
+    : workspace_of_(std::move(workspace_of)) {
   program_.name = std::move(name);
   program_.mesh = std::move(mesh);
   program_.target = std::move(target);
 }
 
 int ProgramBuilder::add_value(ProgramValue value) {
-  if (program_.find_value(value.name)) fail(error(ErrorKind::invalid, "program '{}' has two values '{}'", program_.name, value.name));
+  if (program_.find_value(value.name))
+    fail(error(ErrorKind::invalid, "program '{}' has two values '{}'", program_.name, value.name));
   program_.values.push_back(std::move(value));
   return static_cast<int>(program_.values.size()) - 1;
 }
@@ -36,7 +38,8 @@ void ProgramBuilder::add_parameters(const Graph& graph) {
   }
 }
 
-int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bindings& inputs, const Bindings& outputs, std::vector<std::string> donated) {
+int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bindings& inputs, const Bindings& outputs,
+                                 std::vector<std::string> donated) {
   Function f;
   f.name = name;
   graph.set_name(name);
@@ -44,7 +47,8 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   f.graph = run_passes(std::move(graph), passes, {}, &records_);
   const auto port = [&](const Bindings& bindings, const std::string& key) {
     const auto found = bindings.find(key);
-    return found == bindings.end() ? Port{program_.value_named(key), false} : Port{program_.value_named(found->second.value), found->second.by_microbatch};
+    return found == bindings.end() ? Port{program_.value_named(key), false}
+                                   : Port{program_.value_named(found->second.value), found->second.by_microbatch};
   };
   for (const GraphInput& input : f.graph.inputs()) {
     f.inputs.push_back(port(inputs, input.name));
@@ -53,7 +57,8 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   for (const GraphOutput& output : f.graph.outputs()) f.outputs.push_back(port(outputs, output.name));
   for (int o = 0; o < static_cast<int>(f.outputs.size()); ++o) {
     for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {
-      if (f.outputs[static_cast<std::size_t>(o)].value == f.inputs[static_cast<std::size_t>(i)].value) f.aliases.push_back({o, i});
+      if (f.outputs[static_cast<std::size_t>(o)].value == f.inputs[static_cast<std::size_t>(i)].value)
+        f.aliases.push_back({o, i});
     }
   }
   f.work = work_of(f.graph);

@@ -1,6 +1,6 @@
 #pragma once
-// Puts a Program together: values, functions bound to them by name, schedules; then runs the passes that a Target asks for,
-// plans scratches and arena, and verifies. What training, evaluation and serving have in common.
+// Puts a Program together: values, functions bound to them by name, schedules; then runs the passes that a Target asks
+// for, plans scratches and arena, and verifies. What training, evaluation and serving have in common.
 
 #include <functional>
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace systole {
 
-// How a function's inputs and outputs are bound: name in the graph → (value, by microbatch). Names that are absent bind to the
-// value of the same name.
+// How a function's inputs and outputs are bound: name in the graph → (value, by microbatch). Names that are absent bind
+// to the value of the same name.
 struct Binding {
   std::string value;
   bool by_microbatch = false;
@@ -23,19 +23,23 @@ using Bindings = std::map<std::string, Binding>;
 
 class ProgramBuilder {
  public:
-  // `workspace_of` measures the scratch of nodes that the Target's table does not have yet (it is entered there); may be empty.
+  // `workspace_of` measures the scratch of nodes that the Target's table does not have yet (it is entered there); may
+  // be empty.
   ProgramBuilder(std::string name, Mesh mesh, Target target, WorkspaceOf workspace_of);
 
   // Errors of all: Failure(invalid).
   int add_value(ProgramValue value);
   bool has_value(std::string_view name) const { return program_.find_value(name).has_value(); }
-  const ProgramValue& value(std::string_view name) const { return program_.values[static_cast<std::size_t>(program_.value_named(name))]; }
+  const ProgramValue& value(std::string_view name) const {
+    return program_.values[static_cast<std::size_t>(program_.value_named(name))];
+  }
   // Adds the parameters of a graph that are not there yet.
   void add_parameters(const Graph& graph);
 
-  // `in_place`: outputs (by name) that take the place of the input bound to the same value. An output bound to the value of an input
-  // is an alias. `donated`: names of inputs that are dead afterwards.
-  int add_function(const std::string& name, Graph graph, const Bindings& inputs, const Bindings& outputs, std::vector<std::string> donated = {});
+  // `in_place`: outputs (by name) that take the place of the input bound to the same value. An output bound to the
+  // value of an input is an alias. `donated`: names of inputs that are dead afterwards.
+  int add_function(const std::string& name, Graph graph, const Bindings& inputs, const Bindings& outputs,
+                   std::vector<std::string> donated = {});
 
   void add_schedule(Schedule schedule) { program_.schedules.push_back(std::move(schedule)); }
   int function_index(std::string_view name) const;

@@ -11,13 +11,15 @@ bool is_scalar_input(const std::string& name) { return name == "seed" || name ==
 
 class TrainingBuilder {
  public:
-  TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy, const Target& target, const WorkspaceOf& workspace_of)
+  TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy, const Target& target,
+                  const WorkspaceOf& workspace_of)
       : strategy_(strategy), builder_(name, mesh, target, workspace_of) {}
 
   Program build(const Graph& loss, const std::optional<Graph>& evaluation) {
-    const std::vector<Pass> early{{"precision", [&](const Graph& g) { return apply_precision(g, strategy_.precision); }},
-                                  {"fold_constants", fold_constants},
-                                  {"merge_common", merge_common}};
+    const std::vector<Pass> early{
+        {"precision", [&](const Graph& g) { return apply_precision(g, strategy_.precision); }},
+        {"fold_constants", fold_constants},
+        {"merge_common", merge_common}};
     const Graph typed = run_passes(loss, early, {}, &builder_.records());
     builder_.add_parameters(typed);
     for (const GraphInput& input : typed.inputs()) {
@@ -42,12 +44,15 @@ class TrainingBuilder {
  private:
   int microbatches() const { return strategy_.microbatches; }
 
-  DType reduce_type(const Parameter& p) const { return p.type.dtype == DType::f64 ? DType::f64 : strategy_.precision.reduce; }
+  DType reduce_type(const Parameter& p) const {
+    return p.type.dtype == DType::f64 ? DType::f64 : strategy_.precision.reduce;
+  }
 
   void add_data_inputs(const Graph& graph, const std::string& prefix, int slots) {
     for (const GraphInput& input : graph.inputs()) {
       if (input.parameter || builder_.has_value(prefix + input.name)) continue;
-      builder_.add_value({prefix + input.name, graph.type(input.value), Residence::input, is_scalar_input(input.name) ? 1 : slots, std::nullopt, 0, 0});
+      builder_.add_value({prefix + input.name, graph.type(input.value), Residence::input,
+                          is_scalar_input(input.name) ? 1 : slots, std::nullopt, 0, 0});
     }
   }
 
@@ -94,7 +99,8 @@ class TrainingBuilder {
     Graph graph(backward.name());
     std::vector<Value> inputs;
     for (const GraphInput& input : backward.inputs()) {
-      inputs.push_back(input.parameter ? graph.parameter(*input.parameter) : graph.input(input.name, backward.type(input.value)));
+      inputs.push_back(input.parameter ? graph.parameter(*input.parameter)
+                                       : graph.input(input.name, backward.type(input.value)));
     }
     std::vector<Value> before;
     for (const Parameter& p : trained_) {
@@ -127,7 +133,8 @@ class TrainingBuilder {
 
   void add_state() {
     for (const Parameter& p : trained_) {
-      for (const std::string& name : state_names(p)) builder_.add_value({name, p.type.with(scalar_), Residence::state, 1, p, 0, 0});
+      for (const std::string& name : state_names(p))
+        builder_.add_value({name, p.type.with(scalar_), Residence::state, 1, p, 0, 0});
     }
     builder_.add_value({"updates", Type(DType::i32, {}), Residence::state, 1, std::nullopt, 0, 0});
     builder_.add_value({"rate", Type(scalar_, {}), Residence::input, 1, std::nullopt, 0, 0});
@@ -152,18 +159,20 @@ class TrainingBuilder {
     const Value one = constant(g, count.type(), 1), norm = div(global_norm(gradients), count);
     const Value apply = is_finite(norm);
     Value scale = div(one, count);
-    if (strategy_.optimizer.clip > 0) scale = mul(scale, min(one, div(constant(g, count.type(), strategy_.optimizer.clip), norm)));
+    if (strategy_.optimizer.clip > 0)
+      scale = mul(scale, min(one, div(constant(g, count.type(), strategy_.optimizer.clip), norm)));
     const Value zero_i = constant(g, updates.type(), 0), one_i = constant(g, updates.type(), 1);
     const Value applied = add(updates, select(apply, one_i, zero_i));
-    for (std::size_t i = 0; i < trained_.size(); ++i) update_one(g, trained_[i], parameters[i], gradients[i], states[i], scale, rate, applied, apply);
+    for (std::size_t i = 0; i < trained_.size(); ++i)
+      update_one(g, trained_[i], parameters[i], gradients[i], states[i], scale, rate, applied, apply);
     g.output("updates", applied);
     g.output("norm", norm);
     g.output("skipped", select(apply, zero_i, one_i));
     builder_.add_function("update", std::move(g), {}, {});
   }
 
-  void update_one(Graph& g, const Parameter& p, Value parameter, Value gradient, const std::vector<Value>& states, Value scale, Value rate,
-                  Value applied, Value apply) {
+  void update_one(Graph& g, const Parameter& p, Value parameter, Value gradient, const std::vector<Value>& states,
+                  Value scale, Value rate, Value applied, Value apply) {
     const std::vector<std::string> names = state_names(p);
     if (strategy_.optimizer.kind == UpdateRule::Kind::adamw) {
       AdamwOptions options = strategy_.optimizer.adamw;
@@ -176,7 +185,8 @@ class TrainingBuilder {
     }
     SgdOptions options = strategy_.optimizer.sgd;
     if (!p.decay) options.weight_decay = 0;
-    const Sgd next = sgd(parameter, gradient, states.empty() ? std::nullopt : std::optional(states[0]), scale, rate, apply, options);
+    const Sgd next =
+        sgd(parameter, gradient, states.empty() ? std::nullopt : std::optional(states[0]), scale, rate, apply, options);
     g.output(p.name, next.parameter);
     if (next.m) g.output(names[0], *next.m);
   }
@@ -229,10 +239,12 @@ class TrainingBuilder {
 
 }  // namespace
 
-Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation, const Mesh& mesh,
-                         const Strategy& strategy, const Target& target, const WorkspaceOf& workspace_of) {
+Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
+                         const Mesh& mesh, const Strategy& strategy, const Target& target,
+                         const WorkspaceOf& workspace_of) {
   if (!mesh.trivial()) {
-    fail(error(ErrorKind::unsupported, "a mesh of {} devices ({}): only one device is partitioned yet", mesh.num_devices(), to_string(mesh))
+    fail(error(ErrorKind::unsupported, "a mesh of {} devices ({}): only one device is partitioned yet",
+               mesh.num_devices(), to_string(mesh))
              .hinted("leave out 'mesh'"));
   }
   if (strategy.microbatches < 1) fail(error(ErrorKind::invalid, "{} microbatches", strategy.microbatches));

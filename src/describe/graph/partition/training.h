@@ -1,15 +1,17 @@
 #pragma once
-// A training step as a Program: forward and backward for each microbatch, the guarded update, evaluation and the snapshot for a
-// checkpoint. Losses and gradients are sums; the update divides once, by the global count of labels that the host hands in.
+// A training step as a Program: forward and backward for each microbatch, the guarded update, evaluation and the
+// snapshot for a checkpoint. Losses and gradients are sums; the update divides once, by the global count of labels that
+// the host hands in.
 //
 // Values (besides the parameters, by their names):
-//   inputs, one slot per microbatch   what the loss graph takes: tokens, labels, … ; "row" i64[]: the microbatch's first row
-//   inputs                            "seed", "step" i64[] (where the graph takes them), "rate" f32[], "label_count" f32[]
-//   outputs                           "loss" f32[] per microbatch (a sum), "norm" f32[] (of the mean gradient, before clipping),
+//   inputs, one slot per microbatch   what the loss graph takes: tokens, labels, … ; "row" i64[]: the microbatch's
+//   first row inputs                            "seed", "step" i64[] (where the graph takes them), "rate" f32[],
+//   "label_count" f32[] outputs                           "loss" f32[] per microbatch (a sum), "norm" f32[] (of the
+//   mean gradient, before clipping),
 //                                     "skipped" i32[] (1 when the norm was not finite and nothing changed)
-//   state                             "adamw.m/<parameter>", "adamw.v/<parameter>", "sgd.m/<parameter>", "updates" i32[]
-//   gradients                         "gradient/<parameter>", in the reduce type
-//   staging                           "snapshot/<parameter or state>", when asked for
+//   state                             "adamw.m/<parameter>", "adamw.v/<parameter>", "sgd.m/<parameter>", "updates"
+//   i32[] gradients                         "gradient/<parameter>", in the reduce type staging "snapshot/<parameter or
+//   state>", when asked for
 // Schedules: "train", "evaluate" (when there is an evaluation graph; its inputs are "evaluate/<name>", its loss
 // "evaluate/loss"), "snapshot".
 
@@ -39,7 +41,8 @@ struct Strategy {
 
 // `loss`: of one microbatch, in f32, with the output "loss". `evaluation`: the same model without dropout, any batch.
 // Errors: Failure(invalid); unsupported for a mesh of more than one device.
-Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation, const Mesh& mesh,
-                         const Strategy& strategy, const Target& target, const WorkspaceOf& workspace_of);
+Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
+                         const Mesh& mesh, const Strategy& strategy, const Target& target,
+                         const WorkspaceOf& workspace_of);
 
 }  // namespace systole

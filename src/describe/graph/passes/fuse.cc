@@ -1,7 +1,7 @@
-// Fusion of elementwise chains. A node that is not yet in a chain starts one as its root; producers join while every reader
-// of theirs is in the chain or comes after the root (then the value is a result of the chain as well, and since the chain
-// stands where its root stood, no cycle can arise). Constants, iotas and broadcasts cost nothing to make again, so each chain
-// has its own. What a chain reads through a broadcast is an operand of the chain.
+// Fusion of elementwise chains. A node that is not yet in a chain starts one as its root; producers join while every
+// reader of theirs is in the chain or comes after the root (then the value is a result of the chain as well, and since
+// the chain stands where its root stood, no cycle can arise). Constants, iotas and broadcasts cost nothing to make
+// again, so each chain has its own. What a chain reads through a broadcast is an operand of the chain.
 
 #include <algorithm>
 #include <map>
@@ -14,7 +14,8 @@
 namespace systole {
 namespace {
 
-// A broadcast that a kernel can follow with (i / inner) % period: the operand's dims of more than one element stay together.
+// A broadcast that a kernel can follow with (i / inner) % period: the operand's dims of more than one element stay
+// together.
 bool follows_run(const Graph& graph, const GraphNode& node) {
   const Type& from = graph.type(node.operands[0]);
   const Ints& dims = node.attrs.get_ints("dims");
@@ -33,7 +34,8 @@ bool follows_run(const Graph& graph, const GraphNode& node) {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const FusionRules& rules) : graph_(graph), rules_(rules), chain_of_(graph.nodes().size(), -1) {
+  Fuser(const Graph& graph, const FusionRules& rules)
+      : graph_(graph), rules_(rules), chain_of_(graph.nodes().size(), -1) {
     readers_.resize(static_cast<std::size_t>(graph.num_values()));
     for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
       for (const ValueId id : graph.nodes()[n].operands) readers_[index(id)].push_back(static_cast<int>(n));
@@ -44,7 +46,8 @@ class Fuser {
 
   Graph run() {
     for (int n = static_cast<int>(graph_.nodes().size()) - 1; n >= 0; --n) {
-      if (chain_of_[static_cast<std::size_t>(n)] < 0 && graph_.nodes()[static_cast<std::size_t>(n)].op->elementwise) grow(n);
+      if (chain_of_[static_cast<std::size_t>(n)] < 0 && graph_.nodes()[static_cast<std::size_t>(n)].op->elementwise)
+        grow(n);
     }
     return rebuild();
   }
@@ -77,7 +80,8 @@ class Fuser {
     chains_.push_back({root, std::move(nodes), members});
   }
 
-  void consider(ValueId id, int root, const Shape& domain, std::set<int, std::greater<>>& members, std::set<int>& sources) {
+  void consider(ValueId id, int root, const Shape& domain, std::set<int, std::greater<>>& members,
+                std::set<int>& sources) {
     const NodeId producer = graph_.producer(id);
     if (!producer.valid()) return;
     const GraphNode& candidate = graph_.node(producer);
@@ -158,7 +162,8 @@ class Fuser {
     Graph to(graph_.name());
     std::vector<Value> map(static_cast<std::size_t>(graph_.num_values()));
     for (const GraphInput& input : graph_.inputs()) {
-      map[index(input.value)] = input.parameter ? to.parameter(*input.parameter) : to.input(input.name, graph_.type(input.value));
+      map[index(input.value)] =
+          input.parameter ? to.parameter(*input.parameter) : to.input(input.name, graph_.type(input.value));
     }
     for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
       const int chain = chain_of_[static_cast<std::size_t>(n)];

@@ -10,7 +10,8 @@ namespace {
 
 // The value whose bytes `id` shows: through views to what they look at.
 ValueId root_of(const Graph& graph, ValueId id) {
-  while (graph.producer(id).valid() && graph.node(graph.producer(id)).op->view) id = graph.node(graph.producer(id)).operands[0];
+  while (graph.producer(id).valid() && graph.node(graph.producer(id)).op->view)
+    id = graph.node(graph.producer(id)).operands[0];
   return id;
 }
 

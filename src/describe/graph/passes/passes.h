@@ -25,7 +25,8 @@ struct PassRecord {
 
 // Runs the passes in order, verifying after each; those named in `skip` are left out. Thread-safe.
 // Errors: Failure(internal) naming the pass whose result does not verify.
-Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> skip = {}, std::vector<PassRecord>* records = nullptr);
+Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> skip = {},
+                 std::vector<PassRecord>* records = nullptr);
 
 // The four named types of mixed precision.
 struct Precision {
@@ -49,8 +50,8 @@ Graph drop_dead(const Graph& graph);
 Graph widen_results(const Graph& graph);
 // Chains of elementwise ops and broadcasts become `fusion` nodes, as the Target's rules allow.
 Graph fuse_chains(const Graph& graph, const FusionRules& rules);
-// Every output of the graph and of each body gets a node of its own that writes it (an explicit copy where it is an input,
-// a view of one, or an output already), so that memory planning can give each output its place.
+// Every output of the graph and of each body gets a node of its own that writes it (an explicit copy where it is an
+// input, a view of one, or an output already), so that memory planning can give each output its place.
 Graph own_outputs(const Graph& graph);
 
 int count_nodes(const Graph& graph);  // regions included

@@ -1,6 +1,6 @@
-// Mixed precision as a pass: models are written in f32; here each op's PrecisionRule says which type its operands get. The
-// parameters stay in the parameter type and are cast where they are used; what goes through a repeat is carried in the
-// compute type.
+// Mixed precision as a pass: models are written in f32; here each op's PrecisionRule says which type its operands get.
+// The parameters stay in the parameter type and are cast where they are used; what goes through a repeat is carried in
+// the compute type.
 
 #include "describe/graph/op.h"
 #include "describe/graph/ops/ops.h"
@@ -22,7 +22,9 @@ Attrs with_dtype(const GraphNode& node, DType from, DType to) {
 
 // Every f32 becomes `to`: inputs, parameters, constants, results.
 Graph retype(const Graph& graph, DType to) {
-  const auto input_type = [to](const GraphInput&, const Type& type) { return is_wide(type.dtype) ? type.with(to) : type; };
+  const auto input_type = [to](const GraphInput&, const Type& type) {
+    return is_wide(type.dtype) ? type.with(to) : type;
+  };
   Graph result(graph.name());
   std::vector<Value> map(static_cast<std::size_t>(graph.num_values()));
   for (const GraphInput& input : graph.inputs()) {
@@ -41,14 +43,16 @@ Graph retype(const Graph& graph, DType to) {
     for (const ValueId id : node.operands) operands.push_back(map[static_cast<std::size_t>(id.index)]);
     std::vector<Graph> regions;
     for (const Graph& region : node.regions) regions.push_back(retype(region, to));
-    const std::vector<Value> results = result.apply(*node.op, operands, with_dtype(node, DType::f32, to), std::move(regions));
+    const std::vector<Value> results =
+        result.apply(*node.op, operands, with_dtype(node, DType::f32, to), std::move(regions));
     result.last_node().recomputed = node.recomputed;
     for (std::size_t i = 0; i < results.size(); ++i) {
       map[static_cast<std::size_t>(node.results[i].index)] = results[i];
       results[i].named(graph.value_name(node.results[i]));
     }
   }
-  for (const GraphOutput& output : graph.outputs()) result.output(output.name, map[static_cast<std::size_t>(output.value.index)]);
+  for (const GraphOutput& output : graph.outputs())
+    result.output(output.name, map[static_cast<std::size_t>(output.value.index)]);
   return result;
 }
 
@@ -57,7 +61,8 @@ class Caster {
   explicit Caster(const Precision& precision) : precision_(precision) {}
 
   // `input_types`: of a body's inputs, decided by its repeat; empty at the top.
-  Graph run(const Graph& graph, std::span<const Type> input_types, std::span<const std::optional<DType>> output_dtypes) {
+  Graph run(const Graph& graph, std::span<const Type> input_types,
+            std::span<const std::optional<DType>> output_dtypes) {
     Graph to(graph.name());
     std::vector<Value> map(static_cast<std::size_t>(graph.num_values()));
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -74,7 +79,8 @@ class Caster {
     for (const GraphNode& node : graph.nodes()) {
       std::vector<Value> operands;
       for (const ValueId id : node.operands) operands.push_back(map[static_cast<std::size_t>(id.index)]);
-      const std::vector<Value> results = is(node, "repeat") ? repeat_node(to, node, operands) : plain_node(to, node, operands);
+      const std::vector<Value> results =
+          is(node, "repeat") ? repeat_node(to, node, operands) : plain_node(to, node, operands);
       for (std::size_t i = 0; i < results.size(); ++i) {
         map[static_cast<std::size_t>(node.results[i].index)] = results[i];
         const std::string& name = graph.value_name(node.results[i]);
@@ -96,7 +102,9 @@ class Caster {
   }
 
  private:
-  static Value to_type(Value value, DType dtype) { return is_float(value.dtype()) && value.dtype() != dtype ? cast(value, dtype) : value; }
+  static Value to_type(Value value, DType dtype) {
+    return is_float(value.dtype()) && value.dtype() != dtype ? cast(value, dtype) : value;
+  }
 
   std::vector<Value> plain_node(Graph& to, const GraphNode& node, std::vector<Value> operands) {
     switch (node.op->precision) {
@@ -129,7 +137,8 @@ class Caster {
 
   // Carried floats go in the compute type; stacked and shared operands stay and are cast inside.
   std::vector<Value> repeat_node(Graph& to, const GraphNode& node, std::vector<Value> operands) {
-    const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries")), stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
+    const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries")),
+               stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
     std::vector<Type> types;
     std::vector<std::optional<DType>> outputs(node.regions[0].outputs().size());
     for (std::size_t i = 0; i < operands.size(); ++i) {

@@ -12,7 +12,8 @@ std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const V
   return results;
 }
 
-Graph rewrite(const Graph& graph, const RewriteFn& fn, const std::function<Type(const GraphInput&, const Type&)>& input_type) {
+Graph rewrite(const Graph& graph, const RewriteFn& fn,
+              const std::function<Type(const GraphInput&, const Type&)>& input_type) {
   Graph to(graph.name());
   std::vector<Value> map(static_cast<std::size_t>(graph.num_values()));
   const auto at = [&](ValueId id) -> Value& { return map[static_cast<std::size_t>(id.index)]; };
@@ -37,7 +38,8 @@ Graph rewrite(const Graph& graph, const RewriteFn& fn, const std::function<Type(
     const GraphNode& node = changed ? *changed : original;
     std::optional<std::vector<Value>> results = fn(RewriteCall{to, graph, node, operands});
     if (!results) results = copy_node(to, node, operands);
-    CHECK(results->size() == node.results.size(), "'{}' rewritten to {} results, not {}", node.op->name, results->size(), node.results.size());
+    CHECK(results->size() == node.results.size(), "'{}' rewritten to {} results, not {}", node.op->name,
+          results->size(), node.results.size());
     for (std::size_t i = 0; i < results->size(); ++i) {
       at(node.results[i]) = (*results)[i];
       const std::string& name = graph.value_name(node.results[i]);

@@ -23,7 +23,8 @@ using RewriteFn = std::function<std::optional<std::vector<Value>>(const RewriteC
 
 // Bodies of repeats are rewritten first, then the nodes in order. Inputs, outputs and value names are kept.
 // `input_type`, where given, changes the types of the inputs (parameters included).
-Graph rewrite(const Graph& graph, const RewriteFn& fn, const std::function<Type(const GraphInput&, const Type&)>& input_type = nullptr);
+Graph rewrite(const Graph& graph, const RewriteFn& fn,
+              const std::function<Type(const GraphInput&, const Type&)>& input_type = nullptr);
 
 // Copies one node, with its flags.
 std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands);

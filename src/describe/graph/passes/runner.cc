@@ -15,9 +15,11 @@ int count_nodes(const Graph& graph) {
   return count;
 }
 
-Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> skip, std::vector<PassRecord>* records) {
+Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> skip,
+                 std::vector<PassRecord>* records) {
   for (const Pass& pass : passes) {
-    PassRecord record{pass.name, Seconds(0), count_nodes(graph), 0, std::find(skip.begin(), skip.end(), pass.name) != skip.end()};
+    PassRecord record{pass.name, Seconds(0), count_nodes(graph), 0,
+                      std::find(skip.begin(), skip.end(), pass.name) != skip.end()};
     if (!record.skipped) {
       const auto start = std::chrono::steady_clock::now();
       graph = pass.run(graph);

@@ -43,7 +43,9 @@ double evaluate_element(const RewriteCall& call) {
   return results[0].raw(0);
 }
 
-bool holds_exactly(const Type& type, double value) { return is_float(type.dtype) ? rounded(type.dtype, value) == value : std::abs(value) < 0x1p53; }
+bool holds_exactly(const Type& type, double value) {
+  return is_float(type.dtype) ? rounded(type.dtype, value) == value : std::abs(value) < 0x1p53;
+}
 
 std::optional<std::vector<Value>> fold(const RewriteCall& call) {
   const GraphNode& node = call.node;
@@ -53,7 +55,8 @@ std::optional<std::vector<Value>> fold(const RewriteCall& call) {
   }
   if (call.operands.empty() || node.results.size() != 1) return std::nullopt;
   const bool foldable = node.op->elementwise || is(node, "broadcast") || is(node, "reshape") || is(node, "transpose");
-  if (!foldable || !std::all_of(call.operands.begin(), call.operands.end(), [](const Value& v) { return constant_value(v).has_value(); })) {
+  if (!foldable || !std::all_of(call.operands.begin(), call.operands.end(),
+                                [](const Value& v) { return constant_value(v).has_value(); })) {
     return std::nullopt;
   }
   const Type& type = call.from.type(node.results[0]);
@@ -75,7 +78,8 @@ std::vector<int> count_readers(const Graph& graph) {
   for (const GraphNode& node : graph.nodes()) {
     for (const ValueId id : node.operands) ++readers[static_cast<std::size_t>(id.index)];
   }
-  for (const GraphOutput& output : graph.outputs()) readers[static_cast<std::size_t>(output.value.index)] += 2;  // never the only one
+  for (const GraphOutput& output : graph.outputs())
+    readers[static_cast<std::size_t>(output.value.index)] += 2;  // never the only one
   return readers;
 }
 
@@ -120,7 +124,8 @@ Graph drop_dead(const Graph& graph) {
   Graph live(graph.name());  // without dead nodes
   std::vector<Value> inputs;
   for (const GraphInput& input : graph.inputs()) {
-    inputs.push_back(input.parameter ? live.parameter(*input.parameter) : live.input(input.name, graph.type(input.value)));
+    inputs.push_back(input.parameter ? live.parameter(*input.parameter)
+                                     : live.input(input.name, graph.type(input.value)));
   }
   const std::vector<Value> outputs = inline_graph(live, graph, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) live.output(graph.outputs()[i].name, outputs[i]);

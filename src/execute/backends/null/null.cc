@@ -20,14 +20,18 @@ class NullDevice : public Device {
   explicit NullDevice(Target target) : target_(std::move(target)) {}
   const Target& target() const override { return target_; }
   Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
-  Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return std::unique_ptr<Memory>(std::make_unique<NullMemory>(bytes)); }
+  Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override {
+    return std::unique_ptr<Memory>(std::make_unique<NullMemory>(bytes));
+  }
   DeviceEvent copy_in(Memory&, std::int64_t, std::span<const std::byte>) override { return {}; }
   DeviceEvent copy_out(Memory&, std::int64_t, std::span<std::byte> into) override {
     std::fill(into.begin(), into.end(), std::byte{0});
     return {};
   }
   Result<std::unique_ptr<Executable>> compile(const Function&) override { return std::make_unique<Executable>(); }
-  Result<std::unique_ptr<Call>> bind(const Executable&, Memory&, const Addresses&) override { return std::make_unique<Call>(); }
+  Result<std::unique_ptr<Call>> bind(const Executable&, Memory&, const Addresses&) override {
+    return std::make_unique<Call>();
+  }
   DeviceEvent run(Call&, WorkCounters& counters) override {
     ++counters.calls;
     return {};

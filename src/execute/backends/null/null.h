@@ -1,6 +1,6 @@
 #pragma once
-// The device that runs any Program and computes nothing: for planning, for walking schedules, for tests without a machine. It
-// takes any Target and allocates no memory; what is read from it is zeros.
+// The device that runs any Program and computes nothing: for planning, for walking schedules, for tests without a
+// machine. It takes any Target and allocates no memory; what is read from it is zeros.
 
 #include <memory>
 

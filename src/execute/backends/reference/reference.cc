@@ -33,7 +33,8 @@ std::int64_t distinct_bytes(const std::vector<TensorView>& views) {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < views.size(); ++i) {
     const auto same = [&](const TensorView& other) { return other.data == views[i].data; };
-    if (std::find_if(views.begin(), views.end(), same) == views.begin() + static_cast<std::ptrdiff_t>(i)) bytes += views[i].type.bytes().count();
+    if (std::find_if(views.begin(), views.end(), same) == views.begin() + static_cast<std::ptrdiff_t>(i))
+      bytes += views[i].type.bytes().count();
   }
   return bytes;
 }
@@ -65,13 +66,18 @@ class ReferenceDevice : public Device {
     return std::unique_ptr<Executable>(std::make_unique<ReferenceExecutable>(function));
   }
 
-  Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) override {
+  Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
+                                     const Addresses& addresses) override {
     auto list = std::make_unique<ReferenceCallList>();
     for (const KernelCall& call : flatten(static_cast<const ReferenceExecutable&>(executable).function, addresses)) {
       Step step{call.node, {}, {}, 0, 0};
-      const auto view = [&](ValueId id, std::int64_t offset) { return TensorView{call.graph->type(id), memory.host() + offset}; };
-      for (std::size_t i = 0; i < call.operands.size(); ++i) step.operands.push_back(view(call.node->operands[i], call.operands[i]));
-      for (std::size_t i = 0; i < call.results.size(); ++i) step.results.push_back(view(call.node->results[i], call.results[i]));
+      const auto view = [&](ValueId id, std::int64_t offset) {
+        return TensorView{call.graph->type(id), memory.host() + offset};
+      };
+      for (std::size_t i = 0; i < call.operands.size(); ++i)
+        step.operands.push_back(view(call.node->operands[i], call.operands[i]));
+      for (std::size_t i = 0; i < call.results.size(); ++i)
+        step.results.push_back(view(call.node->results[i], call.results[i]));
       step.bytes_read = distinct_bytes(step.operands);
       step.bytes_written = distinct_bytes(step.results);
       list->steps.push_back(std::move(step));
@@ -102,6 +108,8 @@ class ReferenceDevice : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_reference_device(bool chains, Bytes memory_limit) { return std::make_unique<ReferenceDevice>(chains, memory_limit); }
+std::unique_ptr<Device> make_reference_device(bool chains, Bytes memory_limit) {
+  return std::make_unique<ReferenceDevice>(chains, memory_limit);
+}
 
 }  // namespace systole

@@ -1,6 +1,6 @@
 #pragma once
-// The slow twin of every fast backend: runs each node through its op's `reference` facet, on the arena that the Program planned,
-// with scalars that count every operation. Any type, one thread, no tricks.
+// The slow twin of every fast backend: runs each node through its op's `reference` facet, on the arena that the Program
+// planned, with scalars that count every operation. Any type, one thread, no tricks.
 
 #include <memory>
 

@@ -16,7 +16,8 @@ namespace {
 Graph linear_loss() {
   Graph g("linear");
   const Value w = g.parameter({"w", Type(DType::f32, {3}, {"inputs"}), {Init::Kind::normal, 0.5}});
-  const Value x = g.input("x", Type(DType::f32, {4, 3}, {"batch", "inputs"})), t = g.input("t", Type(DType::f32, {4}, {"batch"}));
+  const Value x = g.input("x", Type(DType::f32, {4, 3}, {"batch", "inputs"})),
+              t = g.input("t", Type(DType::f32, {4}, {"batch"}));
   const Value d = sub(contract(x, w, "bi,i->b"), t);
   g.output("loss", sum_all(mul(d, d)));
   return g;
@@ -27,7 +28,8 @@ TEST(Reference, a_step_of_sgd_is_what_one_computes_by_hand) {
   Strategy strategy;
   strategy.precision = {DType::f64, DType::f64, DType::f64, DType::f64};
   strategy.optimizer.kind = UpdateRule::Kind::sgd;
-  const Program program = training_program("linear", linear_loss(), std::nullopt, Mesh(), strategy, device->target(), nullptr);
+  const Program program =
+      training_program("linear", linear_loss(), std::nullopt, Mesh(), strategy, device->target(), nullptr);
   auto executor = Executor::create(program, *device).value();
   ASSERT_TRUE(initialize(*executor, 1).ok());
   const auto put = [&](const char* name, std::vector<double> values) {
