@@ -21,11 +21,11 @@ dnnl::memory::data_type data_type(DType dtype) {
 const char* name_of(dnnl::cpu_isa isa) {
   switch (isa) {
     case dnnl::cpu_isa::avx2: return "avx2";
-    case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_core: return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
-    case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
+    case dnnl::cpu_isa::avx2_vnni: return "avx2-vnni";
+    case dnnl::cpu_isa::avx512_core: return "avx512";
+    case dnnl::cpu_isa::avx512_core_vnni: return "avx512-vnni";
+    case dnnl::cpu_isa::avx512_core_bf16: return "avx512-bf16";
+    case dnnl::cpu_isa::avx512_core_amx: return "amx";
     default: return "other";
   }
 }

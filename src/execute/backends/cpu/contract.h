@@ -35,7 +35,7 @@ class Contractions {
   // Errors: unsupported, for other types or a machine whose oneDNN has no such product.
   Result<const Contraction*> get(const std::string& spec, const Type& a, const Type& b, const Type& y);
 
-  static std::string version();  // "oneDNN 2.6.3 avx512_core_bf16": with the instructions that it uses here
+  static std::string version();  // "oneDNN 2.6.3 avx512-bf16": with the instructions that it uses here
   // The implementations that serve the contractions made so far.
   std::map<std::string, int> implementations() const;
 

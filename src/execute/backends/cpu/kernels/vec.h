@@ -32,7 +32,7 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
-inline F splat(float x) { return F{} + x; }
+inline F splat(float x) { return x - F{}; }  // x + 0 would turn -0 into 0, so compilers keep that addition
 inline F bits_as_f(I x) { return reinterpret_cast<F>(x); }
 inline F bits_as_f(U x) { return reinterpret_cast<F>(x); }
 inline I f_as_i(F x) { return reinterpret_cast<I>(x); }
@@ -41,7 +41,7 @@ inline I to_int(F x) { return __builtin_convertvector(x, I); }  // toward zero
 inline F to_float(I x) { return __builtin_convertvector(x, F); }
 
 // mask is all ones or all zeros per lane.
-inline F blend(I mask, F a, F b) { return bits_as_f((mask & f_as_i(a)) | (~mask & f_as_i(b))); }
+inline F blend(I mask, F a, F b) { return mask ? a : b; }
 inline F vabs(F x) { return bits_as_f(f_as_i(x) & 0x7fffffff); }
 inline F vmax(F a, F b) { return blend(a > b, a, b); }  // b where either is NaN
 inline F vmin(F a, F b) { return blend(a < b, a, b); }
@@ -115,21 +115,26 @@ inline T of_f32(float x) {
 // Across lanes, always in this order: the upper half onto the lower, and again.
 template <typename Op>
 inline float fold(F v, Op op) {
-  float lanes[kLanes];
-  store(lanes, v);
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] = op(lanes[i], lanes[i + width]);
-  }
-  return lanes[0];
+#if defined(__AVX512F__)
+  v = op(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15));
+  v = op(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  v = op(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  v = op(v, __builtin_shufflevector(v, v, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+#else
+  v = op(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7));
+  v = op(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 4, 5, 6, 7));
+  v = op(v, __builtin_shufflevector(v, v, 1, 1, 2, 3, 4, 5, 6, 7));
+#endif
+  return v[0];
 }
 inline float sum_lanes(F v) {
-  return fold(v, [](float a, float b) { return a + b; });
+  return fold(v, [](F a, F b) { return a + b; });
 }
 inline float max_lanes(F v) {  // NaN where any is
-  return fold(v, [](float a, float b) { return a < b || b != b ? b : a; });
+  return fold(v, [](F a, F b) { return max_nan(a, b); });
 }
 inline float min_lanes(F v) {
-  return fold(v, [](float a, float b) { return b < a || b != b ? b : a; });
+  return fold(v, [](F a, F b) { return min_nan(a, b); });
 }
 
 inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
