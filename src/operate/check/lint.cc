@@ -40,16 +40,6 @@ void ragged_microbatches(const Workload& w, Found& found) {
                    "let train.microbatches divide train.batch"});
 }
 
-void schedule_longer_than_run(const Workload& w, Found& found) {
-  if (!w.train.steps) return;
-  const auto steps = [&](const Portion& p) { return p.steps > 0 ? static_cast<double>(p.steps) : p.fraction * static_cast<double>(*w.train.steps); };
-  const OptimizerSpec& o = w.train.optimizer;
-  const double asked = steps(o.warmup) + (o.schedule == OptimizerSpec::Schedule::warmup_stable_decay ? steps(o.decay) : 0);
-  if (asked <= static_cast<double>(*w.train.steps)) return;
-  found.push_back({"schedule_longer_than_run", "train.optimizer.warmup",
-                   fmt::format("warm-up and decay take {:.0f} steps, the run has {}", asked, *w.train.steps), "shorten them, or raise train.steps"});
-}
-
 void high_rate(const Workload& w, Found& found) {
   if (w.train.optimizer.clip > 0 || w.train.optimizer.kind != OptimizerSpec::Kind::adamw || w.train.optimizer.rate < 0.02) return;
   found.push_back({"high_rate", "train.optimizer.rate", fmt::format("{:g} is high for adamw, and gradients are not clipped", w.train.optimizer.rate),
@@ -57,7 +47,7 @@ void high_rate(const Workload& w, Found& found) {
 }
 
 constexpr void (*kRules[])(const Workload&, Found&) = {held_out, best_without_evaluation, checkpoint_never, ragged_microbatches,
-                                                       schedule_longer_than_run, high_rate};
+                                                       high_rate};
 
 }  // namespace
 

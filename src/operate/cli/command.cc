@@ -123,7 +123,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     return finish(out, context.exit);
   } catch (const CLI::CallForHelp&) {
     const auto [command, stranger] = descend(*app, arguments);
-    out.data(command->help());
+    out.data(command->help(command->get_parent() == nullptr ? "" : full_name(*command->get_parent())));
     return finish(out, ExitCode::done);
   } catch (const CLI::CallForVersion& version) {
     out.data(version.what());

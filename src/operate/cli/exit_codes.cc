@@ -44,7 +44,7 @@ std::string exit_codes_help() {
 }
 
 std::string exit_codes_reference() {
-  std::string text = "# Exit codes\n\nMade by `systole reference docs/reference`; a test holds it to the program.\n\n"
+  std::string text = "# Exit codes\n\nPrinted by `systole reference docs/reference`; a test fails when this page is stale.\n\n"
                      "| code | name | meaning |\n|-----:|------|---------|\n";
   for (const ExitCodeText& c : kCodes)
     text += fmt::format("| {} | {} | {} |\n", static_cast<int>(c.code), c.name, c.meaning);

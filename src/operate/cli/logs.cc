@@ -21,7 +21,10 @@ std::string shown(const Node& value) {
     for (const Node::Entry& entry : value.entries()) text += fmt::format("{}{}:{}", text.empty() ? "" : " ", entry.key, shown(entry.value));
     return "{" + text + "}";
   }
-  return value.is_null() ? "-" : value.text();
+  if (value.is_null()) return "-";
+  // Six digits are for people; --json has them all.
+  if (value.kind() == NodeKind::number && !value.as_int().ok()) return fmt::format("{:.6g}", value.as_double().value());
+  return value.text();
 }
 
 // "  12.250 s  step_ended        step 40  loss 5.1 ..."

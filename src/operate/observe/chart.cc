@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace systole {
@@ -66,6 +68,14 @@ std::vector<std::optional<double>> means(std::span<const Point> points, const Ra
   return result;
 }
 
+// All dots between the two, with no gap in either direction.
+void draw_line(Dots& dots, std::pair<int, int> from, std::pair<int, int> to) {
+  const int steps = std::max({1, to.first - from.first, std::abs(to.second - from.second)});
+  for (int i = 0; i <= steps; ++i) {
+    dots.set(from.first + (to.first - from.first) * i / steps, from.second + (to.second - from.second) * i / steps);
+  }
+}
+
 }  // namespace
 
 std::string chart(std::span<const Point> points, int width, int height) {
@@ -81,13 +91,13 @@ std::string chart(std::span<const Point> points, int width, int height) {
   const int columns = std::max(4, width - margin - 2);
   Dots dots(columns, height);
   const auto curve = means(finite, xs, 2 * columns);
-  std::optional<int> before;
+  std::optional<std::pair<int, int>> before;
   for (int x = 0; x < 2 * columns; ++x) {
     const std::optional<double>& y = curve[static_cast<std::size_t>(x)];
     if (!y) continue;
-    const int row = 4 * height - 1 - ys.place(*y, 4 * height);
-    for (int r = std::min(row, before.value_or(row)); r <= std::max(row, before.value_or(row)); ++r) dots.set(x, r);
-    before = row;
+    const std::pair<int, int> here{x, 4 * height - 1 - ys.place(*y, 4 * height)};
+    draw_line(dots, before.value_or(here), here);
+    before = here;
   }
   std::string text;
   for (int r = 0; r < height; ++r) {

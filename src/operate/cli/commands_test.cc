@@ -1,0 +1,172 @@
+// The commands one after another on one small run of text, as a person would type them.
+
+#include <gtest/gtest.h>
+
+#include "ground/base/document.h"
+#include "operate/cli/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kWorkload = R"(systole: 1
+name: tiny
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }
+data:
+  train: { files: text.txt, document: line }
+  held_out: { fraction: 10% }
+  tokenizer: { kind: sentencepiece, vocabulary: 300 }
+  folder: data
+train:
+  batch: 2
+  steps: 4
+  optimizer: { kind: adamw, rate: 1e-3 }
+  precision: f32
+checkpoint: { every: 2, keep: 2 }
+)";
+
+std::string some_text() {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("word {} of a list that goes on for a while, in its {}th line\n", i * 7 % 50, i);
+  return text;
+}
+
+// One run for all tests: it costs the most.
+class Commands : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    systole_ = std::make_unique<SystoleRunner>();
+    systole_->write("text.txt", some_text());
+    systole_->write("job.yaml", kWorkload);
+    const Captured made = systole_->run({"run", "job.yaml", "--backend", "reference"});
+    ASSERT_EQ(made.exit.code, 0) << made.err;
+  }
+  static void TearDownTestSuite() { systole_.reset(); }
+
+  static Captured run(std::vector<std::string> arguments) { return systole_->run(std::move(arguments)); }
+  static Node json(std::vector<std::string> arguments, int exit = 0) {
+    arguments.push_back("--json");
+    const Captured got = systole_->run(arguments);
+    EXPECT_EQ(got.exit.code, exit) << got.err;
+    return parse_json(got.out, "stdout").value();
+  }
+  static std::string text_at(const Node& node, const char* key) {
+    const Node* found = node.find(key);
+    return found == nullptr ? "(absent)" : found->text();
+  }
+
+  static std::unique_ptr<SystoleRunner> systole_;
+};
+std::unique_ptr<SystoleRunner> Commands::systole_;
+
+TEST_F(Commands, runs_lists_it_and_rebuilds_the_same_rows_from_the_folders) {
+  const Node before = json({"runs"});
+  ASSERT_EQ(before.find("runs")->items().size(), 1u);
+  EXPECT_EQ(text_at(before.find("runs")->items()[0], "folder"), "tiny-1");
+  EXPECT_EQ(text_at(before.find("runs")->items()[0], "state"), "finished");
+  EXPECT_EQ(text_at(before.find("runs")->items()[0], "steps"), "4");
+  ASSERT_TRUE(std::filesystem::remove(systole_->folder() / "runs" / "index.sqlite"));
+  EXPECT_EQ(json({"runs", "--rebuild"}), before);
+}
+
+TEST_F(Commands, why_finds_the_counted_flops_equal_to_the_planned) {
+  const Node why = json({"why"});
+  EXPECT_EQ(text_at(why, "systole"), "why");
+  EXPECT_EQ(text_at(why, "steps"), "4");
+  EXPECT_NE(text_at(why, "planned_flops"), "0");
+  EXPECT_EQ(text_at(why, "counted_flops"), text_at(why, "planned_flops"));
+  EXPECT_EQ(text_at(why, "measured_arena_bytes"), text_at(why, "planned_arena_bytes"));
+  EXPECT_NE(run({"why", "tiny-1"}).out.find("predicted    measured   difference"), std::string::npos);
+}
+
+TEST_F(Commands, logs_hold_every_step_and_draw_the_loss) {
+  const Node steps = json({"logs", "1", "--kind", "step_ended"});
+  EXPECT_EQ(steps.find("events")->items().size(), 4u);
+  EXPECT_EQ(json({"logs", "--kind", "step_ended", "--last", "1"}).find("events")->items().size(), 1u);
+  EXPECT_NE(run({"logs", "--chart"}).out.find("┤"), std::string::npos);
+}
+
+TEST_F(Commands, ckpt_lists_verifies_and_tells_two_apart) {
+  EXPECT_EQ(json({"ckpt", "list"}).find("checkpoints")->items().size(), 2u);
+  EXPECT_EQ(run({"ckpt", "verify", "tiny-1"}).exit.code, 0);
+  EXPECT_EQ(run({"ckpt", "diff", "tiny-1@4", "tiny-1"}).exit.code, 0);
+  EXPECT_EQ(run({"ckpt", "diff", "tiny-1@2", "tiny-1@4"}).exit.code, 1);
+  const Captured absent = run({"ckpt", "show", "tiny-1@3"});
+  EXPECT_EQ(absent.exit.code, 2) << absent.out << absent.err;
+}
+
+TEST_F(Commands, ckpt_show_names_the_tensor_that_was_meant) {
+  const Node shown = json({"ckpt", "show"});
+  const std::string name = text_at(shown.find("tensors")->items()[0], "name");
+  EXPECT_EQ(text_at(json({"ckpt", "show", "--tensor", name}), "not_finite"), "0");
+  EXPECT_EQ(run({"ckpt", "show", "--tensor", name + "x"}).exit.code, 2);
+}
+
+TEST_F(Commands, ckpt_export_writes_safetensors) {
+  const Captured got = run({"ckpt", "export", "tiny-1", "out.safetensors"});
+  EXPECT_EQ(got.exit.code, 0) << got.err;
+  EXPECT_GT(std::filesystem::file_size(systole_->folder() / "out.safetensors"), 1000u);
+}
+
+TEST_F(Commands, ckpt_bless_marks_and_unbless_takes_it_back) {
+  ASSERT_EQ(run({"ckpt", "bless", "tiny-1@2"}).exit.code, 0);
+  EXPECT_EQ(text_at(json({"ckpt", "list"}).find("checkpoints")->items()[0], "blessed"), "true");
+  ASSERT_EQ(run({"ckpt", "unbless", "tiny-1@2"}).exit.code, 0);
+  EXPECT_EQ(text_at(json({"ckpt", "list"}).find("checkpoints")->items()[0], "blessed"), "false");
+}
+
+TEST_F(Commands, data_shows_and_verifies_what_was_built) {
+  EXPECT_EQ(json({"data", "show", "job.yaml"}).find("datasets")->items().size(), 1u);
+  EXPECT_EQ(run({"data", "verify", "job.yaml"}).exit.code, 0);
+  EXPECT_EQ(json({"data", "build", "job.yaml"}).find("made")->items().size(), 0u);
+}
+
+TEST_F(Commands, generate_is_the_same_text_for_the_same_seed) {
+  const std::vector<std::string> command{"generate", "--prompt", "word", "--tokens", "8", "--seed", "3", "--backend", "reference"};
+  const Captured first = run(command), again = run(command);
+  ASSERT_EQ(first.exit.code, 0) << first.err;
+  EXPECT_TRUE(first.out.starts_with("word")) << first.out;
+  EXPECT_EQ(first.out, again.out);
+  std::vector<std::string> other = command;
+  other.insert(other.end(), {"--temperature", "-1"});
+  EXPECT_EQ(run(other).exit.code, 2);
+}
+
+TEST_F(Commands, show_prints_graph_program_and_schedule) {
+  for (const char* what : {"graph", "program", "schedule"}) {
+    const Captured got = run({"show", what, "job.yaml", "--backend", "reference"});
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    EXPECT_NE(got.out.find(what), std::string::npos) << got.out.substr(0, 300);
+  }
+  EXPECT_EQ(run({"show", "graph", "job.yaml", "--function", "nope", "--backend", "reference"}).exit.code, 2);
+}
+
+TEST_F(Commands, check_says_well_and_reads_standard_input) {
+  EXPECT_EQ(run({"check", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  EXPECT_EQ(systole_->run({"check", "-", "--backend", "reference"}, kWorkload).exit.code, 0);
+  EXPECT_EQ(systole_->run({"check", "-", "--backend", "reference"}, "systole: 1\n").exit.code, 2);
+}
+
+TEST_F(Commands, a_folder_that_holds_a_run_is_not_written_over) {
+  const Captured got = run({"run", "job.yaml", "--backend", "reference", "--folder", "runs/tiny-1"});
+  EXPECT_EQ(got.exit.code, 1);
+  EXPECT_NE(got.err.find("holds a run already"), std::string::npos) << got.err;
+}
+
+TEST_F(Commands, a_flipped_bit_is_found_and_named) {
+  namespace fs = std::filesystem;
+  fs::copy(systole_->folder() / "runs" / "tiny-1", systole_->folder() / "hurt", fs::copy_options::recursive);
+  const fs::path chunk = fs::directory_iterator(systole_->folder() / "hurt" / "checkpoints" / "chunks")->path();
+  std::fstream file(chunk, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(100);
+  const char byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(100);
+  file.put(byte);
+  file.close();
+  const Captured got = run({"ckpt", "verify", "hurt"});
+  EXPECT_EQ(got.exit.code, 1);
+  EXPECT_NE(got.out.find("damaged"), std::string::npos) << got.out;
+  EXPECT_NE(got.out.find(chunk.filename().string()), std::string::npos) << got.out;
+}
+
+}  // namespace
+}  // namespace systole::cli

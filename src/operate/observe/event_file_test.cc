@@ -1,0 +1,86 @@
+#include "operate/observe/event_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "ground/store/faulty.h"
+#include "operate/observe/tiny_run.h"
+
+namespace systole {
+namespace {
+
+std::vector<Event> read_back(Store& store, const std::string& path) {
+  return parse_events(read_text(store, path).value(), path).value();
+}
+
+TEST(EventFile, flushed_events_are_in_the_file_in_order) {
+  const auto store = make_memory_store();
+  const auto file = EventFile::open(*store, "e.jsonl").value();
+  std::vector<Event> added{opened_event("r", "2026")};
+  for (int i = 1; i <= 100; ++i) added.push_back(step_event(i, 1.0 / i));
+  for (const Event& event : added) file->add(event);
+  ASSERT_TRUE(file->flush().ok());
+  EXPECT_EQ(read_back(*store, "e.jsonl"), added);
+}
+
+TEST(EventFile, a_full_ring_makes_the_caller_wait_and_loses_nothing) {
+  const auto store = make_memory_store();
+  {
+    const auto file = EventFile::open(*store, "e.jsonl", {.capacity = 3, .write_every = Seconds(60.0)}).value();
+    file->add(opened_event("r", "2026"));
+    for (int i = 1; i <= 50; ++i) file->add(step_event(i, i));
+  }
+  EXPECT_EQ(read_back(*store, "e.jsonl").size(), 51u);
+}
+
+TEST(EventFile, is_written_without_flush_within_its_time) {
+  const auto store = make_memory_store();
+  const auto file = EventFile::open(*store, "e.jsonl", {.write_every = Seconds(0.01)}).value();
+  file->add(opened_event("r", "2026"));
+  for (int i = 0; i < 1000 && store->size("e.jsonl").value() == Bytes(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(read_back(*store, "e.jsonl").size(), 1u);
+}
+
+TEST(EventFile, the_listener_hears_each_event_once_on_another_thread) {
+  const auto store = make_memory_store();
+  std::vector<Event> heard;
+  bool elsewhere = true;
+  const auto here = std::this_thread::get_id();
+  const auto file = EventFile::open(*store, "e.jsonl", {.listener = [&](const Event& event) {
+    heard.push_back(event);
+    elsewhere = elsewhere && std::this_thread::get_id() != here;
+  }}).value();
+  const std::vector<Event> added{opened_event("r", "2026"), step_event(1, 2), step_event(2, 1)};
+  for (const Event& event : added) file->add(event);
+  ASSERT_TRUE(file->flush().ok());
+  EXPECT_EQ(heard, added);
+  EXPECT_TRUE(elsewhere);
+}
+
+TEST(EventFile, a_full_disk_surfaces_at_flush_and_stays) {
+  FaultyStore store;
+  store.inject(Fault::fails_from(2, ENOSPC));  // the first append
+  const auto file = EventFile::open(store, "e.jsonl", {.write_every = Seconds(60.0)}).value();
+  file->add(opened_event("r", "2026"));
+  const Status flushed = file->flush();
+  ASSERT_FALSE(flushed.ok());
+  EXPECT_EQ(flushed.error().kind, ErrorKind::no_space);
+  file->add(step_event(1, 1));
+  EXPECT_FALSE(file->flush().ok());
+  ASSERT_TRUE(file->failed().has_value());
+  EXPECT_EQ(file->failed()->kind, ErrorKind::no_space);
+}
+
+TEST(EventFile, each_process_has_a_file_of_its_own) {
+  const auto store = make_memory_store();
+  EXPECT_EQ(next_event_file(*store).value(), "events/000.jsonl");
+  write_events(*store, "events/000.jsonl", {opened_event("r", "1")});
+  write_events(*store, "events/011.jsonl", {opened_event("r", "2")});
+  EXPECT_EQ(next_event_file(*store).value(), "events/012.jsonl");
+  EXPECT_EQ(list_event_files(*store).value(), (std::vector<std::string>{"events/000.jsonl", "events/011.jsonl"}));
+}
+
+}  // namespace
+}  // namespace systole
