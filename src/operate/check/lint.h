@@ -1,6 +1,6 @@
 #pragma once
-// What a workload may say but hardly means: things that are legal, would run, and that one would be sorry for. Errors are the
-// spec's; these are warnings. Rules look at the workload alone, not at the machine or the files.
+// What a workload may say but hardly means: things that are legal, would run, and that one would be sorry for. Errors
+// are the spec's; these are warnings. Rules look at the workload alone, not at the machine or the files.
 
 #include <string>
 #include <vector>

@@ -5,9 +5,12 @@
 namespace systole {
 namespace {
 
-Workload workload(const std::string& train, const std::string& rest = "checkpoint: { every: 10 }\n", const std::string& held_out = ", held_out_rows: 8") {
-  return read_workload("systole: 1\nname: x\nmodel: { family: mlp, inputs: 4, outputs: 2 }\ndata: { kind: linear, rows: 64" + held_out +
-                           " }\ntrain: { steps: 100, " + train + " }\n" + rest, "x.yaml")
+Workload workload(const std::string& train, const std::string& rest = "checkpoint: { every: 10 }\n",
+                  const std::string& held_out = ", held_out_rows: 8") {
+  return read_workload(
+             "systole: 1\nname: x\nmodel: { family: mlp, inputs: 4, outputs: 2 }\ndata: { kind: linear, rows: 64" +
+                 held_out + " }\ntrain: { steps: 100, " + train + " }\n" + rest,
+             "x.yaml")
       .value();
 }
 
@@ -23,7 +26,8 @@ constexpr const char* kSgd = "optimizer: { kind: sgd, rate: 0.1 }";
 TEST(Lint, nothing_to_say) { EXPECT_EQ(rules(workload(std::string("batch: 8, ") + kSgd)), Rules{}); }
 
 TEST(Lint, nothing_held_out) {
-  EXPECT_EQ(rules(workload(std::string("batch: 8, ") + kSgd, "checkpoint: { every: 10 }\n", ", held_out_rows: 0")), Rules{"no_held_out"});
+  EXPECT_EQ(rules(workload(std::string("batch: 8, ") + kSgd, "checkpoint: { every: 10 }\n", ", held_out_rows: 0")),
+            Rules{"no_held_out"});
 }
 
 TEST(Lint, microbatches_that_leave_rows_empty) {

@@ -57,8 +57,10 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem, const std
     const std::vector<std::string> options = names_of_options(*command);
     for (const std::string& word : arguments) {
       const std::string name = word.substr(0, word.find('='));
-      if (!name.starts_with("--") || name == "--" || std::find(options.begin(), options.end(), name) != options.end()) continue;
-      return error(ErrorKind::invalid, "unknown option '{}' of '{}'", name, full_name(*command)).hinted(nearest_hint(name, options));
+      if (!name.starts_with("--") || name == "--" || std::find(options.begin(), options.end(), name) != options.end())
+        continue;
+      return error(ErrorKind::invalid, "unknown option '{}' of '{}'", name, full_name(*command))
+          .hinted(nearest_hint(name, options));
     }
     return error(ErrorKind::invalid, "{}: {}", full_name(*command), problem.what()).hinted(see);
   }
@@ -99,14 +101,17 @@ CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string
 }
 
 std::unique_ptr<CLI::App> make_app(Context& context) {
-  auto app = std::make_unique<CLI::App>("Plans and runs the training of models: what it plans is what it runs.", "systole");
+  auto app =
+      std::make_unique<CLI::App>("Plans and runs the training of models: what it plans is what it runs.", "systole");
   app->set_version_flag("--version", kVersion, "print the version");
   app->set_help_flag("-h,--help", "print what a command takes");
   app->fallthrough();
   app->require_subcommand(1);
   app->failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
-  app->add_flag_callback("--json", [&context] { context.out.set_json(true); }, "print one JSON document instead of text");
-  app->add_flag_callback("-q,--quiet", [&context] { context.out.set_quiet(true); }, "no messages and no progress; errors remain");
+  app->add_flag_callback(
+      "--json", [&context] { context.out.set_json(true); }, "print one JSON document instead of text");
+  app->add_flag_callback(
+      "-q,--quiet", [&context] { context.out.set_quiet(true); }, "no messages and no progress; errors remain");
   for (CLI::Option* option : app->get_options()) option->trigger_on_parse();
   add_commands(*app, context);
   return app;
@@ -116,7 +121,8 @@ int run_command_line(const std::vector<std::string>& arguments) {
   Printer out;
   const std::unique_ptr<Clock> clock = real_clock();
   Context context{out, *clock, {}, ExitCode::done};
-  for (const std::string& word : arguments) context.command_line += (context.command_line.empty() ? "systole " : " ") + word;
+  for (const std::string& word : arguments)
+    context.command_line += (context.command_line.empty() ? "systole " : " ") + word;
   const std::unique_ptr<CLI::App> app = make_app(context);
   try {
     app->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -134,9 +140,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
       return finish(out, ExitCode::usage);
     }
     return finish(out, told(out, usage_error(*app, problem, arguments)));
-  } catch (const Failure& failure) {
-    return finish(out, told(out, failure.error()));
-  } catch (const std::bad_alloc&) {
+  } catch (const Failure& failure) { return finish(out, told(out, failure.error())); } catch (const std::bad_alloc&) {
     return finish(out, told(out, error(ErrorKind::does_not_fit, "the machine has no memory left")));
   }
 }

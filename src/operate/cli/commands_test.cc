@@ -26,7 +26,8 @@ checkpoint: { every: 2, keep: 2 }
 
 std::string some_text() {
   std::string text;
-  for (int i = 0; i < 300; ++i) text += fmt::format("word {} of a list that goes on for a while, in its {}th line\n", i * 7 % 50, i);
+  for (int i = 0; i < 300; ++i)
+    text += fmt::format("word {} of a list that goes on for a while, in its {}th line\n", i * 7 % 50, i);
   return text;
 }
 
@@ -121,7 +122,8 @@ TEST_F(Commands, data_shows_and_verifies_what_was_built) {
 }
 
 TEST_F(Commands, generate_is_the_same_text_for_the_same_seed) {
-  const std::vector<std::string> command{"generate", "--prompt", "word", "--tokens", "8", "--seed", "3", "--backend", "reference"};
+  const std::vector<std::string> command{"generate", "--prompt", "word",      "--tokens", "8",
+                                         "--seed",   "3",        "--backend", "reference"};
   const Captured first = run(command), again = run(command);
   ASSERT_EQ(first.exit.code, 0) << first.err;
   EXPECT_TRUE(first.out.starts_with("word")) << first.out;

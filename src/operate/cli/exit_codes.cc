@@ -10,7 +10,8 @@ constexpr ExitCodeText kCodes[] = {
     {ExitCode::no, "no", "it ran, and the answer is no: does not fit, failed, diverged, damaged, differs"},
     {ExitCode::usage, "usage", "the command line or a document is wrong; nothing was started"},
     {ExitCode::missing, "missing", "this machine or this build lacks what was asked for: a device, a type, an op"},
-    {ExitCode::saved, "stopped, saved", "stopped by a signal with its state saved: `systole resume` goes on from there"},
+    {ExitCode::saved, "stopped, saved",
+     "stopped by a signal with its state saved: `systole resume` goes on from there"},
     {ExitCode::not_saved, "stopped, not saved",
      "stopped by a signal before the state could be saved: `systole resume` goes on from the checkpoint before"},
     {ExitCode::interrupted, "interrupted", "interrupted (Ctrl-C); what was saved before is still there"},
@@ -44,12 +45,14 @@ std::string exit_codes_help() {
 }
 
 std::string exit_codes_reference() {
-  std::string text = "# Exit codes\n\nPrinted by `systole reference docs/reference`; a test fails when this page is stale.\n\n"
-                     "| code | name | meaning |\n|-----:|------|---------|\n";
+  std::string text =
+      "# Exit codes\n\nPrinted by `systole reference docs/reference`; a test fails when this page is stale.\n\n"
+      "| code | name | meaning |\n|-----:|------|---------|\n";
   for (const ExitCodeText& c : kCodes)
     text += fmt::format("| {} | {} | {} |\n", static_cast<int>(c.code), c.name, c.meaning);
-  return text + "\nErrors of kind `invalid` and `not_found` end with 2, `unsupported` with 3, `interrupted` with 130, all\n"
-                "others with 1.\n";
+  return text +
+         "\nErrors of kind `invalid` and `not_found` end with 2, `unsupported` with 3, `interrupted` with 130, all\n"
+         "others with 1.\n";
 }
 
 }  // namespace systole::cli

@@ -18,7 +18,8 @@ struct LogsOptions {
 std::string shown(const Node& value) {
   if (value.is_map()) {
     std::string text;
-    for (const Node::Entry& entry : value.entries()) text += fmt::format("{}{}:{}", text.empty() ? "" : " ", entry.key, shown(entry.value));
+    for (const Node::Entry& entry : value.entries())
+      text += fmt::format("{}{}:{}", text.empty() ? "" : " ", entry.key, shown(entry.value));
     return "{" + text + "}";
   }
   if (value.is_null()) return "-";
@@ -39,7 +40,9 @@ std::string line_of(const Event& event) {
 }
 
 bool wanted(const Event& event, const LogsOptions& options) {
-  if (!options.kinds.empty() && std::find(options.kinds.begin(), options.kinds.end(), name_of(event.body)) == options.kinds.end()) return false;
+  if (!options.kinds.empty() &&
+      std::find(options.kinds.begin(), options.kinds.end(), name_of(event.body)) == options.kinds.end())
+    return false;
   const auto* step = std::get_if<StepEnded>(&event.body);
   return step == nullptr || options.every <= 1 || step->step % options.every == 0;
 }
@@ -62,12 +65,16 @@ ExitCode logs(const LogsOptions& options, Context& context) {
   std::vector<const Event*> chosen;
   for (const Event& event : events)
     if (wanted(event, options)) chosen.push_back(&event);
-  const std::size_t skip = options.last > 0 && chosen.size() > static_cast<std::size_t>(options.last) ? chosen.size() - static_cast<std::size_t>(options.last) : 0;
+  const std::size_t skip = options.last > 0 && chosen.size() > static_cast<std::size_t>(options.last)
+                               ? chosen.size() - static_cast<std::size_t>(options.last)
+                               : 0;
   Node list = Node::sequence();
   std::string text;
   for (std::size_t i = skip; i < chosen.size(); ++i) {
-    if (context.out.json()) list.push(parse_json(to_json_line(*chosen[i]), "event").value());
-    else if (!options.chart) text += line_of(*chosen[i]);
+    if (context.out.json())
+      list.push(parse_json(to_json_line(*chosen[i]), "event").value());
+    else if (!options.chart)
+      text += line_of(*chosen[i]);
   }
   if (!text.empty()) context.out.data(text);
   context.out.json(Node::map({{"run", place.path}, {"events", list}}));

@@ -12,7 +12,8 @@
 namespace systole::cli {
 namespace {
 
-constexpr const char* kMadeBy = "Printed by `systole reference docs/reference`; a test fails when this page is stale.\n\n";
+constexpr const char* kMadeBy =
+    "Printed by `systole reference docs/reference`; a test fails when this page is stale.\n\n";
 
 // A cell of a Markdown table.
 std::string cell(std::string_view text) {
@@ -25,8 +26,11 @@ std::string row_of(const CLI::Option& option) {
   std::string name = option.get_positional() ? option.get_name(true) : option.get_name(false, true);
   if (option.get_positional() && option.nonpositional()) name = option.get_name(false, true);
   const bool flag = option.get_expected_max() == 0;
-  return fmt::format("| `{}` | {} | {} | {} |\n", cell(name), flag ? "flag" : option.get_required() ? "required" : "", cell(option.get_default_str()),
-                     cell(option.get_description()));
+  return fmt::format("| `{}` | {} | {} | {} |\n", cell(name),
+                     flag                    ? "flag"
+                     : option.get_required() ? "required"
+                                             : "",
+                     cell(option.get_default_str()), cell(option.get_description()));
 }
 
 std::string sentence(std::string text) {
@@ -50,8 +54,11 @@ std::string commands_page() {
   Printer out;
   const std::unique_ptr<Clock> clock = real_clock();
   Context context{out, *clock, {}, ExitCode::done};
-  std::string text = fmt::format("# Commands\n\n{}Data goes to stdout, messages and progress to stderr. The options of `systole` itself may stand\n"
-                                 "anywhere. What the process ends with: [exit codes](exit-codes.md).\n\n", kMadeBy);
+  std::string text = fmt::format(
+      "# Commands\n\n{}Data goes to stdout, messages and progress to stderr. The options of `systole` itself may "
+      "stand\n"
+      "anywhere. What the process ends with: [exit codes](exit-codes.md).\n\n",
+      kMadeBy);
   describe(*make_app(context), "", text);
   text.pop_back();
   return text;
@@ -67,27 +74,46 @@ std::string cpu_kernel(const OpDef&) { return ""; }
 #endif
 
 std::string ops_page() {
-  std::string text = fmt::format("# Ops\n\n{}What each op is and which of its facets there are. FLOPs and bytes of a call come from `work`; the reference backend\n"
-                                 "runs every op's `reference`; the cpu column names the kernel.\n\n"
-                                 "| op | types | formula | gradient | sharding | reference | cpu |\n|---|---|---|---|---|---|---|\n", kMadeBy);
+  std::string text = fmt::format(
+      "# Ops\n\n{}What each op is and which of its facets there are. FLOPs and bytes of a call come from `work`; the "
+      "reference backend\n"
+      "runs every op's `reference`; the cpu column names the kernel.\n\n"
+      "| op | types | formula | gradient | sharding | reference | cpu |\n|---|---|---|---|---|---|---|\n",
+      kMadeBy);
   for (const OpDef* op : all_ops()) {
-    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", op->name, cell(op->signature), cell(op->summary), op->gradient ? "yes" : "",
-                        op->sharding ? "yes" : "", op->reference ? "yes" : "", cell(cpu_kernel(*op)));
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", op->name, cell(op->signature), cell(op->summary),
+                        op->gradient ? "yes" : "", op->sharding ? "yes" : "", op->reference ? "yes" : "",
+                        cell(cpu_kernel(*op)));
   }
   return text;
 }
 
 const char* meaning_of(const EventBody& body) {
   struct Meaning {
-    const char* operator()(const Opened&) const { return "A process began to work on the run: the first line of its file."; }
-    const char* operator()(const StepEnded&) const { return "A training step ended. `loss` is the mean negative log likelihood of a label in nats, or the mean squared error; `seconds` is the time since the step before ended, by category."; }
-    const char* operator()(const Evaluated&) const { return "The held-out set was evaluated. `bits_per_byte` is all negative log likelihood / ln 2 / bytes of text."; }
-    const char* operator()(const CheckpointSaved&) const { return "A checkpoint is whole. `bytes` were written for it."; }
+    const char* operator()(const Opened&) const {
+      return "A process began to work on the run: the first line of its file.";
+    }
+    const char* operator()(const StepEnded&) const {
+      return "A training step ended. `loss` is the mean negative log likelihood of a label in nats, or the mean "
+             "squared error; `seconds` is the time since the step before ended, by category.";
+    }
+    const char* operator()(const Evaluated&) const {
+      return "The held-out set was evaluated. `bits_per_byte` is all negative log likelihood / ln 2 / bytes of text.";
+    }
+    const char* operator()(const CheckpointSaved&) const {
+      return "A checkpoint is whole. `bytes` were written for it.";
+    }
     const char* operator()(const CheckpointRemoved&) const { return "Retention let a checkpoint go."; }
     const char* operator()(const MemoryMeasured&) const { return "Memory as it was counted."; }
-    const char* operator()(const WorkCounted&) const { return "Work as the kernels counted it, over all steps of this process."; }
-    const char* operator()(const Note&) const { return "Something a person should know. `took_s` is 0 when it is not about time."; }
-    const char* operator()(const Stopped&) const { return "The process ended in order; a killed one leaves none. `seconds` is all its time, by category."; }
+    const char* operator()(const WorkCounted&) const {
+      return "Work as the kernels counted it, over all steps of this process.";
+    }
+    const char* operator()(const Note&) const {
+      return "Something a person should know. `took_s` is 0 when it is not about time.";
+    }
+    const char* operator()(const Stopped&) const {
+      return "The process ended in order; a killed one leaves none. `seconds` is all its time, by category.";
+    }
   };
   return std::visit(Meaning{}, body);
 }
@@ -98,9 +124,12 @@ std::vector<EventBody> one_of_each(std::index_sequence<I...>) {
 }
 
 std::string metrics_page() {
-  std::string text = fmt::format("# Metrics\n\n{}A run's events, one JSON object a line in `events/*.jsonl`; each has `event` and `t`, seconds since the process opened\n"
-                                 "the run. A key that ends in `_s` is in seconds, one that ends in `_bytes` in bytes.\n\n"
-                                 "| event | keys | |\n|---|---|---|\n", kMadeBy);
+  std::string text = fmt::format(
+      "# Metrics\n\n{}A run's events, one JSON object a line in `events/*.jsonl`; each has `event` and `t`, seconds "
+      "since the process opened\n"
+      "the run. A key that ends in `_s` is in seconds, one that ends in `_bytes` in bytes.\n\n"
+      "| event | keys | |\n|---|---|---|\n",
+      kMadeBy);
   for (EventBody& body : one_of_each(std::make_index_sequence<std::variant_size_v<EventBody>>())) {
     if (auto* evaluated = std::get_if<Evaluated>(&body)) evaluated->bits_per_byte = 1;
     const Node line = parse_json(to_json_line(Event{Seconds(), body}), "event").value();
@@ -111,7 +140,8 @@ std::string metrics_page() {
   }
   text += "\n## Categories of time\n\nEach moment of a rank is in exactly one.\n\n| category | |\n|---|---|\n";
   for (int c = 0; c < kNumCategories; ++c) {
-    text += fmt::format("| `{}` | {} |\n", name_of(static_cast<Category>(c)), systole::describe(static_cast<Category>(c)));
+    text +=
+        fmt::format("| `{}` | {} |\n", name_of(static_cast<Category>(c)), systole::describe(static_cast<Category>(c)));
   }
   return text;
 }
@@ -141,7 +171,8 @@ std::vector<ReferencePage> reference_pages() {
 
 void add_reference(CLI::App& app, Context& context) {
   auto options = std::make_shared<ReferenceOptions>();
-  CLI::App& command = add_command(app, "reference", "write the pages of docs/reference", options, context, write_reference);
+  CLI::App& command =
+      add_command(app, "reference", "write the pages of docs/reference", options, context, write_reference);
   command.add_option("folder", options->folder, "where to")->required();
   command.group("");  // not listed
 }

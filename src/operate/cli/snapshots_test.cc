@@ -36,8 +36,10 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 TEST(Snapshots, a_command_that_is_not_there) {
-  expect(SystoleRunner().run({"chek"}), {2, "", "error: unknown command 'systole chek'\n  hint: did you mean 'check'?\n"});
-  expect(SystoleRunner().run({"ckpt", "lst"}), {2, "", "error: unknown command 'systole ckpt lst'\n  hint: did you mean 'list'?\n"});
+  expect(SystoleRunner().run({"chek"}),
+         {2, "", "error: unknown command 'systole chek'\n  hint: did you mean 'check'?\n"});
+  expect(SystoleRunner().run({"ckpt", "lst"}),
+         {2, "", "error: unknown command 'systole ckpt lst'\n  hint: did you mean 'list'?\n"});
 }
 
 TEST(Snapshots, an_option_that_is_not_there) {
@@ -46,12 +48,14 @@ TEST(Snapshots, an_option_that_is_not_there) {
 }
 
 TEST(Snapshots, an_argument_that_is_missing) {
-  expect(SystoleRunner().run({"plan"}), {2, "", "error: systole plan: workload is required\n  hint: `systole plan --help` lists what it takes\n"});
+  expect(SystoleRunner().run({"plan"}),
+         {2, "", "error: systole plan: workload is required\n  hint: `systole plan --help` lists what it takes\n"});
 }
 
 TEST(Snapshots, a_workload_that_is_not_there) {
   const SystoleRunner systole;
-  const std::string message = "error: there is no workload file 'nope.yaml'\n  hint: examples/quickstart.yaml is one to begin with\n";
+  const std::string message =
+      "error: there is no workload file 'nope.yaml'\n  hint: examples/quickstart.yaml is one to begin with\n";
   for (const char* command : {"check", "plan", "run"}) expect(systole.run({command, "nope.yaml"}), {2, "", message});
 }
 
@@ -89,7 +93,8 @@ TEST(Snapshots, all_errors_at_once) {
 }
 
 TEST(Snapshots, the_error_as_json) {
-  expect(SystoleRunner().run({"check", "nope.yaml", "--json"}), {2, R"({
+  expect(SystoleRunner().run({"check", "nope.yaml", "--json"}),
+         {2, R"({
   "systole": "check",
   "version": 1,
   "error": {
@@ -98,12 +103,14 @@ TEST(Snapshots, the_error_as_json) {
     "hint": "examples/quickstart.yaml is one to begin with"
   }
 }
-)", "error: there is no workload file 'nope.yaml'\n  hint: examples/quickstart.yaml is one to begin with\n"});
+)",
+          "error: there is no workload file 'nope.yaml'\n  hint: examples/quickstart.yaml is one to begin with\n"});
 }
 
 TEST(Snapshots, no_run_yet) {
   const SystoleRunner systole;
-  expect(systole.run({"why"}), {2, "", "error: there is no run in 'runs'\n  hint: systole run WORKLOAD, or name the folder of a run\n"});
+  expect(systole.run({"why"}),
+         {2, "", "error: there is no run in 'runs'\n  hint: systole run WORKLOAD, or name the folder of a run\n"});
   expect(systole.run({"runs"}), {0, "", "no runs yet: there is no folder 'runs'\n"});
   expect(systole.run({"runs", "--quiet"}), {0, "", ""});
 }
@@ -125,7 +132,8 @@ TEST(Snapshots, version_and_help) {
   for (const char* code : {"    0  ", "    1  ", "    2  ", "    3  ", "   75  ", "   76  ", "  130  "}) {
     EXPECT_NE(codes.out.find(code), codes.out.npos) << code;
   }
-  EXPECT_NE(systole.run({"ckpt", "diff", "--help"}).out.find("systole ckpt diff [OPTIONS] run other"), std::string::npos);
+  EXPECT_NE(systole.run({"ckpt", "diff", "--help"}).out.find("systole ckpt diff [OPTIONS] run other"),
+            std::string::npos);
 }
 
 // No colour, no carriage return when nobody looks: neither stream is a terminal here.

@@ -84,7 +84,8 @@ std::string chart(std::span<const Point> points, int width, int height) {
     if (std::isfinite(p.x) && std::isfinite(p.y)) finite.push_back(p);
   if (finite.size() < 2) return "";
   const Range xs{finite.front().x, finite.back().x};
-  const auto [low, high] = std::minmax_element(finite.begin(), finite.end(), [](const Point& a, const Point& b) { return a.y < b.y; });
+  const auto [low, high] =
+      std::minmax_element(finite.begin(), finite.end(), [](const Point& a, const Point& b) { return a.y < b.y; });
   const Range ys{low->y, high->y};
   const std::string top = fmt::format("{:.4g}", ys.high), bottom = fmt::format("{:.4g}", ys.low);
   const int margin = static_cast<int>(std::max(top.size(), bottom.size()));
@@ -102,10 +103,15 @@ std::string chart(std::span<const Point> points, int width, int height) {
   std::string text;
   for (int r = 0; r < height; ++r) {
     const bool labelled = r == 0 || r == height - 1;
-    text += fmt::format("{:>{}} {}{}\n", r == 0 ? top : labelled ? bottom : "", margin, labelled ? "┤" : "│", dots.row(r));
+    text += fmt::format("{:>{}} {}{}\n",
+                        r == 0     ? top
+                        : labelled ? bottom
+                                   : "",
+                        margin, labelled ? "┤" : "│", dots.row(r));
   }
   const std::string first = fmt::format("{:g}", xs.low), last = fmt::format("{:g}", xs.high);
-  text += fmt::format("{:{}}{}{:>{}}\n", "", margin + 2, first, last, std::max(1, columns - static_cast<int>(first.size())));
+  text += fmt::format("{:{}}{}{:>{}}\n", "", margin + 2, first, last,
+                      std::max(1, columns - static_cast<int>(first.size())));
   return text;
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 // The event file of one process. `add` copies the event into a ring that was allocated when the file was opened and
 // returns; a thread of its own turns events into lines, appends them, and tells a listener (progress). For events that
-// are plain numbers (StepEnded) the caller's thread allocates nothing and makes no system call, unless the ring is full:
-// then it waits, so that nothing is lost.
+// are plain numbers (StepEnded) the caller's thread allocates nothing and makes no system call, unless the ring is
+// full: then it waits, so that nothing is lost.
 //
-// Lines reach the system at least every `write_every`, and by flush(): they survive a kill of the process. They are made
-// safe against a power cut when the file is closed. A write that failed (disk full) is kept: flush() and failed() tell,
-// and later events are dropped, because a hole in the file would be a lie.
+// Lines reach the system at least every `write_every`, and by flush(): they survive a kill of the process. They are
+// made safe against a power cut when the file is closed. A write that failed (disk full) is kept: flush() and failed()
+// tell, and later events are dropped, because a hole in the file would be a lie.
 
 #include <functional>
 #include <memory>

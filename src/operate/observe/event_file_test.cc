@@ -39,7 +39,8 @@ TEST(EventFile, is_written_without_flush_within_its_time) {
   const auto store = make_memory_store();
   const auto file = EventFile::open(*store, "e.jsonl", {.write_every = Seconds(0.01)}).value();
   file->add(opened_event("r", "2026"));
-  for (int i = 0; i < 1000 && store->size("e.jsonl").value() == Bytes(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 1000 && store->size("e.jsonl").value() == Bytes(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(read_back(*store, "e.jsonl").size(), 1u);
 }
 
@@ -49,9 +50,9 @@ TEST(EventFile, the_listener_hears_each_event_once_on_another_thread) {
   bool elsewhere = true;
   const auto here = std::this_thread::get_id();
   const auto file = EventFile::open(*store, "e.jsonl", {.listener = [&](const Event& event) {
-    heard.push_back(event);
-    elsewhere = elsewhere && std::this_thread::get_id() != here;
-  }}).value();
+                      heard.push_back(event);
+                      elsewhere = elsewhere && std::this_thread::get_id() != here;
+                    }}).value();
   const std::vector<Event> added{opened_event("r", "2026"), step_event(1, 2), step_event(2, 1)};
   for (const Event& event : added) file->add(event);
   ASSERT_TRUE(file->flush().ok());

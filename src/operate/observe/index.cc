@@ -64,7 +64,8 @@ class Statement {
   void read(std::optional<double>& number) {
     ++column_;
     number.reset();
-    if (sqlite3_column_type(statement_.get(), column_) != SQLITE_NULL) number = sqlite3_column_double(statement_.get(), column_);
+    if (sqlite3_column_type(statement_.get(), column_) != SQLITE_NULL)
+      number = sqlite3_column_double(statement_.get(), column_);
   }
 
  private:
@@ -85,7 +86,8 @@ Status execute(sqlite3* database, const std::string& file, const char* sql) {
 }
 
 Status put(sqlite3* database, const std::string& file, const RunRow& row) {
-  Statement s = TRY(Statement::prepare(database, file, "INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  Statement s =
+      TRY(Statement::prepare(database, file, "INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   s.bind(row.folder).bind(row.name).bind(row.started_at).bind(row.opened_at).bind(row.state);
   s.bind(row.steps).bind(row.tokens).bind(row.processes).bind(row.parameters).bind(row.loss).bind(row.bits_per_byte);
   s.bind(std::optional(row.seconds.count())).bind(row.file_bytes);
@@ -171,7 +173,8 @@ Result<int> RunIndex::refresh(Store& runs) {
 }
 
 Result<std::vector<RunRow>> RunIndex::list() {
-  Statement s = TRY(Statement::prepare(database_.get(), file_, "SELECT * FROM runs ORDER BY opened_at DESC, folder DESC"));
+  Statement s =
+      TRY(Statement::prepare(database_.get(), file_, "SELECT * FROM runs ORDER BY opened_at DESC, folder DESC"));
   std::vector<RunRow> rows;
   while (TRY(s.step())) {
     RunRow row;

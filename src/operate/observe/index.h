@@ -19,8 +19,8 @@ struct sqlite3;
 namespace systole {
 
 struct RunRow {
-  std::string folder;  // its name below the folder of runs
-  std::string name;    // of the workload
+  std::string folder;                 // its name below the folder of runs
+  std::string name;                   // of the workload
   std::string started_at, opened_at;  // by the first process, by the last; ISO 8601 UTC
   // How the last process ended: finished, stopped, diverged, error; open when it says nothing: it runs, or was killed;
   // damaged when its files do not read.

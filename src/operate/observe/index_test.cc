@@ -45,7 +45,9 @@ TEST_F(Runs, rebuilding_a_deleted_index_gives_the_same_rows) {
   ASSERT_EQ(before.size(), 3u);
   EXPECT_EQ(before[0].folder, "b-1");  // newest first
   EXPECT_EQ(before[1].folder, "a-2");
-  const RunRow want{"b-1", "b", "2026-01-03T00:00:00.000Z", "2026-01-03T00:00:00.000Z", "finished", 2, 16, 1, 10, 2.0, 1.5, Seconds(5), before[0].file_bytes};
+  const RunRow want{
+      "b-1", "b",        "2026-01-03T00:00:00.000Z", "2026-01-03T00:00:00.000Z", "finished", 2, 16, 1, 10, 2.0,
+      1.5,   Seconds(5), before[0].file_bytes};
   EXPECT_EQ(before[0], want);
 }
 
@@ -54,7 +56,8 @@ TEST_F(Runs, refresh_reads_what_grew_and_forgets_what_is_gone) {
   index.refresh(*store_).value();
   EXPECT_EQ(index.refresh(*store_).value(), 0);
   std::filesystem::remove_all(folder_ + "/a-1");
-  write_events(*store_, "b-1/events/001.jsonl", {opened_event("b", "2026-01-04T00:00:00.000Z", 1), step_event(2, 1.75), step_event(3, 1.5)});
+  write_events(*store_, "b-1/events/001.jsonl",
+               {opened_event("b", "2026-01-04T00:00:00.000Z", 1), step_event(2, 1.75), step_event(3, 1.5)});
   EXPECT_EQ(index.refresh(*store_).value(), 2);
   const std::vector<RunRow> rows = index.list().value();
   ASSERT_EQ(rows.size(), 2u);

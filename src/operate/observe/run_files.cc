@@ -149,7 +149,8 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
   }
   if (!name.empty()) return runs + "/" + name;
   if (asked.empty()) {
-    return error(ErrorKind::not_found, "there is no run in '{}'", runs).hinted("systole run WORKLOAD, or name the folder of a run");
+    return error(ErrorKind::not_found, "there is no run in '{}'", runs)
+        .hinted("systole run WORKLOAD, or name the folder of a run");
   }
   return error(ErrorKind::not_found, "there is no run '{}': neither a run's folder nor a run in '{}'", asked, runs)
       .hinted(names.empty() ? "" : nearest_hint(asked, names));

@@ -8,7 +8,8 @@ namespace {
 
 std::string state_of(const std::vector<Event>& process) {
   for (const Event& event : process) {
-    if (const auto* stopped = std::get_if<Stopped>(&event.body)) return stopped->reason == "signal" ? "stopped" : stopped->reason;
+    if (const auto* stopped = std::get_if<Stopped>(&event.body))
+      return stopped->reason == "signal" ? "stopped" : stopped->reason;
   }
   return "open";
 }

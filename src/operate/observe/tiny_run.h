@@ -14,7 +14,9 @@ name: )" + name + R"(
 model: { family: mlp, inputs: 4, outputs: 2 }
 data: { kind: linear, rows: 64 }
 train: { batch: 8, steps: 4, optimizer: { kind: sgd, rate: 0.1 } }
-)", "tiny").value();
+)",
+                                "tiny")
+                      .value();
   plan.program.parameters = 10;
   plan.program.executed_flops = Flops(1000);
   plan.memory = {{{"parameters", Bytes(40)}, {"libraries", Bytes(60)}}, Bytes(40), Bytes(200)};
@@ -56,7 +58,11 @@ inline void write_tiny_run(Store& store, const std::string& dir, const std::stri
   stopped.reason = "finished";
   stopped.step = 2;
   write_events(store, inside(dir, "events/000.jsonl"),
-               {opened_event(name, at), step_event(1, 3.0), step_event(2, 2.0), {Seconds(4), Evaluated{2, 2.5, 1.5, 10, 20}}, {Seconds(5), stopped}});
+               {opened_event(name, at),
+                step_event(1, 3.0),
+                step_event(2, 2.0),
+                {Seconds(4), Evaluated{2, 2.5, 1.5, 10, 20}},
+                {Seconds(5), stopped}});
 }
 
 }  // namespace systole

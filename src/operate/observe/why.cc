@@ -79,17 +79,29 @@ void fill_rows(WhyReport& report, const TimeByCategory& predicted, const TimeByC
     const Cause& cause = causes[static_cast<std::size_t>(c)];
     if (predicted[category] == Seconds() && measured[category] == Seconds() && category != Category::other) continue;
     WhyRow row{category, predicted[category], measured[category], ""};
-    if (cause.times > 0) row.cause = fmt::format("{}, {} time{}, {}", cause.text, cause.times, cause.times == 1 ? "" : "s", to_string(cause.took));
+    if (cause.times > 0)
+      row.cause =
+          fmt::format("{}, {} time{}, {}", cause.text, cause.times, cause.times == 1 ? "" : "s", to_string(cause.took));
     report.rows.push_back(std::move(row));
   }
   report.wall = measured.total();
 }
 
-std::optional<double> matmul_ratio(const Plan& plan, const TimeByCategory& measured, std::int64_t steps) {
+// A ratio above one is a wrong input, so it is not given.
+void fill_ratio(WhyReport& report, const Plan& plan, const TimeByCategory& measured, std::int64_t steps) {
   const Seconds planned = plan.time.step[Category::compute] + plan.time.step[Category::update];
   const Seconds spent = measured[Category::compute] + measured[Category::update];
-  if (!plan.target.calibrated || plan.model_utilisation <= 0 || planned <= Seconds() || spent <= Seconds()) return std::nullopt;
-  return plan.model_utilisation * (planned * static_cast<double>(steps) / spent);
+  if (!plan.target.calibrated || plan.model_utilisation <= 0 || planned <= Seconds() || spent <= Seconds()) return;
+  const double ratio = plan.model_utilisation * (planned * static_cast<double>(steps) / spent);
+  if (ratio <= 1) {
+    report.matmul_ratio = ratio;
+    return;
+  }
+  const Flops work = plan.program.model_flops * steps;
+  const FlopRate rate((plan.program.model_flops / planned).count() / plan.model_utilisation);
+  report.withheld = fmt::format(
+      "{} model FLOPs in {} is {}, above the measured matmul rate of {} of {}; one of the two is wrong",
+      with_commas(work.count()), to_string(spent), to_string(work / spent), plan.target.catalog_entry, to_string(rate));
 }
 
 }  // namespace
@@ -117,7 +129,7 @@ WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes
   report.planned_arena = plan.memory.arena;
   report.planned_memory = plan.memory.total();
   report.compute_by_kind = plan.time.compute_by_kind;
-  report.matmul_ratio = matmul_ratio(plan, measured, stepped);
+  fill_ratio(report, plan, measured, stepped);
   return report;
 }
 
@@ -132,7 +144,8 @@ Node to_node(const WhyReport& r) {
   Node kinds = Node::map();
   for (const auto& [kind, time] : r.compute_by_kind) kinds.set(kind, time.count());
   Node notes = Node::sequence();
-  for (const Note& note : r.notes) notes.push(Node::map({{"level", note.level}, {"what", note.what}, {"text", note.text}}));
+  for (const Note& note : r.notes)
+    notes.push(Node::map({{"level", note.level}, {"what", note.what}, {"text", note.text}}));
   const auto maybe = [](const std::optional<double>& number) { return number ? Node(*number) : Node(); };
   return Node::map({{"run", r.run},
                     {"state", r.state},
@@ -153,6 +166,7 @@ Node to_node(const WhyReport& r) {
                     {"planned_memory_bytes", r.planned_memory.count()},
                     {"resident_bytes", r.resident.count()},
                     {"matmul_ratio", maybe(r.matmul_ratio)},
+                    {"matmul_ratio_withheld", r.withheld},
                     {"loss", maybe(r.loss)},
                     {"bits_per_byte", maybe(r.bits_per_byte)},
                     {"notes", notes}});

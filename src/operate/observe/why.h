@@ -22,14 +22,14 @@ struct WhyRow {
 
 struct WhyReport {
   std::string run;
-  std::string state;            // how its last process ended: finished, stopped, diverged, error, open
-  std::string detail;           // of a divergence or error
+  std::string state;   // how its last process ended: finished, stopped, diverged, error, open
+  std::string detail;  // of a divergence or error
   std::int64_t processes = 0, killed = 0;
   std::int64_t steps = 0;
   double planned_steps = 0;
-  Seconds wall{};               // sum of the rows' measured
-  std::vector<WhyRow> rows;     // categories with any time, in Category's order, `other` last
-  bool calibrated = false;      // the predictions rest on a measurement of this machine
+  Seconds wall{};            // sum of the rows' measured
+  std::vector<WhyRow> rows;  // categories with any time, in Category's order, `other` last
+  bool calibrated = false;   // the predictions rest on a measurement of this machine
 
   std::int64_t counted_steps = 0;
   Flops planned_flops{}, counted_flops{};  // of the counted steps
@@ -37,8 +37,9 @@ struct WhyReport {
   std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // predicted, of a step
   // Model FLOPs over compute and update time, over the rate that a matmul was measured at here; only when calibrated.
   std::optional<double> matmul_ratio;
+  std::string withheld;  // instead, when it would be above all of that rate: both inputs; one of them is wrong
   std::optional<double> loss, bits_per_byte;
-  std::vector<Note> notes;      // warnings and errors that no row tells
+  std::vector<Note> notes;  // warnings and errors that no row tells
 };
 
 // REQUIRES: `processes` as RunRecord has them.

@@ -42,8 +42,8 @@ std::string head_of(const WhyReport& r) {
   text += "\n";
   if (r.processes > 1) text += fmt::format("{} processes worked on it\n", r.processes);
   if (r.killed > 0) {
-    text += fmt::format("{} of them left no end (killed, or still at work): of {} only the steps are counted\n", r.killed,
-                        r.killed == 1 ? "it" : "these");
+    text += fmt::format("{} of them left no end (killed, or still at work): of {} only the steps are counted\n",
+                        r.killed, r.killed == 1 ? "it" : "these");
   }
   if (!r.detail.empty()) text += r.detail + "\n";
   return text;
@@ -63,14 +63,20 @@ std::string kinds_of(const WhyReport& r) {
 std::string account_of(const WhyReport& r) {
   std::string text;
   if (r.counted_steps > 0) {
-    text += fmt::format("FLOPs   {} ({} steps)\n", against_plan(r.counted_flops.count(), r.planned_flops.count(), "counted"), r.counted_steps);
+    text += fmt::format("FLOPs   {} ({} steps)\n",
+                        against_plan(r.counted_flops.count(), r.planned_flops.count(), "counted"), r.counted_steps);
   }
-  if (r.measured_arena > Bytes()) text += fmt::format("arena   {}\n", against_plan(r.measured_arena.count(), r.planned_arena.count(), "B"));
-  if (r.resident > Bytes()) text += fmt::format("memory  {}\n", against_plan(r.resident.count(), r.planned_memory.count(), "B resident"));
+  if (r.measured_arena > Bytes())
+    text += fmt::format("arena   {}\n", against_plan(r.measured_arena.count(), r.planned_arena.count(), "B"));
+  if (r.resident > Bytes())
+    text += fmt::format("memory  {}\n", against_plan(r.resident.count(), r.planned_memory.count(), "B resident"));
   if (r.matmul_ratio) {
     text += fmt::format("speed   {:.0f}% of this machine's measured matmul rate\n", 100 * *r.matmul_ratio);
+  } else if (!r.withheld.empty()) {
+    text += "speed   utilisation withheld: " + r.withheld + "\n";
   } else if (!r.calibrated) {
-    text += "speed   no ratio: this machine's matmul rate was not measured, so the predictions above are uncalibrated\n";
+    text +=
+        "speed   no ratio: this machine's matmul rate was not measured, so the predictions above are uncalibrated\n";
   }
   return text;
 }
