@@ -1,5 +1,6 @@
-// `systole check WORKLOAD`: every error of a workload at once, what it would need that this machine lacks, and what is legal but
-// looks like a mistake. Builds the whole Program on a device that runs nothing; reads no text and allocates no arena.
+// `systole check WORKLOAD`: every error of a workload at once, what it would need that this machine lacks, and what is
+// legal but looks like a mistake. Builds the whole Program on a device that runs nothing; reads no text and allocates
+// no arena.
 
 #include "execute/backends/null/null.h"
 #include "operate/check/lint.h"
@@ -24,8 +25,8 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     warnings.push(Node::map({{"key", lint.key}, {"text", lint.text}, {"hint", lint.hint}}));
   }
   const std::int64_t parameters = num_parameters(*job.model);
-  context.out.data(fmt::format("{}: well: {} parameters, {} trained, for {}\n", options.workload.path, with_commas(parameters),
-                               with_commas(num_trainable(*job.model)), device->target().name));
+  context.out.data(fmt::format("{}: well: {} parameters, {} trained, for {}\n", options.workload.path,
+                               with_commas(parameters), with_commas(num_trainable(*job.model)), device->target().name));
   context.out.json(Node::map({{"well", true},
                               {"parameters", parameters},
                               {"trained_parameters", num_trainable(*job.model)},
@@ -39,7 +40,8 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
 
 void add_check(CLI::App& app, Context& context) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App& command = add_command(app, "check", "every error of a workload at once; nothing is run", options, context, check_workload);
+  CLI::App& command =
+      add_command(app, "check", "every error of a workload at once; nothing is run", options, context, check_workload);
   add_workload_arguments(command, options->workload);
 }
 

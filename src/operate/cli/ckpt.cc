@@ -50,8 +50,10 @@ ExitCode ckpt_list(const CkptOptions& options, Context& context) {
                          {"bytes", s.chunk_bytes.count()},
                          {"own_bytes", s.own_bytes.count()}}));
   }
-  if (rows.empty()) context.out.message(fmt::format("no checkpoint in '{}'", place.path));
-  else context.out.data(table({"step>", "written (UTC)", "metric>", "tensors>", "size>", "its own>", ""}, rows));
+  if (rows.empty())
+    context.out.message(fmt::format("no checkpoint in '{}'", place.path));
+  else
+    context.out.data(table({"step>", "written (UTC)", "metric>", "tensors>", "size>", "its own>", ""}, rows));
   context.out.json(Node::map({{"folder", place.path}, {"checkpoints", list}}));
   return ExitCode::done;
 }
@@ -59,11 +61,18 @@ ExitCode ckpt_list(const CkptOptions& options, Context& context) {
 void show_tensor(const Checkpoint& from, const std::string& name, Context& context) {
   const checkpoint::TensorSummary s = checkpoint::summarize(from, name).value();
   const checkpoint::TensorEntry& entry = *from.manifest().find(name);
-  context.out.data(fmt::format("{}  {}{}  {} elements\n  min {:.6g}  max {:.6g}  mean {:.6g}  rms {:.6g}  not finite {}\n", name,
-                               name_of(entry.dtype), dims(entry.shape), with_commas(s.elements), s.min, s.max, s.mean, s.rms,
-                               with_commas(s.not_finite)));
-  context.out.json(Node::map({{"name", name}, {"dtype", name_of(entry.dtype)}, {"elements", s.elements}, {"min", s.min}, {"max", s.max},
-                              {"mean", s.mean}, {"rms", s.rms}, {"not_finite", s.not_finite}}));
+  context.out.data(
+      fmt::format("{}  {}{}  {} elements\n  min {:.6g}  max {:.6g}  mean {:.6g}  rms {:.6g}  not finite {}\n", name,
+                  name_of(entry.dtype), dims(entry.shape), with_commas(s.elements), s.min, s.max, s.mean, s.rms,
+                  with_commas(s.not_finite)));
+  context.out.json(Node::map({{"name", name},
+                              {"dtype", name_of(entry.dtype)},
+                              {"elements", s.elements},
+                              {"min", s.min},
+                              {"max", s.max},
+                              {"mean", s.mean},
+                              {"rms", s.rms},
+                              {"not_finite", s.not_finite}}));
 }
 
 ExitCode ckpt_show(const CkptOptions& options, Context& context) {
@@ -77,13 +86,22 @@ ExitCode ckpt_show(const CkptOptions& options, Context& context) {
   std::vector<std::vector<std::string>> rows;
   Node tensors = Node::sequence();
   for (const checkpoint::TensorEntry& t : m.tensors) {
-    rows.push_back({t.name, name_of(t.role), name_of(t.dtype) + std::string() + dims(t.shape), with_commas(t.bytes().count())});
-    tensors.push(Node::map({{"name", t.name}, {"role", name_of(t.role)}, {"dtype", name_of(t.dtype)}, {"bytes", t.bytes().count()}}));
+    rows.push_back(
+        {t.name, name_of(t.role), name_of(t.dtype) + std::string() + dims(t.shape), with_commas(t.bytes().count())});
+    tensors.push(Node::map(
+        {{"name", t.name}, {"role", name_of(t.role)}, {"dtype", name_of(t.dtype)}, {"bytes", t.bytes().count()}}));
   }
-  context.out.data(fmt::format("step {}  {}  model {} {}\nextra {}\n", m.step, m.date, m.identity.model, m.identity.model_hash, to_json(m.extra)) +
+  context.out.data(fmt::format("step {}  {}  model {} {}\nextra {}\n", m.step, m.date, m.identity.model,
+                               m.identity.model_hash, to_json(m.extra)) +
                    table({"tensor", "role", "type", "bytes>"}, rows));
-  context.out.json(Node::map({{"step", m.step}, {"date", m.date}, {"model", m.identity.model}, {"model_hash", m.identity.model_hash},
-                              {"workload_hash", m.identity.workload_hash}, {"metric", maybe(m.metric)}, {"extra", m.extra}, {"tensors", tensors}}));
+  context.out.json(Node::map({{"step", m.step},
+                              {"date", m.date},
+                              {"model", m.identity.model},
+                              {"model_hash", m.identity.model_hash},
+                              {"workload_hash", m.identity.workload_hash},
+                              {"metric", maybe(m.metric)},
+                              {"extra", m.extra},
+                              {"tensors", tensors}}));
   return ExitCode::done;
 }
 
@@ -98,19 +116,22 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
   const auto damage = checkpoint::find_damage(place.folder, *manifest).value();
   Node chunks = Node::sequence();
   for (const checkpoint::Damage& d : damage) {
-    text += fmt::format("step {}: damaged: {} ({} of {} tensors)\n", step, to_string(d.reason), d.tensors.size(), manifest->tensors.size());
+    text += fmt::format("step {}: damaged: {} ({} of {} tensors)\n", step, to_string(d.reason), d.tensors.size(),
+                        manifest->tensors.size());
     Node names = Node::sequence();
     for (const std::string& name : d.tensors) names.push(name);
     chunks.push(Node::map({{"chunk", d.chunk}, {"error", error_node(d.reason)}, {"tensors", names}}));
   }
   if (damage.empty()) text += fmt::format("step {}: well, {} read\n", step, to_string(manifest->chunk_bytes()));
-  list.push(Node::map({{"step", step}, {"well", damage.empty()}, {"bytes_read", manifest->chunk_bytes().count()}, {"damage", chunks}}));
+  list.push(Node::map(
+      {{"step", step}, {"well", damage.empty()}, {"bytes_read", manifest->chunk_bytes().count()}, {"damage", chunks}}));
   return damage.empty();
 }
 
 ExitCode ckpt_verify(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run).value();
-  const std::vector<std::int64_t> steps = place.step ? std::vector{*place.step} : checkpoint::list_steps(place.folder).value();
+  const std::vector<std::int64_t> steps =
+      place.step ? std::vector{*place.step} : checkpoint::list_steps(place.folder).value();
   if (steps.empty()) fail(error(ErrorKind::not_found, "there is no checkpoint in '{}'", place.path));
   Node list = Node::sequence();
   std::string text;
@@ -126,18 +147,28 @@ ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
   std::vector<std::vector<std::string>> rows;
   Node list = Node::sequence();
   std::size_t tensors = 0;
-  const std::vector<checkpoint::TensorDiff> all = checkpoint::diff(open_checkpoint(a).value(), open_checkpoint(b).value()).value();
+  const std::vector<checkpoint::TensorDiff> all =
+      checkpoint::diff(open_checkpoint(a).value(), open_checkpoint(b).value()).value();
   for (const checkpoint::TensorDiff& d : all) {
     ++tensors;
     if (d.kind == checkpoint::TensorDiff::Kind::equal) continue;
     const bool values = d.kind == checkpoint::TensorDiff::Kind::values;
-    rows.push_back({d.name, name_of(d.kind), values ? fmt::format("{} of {}", with_commas(d.differing), with_commas(d.elements)) : d.text,
+    rows.push_back({d.name, name_of(d.kind),
+                    values ? fmt::format("{} of {}", with_commas(d.differing), with_commas(d.elements)) : d.text,
                     values ? fmt::format("{:.3g}", d.max_abs) : "", values ? with_commas(d.first) : ""});
-    list.push(Node::map({{"name", d.name}, {"kind", name_of(d.kind)}, {"elements", d.elements}, {"differing", d.differing}, {"max_abs", d.max_abs},
-                         {"first", d.first}, {"text", d.text}}));
+    list.push(Node::map({{"name", d.name},
+                         {"kind", name_of(d.kind)},
+                         {"elements", d.elements},
+                         {"differing", d.differing},
+                         {"max_abs", d.max_abs},
+                         {"first", d.first},
+                         {"text", d.text}}));
   }
-  if (rows.empty()) context.out.data(fmt::format("the same: {} tensors, every bit\n", tensors));
-  else context.out.data(table({"tensor", "", "elements that differ", "largest>", "first>"}, rows) + fmt::format("{} of {} tensors differ\n", rows.size(), tensors));
+  if (rows.empty())
+    context.out.data(fmt::format("the same: {} tensors, every bit\n", tensors));
+  else
+    context.out.data(table({"tensor", "", "elements that differ", "largest>", "first>"}, rows) +
+                     fmt::format("{} of {} tensors differ\n", rows.size(), tensors));
   context.out.json(Node::map({{"tensors", tensors}, {"equal", rows.empty()}, {"differences", list}}));
   return rows.empty() ? ExitCode::done : ExitCode::no;
 }
@@ -150,7 +181,8 @@ ExitCode ckpt_export(const CkptOptions& options, Context& context) {
   const checkpoint::Role role = options.role == "state" ? checkpoint::Role::state : checkpoint::Role::parameter;
   checkpoint::export_safetensors(from, role, *store, out.filename().string()).value();
   const Bytes size = store->size(out.filename().string()).value();
-  context.out.data(fmt::format("{}: {} of step {}, {}", options.out, options.role, from.manifest().step, to_string(size)));
+  context.out.data(
+      fmt::format("{}: {} of step {}, {}", options.out, options.role, from.manifest().step, to_string(size)));
   context.out.json(Node::map({{"file", options.out}, {"step", from.manifest().step}, {"bytes", size.count()}}));
   return ExitCode::done;
 }
@@ -159,7 +191,8 @@ ExitCode mark(const CkptOptions& options, Context& context, bool blessed) {
   const CheckpointPlace place = find_checkpoints(options.run).value();
   const std::int64_t step = place.step ? *place.step : open_checkpoint(place).value().manifest().step;
   (blessed ? checkpoint::bless(place.folder, step) : checkpoint::unbless(place.folder, step)).value();
-  context.out.message(fmt::format("step {} {}", step, blessed ? "is blessed: it is never removed" : "is no longer blessed"));
+  context.out.message(
+      fmt::format("step {} {}", step, blessed ? "is blessed: it is never removed" : "is no longer blessed"));
   context.out.json(Node::map({{"folder", place.path}, {"step", step}, {"blessed", blessed}}));
   return ExitCode::done;
 }
@@ -173,20 +206,25 @@ void add_ckpt(CLI::App& app, Context& context) {
   const auto add = [&](const char* name, const char* help, ExitCode (*run)(const CkptOptions&, Context&)) {
     auto options = std::make_shared<CkptOptions>();
     CLI::App& command = add_command(group, name, help, options, context, run);
-    CLI::Option* place = command.add_option("run", options->run, "RUN or RUN@STEP: a run's folder, name or number, or a checkpoint folder; without: the newest");
+    CLI::Option* place = command.add_option(
+        "run", options->run,
+        "RUN or RUN@STEP: a run's folder, name or number, or a checkpoint folder; without: the newest");
     return std::tuple<CLI::App&, CLI::Option&, CkptOptions&>(command, *place, *options);
   };
   add("list", "the checkpoints there are", ckpt_list);
   auto [show, show_run, show_options] = add("show", "the tensors of one, or one tensor's numbers", ckpt_show);
   show.add_option("--tensor", show_options.tensor, "this tensor's smallest, largest and mean number");
   add("verify", "read every byte and its checksum", ckpt_verify);
-  auto [diff, diff_run, diff_options] = add("diff", "two of them, tensor by tensor; ends with 1 when they differ", ckpt_diff);
+  auto [diff, diff_run, diff_options] =
+      add("diff", "two of them, tensor by tensor; ends with 1 when they differ", ckpt_diff);
   diff_run.required();
   diff.add_option("other", diff_options.other, "the second one, as the first")->required();
   auto [out, out_run, out_options] = add("export", "write one as a safetensors file", ckpt_export);
   out_run.required();
   out.add_option("file", out_options.out, "the file to write")->required();
-  out.add_option("--role", out_options.role, "parameters, or state of the optimizer")->check(CLI::IsMember({"parameters", "state"}))->capture_default_str();
+  out.add_option("--role", out_options.role, "parameters, or state of the optimizer")
+      ->check(CLI::IsMember({"parameters", "state"}))
+      ->capture_default_str();
   add("bless", "mark one so that it is never removed", ckpt_bless);
   add("unbless", "take that mark away", ckpt_unbless);
 }

@@ -36,8 +36,8 @@ namespace systole::cli {
 struct Context {
   Printer& out;
   Clock& clock;
-  std::string command_line;         // as it was typed, for the run's records
-  ExitCode exit = ExitCode::done;   // of the command that ran
+  std::string command_line;        // as it was typed, for the run's records
+  ExitCode exit = ExitCode::done;  // of the command that ran
 };
 
 // Where runs are kept unless a command says otherwise: `runs` in the working folder.

@@ -18,7 +18,10 @@ Workload text_workload(const DataOptions& options) {
 }
 
 Node node_of(const SplitTokens& split) {
-  return Node::map({{"documents", split.documents}, {"tokens", split.tokens}, {"text_bytes", split.bytes}, {"shards", split.shards.size()}});
+  return Node::map({{"documents", split.documents},
+                    {"tokens", split.tokens},
+                    {"text_bytes", split.bytes},
+                    {"shards", split.shards.size()}});
 }
 
 Node node_of(const TokensManifest& m) {
@@ -33,16 +36,26 @@ Node node_of(const TokensManifest& m) {
 
 std::vector<std::string> cells(const std::string& name, const SplitTokens& split, const LengthStats& lengths) {
   const double bytes = split.tokens > 0 ? static_cast<double>(split.bytes) / static_cast<double>(split.tokens) : 0;
-  return {name, with_commas(split.documents), with_commas(split.tokens), with_commas(split.bytes), fmt::format("{:.2f}", bytes),
-          with_commas(lengths.median), with_commas(lengths.p99), with_commas(lengths.longest), std::to_string(split.shards.size())};
+  return {name,
+          with_commas(split.documents),
+          with_commas(split.tokens),
+          with_commas(split.bytes),
+          fmt::format("{:.2f}", bytes),
+          with_commas(lengths.median),
+          with_commas(lengths.p99),
+          with_commas(lengths.longest),
+          std::to_string(split.shards.size())};
 }
 
 std::string text_of(Store& store, const TokensManifest& m) {
   std::vector<std::vector<std::string>> rows{cells("train", m.train, document_lengths(store, m.key, false).value())};
-  if (m.held_out.documents > 0) rows.push_back(cells("held out", m.held_out, document_lengths(store, m.key, true).value()));
+  if (m.held_out.documents > 0)
+    rows.push_back(cells("held out", m.held_out, document_lengths(store, m.key, true).value()));
   std::string text = fmt::format("dataset {}  {} tokens in the vocabulary\n", m.key, with_commas(m.vocabulary));
-  for (const SourceFile& source : m.sources) text += fmt::format("  from {}  {}\n", source.path, to_string(source.size));
-  text += table({"", "documents>", "tokens>", "text bytes>", "bytes/token>", "median>", "p99>", "longest>", "shards>"}, rows);
+  for (const SourceFile& source : m.sources)
+    text += fmt::format("  from {}  {}\n", source.path, to_string(source.size));
+  text += table({"", "documents>", "tokens>", "text bytes>", "bytes/token>", "median>", "p99>", "longest>", "shards>"},
+                rows);
   if (m.empty > 0) text += fmt::format("{} empty documents were passed over\n", with_commas(m.empty));
   if (m.replaced > 0) text += fmt::format("{} ill-formed parts of UTF-8 were replaced\n", with_commas(m.replaced));
   if (m.held_out_also_in_train > 0) {
@@ -64,7 +77,8 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   Node node = node_of(data.dataset->manifest);
   context.out.json(node.set("made", made));
   context.out.message(data.dataset->built.empty() ? "all of it was there already"
-                                                  : fmt::format("made in {}: {}", workload.data.folder, to_string(context.clock.now() - began)));
+                                                  : fmt::format("made in {}: {}", workload.data.folder,
+                                                                to_string(context.clock.now() - began)));
   return ExitCode::done;
 }
 
@@ -78,7 +92,8 @@ DataFolder open_data(const Workload& workload, const DataOptions& options) {
   if (!store.ok()) fail(error(ErrorKind::not_found, "there is no data in '{}'", workload.data.folder).hinted(hint));
   DataFolder folder{std::move(*store), {}};
   folder.keys = list_datasets(*folder.store).value();
-  if (folder.keys.empty()) fail(error(ErrorKind::not_found, "there is no dataset in '{}'", workload.data.folder).hinted(hint));
+  if (folder.keys.empty())
+    fail(error(ErrorKind::not_found, "there is no dataset in '{}'", workload.data.folder).hinted(hint));
   return folder;
 }
 
@@ -102,7 +117,10 @@ ExitCode data_verify(const DataOptions& options, Context& context) {
   ExitCode exit = ExitCode::done;
   for (const std::string& key : folder.keys) {
     const Result<Bytes> read = verify_dataset(*folder.store, key);
-    list.push(Node::map({{"key", key}, {"well", read.ok()}, {"bytes_read", read.ok() ? read->count() : 0}, {"error", read.ok() ? Node() : error_node(read.error())}}));
+    list.push(Node::map({{"key", key},
+                         {"well", read.ok()},
+                         {"bytes_read", read.ok() ? read->count() : 0},
+                         {"error", read.ok() ? Node() : error_node(read.error())}}));
     if (read.ok()) {
       context.out.data(fmt::format("dataset {}: well, {} read", key, to_string(*read)));
     } else {

@@ -21,7 +21,8 @@ ExitCode explain(const ExplainOptions& options, Context& context) {
 
 void add_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App& command = add_command(app, "explain", "what a key of the workload means, takes and defaults to", options, context, explain);
+  CLI::App& command =
+      add_command(app, "explain", "what a key of the workload means, takes and defaults to", options, context, explain);
   command.add_option("key", options->topic, "train.optimizer.rate, or rate, or a section; without: all keys");
 }
 

@@ -80,7 +80,8 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Seconds took = context.clock.now() - began;
   const auto count = static_cast<std::int64_t>(made[0].tokens.size());
   context.out.stream("\n");
-  context.out.message(fmt::format("{} tokens in {}, from step {}; ended by {}", count, to_string(took), from.manifest().step, name_of(made[0].end)));
+  context.out.message(fmt::format("{} tokens in {}, from step {}; ended by {}", count, to_string(took),
+                                  from.manifest().step, name_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},
                               {"text", tokenizer.decode(made[0].tokens).value()},
                               {"tokens", count},
@@ -94,16 +95,23 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
 
 void add_generate(CLI::App& app, Context& context) {
   auto options = std::make_shared<GenerateCommand>();
-  CLI::App& command = add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
+  CLI::App& command =
+      add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
   command.add_option("run", options->run, "RUN or RUN@STEP: a run's folder, name or number; without: the newest");
   command.add_option("--prompt", options->prompt, "text to go on from; - is standard input");
-  command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")->check(CLI::PositiveNumber)->capture_default_str();
-  command.add_option("--temperature", sampling.temperature, "0: always the likeliest; 1: as the model says")->capture_default_str();
+  command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--temperature", sampling.temperature, "0: always the likeliest; 1: as the model says")
+      ->capture_default_str();
   command.add_option("--top-k", sampling.top_k, "draw from the K likeliest; 0: from all")->capture_default_str();
-  command.add_option("--top-p", sampling.top_p, "draw from the fewest that have this probability together")->capture_default_str();
+  command.add_option("--top-p", sampling.top_p, "draw from the fewest that have this probability together")
+      ->capture_default_str();
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text")->capture_default_str();
-  command.add_option("--backend", options->backend, "cpu, or reference: slow")->check(CLI::IsMember({"cpu", "reference"}))->capture_default_str();
+  command.add_option("--backend", options->backend, "cpu, or reference: slow")
+      ->check(CLI::IsMember({"cpu", "reference"}))
+      ->capture_default_str();
 }
 
 }  // namespace systole::cli

@@ -8,9 +8,10 @@
 
 namespace {
 
-// The threads of a team must sleep when they have nothing to do: spinning takes the core from whoever has work (the rows ahead, the
-// checkpoint, another process) and made steps several times slower on a busy machine. libgomp reads this when it is loaded,
-// before main, so the process starts itself once more with it set. Someone who set it keeps theirs.
+// The threads of a team must sleep when they have nothing to do: spinning takes the core from whoever has work (the
+// rows ahead, the checkpoint, another process) and made steps several times slower on a busy machine. libgomp reads
+// this when it is loaded, before main, so the process starts itself once more with it set. Someone who set it keeps
+// theirs.
 void wait_passively(char** arguments) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   setenv("OMP_WAIT_POLICY", "passive", 1);

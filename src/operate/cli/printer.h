@@ -40,12 +40,13 @@ class Printer {
   void data(std::string_view text);
   // As it is, at once, newline or not: generated text that streams.
   void stream(std::string_view text);
-  // The document of this command: `fields`, a map, after "systole" and "version". Left out without --json, and when there was one.
+  // The document of this command: `fields`, a map, after "systole" and "version". Left out without --json, and when
+  // there was one.
   void json(const Node& fields);
 
-  void message(std::string_view text);  // stderr, unless --quiet
+  void message(std::string_view text);                              // stderr, unless --quiet
   void warning(std::string_view text, std::string_view hint = {});  // stderr, even so
-  void error(const Error& error);       // stderr; with --json the document too
+  void error(const Error& error);                                   // stderr; with --json the document too
   // One line that is drawn over itself, on a terminal alone. The next other output removes it.
   void progress(std::string_view text);
   void end_progress();

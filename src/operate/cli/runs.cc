@@ -37,9 +37,17 @@ Node node_of(const RunRow& row, const std::string& state) {
 }
 
 std::vector<std::string> cells(const RunRow& row, const std::string& state) {
-  const auto maybe = [](const std::optional<double>& number) { return number ? fmt::format("{:.4f}", *number) : std::string("-"); };
-  return {row.folder, state, row.started_at.substr(0, 19), with_commas(row.steps), with_commas(row.tokens), maybe(row.loss),
-          maybe(row.bits_per_byte), to_string(row.seconds)};
+  const auto maybe = [](const std::optional<double>& number) {
+    return number ? fmt::format("{:.4f}", *number) : std::string("-");
+  };
+  return {row.folder,
+          state,
+          row.started_at.substr(0, 19),
+          with_commas(row.steps),
+          with_commas(row.tokens),
+          maybe(row.loss),
+          maybe(row.bits_per_byte),
+          to_string(row.seconds)};
 }
 
 ExitCode runs(const RunsOptions& options, Context& context) {
@@ -64,8 +72,11 @@ ExitCode runs(const RunsOptions& options, Context& context) {
     list.push(node_of(row, state));
     rows.push_back(cells(row, state));
   }
-  if (rows.empty()) context.out.message("no runs yet");
-  else context.out.data(table({"run", "state", "started (UTC)", "steps>", "tokens>", "loss>", "bits/byte>", "time>"}, rows));
+  if (rows.empty())
+    context.out.message("no runs yet");
+  else
+    context.out.data(
+        table({"run", "state", "started (UTC)", "steps>", "tokens>", "loss>", "bits/byte>", "time>"}, rows));
   context.out.json(Node::map({{"runs", list}}));
   return ExitCode::done;
 }

@@ -49,9 +49,14 @@ std::string waits_of(const Action& action) {
 
 std::vector<std::string> row_of(const Program& program, const Action& action, std::size_t index) {
   const Function& function = program.functions[static_cast<std::size_t>(action.function)];
-  return {std::to_string(index),           name_of(action.stream),           function.name,
-          std::to_string(action.chunk),    std::to_string(action.microbatch), waits_of(action),
-          with_commas(function.work.flops), with_commas((function.work.read + function.work.written).count()),
+  return {std::to_string(index),
+          name_of(action.stream),
+          function.name,
+          std::to_string(action.chunk),
+          std::to_string(action.microbatch),
+          waits_of(action),
+          with_commas(function.work.flops),
+          with_commas((function.work.read + function.work.written).count()),
           with_commas(function.scratch.count())};
 }
 
@@ -69,7 +74,8 @@ ExitCode show_schedule(const ShowOptions& options, Context& context) {
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < schedule->actions.size(); ++i) rows.push_back(row_of(program, schedule->actions[i], i));
     text += fmt::format("{}schedule {}\n", text.empty() ? "" : "\n", schedule->name);
-    text += table({"action>", "stream", "function", "chunk>", "microbatch>", "waits", "FLOPs>", "moves B>", "scratch B>"}, rows);
+    text += table(
+        {"action>", "stream", "function", "chunk>", "microbatch>", "waits", "FLOPs>", "moves B>", "scratch B>"}, rows);
   }
   return print(context, text);
 }
@@ -86,7 +92,8 @@ void add(CLI::App& group, Context& context, const char* name, const char* help, 
 
 void add_show(CLI::App& app, Context& context) {
   CLI::App& group = add_group(app, "show", "a workload's graph, Program or schedules, as text");
-  add(group, context, "graph", "the model's graph; with --function, a function of the Program", "--function", show_graph);
+  add(group, context, "graph", "the model's graph; with --function, a function of the Program", "--function",
+      show_graph);
   add(group, context, "program", "the Program: functions, actions, memory", nullptr, show_program);
   add(group, context, "schedule", "the actions, in their order", "--schedule", show_schedule);
 }

@@ -1,9 +1,9 @@
 // `systole why [RUN]`: predicted against measured.
 
+#include "operate/observe/why.h"
 #include "operate/cli/command.h"
 #include "operate/cli/run_places.h"
 #include "operate/observe/run_files.h"
-#include "operate/observe/why.h"
 
 namespace systole::cli {
 namespace {
@@ -15,7 +15,9 @@ struct WhyOptions {
 ExitCode explain_run(const WhyOptions& options, Context& context) {
   const RunPlace place = open_run(options.run).value();
   const RunRecord record = read_run(*place.store, "").value();
-  if (!record.plan) fail(error(ErrorKind::not_found, "'{}' has no plan.json to hold it against", place.path).hinted("systole logs shows its events"));
+  if (!record.plan)
+    fail(error(ErrorKind::not_found, "'{}' has no plan.json to hold it against", place.path)
+             .hinted("systole logs shows its events"));
   const WhyReport report = systole::why(*record.plan, record.processes);
   context.out.data(to_text(report));
   context.out.json(to_node(report));
@@ -26,7 +28,8 @@ ExitCode explain_run(const WhyOptions& options, Context& context) {
 
 void add_why(CLI::App& app, Context& context) {
   auto options = std::make_shared<WhyOptions>();
-  CLI::App& command = add_command(app, "why", "where a run's time and memory went, against what was predicted", options, context, explain_run);
+  CLI::App& command = add_command(app, "why", "where a run's time and memory went, against what was predicted", options,
+                                  context, explain_run);
   command.add_option("run", options->run, "a run's folder, name or number; without: the newest");
 }
 
