@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operate/observe/stalls.h"
+
 namespace systole {
 namespace {
 
@@ -73,15 +75,18 @@ std::array<Cause, kNumCategories> take_notes(WhyReport& report, const std::vecto
 }
 
 void fill_rows(WhyReport& report, const TimeByCategory& predicted, const TimeByCategory& measured,
-               const std::array<Cause, kNumCategories>& causes) {
+               const std::array<Cause, kNumCategories>& causes, std::span<const StepEnded> steps) {
   for (int c = 0; c < kNumCategories; ++c) {
     const auto category = static_cast<Category>(c);
     const Cause& cause = causes[static_cast<std::size_t>(c)];
     if (predicted[category] == Seconds() && measured[category] == Seconds() && category != Category::other) continue;
     WhyRow row{category, predicted[category], measured[category], ""};
-    if (cause.times > 0)
+    if (cause.times > 0) {
       row.cause =
           fmt::format("{}, {} time{}, {}", cause.text, cause.times, cause.times == 1 ? "" : "s", to_string(cause.took));
+    } else if (const std::optional<Stalls> stalls = find_stalls(steps, category)) {
+      row.cause = to_string(*stalls);
+    }
     report.rows.push_back(std::move(row));
   }
   report.wall = measured.total();
@@ -119,8 +124,8 @@ WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes
     for (const Event& event : process) stepped += std::holds_alternative<StepEnded>(event.body);
     all.insert(all.end(), process.begin(), process.end());
   }
-  fill_rows(report, plan.time.run, measured, take_notes(report, processes));
   const std::vector<StepEnded> steps = canonical_steps(all);
+  fill_rows(report, plan.time.run, measured, take_notes(report, processes), steps);
   report.steps = steps.empty() ? 0 : steps.back().step;
   if (!steps.empty()) report.loss = steps.back().loss;
   report.planned_steps = plan.time.steps;

@@ -17,7 +17,7 @@ namespace systole {
 struct WhyRow {
   Category category = Category::other;
   Seconds predicted{}, measured{};
-  std::string cause;  // what the events say about it: "shard 3, 38 times, 1.9 s"; empty for nothing
+  std::string cause;  // what the notes or the steps say about it: "50 of 200 steps stalled, ..."; empty for nothing
 };
 
 struct WhyReport {
