@@ -1,4 +1,5 @@
-// The cpu backend on whole Programs: what it counts is what was planned, and what it computes is what the reference computes.
+// The cpu backend on whole Programs: what it counts is what was planned, and what it computes is what the reference
+// computes.
 
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
@@ -33,7 +34,8 @@ void expect_planned(TinyJob& job, const char* schedule, int times) {
     const WorkCounters &now = job.executor().counters()[f], &then = before[f];
     SCOPED_TRACE(job.program().functions[f].name);
     EXPECT_EQ(now.flops + now.skipped_flops - then.flops - then.skipped_flops, planned.flops);
-    EXPECT_EQ(now.transcendentals + now.skipped_transcendentals - then.transcendentals - then.skipped_transcendentals, planned.transcendentals);
+    EXPECT_EQ(now.transcendentals + now.skipped_transcendentals - then.transcendentals - then.skipped_transcendentals,
+              planned.transcendentals);
     EXPECT_EQ(now.bytes_read - then.bytes_read, planned.read.count());
     EXPECT_EQ(now.bytes_written - then.bytes_written, planned.written.count());
   }
@@ -55,7 +57,8 @@ TEST(PlanIsRunCpu, gpt_under_every_policy_precision_and_microbatching) {
     const Batch batch = language_batch(4, 11, 3);
     for (const Strategy& base : {f32_strategy(), bf16_strategy()}) {
       for (const int microbatches : {1, 4}) {
-        for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block}) {
+        for (const auto policy :
+             {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block}) {
           Strategy strategy = base;
           strategy.microbatches = microbatches;
           strategy.recompute.kind = policy;

@@ -1,4 +1,5 @@
-// What must not change the numbers: how the batch is cut, what is recomputed, how layers are written, how documents are packed.
+// What must not change the numbers: how the batch is cut, what is recomputed, how layers are written, how documents are
+// packed.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +30,8 @@ void expect_equal(const Outcome& a, const Outcome& b, double tolerance) {
   for (const auto& [x, y] : {std::pair(a.gradients, b.gradients), std::pair(a.parameters, b.parameters)}) {
     ASSERT_EQ(x.size(), y.size());
     for (std::size_t p = 0; p < x.size(); ++p) {
-      for (std::size_t i = 0; i < x[p].size(); ++i) ASSERT_NEAR(x[p][i], y[p][i], tolerance * (1 + std::abs(x[p][i]))) << "tensor " << p << " element " << i;
+      for (std::size_t i = 0; i < x[p].size(); ++i)
+        ASSERT_NEAR(x[p][i], y[p][i], tolerance * (1 + std::abs(x[p][i]))) << "tensor " << p << " element " << i;
     }
   }
 }
@@ -59,7 +61,8 @@ TEST(OneResult, recomputing_changes_no_bit) {
   const Batch batch = language_batch(4, 11, 2);
   for (const Strategy& base : {exact_strategy(), bf16_strategy()}) {
     const Outcome kept = run(*model, base, batch, 4, true);
-    for (const auto kind : {RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block, RecomputePolicy::Kind::named}) {
+    for (const auto kind :
+         {RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block, RecomputePolicy::Kind::named}) {
       Strategy strategy = base;
       strategy.recompute = {kind, {"attn.q", "mlp.hidden"}};
       expect_equal(kept, run(*model, strategy, batch, 4, true), 0);
@@ -146,7 +149,8 @@ TEST(Adapters, a_frozen_base_has_no_moments_and_no_gradient_flops) {
   config.lora.rank = 2;
   const auto adapted = make_gpt(config);
   const Batch batch = language_batch(4, 11, 7);
-  TinyJob full(*whole, 4, f32_strategy(), make_reference_device()), lora(*adapted, 4, f32_strategy(), make_reference_device());
+  TinyJob full(*whole, 4, f32_strategy(), make_reference_device()),
+      lora(*adapted, 4, f32_strategy(), make_reference_device());
   for (TinyJob* job : {&full, &lora}) {
     job->begin();
     job->set_batch(batch);
@@ -163,8 +167,8 @@ TEST(Adapters, a_frozen_base_has_no_moments_and_no_gradient_flops) {
     return std::int64_t{0};
   };
   EXPECT_LT(flops(lora, "update"), flops(full, "update"));
-  // The base's weight gradients are one contraction each as large as its forward one: without them backward does less than
-  // twice the forward's work, with them at least twice its contractions.
+  // The base's weight gradients are one contraction each as large as its forward one: without them backward does less
+  // than twice the forward's work, with them at least twice its contractions.
   EXPECT_LT(static_cast<double>(flops(lora, "backward")), 1.75 * static_cast<double>(flops(lora, "forward")));
   EXPECT_GT(static_cast<double>(flops(full, "backward")), 1.75 * static_cast<double>(flops(full, "forward")));
 }

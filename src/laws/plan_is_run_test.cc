@@ -1,5 +1,5 @@
-// plan-is-run: FLOPs and bytes that the Program states equal, as integers, what was counted: on the reference device by scalars
-// that count themselves and by the addresses of what each kernel touched.
+// plan-is-run: FLOPs and bytes that the Program states equal, as integers, what was counted: on the reference device by
+// scalars that count themselves and by the addresses of what each kernel touched.
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,8 @@ TEST(PlanIsRunReference, gpt_under_every_policy_precision_and_microbatching) {
   for (const bool chains : {false, true}) {
     for (const Strategy& base : {exact_strategy(), f32_strategy(), bf16_strategy()}) {
       for (const int microbatches : {1, 4}) {
-        for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block}) {
+        for (const auto policy :
+             {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block}) {
           Strategy strategy = base;
           strategy.microbatches = microbatches;
           strategy.recompute.kind = policy;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ground/base/philox.h"
 #include "ground/base/hash.h"
+#include "ground/base/philox.h"
 
 namespace systole::laws {
 
@@ -46,24 +46,28 @@ Strategy bf16_strategy() {
   return s;
 }
 
-TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device, bool dropout)
+TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device,
+                 bool dropout)
     : device_(std::move(device)) {
   CHECK(rows % strategy.microbatches == 0, "{} rows in {} microbatches", rows, strategy.microbatches);
   const BatchShape shape{rows / strategy.microbatches, kSeq}, whole{rows, kSeq};
   Device& d = *device_;
-  program_ = std::make_unique<Program>(training_program("tiny", model.loss(shape, dropout), model.loss(whole, false), Mesh(), strategy, d.target(),
-                                                        [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }));
+  program_ = std::make_unique<Program>(
+      training_program("tiny", model.loss(shape, dropout), model.loss(whole, false), Mesh(), strategy, d.target(),
+                       [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }));
   executor_ = Executor::create(*program_, d).value();
 }
 
 void TinyJob::begin() {
   for (const ProgramValue& value : program_->values) {
-    if (value.residence == Residence::state) put(value.name, std::vector<double>(static_cast<std::size_t>(value.type.num_elements()), 0));
+    if (value.residence == Residence::state)
+      put(value.name, std::vector<double>(static_cast<std::size_t>(value.type.num_elements()), 0));
     if (value.residence != Residence::parameter) continue;
     PhiloxStream random(hash64(std::string_view(value.name)));
     const double mean = value.parameter->init.kind == Init::Kind::ones ? 1 : 0;
     std::vector<double> numbers;
-    for (std::int64_t i = 0; i < value.type.num_elements(); ++i) numbers.push_back(mean + 0.4 * (2 * random.uniform() - 1));
+    for (std::int64_t i = 0; i < value.type.num_elements(); ++i)
+      numbers.push_back(mean + 0.4 * (2 * random.uniform() - 1));
     put(value.name, numbers);
   }
 }
@@ -84,9 +88,7 @@ void TinyJob::set_batch(const Batch& batch) {
     } else if (name == "y") {
       labels_ = tensor.shape()[0];
     }
-    if (const auto evaluated = program_->find_value("evaluate/" + name)) {
-      put("evaluate/" + name, tensor.values());
-    }
+    if (const auto evaluated = program_->find_value("evaluate/" + name)) { put("evaluate/" + name, tensor.values()); }
   }
   if (const auto row = program_->find_value("row")) {
     const ProgramValue& value = program_->values[static_cast<std::size_t>(*row)];
@@ -119,7 +121,8 @@ void TinyJob::put(const std::string& name, const std::vector<double>& numbers, i
 
 double TinyJob::loss() {
   double sum = 0;
-  for (int slot = 0; slot < program_->values[static_cast<std::size_t>(program_->value_named("loss"))].slots; ++slot) sum += get("loss", slot)[0];
+  for (int slot = 0; slot < program_->values[static_cast<std::size_t>(program_->value_named("loss"))].slots; ++slot)
+    sum += get("loss", slot)[0];
   return sum;
 }
 
@@ -141,7 +144,8 @@ std::vector<std::vector<double>> TinyJob::parameters() {
 
 Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed) {
   Batch batch;
-  for (const char* name : {"tokens", "labels", "segments", "positions"}) batch[name] = HostTensor(DType::i32, {rows, kSeq});
+  for (const char* name : {"tokens", "labels", "segments", "positions"})
+    batch[name] = HostTensor(DType::i32, {rows, kSeq});
   PhiloxStream random(seed);
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t at = 0;
@@ -151,7 +155,9 @@ Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t s
       for (std::int64_t i = 0; i < length; ++i) {
         const std::int64_t place = row * kSeq + at + i;
         batch["tokens"].set(place, static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary))));
-        batch["labels"].set(place, i + 1 < length || length == 1 ? static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary))) : -1);
+        batch["labels"].set(place, i + 1 < length || length == 1
+                                       ? static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary)))
+                                       : -1);
         batch["segments"].set(place, segment);
         batch["positions"].set(place, static_cast<double>(i));
       }

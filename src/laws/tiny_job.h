@@ -1,6 +1,6 @@
 #pragma once
-// Tiny jobs for the laws: a small gpt or mlp as a training Program on a device, with made-up rows that hold several documents and
-// padding, and everything readable by name.
+// Tiny jobs for the laws: a small gpt or mlp as a training Program on a device, with made-up rows that hold several
+// documents and padding, and everything readable by name.
 
 #include <functional>
 #include <map>
@@ -31,7 +31,8 @@ using Batch = std::map<std::string, HostTensor>;
 class TinyJob {
  public:
   // `rows` of the whole batch are cut into strategy.microbatches equal parts.
-  TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device, bool dropout = false);
+  TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device,
+          bool dropout = false);
 
   // Parameters from their names alone, state zero: any two jobs of one model begin alike.
   void begin();

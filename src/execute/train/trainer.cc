@@ -65,7 +65,11 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   const CheckpointSpec& spec = job.workload.checkpoint;
   checkpoint::SaveOptions options;
   options.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
-  options.on_phase = parts_.hooks.on_save_phase;
+  // A checkpoint takes the steps before it for granted, so their events are safe from a kill before it is committed.
+  options.on_phase = [this](checkpoint::SavePhase phase, bool begins) {
+    if (phase == checkpoint::SavePhase::commit && begins) parts_.events->flush().value();
+    if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(phase, begins);
+  };
   saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, options, Bytes(0));
   request_.identity = {job.model->family(), parameters_hash(*job.model), numbers_hash(job.workload)};
   request_.tensors = staged_state(executor_);
@@ -202,6 +206,7 @@ Status Trainer::save(bool wait) {
   write_began_ = parts_.clock->now();
   {
     const InCategory starting(ledger_, Category::checkpoint);
+    if (parts_.hooks.in_checkpoint) parts_.hooks.in_checkpoint(state_.step);
     TRY(saver_->begin_in_place(request_));
   }
   saving_step_ = state_.step;
@@ -230,6 +235,7 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
 }
 
 Result<TrainOutcome> Trainer::run() {
+  const InCategory rest(ledger_, Category::other);
   TrainOutcome outcome;
   started_ = last_save_time_ = last_evaluation_time_ = parts_.clock->now();
   const Workload& workload = job_.workload;

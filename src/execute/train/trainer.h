@@ -24,7 +24,7 @@ namespace systole {
 
 // Places where tests and rehearsals hold the run up or make it fail.
 struct TrainHooks {
-  std::function<void(std::int64_t step)> in_compute, in_logging;
+  std::function<void(std::int64_t step)> in_compute, in_logging, in_checkpoint;  // on the step's thread
   checkpoint::PhaseHook on_save_phase;                 // on the thread of the phase
   std::function<void(const char* phase)> on_phase;     // "read", "compute", "update", …: when the step's thread enters one
 };

@@ -1,6 +1,11 @@
 #pragma once
-// `--inject data=50ms@100,checkpoint=50ms`: holds a run up where it is told to, to see that `why` finds it. Places: data,
-// compute, logging, checkpoint; @N: from every N-th step on only, else at each.
+// `--inject data=50ms@100,checkpoint=50ms,kill=write@3`: holds a run up where it is told to, to see that `why` finds
+// it, or kills it there, to see that nothing is lost.
+//
+//   PLACE=TIME[@N]   data, compute, logging, checkpoint; @N: at every N-th step only, else at each
+//   kill=PHASE@N     SIGKILL when this process enters the phase for the N-th time: read, compute, update, snapshot,
+//   write,
+//                    commit, sweep
 
 #include <functional>
 #include <string>

@@ -1,0 +1,118 @@
+// fit-is-proved: one byte less than planned is refused before anything is started; what runs stays within the plan.
+//
+// The plan's last owner is the process itself, as large as this process is: so the limit to the byte is tried on the
+// prepared job, and the program is tried as a user would.
+
+#include <gtest/gtest.h>
+
+#include "ground/base/clock.h"
+#include "laws/process_job.h"
+#include "operate/cli/train_run.h"
+
+namespace systole::laws {
+namespace {
+
+// What stands in a run's folder that nothing was started in.
+std::vector<std::string> left_in(const std::string& folder) {
+  std::vector<std::string> names;
+  if (!std::filesystem::exists(folder)) return names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path().filename() != "lock") names.push_back(entry.path().string());
+  }
+  return names;
+}
+
+class FitIsProved : public ::testing::Test {
+ protected:
+  // With the job's files named from the root: this process stays in its folder.
+  cli::Prepared prepared(const std::vector<std::string>& sets = {}) {
+    WorkloadOptions options;
+    options.sets = sets;
+    options.sets.push_back("data.train.files=" + shop_.path("text.txt"));
+    options.sets.push_back("data.folder=" + shop_.path("data"));
+    const Workload workload = cli::load_workload(shop_.path("job.yaml"), options).value();
+    cli::PrepareOptions preparing;
+#ifndef SYSTOLE_HAS_CPU
+    preparing.backend = "reference";
+#endif
+    return cli::prepare(workload, preparing, *clock_).value();
+  }
+
+  Result<TrainOutcome> run(cli::Prepared& job, Bytes limit, const std::string& name) {
+    job.plan.memory.limit = limit;
+    cli::RunFolder folder = cli::claim_folder(shop_.path(name), false).value();
+    TimeLedger ledger(*clock_, Category::startup);
+    cli::RunRequest request;
+    request.folder = folder.path;
+    EventList events;
+    return cli::run_job(job, folder, request, *clock_, ledger, events);
+  }
+
+  const Workshop shop_;
+  const std::unique_ptr<Clock> clock_ = real_clock();
+};
+
+TEST_F(FitIsProved, one_byte_less_is_refused_before_anything_is_started) {
+  cli::Prepared job = prepared({"train.steps=3"});
+  const Bytes total = job.memory.total();
+  const Result<TrainOutcome> refused = run(job, total - Bytes(1), "less");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
+  EXPECT_NE(refused.error().message.find("short by 1"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("largest:"), std::string::npos) << refused.error().message;
+  EXPECT_FALSE(refused.error().hint.empty());
+  EXPECT_EQ(left_in(shop_.path("less")), std::vector<std::string>{});
+  const Result<TrainOutcome> accepted = run(job, total, "whole");
+  ASSERT_TRUE(accepted.ok()) << to_string(accepted.error());
+  EXPECT_EQ(accepted->state.step, 3);
+  EXPECT_EQ(job.executor->arena(), job.memory.arena);
+}
+
+TEST_F(FitIsProved, the_owners_sum_up_to_the_total) {
+  const cli::Prepared job = prepared();
+  Bytes sum;
+  for (const auto& [owner, bytes] : job.plan.memory.by_owner) {
+    EXPECT_GT(bytes.count(), 0) << owner;
+    sum += bytes;
+  }
+  EXPECT_EQ(sum, job.memory.total());
+  EXPECT_EQ(job.memory.arena, job.job.program->arena);
+}
+
+// Planned memory covers the largest of all schedules: held-out batches of 64 rows beside training batches of one.
+TEST_F(FitIsProved, an_evaluation_batch_that_does_not_fit_is_refused) {
+  cli::Prepared job = prepared({"train.batch=1", "train.microbatches=1"});
+  const Bytes training = job.memory.total();
+  const Device& device = *job.machine.device;
+  const auto workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
+  const Model& model = *job.job.model;
+  job.executor.reset();
+  job.job.evaluation_rows = 64;
+  job.job.program = std::make_unique<const Program>(
+      training_program("tiny", model.loss({1, model.context()}, true), model.loss({64, model.context()}, false),
+                       Mesh::make({}).value(), strategy_of(job.workload), device.target(), workspace));
+  job.executor = Executor::prepare(*job.job.program, *job.machine.device).value();
+  job.memory = plan_memory(*job.job.program, job.outside);
+  ASSERT_GT(job.memory.total(), training + Bytes(100'000));
+  const Result<TrainOutcome> refused = run(job, training, "evaluates");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
+  EXPECT_EQ(left_in(shop_.path("evaluates")), std::vector<std::string>{});
+}
+
+TEST_F(FitIsProved, the_program_refuses_with_ways_to_fit) {
+  const Captured refused = shop_.systole({"run", "job.yaml", "--folder", "run", "--memory", "4MiB"});
+  EXPECT_EQ(refused.exit.code, 1) << refused.err;
+  EXPECT_NE(refused.err.find("does not fit: needs"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("nothing was started"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("hint:"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(shop_.path("run/plan.json")));
+  EXPECT_FALSE(std::filesystem::exists(shop_.path("run/checkpoints/manifests")));
+  // The same folder serves once there is room.
+  const Captured done =
+      shop_.systole({"run", "job.yaml", "--folder", "run", "--set", "train.steps=2", "--memory", "1GiB"});
+  EXPECT_EQ(done.exit.code, 0) << done.err;
+}
+
+}  // namespace
+}  // namespace systole::laws

@@ -1,0 +1,127 @@
+// What happens to a run from outside: asked to stop, started twice, its newest checkpoint damaged, nowhere to write.
+// Nothing is lost and each says what to do.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "laws/process_job.h"
+
+namespace systole::laws {
+namespace {
+
+constexpr std::int64_t kSteps = 40;
+
+// A run that takes two seconds, up to its step `step`.
+Process started(const Workshop& shop, const std::string& run, std::int64_t step) {
+  Command command = shop.command({"run", "job.yaml", "--folder", run, "--inject", "compute=25ms"});
+  command.out = command.err = ChildStream::null();
+  Process process = Process::start(command).value();
+  while (!process.has_ended()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (!std::filesystem::exists(shop.path(run + "/events/000.jsonl"))) continue;
+    for (const Event& event : shop.events(run)) {
+      const auto* ended = std::get_if<StepEnded>(&event.body);
+      if (ended != nullptr && ended->step >= step) return process;
+    }
+  }
+  ADD_FAILURE() << "it ended before it was disturbed";
+  return process;
+}
+
+std::vector<StepEnded> without_times(std::vector<StepEnded> steps) {
+  for (StepEnded& step : steps) step.seconds = {};
+  return steps;
+}
+
+void expect_stopped_and_whole(int signal) {
+  const Workshop shop;
+  ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "whole"}).exit.code, 0);
+  Process process = started(shop, "asked", 6);
+  process.signal(signal).value();
+  const Exit exit = process.wait();
+  EXPECT_EQ(exit.code, 75) << to_string(exit);
+  const auto stopped = last_of<Stopped>(shop.events("asked"));
+  EXPECT_EQ(stopped.reason, "signal");
+  EXPECT_TRUE(stopped.saved);
+  EXPECT_LT(stopped.step, kSteps);
+  const Captured resumed = shop.systole({"resume", "asked"});
+  ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+  EXPECT_EQ(shop.state_hash("asked", kSteps), shop.state_hash("whole", kSteps));
+  const auto steps = without_times(canonical_steps(shop.events("asked")));
+  EXPECT_EQ(steps, without_times(canonical_steps(shop.events("whole"))));
+  // Nothing was done twice: the second process began where the first stopped.
+  EXPECT_EQ(last_of<Opened>(shop.events("asked")).from_step, stopped.step);
+}
+
+TEST(OutOfOrder, sigterm_saves_and_resume_goes_on) { expect_stopped_and_whole(SIGTERM); }
+TEST(OutOfOrder, ctrl_c_saves_and_resume_goes_on) { expect_stopped_and_whole(SIGINT); }
+
+TEST(OutOfOrder, a_second_process_on_the_same_run_is_refused) {
+  const Workshop shop;
+  Process first = started(shop, "run", 2);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"resume", "run"}, {"run", "job.yaml", "--folder", "run"}}) {
+    const Captured second = shop.systole(words);
+    EXPECT_EQ(second.exit.code, 1) << second.err;
+    EXPECT_NE(second.err.find("hint:"), std::string::npos) << second.err;
+    EXPECT_NE(second.err.find(std::to_string(first.pid())), std::string::npos) << second.err;
+  }
+  EXPECT_TRUE(first.wait().ok());
+  EXPECT_EQ(canonical_steps(shop.events("run")).size(), static_cast<std::size_t>(kSteps));
+}
+
+TEST(OutOfOrder, a_run_is_not_written_over) {
+  const Workshop shop;
+  ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "run"}).exit.code, 0);
+  const std::string before = shop.state_hash("run", kSteps);
+  const Captured again = shop.systole({"run", "job.yaml", "--folder", "run"});
+  EXPECT_EQ(again.exit.code, 1);
+  EXPECT_NE(again.err.find("systole resume run"), std::string::npos) << again.err;
+  EXPECT_EQ(shop.state_hash("run", kSteps), before);
+}
+
+// The newest manifest loses its end; the one before it serves, and the end is the same.
+TEST(OutOfOrder, a_damaged_checkpoint_is_passed_over_and_said) {
+  const Workshop shop;
+  ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "run"}).exit.code, 0);
+  const std::string before = shop.state_hash("run", kSteps);
+  std::vector<std::filesystem::path> manifests;
+  for (const auto& entry : std::filesystem::directory_iterator(shop.path("run/checkpoints/manifests")))
+    manifests.push_back(entry.path());
+  std::sort(manifests.begin(), manifests.end());
+  ASSERT_EQ(manifests.size(), 2u);
+  std::filesystem::resize_file(manifests.back(), std::filesystem::file_size(manifests.back()) / 2);
+  const Captured resumed = shop.systole({"resume", "run"});
+  ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("the checkpoint of step 40 was passed over"), std::string::npos) << resumed.err;
+  EXPECT_EQ(last_of<Opened>(shop.events("run")).from_step, 36);
+  EXPECT_EQ(shop.state_hash("run", kSteps), before);
+}
+
+TEST(OutOfOrder, other_numbers_do_not_go_on_from_a_checkpoint) {
+  const Workshop shop;
+  ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "run"}).exit.code, 0);
+  for (const char* other : {"model.width=64", "train.optimizer.rate=1e-3"}) {
+    const Captured refused = shop.systole({"resume", "run", "--set", other});
+    EXPECT_EQ(refused.exit.code, 2) << refused.err;
+    EXPECT_NE(refused.err.find("hint:"), std::string::npos) << refused.err;
+  }
+}
+
+// /proc takes no folder from anybody, root included.
+TEST(OutOfOrder, a_folder_that_cannot_be_written) {
+  const Workshop shop;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "job.yaml", "--folder", "/proc/systole"},
+        {"run", "job.yaml", "--folder", "run", "--set", "data.folder=/proc/systole"}}) {
+    const Captured refused = shop.systole(words);
+    EXPECT_EQ(refused.exit.code, 1) << refused.err;
+    EXPECT_NE(refused.err.find("/proc/systole"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("hint:"), std::string::npos) << refused.err;
+  }
+}
+
+}  // namespace
+}  // namespace systole::laws

@@ -1,0 +1,116 @@
+#include "laws/process_job.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "execute/checkpoint/compare.h"
+#include "operate/observe/run_files.h"
+
+namespace systole::laws {
+namespace {
+
+constexpr const char* kJob = R"(systole: 1
+name: tiny
+model: { family: gpt, layers: 2, width: 32, heads: 2, context: 32, dropout: 0.1 }
+data:
+  train: { files: text.txt }
+  tokenizer: { vocabulary: 300 }
+  folder: data
+train:
+  exact: true
+  batch: 6
+  microbatches: 2
+  steps: 40
+  optimizer: { rate: 3e-3, schedule: cosine, warmup: 10% }
+  precision: bf16
+checkpoint: { every: 4, keep: 2 }
+resources: { threads: 2 }
+)";
+
+// Sentences of made-up words, no two documents alike.
+std::string made_up_text() {
+  constexpr const char* kWords[] = {"the",  "a",     "small", "river", "stone", "walks", "sees", "old",
+                                    "tree", "under", "light", "quiet", "makes", "house", "bird"};
+  std::uint64_t state = 7;
+  const auto draw = [&state](std::uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  std::string text;
+  for (int line = 0; line < 1500; ++line) {
+    for (std::uint64_t words = 3 + draw(20); words > 0; --words)
+      text += std::string(kWords[draw(std::size(kWords))]) + " ";
+    text += std::to_string(line) + ".\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_long() { return std::getenv("SYSTOLE_TEST_LONG") != nullptr; }
+
+std::uint64_t test_seed() {
+  const char* seed = std::getenv("SYSTOLE_TEST_SEED");
+  return seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1;
+}
+
+bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return true;
+#endif
+#endif
+  return false;
+}
+
+void note(const std::string& text) { std::printf("NOTE %s\n", text.c_str()); }
+
+Workshop::Workshop() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "systole-laws-XXXXXX").string();
+  CHECK(mkdtemp(pattern.data()) != nullptr, "no temporary folder");
+  root_ = pattern;
+  write("text.txt", made_up_text());
+  write("job.yaml", kJob);
+}
+
+Workshop::~Workshop() {
+  std::error_code ignored;
+  std::filesystem::remove_all(root_, ignored);
+}
+
+void Workshop::write(const std::string& leaf, const std::string& text) const {
+  std::ofstream(path(leaf), std::ios::binary) << text;
+}
+
+Command Workshop::command(std::vector<std::string> arguments) const {
+  Command command;
+  command.argv = {SYSTOLE_PROGRAM};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+#ifndef SYSTOLE_HAS_CPU
+  if (arguments[0] == "run" || arguments[0] == "resume")
+    command.argv.insert(command.argv.end(), {"--backend", "reference"});
+#endif
+  command.cwd = root_;
+  return command;
+}
+
+Captured Workshop::systole(std::vector<std::string> arguments) const {
+  return run_captured(command(std::move(arguments)), {.timeout = Seconds(120.0)}).value();
+}
+
+std::vector<Event> Workshop::events(const std::string& run) const {
+  const std::unique_ptr<Store> store = open_posix_store(root_).value();
+  return read_run(*store, run).value().all();
+}
+
+std::string Workshop::state_hash(const std::string& run, std::int64_t step) const {
+  const std::unique_ptr<Store> store = open_posix_store(path(run)).value();
+  return checkpoint::state_hash(checkpoint::open_step({store.get(), "checkpoints"}, step).value()).value();
+}
+
+}  // namespace systole::laws
