@@ -7,14 +7,32 @@ namespace systole::cpu {
 namespace {
 
 const std::map<std::string_view, ChainOp>& chain_ops() {
-  static const std::map<std::string_view, ChainOp> ops = {
-      {"neg", ChainOp::neg}, {"exp", ChainOp::exp}, {"log", ChainOp::log}, {"tanh", ChainOp::tanh}, {"sigmoid", ChainOp::sigmoid},
-      {"gelu", ChainOp::gelu}, {"gelu_tanh", ChainOp::gelu_tanh}, {"silu", ChainOp::silu}, {"relu", ChainOp::relu},
-      {"rsqrt", ChainOp::rsqrt}, {"sqrt", ChainOp::sqrt}, {"is_finite", ChainOp::is_finite}, {"add", ChainOp::add},
-      {"sub", ChainOp::sub}, {"mul", ChainOp::mul}, {"div", ChainOp::div}, {"max", ChainOp::max}, {"min", ChainOp::min},
-      {"logical_and", ChainOp::logical_and}, {"select", ChainOp::select}, {"gelu_grad", ChainOp::gelu_grad},
-      {"gelu_tanh_grad", ChainOp::gelu_tanh_grad}, {"silu_grad", ChainOp::silu_grad}, {"cast", ChainOp::cast},
-      {"constant", ChainOp::constant}, {"iota", ChainOp::iota}};
+  static const std::map<std::string_view, ChainOp> ops = {{"neg", ChainOp::neg},
+                                                          {"exp", ChainOp::exp},
+                                                          {"log", ChainOp::log},
+                                                          {"tanh", ChainOp::tanh},
+                                                          {"sigmoid", ChainOp::sigmoid},
+                                                          {"gelu", ChainOp::gelu},
+                                                          {"gelu_tanh", ChainOp::gelu_tanh},
+                                                          {"silu", ChainOp::silu},
+                                                          {"relu", ChainOp::relu},
+                                                          {"rsqrt", ChainOp::rsqrt},
+                                                          {"sqrt", ChainOp::sqrt},
+                                                          {"is_finite", ChainOp::is_finite},
+                                                          {"add", ChainOp::add},
+                                                          {"sub", ChainOp::sub},
+                                                          {"mul", ChainOp::mul},
+                                                          {"div", ChainOp::div},
+                                                          {"max", ChainOp::max},
+                                                          {"min", ChainOp::min},
+                                                          {"logical_and", ChainOp::logical_and},
+                                                          {"select", ChainOp::select},
+                                                          {"gelu_grad", ChainOp::gelu_grad},
+                                                          {"gelu_tanh_grad", ChainOp::gelu_tanh_grad},
+                                                          {"silu_grad", ChainOp::silu_grad},
+                                                          {"cast", ChainOp::cast},
+                                                          {"constant", ChainOp::constant},
+                                                          {"iota", ChainOp::iota}};
   return ops;
 }
 
@@ -54,8 +72,8 @@ class Builder {
 
   struct Step {
     ChainStep step;
-    int value = -1;               // that it makes
-    std::vector<int> operands;    // values
+    int value = -1;             // that it makes
+    std::vector<int> operands;  // values
   };
 
   int load(int slot, Elem elem, IndexPattern pattern) {
@@ -88,7 +106,8 @@ class Builder {
   int apply(const GraphNode& node, const Graph& graph, const std::vector<int>& operands) {
     const Type& type = graph.type(node.results[0]);
     ChainStep step;
-    step.op = node.op->name == std::string_view("compare") ? compare_op(node.attrs.get_string("kind")) : chain_ops().at(node.op->name);
+    step.op = node.op->name == std::string_view("compare") ? compare_op(node.attrs.get_string("kind"))
+                                                           : chain_ops().at(node.op->name);
     step.elem = elem(type);
     if (!node.operands.empty()) step.from = elem(graph.type(node.operands[0]));
     if (step.op == ChainOp::constant) step.value = node.attrs.get_double("value");
@@ -104,23 +123,28 @@ class Builder {
     for (const Step& store : stores_) steps_.push_back(store);
     std::vector<std::size_t> last(elems_.size(), 0);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      last[static_cast<std::size_t>(std::max(steps_[i].value, 0))] = std::max(last[static_cast<std::size_t>(std::max(steps_[i].value, 0))], steps_[i].value >= 0 ? i : 0);
+      last[static_cast<std::size_t>(std::max(steps_[i].value, 0))] =
+          std::max(last[static_cast<std::size_t>(std::max(steps_[i].value, 0))], steps_[i].value >= 0 ? i : 0);
       for (const int v : steps_[i].operands) last[static_cast<std::size_t>(v)] = i;
     }
     std::vector<int> registers(elems_.size(), -1);
     std::vector<bool> narrow(kMaxChainRegisters, false), wide(kMaxChainWideRegisters, false);
-    const auto pool = [&](int value) -> std::vector<bool>& { return elems_[static_cast<std::size_t>(value)] == Elem::i64 ? wide : narrow; };
+    const auto pool = [&](int value) -> std::vector<bool>& {
+      return elems_[static_cast<std::size_t>(value)] == Elem::i64 ? wide : narrow;
+    };
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       Step& step = steps_[i];
       const auto register_of = [&](std::size_t k) {
-        return static_cast<std::uint8_t>(k < step.operands.size() ? registers[static_cast<std::size_t>(step.operands[k])] : 0);
+        return static_cast<std::uint8_t>(
+            k < step.operands.size() ? registers[static_cast<std::size_t>(step.operands[k])] : 0);
       };
       step.step.a = register_of(0);
       step.step.b = register_of(1);
       step.step.c = register_of(2);
       // An operand's register may take the result: every step reads an element before it writes it.
       for (const int v : step.operands) {
-        if (last[static_cast<std::size_t>(v)] == i) pool(v)[static_cast<std::size_t>(registers[static_cast<std::size_t>(v)])] = false;
+        if (last[static_cast<std::size_t>(v)] == i)
+          pool(v)[static_cast<std::size_t>(registers[static_cast<std::size_t>(v)])] = false;
       }
       if (step.value >= 0) {
         std::vector<bool>& free = pool(step.value);
@@ -150,7 +174,8 @@ class Builder {
 ChainProgram chain_of_region(const Graph& region) {
   const Type& domain = region.type(region.outputs()[0].value);
   const auto num_inputs = static_cast<int>(region.inputs().size());
-  if (num_inputs + static_cast<int>(region.outputs().size()) > kMaxChainSlots) return {{}, 0, fmt::format("a chain of more than {} tensors", kMaxChainSlots)};
+  if (num_inputs + static_cast<int>(region.outputs().size()) > kMaxChainSlots)
+    return {{}, 0, fmt::format("a chain of more than {} tensors", kMaxChainSlots)};
   Builder builder(domain.num_elements());
   std::map<int, int> slots, made;  // by value of the region
   for (int i = 0; i < num_inputs; ++i) slots[region.inputs()[static_cast<std::size_t>(i)].value.index] = i;
@@ -160,12 +185,17 @@ ChainProgram chain_of_region(const Graph& region) {
   };
   for (const GraphNode& node : region.nodes()) {
     const Type& type = region.type(node.results[0]);
-    if (type.shape != domain.shape) return {{}, 0, fmt::format("{} of {} in a chain over {}", node.op->name, to_string(type), to_string(domain))};
+    if (type.shape != domain.shape)
+      return {{}, 0, fmt::format("{} of {} in a chain over {}", node.op->name, to_string(type), to_string(domain))};
     if (node.op->name == std::string_view("broadcast")) {
       const auto slot = slots.find(node.operands[0].index);
       if (slot == slots.end()) return {{}, 0, "a broadcast of a chain's own value"};
       const auto pattern = pattern_of(region.type(node.operands[0]), type, node.attrs.get_ints("dims"));
-      if (!pattern) return {{}, 0, fmt::format("a broadcast of {} to {} whose dims do not lie together", to_string(region.type(node.operands[0])), to_string(type))};
+      if (!pattern)
+        return {{},
+                0,
+                fmt::format("a broadcast of {} to {} whose dims do not lie together",
+                            to_string(region.type(node.operands[0])), to_string(type))};
       made[node.results[0].index] = builder.load(slot->second, elem(type), *pattern);
       continue;
     }
@@ -173,7 +203,8 @@ ChainProgram chain_of_region(const Graph& region) {
     for (const ValueId id : node.operands) operands.push_back(value_of(id));
     made[node.results[0].index] = builder.apply(node, region, operands);
   }
-  for (std::size_t o = 0; o < region.outputs().size(); ++o) builder.store(num_inputs + static_cast<int>(o), value_of(region.outputs()[o].value));
+  for (std::size_t o = 0; o < region.outputs().size(); ++o)
+    builder.store(num_inputs + static_cast<int>(o), value_of(region.outputs()[o].value));
   return builder.finish();
 }
 

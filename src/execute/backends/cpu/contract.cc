@@ -2,6 +2,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,13 @@ const char* name_of(dnnl::cpu_isa isa) {
   }
 }
 
+// A stretch of K by a primitive of its own; all but the first add to what is there.
+struct Piece {
+  dnnl::matmul::primitive_desc description;
+  dnnl::matmul primitive;
+  std::int64_t first = 0, size = 0;  // of K
+};
+
 // What all bound calls of a contraction share.
 struct Product {
   ContractPlan plan;
@@ -38,14 +46,13 @@ struct Product {
   int threads;
   dnnl::engine engine;
   dnnl::stream stream;
-  dnnl::matmul::primitive_desc description;
-  dnnl::matmul primitive;
+  std::vector<Piece> pieces;
   std::int64_t scratchpad = 0, at_a = 0, at_b = 0, at_y = 0, workspace = 0;  // bytes
 };
 
 // A matrix product needs 2 dims, a batched one 3.
-dnnl::memory::desc describe(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t batch_stride, std::int64_t row_stride,
-                            std::int64_t column_stride, DType dtype) {
+dnnl::memory::desc describe(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t batch_stride,
+                            std::int64_t row_stride, std::int64_t column_stride, DType dtype) {
   if (batch == 1) return dnnl::memory::desc({rows, columns}, data_type(dtype), {row_stride, column_stride});
   return dnnl::memory::desc({batch, rows, columns}, data_type(dtype), {batch_stride, row_stride, column_stride});
 }
@@ -70,10 +77,11 @@ CopyArgs copy_of(const Packing& packing, std::int64_t elem_size, bool into_packe
 // One call with its addresses: packs, runs the product once per loop index, unpacks.
 class Bound {
  public:
-  Bound(const Product& product, const void* a, const void* b, void* y, void* workspace) : product_(product), y_(y) {
+  Bound(const Product& product, const void* a, const void* b, void* y, void* workspace) : product_(product) {
     auto* base = static_cast<char*>(workspace);
     const ContractPlan& plan = product.plan;
-    const auto place = [&](const std::optional<Packing>& packing, const Type& type, const void* given, std::int64_t at, CopyArgs& copy) -> const void* {
+    const auto place = [&](const std::optional<Packing>& packing, const Type& type, const void* given, std::int64_t at,
+                           CopyArgs& copy) -> const void* {
       if (!packing) return given;
       copy = copy_of(*packing, size_of(type.dtype), true, product.threads);
       copy.src = given;
@@ -91,16 +99,7 @@ class Bound {
     left_ = static_cast<const char*>(plan.swapped ? b : a);
     right_ = static_cast<const char*>(plan.swapped ? a : b);
     out_ = static_cast<char*>(y);
-    const dnnl::matmul::primitive_desc& pd = product.description;
-    const auto add = [&](int arg, const dnnl::memory::desc& desc, const void* data) {
-      memories_.emplace_back(desc, product.engine, const_cast<void*>(data));
-      args_.push_back({arg, memories_.back().get()});
-    };
-    memories_.reserve(4);
-    add(DNNL_ARG_SRC, pd.src_desc(), left_);
-    add(DNNL_ARG_WEIGHTS, pd.weights_desc(), right_);
-    add(DNNL_ARG_DST, pd.dst_desc(), out_);
-    add(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), base);
+    for (const Piece& piece : product.pieces) add_call(piece, base);
   }
 
   KernelReport run() {
@@ -121,14 +120,19 @@ class Bound {
         right += i * (plan.swapped ? loop->a : loop->b);
         out += i * loop->y;
       }
-      if (products > 1) {
-        memories_[0].set_data_handle(const_cast<char*>(left_ + left * elem));
-        memories_[1].set_data_handle(const_cast<char*>(right_ + right * elem));
-        memories_[2].set_data_handle(out_ + out * y_elem);
+      for (std::size_t i = 0; i < calls_.size(); ++i) {
+        const Piece& piece = product_.pieces[i];
+        PieceCall& call = calls_[i];
+        if (products > 1) {
+          call.memories[0].set_data_handle(const_cast<char*>(left_ + (left + piece.first * plan.left.k) * elem));
+          call.memories[1].set_data_handle(const_cast<char*>(right_ + (right + piece.first * plan.right.k) * elem));
+          call.memories[2].set_data_handle(out_ + out * y_elem);
+        }
+        const dnnl_status_t status = dnnl_primitive_execute(piece.primitive.get(), product_.stream.get(),
+                                                            static_cast<int>(call.args.size()), call.args.data());
+        CHECK(status == dnnl_success, "oneDNN's matmul failed with status {}", static_cast<int>(status));
+        report.flops += 2 * plan.batch * plan.m * plan.n * piece.size;
       }
-      const dnnl_status_t status = dnnl_primitive_execute(product_.primitive.get(), product_.stream.get(), static_cast<int>(args_.size()), args_.data());
-      CHECK(status == dnnl_success, "oneDNN's matmul failed with status {}", static_cast<int>(status));
-      report.flops += 2 * plan.batch * plan.m * plan.n * plan.k;
     }
     if (plan.pack_y) product_.kernels->copy(copy_y_);
     report.bytes_read = (product_.a.bytes() + product_.b.bytes()).count();
@@ -137,20 +141,40 @@ class Bound {
   }
 
  private:
+  struct PieceCall {
+    std::vector<dnnl::memory> memories;
+    std::vector<dnnl_exec_arg_t> args;
+  };
+
+  void add_call(const Piece& piece, char* scratchpad) {
+    const ContractPlan& plan = product_.plan;
+    const dnnl::matmul::primitive_desc& pd = piece.description;
+    const std::int64_t elem = size_of(product_.a.dtype);
+    PieceCall call;
+    call.memories.reserve(4);
+    const auto add = [&](int arg, const dnnl::memory::desc& desc, const void* data) {
+      call.memories.emplace_back(desc, product_.engine, const_cast<void*>(data));
+      call.args.push_back({arg, call.memories.back().get()});
+    };
+    add(DNNL_ARG_SRC, pd.src_desc(), left_ + piece.first * plan.left.k * elem);
+    add(DNNL_ARG_WEIGHTS, pd.weights_desc(), right_ + piece.first * plan.right.k * elem);
+    add(DNNL_ARG_DST, pd.dst_desc(), out_);
+    add(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad);
+    calls_.push_back(std::move(call));
+  }
+
   const Product& product_;
-  void* y_;
   const char *left_, *right_;
   char* out_;
   CopyArgs copy_a_{}, copy_b_{}, copy_y_{};
-  std::vector<dnnl::memory> memories_;
-  std::vector<dnnl_exec_arg_t> args_;
+  std::vector<PieceCall> calls_;
 };
 
 class MatmulContraction : public Contraction {
  public:
   explicit MatmulContraction(Product product) : product_(std::move(product)) {}
   std::int64_t workspace() const override { return product_.workspace; }
-  std::string implementation() const override { return product_.description.impl_info_str(); }
+  std::string implementation() const override { return product_.pieces[0].description.impl_info_str(); }
   BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const override {
     auto bound = std::make_shared<Bound>(product_, a, b, y, workspace);
     return [bound] { return bound->run(); };
@@ -163,7 +187,8 @@ class MatmulContraction : public Contraction {
 // No letters' space: nothing to sum, y is zeros if it has elements at all.
 class EmptyContraction : public Contraction {
  public:
-  EmptyContraction(const Type& a, const Type& b, const Type& y, const Kernels& kernels, int threads) : a_(a), b_(b), y_(y), kernels_(kernels), threads_(threads) {}
+  EmptyContraction(const Type& a, const Type& b, const Type& y, const Kernels& kernels, int threads)
+      : a_(a), b_(b), y_(y), kernels_(kernels), threads_(threads) {}
   std::int64_t workspace() const override { return 0; }
   std::string implementation() const override { return "nothing to sum"; }
   BoundKernel bind(const void*, const void*, void* y, void*) const override {
@@ -180,8 +205,35 @@ class EmptyContraction : public Contraction {
   int threads_;
 };
 
-Product make_product(ContractPlan plan, const Type& a, const Type& b, const Type& y, const dnnl::engine& engine, const dnnl::stream& stream,
-                     const Kernels& kernels, int threads) {
+// oneDNN 2.6 cuts a long K among its threads, by their number, when the left operand is transposed, the result f32 and
+// n too small to share (seen from n = 64 with 2 threads to n = 128 with 8; never with K < 2048): weight gradients of
+// narrow layers. Such a sum is cut here instead, by its size alone, so that its bits are the same for any number of
+// threads.
+constexpr std::int64_t kLongSum = 2048, kStretch = 1024, kNarrow = 1024;
+
+std::int64_t stretch_of(const ContractPlan& plan, DType y) {
+  const bool cut = plan.left.k != 1 && plan.k >= kLongSum && plan.n <= kNarrow && y == DType::f32;
+  return cut ? kStretch : plan.k;
+}
+
+Piece make_piece(const ContractPlan& plan, DType dtype, DType y, std::int64_t first, std::int64_t size,
+                 const dnnl::engine& engine) {
+  const auto left = describe(plan.batch, plan.m, size, plan.left.batch, plan.left.m, plan.left.k, dtype);
+  const auto right = describe(plan.batch, size, plan.n, plan.right.batch, plan.right.k, plan.right.n, dtype);
+  const auto out = describe(plan.batch, plan.m, plan.n, plan.out.batch, plan.out.m, plan.out.n, y);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (first > 0) {
+    dnnl::post_ops add;
+    add.append_sum(1.0f);
+    attr.set_post_ops(add);
+  }
+  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(left, right, out), attr, engine);
+  return {description, dnnl::matmul(description), first, size};
+}
+
+Product make_product(ContractPlan plan, const Type& a, const Type& b, const Type& y, const dnnl::engine& engine,
+                     const dnnl::stream& stream, const Kernels& kernels, int threads) {
   Product product;
   product.a = a;
   product.b = b;
@@ -190,14 +242,12 @@ Product make_product(ContractPlan plan, const Type& a, const Type& b, const Type
   product.threads = threads;
   product.engine = engine;
   product.stream = stream;
-  const auto left = describe(plan.batch, plan.m, plan.k, plan.left.batch, plan.left.m, plan.left.k, a.dtype);
-  const auto right = describe(plan.batch, plan.k, plan.n, plan.right.batch, plan.right.k, plan.right.n, a.dtype);
-  const auto out = describe(plan.batch, plan.m, plan.n, plan.out.batch, plan.out.m, plan.out.n, y.dtype);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  product.description = dnnl::matmul::primitive_desc(dnnl::matmul::desc(left, right, out), attr, engine);
-  product.primitive = dnnl::matmul(product.description);
-  product.scratchpad = aligned(static_cast<std::int64_t>(product.description.scratchpad_desc().get_size()));
+  const std::int64_t stretch = stretch_of(plan, y.dtype);
+  for (std::int64_t first = 0; first < plan.k; first += stretch) {
+    product.pieces.push_back(make_piece(plan, a.dtype, y.dtype, first, std::min(stretch, plan.k - first), engine));
+    const auto bytes = static_cast<std::int64_t>(product.pieces.back().description.scratchpad_desc().get_size());
+    product.scratchpad = std::max(product.scratchpad, aligned(bytes));
+  }
   product.at_a = product.scratchpad;
   product.at_b = product.at_a + (plan.pack_a ? aligned(a.bytes().count()) : 0);
   product.at_y = product.at_b + (plan.pack_b ? aligned(b.bytes().count()) : 0);
@@ -220,13 +270,15 @@ Contractions::Contractions(const Kernels& kernels, int threads) : library_(new L
 Contractions::~Contractions() = default;
 
 Result<const Contraction*> Contractions::get(const std::string& spec, const Type& a, const Type& b, const Type& y) {
-  const std::string key = spec + " " + systole::to_string(Type(a.dtype, a.shape)) + systole::to_string(Type(b.dtype, b.shape)) + systole::to_string(Type(y.dtype, y.shape));
+  const std::string key = spec + " " + systole::to_string(Type(a.dtype, a.shape)) +
+                          systole::to_string(Type(b.dtype, b.shape)) + systole::to_string(Type(y.dtype, y.shape));
   std::unique_ptr<Contraction>& made = library_->made[key];
   if (made != nullptr) return static_cast<const Contraction*>(made.get());
   const bool f32 = a.dtype == DType::f32 && y.dtype == DType::f32;
   const bool bf16 = a.dtype == DType::bf16 && (y.dtype == DType::bf16 || y.dtype == DType::f32);
   if (b.dtype != a.dtype || !(f32 || bf16)) {
-    return error(ErrorKind::unsupported, "cpu contracts f32 to f32 and bf16 to bf16 or f32, not {} and {} to {}", systole::name_of(a.dtype), systole::name_of(b.dtype), systole::name_of(y.dtype));
+    return error(ErrorKind::unsupported, "cpu contracts f32 to f32 and bf16 to bf16 or f32, not {} and {} to {}",
+                 systole::name_of(a.dtype), systole::name_of(b.dtype), systole::name_of(y.dtype));
   }
   ContractPlan plan = plan_contraction(spec, a.shape, b.shape, y.shape);
   if (plan.points == 0) {
@@ -235,9 +287,11 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
   }
   use_threads(library_->threads);
   try {
-    made = std::make_unique<MatmulContraction>(make_product(std::move(plan), a, b, y, library_->engine, library_->stream, library_->kernels, library_->threads));
+    made = std::make_unique<MatmulContraction>(make_product(std::move(plan), a, b, y, library_->engine,
+                                                            library_->stream, library_->kernels, library_->threads));
   } catch (const dnnl::error& e) {
-    return error(ErrorKind::unsupported, "{} has no product for \"{}\" of {} and {}: {}", version(), spec, systole::to_string(a), systole::to_string(b), e.what())
+    return error(ErrorKind::unsupported, "{} has no product for \"{}\" of {} and {}: {}", version(), spec,
+                 systole::to_string(a), systole::to_string(b), e.what())
         .hinted("train.precision: f32 works on every machine that the cpu backend supports");
   }
   return static_cast<const Contraction*>(made.get());

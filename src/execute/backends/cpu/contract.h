@@ -1,6 +1,7 @@
 #pragma once
-// Contractions through oneDNN's matmul, whose headers stay in contract.cc. A Contraction is made once for its spec and types,
-// before the first step: primitive, scratchpad and packed operands are all known then and live in planned workspace.
+// Contractions through oneDNN's matmul, whose headers stay in contract.cc. A Contraction is made once for its spec and
+// types, before the first step: primitive, scratchpad and packed operands are all known then and live in planned
+// workspace.
 
 #include <functional>
 #include <map>
@@ -19,8 +20,8 @@ using BoundKernel = std::function<KernelReport()>;
 class Contraction {
  public:
   virtual ~Contraction() = default;
-  virtual std::int64_t workspace() const = 0;          // bytes
-  virtual std::string implementation() const = 0;      // oneDNN's name: "brg:avx512_core_bf16"
+  virtual std::int64_t workspace() const = 0;      // bytes
+  virtual std::string implementation() const = 0;  // oneDNN's name: "brg:avx512_core_bf16"
   // `workspace` is aligned to 64. The Contraction must outlive the kernel.
   virtual BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const = 0;
 };

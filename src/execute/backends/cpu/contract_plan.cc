@@ -72,7 +72,8 @@ class Planner {
  public:
   Planner(const std::string& spec, const Shape& a, const Shape& b, const Shape& y) {
     const std::size_t comma = spec.find(','), arrow = spec.find("->");
-    const Letters la = spec.substr(0, comma), lb = spec.substr(comma + 1, arrow - comma - 1), ly = spec.substr(arrow + 2);
+    const Letters la = spec.substr(0, comma), lb = spec.substr(comma + 1, arrow - comma - 1),
+                  ly = spec.substr(arrow + 2);
     for (const auto& [letters, shape] : {std::pair(la, a), std::pair(lb, b), std::pair(ly, y)}) {
       CHECK(letters.size() == shape.size(), "\"{}\" of {}", spec, to_string(shape));
       for (std::size_t i = 0; i < letters.size(); ++i) sizes_[letters[i]] = shape[i];
@@ -149,8 +150,8 @@ class Planner {
   void pack_b(const Letters& k) { b_ = dense(batch_letters() + n_letters() + k, sizes_); }
   void pack_y() { y_ = dense(batch_letters() + m_letters() + n_letters(), sizes_); }
 
-  // Which of the merged dims are the matrix's. One of (M, K) has stride 1 in a, one of (N, K) in b, one of (M, N) in y; a dim
-  // of size 1 asks for nothing.
+  // Which of the merged dims are the matrix's. One of (M, K) has stride 1 in a, one of (N, K) in b, one of (M, N) in y;
+  // a dim of size 1 asks for nothing.
   bool choose() {
     ms_ = merge(m_letters(), {&a_, &y_}, sizes_);
     ns_ = merge(n_letters(), {&b_, &y_}, sizes_);
@@ -162,7 +163,8 @@ class Planner {
     for (std::size_t i = 0; i < ms_.size(); ++i) {
       for (std::size_t j = 0; j < ns_.size(); ++j) {
         const Merged &m = ms_[i], &n = ns_[j];
-        const bool a_fine = k_in_a || m.single() || a_.of(m.last) == 1, b_fine = k_in_b || n.single() || b_.of(n.last) == 1;
+        const bool a_fine = k_in_a || m.single() || a_.of(m.last) == 1,
+                   b_fine = k_in_b || n.single() || b_.of(n.last) == 1;
         const bool y_fine = m.single() || n.single() || y_.of(m.last) == 1 || y_.of(n.last) == 1;
         const std::int64_t area = m.size * n.size;
         if (!a_fine || !b_fine || !y_fine || area <= best) continue;
@@ -221,7 +223,9 @@ class Planner {
     return size;
   }
 
-  void add_loop(const Merged& dim) { plan_.loops.push_back({dim.size, a_.of(dim.last), b_.of(dim.last), y_.of(dim.last)}); }
+  void add_loop(const Merged& dim) {
+    plan_.loops.push_back({dim.size, a_.of(dim.last), b_.of(dim.last), y_.of(dim.last)});
+  }
 
   std::optional<Packing> packing(const Layout& packed, const Layout& given) const {
     if (packed.letters == given.letters) return std::nullopt;

@@ -1,8 +1,9 @@
 #pragma once
-// How an einsum of two operands becomes matrix products: its letters fall into batch (in a, b and y), M (a and y), N (b and y)
-// and K (a and b), letters that lie one behind the other in both their tensors merge, and what is left over becomes loops
-// around one strided product, y[M, N] = Σ_K a[M, K] b[K, N]. Where the letters of K do not lie together, or nothing of an
-// operand has stride 1, that operand is first copied ("packed") into an order that suits. No device is needed to plan.
+// How an einsum of two operands becomes matrix products: its letters fall into batch (in a, b and y), M (a and y), N (b
+// and y) and K (a and b), letters that lie one behind the other in both their tensors merge, and what is left over
+// becomes loops around one strided product, y[M, N] = Σ_K a[M, K] b[K, N]. Where the letters of K do not lie together,
+// or nothing of an operand has stride 1, that operand is first copied ("packed") into an order that suits. No device is
+// needed to plan.
 //
 //   "bse,ethd->tbshd"   M = bs, N = hd, K = e, loop over t; nothing is copied
 //   "tbshd,ethd->bse"   K = thd does not lie together in a: a is packed to [b, s, t, h, d]

@@ -2,6 +2,7 @@
 
 #include "execute/backends/cpu/contract_plan.h"
 #include "execute/backends/cpu/kernels/kernel_test.h"
+#include "ground/tensor/shape.h"
 
 namespace systole::cpu {
 namespace {
@@ -93,7 +94,8 @@ Exact exact_contraction(const Case& c, const Tensor& a, const Tensor& b) {
 void check_case(const Case& c, Elem elem, Elem y_elem) {
   SCOPED_TRACE(c.spec);
   const Terms terms = terms_of(c.spec);
-  const Type ta(dtype_of(elem), shape_of(terms.a, c)), tb(dtype_of(elem), shape_of(terms.b, c)), ty(dtype_of(y_elem), shape_of(terms.y, c));
+  const Type ta(dtype_of(elem), shape_of(terms.a, c)), tb(dtype_of(elem), shape_of(terms.b, c)),
+      ty(dtype_of(y_elem), shape_of(terms.y, c));
   const Tensor a = random_tensor(elem, ta.num_elements(), 1), b = random_tensor(elem, tb.num_elements(), 2);
   const Exact exact = exact_contraction(c, a, b);
   std::int64_t points = 1, summed = 1;
@@ -117,7 +119,9 @@ void check_case(const Case& c, Elem elem, Elem y_elem) {
     EXPECT_TRUE(y.intact() && workspace.intact());
     for (std::int64_t i = 0; i < y.size(); ++i) {
       const double want = exact.y[static_cast<std::size_t>(i)];
-      const double tolerance = 1.01 * rounding(y_elem) * std::abs(want) + static_cast<double>(summed + 1) * rounding(Elem::f32) * exact.size[static_cast<std::size_t>(i)];
+      const double tolerance = 1.01 * rounding(y_elem) * std::abs(want) + static_cast<double>(summed + 1) *
+                                                                              rounding(Elem::f32) *
+                                                                              exact.size[static_cast<std::size_t>(i)];
       expect_near(y.at(i), want, tolerance, "element " + std::to_string(i));
     }
   }
@@ -135,9 +139,32 @@ TEST(Contract, bf16) {
   }
 }
 
+// What oneDNN would cut by the number of threads: see kLongSum in contract.cc.
+TEST(Contract, a_long_sum_has_the_same_bits_for_any_number_of_threads) {
+  for (const auto& [m, n, k] :
+       {std::tuple(64, 64, 8192), std::tuple(128, 16, 2048), std::tuple(16, 128, 4100), std::tuple(96, 64, 2047)}) {
+    const Type ta(DType::f32, {k, m}), tb(DType::f32, {k, n}), ty(DType::f32, {m, n});
+    const Tensor a = random_tensor(Elem::f32, ta.num_elements(), 1), b = random_tensor(Elem::f32, tb.num_elements(), 2);
+    std::vector<std::byte> first;
+    for (const int threads : {1, 2, 4, 8}) {
+      Contractions contractions(kernels_of(best_isa()), threads);
+      const Contraction* contraction = contractions.get("km,kn->mn", ta, tb, ty).value();
+      Tensor y(Elem::f32, ty.num_elements()), workspace(Elem::boolean, contraction->workspace());
+      EXPECT_EQ(contraction->bind(a.bytes(), b.bytes(), y.data(), workspace.data())().flops, 2 * ta.num_elements() * n);
+      if (threads == 1) first = y.copy();
+      EXPECT_TRUE(first == y.copy()) << m << " " << n << " " << k << " with " << threads << " threads";
+      double want = 0;
+      for (std::int64_t i = 0; i < k; ++i) want += a.at(i * m + 3) * b.at(i * n + 5);
+      expect_near(y.at(3 * n + 5), want,
+                  static_cast<double>(k) * rounding(Elem::f32) * std::sqrt(static_cast<double>(k)), "an element");
+    }
+  }
+}
+
 TEST(Contract, other_types_are_refused_by_name) {
   Contractions contractions(kernels_of(best_isa()), 1);
-  const auto refused = contractions.get("ij,jk->ik", Type(DType::f16, {2, 3}), Type(DType::f16, {3, 4}), Type(DType::f16, {2, 4}));
+  const auto refused =
+      contractions.get("ij,jk->ik", Type(DType::f16, {2, 3}), Type(DType::f16, {3, 4}), Type(DType::f16, {2, 4}));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
   EXPECT_NE(refused.error().message.find("f16"), std::string::npos);

@@ -17,12 +17,21 @@ std::int64_t contract_scratch(const NodeInfo& info, Shared& shared) {
   return contraction.ok() ? contraction.value()->workspace() : 0;  // a refusal is told when the function is compiled
 }
 BoundKernel bind_contract(const NodeInfo& info, const Places& places, Shared& shared) {
-  return contraction_of(info, shared).value()->bind(places.operand(0), places.operand(1), places.result(0), places.workspace);
+  return contraction_of(info, shared)
+      .value()
+      ->bind(places.operand(0), places.operand(1), places.result(0), places.workspace);
 }
 
 AttentionShape shape_of(const NodeInfo& info) {
   const Type &q = info.operand(0), &k = info.operand(1);
-  return {q.size(0), q.size(1), k.size(1), q.size(2), k.size(2), q.size(3), info.attrs().get_bool("causal"), info.attrs().get_double("scale")};
+  return {q.size(0),
+          q.size(1),
+          k.size(1),
+          q.size(2),
+          k.size(2),
+          q.size(3),
+          info.attrs().get_bool("causal"),
+          info.attrs().get_double("scale")};
 }
 
 struct Masks {
@@ -39,25 +48,33 @@ Masks masks_of(const NodeInfo& info, const Places& places, int first) {
   return masks;
 }
 
-std::int64_t attention_scratch(const NodeInfo& info, Shared& shared) { return attention_workspace(shape_of(info), shared.threads); }
+std::int64_t attention_scratch(const NodeInfo& info, Shared& shared) {
+  return attention_workspace(shape_of(info), shared.threads);
+}
 BoundKernel bind_attention(const NodeInfo& info, const Places& places, Shared& shared) {
   const Masks masks = masks_of(info, places, 3);
-  return call(shared.kernels.attention, AttentionArgs{shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1), places.operand(2), masks.q_segments,
-                                                      masks.k_segments, masks.offset, places.result(0), places.result<float>(1), places.workspace, shared.threads});
+  return call(shared.kernels.attention,
+              AttentionArgs{shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1),
+                            places.operand(2), masks.q_segments, masks.k_segments, masks.offset, places.result(0),
+                            places.result<float>(1), places.workspace, shared.threads});
 }
 
-std::int64_t attention_grad_scratch(const NodeInfo& info, Shared& shared) { return attention_grad_workspace(shape_of(info), shared.threads); }
+std::int64_t attention_grad_scratch(const NodeInfo& info, Shared& shared) {
+  return attention_grad_workspace(shape_of(info), shared.threads);
+}
 BoundKernel bind_attention_grad(const NodeInfo& info, const Places& places, Shared& shared) {
   const Masks masks = masks_of(info, places, 6);
   return call(shared.kernels.attention_grad,
-              AttentionGradArgs{shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1), places.operand(2), places.operand(3), places.operand<float>(4),
-                                places.operand(5), masks.q_segments, masks.k_segments, masks.offset, places.result(0), places.result(1), places.result(2),
-                                places.workspace, shared.threads});
+              AttentionGradArgs{shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1),
+                                places.operand(2), places.operand(3), places.operand<float>(4), places.operand(5),
+                                masks.q_segments, masks.k_segments, masks.offset, places.result(0), places.result(1),
+                                places.result(2), places.workspace, shared.threads});
 }
 
-constexpr KernelEntry kEntries[] = {{"contract", refuses_contract, contract_scratch, bind_contract, "oneDNN matmul"},
-                                    {"attention", accepts, attention_scratch, bind_attention, "attention"},
-                                    {"attention_grad", accepts, attention_grad_scratch, bind_attention_grad, "attention"}};
+constexpr KernelEntry kEntries[] = {
+    {"contract", refuses_contract, contract_scratch, bind_contract, "oneDNN matmul"},
+    {"attention", accepts, attention_scratch, bind_attention, "attention"},
+    {"attention_grad", accepts, attention_grad_scratch, bind_attention_grad, "attention"}};
 
 }  // namespace
 

@@ -60,7 +60,8 @@ class CpuDevice : public Device {
  public:
   CpuDevice(const CpuOptions& options, cpu::Isa isa, int threads)
       : kernels_(cpu::kernels_of(isa)), contractions_(kernels_, threads), shared_{kernels_, contractions_, threads} {
-    target_.name = fmt::format("this-machine({}, {}, {} {})", cpu::name_of(isa), cpu::Contractions::version(), threads, threads == 1 ? "thread" : "threads");
+    target_.name = fmt::format("this-machine({}, {}, {} {})", cpu::name_of(isa), cpu::Contractions::version(), threads,
+                               threads == 1 ? "thread" : "threads");
     target_.kind = "cpu";
     target_.memory_limit = options.memory_limit;
     target_.dtypes = {DType::f32, DType::bf16, DType::i32, DType::i64, DType::boolean};
@@ -97,16 +98,21 @@ class CpuDevice : public Device {
       if (!refusal.empty()) refusals.insert(fmt::format("{}: {}", node.op->name, refusal));
     });
     if (!refusals.empty()) {
-      Error refused = error(ErrorKind::unsupported, "the cpu backend cannot run '{}': {}", function.name, *refusals.begin());
+      Error refused =
+          error(ErrorKind::unsupported, "the cpu backend cannot run '{}': {}", function.name, *refusals.begin());
       refused.hint = "train.precision: f32 or bf16; the reference backend runs every type, slowly";
-      for (auto more = std::next(refusals.begin()); more != refusals.end(); ++more) refused.others.push_back(error(ErrorKind::unsupported, "'{}': {}", function.name, *more));
+      for (auto more = std::next(refusals.begin()); more != refusals.end(); ++more)
+        refused.others.push_back(error(ErrorKind::unsupported, "'{}': {}", function.name, *more));
       return refused;
     }
-    for_each_kernel(function.graph, [&](const Graph&, const GraphNode& node) { ++used_[cpu::entry_of(node.op->name)->kernel][node.op->name]; });
+    for_each_kernel(function.graph, [&](const Graph&, const GraphNode& node) {
+      ++used_[cpu::entry_of(node.op->name)->kernel][node.op->name];
+    });
     return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(function));
   }
 
-  Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory, const Addresses& addresses) override {
+  Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
+                                     const Addresses& addresses) override {
     auto list = std::make_unique<CpuCall>();
     for (const KernelCall& call : flatten(static_cast<const CpuExecutable&>(executable).function, addresses)) {
       const cpu::NodeInfo info{*call.graph, *call.node};
@@ -114,7 +120,8 @@ class CpuDevice : public Device {
       for (const std::int64_t offset : call.operands) places.operands.push_back(memory.host() + offset);
       for (const std::int64_t offset : call.results) places.results.push_back(memory.host() + offset);
       if (call.workspace >= 0) places.workspace = memory.host() + call.workspace;
-      list->steps.push_back({cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places)});
+      list->steps.push_back(
+          {cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places)});
     }
     return std::unique_ptr<Call>(std::move(list));
   }
@@ -141,14 +148,17 @@ class CpuDevice : public Device {
       lines.push_back(line);
     }
     for (const auto& [implementation, count] : contractions_.implementations()) {
-      lines.push_back(fmt::format("{} {}: {} {}", cpu::Contractions::version(), implementation, count, count == 1 ? "contraction" : "contractions"));
+      lines.push_back(fmt::format("{} {}: {} {}", cpu::Contractions::version(), implementation, count,
+                                  count == 1 ? "contraction" : "contractions"));
     }
     return lines;
   }
 
  private:
   static std::string unknown_type(const cpu::NodeInfo& info) {
-    const auto check = [](const Type& type) { return cpu::elem_of(type.dtype) ? std::string() : fmt::format("{} has no kernels here", name_of(type.dtype)); };
+    const auto check = [](const Type& type) {
+      return cpu::elem_of(type.dtype) ? std::string() : fmt::format("{} has no kernels here", name_of(type.dtype));
+    };
     for (int i = 0; i < info.num_operands(); ++i) {
       if (std::string reason = check(info.operand(i)); !reason.empty()) return reason;
     }
@@ -174,7 +184,8 @@ class CpuDevice : public Device {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < places.operands.size(); ++i) {
       const auto first = std::find(places.operands.begin(), places.operands.end(), places.operands[i]);
-      if (first != places.operands.begin() + static_cast<std::ptrdiff_t>(i)) bytes += info.operand(static_cast<int>(i)).bytes().count();
+      if (first != places.operands.begin() + static_cast<std::ptrdiff_t>(i))
+        bytes += info.operand(static_cast<int>(i)).bytes().count();
     }
     return bytes;
   }
@@ -193,7 +204,8 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
     return error(ErrorKind::unsupported, "this machine does not support {}", cpu::name_of(*options.isa));
   }
   if (!cpu::supports(cpu::Isa::avx2)) {
-    return error(ErrorKind::unsupported, "the cpu backend needs AVX2 and FMA (x86-64-v3), which this machine lacks").hinted("the reference backend runs on any machine, slowly");
+    return error(ErrorKind::unsupported, "the cpu backend needs AVX2 and FMA (x86-64-v3), which this machine lacks")
+        .hinted("the reference backend runs on any machine, slowly");
   }
   const int threads = options.threads > 0 ? options.threads : cores_here();
   return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, options.isa.value_or(cpu::best_isa()), threads));

@@ -1,7 +1,8 @@
 #pragma once
-// The device that runs on this machine's cores: a function becomes a flat list of kernels with their arguments, run one after
-// the other by one team of threads on the arena that the Program planned. f32, bf16, i32, i64 and bool; other types are refused by
-// name. Results are the same bits at every run and, contractions of oneDNN apart, for any number of threads.
+// The device that runs on this machine's cores: a function becomes a flat list of kernels with their arguments, run one
+// after the other by one team of threads on the arena that the Program planned. f32, bf16, i32, i64 and bool; other
+// types are refused by name. Results are the same bits at every run and, contractions of oneDNN apart, for any number
+// of threads.
 
 #include <memory>
 #include <optional>
@@ -12,10 +13,10 @@
 namespace systole {
 
 struct CpuOptions {
-  int threads = 0;                 // 0: as many as this process may run on
-  std::optional<cpu::Isa> isa;     // nothing: the best of this machine
-  bool chains = true;              // fuse elementwise ops
-  Bytes memory_limit;              // 0: not limited
+  int threads = 0;              // 0: as many as this process may run on
+  std::optional<cpu::Isa> isa;  // nothing: the best of this machine
+  bool chains = true;           // fuse elementwise ops
+  Bytes memory_limit;           // 0: not limited
 };
 
 // Errors: unsupported on a machine without AVX2, or for an instruction set that it lacks.

@@ -44,14 +44,16 @@ struct Guarded {
 
 class Lab {
  public:
-  Lab(cpu::Isa isa, int threads) : kernels_(cpu::kernels_of(isa)), contractions_(kernels_, threads), shared_{kernels_, contractions_, threads} {}
+  Lab(cpu::Isa isa, int threads)
+      : kernels_(cpu::kernels_of(isa)), contractions_(kernels_, threads), shared_{kernels_, contractions_, threads} {}
 
   // Why the case cannot run here; empty: it can, and was held against the reference.
   std::string check(const OpCase& c) {
     const std::vector<HostTensor> operands = fill_operands(c);
     Graph graph("case");
     std::vector<Value> inputs;
-    for (std::size_t i = 0; i < operands.size(); ++i) inputs.push_back(graph.input("x" + std::to_string(i), type_of(operands[i])));
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      inputs.push_back(graph.input("x" + std::to_string(i), type_of(operands[i])));
     if (inputs.empty()) inputs.push_back(graph.input("nothing", Type(DType::f32, {})));
     const auto given = std::span(inputs).first(operands.size());
     graph.apply(c.op, given, c.attrs);
@@ -67,7 +69,8 @@ class Lab {
   }
 
  private:
-  void run(const OpCase& c, const cpu::NodeInfo& info, const cpu::KernelEntry& entry, const std::vector<HostTensor>& operands) {
+  void run(const OpCase& c, const cpu::NodeInfo& info, const cpu::KernelEntry& entry,
+           const std::vector<HostTensor>& operands) {
     const std::vector<HostTensor> want = run_reference(*info.node.op, c.attrs, operands);
     std::vector<Guarded> given, made;
     cpu::Places places;
@@ -90,13 +93,16 @@ class Lab {
     EXPECT_EQ(report.bytes_written, work.written.count()) << c.describe();
     EXPECT_TRUE(workspace.intact()) << c.describe();
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      EXPECT_TRUE(given[i].intact() && std::equal(operands[i].bytes().begin(), operands[i].bytes().end(), given[i].data())) << c.describe() << " operand " << i;
+      EXPECT_TRUE(given[i].intact() &&
+                  std::equal(operands[i].bytes().begin(), operands[i].bytes().end(), given[i].data()))
+          << c.describe() << " operand " << i;
     }
     for (std::size_t r = 0; r < want.size(); ++r) {
       EXPECT_TRUE(made[r].intact()) << c.describe() << " result " << r;
       HostTensor got(want[r].dtype(), want[r].shape());
       std::copy_n(made[r].data(), got.bytes().size(), got.bytes().begin());
-      EXPECT_EQ(difference(got, want[r], tolerance_of(c, want[r].dtype(), DType::f32)), "") << c.describe() << " result " << r;
+      EXPECT_EQ(difference(got, want[r], tolerance_of(c, want[r].dtype(), DType::f32)), "")
+          << c.describe() << " result " << r;
     }
   }
 
@@ -137,12 +143,17 @@ Graph small_loss() {
   const auto parameter = [&](const char* name, Shape shape, std::vector<std::string> names) {
     return g.parameter({name, Type(DType::f32, std::move(shape), std::move(names)), {Init::Kind::normal, 0.2}});
   };
-  const Value table = parameter("table", {v, e}, {"vocab", "embed"}), scale = parameter("scale", {e}, {"embed"}), bias = parameter("bias", {e}, {"embed"});
-  const Value qkv = parameter("qkv", {e, 3, h, d}, {"embed", "three", "heads", "head"}), out = parameter("out", {h, d, e}, {"heads", "head", "embed"});
-  const Value tokens = g.input("tokens", Type(DType::i32, {b, t}, {"batch", "seq"})), labels = g.input("labels", Type(DType::i32, {b, t}, {"batch", "seq"}));
+  const Value table = parameter("table", {v, e}, {"vocab", "embed"}), scale = parameter("scale", {e}, {"embed"}),
+              bias = parameter("bias", {e}, {"embed"});
+  const Value qkv = parameter("qkv", {e, 3, h, d}, {"embed", "three", "heads", "head"}),
+              out = parameter("out", {h, d, e}, {"heads", "head", "embed"});
+  const Value tokens = g.input("tokens", Type(DType::i32, {b, t}, {"batch", "seq"})),
+              labels = g.input("labels", Type(DType::i32, {b, t}, {"batch", "seq"}));
   const Value x = embedding(table, tokens);
   const Value heads = contract(layer_norm(x, scale, bias, 1e-5).y, qkv, "bte,echd->cbthd");
-  const auto part = [&](std::int64_t i) { return reshape(slice_dim(heads, 0, i, i + 1), Type(DType::f32, {b, t, h, d})); };
+  const auto part = [&](std::int64_t i) {
+    return reshape(slice_dim(heads, 0, i, i + 1), Type(DType::f32, {b, t, h, d}));
+  };
   const Value o = attention(part(0), part(1), part(2), {}).o;
   const Value y = add(x, gelu_tanh(contract(o, out, "bthd,hde->bte")));
   g.output("loss", sum_all(cross_entropy(contract(y, table, "bte,ve->btv"), labels).loss));
@@ -160,8 +171,9 @@ Outcome train(Device& device, const Precision& precision, int steps, const Progr
   strategy.precision = precision;
   strategy.optimizer.clip = 1;
   static std::vector<std::unique_ptr<Program>> kept;  // executors refer to their program
-  kept.push_back(std::make_unique<Program>(training_program("small", small_loss(), std::nullopt, Mesh(), strategy, device.target(),
-                                                            [&](const Graph& g, const GraphNode& n) { return device.workspace(g, n); })));
+  kept.push_back(std::make_unique<Program>(
+      training_program("small", small_loss(), std::nullopt, Mesh(), strategy, device.target(),
+                       [&](const Graph& g, const GraphNode& n) { return device.workspace(g, n); })));
   const Program& program = *kept.back();
   if (seen != nullptr) *seen = &program;
   auto executor = Executor::create(program, device).value();
@@ -187,9 +199,7 @@ Outcome train(Device& device, const Precision& precision, int steps, const Progr
   put("rate", {0.01});
   put("label_count", {54});
   Outcome outcome;
-  for (int s = 0; s < steps; ++s) {
-    EXPECT_TRUE(executor->run(program.schedule_named("train")).ok());
-  }
+  for (int s = 0; s < steps; ++s) { EXPECT_TRUE(executor->run(program.schedule_named("train")).ok()); }
   outcome.loss = get(program.value_named("loss"))[0];
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     if (program.values[v].residence == Residence::parameter) outcome.parameters.push_back(get(static_cast<int>(v)));
@@ -212,7 +222,8 @@ TEST(CpuDevice, trains_as_the_reference_does) {
     auto reference = make_reference_device();
     auto device = cpu_device(2);
     const Outcome want = train(*reference, precision, 4), got = train(*device, precision, 4);
-    const double tolerance = precision.compute == DType::f32 ? 1e-4 : 0.03;  // four steps of adamw, whose first ones are signs
+    const double tolerance =
+        precision.compute == DType::f32 ? 1e-4 : 0.03;  // four steps of adamw, whose first ones are signs
     EXPECT_NEAR(got.loss, want.loss, tolerance * want.loss);
     ASSERT_EQ(got.parameters.size(), want.parameters.size());
     for (std::size_t p = 0; p < want.parameters.size(); ++p) {
@@ -221,7 +232,8 @@ TEST(CpuDevice, trains_as_the_reference_does) {
         difference += std::pow(got.parameters[p][i] - want.parameters[p][i], 2);
         size += std::pow(want.parameters[p][i], 2);
       }
-      EXPECT_LE(std::sqrt(difference), (precision.compute == DType::f32 ? 1e-3 : 0.1) * std::sqrt(size)) << "parameter " << p;
+      EXPECT_LE(std::sqrt(difference), (precision.compute == DType::f32 ? 1e-3 : 0.1) * std::sqrt(size))
+          << "parameter " << p;
     }
   }
 }
@@ -272,7 +284,8 @@ TEST(CpuDevice, refuses_by_name_and_names_what_serves) {
   EXPECT_NE(refused.error().message.find("exp: f64"), std::string::npos) << refused.error().message;
   train(*device, kF32, 1);
   const std::vector<std::string> used = device->kernels_used();
-  EXPECT_TRUE(std::any_of(used.begin(), used.end(), [](const std::string& line) { return line.find("oneDNN") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(used.begin(), used.end(),
+                          [](const std::string& line) { return line.find("oneDNN") != std::string::npos; }));
 }
 
 }  // namespace

@@ -17,18 +17,21 @@ BoundKernel bind(const NodeInfo& info, const Places& places, Shared& shared) {
   std::vector<void*> pointers;
   for (std::byte* p : places.operands) pointers.push_back(p);
   for (std::byte* p : places.results) pointers.push_back(p);
-  return [kernel = shared.kernels.chain, steps = std::move(program.steps), pointers = std::move(pointers), n = program.n, threads = shared.threads] {
+  return [kernel = shared.kernels.chain, steps = std::move(program.steps), pointers = std::move(pointers),
+          n = program.n, threads = shared.threads] {
     return kernel({steps.data(), static_cast<std::int64_t>(steps.size()), pointers.data(), n, threads});
   };
 }
 
 constexpr KernelEntry entry(const char* op) { return {op, refuses, nullptr, bind, "chain"}; }
 
-constexpr KernelEntry kEntries[] = {
-    entry("fusion"), entry("neg"),  entry("exp"),  entry("log"),       entry("tanh"),    entry("sigmoid"),     entry("gelu"),           entry("gelu_tanh"),
-    entry("silu"),   entry("relu"), entry("rsqrt"), entry("sqrt"),     entry("is_finite"), entry("add"),       entry("sub"),            entry("mul"),
-    entry("div"),    entry("max"),  entry("min"),  entry("compare"),   entry("logical_and"), entry("select"),  entry("gelu_grad"),      entry("gelu_tanh_grad"),
-    entry("silu_grad"), entry("cast"), entry("constant"), entry("iota")};
+constexpr KernelEntry kEntries[] = {entry("fusion"),      entry("neg"),     entry("exp"),       entry("log"),
+                                    entry("tanh"),        entry("sigmoid"), entry("gelu"),      entry("gelu_tanh"),
+                                    entry("silu"),        entry("relu"),    entry("rsqrt"),     entry("sqrt"),
+                                    entry("is_finite"),   entry("add"),     entry("sub"),       entry("mul"),
+                                    entry("div"),         entry("max"),     entry("min"),       entry("compare"),
+                                    entry("logical_and"), entry("select"),  entry("gelu_grad"), entry("gelu_tanh_grad"),
+                                    entry("silu_grad"),   entry("cast"),    entry("constant"),  entry("iota")};
 
 }  // namespace
 

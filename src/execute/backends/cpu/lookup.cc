@@ -7,17 +7,22 @@ namespace {
 
 BoundKernel bind_embedding(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type& table = info.operand(0);
-  return call(shared.kernels.embedding, EmbeddingArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0), elem(table), info.operand(1).num_elements(),
-                                                      table.size(0), table.size(1), shared.threads});
+  return call(shared.kernels.embedding,
+              EmbeddingArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0), elem(table),
+                            info.operand(1).num_elements(), table.size(0), table.size(1), shared.threads});
 }
 
 std::string refuses_embedding_grad(const NodeInfo& info, Shared&) {
-  return info.result(0).dtype == DType::f32 ? std::string() : fmt::format("sums of type {}: cpu adds rows in f32", systole::name_of(info.result(0).dtype));
+  return info.result(0).dtype == DType::f32
+             ? std::string()
+             : fmt::format("sums of type {}: cpu adds rows in f32", systole::name_of(info.result(0).dtype));
 }
 BoundKernel bind_embedding_grad(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type& table = info.result(0);
-  return call(shared.kernels.embedding_grad, EmbeddingGradArgs{places.operand<std::int32_t>(0), places.operand(1), places.result<float>(0), elem(info.operand(1)),
-                                                               info.operand(0).num_elements(), table.size(0), table.size(1), shared.threads});
+  return call(shared.kernels.embedding_grad,
+              EmbeddingGradArgs{places.operand<std::int32_t>(0), places.operand(1), places.result<float>(0),
+                                elem(info.operand(1)), info.operand(0).num_elements(), table.size(0), table.size(1),
+                                shared.threads});
 }
 
 std::string refuses_rotary(const NodeInfo& info, Shared&) {
@@ -26,8 +31,10 @@ std::string refuses_rotary(const NodeInfo& info, Shared&) {
 }
 BoundKernel bind_rotary(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type& x = info.operand(0);
-  return call(shared.kernels.rotary, RotaryArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0), elem(x), x.size(0) * x.size(1), x.size(2), x.size(3),
-                                                info.attrs().get_double("theta"), info.attrs().flag("inverse"), shared.threads});
+  return call(
+      shared.kernels.rotary,
+      RotaryArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0), elem(x), x.size(0) * x.size(1),
+                 x.size(2), x.size(3), info.attrs().get_double("theta"), info.attrs().flag("inverse"), shared.threads});
 }
 
 RandomPlace place_of(const NodeInfo& info, const Places& places) {
@@ -37,12 +44,14 @@ RandomPlace place_of(const NodeInfo& info, const Places& places) {
   return {key(1), key(2), key(3), key(4), per_row};
 }
 BoundKernel bind_dropout(const NodeInfo& info, const Places& places, Shared& shared) {
-  return call(shared.kernels.dropout, DropoutArgs{places.operand(0), places.result(0), elem(info.operand(0)), info.operand(0).num_elements(), place_of(info, places),
-                                                  info.attrs().get_double("rate"), shared.threads});
+  return call(shared.kernels.dropout,
+              DropoutArgs{places.operand(0), places.result(0), elem(info.operand(0)), info.operand(0).num_elements(),
+                          place_of(info, places), info.attrs().get_double("rate"), shared.threads});
 }
 BoundKernel bind_stochastic_round(const NodeInfo& info, const Places& places, Shared& shared) {
   return call(shared.kernels.stochastic_round,
-              StochasticRoundArgs{places.operand(0), places.result(0), elem(info.operand(0)), info.operand(0).num_elements(), place_of(info, places), shared.threads});
+              StochasticRoundArgs{places.operand(0), places.result(0), elem(info.operand(0)),
+                                  info.operand(0).num_elements(), place_of(info, places), shared.threads});
 }
 
 std::string refuses_adamw(const NodeInfo& info, Shared&) {
@@ -100,13 +109,14 @@ BoundKernel bind_sgd(const NodeInfo& info, const Places& places, Shared& shared)
   return call(shared.kernels.sgd, args);
 }
 
-constexpr KernelEntry kEntries[] = {{"embedding", accepts, nullptr, bind_embedding, "embedding"},
-                                    {"embedding_grad", refuses_embedding_grad, nullptr, bind_embedding_grad, "embedding"},
-                                    {"rotary", refuses_rotary, nullptr, bind_rotary, "rotary"},
-                                    {"dropout", accepts, nullptr, bind_dropout, "random"},
-                                    {"stochastic_round", accepts, nullptr, bind_stochastic_round, "random"},
-                                    {"adamw", refuses_adamw, nullptr, bind_adamw, "optimizer"},
-                                    {"sgd", accepts, nullptr, bind_sgd, "optimizer"}};
+constexpr KernelEntry kEntries[] = {
+    {"embedding", accepts, nullptr, bind_embedding, "embedding"},
+    {"embedding_grad", refuses_embedding_grad, nullptr, bind_embedding_grad, "embedding"},
+    {"rotary", refuses_rotary, nullptr, bind_rotary, "rotary"},
+    {"dropout", accepts, nullptr, bind_dropout, "random"},
+    {"stochastic_round", accepts, nullptr, bind_stochastic_round, "random"},
+    {"adamw", refuses_adamw, nullptr, bind_adamw, "optimizer"},
+    {"sgd", accepts, nullptr, bind_sgd, "optimizer"}};
 
 }  // namespace
 

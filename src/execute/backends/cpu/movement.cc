@@ -13,7 +13,8 @@ std::string refuses(const NodeInfo& info, Shared&) {
 }
 
 // Strides by result dim; the copy goes over `size`.
-CopyArgs copy_args(const Type& operand, const Shape& size, const std::vector<std::int64_t>& src, const std::vector<std::int64_t>& dst, int threads) {
+CopyArgs copy_args(const Type& operand, const Shape& size, const std::vector<std::int64_t>& src,
+                   const std::vector<std::int64_t>& dst, int threads) {
   CopyArgs args{};
   args.elem_size = static_cast<int>(size_of(operand.dtype));
   args.operand_elements = operand.num_elements();
@@ -35,14 +36,17 @@ BoundKernel bind_copy(const Places& places, CopyArgs args, std::int64_t src_offs
 
 BoundKernel bind_same(const NodeInfo& info, const Places& places, Shared& shared) {
   const auto strides = strides_of(info.result(0).shape);
-  return bind_copy(places, copy_args(info.operand(0), info.result(0).shape, strides, strides, shared.threads), 0, shared);
+  return bind_copy(places, copy_args(info.operand(0), info.result(0).shape, strides, strides, shared.threads), 0,
+                   shared);
 }
 
 BoundKernel bind_transpose(const NodeInfo& info, const Places& places, Shared& shared) {
   const auto own = strides_of(info.operand(0).shape);
   std::vector<std::int64_t> src;
   for (const std::int64_t dim : info.attrs().get_ints("perm")) src.push_back(own[static_cast<std::size_t>(dim)]);
-  return bind_copy(places, copy_args(info.operand(0), info.result(0).shape, src, strides_of(info.result(0).shape), shared.threads), 0, shared);
+  return bind_copy(
+      places, copy_args(info.operand(0), info.result(0).shape, src, strides_of(info.result(0).shape), shared.threads),
+      0, shared);
 }
 
 BoundKernel bind_broadcast(const NodeInfo& info, const Places& places, Shared& shared) {
@@ -50,7 +54,9 @@ BoundKernel bind_broadcast(const NodeInfo& info, const Places& places, Shared& s
   const Ints& dims = info.attrs().get_ints("dims");
   std::vector<std::int64_t> src(info.result(0).shape.size(), 0);
   for (std::size_t k = 0; k < dims.size(); ++k) src[static_cast<std::size_t>(dims[k])] = own[k];
-  return bind_copy(places, copy_args(info.operand(0), info.result(0).shape, src, strides_of(info.result(0).shape), shared.threads), 0, shared);
+  return bind_copy(
+      places, copy_args(info.operand(0), info.result(0).shape, src, strides_of(info.result(0).shape), shared.threads),
+      0, shared);
 }
 
 std::int64_t offset_of(const Ints& index, const std::vector<std::int64_t>& strides) {
@@ -61,7 +67,8 @@ std::int64_t offset_of(const Ints& index, const std::vector<std::int64_t>& strid
 
 BoundKernel bind_slice(const NodeInfo& info, const Places& places, Shared& shared) {
   const auto own = strides_of(info.operand(0).shape);
-  const CopyArgs args = copy_args(info.operand(0), info.result(0).shape, own, strides_of(info.result(0).shape), shared.threads);
+  const CopyArgs args =
+      copy_args(info.operand(0), info.result(0).shape, own, strides_of(info.result(0).shape), shared.threads);
   return bind_copy(places, args, offset_of(info.attrs().get_ints("start"), own), shared);
 }
 
@@ -119,23 +126,27 @@ std::int64_t row_elements(const Type& type) {  // behind the two outermost dims
 
 BoundKernel bind_take_row(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type& x = info.operand(0);
-  return call(shared.kernels.take_row, TakeRowArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0), static_cast<int>(size_of(x.dtype)), x.size(0),
-                                                   x.size(1), row_elements(x), shared.threads});
+  return call(shared.kernels.take_row,
+              TakeRowArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0),
+                          static_cast<int>(size_of(x.dtype)), x.size(0), x.size(1), row_elements(x), shared.threads});
 }
 
 BoundKernel bind_cache_write(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type& cache = info.operand(0);
   return call(shared.kernels.cache_write,
-              CacheWriteArgs{places.operand(0), places.result(0), places.operand(1), places.operand<std::int32_t>(2), static_cast<int>(size_of(cache.dtype)), cache.size(0),
-                             cache.size(1), info.operand(1).size(1), row_elements(cache), shared.threads});
+              CacheWriteArgs{places.operand(0), places.result(0), places.operand(1), places.operand<std::int32_t>(2),
+                             static_cast<int>(size_of(cache.dtype)), cache.size(0), cache.size(1),
+                             info.operand(1).size(1), row_elements(cache), shared.threads});
 }
 
-constexpr KernelEntry kEntries[] = {
-    {"copy", refuses, nullptr, bind_same, "copy"},
-    {"transpose", refuses, nullptr, bind_transpose, "copy"}, {"broadcast", refuses, nullptr, bind_broadcast, "copy"},
-    {"slice", refuses, nullptr, bind_slice, "copy"},         {"concatenate", refuses, nullptr, bind_concatenate, "copy"},
-    {"pad", refuses, nullptr, bind_pad, "fill, copy"},       {"take_row", refuses, nullptr, bind_take_row, "take_row"},
-    {"cache_write", refuses, nullptr, bind_cache_write, "cache_write"}};
+constexpr KernelEntry kEntries[] = {{"copy", refuses, nullptr, bind_same, "copy"},
+                                    {"transpose", refuses, nullptr, bind_transpose, "copy"},
+                                    {"broadcast", refuses, nullptr, bind_broadcast, "copy"},
+                                    {"slice", refuses, nullptr, bind_slice, "copy"},
+                                    {"concatenate", refuses, nullptr, bind_concatenate, "copy"},
+                                    {"pad", refuses, nullptr, bind_pad, "fill, copy"},
+                                    {"take_row", refuses, nullptr, bind_take_row, "take_row"},
+                                    {"cache_write", refuses, nullptr, bind_cache_write, "cache_write"}};
 
 }  // namespace
 

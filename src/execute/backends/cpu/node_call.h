@@ -1,6 +1,6 @@
 #pragma once
-// What the table op → kernel works with: a node with its types, its addresses once they are known, and what kernels of one
-// device share.
+// What the table op → kernel works with: a node with its types, its addresses once they are known, and what kernels of
+// one device share.
 
 #include <functional>
 #include <span>
@@ -27,9 +27,13 @@ struct Places {
   std::vector<std::byte*> operands, results;
   std::byte* workspace = nullptr;
   template <typename T>
-  T* operand(int i) const { return reinterpret_cast<T*>(operands[static_cast<std::size_t>(i)]); }
+  T* operand(int i) const {
+    return reinterpret_cast<T*>(operands[static_cast<std::size_t>(i)]);
+  }
   template <typename T>
-  T* result(int i) const { return reinterpret_cast<T*>(results[static_cast<std::size_t>(i)]); }
+  T* result(int i) const {
+    return reinterpret_cast<T*>(results[static_cast<std::size_t>(i)]);
+  }
   void* operand(int i) const { return operands[static_cast<std::size_t>(i)]; }
   void* result(int i) const { return results[static_cast<std::size_t>(i)]; }
 };
@@ -40,8 +44,8 @@ struct Shared {
   int threads;
 };
 
-// How one op is run. `refuses` gives the reason why this node cannot be run here, empty when it can; `workspace` its scratch in
-// bytes (null: none); `bind` the kernel with its arguments.
+// How one op is run. `refuses` gives the reason why this node cannot be run here, empty when it can; `workspace` its
+// scratch in bytes (null: none); `bind` the kernel with its arguments.
 struct KernelEntry {
   const char* op;
   std::string (*refuses)(const NodeInfo&, Shared&);
@@ -53,9 +57,9 @@ struct KernelEntry {
 // The families, joined by entry_of in table.cc.
 std::span<const KernelEntry> elementwise_entries();
 std::span<const KernelEntry> movement_entries();
-std::span<const KernelEntry> row_entries();         // softmax, losses, norms, reductions
+std::span<const KernelEntry> row_entries();          // softmax, losses, norms, reductions
 std::span<const KernelEntry> contraction_entries();  // contract, attention
-std::span<const KernelEntry> lookup_entries();      // embedding, rotary, random bits, optimizers
+std::span<const KernelEntry> lookup_entries();       // embedding, rotary, random bits, optimizers
 
 const KernelEntry* entry_of(std::string_view op);
 std::vector<const KernelEntry*> all_entries();

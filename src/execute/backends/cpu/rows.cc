@@ -18,29 +18,36 @@ std::int64_t softmax_scratch(const NodeInfo& info, Shared& shared) {
 }
 BoundKernel bind_softmax(const NodeInfo& info, const Places& places, Shared& shared) {
   const Rows r = rows_of(info.operand(0));
-  return call(shared.kernels.softmax, SoftmaxArgs{places.operand(0), places.result(0), elem(info.operand(0)), r.rows, r.n, places.workspace, shared.threads});
+  return call(shared.kernels.softmax, SoftmaxArgs{places.operand(0), places.result(0), elem(info.operand(0)), r.rows,
+                                                  r.n, places.workspace, shared.threads});
 }
 
 BoundKernel bind_cross_entropy(const NodeInfo& info, const Places& places, Shared& shared) {
   const Rows r = rows_of(info.operand(0));
-  return call(shared.kernels.cross_entropy, CrossEntropyArgs{places.operand(0), places.operand<std::int32_t>(1), places.result<float>(0), places.result<float>(1),
-                                                             elem(info.operand(0)), r.rows, r.n, shared.threads});
+  return call(shared.kernels.cross_entropy,
+              CrossEntropyArgs{places.operand(0), places.operand<std::int32_t>(1), places.result<float>(0),
+                               places.result<float>(1), elem(info.operand(0)), r.rows, r.n, shared.threads});
 }
 BoundKernel bind_cross_entropy_grad(const NodeInfo& info, const Places& places, Shared& shared) {
   const Rows r = rows_of(info.operand(0));
-  return call(shared.kernels.cross_entropy_grad, CrossEntropyGradArgs{places.operand(0), places.operand<std::int32_t>(1), places.operand<float>(2), places.operand<float>(3),
-                                                                      places.result(0), elem(info.operand(0)), r.rows, r.n, shared.threads});
+  return call(shared.kernels.cross_entropy_grad,
+              CrossEntropyGradArgs{places.operand(0), places.operand<std::int32_t>(1), places.operand<float>(2),
+                                   places.operand<float>(3), places.result(0), elem(info.operand(0)), r.rows, r.n,
+                                   shared.threads});
 }
 
 BoundKernel bind_rms_norm(const NodeInfo& info, const Places& places, Shared& shared) {
   const Rows r = rows_of(info.operand(0));
-  return call(shared.kernels.rms_norm, RmsNormArgs{places.operand(0), places.operand(1), places.result(0), places.result<float>(1), elem(info.operand(0)),
-                                                   elem(info.operand(1)), r.rows, r.n, info.attrs().get_double("eps"), shared.threads});
+  return call(shared.kernels.rms_norm,
+              RmsNormArgs{places.operand(0), places.operand(1), places.result(0), places.result<float>(1),
+                          elem(info.operand(0)), elem(info.operand(1)), r.rows, r.n, info.attrs().get_double("eps"),
+                          shared.threads});
 }
 BoundKernel bind_layer_norm(const NodeInfo& info, const Places& places, Shared& shared) {
   const Rows r = rows_of(info.operand(0));
   return call(shared.kernels.layer_norm,
-              LayerNormArgs{places.operand(0), places.operand(1), places.operand(2), places.result(0), places.result<float>(1), places.result<float>(2), elem(info.operand(0)),
+              LayerNormArgs{places.operand(0), places.operand(1), places.operand(2), places.result(0),
+                            places.result<float>(1), places.result<float>(2), elem(info.operand(0)),
                             elem(info.operand(1)), r.rows, r.n, info.attrs().get_double("eps"), shared.threads});
 }
 
@@ -53,22 +60,27 @@ std::int64_t norm_grad_scratch(const NodeInfo& info, Shared&) {
 BoundKernel bind_rms_norm_grad(const NodeInfo& info, const Places& places, Shared& shared) {
   const Rows r = rows_of(info.operand(0));
   void* const dscale = num_vectors(info) > 0 ? places.result(1) : nullptr;
-  return call(shared.kernels.rms_norm_grad, RmsNormGradArgs{places.operand(0), places.operand(1), places.operand<float>(2), places.operand(3), places.result(0), dscale,
-                                                            elem(info.operand(0)), elem(info.operand(1)), r.rows, r.n, places.workspace, shared.threads});
+  return call(shared.kernels.rms_norm_grad,
+              RmsNormGradArgs{places.operand(0), places.operand(1), places.operand<float>(2), places.operand(3),
+                              places.result(0), dscale, elem(info.operand(0)), elem(info.operand(1)), r.rows, r.n,
+                              places.workspace, shared.threads});
 }
 BoundKernel bind_layer_norm_grad(const NodeInfo& info, const Places& places, Shared& shared) {
   const Rows r = rows_of(info.operand(0));
   const bool vectors = num_vectors(info) > 0;
-  return call(shared.kernels.layer_norm_grad,
-              LayerNormGradArgs{places.operand(0), places.operand(1), places.operand<float>(2), places.operand<float>(3), places.operand(4), places.result(0),
-                                vectors ? places.result(1) : nullptr, vectors ? places.result(2) : nullptr, elem(info.operand(0)), elem(info.operand(1)), r.rows, r.n,
-                                places.workspace, shared.threads});
+  return call(
+      shared.kernels.layer_norm_grad,
+      LayerNormGradArgs{places.operand(0), places.operand(1), places.operand<float>(2), places.operand<float>(3),
+                        places.operand(4), places.result(0), vectors ? places.result(1) : nullptr,
+                        vectors ? places.result(2) : nullptr, elem(info.operand(0)), elem(info.operand(1)), r.rows, r.n,
+                        places.workspace, shared.threads});
 }
 
 std::string refuses_reduce(const NodeInfo& info, Shared&) {
   const Type &x = info.operand(0), &y = info.result(0);
   if (x.ndim() > kMaxDims) return fmt::format("{} dims, more than {}", x.ndim(), kMaxDims);
-  if (is_float(x.dtype) != is_float(y.dtype) || y.dtype == DType::boolean) return fmt::format("a sum of {} as {}", systole::name_of(x.dtype), systole::name_of(y.dtype));
+  if (is_float(x.dtype) != is_float(y.dtype) || y.dtype == DType::boolean)
+    return fmt::format("a sum of {} as {}", systole::name_of(x.dtype), systole::name_of(y.dtype));
   return {};
 }
 template <ReduceKind kKind>

@@ -4,7 +4,8 @@ namespace systole::cpu {
 
 std::vector<const KernelEntry*> all_entries() {
   std::vector<const KernelEntry*> all;
-  for (const auto family : {elementwise_entries(), movement_entries(), row_entries(), contraction_entries(), lookup_entries()}) {
+  for (const auto family :
+       {elementwise_entries(), movement_entries(), row_entries(), contraction_entries(), lookup_entries()}) {
     for (const KernelEntry& entry : family) all.push_back(&entry);
   }
   return all;

@@ -24,7 +24,8 @@ struct Scratch {
 
 Scratch scratch_of(const AttentionArgs& args, int thread) {
   const i64 w = padded_head(args.shape.d);
-  float* at = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + thread * attention_workspace(args.shape, 1));
+  float* at =
+      reinterpret_cast<float*>(static_cast<char*>(args.workspace) + thread * attention_workspace(args.shape, 1));
   Scratch s;
   s.keys = at;
   s.values = s.keys + kKeyBlock * w;
@@ -37,7 +38,8 @@ Scratch scratch_of(const AttentionArgs& args, int thread) {
 }
 
 // Masks the scores of queries [i0, i0 + rows), finds their new maxima and scales what was summed under the old ones.
-void move_maxima(const Masks& masks, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1, float* top, float* weight, float* sums, i64 w) {
+void move_maxima(const Masks& masks, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1, float* top, float* weight,
+                 float* sums, i64 w) {
   float factor[kQueryBlock] = {};
   for (i64 r = 0; r < rows; ++r) {
     float* row = s.scores + r * kKeyBlock;
@@ -144,9 +146,14 @@ KernelReport attention(const AttentionArgs& args) {
     });
   });
   const i64 queries = heads * z.t, skipped = all_pairs(z, args.offset != nullptr) - pairs, elem = size_of(args.elem);
-  const i64 mask_bytes = (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4);
-  return {pairs * (4 * z.d + 3) + queries * (z.d + 1), pairs + queries, skipped * (4 * z.d + 3), skipped,
-          (queries + 2 * z.b * z.s * z.n) * z.d * elem + mask_bytes, queries * (z.d * elem + 4)};
+  const i64 mask_bytes =
+      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4);
+  return {pairs * (4 * z.d + 3) + queries * (z.d + 1),
+          pairs + queries,
+          skipped * (4 * z.d + 3),
+          skipped,
+          (queries + 2 * z.b * z.s * z.n) * z.d * elem + mask_bytes,
+          queries * (z.d * elem + 4)};
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

@@ -1,6 +1,6 @@
 #pragma once
-// attention and its gradient, memory linear in the number of keys: blocks of queries against blocks of keys, the softmax
-// carried along (Milakov and Gimelshein, arXiv:1805.02867; Dao et al., arXiv:2205.14135). f32 inside.
+// attention and its gradient, memory linear in the number of keys: blocks of queries against blocks of keys, the
+// softmax carried along (Milakov and Gimelshein, arXiv:1805.02867; Dao et al., arXiv:2205.14135). f32 inside.
 
 #include "execute/backends/cpu/kernels/elem.h"
 
@@ -19,9 +19,9 @@ struct AttentionArgs {
   const void *q, *k, *v;
   const std::int32_t *q_segments, *k_segments;  // [b, t] and [b, s], or null: only equal ids see each other
   const std::int32_t* offset;                   // [b], or null: 0
-  void* o;     // [b, t, h, d]; zeros where nothing is seen
-  float* lse;  // [b, h, t]; -inf where nothing is seen
-  void* workspace;  // attention_workspace bytes, aligned to 64
+  void* o;                                      // [b, t, h, d]; zeros where nothing is seen
+  float* lse;                                   // [b, h, t]; -inf where nothing is seen
+  void* workspace;                              // attention_workspace bytes, aligned to 64
   int threads;
 };
 

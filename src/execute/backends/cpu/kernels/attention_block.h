@@ -87,9 +87,7 @@ inline I seen(const Masks& masks, i64 i, i64 j0, i64 at, i64 j1) {
 template <typename T>
 inline void widen_rows(const T* x, i64 stride, i64 rows, i64 d, i64 w, float factor, float* y) {
   for (i64 i = 0; i < rows; ++i) {
-    for (i64 c = 0; c < w; c += kLanes) {
-      store(y + i * w + c, c < d ? get(x + i * stride, c, d) * factor : F{});
-    }
+    for (i64 c = 0; c < w; c += kLanes) { store(y + i * w + c, c < d ? get(x + i * stride, c, d) * factor : F{}); }
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// The small matrix product inside attention: C[m, n] (+)= A[m, k] B[k, n] in f32, B and C row-major with n a multiple of
-// kLanes, A with any two strides (so that Aᵀ costs nothing: its elements are broadcast one by one). Registers hold a tile
-// of kTileRows × 2 vectors of C; per step of k that is 2 loads, kTileRows broadcasts and 2 kTileRows fused
+// The small matrix product inside attention: C[m, n] (+)= A[m, k] B[k, n] in f32, B and C row-major with n a multiple
+// of kLanes, A with any two strides (so that Aᵀ costs nothing: its elements are broadcast one by one). Registers hold a
+// tile of kTileRows × 2 vectors of C; per step of k that is 2 loads, kTileRows broadcasts and 2 kTileRows fused
 // multiply-adds. The order of a sum is k ascending, whatever the tile.
 
 #include "execute/backends/cpu/kernels/vec.h"

@@ -1,6 +1,6 @@
-// attention_grad. A part is one batch entry and kv head, which owns its dk and dv: no two parts add to one place. Keys and
-// values are packed once; then each query head of the group goes through its blocks of 64 queries, and each against the
-// blocks of 64 keys (scores are computed again from lse, nothing is t × s):
+// attention_grad. A part is one batch entry and kv head, which owns its dk and dv: no two parts add to one place. Keys
+// and values are packed once; then each query head of the group goes through its blocks of 64 queries, and each against
+// the blocks of 64 keys (scores are computed again from lse, nothing is t × s):
 //
 //   P = e^(scale Q Kᵀ - lse)     T = P ∘ (G Vᵀ - Δ), Δ = rowsum(o ∘ g)
 //   dv += Pᵀ G      dk += Tᵀ (scale Q)      dq = scale T K
@@ -25,7 +25,8 @@ struct Scratch {
 
 Scratch scratch_of(const AttentionGradArgs& args, int thread) {
   const i64 w = padded_head(args.shape.d), all = ceil_div(args.shape.s, kKeyBlock) * kKeyBlock * w;
-  float* at = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + thread * attention_grad_workspace(args.shape, 1));
+  float* at =
+      reinterpret_cast<float*>(static_cast<char*>(args.workspace) + thread * attention_grad_workspace(args.shape, 1));
   auto take = [&](i64 n) {
     float* here = at;
     at += n;
@@ -82,7 +83,8 @@ void load_queries(const AttentionGradArgs& args, const Scratch& s, i64 b, i64 he
 
 // One block of queries against all keys that it sees. Returns the pairs done.
 template <typename T>
-i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch& s, i64 b, i64 head, i64 i0, i64 rows) {
+i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch& s, i64 b, i64 head, i64 i0,
+                i64 rows) {
   const AttentionShape& z = args.shape;
   const i64 w = padded_head(z.d);
   load_queries<T>(args, s, b, head, i0, rows);
@@ -124,7 +126,8 @@ i64 kv_head(const AttentionGradArgs& args, const Scratch& s, i64 b, i64 kv) {
   }
   i64 pairs = 0;
   for (i64 head = kv * group; head < (kv + 1) * group; ++head) {
-    for (i64 i0 = 0; i0 < z.t; i0 += kQueryBlock) pairs += query_block<T>(args, masks, s, b, head, i0, lesser(kQueryBlock, z.t - i0));
+    for (i64 i0 = 0; i0 < z.t; i0 += kQueryBlock)
+      pairs += query_block<T>(args, masks, s, b, head, i0, lesser(kQueryBlock, z.t - i0));
   }
   for (i64 j = 0; j < z.s; ++j) {
     narrow_row(s.dk + j * w, z.d, 1.0f, static_cast<T*>(args.dk) + base + j * stride);
@@ -145,11 +148,17 @@ KernelReport attention_grad(const AttentionGradArgs& args) {
       __atomic_fetch_add(&pairs, done, __ATOMIC_RELAXED);
     });
   });
-  const i64 queries = z.b * z.h * z.t, skipped = all_pairs(z, args.offset != nullptr) - pairs, elem = size_of(args.elem);
-  const i64 mask_bytes = (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4);
+  const i64 queries = z.b * z.h * z.t, skipped = all_pairs(z, args.offset != nullptr) - pairs,
+            elem = size_of(args.elem);
+  const i64 mask_bytes =
+      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4);
   const i64 q_bytes = queries * z.d * elem, kv_bytes = 2 * z.b * z.s * z.n * z.d * elem;
-  return {pairs * (10 * z.d + 5) + queries * 2 * z.d, pairs, skipped * (10 * z.d + 5), skipped,
-          3 * q_bytes + kv_bytes + queries * 4 + mask_bytes, q_bytes + kv_bytes};
+  return {pairs * (10 * z.d + 5) + queries * 2 * z.d,
+          pairs,
+          skipped * (10 * z.d + 5),
+          skipped,
+          3 * q_bytes + kv_bytes + queries * 4 + mask_bytes,
+          q_bytes + kv_bytes};
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

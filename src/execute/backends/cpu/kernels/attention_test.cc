@@ -12,11 +12,14 @@ struct Case {
   bool causal, segments, offset;
 };
 const Case kCases[] = {
-    {1, 1, 1, 1, 1, 1, true, false, false},      {2, 5, 5, 2, 2, 3, true, false, false},   {1, 64, 64, 1, 1, 16, true, false, false},
-    {1, 65, 65, 2, 1, 17, true, false, false},   {2, 130, 130, 4, 2, 8, true, false, false}, {1, 300, 300, 1, 1, 32, true, false, false},
-    {1, 33, 70, 2, 2, 20, false, false, false},  {2, 130, 130, 2, 1, 8, true, true, false}, {1, 200, 200, 1, 1, 64, true, true, false},
-    {2, 70, 140, 2, 2, 5, false, true, false},   {3, 1, 90, 4, 1, 16, true, false, true},   {3, 10, 90, 2, 2, 16, true, false, true},
-    {2, 7, 3, 1, 1, 4, true, false, false},      {2, 0, 4, 1, 1, 4, true, false, false},    {1, 4, 0, 1, 1, 4, false, false, false},
+    {1, 1, 1, 1, 1, 1, true, false, false},     {2, 5, 5, 2, 2, 3, true, false, false},
+    {1, 64, 64, 1, 1, 16, true, false, false},  {1, 65, 65, 2, 1, 17, true, false, false},
+    {2, 130, 130, 4, 2, 8, true, false, false}, {1, 300, 300, 1, 1, 32, true, false, false},
+    {1, 33, 70, 2, 2, 20, false, false, false}, {2, 130, 130, 2, 1, 8, true, true, false},
+    {1, 200, 200, 1, 1, 64, true, true, false}, {2, 70, 140, 2, 2, 5, false, true, false},
+    {3, 1, 90, 4, 1, 16, true, false, true},    {3, 10, 90, 2, 2, 16, true, false, true},
+    {2, 7, 3, 1, 1, 4, true, false, false},     {2, 0, 4, 1, 1, 4, true, false, false},
+    {1, 4, 0, 1, 1, 4, false, false, false},
 };
 
 struct Problem {
@@ -26,11 +29,20 @@ struct Problem {
   Tensor q, k, v, g, q_segments, k_segments, offset;
 
   Problem(const Case& c_, Elem e)
-      : c(c_), elem(e), shape{c.b, c.t, c.s, c.h, c.n, c.d, c.causal, 1 / std::sqrt(static_cast<double>(c.d))},
-        q(random_tensor(e, c.b * c.t * c.h * c.d, 1, 2)), k(random_tensor(e, c.b * c.s * c.n * c.d, 2)), v(random_tensor(e, c.b * c.s * c.n * c.d, 3)),
-        g(random_tensor(e, c.b * c.t * c.h * c.d, 4)), q_segments(Elem::i32, c.b * c.t), k_segments(Elem::i32, c.b * c.s), offset(Elem::i32, c.b) {
-    for (std::int64_t i = 0; i < q_segments.size(); ++i) q_segments.set(i, static_cast<double>((i % std::max<std::int64_t>(c.t, 1)) / 27));
-    for (std::int64_t i = 0; i < k_segments.size(); ++i) k_segments.set(i, static_cast<double>((i % std::max<std::int64_t>(c.s, 1)) / 27));
+      : c(c_),
+        elem(e),
+        shape{c.b, c.t, c.s, c.h, c.n, c.d, c.causal, 1 / std::sqrt(static_cast<double>(c.d))},
+        q(random_tensor(e, c.b * c.t * c.h * c.d, 1, 2)),
+        k(random_tensor(e, c.b * c.s * c.n * c.d, 2)),
+        v(random_tensor(e, c.b * c.s * c.n * c.d, 3)),
+        g(random_tensor(e, c.b * c.t * c.h * c.d, 4)),
+        q_segments(Elem::i32, c.b * c.t),
+        k_segments(Elem::i32, c.b * c.s),
+        offset(Elem::i32, c.b) {
+    for (std::int64_t i = 0; i < q_segments.size(); ++i)
+      q_segments.set(i, static_cast<double>((i % std::max<std::int64_t>(c.t, 1)) / 27));
+    for (std::int64_t i = 0; i < k_segments.size(); ++i)
+      k_segments.set(i, static_cast<double>((i % std::max<std::int64_t>(c.s, 1)) / 27));
     if (c.s > 0 && c.t > 100) k_segments.set(3, 99);  // a key that nobody sees
     for (std::int64_t b = 0; b < c.b; ++b) offset.set(b, static_cast<double>(b == 0 ? 80 : b == 1 ? 17 : -3));
   }
@@ -41,7 +53,9 @@ struct Problem {
     return !c.segments || q_segments.at(b * c.t + i) == k_segments.at(b * c.s + j);
   }
   std::int64_t query(std::int64_t b, std::int64_t i, std::int64_t a) const { return ((b * c.t + i) * c.h + a) * c.d; }
-  std::int64_t key(std::int64_t b, std::int64_t j, std::int64_t a) const { return ((b * c.s + j) * c.n + a / (c.h / c.n)) * c.d; }
+  std::int64_t key(std::int64_t b, std::int64_t j, std::int64_t a) const {
+    return ((b * c.s + j) * c.n + a / (c.h / c.n)) * c.d;
+  }
   std::int64_t row(std::int64_t b, std::int64_t i, std::int64_t a) const { return (b * c.h + a) * c.t + i; }
   double dot(const Tensor& x, std::int64_t at_x, const Tensor& y, std::int64_t at_y) const {
     double sum = 0;
@@ -65,7 +79,9 @@ struct Problem {
   }
   std::int64_t mask_bytes() const { return (c.segments ? c.b * (c.t + c.s) * 4 : 0) + (c.offset ? c.b * 4 : 0); }
   template <typename T>
-  const T* mask(const Tensor& t, bool used) const { return used ? reinterpret_cast<const T*>(t.bytes()) : nullptr; }
+  const T* mask(const Tensor& t, bool used) const {
+    return used ? reinterpret_cast<const T*>(t.bytes()) : nullptr;
+  }
 };
 
 struct Exact {
@@ -73,7 +89,8 @@ struct Exact {
 };
 
 Exact exact_attention(const Problem& p) {
-  Exact exact{std::vector<double>(static_cast<std::size_t>(p.q.size())), std::vector<double>(static_cast<std::size_t>(p.c.b * p.c.h * p.c.t))};
+  Exact exact{std::vector<double>(static_cast<std::size_t>(p.q.size())),
+              std::vector<double>(static_cast<std::size_t>(p.c.b * p.c.h * p.c.t))};
   p.for_each_query([&](std::int64_t b, std::int64_t i, std::int64_t a) {
     double top = -kTestInf, sum = 0;
     std::vector<double> scores(static_cast<std::size_t>(p.c.s), -kTestInf);
@@ -87,41 +104,54 @@ Exact exact_attention(const Problem& p) {
     for (std::int64_t j = 0; j < p.c.s; ++j) {
       const double s = scores[static_cast<std::size_t>(j)];
       if (s == -kTestInf) continue;
-      for (std::int64_t e = 0; e < p.c.d; ++e) exact.o[static_cast<std::size_t>(p.query(b, i, a) + e)] += std::exp(s - lse) * p.v.at(p.key(b, j, a) + e);
+      for (std::int64_t e = 0; e < p.c.d; ++e)
+        exact.o[static_cast<std::size_t>(p.query(b, i, a) + e)] += std::exp(s - lse) * p.v.at(p.key(b, j, a) + e);
     }
   });
   return exact;
 }
 
-// Scores are sums of d products of rounded factors, about 2 in size each: error below (d + 8) 2^-24 · 20, and exp passes it on.
+// Scores are sums of d products of rounded factors, about 2 in size each: error below (d + 8) 2^-24 · 20, and exp
+// passes it on.
 double score_error(const Problem& p) { return static_cast<double>(p.c.d + 8) * rounding(Elem::f32) * 20; }
 
 TEST(Attention, forward) {
   for (const Elem elem : {Elem::f32, Elem::bf16}) {
     for (const Case& c : kCases) {
-      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {}", c.b, c.t, c.s, c.h, c.n, c.d, c.causal, c.segments, c.offset));
+      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {}", c.b, c.t, c.s, c.h, c.n,
+                               c.d, c.causal, c.segments, c.offset));
       const Problem p(c, elem);
       const Exact exact = exact_attention(p);
-      Tensor o(elem, p.q.size()), lse(Elem::f32, c.b * c.h * c.t), workspace(Elem::f32, attention_workspace(p.shape, 3) / 4);
-      everywhere({&o, &lse}, [&](const Kernels& k, int threads) {
-        return k.attention({p.shape, elem, p.q.bytes(), p.k.bytes(), p.v.bytes(), p.mask<std::int32_t>(p.q_segments, c.segments), p.mask<std::int32_t>(p.k_segments, c.segments),
-                            p.mask<std::int32_t>(p.offset, c.offset), o.data(), lse.as<float>(), workspace.data(), threads});
-      }, [&](const KernelReport& report) {
-        EXPECT_TRUE(workspace.intact());
-        const std::int64_t queries = c.b * c.h * c.t, bytes = (p.q.size() + 2 * p.k.size()) * size_of(elem);
-        EXPECT_EQ(report.flops + report.skipped_flops, p.pairs() * (4 * c.d + 3) + queries * (c.d + 1));
-        EXPECT_EQ(report.transcendentals + report.skipped_transcendentals, p.pairs() + queries);
-        EXPECT_EQ(report.bytes_read, bytes + p.mask_bytes());
-        EXPECT_EQ(report.bytes_written, p.q.size() * size_of(elem) + queries * 4);
-        if (!c.segments && !c.offset) {
-          EXPECT_EQ(report.skipped_flops, 0);
-        }
-        for (std::int64_t i = 0; i < lse.size(); ++i) expect_near(lse.at(i), exact.lse[static_cast<std::size_t>(i)], score_error(p) + 4 * rounding(Elem::f32) * std::abs(exact.lse[static_cast<std::size_t>(i)]), "lse " + std::to_string(i));
-        for (std::int64_t i = 0; i < o.size(); ++i) {
-          const double want = exact.o[static_cast<std::size_t>(i)];
-          expect_near(o.at(i), want, 1.01 * rounding(elem) * std::abs(want) + 4 * (2 * score_error(p) + static_cast<double>(c.s + 20) * rounding(Elem::f32)), "o " + std::to_string(i));
-        }
-      });
+      Tensor o(elem, p.q.size()), lse(Elem::f32, c.b * c.h * c.t),
+          workspace(Elem::f32, attention_workspace(p.shape, 3) / 4);
+      everywhere(
+          {&o, &lse},
+          [&](const Kernels& k, int threads) {
+            return k.attention(
+                {p.shape, elem, p.q.bytes(), p.k.bytes(), p.v.bytes(), p.mask<std::int32_t>(p.q_segments, c.segments),
+                 p.mask<std::int32_t>(p.k_segments, c.segments), p.mask<std::int32_t>(p.offset, c.offset), o.data(),
+                 lse.as<float>(), workspace.data(), threads});
+          },
+          [&](const KernelReport& report) {
+            EXPECT_TRUE(workspace.intact());
+            const std::int64_t queries = c.b * c.h * c.t, bytes = (p.q.size() + 2 * p.k.size()) * size_of(elem);
+            EXPECT_EQ(report.flops + report.skipped_flops, p.pairs() * (4 * c.d + 3) + queries * (c.d + 1));
+            EXPECT_EQ(report.transcendentals + report.skipped_transcendentals, p.pairs() + queries);
+            EXPECT_EQ(report.bytes_read, bytes + p.mask_bytes());
+            EXPECT_EQ(report.bytes_written, p.q.size() * size_of(elem) + queries * 4);
+            if (!c.segments && !c.offset) { EXPECT_EQ(report.skipped_flops, 0); }
+            for (std::int64_t i = 0; i < lse.size(); ++i)
+              expect_near(lse.at(i), exact.lse[static_cast<std::size_t>(i)],
+                          score_error(p) + 4 * rounding(Elem::f32) * std::abs(exact.lse[static_cast<std::size_t>(i)]),
+                          "lse " + std::to_string(i));
+            for (std::int64_t i = 0; i < o.size(); ++i) {
+              const double want = exact.o[static_cast<std::size_t>(i)];
+              expect_near(o.at(i), want,
+                          1.01 * rounding(elem) * std::abs(want) +
+                              4 * (2 * score_error(p) + static_cast<double>(c.s + 20) * rounding(Elem::f32)),
+                          "o " + std::to_string(i));
+            }
+          });
     }
   }
 }
@@ -129,12 +159,15 @@ TEST(Attention, forward) {
 TEST(Attention, gradient) {
   for (const Elem elem : {Elem::f32, Elem::bf16}) {
     for (const Case& c : kCases) {
-      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {}", c.b, c.t, c.s, c.h, c.n, c.d, c.causal, c.segments, c.offset));
+      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {}", c.b, c.t, c.s, c.h, c.n,
+                               c.d, c.causal, c.segments, c.offset));
       const Problem p(c, elem);
       const Exact exact = exact_attention(p);
       const Tensor o(elem, exact.o);
-      Tensor lse(Elem::f32, exact.lse), dq(elem, p.q.size()), dk(elem, p.k.size()), dv(elem, p.k.size()), workspace(Elem::f32, attention_grad_workspace(p.shape, 3) / 4);
-      std::vector<double> want_q(static_cast<std::size_t>(p.q.size())), want_k(static_cast<std::size_t>(p.k.size())), want_v(want_k), size_q(want_q), size_k(want_k), size_v(want_k);
+      Tensor lse(Elem::f32, exact.lse), dq(elem, p.q.size()), dk(elem, p.k.size()), dv(elem, p.k.size()),
+          workspace(Elem::f32, attention_grad_workspace(p.shape, 3) / 4);
+      std::vector<double> want_q(static_cast<std::size_t>(p.q.size())), want_k(static_cast<std::size_t>(p.k.size())),
+          want_v(want_k), size_q(want_q), size_k(want_k), size_v(want_k);
       p.for_each_query([&](std::int64_t b, std::int64_t i, std::int64_t a) {
         const std::int64_t query = p.query(b, i, a);
         const double delta = p.dot(o, query, p.g, query);
@@ -145,7 +178,8 @@ TEST(Attention, gradient) {
           const double ds = weight * (p.dot(p.g, query, p.v, key) - delta) * p.shape.scale;
           // The difference is of sums as large as Σ|g v|.
           double sum = 0;
-          for (std::int64_t e = 0; e < c.d; ++e) sum += std::abs(p.g.at(query + e)) * (std::abs(p.v.at(key + e)) + std::abs(o.at(query + e)));
+          for (std::int64_t e = 0; e < c.d; ++e)
+            sum += std::abs(p.g.at(query + e)) * (std::abs(p.v.at(key + e)) + std::abs(o.at(query + e)));
           const double ds_size = weight * sum * p.shape.scale;
           for (std::int64_t e = 0; e < c.d; ++e) {
             want_q[static_cast<std::size_t>(query + e)] += ds * p.k.at(key + e);
@@ -157,27 +191,37 @@ TEST(Attention, gradient) {
           }
         }
       });
-      everywhere({&dq, &dk, &dv}, [&](const Kernels& k, int threads) {
-        return k.attention_grad({p.shape, elem, p.q.bytes(), p.k.bytes(), p.v.bytes(), o.bytes(), lse.as<float>(), p.g.bytes(), p.mask<std::int32_t>(p.q_segments, c.segments),
-                                 p.mask<std::int32_t>(p.k_segments, c.segments), p.mask<std::int32_t>(p.offset, c.offset), dq.data(), dk.data(), dv.data(), workspace.data(), threads});
-      }, [&](const KernelReport& report) {
-        EXPECT_TRUE(workspace.intact());
-        const std::int64_t queries = c.b * c.h * c.t;
-        EXPECT_EQ(report.flops + report.skipped_flops, p.pairs() * (10 * c.d + 5) + queries * 2 * c.d);
-        EXPECT_EQ(report.transcendentals + report.skipped_transcendentals, p.pairs());
-        EXPECT_EQ(report.bytes_read, (3 * p.q.size() + 2 * p.k.size()) * size_of(elem) + queries * 4 + p.mask_bytes());
-        EXPECT_EQ(report.bytes_written, (p.q.size() + 2 * p.k.size()) * size_of(elem));
-        auto check = [&](const Tensor& got, const std::vector<double>& want, const std::vector<double>& size, const char* what) {
-          for (std::int64_t i = 0; i < got.size(); ++i) {
-            const double w = want[static_cast<std::size_t>(i)];
-            const double tolerance = 1.01 * rounding(elem) * std::abs(w) + (2 * score_error(p) + static_cast<double>(c.s + c.t + 20) * rounding(Elem::f32)) * size[static_cast<std::size_t>(i)];
-            expect_near(got.at(i), w, tolerance + 1e-30, std::string(what) + " " + std::to_string(i));
-          }
-        };
-        check(dq, want_q, size_q, "dq");
-        check(dk, want_k, size_k, "dk");
-        check(dv, want_v, size_v, "dv");
-      });
+      everywhere(
+          {&dq, &dk, &dv},
+          [&](const Kernels& k, int threads) {
+            return k.attention_grad(
+                {p.shape, elem, p.q.bytes(), p.k.bytes(), p.v.bytes(), o.bytes(), lse.as<float>(), p.g.bytes(),
+                 p.mask<std::int32_t>(p.q_segments, c.segments), p.mask<std::int32_t>(p.k_segments, c.segments),
+                 p.mask<std::int32_t>(p.offset, c.offset), dq.data(), dk.data(), dv.data(), workspace.data(), threads});
+          },
+          [&](const KernelReport& report) {
+            EXPECT_TRUE(workspace.intact());
+            const std::int64_t queries = c.b * c.h * c.t;
+            EXPECT_EQ(report.flops + report.skipped_flops, p.pairs() * (10 * c.d + 5) + queries * 2 * c.d);
+            EXPECT_EQ(report.transcendentals + report.skipped_transcendentals, p.pairs());
+            EXPECT_EQ(report.bytes_read,
+                      (3 * p.q.size() + 2 * p.k.size()) * size_of(elem) + queries * 4 + p.mask_bytes());
+            EXPECT_EQ(report.bytes_written, (p.q.size() + 2 * p.k.size()) * size_of(elem));
+            auto check = [&](const Tensor& got, const std::vector<double>& want, const std::vector<double>& size,
+                             const char* what) {
+              for (std::int64_t i = 0; i < got.size(); ++i) {
+                const double w = want[static_cast<std::size_t>(i)];
+                const double tolerance =
+                    1.01 * rounding(elem) * std::abs(w) +
+                    (2 * score_error(p) + static_cast<double>(c.s + c.t + 20) * rounding(Elem::f32)) *
+                        size[static_cast<std::size_t>(i)];
+                expect_near(got.at(i), w, tolerance + 1e-30, std::string(what) + " " + std::to_string(i));
+              }
+            };
+            check(dq, want_q, size_q, "dq");
+            check(dk, want_k, size_k, "dk");
+            check(dv, want_v, size_v, "dv");
+          });
     }
   }
 }
@@ -187,9 +231,13 @@ TEST(Attention, whole_blocks_of_other_segments_are_skipped) {
   const std::int64_t t = 256, d = 16;
   const AttentionShape shape{1, t, t, 1, 1, d, true, 0.25};
   const Tensor q = random_tensor(Elem::f32, t * d, 1);
-  Tensor segments(Elem::i32, t), o(Elem::f32, t * d), lse(Elem::f32, t), workspace(Elem::f32, attention_workspace(shape, 1) / 4);
+  Tensor segments(Elem::i32, t), o(Elem::f32, t * d), lse(Elem::f32, t),
+      workspace(Elem::f32, attention_workspace(shape, 1) / 4);
   for (std::int64_t i = 0; i < t; ++i) segments.set(i, static_cast<double>(i / 64));
-  const KernelReport report = kernels_of(best_isa()).attention({shape, Elem::f32, q.bytes(), q.bytes(), q.bytes(), segments.as<std::int32_t>(), segments.as<std::int32_t>(), nullptr, o.data(), lse.as<float>(), workspace.data(), 1});
+  const KernelReport report =
+      kernels_of(best_isa())
+          .attention({shape, Elem::f32, q.bytes(), q.bytes(), q.bytes(), segments.as<std::int32_t>(),
+                      segments.as<std::int32_t>(), nullptr, o.data(), lse.as<float>(), workspace.data(), 1});
   const std::int64_t done = 4 * 64 * 65 / 2;  // the diagonal blocks
   EXPECT_EQ(report.flops, done * (4 * d + 3) + t * (d + 1));
   EXPECT_EQ(report.skipped_flops, (t * (t + 1) / 2 - done) * (4 * d + 3));

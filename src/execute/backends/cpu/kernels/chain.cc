@@ -3,51 +3,15 @@
 
 #include "execute/backends/cpu/kernels/chain.h"
 
+#include "execute/backends/cpu/kernels/chain_memory.h"
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/vec_math.h"
 
 namespace systole::cpu::SYSTOLE_ISA {
 namespace {
 
-constexpr i64 kBlock = 512;
-
-struct Registers {  // + 64: neighbours do not share cache sets
-  alignas(64) unsigned char narrow[kMaxChainRegisters][kBlock * 4 + 64];
-  alignas(64) unsigned char wide[kMaxChainWideRegisters][kBlock * 8 + 64];
-};
-
-// The elements [begin, begin + n) under work.
-struct Block {
-  Registers& registers;
-  void* const* pointers;
-  i64 begin, n;
-  i64 padded;  // n rounded up to whole vectors
-
-  float* f(int r) const { return reinterpret_cast<float*>(registers.narrow[r]); }
-  std::int32_t* i(int r) const { return reinterpret_cast<std::int32_t*>(registers.narrow[r]); }
-  std::int64_t* w(int r) const { return reinterpret_cast<std::int64_t*>(registers.wide[r]); }
-};
-
-inline I load_i(const std::int32_t* p) {
-  I v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
-}
-inline void store_i(std::int32_t* p, I v) { __builtin_memcpy(p, &v, sizeof v); }
-
 using StepFn = void (*)(const ChainStep&, const Block&);
 
-// One, two and three operands in f32; `rounded` where the value's type is bf16.
-template <typename Fn>
-inline void map1(const ChainStep& s, const Block& b, Fn fn) {
-  const float* x = b.f(s.a);
-  float* y = b.f(s.dst);
-  if (s.elem == Elem::bf16) {
-    for (i64 i = 0; i < b.padded; i += kLanes) store(y + i, round_bf16(fn(load(x + i))));
-  } else {
-    for (i64 i = 0; i < b.padded; i += kLanes) store(y + i, fn(load(x + i)));
-  }
-}
 template <typename Fn>
 inline void map2(const ChainStep& s, const Block& b, Fn fn) {
   const float *x = b.f(s.a), *z = b.f(s.b);
@@ -62,15 +26,21 @@ inline void map2(const ChainStep& s, const Block& b, Fn fn) {
 // Integers wrap around.
 struct Add {
   static F on(F a, F b) { return a + b; }
-  static std::int64_t on(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
+  static std::int64_t on(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  }
 };
 struct Sub {
   static F on(F a, F b) { return a - b; }
-  static std::int64_t on(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)); }
+  static std::int64_t on(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  }
 };
 struct Mul {
   static F on(F a, F b) { return a * b; }
-  static std::int64_t on(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)); }
+  static std::int64_t on(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  }
 };
 struct Div {
   static F on(F a, F b) { return a / b; }
@@ -92,18 +62,49 @@ void number(const ChainStep& s, const Block& b) {
   } else if (s.elem == Elem::i32) {
     const std::int32_t *x = b.i(s.a), *z = b.i(s.b);
     std::int32_t* y = b.i(s.dst);
-    for (i64 i = 0; i < b.padded; ++i) y[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(Op::on(std::int64_t{x[i]}, std::int64_t{z[i]})));
+    for (i64 i = 0; i < b.padded; ++i)
+      y[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(Op::on(std::int64_t{x[i]}, std::int64_t{z[i]})));
   } else {
     map2(s, b, [](F x, F z) { return Op::on(x, z); });
   }
 }
 
-struct Lt { template <typename T> static auto on(T a, T b) { return a < b; } };
-struct Le { template <typename T> static auto on(T a, T b) { return a <= b; } };
-struct Gt { template <typename T> static auto on(T a, T b) { return a > b; } };
-struct Ge { template <typename T> static auto on(T a, T b) { return a >= b; } };
-struct Eq { template <typename T> static auto on(T a, T b) { return a == b; } };
-struct Ne { template <typename T> static auto on(T a, T b) { return a != b; } };
+struct Lt {
+  template <typename T>
+  static auto on(T a, T b) {
+    return a < b;
+  }
+};
+struct Le {
+  template <typename T>
+  static auto on(T a, T b) {
+    return a <= b;
+  }
+};
+struct Gt {
+  template <typename T>
+  static auto on(T a, T b) {
+    return a > b;
+  }
+};
+struct Ge {
+  template <typename T>
+  static auto on(T a, T b) {
+    return a >= b;
+  }
+};
+struct Eq {
+  template <typename T>
+  static auto on(T a, T b) {
+    return a == b;
+  }
+};
+struct Ne {
+  template <typename T>
+  static auto on(T a, T b) {
+    return a != b;
+  }
+};
 
 template <typename Op>
 void compare(const ChainStep& s, const Block& b) {
@@ -137,15 +138,33 @@ void is_finite_step(const ChainStep& s, const Block& b) {
   for (i64 i = 0; i < b.padded; i += kLanes) store_i(b.i(s.dst) + i, vabs(load(b.f(s.a) + i)) < splat(kInf));
 }
 
-void neg_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return -x; }); }
-void exp_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return exp_f(x); }); }
-void log_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return log_f(x); }); }
-void tanh_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return tanh_f(x); }); }
-void sigmoid_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return sigmoid_f(x); }); }
-void silu_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return x * sigmoid_f(x); }); }
-void relu_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return max_nan(x, splat(0)); }); }
-void sqrt_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return sqrt_f(x); }); }
-void rsqrt_step(const ChainStep& s, const Block& b) { map1(s, b, [](F x) { return 1.0f / sqrt_f(x); }); }
+void neg_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return -x; });
+}
+void exp_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return exp_f(x); });
+}
+void log_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return log_f(x); });
+}
+void tanh_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return tanh_f(x); });
+}
+void sigmoid_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return sigmoid_f(x); });
+}
+void silu_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return x * sigmoid_f(x); });
+}
+void relu_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return max_nan(x, splat(0)); });
+}
+void sqrt_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return sqrt_f(x); });
+}
+void rsqrt_step(const ChainStep& s, const Block& b) {
+  map1(s, b, [](F x) { return 1.0f / sqrt_f(x); });
+}
 
 constexpr float kSqrtHalf = 0.707106781186547524f, kInvSqrt2Pi = 0.398942280401432678f;
 constexpr float kSqrt2OverPi = 0.797884560802865356f, kGeluCubic = 0.044715f;
@@ -180,177 +199,12 @@ void silu_grad_step(const ChainStep& s, const Block& b) {
   });
 }
 
-void constant_step(const ChainStep& s, const Block& b) {
-  if (s.elem == Elem::i64) {
-    for (i64 i = 0; i < b.n; ++i) b.w(s.dst)[i] = static_cast<std::int64_t>(s.value);
-  } else if (s.elem == Elem::i32 || s.elem == Elem::boolean) {
-    const std::int32_t v = s.elem == Elem::i32 ? static_cast<std::int32_t>(s.value) : s.value != 0 ? -1 : 0;
-    for (i64 i = 0; i < b.padded; ++i) b.i(s.dst)[i] = v;
-  } else {
-    const F v = splat(static_cast<float>(s.value));
-    const F rounded = s.elem == Elem::bf16 ? round_bf16(v) : v;
-    for (i64 i = 0; i < b.padded; i += kLanes) store(b.f(s.dst) + i, rounded);
-  }
-}
-
-// The stretches of equal or of rising operand index: fn(position, count, index, step) with step 0 or 1.
-template <typename Fn>
-inline void runs(const IndexPattern& pattern, i64 begin, i64 n, const Fn& fn) {
-  if (pattern.period == 0) {
-    fn(i64{0}, n, begin, 1);
-    return;
-  }
-  for (i64 done = 0; done < n;) {
-    const i64 i = begin + done;
-    const i64 index = (i / pattern.inner) % pattern.period;
-    if (pattern.inner == 1 && pattern.period > 1) {
-      const i64 count = lesser(n - done, pattern.period - index);
-      fn(done, count, index, 1);
-      done += count;
-    } else {
-      const i64 count = pattern.period == 1 ? n - done : lesser(n - done, pattern.inner - i % pattern.inner);
-      fn(done, count, index, 0);
-      done += count;
-    }
-  }
-}
-
-void iota_step(const ChainStep& s, const Block& b) {
-  runs(s.pattern, b.begin, b.n, [&](i64 at, i64 count, i64 index, int step) {
-    for (i64 i = 0; i < count; ++i) {
-      const i64 v = index + i * step;
-      if (s.elem == Elem::i64) {
-        b.w(s.dst)[at + i] = v;
-      } else if (s.elem == Elem::i32) {
-        b.i(s.dst)[at + i] = static_cast<std::int32_t>(v);
-      } else {
-        const float f = static_cast<float>(v);
-        b.f(s.dst)[at + i] = s.elem == Elem::bf16 ? to_f32(of_f32<Bf16>(f)) : f;
-      }
-    }
-  });
-}
-
-template <typename T>
-inline void widen(float* y, const T* x, i64 n) {
-  i64 i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i));
-  for (; i < n; ++i) y[i] = to_f32(x[i]);
-}
-
-template <typename T>
-inline void load_floats(const ChainStep& s, const Block& b) {
-  const T* x = static_cast<const T*>(b.pointers[s.slot]);
-  float* y = b.f(s.dst);
-  runs(s.pattern, b.begin, b.n, [&](i64 at, i64 count, i64 index, int step) {
-    if (step == 1) {
-      widen(y + at, x + index, count);
-    } else {
-      const float v = to_f32(x[index]);
-      for (i64 i = 0; i < count; ++i) y[at + i] = v;
-    }
-  });
-  for (i64 i = b.n; i < b.padded; ++i) y[i] = 0;
-}
-
-template <typename T, typename R, typename Fn>
-inline void load_integers(const ChainStep& s, const Block& b, R* y, Fn fn) {
-  const T* x = static_cast<const T*>(b.pointers[s.slot]);
-  runs(s.pattern, b.begin, b.n, [&](i64 at, i64 count, i64 index, int step) {
-    for (i64 i = 0; i < count; ++i) y[at + i] = fn(x[index + i * step]);
-  });
-  for (i64 i = b.n; i < b.padded; ++i) y[i] = 0;
-}
-
-void load_step(const ChainStep& s, const Block& b) {
-  switch (s.elem) {
-    case Elem::f32: return load_floats<float>(s, b);
-    case Elem::bf16: return load_floats<Bf16>(s, b);
-    case Elem::i32: return load_integers<std::int32_t>(s, b, b.i(s.dst), [](std::int32_t v) { return v; });
-    case Elem::i64: return load_integers<std::int64_t>(s, b, b.w(s.dst), [](std::int64_t v) { return v; });
-    case Elem::boolean: return load_integers<std::uint8_t>(s, b, b.i(s.dst), [](std::uint8_t v) { return v != 0 ? -1 : 0; });
-  }
-}
-
-template <typename T>
-inline void store_floats(T* y, const float* x, i64 n) {
-  i64 i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i));
-  for (; i < n; ++i) set_f32(y + i, x[i]);
-}
-
-void store_step(const ChainStep& s, const Block& b) {
-  void* to = b.pointers[s.slot];
-  switch (s.elem) {
-    case Elem::f32: return store_floats(static_cast<float*>(to) + b.begin, b.f(s.a), b.n);
-    case Elem::bf16: return store_floats(static_cast<Bf16*>(to) + b.begin, b.f(s.a), b.n);
-    case Elem::i32: __builtin_memcpy(static_cast<std::int32_t*>(to) + b.begin, b.i(s.a), static_cast<std::size_t>(b.n) * 4); return;
-    case Elem::i64: __builtin_memcpy(static_cast<std::int64_t*>(to) + b.begin, b.w(s.a), static_cast<std::size_t>(b.n) * 8); return;
-    case Elem::boolean: {
-      std::uint8_t* y = static_cast<std::uint8_t*>(to) + b.begin;
-      const std::int32_t* x = b.i(s.a);
-      for (i64 i = 0; i < b.n; ++i) y[i] = static_cast<std::uint8_t>(x[i] & 1);
-    }
-  }
-}
-
-// Toward zero, saturating; NaN becomes 0.
-inline std::int64_t truncated(double v, double lowest, double beyond) {
-  if (v != v) return 0;
-  if (v <= lowest) return static_cast<std::int64_t>(lowest);
-  if (v >= beyond) return beyond == 0x1p63 ? 0x7fffffffffffffff : 0x7fffffff;
-  return static_cast<std::int64_t>(v);
-}
-
-// value(i) is the operand as double or integer; `from` decides which overload of the destination applies.
-template <typename Read>
-inline void cast_to(const ChainStep& s, const Block& b, Read read) {
-  switch (s.elem) {
-    case Elem::f32:
-      for (i64 i = 0; i < b.n; ++i) b.f(s.dst)[i] = static_cast<float>(read(i));
-      return;
-    case Elem::bf16:
-      for (i64 i = 0; i < b.n; ++i) b.f(s.dst)[i] = to_f32(of_f32<Bf16>(static_cast<float>(read(i))));
-      return;
-    case Elem::i32:
-      for (i64 i = 0; i < b.n; ++i) b.i(s.dst)[i] = static_cast<std::int32_t>(truncated(static_cast<double>(read(i)), -0x1p31, 0x1p31));
-      return;
-    case Elem::i64:
-      for (i64 i = 0; i < b.n; ++i) b.w(s.dst)[i] = truncated(static_cast<double>(read(i)), -0x1p63, 0x1p63);
-      return;
-    case Elem::boolean:
-      for (i64 i = 0; i < b.n; ++i) b.i(s.dst)[i] = read(i) != 0 ? -1 : 0;
-      return;
-  }
-}
-
-void cast_step(const ChainStep& s, const Block& b) {
-  const bool from_float = s.from == Elem::f32 || s.from == Elem::bf16;
-  if (from_float && (s.elem == Elem::f32 || s.elem == Elem::bf16)) {
-    map1(s, b, [](F x) { return x; });
-  } else if (from_float) {
-    cast_to(s, b, [x = b.f(s.a)](i64 i) { return x[i]; });
-  } else if (s.from == Elem::i32) {
-    if (s.elem == Elem::i64) {
-      for (i64 i = 0; i < b.n; ++i) b.w(s.dst)[i] = b.i(s.a)[i];
-    } else {
-      cast_to(s, b, [x = b.i(s.a)](i64 i) { return x[i]; });
-    }
-  } else if (s.from == Elem::boolean) {
-    cast_to(s, b, [x = b.i(s.a)](i64 i) { return x[i] & 1; });
-  } else if (s.elem == Elem::i64) {
-    for (i64 i = 0; i < b.n; ++i) b.w(s.dst)[i] = b.w(s.a)[i];
-  } else {
-    cast_to(s, b, [x = b.w(s.a)](i64 i) { return x[i]; });
-  }
-}
-
 constexpr StepFn kSteps[kNumChainOps] = {
-    load_step, store_step, constant_step, iota_step, cast_step,
-    neg_step, exp_step, log_step, tanh_step, sigmoid_step, gelu_step, gelu_tanh_step, silu_step, relu_step, rsqrt_step, sqrt_step, is_finite_step,
-    number<Add>, number<Sub>, number<Mul>, number<Div>, number<Max>, number<Min>,
-    compare<Lt>, compare<Le>, compare<Gt>, compare<Ge>, compare<Eq>, compare<Ne>, logical_and_step, select_step,
-    gelu_grad_step, gelu_tanh_grad_step, silu_grad_step,
+    load_step,   store_step,       constant_step,  iota_step,      cast_step,           neg_step,       exp_step,
+    log_step,    tanh_step,        sigmoid_step,   gelu_step,      gelu_tanh_step,      silu_step,      relu_step,
+    rsqrt_step,  sqrt_step,        is_finite_step, number<Add>,    number<Sub>,         number<Mul>,    number<Div>,
+    number<Max>, number<Min>,      compare<Lt>,    compare<Le>,    compare<Gt>,         compare<Ge>,    compare<Eq>,
+    compare<Ne>, logical_and_step, select_step,    gelu_grad_step, gelu_tanh_grad_step, silu_grad_step,
 };
 
 KernelReport report_of(const ChainArgs& args) {

@@ -11,10 +11,40 @@
 namespace systole::cpu {
 
 enum class ChainOp : std::uint8_t {
-  load, store, constant, iota, cast,
-  neg, exp, log, tanh, sigmoid, gelu, gelu_tanh, silu, relu, rsqrt, sqrt, is_finite,
-  add, sub, mul, div, max, min, lt, le, gt, ge, eq, ne, logical_and, select,
-  gelu_grad, gelu_tanh_grad, silu_grad,
+  load,
+  store,
+  constant,
+  iota,
+  cast,
+  neg,
+  exp,
+  log,
+  tanh,
+  sigmoid,
+  gelu,
+  gelu_tanh,
+  silu,
+  relu,
+  rsqrt,
+  sqrt,
+  is_finite,
+  add,
+  sub,
+  mul,
+  div,
+  max,
+  min,
+  lt,
+  le,
+  gt,
+  ge,
+  eq,
+  ne,
+  logical_and,
+  select,
+  gelu_grad,
+  gelu_tanh_grad,
+  silu_grad,
 };
 constexpr int kNumChainOps = 34;
 
@@ -31,12 +61,12 @@ constexpr int kMaxChainSlots = 64;
 
 struct ChainStep {
   ChainOp op = ChainOp::load;
-  Elem elem = Elem::f32;   // of the value this step makes; store: of memory
-  Elem from = Elem::f32;   // cast, compares, is_finite, select's branches: of the operands
+  Elem elem = Elem::f32;                      // of the value this step makes; store: of memory
+  Elem from = Elem::f32;                      // cast, compares, is_finite, select's branches: of the operands
   std::uint8_t dst = 0, a = 0, b = 0, c = 0;  // registers
-  std::int32_t slot = 0;   // load, store: which of the pointers
-  IndexPattern pattern;    // load: of the operand; iota: the value is (i / inner) % period
-  double value = 0;        // constant
+  std::int32_t slot = 0;                      // load, store: which of the pointers
+  IndexPattern pattern;                       // load: of the operand; iota: the value is (i / inner) % period
+  double value = 0;                           // constant
 };
 
 // Flops and transcendentals of one element, as the ops' `work` counts them.
@@ -45,8 +75,16 @@ struct ChainCost {
 };
 static inline constexpr ChainCost cost_of(ChainOp op) {
   switch (op) {
-    case ChainOp::neg: case ChainOp::add: case ChainOp::sub: case ChainOp::mul: case ChainOp::div: return {1, 0};
-    case ChainOp::exp: case ChainOp::log: case ChainOp::tanh: case ChainOp::rsqrt: case ChainOp::sqrt: return {0, 1};
+    case ChainOp::neg:
+    case ChainOp::add:
+    case ChainOp::sub:
+    case ChainOp::mul:
+    case ChainOp::div: return {1, 0};
+    case ChainOp::exp:
+    case ChainOp::log:
+    case ChainOp::tanh:
+    case ChainOp::rsqrt:
+    case ChainOp::sqrt: return {0, 1};
     case ChainOp::sigmoid: return {3, 1};
     case ChainOp::gelu: return {4, 1};
     case ChainOp::gelu_tanh: return {8, 1};
@@ -61,8 +99,8 @@ static inline constexpr ChainCost cost_of(ChainOp op) {
 struct ChainArgs {
   const ChainStep* steps;  // loads before the stores that may overwrite what they read; stores last
   std::int64_t num_steps;
-  void* const* pointers;   // by slot
-  std::int64_t n;          // elements
+  void* const* pointers;  // by slot
+  std::int64_t n;         // elements
   int threads;
 };
 

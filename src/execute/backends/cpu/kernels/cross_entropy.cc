@@ -1,6 +1,6 @@
 // cross_entropy and its gradient over rows of logits. The softmax is never kept: the gradient computes it again from
-// the logits and their lse, in place. Roofline: memory (bf16 rows are read twice forward, the second time from cache) or
-// one exponential an element.
+// the logits and their lse, in place. Roofline: memory (bf16 rows are read twice forward, the second time from cache)
+// or one exponential an element.
 
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/row.h"
@@ -58,7 +58,12 @@ KernelReport cross_entropy(const CrossEntropyArgs& args) {
     });
   });
   const i64 elements = args.rows * args.n;
-  return {2 * elements + 2 * args.rows, elements + args.rows, 0, 0, elements * size_of(args.elem) + args.rows * 4, args.rows * 8};
+  return {2 * elements + 2 * args.rows,
+          elements + args.rows,
+          0,
+          0,
+          elements * size_of(args.elem) + args.rows * 4,
+          args.rows * 8};
 }
 
 KernelReport cross_entropy_grad(const CrossEntropyGradArgs& args) {

@@ -1,6 +1,6 @@
-// embedding: rows copied. embedding_grad: the table is cleared, then each part owns a stripe of columns and adds the rows
-// in the order of the ids, so that a sum has one order for any number of threads. Roofline: memory; the gradient writes
-// the whole table.
+// embedding: rows copied. embedding_grad: the table is cleared, then each part owns a stripe of columns and adds the
+// rows in the order of the ids, so that a sum has one order for any number of threads. Roofline: memory; the gradient
+// writes the whole table.
 
 #include "execute/backends/cpu/kernels/embedding.h"
 
@@ -50,13 +50,18 @@ KernelReport embedding_grad(const EmbeddingGradArgs& args) {
   visit_float(args.elem, [&](auto* type) {
     using T = typename Pointee<decltype(type)>::type;
     parallel_blocks(args.threads, args.width, kStripe, [&](i64 begin, i64 end) {
-      for (i64 column = begin; column < end; column += kStripe) add_stripe<T>(args, column, lesser(kStripe, end - column));
+      for (i64 column = begin; column < end; column += kStripe)
+        add_stripe<T>(args, column, lesser(kStripe, end - column));
     });
   });
   i64 outside = 0;
   for (i64 i = 0; i < args.num_ids; ++i) outside += args.ids[i] < 0 || args.ids[i] >= args.vocab ? 1 : 0;
-  return {(args.num_ids - outside) * args.width, 0, outside * args.width, 0,
-          args.num_ids * (4 + args.width * size_of(args.elem)), n * 4};
+  return {(args.num_ids - outside) * args.width,
+          0,
+          outside * args.width,
+          0,
+          args.num_ids * (4 + args.width * size_of(args.elem)),
+          n * 4};
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

@@ -12,7 +12,10 @@ const Case kCases[] = {{0, 3, 4}, {1, 1, 1}, {7, 5, 3}, {40, 9, 65}, {130, 31, 2
 
 Tensor ids_of(const Case& c) {
   Tensor ids(Elem::i32, c.ids);
-  for (std::int64_t i = 0; i < c.ids; ++i) ids.set(i, i % 6 == 4 ? -1 : i % 11 == 7 ? static_cast<double>(c.vocab) : static_cast<double>((i * i * 7) % c.vocab));
+  for (std::int64_t i = 0; i < c.ids; ++i)
+    ids.set(i, i % 6 == 4    ? -1
+               : i % 11 == 7 ? static_cast<double>(c.vocab)
+                             : static_cast<double>((i * i * 7) % c.vocab));
   return ids;
 }
 
@@ -23,14 +26,20 @@ TEST(Embedding, rows_and_zeros_outside) {
     for (const Case& c : kCases) {
       const Tensor table = random_tensor(elem, c.vocab * c.width, 1);
       Tensor ids = ids_of(c), y(elem, c.ids * c.width);
-      everywhere({&y}, [&](const Kernels& k, int threads) { return k.embedding({table.bytes(), ids.as<std::int32_t>(), y.data(), elem, c.ids, c.vocab, c.width, threads}); },
-                 [&](const KernelReport& report) {
-                   expect_report(report, 0, 0, c.ids * 4 + std::min(c.vocab, c.ids) * c.width * size_of(elem), c.ids * c.width * size_of(elem));
-                   for (std::int64_t i = 0; i < c.ids * c.width; ++i) {
-                     const double id = ids.at(i / c.width);
-                     ASSERT_EQ(y.at(i), inside(id, c) ? table.at(static_cast<std::int64_t>(id) * c.width + i % c.width) : 0);
-                   }
-                 });
+      everywhere(
+          {&y},
+          [&](const Kernels& k, int threads) {
+            return k.embedding(
+                {table.bytes(), ids.as<std::int32_t>(), y.data(), elem, c.ids, c.vocab, c.width, threads});
+          },
+          [&](const KernelReport& report) {
+            expect_report(report, 0, 0, c.ids * 4 + std::min(c.vocab, c.ids) * c.width * size_of(elem),
+                          c.ids * c.width * size_of(elem));
+            for (std::int64_t i = 0; i < c.ids * c.width; ++i) {
+              const double id = ids.at(i / c.width);
+              ASSERT_EQ(y.at(i), inside(id, c) ? table.at(static_cast<std::int64_t>(id) * c.width + i % c.width) : 0);
+            }
+          });
     }
   }
 }
@@ -48,14 +57,23 @@ TEST(Embedding, gradient_adds_in_the_order_of_the_ids) {
           ++outside;
           continue;
         }
-        for (std::int64_t j = 0; j < c.width; ++j) want[static_cast<std::size_t>(static_cast<std::int64_t>(ids.at(i)) * c.width + j)] += static_cast<float>(g.at(i * c.width + j));
+        for (std::int64_t j = 0; j < c.width; ++j)
+          want[static_cast<std::size_t>(static_cast<std::int64_t>(ids.at(i)) * c.width + j)] +=
+              static_cast<float>(g.at(i * c.width + j));
       }
-      everywhere({&table}, [&](const Kernels& k, int threads) { return k.embedding_grad({ids.as<std::int32_t>(), g.bytes(), table.as<float>(), elem, c.ids, c.vocab, c.width, threads}); },
-                 [&](const KernelReport& report) {
-                   expect_report(report, (c.ids - outside) * c.width, 0, c.ids * (4 + c.width * size_of(elem)), c.vocab * c.width * 4);
-                   EXPECT_EQ(report.skipped_flops, outside * c.width);
-                   for (std::int64_t i = 0; i < table.size(); ++i) ASSERT_EQ(table.as<float>()[i], want[static_cast<std::size_t>(i)]) << i;  // to the bit
-                 });
+      everywhere(
+          {&table},
+          [&](const Kernels& k, int threads) {
+            return k.embedding_grad(
+                {ids.as<std::int32_t>(), g.bytes(), table.as<float>(), elem, c.ids, c.vocab, c.width, threads});
+          },
+          [&](const KernelReport& report) {
+            expect_report(report, (c.ids - outside) * c.width, 0, c.ids * (4 + c.width * size_of(elem)),
+                          c.vocab * c.width * 4);
+            EXPECT_EQ(report.skipped_flops, outside * c.width);
+            for (std::int64_t i = 0; i < table.size(); ++i)
+              ASSERT_EQ(table.as<float>()[i], want[static_cast<std::size_t>(i)]) << i;  // to the bit
+          });
     }
   }
 }
@@ -70,20 +88,29 @@ TEST(Rotary, is_its_formula_at_far_positions) {
         Tensor in_place = x;
         for (const bool same : {false, true}) {
           Tensor& out = same ? in_place : y;
-          everywhere({&out}, [&](const Kernels& k, int threads) { return k.rotary({same ? out.bytes() : x.bytes(), positions.as<std::int32_t>(), out.data(), elem, tokens, heads, d, 10000, inverse, threads}); },
-                     [&](const KernelReport& report) {
-                       const std::int64_t bytes = tokens * heads * d * size_of(elem);
-                       expect_report(report, tokens * half * (1 + 6 * heads), half * (1 + 2 * tokens), bytes + tokens * 4, bytes);
-                       for (std::int64_t row = 0; row < tokens * heads; ++row) {
-                         for (std::int64_t i = 0; i < half; ++i) {
-                           const double angle = (inverse ? -1 : 1) * positions.at(row / heads) * std::pow(10000.0, static_cast<double>(-2 * i) / static_cast<double>(d));
-                           const double a = x.at(row * d + i), b = x.at(row * d + i + half), c = std::cos(angle), s = std::sin(angle);
-                           const double tolerance = rounding(elem) * 1.01 * (std::abs(a) + std::abs(b)) + 3 * rounding(Elem::f32) * (std::abs(a) + std::abs(b));
-                           expect_near(out.at(row * d + i), a * c - b * s, tolerance, "low");
-                           expect_near(out.at(row * d + i + half), b * c + a * s, tolerance, "high");
-                         }
-                       }
-                     });
+          everywhere(
+              {&out},
+              [&](const Kernels& k, int threads) {
+                return k.rotary({same ? out.bytes() : x.bytes(), positions.as<std::int32_t>(), out.data(), elem, tokens,
+                                 heads, d, 10000, inverse, threads});
+              },
+              [&](const KernelReport& report) {
+                const std::int64_t bytes = tokens * heads * d * size_of(elem);
+                expect_report(report, tokens * half * (1 + 6 * heads), half * (1 + 2 * tokens), bytes + tokens * 4,
+                              bytes);
+                for (std::int64_t row = 0; row < tokens * heads; ++row) {
+                  for (std::int64_t i = 0; i < half; ++i) {
+                    const double angle = (inverse ? -1 : 1) * positions.at(row / heads) *
+                                         std::pow(10000.0, static_cast<double>(-2 * i) / static_cast<double>(d));
+                    const double a = x.at(row * d + i), b = x.at(row * d + i + half), c = std::cos(angle),
+                                 s = std::sin(angle);
+                    const double tolerance = rounding(elem) * 1.01 * (std::abs(a) + std::abs(b)) +
+                                             3 * rounding(Elem::f32) * (std::abs(a) + std::abs(b));
+                    expect_near(out.at(row * d + i), a * c - b * s, tolerance, "low");
+                    expect_near(out.at(row * d + i + half), b * c + a * s, tolerance, "high");
+                  }
+                }
+              });
         }
       }
     }

@@ -39,7 +39,8 @@ inline double rounding(Elem elem) { return epsilon_of(dtype_of(elem)) / 2; }
 
 class Tensor {
  public:
-  Tensor(Elem elem, std::int64_t n) : elem_(elem), n_(n), bytes_(static_cast<std::size_t>(n * size_of(elem)) + 2 * kGuard, kMark) {
+  Tensor(Elem elem, std::int64_t n)
+      : elem_(elem), n_(n), bytes_(static_cast<std::size_t>(n * size_of(elem)) + 2 * kGuard, kMark) {
     std::memset(bytes_.data() + kGuard, 0, bytes_.size() - 2 * kGuard);
   }
   Tensor(Elem elem, std::vector<double> values) : Tensor(elem, static_cast<std::int64_t>(values.size())) {
@@ -52,7 +53,9 @@ class Tensor {
   const std::byte* bytes() const { return bytes_.data() + kGuard; }
   void* data() { return bytes(); }
   template <typename T>
-  T* as() { return reinterpret_cast<T*>(bytes()); }
+  T* as() {
+    return reinterpret_cast<T*>(bytes());
+  }
   double at(std::int64_t i) const { return load(dtype_of(elem_), bytes(), i); }
   void set(std::int64_t i, double value) { store(dtype_of(elem_), bytes(), i, value); }
   std::vector<std::byte> copy() const { return {bytes(), bytes() + n_ * size_of(elem_)}; }
@@ -95,7 +98,8 @@ inline std::vector<Isa> isas_here() {
 }
 
 // Calls run(kernels, threads) for each instruction set and number of threads on the same inputs (`written` are restored
-// before each call), checks that the bits and the report do not depend on threads and the guards hold, then calls check(report).
+// before each call), checks that the bits and the report do not depend on threads and the guards hold, then calls
+// check(report).
 inline void everywhere(const std::vector<Tensor*>& written, const std::function<KernelReport(const Kernels&, int)>& run,
                        const std::function<void(const KernelReport&)>& check) {
   std::vector<std::vector<std::byte>> before;
@@ -122,7 +126,8 @@ inline void expect_near(double got, double want, double tolerance, const std::st
   EXPECT_TRUE(std::abs(got - want) <= tolerance) << what << ": " << got << ", want " << want << " ± " << tolerance;
 }
 
-inline void expect_report(const KernelReport& got, std::int64_t flops, std::int64_t transcendentals, std::int64_t read, std::int64_t written) {
+inline void expect_report(const KernelReport& got, std::int64_t flops, std::int64_t transcendentals, std::int64_t read,
+                          std::int64_t written) {
   EXPECT_EQ(got.flops, flops);
   EXPECT_EQ(got.transcendentals, transcendentals);
   EXPECT_EQ(got.bytes_read, read);

@@ -1,5 +1,5 @@
-// Rates of the kernels on the sizes of GPT-2 124M and of the quickstart, against two yardsticks measured in the same run: the
-// f32 multiply-add rate of this instruction set and the memory's copy rate. Threads: 1 and all cores.
+// Rates of the kernels on the sizes of GPT-2 124M and of the quickstart, against two yardsticks measured in the same
+// run: the f32 multiply-add rate of this instruction set and the memory's copy rate. Threads: 1 and all cores.
 
 #include <benchmark/benchmark.h>
 #include <sched.h>
@@ -47,7 +47,10 @@ template <typename Run>
 void measure(benchmark::State& state, const Run& run) {
   KernelReport report{};
   for (auto _ : state) report = run();
-  const auto rate = [&](std::int64_t n) { return benchmark::Counter(static_cast<double>(n) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate); };
+  const auto rate = [&](std::int64_t n) {
+    return benchmark::Counter(static_cast<double>(n) * static_cast<double>(state.iterations()),
+                              benchmark::Counter::kIsRate);
+  };
   state.counters["flop/s"] = rate(report.flops);
   state.counters["B/s"] = rate(report.bytes_read + report.bytes_written);
 }
@@ -87,27 +90,33 @@ void adamw(benchmark::State& state) {
   const std::int32_t count = 10;
   const std::uint8_t apply = 1;
   measure(state, [&] {
-    return kernels().adamw({p.at(), g.at(), m.at(), v.at(), p.at(), m.at(), v.at(), Elem::f32, Elem::f32, Elem::f32, Elem::f32, n, &scale, &rate, &count, &apply, 0.9, 0.95,
-                            1e-8, 0.1, static_cast<int>(state.range(0))});
+    return kernels().adamw(
+        {p.at(),    g.at(),    m.at(),    v.at(),    p.at(), m.at(), v.at(),
+         Elem::f32, Elem::f32, Elem::f32, Elem::f32, n,      &scale, &rate,
+         &count,    &apply,    0.9,       0.95,      1e-8,   0.1,    static_cast<int>(state.range(0))});
   });
 }
 
 void layer_norm(benchmark::State& state) {
   const std::int64_t rows = 4096, n = 768;
-  Data x = numbers(Elem::bf16, rows * n), scale = numbers(Elem::f32, n), bias = numbers(Elem::f32, n), y(rows * n * 2), mean(rows * 4), rstd(rows * 4);
+  Data x = numbers(Elem::bf16, rows * n), scale = numbers(Elem::f32, n), bias = numbers(Elem::f32, n), y(rows * n * 2),
+       mean(rows * 4), rstd(rows * 4);
   measure(state, [&] {
-    return kernels().layer_norm({x.at(), scale.at(), bias.at(), y.at(), static_cast<float*>(mean.at()), static_cast<float*>(rstd.at()), Elem::bf16, Elem::f32, rows, n, 1e-5,
+    return kernels().layer_norm({x.at(), scale.at(), bias.at(), y.at(), static_cast<float*>(mean.at()),
+                                 static_cast<float*>(rstd.at()), Elem::bf16, Elem::f32, rows, n, 1e-5,
                                  static_cast<int>(state.range(0))});
   });
 }
 
 void layer_norm_grad(benchmark::State& state) {
   const std::int64_t rows = 4096, n = 768;
-  Data x = numbers(Elem::bf16, rows * n), g = numbers(Elem::bf16, rows * n), scale = numbers(Elem::f32, n), mean = numbers(Elem::f32, rows), rstd = numbers(Elem::f32, rows);
+  Data x = numbers(Elem::bf16, rows * n), g = numbers(Elem::bf16, rows * n), scale = numbers(Elem::f32, n),
+       mean = numbers(Elem::f32, rows), rstd = numbers(Elem::f32, rows);
   Data dx(rows * n * 2), dscale(n * 4), dbias(n * 4), workspace(norm_grad_workspace(rows, n, 2));
   measure(state, [&] {
-    return kernels().layer_norm_grad({x.at(), scale.at(), static_cast<float*>(mean.at()), static_cast<float*>(rstd.at()), g.at(), dx.at(), dscale.at(), dbias.at(), Elem::bf16,
-                                      Elem::f32, rows, n, workspace.at(), static_cast<int>(state.range(0))});
+    return kernels().layer_norm_grad(
+        {x.at(), scale.at(), static_cast<float*>(mean.at()), static_cast<float*>(rstd.at()), g.at(), dx.at(),
+         dscale.at(), dbias.at(), Elem::bf16, Elem::f32, rows, n, workspace.at(), static_cast<int>(state.range(0))});
   });
 }
 
@@ -115,7 +124,8 @@ void cross_entropy(benchmark::State& state) {
   const std::int64_t rows = 256, n = 50304;
   Data x = numbers(Elem::bf16, rows * n), loss(rows * 4), lse(rows * 4), labels(rows * 4);
   measure(state, [&] {
-    return kernels().cross_entropy({x.at(), static_cast<std::int32_t*>(labels.at()), static_cast<float*>(loss.at()), static_cast<float*>(lse.at()), Elem::bf16, rows, n,
+    return kernels().cross_entropy({x.at(), static_cast<std::int32_t*>(labels.at()), static_cast<float*>(loss.at()),
+                                    static_cast<float*>(lse.at()), Elem::bf16, rows, n,
                                     static_cast<int>(state.range(0))});
   });
 }
@@ -140,7 +150,10 @@ void bias_gradient(benchmark::State& state) {
 void dropout(benchmark::State& state) {
   const std::int64_t n = 4096 * 768, key = 3;
   Data x = numbers(Elem::bf16, n), y(n * 2);
-  measure(state, [&] { return kernels().dropout({x.at(), y.at(), Elem::bf16, n, {&key, &key, &key, &key, 768}, 0.1, static_cast<int>(state.range(0))}); });
+  measure(state, [&] {
+    return kernels().dropout(
+        {x.at(), y.at(), Elem::bf16, n, {&key, &key, &key, &key, 768}, 0.1, static_cast<int>(state.range(0))});
+  });
 }
 
 AttentionShape shape_of(const benchmark::State& state) {
@@ -152,9 +165,11 @@ void attention(benchmark::State& state) {
   const AttentionShape z = shape_of(state);
   const std::int64_t n = z.b * z.t * z.h * z.d;
   const int threads = static_cast<int>(state.range(0));
-  Data q = numbers(Elem::bf16, n), k = numbers(Elem::bf16, n), v = numbers(Elem::bf16, n), o(n * 2), lse(z.b * z.h * z.t * 4), workspace(attention_workspace(z, threads));
+  Data q = numbers(Elem::bf16, n), k = numbers(Elem::bf16, n), v = numbers(Elem::bf16, n), o(n * 2),
+       lse(z.b * z.h * z.t * 4), workspace(attention_workspace(z, threads));
   measure(state, [&] {
-    return kernels().attention({z, Elem::bf16, q.at(), k.at(), v.at(), nullptr, nullptr, nullptr, o.at(), static_cast<float*>(lse.at()), workspace.at(), threads});
+    return kernels().attention({z, Elem::bf16, q.at(), k.at(), v.at(), nullptr, nullptr, nullptr, o.at(),
+                                static_cast<float*>(lse.at()), workspace.at(), threads});
   });
 }
 
@@ -162,11 +177,14 @@ void attention_grad(benchmark::State& state) {
   const AttentionShape z = shape_of(state);
   const std::int64_t n = z.b * z.t * z.h * z.d;
   const int threads = static_cast<int>(state.range(0));
-  Data q = numbers(Elem::bf16, n), k = numbers(Elem::bf16, n), v = numbers(Elem::bf16, n), o = numbers(Elem::bf16, n), g = numbers(Elem::bf16, n);
-  Data lse = numbers(Elem::f32, z.b * z.h * z.t), dq(n * 2), dk(n * 2), dv(n * 2), workspace(attention_grad_workspace(z, threads));
+  Data q = numbers(Elem::bf16, n), k = numbers(Elem::bf16, n), v = numbers(Elem::bf16, n), o = numbers(Elem::bf16, n),
+       g = numbers(Elem::bf16, n);
+  Data lse = numbers(Elem::f32, z.b * z.h * z.t), dq(n * 2), dk(n * 2), dv(n * 2),
+       workspace(attention_grad_workspace(z, threads));
   measure(state, [&] {
-    return kernels().attention_grad({z, Elem::bf16, q.at(), k.at(), v.at(), o.at(), static_cast<float*>(lse.at()), g.at(), nullptr, nullptr, nullptr, dq.at(), dk.at(), dv.at(),
-                                     workspace.at(), threads});
+    return kernels().attention_grad({z, Elem::bf16, q.at(), k.at(), v.at(), o.at(), static_cast<float*>(lse.at()),
+                                     g.at(), nullptr, nullptr, nullptr, dq.at(), dk.at(), dv.at(), workspace.at(),
+                                     threads});
   });
 }
 
@@ -176,9 +194,12 @@ void fused_512(std::int64_t steps) {
     asm volatile(
         "vfmadd231ps %%zmm0, %%zmm0, %%zmm4\n vfmadd231ps %%zmm0, %%zmm0, %%zmm5\n vfmadd231ps %%zmm0, %%zmm0, %%zmm6\n"
         "vfmadd231ps %%zmm0, %%zmm0, %%zmm7\n vfmadd231ps %%zmm0, %%zmm0, %%zmm8\n vfmadd231ps %%zmm0, %%zmm0, %%zmm9\n"
-        "vfmadd231ps %%zmm0, %%zmm0, %%zmm10\n vfmadd231ps %%zmm0, %%zmm0, %%zmm11\n vfmadd231ps %%zmm0, %%zmm0, %%zmm12\n"
-        "vfmadd231ps %%zmm0, %%zmm0, %%zmm13\n vfmadd231ps %%zmm0, %%zmm0, %%zmm14\n vfmadd231ps %%zmm0, %%zmm0, %%zmm15\n" ::
-            : "xmm0", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+        "vfmadd231ps %%zmm0, %%zmm0, %%zmm10\n vfmadd231ps %%zmm0, %%zmm0, %%zmm11\n vfmadd231ps %%zmm0, %%zmm0, "
+        "%%zmm12\n"
+        "vfmadd231ps %%zmm0, %%zmm0, %%zmm13\n vfmadd231ps %%zmm0, %%zmm0, %%zmm14\n vfmadd231ps %%zmm0, %%zmm0, "
+        "%%zmm15\n" ::
+            : "xmm0", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+              "xmm15");
   }
 }
 
@@ -188,7 +209,8 @@ void f32_multiply_add_of_one_thread(benchmark::State& state) {
     return;
   }
   for (auto _ : state) fused_512(100000);
-  state.counters["flop/s"] = benchmark::Counter(static_cast<double>(state.iterations()) * 100000 * 12 * 16 * 2, benchmark::Counter::kIsRate);
+  state.counters["flop/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * 100000 * 12 * 16 * 2, benchmark::Counter::kIsRate);
 }
 
 void by_threads(benchmark::internal::Benchmark* b) {

@@ -86,28 +86,31 @@ void copy_form(const Form& form, const T* src, T* dst, int threads) {
   for (int k = 0; k < inner; ++k) outer *= k == across ? 1 : form.size[k];
   if (across >= 0) {
     const i64 m = form.size[across], strips = ceil_div(m, kTile);
-    parallel_blocks(threads, outer * strips, rows_per_part(kTile * n * static_cast<i64>(sizeof(T))), [&](i64 begin, i64 end) {
-      for (i64 part = begin; part < end; ++part) {
-        i64 from = 0, to = 0;
-        offsets_of(form, across, part / strips, &from, &to);
-        const i64 j = part % strips * kTile, rows = lesser(kTile, m - j);
-        for (i64 i = 0; i < n; i += kTile) {
-          transpose_tile(src + from + j + i * form.src[inner], form.src[inner], dst + to + j * form.dst[across] + i, form.dst[across],
-                         rows, lesser(kTile, n - i));
-        }
-      }
-    });
+    parallel_blocks(
+        threads, outer * strips, rows_per_part(kTile * n * static_cast<i64>(sizeof(T))), [&](i64 begin, i64 end) {
+          for (i64 part = begin; part < end; ++part) {
+            i64 from = 0, to = 0;
+            offsets_of(form, across, part / strips, &from, &to);
+            const i64 j = part % strips * kTile, rows = lesser(kTile, m - j);
+            for (i64 i = 0; i < n; i += kTile) {
+              transpose_tile(src + from + j + i * form.src[inner], form.src[inner], dst + to + j * form.dst[across] + i,
+                             form.dst[across], rows, lesser(kTile, n - i));
+            }
+          }
+        });
     return;
   }
   const i64 piece = 65536 / static_cast<i64>(sizeof(T)), pieces = ceil_div(n, piece);  // long runs are shared too
-  parallel_blocks(threads, outer * pieces, rows_per_part(lesser(n, piece) * static_cast<i64>(sizeof(T))), [&](i64 begin, i64 end) {
-    for (i64 part = begin; part < end; ++part) {
-      i64 from = 0, to = 0;
-      offsets_of(form, -1, part / pieces, &from, &to);
-      const i64 i = part % pieces * piece;
-      copy_run(src + from + i * form.src[inner], form.src[inner], dst + to + i * form.dst[inner], form.dst[inner], lesser(piece, n - i));
-    }
-  });
+  parallel_blocks(threads, outer * pieces, rows_per_part(lesser(n, piece) * static_cast<i64>(sizeof(T))),
+                  [&](i64 begin, i64 end) {
+                    for (i64 part = begin; part < end; ++part) {
+                      i64 from = 0, to = 0;
+                      offsets_of(form, -1, part / pieces, &from, &to);
+                      const i64 i = part % pieces * piece;
+                      copy_run(src + from + i * form.src[inner], form.src[inner], dst + to + i * form.dst[inner],
+                               form.dst[inner], lesser(piece, n - i));
+                    }
+                  });
 }
 
 // fn(T*) with an unsigned integer of the size.
@@ -158,7 +161,8 @@ KernelReport take_row(const TakeRowArgs& args) {
     char* y = static_cast<char*>(args.y) + b * bytes;
     const i64 row = args.index[b];
     if (row >= 0 && row < args.rows) {
-      __builtin_memcpy(y, static_cast<const char*>(args.x) + (b * args.rows + row) * bytes, static_cast<std::size_t>(bytes));
+      __builtin_memcpy(y, static_cast<const char*>(args.x) + (b * args.rows + row) * bytes,
+                       static_cast<std::size_t>(bytes));
     } else {
       __builtin_memset(y, 0, static_cast<std::size_t>(bytes));
     }
@@ -175,8 +179,8 @@ KernelReport cache_write(const CacheWriteArgs& args) {
     for (i64 i = begin; i < end; ++i) {
       const i64 b = i / args.count, row = args.position[b] + i % args.count;
       if (row < 0 || row >= args.cache_rows) continue;
-      __builtin_memcpy(static_cast<char*>(args.cache) + (b * args.cache_rows + row) * bytes, static_cast<const char*>(args.rows) + i * bytes,
-                       static_cast<std::size_t>(bytes));
+      __builtin_memcpy(static_cast<char*>(args.cache) + (b * args.cache_rows + row) * bytes,
+                       static_cast<const char*>(args.rows) + i * bytes, static_cast<std::size_t>(bytes));
     }
   });
   const i64 cache = args.batch * args.cache_rows * bytes;

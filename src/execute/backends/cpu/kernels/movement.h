@@ -11,7 +11,7 @@ namespace systole::cpu {
 struct CopyArgs {
   const void* src;
   void* dst;
-  int elem_size;  // bytes: 1, 2, 4 or 8
+  int elem_size;                  // bytes: 1, 2, 4 or 8
   std::int64_t operand_elements;  // of the whole tensor that src lies in: what the report says was read
   int ndim;
   std::int64_t size[kMaxDims], src_stride[kMaxDims], dst_stride[kMaxDims];

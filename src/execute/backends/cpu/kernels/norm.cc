@@ -10,9 +10,13 @@ namespace systole::cpu::SYSTOLE_ISA {
 namespace {
 
 template <typename T>
-inline const T* row_of(const void* base, i64 row, i64 n) { return static_cast<const T*>(base) + row * n; }
+inline const T* row_of(const void* base, i64 row, i64 n) {
+  return static_cast<const T*>(base) + row * n;
+}
 template <typename T>
-inline T* row_of(void* base, i64 row, i64 n) { return static_cast<T*>(base) + row * n; }
+inline T* row_of(void* base, i64 row, i64 n) {
+  return static_cast<T*>(base) + row * n;
+}
 
 // fn(T*, S*) of the types of x and of scale.
 template <typename Fn>
@@ -131,7 +135,8 @@ KernelReport rms_norm(const RmsNormArgs& args) {
     });
   });
   const i64 bytes = args.rows * args.n * size_of(args.elem);
-  return {args.rows * (4 * args.n + 2), args.rows, 0, 0, bytes + args.n * size_of(args.scale_elem), bytes + args.rows * 4};
+  return {args.rows * (4 * args.n + 2), args.rows, 0, 0, bytes + args.n * size_of(args.scale_elem),
+          bytes + args.rows * 4};
 }
 
 KernelReport layer_norm(const LayerNormArgs& args) {
@@ -143,7 +148,8 @@ KernelReport layer_norm(const LayerNormArgs& args) {
     });
   });
   const i64 bytes = args.rows * args.n * size_of(args.elem);
-  return {args.rows * (7 * args.n + 3), args.rows, 0, 0, bytes + 2 * args.n * size_of(args.scale_elem), bytes + args.rows * 8};
+  return {args.rows * (7 * args.n + 3), args.rows, 0, 0, bytes + 2 * args.n * size_of(args.scale_elem),
+          bytes + args.rows * 8};
 }
 
 KernelReport rms_norm_grad(const RmsNormGradArgs& args) {
@@ -155,9 +161,11 @@ KernelReport rms_norm_grad(const RmsNormGradArgs& args) {
     over_blocks(args.rows, n, vectors, args.workspace, args.threads,
                 [&](i64 row, float* partial) { rms_norm_grad_row<T, S>(args, row, partial); });
   });
-  if (vectors != 0) sum_blocks(static_cast<const float*>(args.workspace), norm_blocks(args.rows), n, args.dscale, args.scale_elem, n);
+  if (vectors != 0)
+    sum_blocks(static_cast<const float*>(args.workspace), norm_blocks(args.rows), n, args.dscale, args.scale_elem, n);
   const i64 bytes = args.rows * n * size_of(args.elem), vector_bytes = n * size_of(args.scale_elem);
-  return {args.rows * ((7 + 2 * vectors) * n + 1), 0, 0, 0, 2 * bytes + vector_bytes + args.rows * 4, bytes + vectors * vector_bytes};
+  return {args.rows * ((7 + 2 * vectors) * n + 1), 0, 0, 0, 2 * bytes + vector_bytes + args.rows * 4,
+          bytes + vectors * vector_bytes};
 }
 
 KernelReport layer_norm_grad(const LayerNormGradArgs& args) {
@@ -176,7 +184,11 @@ KernelReport layer_norm_grad(const LayerNormGradArgs& args) {
     sum_blocks(partial + n, blocks, 2 * n, args.dbias, args.scale_elem, n);
   }
   const i64 bytes = args.rows * n * size_of(args.elem), vector_bytes = n * size_of(args.scale_elem);
-  return {args.rows * ((vectors != 0 ? 13 : 10) * n + 2), 0, 0, 0, 2 * bytes + vector_bytes + args.rows * 8,
+  return {args.rows * ((vectors != 0 ? 13 : 10) * n + 2),
+          0,
+          0,
+          0,
+          2 * bytes + vector_bytes + args.rows * 8,
           bytes + vectors * vector_bytes};
 }
 

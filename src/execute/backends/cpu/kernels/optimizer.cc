@@ -26,7 +26,8 @@ void adamw_block(const AdamwArgs& args, i64 begin, i64 end) {
   P* p_out = static_cast<P*>(args.p_out) + begin;
   S *m_out = static_cast<S*>(args.m_out) + begin, *v_out = static_cast<S*>(args.v_out) + begin;
   const double count = static_cast<double>(*args.count);
-  const auto unbias1 = static_cast<float>(1 - __builtin_pow(args.beta1, count)), unbias2 = static_cast<float>(1 - __builtin_pow(args.beta2, count));
+  const auto unbias1 = static_cast<float>(1 - __builtin_pow(args.beta1, count)),
+             unbias2 = static_cast<float>(1 - __builtin_pow(args.beta2, count));
   const auto beta1 = static_cast<float>(args.beta1), rest1 = static_cast<float>(1 - args.beta1);
   const auto beta2 = static_cast<float>(args.beta2), rest2 = static_cast<float>(1 - args.beta2);
   const auto eps = static_cast<float>(args.eps), decay = static_cast<float>(args.weight_decay);
@@ -65,13 +66,15 @@ void sgd_block(const SgdArgs& args, i64 begin, i64 end) {
 // fn(P*, G*, S*) of the types of parameter, gradient and state.
 template <typename Fn>
 inline void visit_three(Elem p, Elem g, Elem s, const Fn& fn) {
-  visit_float(p, [&](auto* tp) { visit_float(g, [&](auto* tg) { visit_float(s, [&](auto* ts) { fn(tp, tg, ts); }); }); });
+  visit_float(p,
+              [&](auto* tp) { visit_float(g, [&](auto* tg) { visit_float(s, [&](auto* ts) { fn(tp, tg, ts); }); }); });
 }
 
 }  // namespace
 
 KernelReport adamw(const AdamwArgs& args) {
-  const i64 n = args.n, moments = n * size_of(args.m_elem) + n * size_of(args.v_elem), p_bytes = n * size_of(args.p_elem);
+  const i64 n = args.n, moments = n * size_of(args.m_elem) + n * size_of(args.v_elem),
+            p_bytes = n * size_of(args.p_elem);
   const i64 read = p_bytes + n * size_of(args.g_elem) + moments + 13, written = p_bytes + moments;
   const i64 flops = 16 * n + 2, transcendentals = n + 2;
   if (*args.apply == 0) {
@@ -82,7 +85,8 @@ KernelReport adamw(const AdamwArgs& args) {
   }
   visit_three(args.p_elem, args.g_elem, args.m_elem, [&](auto* p, auto* g, auto* s) {
     parallel_blocks(args.threads, n, kBlock, [&](i64 begin, i64 end) {
-      adamw_block<typename Pointee<decltype(p)>::type, typename Pointee<decltype(g)>::type, typename Pointee<decltype(s)>::type>(args, begin, end);
+      adamw_block<typename Pointee<decltype(p)>::type, typename Pointee<decltype(g)>::type,
+                  typename Pointee<decltype(s)>::type>(args, begin, end);
     });
   });
   return {flops, transcendentals, 0, 0, read, written};
@@ -99,7 +103,8 @@ KernelReport sgd(const SgdArgs& args) {
   }
   visit_three(args.p_elem, args.g_elem, args.m_elem, [&](auto* p, auto* g, auto* s) {
     parallel_blocks(args.threads, n, kBlock, [&](i64 begin, i64 end) {
-      sgd_block<typename Pointee<decltype(p)>::type, typename Pointee<decltype(g)>::type, typename Pointee<decltype(s)>::type>(args, begin, end);
+      sgd_block<typename Pointee<decltype(p)>::type, typename Pointee<decltype(g)>::type,
+                typename Pointee<decltype(s)>::type>(args, begin, end);
     });
   });
   return {flops, 0, 0, 0, read, written};

@@ -7,11 +7,11 @@ namespace systole::cpu {
 
 struct AdamwArgs {
   const void *p, *g, *m, *v;
-  void *p_out, *m_out, *v_out;  // each may be its input
+  void *p_out, *m_out, *v_out;          // each may be its input
   Elem p_elem, g_elem, m_elem, v_elem;  // m and v of one type
   std::int64_t n;
-  const float *scale, *rate;   // scalars, read when the kernel runs
-  const std::int32_t* count;   // updates applied, this one included
+  const float *scale, *rate;  // scalars, read when the kernel runs
+  const std::int32_t* count;  // updates applied, this one included
   const std::uint8_t* apply;
   double beta1, beta2, eps, weight_decay;
   int threads;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr i64 kQuads = 16, kWords = 4 * kQuads;
 
-// Counters in the lower halves of 64-bit lanes, whose upper halves are never looked at: the product of lower halves is one
-// instruction, which the compilers' vector extensions do not reach.
+// Counters in the lower halves of 64-bit lanes, whose upper halves are never looked at: the product of lower halves is
+// one instruction, which the compilers' vector extensions do not reach.
 typedef std::uint64_t W __attribute__((vector_size(kLanes * 4)));
 constexpr i64 kWide = kLanes / 2, kGroups = kQuads / kWide;
 
@@ -28,7 +28,8 @@ inline W product_of_lower(W a, W b) {
 }
 
 // words[4 q + w] = word w of quad first + q.
-inline void philox_words(std::uint64_t seed, std::uint64_t first, std::uint32_t site, std::uint32_t step, std::uint32_t* words) {
+inline void philox_words(std::uint64_t seed, std::uint64_t first, std::uint32_t site, std::uint32_t step,
+                         std::uint32_t* words) {
   for (i64 group = 0; group < kGroups; ++group) {
     W quad;
     for (i64 lane = 0; lane < kWide; ++lane) quad[lane] = first + static_cast<std::uint64_t>(group * kWide + lane);
@@ -54,7 +55,8 @@ inline void philox_words(std::uint64_t seed, std::uint64_t first, std::uint32_t 
 // fn(i, n, words) for the elements [begin, end), n of them from i at a time.
 template <typename Fn>
 inline void with_words(const RandomPlace& place, i64 begin, i64 end, const Fn& fn) {
-  const std::uint64_t first = static_cast<std::uint64_t>(*place.row) * static_cast<std::uint64_t>(place.elements_per_row);
+  const std::uint64_t first =
+      static_cast<std::uint64_t>(*place.row) * static_cast<std::uint64_t>(place.elements_per_row);
   const auto site = static_cast<std::uint32_t>(*place.site), step = static_cast<std::uint32_t>(*place.step);
   std::uint32_t words[kWords + kLanes] = {};
   for (i64 i = begin; i < end;) {

@@ -11,7 +11,8 @@ struct Key {
 
 // The contract of random.h, from ground/base/philox.h.
 std::uint32_t word_of(const Key& key, std::int64_t per_row, std::int64_t i) {
-  const auto place = static_cast<std::uint64_t>(key.row) * static_cast<std::uint64_t>(per_row) + static_cast<std::uint64_t>(i);
+  const auto place =
+      static_cast<std::uint64_t>(key.row) * static_cast<std::uint64_t>(per_row) + static_cast<std::uint64_t>(i);
   const auto high = (static_cast<std::uint64_t>(key.step) << 32) | (static_cast<std::uint64_t>(key.site) & 0xffffffffu);
   return philox(static_cast<std::uint64_t>(key.seed), philox_counter(place / 4, high))[place % 4];
 }
@@ -26,15 +27,25 @@ TEST(Dropout, keeps_what_the_words_say) {
           const std::int64_t per_row = 7;
           const Tensor x = random_tensor(elem, n, 1);
           Tensor y(elem, n);
-          everywhere({&y}, [&](const Kernels& k, int threads) { return k.dropout({x.bytes(), y.data(), elem, n, {&key.seed, &key.step, &key.site, &key.row, per_row}, rate, threads}); },
-                     [&](const KernelReport& report) {
-                       expect_report(report, n, 0, n * size_of(elem) + 32, n * size_of(elem));
-                       for (std::int64_t i = 0; i < n; ++i) {
-                         const bool kept = static_cast<double>(uniform_f32(word_of(key, per_row, i))) >= rate;
-                         const float want = kept ? static_cast<float>(x.at(i)) * static_cast<float>(1 / (1 - rate)) : 0;
-                         ASSERT_EQ(y.at(i), rounded(dtype_of(elem), static_cast<double>(want))) << i;
-                       }
-                     });
+          everywhere(
+              {&y},
+              [&](const Kernels& k, int threads) {
+                return k.dropout({x.bytes(),
+                                  y.data(),
+                                  elem,
+                                  n,
+                                  {&key.seed, &key.step, &key.site, &key.row, per_row},
+                                  rate,
+                                  threads});
+              },
+              [&](const KernelReport& report) {
+                expect_report(report, n, 0, n * size_of(elem) + 32, n * size_of(elem));
+                for (std::int64_t i = 0; i < n; ++i) {
+                  const bool kept = static_cast<double>(uniform_f32(word_of(key, per_row, i))) >= rate;
+                  const float want = kept ? static_cast<float>(x.at(i)) * static_cast<float>(1 / (1 - rate)) : 0;
+                  ASSERT_EQ(y.at(i), rounded(dtype_of(elem), static_cast<double>(want))) << i;
+                }
+              });
         }
       }
     }
@@ -48,21 +59,27 @@ TEST(StochasticRound, has_the_bits_of_the_contract) {
   for (std::size_t i = 0; i < special.size(); ++i) x.set(static_cast<std::int64_t>(i), special[i]);
   x.set(20, kTestNan);
   const Key& key = kKeys[1];
-  everywhere({&y}, [&](const Kernels& k, int threads) { return k.stochastic_round({x.bytes(), y.data(), Elem::f32, n, {&key.seed, &key.step, &key.site, &key.row, 3}, threads}); },
-             [&](const KernelReport& report) {
-               expect_report(report, 0, 0, n * 4 + 32, n * 2);
-               for (std::int64_t i = 0; i < n; ++i) {
-                 if (i == 20) {
-                   EXPECT_TRUE(std::isnan(y.at(i)));
-                   continue;
-                 }
-                 const double v = x.at(i);
-                 std::uint32_t bits;
-                 std::memcpy(&bits, x.as<std::uint32_t>() + i, 4);
-                 const std::uint32_t moved = std::isinf(v) ? bits : (bits & 0x80000000u) | ((bits & 0x7fffffffu) + (word_of(key, 3, i) >> 16));
-                 ASSERT_EQ(y.as<std::uint16_t>()[i], moved >> 16) << i;
-               }
-             });
+  everywhere(
+      {&y},
+      [&](const Kernels& k, int threads) {
+        return k.stochastic_round(
+            {x.bytes(), y.data(), Elem::f32, n, {&key.seed, &key.step, &key.site, &key.row, 3}, threads});
+      },
+      [&](const KernelReport& report) {
+        expect_report(report, 0, 0, n * 4 + 32, n * 2);
+        for (std::int64_t i = 0; i < n; ++i) {
+          if (i == 20) {
+            EXPECT_TRUE(std::isnan(y.at(i)));
+            continue;
+          }
+          const double v = x.at(i);
+          std::uint32_t bits;
+          std::memcpy(&bits, x.as<std::uint32_t>() + i, 4);
+          const std::uint32_t moved =
+              std::isinf(v) ? bits : (bits & 0x80000000u) | ((bits & 0x7fffffffu) + (word_of(key, 3, i) >> 16));
+          ASSERT_EQ(y.as<std::uint16_t>()[i], moved >> 16) << i;
+        }
+      });
 }
 
 TEST(StochasticRound, is_exact_in_the_mean) {
@@ -71,7 +88,8 @@ TEST(StochasticRound, is_exact_in_the_mean) {
   const double value = 1 + 0.3 * 0x1p-7;  // three tenths of the way
   for (std::int64_t i = 0; i < n; ++i) x.set(i, value);
   const Key& key = kKeys[0];
-  kernels_of(best_isa()).stochastic_round({x.bytes(), y.data(), Elem::f32, n, {&key.seed, &key.step, &key.site, &key.row, n}, 1});
+  kernels_of(best_isa())
+      .stochastic_round({x.bytes(), y.data(), Elem::f32, n, {&key.seed, &key.step, &key.site, &key.row, n}, 1});
   double mean = 0;
   for (std::int64_t i = 0; i < n; ++i) mean += y.at(i) / static_cast<double>(n);
   EXPECT_NEAR(mean, value, 4 * 0x1p-7 * std::sqrt(0.21 / static_cast<double>(n)));  // four standard deviations

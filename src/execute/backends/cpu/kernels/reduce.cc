@@ -69,9 +69,13 @@ struct Sum {
   static float join(float a, float b) { return a + b; }
   static float across(F v) { return sum_lanes(v); }
   template <typename T>
-  static std::int64_t integer(std::int64_t a, T x) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(std::int64_t{x})); }
+  static std::int64_t integer(std::int64_t a, T x) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(std::int64_t{x}));
+  }
   template <typename T>
-  static std::int64_t integer_empty() { return 0; }
+  static std::int64_t integer_empty() {
+    return 0;
+  }
 };
 struct SumOfSquares {
   static constexpr float kEmpty = 0;
@@ -79,9 +83,14 @@ struct SumOfSquares {
   static float join(float a, float b) { return a + b; }
   static float across(F v) { return sum_lanes(v); }
   template <typename T>
-  static std::int64_t integer(std::int64_t a, T x) { return Sum::integer(a, static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{x}) * static_cast<std::uint64_t>(std::int64_t{x}))); }
+  static std::int64_t integer(std::int64_t a, T x) {
+    return Sum::integer(a, static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{x}) *
+                                                     static_cast<std::uint64_t>(std::int64_t{x})));
+  }
   template <typename T>
-  static std::int64_t integer_empty() { return 0; }
+  static std::int64_t integer_empty() {
+    return 0;
+  }
 };
 struct Max {
   static constexpr float kEmpty = -__builtin_inff();
@@ -89,9 +98,13 @@ struct Max {
   static float join(float a, float b) { return a < b || b != b ? b : a; }
   static float across(F v) { return max_lanes(v); }
   template <typename T>
-  static std::int64_t integer(std::int64_t a, T x) { return a < x ? x : a; }
+  static std::int64_t integer(std::int64_t a, T x) {
+    return a < x ? x : a;
+  }
   template <typename T>
-  static std::int64_t integer_empty() { return sizeof(T) == 8 ? -0x7fffffffffffffff - 1 : -0x80000000LL; }
+  static std::int64_t integer_empty() {
+    return sizeof(T) == 8 ? -0x7fffffffffffffff - 1 : -0x80000000LL;
+  }
 };
 struct Min {
   static constexpr float kEmpty = __builtin_inff();
@@ -99,9 +112,13 @@ struct Min {
   static float join(float a, float b) { return b < a || b != b ? b : a; }
   static float across(F v) { return min_lanes(v); }
   template <typename T>
-  static std::int64_t integer(std::int64_t a, T x) { return x < a ? x : a; }
+  static std::int64_t integer(std::int64_t a, T x) {
+    return x < a ? x : a;
+  }
   template <typename T>
-  static std::int64_t integer_empty() { return sizeof(T) == 8 ? 0x7fffffffffffffff : 0x7fffffff; }
+  static std::int64_t integer_empty() {
+    return sizeof(T) == 8 ? 0x7fffffffffffffff : 0x7fffffff;
+  }
 };
 
 // Where sums go: f32 or bf16.
@@ -158,7 +175,8 @@ void reduce_rows(const Form& form, const T* x, Out y, int threads) {
     for (i64 output = begin; output < end; ++output) {
       const i64 base = offset_of(form, false, -1, output);
       float total = Op::kEmpty;
-      for (i64 r = 0; r < outer; ++r) total = Op::join(total, reduce_run<Op>(x + base + offset_of(form, true, 0, r), run));
+      for (i64 r = 0; r < outer; ++r)
+        total = Op::join(total, reduce_run<Op>(x + base + offset_of(form, true, 0, r), run));
       y.set(output, total);
     }
   });
@@ -187,17 +205,20 @@ void reduce_tile(const Form& form, const T* x, Out y, i64 first_output, i64 widt
 
 template <typename Op, typename T>
 void reduce_columns(const Form& form, const T* x, Out y, int threads) {
-  const i64 columns = form.size[0], tiles = ceil_div(columns, kTile), outer = count_of(form, false, 0), rows = count_of(form, true, -1);
+  const i64 columns = form.size[0], tiles = ceil_div(columns, kTile), outer = count_of(form, false, 0),
+            rows = count_of(form, true, -1);
   parallel(threads, outer * tiles, Schedule::contiguous, [&](i64 part, int) {
     const i64 o = part / tiles, column = part % tiles * kTile;
-    reduce_tile<Op>(form, x + offset_of(form, false, 0, o) + column, y, o * columns + column, lesser(kTile, columns - column), rows);
+    reduce_tile<Op>(form, x + offset_of(form, false, 0, o) + column, y, o * columns + column,
+                    lesser(kTile, columns - column), rows);
   });
 }
 
 template <typename Op, typename T>
 void reduce_floats(const Form& form, const T* x, Out y, int threads) {
   const bool rows = form.reduced[0], plain = form.ndim == 1 || (form.ndim == 2 && rows);
-  if (rows && plain && form.outputs < 64 && form.size[0] > kChunk) return reduce_long_runs<Op>(x, y, form.outputs, form.size[0], threads);
+  if (rows && plain && form.outputs < 64 && form.size[0] > kChunk)
+    return reduce_long_runs<Op>(x, y, form.outputs, form.size[0], threads);
   if (rows) return reduce_rows<Op>(form, x, y, threads);
   reduce_columns<Op>(form, x, y, threads);
 }

@@ -9,11 +9,26 @@ struct Case {
   std::vector<std::int64_t> size;
   std::vector<int> dims;  // reduced
 };
-const std::vector<Case> kCases = {
-    {{}, {}},          {{5}, {}},           {{0}, {0}},           {{1}, {0}},          {{17}, {0}},           {{3, 0}, {0}},
-    {{3, 0}, {1}},     {{40000}, {0}},      {{3, 33000}, {1}},    {{5, 7}, {0}},       {{300, 129}, {0}},     {{33, 65}, {1}},
-    {{4, 5, 6}, {1}},  {{4, 5, 6}, {0, 2}}, {{3, 4, 5, 6}, {1, 3}}, {{3, 4, 5, 6}, {0, 2}}, {{2, 300, 131}, {1}}, {{1, 9, 1, 8}, {0, 1}},
-    {{2, 3, 4, 5}, {0, 1, 2, 3}}, {{70, 20000}, {1}}};
+const std::vector<Case> kCases = {{{}, {}},
+                                  {{5}, {}},
+                                  {{0}, {0}},
+                                  {{1}, {0}},
+                                  {{17}, {0}},
+                                  {{3, 0}, {0}},
+                                  {{3, 0}, {1}},
+                                  {{40000}, {0}},
+                                  {{3, 33000}, {1}},
+                                  {{5, 7}, {0}},
+                                  {{300, 129}, {0}},
+                                  {{33, 65}, {1}},
+                                  {{4, 5, 6}, {1}},
+                                  {{4, 5, 6}, {0, 2}},
+                                  {{3, 4, 5, 6}, {1, 3}},
+                                  {{3, 4, 5, 6}, {0, 2}},
+                                  {{2, 300, 131}, {1}},
+                                  {{1, 9, 1, 8}, {0, 1}},
+                                  {{2, 3, 4, 5}, {0, 1, 2, 3}},
+                                  {{70, 20000}, {1}}};
 
 ReduceArgs args_of(ReduceKind kind, const Case& c, const Tensor& x, Tensor& y, int threads) {
   ReduceArgs args{};
@@ -63,20 +78,30 @@ void check_case(ReduceKind kind, const Case& c, Elem elem, Elem y_elem) {
   for (std::int64_t i = 0; i < n; ++i) {
     double& w = want[static_cast<std::size_t>(to[static_cast<std::size_t>(i)])];
     const double v = x.at(i);
-    size[static_cast<std::size_t>(to[static_cast<std::size_t>(i)])] += kind == ReduceKind::sum_of_squares ? v * v : std::abs(v);
-    w = kind == ReduceKind::sum ? w + v : kind == ReduceKind::sum_of_squares ? w + v * v : kind == ReduceKind::max ? std::max(w, v) : std::min(w, v);
+    size[static_cast<std::size_t>(to[static_cast<std::size_t>(i)])] +=
+        kind == ReduceKind::sum_of_squares ? v * v : std::abs(v);
+    w = kind == ReduceKind::sum              ? w + v
+        : kind == ReduceKind::sum_of_squares ? w + v * v
+        : kind == ReduceKind::max            ? std::max(w, v)
+                                             : std::min(w, v);
   }
   const bool exact = integers || kind == ReduceKind::max || kind == ReduceKind::min;
-  everywhere({&y}, [&](const Kernels& k, int threads) { return k.reduce(args_of(kind, c, x, y, threads)); }, [&](const KernelReport& report) {
-    const std::int64_t per = kind == ReduceKind::sum ? 1 : kind == ReduceKind::sum_of_squares ? 2 : 0;
-    expect_report(report, per * n, 0, n * size_of(elem), outputs * size_of(y_elem));
-    for (std::int64_t i = 0; i < outputs; ++i) {
-      const double w = want[static_cast<std::size_t>(i)];
-      if (integers && n == 0) continue;
-      const double depth = 140 + static_cast<double>(n / std::max<std::int64_t>(outputs, 1)) / 32;
-      expect_near(y.at(i), w, exact ? 0 : 1.01 * rounding(y_elem) * std::abs(w) + depth * rounding(Elem::f32) * size[static_cast<std::size_t>(i)], "output " + std::to_string(i));
-    }
-  });
+  everywhere(
+      {&y}, [&](const Kernels& k, int threads) { return k.reduce(args_of(kind, c, x, y, threads)); },
+      [&](const KernelReport& report) {
+        const std::int64_t per = kind == ReduceKind::sum ? 1 : kind == ReduceKind::sum_of_squares ? 2 : 0;
+        expect_report(report, per * n, 0, n * size_of(elem), outputs * size_of(y_elem));
+        for (std::int64_t i = 0; i < outputs; ++i) {
+          const double w = want[static_cast<std::size_t>(i)];
+          if (integers && n == 0) continue;
+          const double depth = 140 + static_cast<double>(n / std::max<std::int64_t>(outputs, 1)) / 32;
+          expect_near(y.at(i), w,
+                      exact ? 0
+                            : 1.01 * rounding(y_elem) * std::abs(w) +
+                                  depth * rounding(Elem::f32) * size[static_cast<std::size_t>(i)],
+                      "output " + std::to_string(i));
+        }
+      });
 }
 
 TEST(Reduce, floats) {
@@ -111,9 +136,11 @@ TEST(Reduce, nan_wins) {
       Tensor y(Elem::f32, n);
       const Case c{{n, n}, {dim}};
       for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min}) {
-        everywhere({&y}, [&](const Kernels& k, int threads) { return k.reduce(args_of(kind, c, x, y, threads)); }, [&](const KernelReport&) {
-          for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(std::isnan(y.at(i)), i == 1) << i;
-        });
+        everywhere(
+            {&y}, [&](const Kernels& k, int threads) { return k.reduce(args_of(kind, c, x, y, threads)); },
+            [&](const KernelReport&) {
+              for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(std::isnan(y.at(i)), i == 1) << i;
+            });
       }
     }
   }

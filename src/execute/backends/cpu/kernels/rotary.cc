@@ -16,8 +16,17 @@ inline void sin_cos(double x, double* sin, double* cos) {
   r -= k * 6.0771005063039659766e-11;
   r -= k * 2.0222662487959505912e-21;
   const double z = r * r;
-  const double s = r + r * z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 + z * (-1.0 / 39916800 + z * (1.0 / 6227020800 - z / 1307674368000))))));
-  const double c = 1 - z / 2 + z * z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 + z * (-1.0 / 3628800 + z * (1.0 / 479001600 - z / 87178291200)))));
+  const double s =
+      r +
+      r * z *
+          (-1.0 / 6 +
+           z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 + z * (-1.0 / 39916800 +
+                                                                        z * (1.0 / 6227020800 - z / 1307674368000))))));
+  const double c =
+      1 - z / 2 +
+      z * z *
+          (1.0 / 24 +
+           z * (-1.0 / 720 + z * (1.0 / 40320 + z * (-1.0 / 3628800 + z * (1.0 / 479001600 - z / 87178291200)))));
   const int quadrant = static_cast<int>(static_cast<std::int64_t>(k) & 3);
   const double a = (quadrant & 1) != 0 ? c : s, b = (quadrant & 1) != 0 ? s : c;
   *sin = (quadrant & 2) != 0 ? -a : a;
@@ -28,7 +37,8 @@ template <typename T>
 void rotate_token(const RotaryArgs& args, const double* frequency, i64 token) {
   const i64 half = args.d / 2;
   float c[kMaxRotaryWidth / 2], s[kMaxRotaryWidth / 2];
-  const double position = args.inverse ? -static_cast<double>(args.positions[token]) : static_cast<double>(args.positions[token]);
+  const double position =
+      args.inverse ? -static_cast<double>(args.positions[token]) : static_cast<double>(args.positions[token]);
   for (i64 i = 0; i < half; ++i) {
     double sin, cos;
     sin_cos(position * frequency[i], &sin, &cos);
@@ -51,7 +61,8 @@ void rotate_token(const RotaryArgs& args, const double* frequency, i64 token) {
 KernelReport rotary(const RotaryArgs& args) {
   const i64 half = args.d / 2;
   double frequency[kMaxRotaryWidth / 2];
-  for (i64 i = 0; i < half; ++i) frequency[i] = __builtin_pow(args.theta, static_cast<double>(-2 * i) / static_cast<double>(args.d));
+  for (i64 i = 0; i < half; ++i)
+    frequency[i] = __builtin_pow(args.theta, static_cast<double>(-2 * i) / static_cast<double>(args.d));
   visit_float(args.elem, [&](auto* type) {
     using T = typename Pointee<decltype(type)>::type;
     parallel_blocks(args.threads, args.tokens, rows_per_part(args.heads * args.d * 4), [&](i64 begin, i64 end) {
@@ -59,7 +70,8 @@ KernelReport rotary(const RotaryArgs& args) {
     });
   });
   const i64 bytes = args.tokens * args.heads * args.d * size_of(args.elem);
-  return {args.tokens * half * (1 + 6 * args.heads), half * (1 + 2 * args.tokens), 0, 0, bytes + args.tokens * 4, bytes};
+  return {
+      args.tokens * half * (1 + 6 * args.heads), half * (1 + 2 * args.tokens), 0, 0, bytes + args.tokens * 4, bytes};
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

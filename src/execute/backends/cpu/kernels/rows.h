@@ -65,8 +65,12 @@ struct LayerNormArgs {
 };
 
 // The gradients of scale and bias are summed over blocks of rows first; the partition depends on `rows` alone.
-static inline constexpr std::int64_t norm_block_rows(std::int64_t rows) { return rows <= 32 * 64 ? 32 : (rows + 63) / 64; }
-static inline constexpr std::int64_t norm_blocks(std::int64_t rows) { return (rows + norm_block_rows(rows) - 1) / norm_block_rows(rows); }
+static inline constexpr std::int64_t norm_block_rows(std::int64_t rows) {
+  return rows <= 32 * 64 ? 32 : (rows + 63) / 64;
+}
+static inline constexpr std::int64_t norm_blocks(std::int64_t rows) {
+  return (rows + norm_block_rows(rows) - 1) / norm_block_rows(rows);
+}
 // Bytes, for `vectors` gradients of [n] (rms_norm 1, layer_norm 2, without them 0).
 static inline constexpr std::int64_t norm_grad_workspace(std::int64_t rows, std::int64_t n, int vectors) {
   return norm_blocks(rows) * n * 4 * vectors;

@@ -4,13 +4,14 @@
 
 namespace systole::cpu {
 
-void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(void*, std::int64_t, int), void* context) {
-  const std::int64_t wanted = threads < parts ? threads : parts;
-  if (wanted <= 1) {
+void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(void*, std::int64_t, int),
+               void* context) {
+  if (threads <= 1 || parts <= 1) {
     for (std::int64_t i = 0; i < parts; ++i) part(context, i, 0);
     return;
   }
-#pragma omp parallel num_threads(static_cast<int>(wanted))
+  // Always the whole team: libgomp ends the threads that a smaller one does not need, and makes them anew for the next.
+#pragma omp parallel num_threads(threads)
   {
     // The runtime may give fewer threads than asked for.
     const std::int64_t n = omp_get_num_threads();

@@ -16,8 +16,8 @@ enum class Schedule : std::uint8_t {
 // Calls part(context, index, thread) for each index in [0, parts), on at most `threads` threads, and returns when all
 // are done; `thread` is in [0, threads) and no two parts run at once with the same one. Not from inside a part.
 // REQUIRES: threads ≥ 1; part does not throw.
-void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(void* context, std::int64_t index, int thread),
-               void* context);
+void run_parts(int threads, std::int64_t parts, Schedule schedule,
+               void (*part)(void* context, std::int64_t index, int thread), void* context);
 
 // How many threads a parallel region gets that is opened on the calling thread without saying so: oneDNN's.
 void use_threads(int threads);

@@ -103,7 +103,8 @@ inline void set_f32(float* p, float x) { *p = x; }
 inline void set_f32(Bf16* p, float x) {
   std::uint32_t b;
   __builtin_memcpy(&b, &x, sizeof b);
-  p->bits = static_cast<std::uint16_t>((b & 0x7fffffffU) > 0x7f800000U ? (b >> 16) | 0x40U : (b + 0x7fffU + ((b >> 16) & 1U)) >> 16);
+  p->bits = static_cast<std::uint16_t>((b & 0x7fffffffU) > 0x7f800000U ? (b >> 16) | 0x40U
+                                                                       : (b + 0x7fffU + ((b >> 16) & 1U)) >> 16);
 }
 template <typename T>
 inline T of_f32(float x) {
@@ -145,7 +146,8 @@ inline i64 greater(i64 a, i64 b) { return a > b ? a : b; }
 template <typename Fn>
 inline void parallel(int threads, i64 parts, Schedule schedule, const Fn& fn) {
   run_parts(
-      threads, parts, schedule, [](void* context, std::int64_t i, int thread) { (*static_cast<const Fn*>(context))(i, thread); },
+      threads, parts, schedule,
+      [](void* context, std::int64_t i, int thread) { (*static_cast<const Fn*>(context))(i, thread); },
       const_cast<Fn*>(&fn));
 }
 
@@ -163,7 +165,8 @@ inline void parallel_blocks(int threads, i64 n, i64 block, const Fn& fn) {
 // Rows per part so that a part is about 32 KiB of work, whatever the number of threads.
 inline i64 rows_per_part(i64 row_bytes) { return greater(1, 32768 / greater(1, row_bytes)); }
 
-// Calls fn with a null pointer of the element's type: visit_float(elem, [&](auto* t) { using T = typename Pointee<decltype(t)>::type; … }).
+// Calls fn with a null pointer of the element's type: visit_float(elem, [&](auto* t) { using T = typename
+// Pointee<decltype(t)>::type; … }).
 template <typename P>
 struct Pointee;
 template <typename T>

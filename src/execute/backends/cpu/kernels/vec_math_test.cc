@@ -20,9 +20,12 @@ void sweep(ChainOp op, const std::function<double(double)>& exact, double most, 
     const auto bits = static_cast<std::uint32_t>(i * 4097 + i % 3);
     std::memcpy(x.as<std::uint32_t>() + i, &bits, 4);
   }
-  const std::vector<double> special = {0.0, -0.0, 1.0, kTestInf, -kTestInf, kTestNan, 88.72, 88.73, -87.3, -103.9, -104.1, 1e-45, 1e-40, 0.5, 9.0, 10.0};
+  const std::vector<double> special = {0.0,   -0.0,   1.0,    kTestInf, -kTestInf, kTestNan, 88.72, 88.73,
+                                       -87.3, -103.9, -104.1, 1e-45,    1e-40,     0.5,      9.0,   10.0};
   for (std::size_t i = 0; i < special.size(); ++i) x.set(static_cast<std::int64_t>(i), special[i]);
-  const ChainStep steps[] = {{.op = ChainOp::load, .dst = 0, .slot = 0}, {.op = op, .dst = 1, .a = 0}, {.op = ChainOp::store, .a = 1, .slot = 1}};
+  const ChainStep steps[] = {{.op = ChainOp::load, .dst = 0, .slot = 0},
+                             {.op = op, .dst = 1, .a = 0},
+                             {.op = ChainOp::store, .a = 1, .slot = 1}};
   void* const pointers[] = {x.data(), y.data()};
   for (const Isa isa : isas_here()) {
     kernels_of(isa).chain({steps, 3, pointers, n, 2});
@@ -41,19 +44,39 @@ void sweep(ChainOp op, const std::function<double(double)>& exact, double most, 
   }
 }
 
-TEST(VecMath, exp) { sweep(ChainOp::exp, [](double x) { return std::exp(x); }, 1.0); }
-TEST(VecMath, log) { sweep(ChainOp::log, [](double x) { return std::log(x); }, 1.0); }
-TEST(VecMath, tanh) { sweep(ChainOp::tanh, [](double x) { return std::tanh(x); }, 2.5); }
-TEST(VecMath, sqrt) { sweep(ChainOp::sqrt, [](double x) { return std::sqrt(x); }, 0.51); }
-TEST(VecMath, rsqrt) { sweep(ChainOp::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 1.5); }
+TEST(VecMath, exp) {
+  sweep(
+      ChainOp::exp, [](double x) { return std::exp(x); }, 1.0);
+}
+TEST(VecMath, log) {
+  sweep(
+      ChainOp::log, [](double x) { return std::log(x); }, 1.0);
+}
+TEST(VecMath, tanh) {
+  sweep(
+      ChainOp::tanh, [](double x) { return std::tanh(x); }, 2.5);
+}
+TEST(VecMath, sqrt) {
+  sweep(
+      ChainOp::sqrt, [](double x) { return std::sqrt(x); }, 0.51);
+}
+TEST(VecMath, rsqrt) {
+  sweep(
+      ChainOp::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 1.5);
+}
 // Denormal results may come out as 0: e^89 is infinite.
-TEST(VecMath, sigmoid) { sweep(ChainOp::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 2.5, 0x1p-126); }
+TEST(VecMath, sigmoid) {
+  sweep(
+      ChainOp::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 2.5, 0x1p-126);
+}
 
 // gelu holds erf. For large negative x the sum 1 + erf loses digits: the error is absolute, about 2^-24 |x|.
 TEST(VecMath, gelu) {
   Tensor x(Elem::f32, 20001), y(Elem::f32, 20001);
   for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, static_cast<double>(i - 10000) / 1000);
-  const ChainStep steps[] = {{.op = ChainOp::load, .dst = 0, .slot = 0}, {.op = ChainOp::gelu, .dst = 1, .a = 0}, {.op = ChainOp::store, .a = 1, .slot = 1}};
+  const ChainStep steps[] = {{.op = ChainOp::load, .dst = 0, .slot = 0},
+                             {.op = ChainOp::gelu, .dst = 1, .a = 0},
+                             {.op = ChainOp::store, .a = 1, .slot = 1}};
   void* const pointers[] = {x.data(), y.data()};
   for (const Isa isa : isas_here()) {
     kernels_of(isa).chain({steps, 3, pointers, x.size(), 1});
