@@ -24,16 +24,24 @@ ExitCode exit_of(const TrainOutcome& outcome) {
 }
 
 void tell_end(const TrainOutcome& outcome, const std::string& folder, Context& context) {
-  Node fields = Node::map({{"folder", folder}, {"step", outcome.state.step}, {"tokens", outcome.state.tokens}, {"skipped", outcome.state.skipped}, {"saved", outcome.saved}});
+  Node fields = Node::map({{"folder", folder},
+                           {"step", outcome.state.step},
+                           {"tokens", outcome.state.tokens},
+                           {"skipped", outcome.state.skipped},
+                           {"saved", outcome.saved}});
   if (outcome.evaluation) {
     fields.set("held_out_loss", outcome.evaluation->loss);
     if (outcome.evaluation->bits_per_byte) fields.set("bits_per_byte", *outcome.evaluation->bits_per_byte);
   }
-  const char* ending = outcome.ending == Ending::finished ? "finished" : outcome.ending == Ending::stopped ? "stopped" : "diverged";
+  const char* ending = outcome.ending == Ending::finished  ? "finished"
+                       : outcome.ending == Ending::stopped ? "stopped"
+                                                           : "diverged";
   fields.set("ending", ending);
   context.out.json(fields);
-  std::string text = fmt::format("{} at step {}, {} tokens seen", ending, outcome.state.step, with_commas(outcome.state.tokens));
-  if (outcome.evaluation && outcome.evaluation->bits_per_byte) text += fmt::format("; {:.4f} bits per byte on held-out text", *outcome.evaluation->bits_per_byte);
+  std::string text =
+      fmt::format("{} at step {}, {} tokens seen", ending, outcome.state.step, with_commas(outcome.state.tokens));
+  if (outcome.evaluation && outcome.evaluation->bits_per_byte)
+    text += fmt::format("; {:.4f} bits per byte on held-out text", *outcome.evaluation->bits_per_byte);
   context.out.data(text);
   if (!outcome.detail.empty()) context.out.data(outcome.detail);
   if (outcome.ending == Ending::stopped) {
@@ -46,33 +54,42 @@ void tell_end(const TrainOutcome& outcome, const std::string& folder, Context& c
 }  // namespace
 
 void add_run_arguments(CLI::App& command, RunArguments& arguments) {
-  command.add_option("--inject", arguments.inject, "hold the run up on purpose: data=50ms@10,compute=20ms (places: data, compute, logging, checkpoint)");
+  command.add_option(
+      "--inject", arguments.inject,
+      "hold the run up on purpose: data=50ms@10,compute=20ms (places: data, compute, logging, checkpoint)");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
-ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume, Context& context) {
+ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume,
+                      Context& context) {
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
-  RunFolder folder = claim_folder(arguments.folder, resume).value();
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
   if (arguments.dry_run) {
     context.out.data(plan_text(prepared.plan));
-    check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device).value();
+    check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
+        .value();
     return ExitCode::done;
   }
+  RunFolder folder = claim_folder(arguments.folder, resume).value();
   RunRequest request;
   request.folder = folder.path;
   request.resume = resume;
   request.command = context.command_line;
   request.stop_requested = [&signals] { return signals.stop_requested(); };
-  request.rejected = [&context](const checkpoint::Rejected& r) { context.out.warning(fmt::format("the checkpoint of step {} was passed over: {}", r.step, r.reason.message)); };
+  request.rejected = [&context](const checkpoint::Rejected& r) {
+    context.out.warning(fmt::format("the checkpoint of step {} was passed over: {}", r.step, r.reason.message));
+  };
   inject(arguments.inject, context.clock, request).value();
 
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
-  const std::unique_ptr<EventFile> events = 
-      EventFile::open(*folder.store, next_event_file(*folder.store).value(), {.listener = [&lines](const Event& event) { lines.see(event); }}).value();
-  context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name, to_string(prepared.memory.total())));
+  const std::unique_ptr<EventFile> events =
+      EventFile::open(*folder.store, next_event_file(*folder.store).value(), {.listener = [&lines](const Event& event) {
+        lines.see(event);
+      }}).value();
+  context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,
+                                  to_string(prepared.memory.total())));
   Result<TrainOutcome> outcome = run_job(prepared, folder, request, context.clock, ledger, *events);
   context.out.end_progress();
   for (const std::string& line : prepared.machine.device->kernels_used()) context.out.message("  " + line);

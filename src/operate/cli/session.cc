@@ -22,7 +22,8 @@
 namespace systole::cli {
 namespace {
 
-// Heap and stacks of a run that are nobody's in particular (events in flight, manifests, names), measured on the examples.
+// Heap and stacks of a run that are nobody's in particular (events in flight, manifests, names), measured on the
+// examples.
 constexpr Bytes kProcessAllowance = 6 * kMiB;
 
 std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
@@ -54,9 +55,10 @@ Result<Catalog> read_catalog() {
   return Catalog::read(files);
 }
 
-// "avx512-bf16" of the device's name → the entry of the catalog.
+// The instruction set in the device's name → the entry of the catalog.
 std::string default_entry(const std::string& target_name) {
-  for (const auto& [isa, entry] : {std::pair("amx", "cpu-amx"), std::pair("avx512-bf16", "cpu-avx512_bf16"), std::pair("avx512", "cpu-avx512")}) {
+  for (const auto& [isa, entry] :
+       {std::pair("amx", "cpu-amx"), std::pair("bf16", "cpu-avx512_bf16"), std::pair("avx512", "cpu-avx512")}) {
     if (target_name.find(isa) != target_name.npos) return entry;
   }
   return "cpu-avx2";
@@ -71,7 +73,8 @@ Result<std::unique_ptr<Device>> open_device(const std::string& backend, const Re
     return make_cpu_device(options);
   }
 #endif
-  return error(ErrorKind::unsupported, "this build has no backend '{}'", backend).hinted("--backend reference runs everything, slowly");
+  return error(ErrorKind::unsupported, "this build has no backend '{}'", backend)
+      .hinted("--backend reference runs everything, slowly");
 }
 
 Seconds of_function(const ScheduleEstimate& schedule, std::string_view name) {
@@ -108,23 +111,30 @@ PlannedTime planned_time(const Prepared& p) {
   const TrainSpec& spec = p.workload.train;
   const Seconds step = time.step.total();
   const Schedule* evaluate = p.job.program->find_schedule("evaluate");
-  const Seconds evaluation = evaluate != nullptr ? p.estimate.schedule_named("evaluate").time * static_cast<double>(evaluation_batches(p)) : Seconds();
+  const Seconds evaluation =
+      evaluate != nullptr ? p.estimate.schedule_named("evaluate").time * static_cast<double>(evaluation_batches(p))
+                          : Seconds();
   const Seconds snapshot = p.estimate.schedule_named("snapshot").time;
-  const double labels = p.data.dataset ? static_cast<double>(p.data.dataset->train->packing.tokens) / static_cast<double>(std::max<std::int64_t>(1, p.data.dataset->train->packing.rows()))
-                                       : static_cast<double>(std::max<std::int64_t>(1, p.job.model->context()));
+  const double labels = p.data.dataset
+                            ? static_cast<double>(p.data.dataset->train->packing.tokens) /
+                                  static_cast<double>(std::max<std::int64_t>(1, p.data.dataset->train->packing.rows()))
+                            : static_cast<double>(std::max<std::int64_t>(1, p.job.model->context()));
   if (spec.steps) time.steps = static_cast<double>(*spec.steps);
   if (spec.tokens) time.steps = static_cast<double>(*spec.tokens) / (labels * static_cast<double>(spec.batch));
   if (spec.time) time.steps = *spec.time / step;
   const Seconds whole = step * time.steps;
-  const double saves = times_of(p.workload.checkpoint.every, time.steps, whole) + 1, evaluations = times_of(spec.evaluate, time.steps, whole) + 1;
-  for (int c = 0; c < kNumCategories; ++c) time.run[static_cast<Category>(c)] = time.step[static_cast<Category>(c)] * time.steps;
+  const double saves = times_of(p.workload.checkpoint.every, time.steps, whole) + 1,
+               evaluations = times_of(spec.evaluate, time.steps, whole) + 1;
+  for (int c = 0; c < kNumCategories; ++c)
+    time.run[static_cast<Category>(c)] = time.step[static_cast<Category>(c)] * time.steps;
   time.run[Category::snapshot] = snapshot * saves;
   time.run[Category::evaluation] = evaluation * evaluations;
   for (int c = 0; c < kNumOpClasses; ++c) {
     const auto op_class = static_cast<OpClass>(c);
     if (train.busy[op_class] > Seconds()) time.compute_by_kind.emplace_back(name_of(op_class), train.busy[op_class]);
   }
-  std::sort(time.compute_by_kind.begin(), time.compute_by_kind.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::sort(time.compute_by_kind.begin(), time.compute_by_kind.end(),
+            [](const auto& a, const auto& b) { return a.second > b.second; });
   return time;
 }
 
@@ -132,11 +142,19 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
   Plan plan;
   plan.workload = p.workload;
   const Target& target = p.job.program->target;
-  plan.target = {target.name, {}, p.machine.catalog_entry, p.machine.catalog_date, p.machine.catalog_hash, p.machine.speed.calibrated};
-  plan.target.facts = {{"kind", target.kind}, {"alignment", std::to_string(target.alignment)}, {"threads", std::to_string(target.threads)},
+  plan.target = {target.name,
+                 {},
+                 p.machine.catalog_entry,
+                 p.machine.catalog_date,
+                 p.machine.catalog_hash,
+                 p.machine.speed.calibrated};
+  plan.target.facts = {{"kind", target.kind},
+                       {"alignment", std::to_string(target.alignment)},
+                       {"threads", std::to_string(target.threads)},
                        {"chains", target.fusion.chains ? "fused" : "not fused"}};
   plan.mesh = p.workload.mesh;
-  plan.strategy = fmt::format("one device, {} microbatch{} of {} rows", p.workload.train.microbatches, p.workload.train.microbatches == 1 ? "" : "es", p.job.microbatch_rows);
+  plan.strategy = fmt::format("one device, {} microbatch{} of {} rows", p.workload.train.microbatches,
+                              p.workload.train.microbatches == 1 ? "" : "es", p.job.microbatch_rows);
   const Schedule& train = p.job.program->schedule_named("train");
   const ScheduleEstimate& estimate = p.estimate.schedule_named("train");
   plan.program.hash = hash_of(*p.job.program);
@@ -160,7 +178,8 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   Machine machine;
   machine.device = TRY(open_device(backend, resources));
   const Catalog catalog = TRY(read_catalog());
-  machine.catalog_entry = catalog.entries().contains("this-machine") ? "this-machine" : default_entry(machine.device->target().name);
+  machine.catalog_entry =
+      catalog.entries().contains("this-machine") ? "this-machine" : default_entry(machine.device->target().name);
   const CatalogEntry* entry = TRY(catalog.find(machine.catalog_entry));
   machine.catalog_date = entry->date();
   machine.catalog_hash = catalog.hash();
@@ -176,7 +195,8 @@ Result<Workload> load_workload(const std::string& path, const WorkloadOptions& o
   }
   std::ifstream file(path);
   if (!file || std::filesystem::is_directory(path)) {
-    return error(ErrorKind::not_found, "there is no workload file '{}'", path).hinted("examples/quickstart.yaml is one to begin with");
+    return error(ErrorKind::not_found, "there is no workload file '{}'", path)
+        .hinted("examples/quickstart.yaml is one to begin with");
   }
   text << file.rdbuf();
   return read_workload(text.str(), path, options);
@@ -197,7 +217,8 @@ Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress
   std::error_code failed;
   std::filesystem::create_directories(workload.data.folder, failed);
   if (failed) {
-    return error(ErrorKind::io, "cannot make the folder '{}': {}", workload.data.folder, failed.message()).hinted("data.folder: a folder that may be written");
+    return error(ErrorKind::io, "cannot make the folder '{}': {}", workload.data.folder, failed.message())
+        .hinted("data.folder: a folder that may be written");
   }
   data.folder = TRY(open_posix_store(workload.data.folder));
   const std::unique_ptr<FileLock> lock = TRY(lock_folder(workload.data.folder));
@@ -205,11 +226,14 @@ Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress
   const auto files = [&](const TextSpec& spec) { return expand_files(*data.files, below_root(spec.files)); };
   options.train = {data.files.get(), TRY(files(workload.data.train)), "/"};
   options.train_text = text_options(workload.data.train);
-  if (!workload.data.held_out.files.empty()) options.held_out = TextFiles{data.files.get(), TRY(files(workload.data.held_out)), "/"};
+  if (!workload.data.held_out.files.empty())
+    options.held_out = TextFiles{data.files.get(), TRY(files(workload.data.held_out)), "/"};
   options.held_out_text = text_options(workload.data.held_out);
   options.held_out_fraction = workload.data.held_out_fraction;
   options.seed = static_cast<std::uint64_t>(workload.data.seed);
-  options.tokenizer.kind = workload.data.tokenizer.algorithm == TokenizerSpec::Algorithm::unigram ? TokenizerKind::unigram : TokenizerKind::bpe;
+  options.tokenizer.kind = workload.data.tokenizer.algorithm == TokenizerSpec::Algorithm::unigram
+                               ? TokenizerKind::unigram
+                               : TokenizerKind::bpe;
   options.tokenizer.vocabulary = static_cast<int>(workload.data.tokenizer.vocabulary);
   options.tokenizer.sample = workload.data.tokenizer.sample;
   if (!workload.data.tokenizer.file.empty()) {
@@ -221,7 +245,8 @@ Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress
   options.progress = progress;
   data.dataset = TRY(build_dataset(*data.folder, options));
   if (data.dataset->tokenizer.vocabulary() > workload.model.vocabulary) {
-    return error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {} tokens", workload.model.vocabulary, data.dataset->tokenizer.vocabulary())
+    return error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {} tokens", workload.model.vocabulary,
+                 data.dataset->tokenizer.vocabulary())
         .hinted(fmt::format("model.vocabulary: {} or more", data.dataset->tokenizer.vocabulary()));
   }
   malloc_trim(0);  // what building took is not the run's
@@ -258,9 +283,11 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
   if (p.data.dataset) {
     p.outside.dataset = p.data.resident();
-    p.outside.data_queue = RowReader::planned(p.data.dataset->train->packing, row_options(workload, workload.train.batch, RowPass::endless, clock));
+    p.outside.data_queue = RowReader::planned(p.data.dataset->train->packing,
+                                              row_options(workload, workload.train.batch, RowPass::endless, clock));
     if (p.data.dataset->held_out) {
-      p.outside.data_queue += RowReader::planned(p.data.dataset->held_out->packing, row_options(workload, p.job.evaluation_rows, RowPass::once, clock));
+      p.outside.data_queue += RowReader::planned(p.data.dataset->held_out->packing,
+                                                 row_options(workload, p.job.evaluation_rows, RowPass::once, clock));
     }
   }
   p.outside.libraries = std::max(Bytes(0), resident_memory() - p.outside.dataset) + kProcessAllowance;

@@ -29,22 +29,29 @@ std::string numerics_of(const Device& device) {
 Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool exact, const std::string& numerics) {
   const checkpoint::Identity& identity = from.manifest().identity;
   if (identity.model_hash != parameters_hash(*job.model)) {
-    return error(ErrorKind::invalid, "the checkpoint of step {} is of another model ({}): names, shapes or types of its tensors differ", from.manifest().step, identity.model)
+    return error(ErrorKind::invalid,
+                 "the checkpoint of step {} is of another model ({}): names, shapes or types of its tensors differ",
+                 from.manifest().step, identity.model)
         .hinted("'systole ckpt show' lists its tensors; take the workload that it was made with");
   }
   if (identity.workload_hash != numbers_hash(job.workload)) {
-    return error(ErrorKind::invalid, "the checkpoint of step {} was trained by a workload with other numbers (model, data or train)", from.manifest().step)
+    return error(ErrorKind::invalid,
+                 "the checkpoint of step {} was trained by a workload with other numbers (model, data or train)",
+                 from.manifest().step)
         .hinted("put the workload back, or begin a new run with --folder");
   }
-  if (const Node* before = from.manifest().extra.find("numerics"); exact && before != nullptr && before->text() != numerics) {
+  if (const Node* before = from.manifest().extra.find("numerics");
+      exact && before != nullptr && before->text() != numerics) {
     return error(ErrorKind::invalid, "train.exact: the run began on {}, this is {}", before->text(), numerics)
         .hinted("go on where it began, or with train.exact: false");
   }
   return {};
 }
 
-Result<std::unique_ptr<BatchSource>> training_source(const Prepared& p, const Node& cursor, const RunRequest& request, Clock& clock) {
-  if (p.workload.data.kind == DataSpec::Kind::linear) return open_linear_source(p.workload, p.workload.train.batch, false, true, cursor);
+Result<std::unique_ptr<BatchSource>> training_source(const Prepared& p, const Node& cursor, const RunRequest& request,
+                                                     Clock& clock) {
+  if (p.workload.data.kind == DataSpec::Kind::linear)
+    return open_linear_source(p.workload, p.workload.train.batch, false, true, cursor);
   RowReaderOptions options = row_options(p.workload, p.workload.train.batch, RowPass::endless, clock);
   options.before_batch = request.before_batch;
   return open_text_source(p.data.dataset->train, std::move(options), cursor);
@@ -53,8 +60,10 @@ Result<std::unique_ptr<BatchSource>> training_source(const Prepared& p, const No
 std::function<Result<std::unique_ptr<BatchSource>>()> held_out_source(const Prepared& p, Clock& clock) {
   if (p.job.evaluation_rows == 0) return nullptr;
   return [&p, &clock]() -> Result<std::unique_ptr<BatchSource>> {
-    if (p.workload.data.kind == DataSpec::Kind::linear) return open_linear_source(p.workload, p.job.evaluation_rows, true, false, Node());
-    return open_text_source(p.data.dataset->held_out, row_options(p.workload, p.job.evaluation_rows, RowPass::once, clock), Node());
+    if (p.workload.data.kind == DataSpec::Kind::linear)
+      return open_linear_source(p.workload, p.job.evaluation_rows, true, false, Node());
+    return open_text_source(p.data.dataset->held_out,
+                            row_options(p.workload, p.job.evaluation_rows, RowPass::once, clock), Node());
   };
 }
 
@@ -70,7 +79,8 @@ Status check_disk(const Prepared& p, const checkpoint::Folder& folder) {
   return {};
 }
 
-void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest&, TimeLedger& ledger, Clock& clock, Seconds opened, std::int64_t first_step, EventSink& events) {
+void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest&, TimeLedger& ledger, Clock& clock,
+              Seconds opened, std::int64_t first_step, EventSink& events) {
   const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
   MemoryMeasured memory;
   for (const auto& [owner, bytes] : p.memory.by_owner) memory.by_owner[owner] = bytes;
@@ -91,7 +101,9 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest
   if (outcome.ok()) emit(work);
   Stopped stopped;
   if (outcome.ok()) {
-    stopped.reason = outcome->ending == Ending::finished ? "finished" : outcome->ending == Ending::stopped ? "signal" : "diverged";
+    stopped.reason = outcome->ending == Ending::finished  ? "finished"
+                     : outcome->ending == Ending::stopped ? "signal"
+                                                          : "diverged";
     stopped.detail = outcome->detail;
     stopped.step = outcome->state.step;
     stopped.saved = outcome->saved;
@@ -108,26 +120,36 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest
 Result<RunFolder> claim_folder(const std::string& path, bool resume) {
   std::error_code failed;
   if (resume && !std::filesystem::is_directory(path)) {
-    return error(ErrorKind::not_found, "there is no run folder '{}'", path).hinted("'systole runs' lists those there are");
+    return error(ErrorKind::not_found, "there is no run folder '{}'", path)
+        .hinted("'systole runs' lists those there are");
   }
   std::filesystem::create_directories(path, failed);
-  if (failed) return error(ErrorKind::io, "cannot make the run folder '{}': {}", path, failed.message()).hinted("--folder: one that may be written");
+  if (failed)
+    return error(ErrorKind::io, "cannot make the run folder '{}': {}", path, failed.message())
+        .hinted("--folder: one that may be written");
   RunFolder folder{path, TRY(lock_folder(path)), TRY(open_posix_store(path))};
   const bool there = TRY(folder.store->exists(kPlanFile));
   if (there && !resume) {
-    return error(ErrorKind::exists, "'{}' holds a run already", path).hinted(fmt::format("systole resume {}, or another --folder", path));
+    return error(ErrorKind::exists, "'{}' holds a run already", path)
+        .hinted(fmt::format("systole resume {}, or another --folder", path));
   }
-  if (!there && resume) return error(ErrorKind::not_found, "'{}' holds no run", path).hinted("systole run WORKLOAD --folder " + path);
+  if (!there && resume)
+    return error(ErrorKind::not_found, "'{}' holds no run", path).hinted("systole run WORKLOAD --folder " + path);
   return folder;
 }
 
-Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock, TimeLedger& ledger, EventSink& events) {
+Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
+                             TimeLedger& ledger, EventSink& events) {
   TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
   const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
   TRY(checkpoint::prepare(checkpoints));
   TRY(check_disk(prepared, checkpoints));
-  TRY(write_whole(*folder.store, kPlanFile, to_json(prepared.plan)));
-  TRY(write_whole(*folder.store, "workload.yaml", to_yaml(prepared.workload)));
+  // A resumed run keeps the plan that it was begun with, and its workload until the checkpoint is known to fit the new
+  // one.
+  if (!request.resume) {
+    TRY(write_whole(*folder.store, kPlanFile, to_json(prepared.plan)));
+    TRY(write_whole(*folder.store, "workload.yaml", to_yaml(prepared.workload)));
+  }
   {
     const InCategory compiling(ledger, Category::compile);
     TRY(prepared.executor->start());
@@ -145,6 +167,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         }
         TRY(check_identity(newest->checkpoint, prepared.job, prepared.workload.train.exact, numerics));
         TRY(load_state(*prepared.executor, newest->checkpoint));
+        TRY(write_whole(*folder.store, "workload.yaml", to_yaml(prepared.workload)));
         state = TRY(state_from(newest->checkpoint.manifest().extra));
         restored = true;
       } else if (newest.error().kind != ErrorKind::not_found) {
