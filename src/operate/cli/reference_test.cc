@@ -8,6 +8,9 @@
 #include <sstream>
 
 namespace systole::cli {
+
+void PrintTo(const ReferencePage& page, std::ostream* out) { *out << page.file; }
+
 namespace {
 
 class ReferencePages : public testing::TestWithParam<ReferencePage> {};
@@ -17,9 +20,15 @@ TEST_P(ReferencePages, is_up_to_date) {
   if (GetParam().file == "ops.md") GTEST_SKIP() << "the page is printed by a build with the cpu backend";
 #endif
   std::ifstream file(std::string(SYSTOLE_SOURCE_DIR) + "/docs/reference/" + GetParam().file);
-  std::stringstream text;
-  text << file.rdbuf();
-  EXPECT_EQ(text.str(), GetParam().text) << "run: systole reference docs/reference";
+  std::stringstream want(GetParam().text);
+  std::string there, now;
+  for (int line = 1;; ++line) {
+    const bool more = static_cast<bool>(std::getline(file, there)),
+               more_now = static_cast<bool>(std::getline(want, now));
+    ASSERT_EQ(more, more_now) << "one page is longer, from line " << line << "; run: systole reference docs/reference";
+    if (!more) break;
+    ASSERT_EQ(there, now) << "line " << line << "; run: systole reference docs/reference";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Docs, ReferencePages, testing::ValuesIn(reference_pages()), [](const auto& page) {
