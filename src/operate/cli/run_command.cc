@@ -54,9 +54,9 @@ void tell_end(const TrainOutcome& outcome, const std::string& folder, Context& c
 }  // namespace
 
 void add_run_arguments(CLI::App& command, RunArguments& arguments) {
-  command.add_option(
-      "--inject", arguments.inject,
-      "hold the run up on purpose: data=50ms@10,compute=20ms (places: data, compute, logging, checkpoint)");
+  command.add_option("--inject", arguments.inject,
+                     "hold the run up on purpose: data=50ms@10,compute=20ms (places: data, compute, logging, "
+                     "checkpoint); kill=PHASE@3 kills it");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
@@ -66,12 +66,10 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   SignalWatch signals;
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
-  if (arguments.dry_run) {
-    context.out.data(plan_text(prepared.plan));
-    check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
-        .value();
-    return ExitCode::done;
-  }
+  if (arguments.dry_run) context.out.data(plan_text(prepared.plan));
+  check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
+      .value();
+  if (arguments.dry_run) return ExitCode::done;
   RunFolder folder = claim_folder(arguments.folder, resume).value();
   RunRequest request;
   request.folder = folder.path;

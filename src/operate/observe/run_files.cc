@@ -152,8 +152,10 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
     return error(ErrorKind::not_found, "there is no run in '{}'", runs)
         .hinted("systole run WORKLOAD, or name the folder of a run");
   }
+  const std::string nearest = names.empty() ? "" : nearest_hint(asked, names);
+  const std::string hint = nearest.empty() ? "'systole runs' lists those there are" : nearest;
   return error(ErrorKind::not_found, "there is no run '{}': neither a run's folder nor a run in '{}'", asked, runs)
-      .hinted(names.empty() ? "" : nearest_hint(asked, names));
+      .hinted(hint);
 }
 
 }  // namespace systole
