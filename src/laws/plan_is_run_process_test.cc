@@ -1,0 +1,58 @@
+// plan-is-run, of whole processes on the examples: the work that a run's events state is what its plan.json says, as
+// integers.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "laws/process_job.h"
+#include "operate/observe/run_files.h"
+
+namespace systole::laws {
+namespace {
+
+void expect_planned(const Workshop& shop, const std::string& job, std::vector<std::string> sets, std::int64_t steps) {
+  std::vector<std::string> words = {"run", job, "--folder", "run"};
+  sets.push_back(fmt::format("train.steps={}", steps));
+  for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+  const Captured done = shop.systole(words);
+  ASSERT_EQ(done.exit.code, 0) << done.err;
+  const std::unique_ptr<Store> store = open_posix_store(shop.path("run")).value();
+  const RunRecord run = read_run(*store, "").value();
+  const auto counted = last_of<WorkCounted>(run.all());
+  ASSERT_TRUE(run.plan);
+  EXPECT_EQ(counted.steps, steps);
+  EXPECT_GT(counted.flops.count(), 0);
+  EXPECT_EQ(counted.flops, run.plan->program.executed_flops * steps);
+  EXPECT_EQ(counted.moved, run.plan->program.moved * steps);
+  EXPECT_EQ(counted.sent, Bytes());
+  EXPECT_EQ(last_of<MemoryMeasured>(run.all()).arena_high_water, run.plan->memory.arena);
+}
+
+TEST(PlanIsRun, a_tiny_gpt) {
+  for (const char* recompute : {"none", "attention", "block"}) {
+    const Workshop shop;
+    expect_planned(shop, "job.yaml", {std::string("train.recompute=") + recompute}, 5);
+  }
+}
+
+TEST(PlanIsRun, the_linear_example) { expect_planned(Workshop(), SYSTOLE_SOURCE_DIR "/examples/linear.yaml", {}, 50); }
+
+// Two steps of it, on other text.
+TEST(PlanIsRun, the_quickstart_example) {
+  const Workshop shop;
+  std::ifstream file(SYSTOLE_SOURCE_DIR "/examples/quickstart.yaml");
+  std::string job(std::istreambuf_iterator<char>(file), {});
+  const std::size_t time = job.find("  time: 100s");
+  ASSERT_NE(time, job.npos);
+  job.replace(time, 12, "  steps: 2");
+  shop.write("quickstart.yaml", job);
+  expect_planned(shop, "quickstart.yaml",
+                 {"data.train.files=text.txt", "data.held_out.files=text.txt", "data.tokenizer.vocabulary=300",
+                  "model.vocabulary=2048", "data.folder=data"},
+                 2);
+}
+
+}  // namespace
+}  // namespace systole::laws
