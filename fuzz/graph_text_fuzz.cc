@@ -1,4 +1,5 @@
-// Any bytes as the text of a graph: an error with a place, or a graph that verifies, prints, and reads back to the same text.
+// Any bytes as the text of a graph: an error with a place, or a graph that verifies, prints, and reads back to the same
+// text.
 
 #include <cstdint>
 #include <cstdlib>

@@ -58,8 +58,15 @@ Result<TrainState> state_from(const Node& extra) {
 }
 
 Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLedger& ledger, TrainState from)
-    : job_(job), executor_(executor), parts_(std::move(parts)), ledger_(ledger), state_(std::move(from)), feed_(executor, ""),
-      evaluation_feed_(executor, "evaluate/"), train_(job.program->schedule_named("train")), evaluate_(job.program->find_schedule("evaluate")),
+    : job_(job),
+      executor_(executor),
+      parts_(std::move(parts)),
+      ledger_(ledger),
+      state_(std::move(from)),
+      feed_(executor, ""),
+      evaluation_feed_(executor, "evaluate/"),
+      train_(job.program->schedule_named("train")),
+      evaluate_(job.program->find_schedule("evaluate")),
       snapshot_(job.program->schedule_named("snapshot")) {
   observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks);
   const CheckpointSpec& spec = job.workload.checkpoint;
@@ -120,7 +127,8 @@ bool Trainer::is_over() const {
 
 bool Trainer::is_due(const Interval& interval, std::int64_t& last_step, Seconds& last_time) {
   const Seconds now = parts_.clock->now();
-  const bool due = (interval.steps > 0 && state_.step - last_step >= interval.steps) || (interval.time > Seconds() && now - last_time >= interval.time);
+  const bool due = (interval.steps > 0 && state_.step - last_step >= interval.steps) ||
+                   (interval.time > Seconds() && now - last_time >= interval.time);
   if (!due) return false;
   last_step = state_.step;
   last_time = now;
@@ -147,7 +155,8 @@ Status Trainer::one_step() {
   TRY(feed_.put_scalar("seed", static_cast<double>(job_.workload.train.seed)));
   TRY(feed_.put_scalar("step", static_cast<double>(step)));
   const int microbatches = job_.program->values[static_cast<std::size_t>(loss_)].slots;
-  for (int mb = 0; mb < microbatches; ++mb) TRY(feed_.put_scalar("row", static_cast<double>(mb * job_.microbatch_rows), mb));
+  for (int mb = 0; mb < microbatches; ++mb)
+    TRY(feed_.put_scalar("row", static_cast<double>(mb * job_.microbatch_rows), mb));
   TRY(executor_.run(train_, observer_.get()));
 
   double sum = 0;
@@ -159,7 +168,8 @@ Status Trainer::one_step() {
   state_.tokens += batch->label_count;
   state_.skipped += ended.skipped ? 1 : 0;
   state_.trained = trained_before_ + (parts_.clock->now() - started_);
-  if (std::isfinite(ended.loss) && (state_.lowest_loss == 0 || ended.loss < state_.lowest_loss)) state_.lowest_loss = ended.loss;
+  if (std::isfinite(ended.loss) && (state_.lowest_loss == 0 || ended.loss < state_.lowest_loss))
+    state_.lowest_loss = ended.loss;
   skips_in_row_ = ended.skipped ? skips_in_row_ + 1 : 0;
   ended.tokens = state_.tokens;
   const InCategory logging(ledger_, Category::logging);
@@ -185,7 +195,9 @@ Status Trainer::finish_save(bool wait) {
   event.write = parts_.clock->now() - write_began_;
   emit(std::move(event));
   for (const std::int64_t removed : report->swept.removed) emit(CheckpointRemoved{removed, std::to_string(removed)});
-  if (report->sweep_error) emit(systole::Note{"warning", "old checkpoints were not tidied up: " + report->sweep_error->message, "checkpoint", {}});
+  if (report->sweep_error)
+    emit(systole::Note{
+        "warning", "old checkpoints were not tidied up: " + report->sweep_error->message, "checkpoint", {}});
   return {};
 }
 

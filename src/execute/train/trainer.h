@@ -1,9 +1,10 @@
 #pragma once
-// The training loop of one rank. It executes the Program's schedules, hands in each step's scalars, saves, evaluates and stops;
-// it prints nothing, knows no price, and reads no clock but the one it is given.
+// The training loop of one rank. It executes the Program's schedules, hands in each step's scalars, saves, evaluates
+// and stops; it prints nothing, knows no price, and reads no clock but the one it is given.
 //
-// A step: rows → inputs of the arena → schedule "train" → loss and norm → event. From the fourth step on the step's thread
-// allocates nothing of ours. Checkpoints are written by a thread of their own from the staging that the "snapshot" schedule filled.
+// A step: rows → inputs of the arena → schedule "train" → loss and norm → event. From the fourth step on the step's
+// thread allocates nothing of ours. Checkpoints are written by a thread of their own from the staging that the
+// "snapshot" schedule filled.
 
 #include <atomic>
 #include <functional>
@@ -25,8 +26,8 @@ namespace systole {
 // Places where tests and rehearsals hold the run up or make it fail.
 struct TrainHooks {
   std::function<void(std::int64_t step)> in_compute, in_logging, in_checkpoint;  // on the step's thread
-  checkpoint::PhaseHook on_save_phase;                 // on the thread of the phase
-  std::function<void(const char* phase)> on_phase;     // "read", "compute", "update", …: when the step's thread enters one
+  checkpoint::PhaseHook on_save_phase;                                           // on the thread of the phase
+  std::function<void(const char* phase)> on_phase;  // "read", "compute", "update", …: when the step's thread enters one
 };
 
 struct TrainerParts {
@@ -36,9 +37,9 @@ struct TrainerParts {
   std::unique_ptr<BatchSource> source;
   // A fresh pass over the held-out rows; empty when there are none.
   std::function<Result<std::unique_ptr<BatchSource>>()> held_out;
-  std::function<bool()> stop_requested;                // by a signal
-  std::int64_t vocabulary = 0;                         // to check ids; 0: no tokens
-  std::string numerics;                                // fingerprint of what the bits depend on; kept with checkpoints
+  std::function<bool()> stop_requested;  // by a signal
+  std::int64_t vocabulary = 0;           // to check ids; 0: no tokens
+  std::string numerics;                  // fingerprint of what the bits depend on; kept with checkpoints
   TrainHooks hooks;
 };
 
@@ -60,13 +61,14 @@ struct TrainOutcome {
   Ending ending = Ending::finished;
   std::string detail;  // of a divergence: the step, and what to try, best first
   TrainState state;
-  bool saved = false;  // the state is in a checkpoint
+  bool saved = false;                   // the state is in a checkpoint
   std::optional<Evaluated> evaluation;  // the last, over all that was asked for
 };
 
 class Trainer {
  public:
-  // REQUIRES: job, executor and parts outlive the trainer; parameters and state are in the executor (initialize or load_state).
+  // REQUIRES: job, executor and parts outlive the trainer; parameters and state are in the executor (initialize or
+  // load_state).
   Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLedger& ledger, TrainState from);
   ~Trainer();
 
@@ -101,8 +103,8 @@ class Trainer {
   const Schedule* evaluate_;
   const Schedule& snapshot_;
   int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;
-  Seconds opened_, started_;         // when the run was opened; when stepping began
-  Seconds trained_before_;           // by earlier processes
+  Seconds opened_, started_;  // when the run was opened; when stepping began
+  Seconds trained_before_;    // by earlier processes
   std::int64_t first_step_ = 0;
   std::int64_t skips_in_row_ = 0;
   std::int64_t saved_step_ = -1, saving_step_ = -1;

@@ -28,7 +28,8 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     file << to_json(prepared.plan);
     if (!file.flush()) fail(error(ErrorKind::io, "cannot write '{}'", options.out));
   }
-  check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device).value();
+  check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
+      .value();
   context.out.message("next: systole run " + options.workload.path);
   return ExitCode::done;
 }
@@ -37,7 +38,8 @@ ExitCode plan(const PlanOptions& options, Context& context) {
 
 void add_plan(CLI::App& app, Context& context) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App& command = add_command(app, "plan", "what running a workload here will take, and whether it fits", options, context, plan);
+  CLI::App& command =
+      add_command(app, "plan", "what running a workload here will take, and whether it fits", options, context, plan);
   add_workload_arguments(command, options->workload);
   command.add_option("--out", options->out, "also write the plan, as run keeps it in plan.json");
 }

@@ -7,7 +7,9 @@
 namespace systole::cli {
 namespace {
 
-std::string bar(double share) { return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30 + 0.5), '#'); }
+std::string bar(double share) {
+  return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30 + 0.5), '#');
+}
 
 std::string memory_text(const PlannedMemory& memory) {
   std::vector<std::vector<std::string>> rows;
@@ -22,7 +24,8 @@ std::string time_text(const PlannedTime& time) {
   Seconds sum;
   for (const auto& [kind, seconds] : time.compute_by_kind) sum += seconds;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [kind, seconds] : time.compute_by_kind) rows.push_back({kind, to_string(seconds), fmt::format("{:.0f}%", 100 * (seconds / sum)), bar(seconds / sum)});
+  for (const auto& [kind, seconds] : time.compute_by_kind)
+    rows.push_back({kind, to_string(seconds), fmt::format("{:.0f}%", 100 * (seconds / sum)), bar(seconds / sum)});
   rows.push_back({"step", to_string(time.step.total()), "", ""});
   return table({"time of a step", ">", ">", ""}, rows);
 }
@@ -31,16 +34,22 @@ std::string time_text(const PlannedTime& time) {
 
 std::string plan_text(const Plan& plan) {
   const bool fits = plan.memory.limit.count() == 0 || plan.memory.total() <= plan.memory.limit;
-  std::string text = fmt::format("{}: {} parameters ({} trained) on {}\n", plan.workload.name, with_commas(plan.program.parameters),
-                                 with_commas(plan.program.trainable), plan.target.name);
-  text += fmt::format("{}; {} model FLOPs a step, {} executed, {} moved\n", plan.strategy, with_commas(plan.program.model_flops.count()),
-                      with_commas(plan.program.executed_flops.count()), to_string(plan.program.moved));
-  text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()), to_string(plan.memory.limit));
+  std::string text =
+      fmt::format("{}: {} parameters ({} trained) on {}\n", plan.workload.name, with_commas(plan.program.parameters),
+                  with_commas(plan.program.trainable), plan.target.name);
+  text += fmt::format("{}; {} model FLOPs a step, {} executed, {} moved\n", plan.strategy,
+                      with_commas(plan.program.model_flops.count()), with_commas(plan.program.executed_flops.count()),
+                      to_string(plan.program.moved));
+  text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()),
+                      to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";
-  text += fmt::format("{:.0f} steps, {} to finish, evaluation {} of it\n", plan.time.steps, to_string(plan.time.run.total()), to_string(plan.time.run[Category::evaluation]));
-  if (plan.model_utilisation > 0) text += fmt::format("{:.0f}% of the catalog's matmul rate\n", 100 * plan.model_utilisation);
-  text += fmt::format("times are {}: {} of {}\n", plan.target.calibrated ? "calibrated" : "UNCALIBRATED, of another machine of this kind", plan.target.catalog_entry,
-                      plan.target.catalog_date);
+  text += fmt::format("{:.0f} steps, {} to finish, evaluation {} of it\n", plan.time.steps,
+                      to_string(plan.time.run.total()), to_string(plan.time.run[Category::evaluation]));
+  if (plan.model_utilisation > 0)
+    text += fmt::format("{:.0f}% of the catalog's matmul rate\n", 100 * plan.model_utilisation);
+  text += fmt::format("times are {}: {} of {}\n",
+                      plan.target.calibrated ? "calibrated" : "UNCALIBRATED, of another machine of this kind",
+                      plan.target.catalog_entry, plan.target.catalog_date);
   return text + fmt::format("program {}\n", plan.program.hash);
 }
 

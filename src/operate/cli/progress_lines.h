@@ -1,6 +1,6 @@
 #pragma once
-// What a person sees of a run while it goes on: one line drawn over itself on a terminal, plain lines otherwise. Called on the
-// thread that writes the events, never on the step's.
+// What a person sees of a run while it goes on: one line drawn over itself on a terminal, plain lines otherwise. Called
+// on the thread that writes the events, never on the step's.
 
 #include "describe/spec/plan.h"
 #include "operate/cli/printer.h"

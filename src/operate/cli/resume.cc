@@ -18,7 +18,8 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   RunArguments arguments = options.run;
   arguments.folder = find_run(kRunsFolder, arguments.folder).value();
   if (!std::filesystem::exists(arguments.folder + "/workload.yaml")) {
-    fail(error(ErrorKind::not_found, "'{}' is no run", options.run.folder).hinted("'systole runs' lists those there are"));
+    fail(error(ErrorKind::not_found, "'{}' is no run", options.run.folder)
+             .hinted("'systole runs' lists those there are"));
   }
   WorkloadArguments from;
   from.path = arguments.folder + "/workload.yaml";
@@ -33,8 +34,10 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
 
 void add_resume(CLI::App& app, Context& context) {
   auto options = std::make_shared<ResumeOptions>();
-  CLI::App& command = add_command(app, "resume", "go on with a run that was stopped or killed", options, context, resume);
-  command.add_option("run", options->run.folder, "the run's folder, its name in runs/, or its number; without: the newest");
+  CLI::App& command =
+      add_command(app, "resume", "go on with a run that was stopped or killed", options, context, resume);
+  command.add_option("run", options->run.folder,
+                     "the run's folder, its name in runs/, or its number; without: the newest");
   command.add_option("--set", options->sets, "lay KEY=VALUE over the run's workload, as train.steps=2000")->take_all();
   command.add_option("--memory", options->memory, "hold the process to this much memory, as 2GiB");
   command.add_option("--backend", options->backend, "cpu, or reference")->check(CLI::IsMember({"cpu", "reference"}));

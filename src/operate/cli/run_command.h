@@ -16,6 +16,7 @@ struct RunArguments {
 
 void add_run_arguments(CLI::App& command, RunArguments& arguments);
 
-ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume, Context& context);
+ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume,
+                      Context& context);
 
 }  // namespace systole::cli

@@ -1,6 +1,6 @@
 #pragma once
-// The composition root: makes the device, the data, the job and its predictions from a Workload, and hands them down. Prints
-// nothing.
+// The composition root: makes the device, the data, the job and its predictions from a Workload, and hands them down.
+// Prints nothing.
 
 #include <functional>
 #include <memory>
@@ -64,7 +64,7 @@ struct PrepareOptions {
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
   Progress progress;
-  std::vector<std::string> notes;     // out: what was left unknown
+  std::vector<std::string> notes;  // out: what was left unknown
 };
 
 // Plans the workload: nothing of the model runs and no arena is allocated. Does not check the fit: see check_fit.

@@ -1,6 +1,6 @@
 #pragma once
-// One process's work on a run: from a prepared job to its end, a stop or an error, with everything that happened as events in the
-// run's folder. What `run` and `resume` share. Prints nothing.
+// One process's work on a run: from a prepared job to its end, a stop or an error, with everything that happened as
+// events in the run's folder. What `run` and `resume` share. Prints nothing.
 
 #include <functional>
 #include <string>
@@ -13,8 +13,8 @@ namespace systole::cli {
 
 struct RunRequest {
   std::string folder;
-  bool resume = false;       // go on from the newest checkpoint that verifies, if there is one
-  std::string command;       // for the record
+  bool resume = false;  // go on from the newest checkpoint that verifies, if there is one
+  std::string command;  // for the record
   TrainHooks hooks;
   std::function<void(std::int64_t)> before_batch;  // on the reader's thread
   std::function<bool()> stop_requested;
@@ -22,8 +22,8 @@ struct RunRequest {
   std::function<void(const checkpoint::Rejected&)> rejected;
 };
 
-// Claims the folder for this process: makes it, locks it, and refuses one that holds a run already (unless resuming) or none (when
-// resuming). Errors: exists, not_found, busy, io.
+// Claims the folder for this process: makes it, locks it, and refuses one that holds a run already (unless resuming) or
+// none (when resuming). Errors: exists, not_found, busy, io.
 struct RunFolder {
   std::string path;
   std::unique_ptr<FileLock> lock;
@@ -31,8 +31,9 @@ struct RunFolder {
 };
 Result<RunFolder> claim_folder(const std::string& path, bool resume);
 
-// REQUIRES: prepared.executor is not started. Errors: does_not_fit and no_space before anything is started; corrupt, io; those of
-// the trainer. The outcome's state says where it ended.
-Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock, TimeLedger& ledger, EventSink& events);
+// REQUIRES: prepared.executor is not started. Errors: does_not_fit and no_space before anything is started; corrupt,
+// io; those of the trainer. The outcome's state says where it ended.
+Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
+                             TimeLedger& ledger, EventSink& events);
 
 }  // namespace systole::cli
