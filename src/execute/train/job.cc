@@ -28,6 +28,13 @@ RecomputePolicy policy_of(const RecomputeSpec& spec) {
 }
 
 Status check_dtypes(const PrecisionSpec& precision, const Target& target) {
+  // What the Program would not do is refused rather than left out silently.
+  for (const auto& [key, dtype] :
+       {std::pair("parameter", precision.parameter), std::pair("accumulate", precision.accumulate)}) {
+    if (dtype == DType::f32 || dtype == DType::f64) continue;
+    return error(ErrorKind::unsupported, "train.precision.{}: {} is not done yet", key, name_of(dtype))
+        .hinted(fmt::format("train.precision.{}: f32; train.precision.compute may be bf16", key));
+  }
   for (const auto& [key, dtype] :
        {std::pair("parameter", precision.parameter), std::pair("compute", precision.compute),
         std::pair("accumulate", precision.accumulate), std::pair("reduce", precision.reduce)}) {
