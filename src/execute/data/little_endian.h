@@ -13,15 +13,16 @@ namespace systole {
 
 static_assert(std::endian::native == std::endian::little, "the data formats are written as the machine holds them");
 
+inline void put_bytes(std::vector<std::byte>& bytes, const void* from, std::size_t size) {
+  const std::size_t end = bytes.size();
+  bytes.resize(end + size);
+  if (size > 0) std::memcpy(bytes.data() + end, from, size);
+}
 template <typename T>
 void put(std::vector<std::byte>& bytes, T value) {
-  const auto* from = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), from, from + sizeof(T));
+  put_bytes(bytes, &value, sizeof(T));
 }
-inline void put(std::vector<std::byte>& bytes, std::string_view text) {
-  const auto* from = reinterpret_cast<const std::byte*>(text.data());
-  bytes.insert(bytes.end(), from, from + text.size());
-}
+inline void put(std::vector<std::byte>& bytes, std::string_view text) { put_bytes(bytes, text.data(), text.size()); }
 
 // REQUIRES: offset + sizeof(T) <= bytes.size().
 template <typename T>
