@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/graph/memory.h"
+#include "describe/graph/order.h"
 
 namespace systole {
 namespace {
@@ -15,55 +16,63 @@ bool lives_always(Residence r) {
   return r == Residence::parameter || r == Residence::state || r == Residence::staging || r == Residence::cache;
 }
 
-bool has_one_stream(const Schedule& schedule) {
-  return std::all_of(schedule.actions.begin(), schedule.actions.end(),
-                     [&](const Action& action) { return action.stream == schedule.actions.front().stream; });
-}
+// Times of a block over all schedules: schedule s has the times [base, base + actions). A block that an action uses
+// lives from the action's place in the list until the place from which on every action comes after it.
+class ActionTimeline {
+ public:
+  explicit ActionTimeline(const Program& program) : program_(program) {
+    for (const Schedule& schedule : program.schedules) {
+      orders_.emplace_back(schedule);
+      base_.push_back(end_);
+      end_ += static_cast<int>(schedule.actions.size());
+    }
+  }
+
+  std::vector<std::pair<int, int>> value_lives(int value) const {
+    const Residence residence = program_.values[static_cast<std::size_t>(value)].residence;
+    if (lives_always(residence)) return {{0, std::max(end_ - 1, 0)}};
+    const bool whole = residence == Residence::input || residence == Residence::output;
+    std::vector<std::pair<int, int>> lives;
+    for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
+      const std::vector<Action>& actions = program_.schedules[s].actions;
+      int first = -1, last = -1;
+      for (int a = 0; a < static_cast<int>(actions.size()); ++a) {
+        const Function& function = function_of(actions[static_cast<std::size_t>(a)]);
+        if (!uses(function.inputs, value) && !uses(function.outputs, value)) continue;
+        if (first < 0) first = a;
+        last = std::max(last, orders_[s].release(a) - 1);
+      }
+      if (first < 0) continue;
+      if (whole) first = 0, last = static_cast<int>(actions.size()) - 1;
+      lives.emplace_back(base_[s] + first, base_[s] + last);
+    }
+    return lives;
+  }
+
+  std::vector<std::pair<int, int>> scratch_lives(int function) const {
+    std::vector<std::pair<int, int>> lives;
+    for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
+      const std::vector<Action>& actions = program_.schedules[s].actions;
+      for (int a = 0; a < static_cast<int>(actions.size()); ++a) {
+        if (actions[static_cast<std::size_t>(a)].function == function)
+          lives.emplace_back(base_[s] + a, base_[s] + orders_[s].release(a) - 1);
+      }
+    }
+    return lives;
+  }
+
+ private:
+  const Function& function_of(const Action& action) const {
+    return program_.functions[static_cast<std::size_t>(action.function)];
+  }
+
+  const Program& program_;
+  std::vector<ActionOrder> orders_;
+  std::vector<int> base_;
+  int end_ = 0;
+};
 
 }  // namespace
-
-ActionTimeline::ActionTimeline(const Program& program) : program_(program) {
-  for (const Schedule& schedule : program.schedules) {
-    base_.push_back(end_);
-    end_ += static_cast<int>(schedule.actions.size());
-  }
-}
-
-std::vector<std::pair<int, int>> ActionTimeline::value_lives(int value) const {
-  const Residence residence = program_.values[static_cast<std::size_t>(value)].residence;
-  if (lives_always(residence)) return {{0, std::max(end_ - 1, 0)}};
-  std::vector<std::pair<int, int>> lives;
-  for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
-    const Schedule& schedule = program_.schedules[s];
-    int first = -1, last = -1;
-    for (int a = 0; a < static_cast<int>(schedule.actions.size()); ++a) {
-      const Function& function =
-          program_.functions[static_cast<std::size_t>(schedule.actions[static_cast<std::size_t>(a)].function)];
-      if (!uses(function.inputs, value) && !uses(function.outputs, value)) continue;
-      if (first < 0) first = a;
-      last = a;
-    }
-    if (first < 0) continue;
-    const bool whole = residence == Residence::input || residence == Residence::output || !has_one_stream(schedule);
-    lives.emplace_back(base_[s] + (whole ? 0 : first),
-                       base_[s] + (whole ? static_cast<int>(schedule.actions.size()) - 1 : last));
-  }
-  return lives;
-}
-
-std::vector<std::pair<int, int>> ActionTimeline::scratch_lives(int function) const {
-  std::vector<std::pair<int, int>> lives;
-  for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
-    const Schedule& schedule = program_.schedules[s];
-    const bool one_stream = has_one_stream(schedule);
-    for (int a = 0; a < static_cast<int>(schedule.actions.size()); ++a) {
-      if (schedule.actions[static_cast<std::size_t>(a)].function != function) continue;
-      const int last = static_cast<int>(schedule.actions.size()) - 1;
-      lives.emplace_back(base_[s] + (one_stream ? a : 0), base_[s] + (one_stream ? a : last));
-    }
-  }
-  return lives;
-}
 
 void plan_arena(Program& program) {
   const ActionTimeline timeline(program);

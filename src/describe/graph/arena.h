@@ -6,21 +6,8 @@
 namespace systole {
 
 // Sets the offsets of values and scratches and the arena's size. Parameters, state, caches and staging live always;
-// inputs and outputs during the whole schedules that use them; gradients, residuals and scratches from the first action
-// that writes them to the last that touches them. With more than one stream in a schedule, they live all of it.
+// inputs and outputs during the whole schedules that use them; gradients and residuals from the first action that uses
+// them until every action that follows comes after all that do; scratches the same, for each action by itself.
 void plan_arena(Program& program);
-
-// Times of a block over all schedules: schedule s has the times [base, base + actions). For plan_arena and the
-// verifier.
-struct ActionTimeline {
-  explicit ActionTimeline(const Program& program);
-  std::vector<std::pair<int, int>> value_lives(int value) const;
-  std::vector<std::pair<int, int>> scratch_lives(int function) const;
-
- private:
-  const Program& program_;
-  std::vector<int> base_;
-  int end_ = 0;
-};
 
 }  // namespace systole

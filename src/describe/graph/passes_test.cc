@@ -121,5 +121,37 @@ TEST(Precision, parameters_stay_and_contractions_compute_in_bf16) {
   EXPECT_EQ(typed.type(typed.outputs()[0].value).dtype, DType::f32);
 }
 
+// g = before + stack of the body's outputs, one of them cast: both sums are made in the body, to the same bits.
+TEST(Passes, additions_to_what_a_repeat_stacks_move_into_its_body) {
+  const Type stack(DType::f32, {3, 6}, {"layer", "n"}), carry(DType::f32, {6}, {"n"});
+  Graph g("g");
+  const Value x = g.input("x", carry), w = g.input("w", stack), before = g.input("before", stack),
+              narrow = g.input("narrow", stack.with(DType::bf16));
+  Graph body("body");
+  const Value c = body.input("c", carry), slice = body.input("w", carry);
+  const Value next = mul(c, slice);
+  body.output("c", next);
+  body.output("a", tanh(next));
+  body.output("b", exp(slice));
+  const Repeat r = repeat(std::move(body), 3, std::vector{x}, std::vector{w}, {}, "layer", true);
+  g.output("sum", add(before, r.outputs[0]));
+  g.output("narrow", add(cast(r.outputs[1], DType::bf16), narrow));
+  g.output("c", r.carries[0]);
+  const Graph moved = add_in_repeats(g);
+  verify(moved);
+  ASSERT_EQ(moved.nodes().size(), 1U) << to_text(moved);
+  EXPECT_EQ(moved.nodes()[0].attrs.get_int("stacked"), 3);
+  std::vector<HostTensor> in;
+  for (const Type& type : {carry, stack, stack, stack.with(DType::bf16)}) {
+    in.emplace_back(type.dtype, type.shape);
+    for (std::int64_t i = 0; i < num_elements(type.shape); ++i) in.back().set(i, 0.07 * static_cast<double>(i) - 0.6);
+  }
+  const std::vector<HostTensor> was = evaluate(g, in), is = evaluate(moved, in);
+  for (std::size_t o = 0; o < was.size(); ++o) {
+    EXPECT_TRUE(std::ranges::equal(was[o].bytes(), is[o].bytes())) << "output " << o;
+  }
+  EXPECT_EQ(work_of(moved).flops, work_of(g).flops);
+}
+
 }  // namespace
 }  // namespace systole

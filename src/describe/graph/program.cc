@@ -64,22 +64,6 @@ Work work_of(const Program& program, const Schedule& schedule) {
   return work;
 }
 
-MemoryByOwner memory_by_owner(const Program& program) {
-  MemoryByOwner owners;
-  for (const ProgramValue& value : program.values)
-    owners.bytes[static_cast<std::size_t>(value.residence)] += Bytes(value.stride * value.slots);
-  const auto largest = std::max_element(program.functions.begin(), program.functions.end(),
-                                        [](const Function& a, const Function& b) { return a.scratch < b.scratch; });
-  if (largest != program.functions.end()) {
-    owners.bytes[static_cast<std::size_t>(Residence::workspace)] = largest->workspace;
-    owners.bytes[static_cast<std::size_t>(Residence::activation)] = largest->scratch - largest->workspace;
-  }
-  Bytes sum;
-  for (const Bytes bytes : owners.bytes) sum += bytes;
-  owners.shared = sum - program.arena;
-  return owners;
-}
-
 std::string workspace_key(const Graph& graph, const GraphNode& node) {
   std::string key = node.op->name;
   for (const ValueId id : node.operands)
@@ -88,8 +72,6 @@ std::string workspace_key(const Graph& graph, const GraphNode& node) {
   for (const Graph& region : node.regions) key += to_text(region);
   return key;
 }
-
-std::string hash_of(const Program& program) { return to_hex(hash128(to_text(program))); }
 
 std::string to_text(const Target& target) {
   std::string text = fmt::format("target \"{}\" kind {} alignment {} threads {} chains {} {} {}\n", target.name,
@@ -147,11 +129,9 @@ std::string schedule_text(const Program& program, const Schedule& schedule) {
   return text;
 }
 
-}  // namespace
-
-std::string to_text(const Program& program) {
-  std::string text = fmt::format("program \"{}\"\n  {}", program.name, to_text(program.target));
-  text += fmt::format("  mesh {}\n", to_string(program.mesh));
+// All but the name.
+std::string body_text(const Program& program) {
+  std::string text = fmt::format("  {}  mesh {}\n", to_text(program.target), to_string(program.mesh));
   for (const ProgramValue& value : program.values) {
     text += fmt::format("  value {} : {} {} slots {} at {}\n", value.name, to_string(value.type),
                         name_of(value.residence), value.slots, value.offset);
@@ -159,6 +139,33 @@ std::string to_text(const Program& program) {
   for (const Function& function : program.functions) text += function_text(program, function);
   for (const Schedule& schedule : program.schedules) text += schedule_text(program, schedule);
   return text + fmt::format("  arena {} B\n", with_commas(program.arena.count()));
+}
+
+void location_into(std::string& out, const Location& location) {
+  fmt::format_to(std::back_inserter(out), "{}.{}.{} ", static_cast<int>(location.kind), location.index,
+                 location.offset);
+}
+
+void placement_into(std::string& out, const Placement& placement) {
+  for (const Location& location : placement.values) location_into(out, location);
+  for (const Placement::Inner& inner : placement.nodes) {
+    location_into(out, inner.workspace);
+    fmt::format_to(std::back_inserter(out), "{} ", inner.workspace_bytes.count());
+    for (const Location& location : inner.carry_twins) location_into(out, location);
+    for (const Placement& region : inner.regions) placement_into(out, region);
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Program& program) {
+  return fmt::format("program \"{}\"\n{}", program.name, body_text(program));
+}
+
+std::string hash_of(const Program& program) {
+  std::string text = body_text(program);
+  for (const Function& function : program.functions) placement_into(text, function.placement);
+  return to_hex(hash128(text));
 }
 
 }  // namespace systole

@@ -101,6 +101,7 @@ struct Function {
 };
 
 enum class Stream { compute, network, host };
+constexpr int kNumStreams = 3;
 const char* name_of(Stream stream);
 
 struct Action {
@@ -135,23 +136,25 @@ struct Program {
 // What a schedule does: its functions' work, each as often as it acts.
 Work work_of(const Program& program, const Schedule& schedule);
 
-// Bytes by residence; activations and workspace at the peak of the largest function. Their sum exceeds the arena where
-// lifetimes let places be shared; `shared` is by how much.
+// Each byte of the arena by the one who owns it. Where values that never live together share a place, it is that of the
+// first in the order of Residence; `unused` are gaps that alignment and shapes leave. All of them sum up to the arena.
 struct MemoryByOwner {
   std::array<Bytes, kNumResidences> bytes{};
-  Bytes shared;
+  Bytes unused;
   Bytes operator[](Residence r) const { return bytes[static_cast<std::size_t>(r)]; }
 };
 MemoryByOwner memory_by_owner(const Program& program);
 
-// Proves the Program: graphs verify; ports have their values' types; every alias is legal (inside the function no read
-// of the input comes after the write, and across actions every other reader of the value is ordered before or after the
-// writer); every value is written before it is read; no two live blocks of the arena overlap. Errors: Failure(invalid)
-// that names function, action and value.
+// Proves the Program, without the planners' help: graphs verify; ports have their values' types; every alias is legal
+// (inside the function no read of the input comes after the write, and across actions every other reader of the value
+// is ordered before or after the writer); what is read holds what it should (written, by the microbatch that reads it,
+// not donated since); no two blocks of a scratch or of the arena that live at one time overlap. Errors:
+// Failure(invalid) that names function, action and value.
 void verify(const Program& program);
 
 std::string to_text(const Program& program);
-std::string hash_of(const Program& program);  // hex; of everything that decides what is computed, moved and where
+// Hex; of everything that decides what is computed, moved and where: all of the text but the name, and the places.
+std::string hash_of(const Program& program);
 
 // The key of a node in Target::workspace: op, operand types, attributes.
 std::string workspace_key(const Graph& graph, const GraphNode& node);

@@ -2,8 +2,9 @@
 // A device, as the executor sees it. It takes functions, not ops: reference and cpu turn a function into a flat list of
 // resolved kernel calls, xla into one module, null into nothing (PJRT's shape, and IREE's HAL's).
 //
-// Memory is addressed as (Memory, offset): reference and cpu have the one arena that the Program planned; a device with
-// buffers of its own keys them by offset.
+// Memory is addressed by slots of the Program's values. reference and cpu have the one arena that the Program planned
+// and go by the slot's offset in it; a device with buffers of its own, of a type and shape each, goes by value and
+// slot.
 
 #include <cstddef>
 #include <memory>
@@ -50,9 +51,16 @@ class Call {
   virtual ~Call() = default;
 };
 
+// One slot of a value of the Program, and where it lies. The type is the Program's and lives as long as it.
+struct SlotAddress {
+  int value = -1, slot = 0;
+  std::int64_t offset = 0;  // in the memory
+  const Type* type = nullptr;
+};
+
 struct Addresses {
-  std::span<const std::int64_t> inputs, outputs;  // offsets in the memory, per port
-  std::int64_t scratch = 0;
+  std::span<const SlotAddress> inputs, outputs;  // per port
+  std::int64_t scratch = 0;                      // offset in the memory
 };
 
 class Device {
@@ -65,8 +73,9 @@ class Device {
 
   // Errors: does_not_fit.
   virtual Result<std::unique_ptr<Memory>> allocate(Bytes bytes) = 0;
-  virtual DeviceEvent copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) = 0;
-  virtual DeviceEvent copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) = 0;
+  // The bytes are the slot's, row-major, all of them.
+  virtual DeviceEvent copy_in(Memory& memory, const SlotAddress& to, std::span<const std::byte> from) = 0;
+  virtual DeviceEvent copy_out(Memory& memory, const SlotAddress& from, std::span<std::byte> into) = 0;
 
   // Errors: unsupported, naming each op and type that the device cannot run.
   virtual Result<std::unique_ptr<Executable>> compile(const Function& function) = 0;

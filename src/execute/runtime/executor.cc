@@ -16,33 +16,32 @@ Result<std::unique_ptr<Executor>> Executor::prepare(const Program& program, Devi
   return executor;
 }
 
-std::int64_t Executor::offset_of(int value, int slot) const {
+SlotAddress Executor::address_of(int value, int slot) const {
   const ProgramValue& v = program_.values[static_cast<std::size_t>(value)];
   CHECK(slot >= 0 && slot < v.slots, "slot {} of '{}', which has {}", slot, v.name, v.slots);
-  return v.offset + slot * v.stride;
+  return {value, slot, v.offset + slot * v.stride, &v.type};
 }
 
 Status Executor::start() {
   CHECK(memory_ == nullptr, "the executor of '{}' was started already", program_.name);
   memory_ = TRY(device_.allocate(program_.arena));
-  std::map<std::vector<std::int64_t>, Call*> bound;  // function and offsets → call, shared by equal actions
+  std::map<std::vector<int>, Call*> bound;  // function, values and slots → call, shared by equal actions
   for (const Schedule& schedule : program_.schedules) {
     BoundSchedule entry{&schedule, {}};
     for (const Action& action : schedule.actions) {
       const auto f = static_cast<std::size_t>(action.function);
       const Function& function = program_.functions[f];
-      const auto offsets = [&](const std::vector<Port>& ports) {
-        std::vector<std::int64_t> list;
+      std::vector<int> key{action.function};
+      const auto addresses = [&](const std::vector<Port>& ports) {
+        std::vector<SlotAddress> list;
         for (const Port& port : ports) {
           const int slots = program_.values[static_cast<std::size_t>(port.value)].slots;
-          list.push_back(offset_of(port.value, port.by_microbatch ? action.microbatch % slots : 0));
+          list.push_back(address_of(port.value, port.by_microbatch ? action.microbatch % slots : 0));
+          key.insert(key.end(), {port.value, list.back().slot});
         }
         return list;
       };
-      const std::vector<std::int64_t> inputs = offsets(function.inputs), outputs = offsets(function.outputs);
-      std::vector<std::int64_t> key{action.function};
-      key.insert(key.end(), inputs.begin(), inputs.end());
-      key.insert(key.end(), outputs.begin(), outputs.end());
+      const std::vector<SlotAddress> inputs = addresses(function.inputs), outputs = addresses(function.outputs);
       Call*& call = bound[key];
       if (call == nullptr) {
         calls_.push_back(
@@ -60,21 +59,21 @@ Status Executor::write(int value, int slot, std::span<const std::byte> bytes) {
   const Bytes size = program_.values[static_cast<std::size_t>(value)].type.bytes();
   CHECK(static_cast<std::int64_t>(bytes.size()) == size.count(), "{} bytes for '{}', which has {}", bytes.size(),
         program_.values[static_cast<std::size_t>(value)].name, size.count());
-  return device_.copy_in(*memory_, offset_of(value, slot), bytes).wait();
+  return device_.copy_in(*memory_, address_of(value, slot), bytes).wait();
 }
 
 Status Executor::read(int value, int slot, std::span<std::byte> into) {
   const Bytes size = program_.values[static_cast<std::size_t>(value)].type.bytes();
   CHECK(static_cast<std::int64_t>(into.size()) == size.count(), "{} bytes of '{}', which has {}", into.size(),
         program_.values[static_cast<std::size_t>(value)].name, size.count());
-  return device_.copy_out(*memory_, offset_of(value, slot), into).wait();
+  return device_.copy_out(*memory_, address_of(value, slot), into).wait();
 }
 
 std::span<std::byte> Executor::view(int value, int slot) {
   std::byte* host = memory_->host();
   if (host == nullptr) return {};
   const Bytes size = program_.values[static_cast<std::size_t>(value)].type.bytes();
-  return {host + offset_of(value, slot), static_cast<std::size_t>(size.count())};
+  return {host + address_of(value, slot).offset, static_cast<std::size_t>(size.count())};
 }
 
 Status Executor::run(const Schedule& schedule, ActionObserver* observer) {

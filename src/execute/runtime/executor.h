@@ -48,7 +48,7 @@ class Executor {
  private:
   Executor(const Program& program, Device& device)
       : program_(program), device_(device), counters_(program.functions.size()) {}
-  std::int64_t offset_of(int value, int slot) const;
+  SlotAddress address_of(int value, int slot) const;
 
   struct BoundSchedule {
     const Schedule* schedule;

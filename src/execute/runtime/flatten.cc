@@ -74,8 +74,13 @@ class Flattener {
 }  // namespace
 
 std::vector<KernelCall> flatten(const Function& function, const Addresses& addresses) {
+  const auto offsets = [](std::span<const SlotAddress> slots) {
+    std::vector<std::int64_t> list;
+    for (const SlotAddress& slot : slots) list.push_back(slot.offset);
+    return list;
+  };
   Flattener flattener(addresses.scratch);
-  flattener.run(function.graph, function.placement, addresses.inputs, addresses.outputs);
+  flattener.run(function.graph, function.placement, offsets(addresses.inputs), offsets(addresses.outputs));
   return flattener.take();
 }
 

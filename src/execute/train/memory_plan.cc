@@ -46,23 +46,9 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside) {
   MemoryPlan plan;
   plan.arena = program.arena;
   const MemoryByOwner owners = memory_by_owner(program);
-  Bytes named;  // of the arena
-  for (int r = 0; r < kNumResidences; ++r) {
-    const Bytes bytes = owners.bytes[static_cast<std::size_t>(r)];
-    if (bytes.count() == 0) continue;
-    plan.by_owner.emplace_back(name_of(static_cast<Residence>(r)), bytes);
-    named += bytes;
-  }
-  // Places shared by values that never live together are counted once: taken off what shares them.
-  Bytes shared = named - program.arena;
-  for (const Residence r : {Residence::activation, Residence::residual, Residence::gradient, Residence::workspace}) {
-    for (auto& [owner, bytes] : plan.by_owner) {
-      if (owner != name_of(r)) continue;
-      const Bytes less = std::min(shared, bytes);
-      bytes -= less;
-      shared -= less;
-    }
-  }
+  for (int r = 0; r < kNumResidences; ++r)
+    plan.by_owner.emplace_back(name_of(static_cast<Residence>(r)), owners.bytes[static_cast<std::size_t>(r)]);
+  plan.by_owner.emplace_back("gaps", owners.unused);
   for (const auto& [owner, bytes] :
        {std::pair("data queue", outside.data_queue), std::pair("dataset", outside.dataset),
         std::pair("checkpoint writer", outside.checkpoint_writer), std::pair("libraries", outside.libraries)}) {

@@ -10,8 +10,8 @@
 namespace systole {
 
 struct MemoryPlan {
-  // "parameters", "state", … of the arena, then "data queue", "dataset", "checkpoint writer", "libraries". Sum to
-  // `total`.
+  // "parameters", "state", …, "gaps" of the arena, "data queue", "dataset", "checkpoint writer", "libraries"; largest
+  // first, none of 0. Sum to `total`.
   std::vector<std::pair<std::string, Bytes>> by_owner;
   Bytes arena;
   Bytes total() const;

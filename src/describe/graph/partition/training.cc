@@ -84,7 +84,8 @@ class TrainingBuilder {
     }
     Bindings back_in = data_bindings(parts.backward, "", true), back_out;
     for (const std::string& residual : residuals) back_in[residual] = {residual, true};
-    Graph backward = microbatches() > 1 ? accumulating(parts.backward) : in_reduce_type(parts.backward);
+    const std::vector<Pass> sums{{"fold_constants", fold_constants}, {"add_in_repeats", add_in_repeats}};
+    Graph backward = run_passes(in_reduce_type(parts.backward), sums, {}, &builder_.records());
     for (const Parameter& p : trained_) {
       back_in["sum." + p.name] = {"gradient/" + p.name, false};
       back_out["gradient." + p.name] = {"gradient/" + p.name, false};
@@ -94,27 +95,25 @@ class TrainingBuilder {
     if (microbatches() > 1) add_zero();
   }
 
-  // The backward graph with its gradients in the reduce type; `sums`: added to what the microbatches before gave.
-  Graph with_sums(const Graph& backward, bool sums) {
+  // The backward graph with its gradients in the reduce type, added to what the microbatches before gave.
+  Graph in_reduce_type(const Graph& backward) {
     Graph graph(backward.name());
-    std::vector<Value> inputs;
+    std::vector<Value> inputs, sums;
     for (const GraphInput& input : backward.inputs()) {
       inputs.push_back(input.parameter ? graph.parameter(*input.parameter)
                                        : graph.input(input.name, backward.type(input.value)));
     }
-    std::vector<Value> before;
-    for (const Parameter& p : trained_) {
-      if (sums) before.push_back(graph.input("sum." + p.name, p.type.with(reduce_type(p))));
+    for (std::size_t i = 0; i < trained_.size() && microbatches() > 1; ++i) {
+      const Parameter& p = trained_[i];
+      sums.push_back(graph.input("sum." + p.name, p.type.with(reduce_type(p))));
     }
     const std::vector<Value> gradients = inline_graph(graph, backward, inputs);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const Value g = cast(gradients[i], reduce_type(trained_[i]));
-      graph.output(backward.outputs()[i].name, sums ? add(before[i], g) : g);
+      const Value gradient = cast(gradients[i], reduce_type(trained_[i]));
+      graph.output(backward.outputs()[i].name, sums.empty() ? gradient : add(sums[i], gradient));
     }
     return graph;
   }
-  Graph accumulating(const Graph& backward) { return with_sums(backward, true); }
-  Graph in_reduce_type(const Graph& backward) { return with_sums(backward, false); }
 
   void add_zero() {
     Graph zero("zero");

@@ -48,6 +48,9 @@ Graph merge_common(const Graph& graph);
 Graph drop_dead(const Graph& graph);
 // A contraction or sum in bf16 or f16 whose only reader casts it to f32 gives f32 at once.
 Graph widen_results(const Graph& graph);
+// Where an input is added to what a repeat stacks (gradients summed over microbatches), the addition moves into the
+// body: each slice is added as it is made, and the stack may take the input's place.
+Graph add_in_repeats(const Graph& graph);
 // Chains of elementwise ops and broadcasts become `fusion` nodes, as the Target's rules allow.
 Graph fuse_chains(const Graph& graph, const FusionRules& rules);
 // Every output of the graph and of each body gets a node of its own that writes it (an explicit copy where it is an

@@ -23,8 +23,8 @@ class NullDevice : public Device {
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override {
     return std::unique_ptr<Memory>(std::make_unique<NullMemory>(bytes));
   }
-  DeviceEvent copy_in(Memory&, std::int64_t, std::span<const std::byte>) override { return {}; }
-  DeviceEvent copy_out(Memory&, std::int64_t, std::span<std::byte> into) override {
+  DeviceEvent copy_in(Memory&, const SlotAddress&, std::span<const std::byte>) override { return {}; }
+  DeviceEvent copy_out(Memory&, const SlotAddress&, std::span<std::byte> into) override {
     std::fill(into.begin(), into.end(), std::byte{0});
     return {};
   }

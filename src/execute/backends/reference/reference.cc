@@ -53,12 +53,12 @@ class ReferenceDevice : public Device {
   Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
 
-  DeviceEvent copy_in(Memory& memory, std::int64_t offset, std::span<const std::byte> from) override {
-    if (!from.empty()) std::memcpy(memory.host() + offset, from.data(), from.size());
+  DeviceEvent copy_in(Memory& memory, const SlotAddress& to, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(memory.host() + to.offset, from.data(), from.size());
     return {};
   }
-  DeviceEvent copy_out(Memory& memory, std::int64_t offset, std::span<std::byte> into) override {
-    if (!into.empty()) std::memcpy(into.data(), memory.host() + offset, into.size());
+  DeviceEvent copy_out(Memory& memory, const SlotAddress& from, std::span<std::byte> into) override {
+    if (!into.empty()) std::memcpy(into.data(), memory.host() + from.offset, into.size());
     return {};
   }
 

@@ -1,0 +1,128 @@
+#include <map>
+#include <set>
+
+#include "describe/graph/op.h"
+#include "describe/graph/ops/ops.h"
+#include "describe/graph/passes/passes.h"
+#include "describe/graph/passes/rewrite.h"
+
+namespace systole {
+namespace {
+
+// sum = add(input, result) or add(input, cast(result)).
+struct Sum {
+  int result;  // of the repeat
+  ValueId input, sum;
+  std::optional<DType> cast;
+};
+
+class AdditionMover {
+ public:
+  explicit AdditionMover(const Graph& graph) : from_(graph), to_(graph.name()) {
+    readers_.assign(static_cast<std::size_t>(graph.num_values()), 0);
+    for (const GraphNode& node : graph.nodes()) {
+      for (const ValueId id : node.operands) ++readers_[index(id)];
+    }
+    for (const GraphOutput& output : graph.outputs()) ++readers_[index(output.value)];
+  }
+
+  Graph run() {
+    for (const GraphNode& node : from_.nodes()) find(node);
+    map_.resize(static_cast<std::size_t>(from_.num_values()));
+    for (const GraphInput& input : from_.inputs()) {
+      at(input.value) = input.parameter ? to_.parameter(*input.parameter) : to_.input(input.name, type(input.value));
+    }
+    for (int n = 0; n < static_cast<int>(from_.nodes().size()); ++n) {
+      const GraphNode& node = from_.nodes()[static_cast<std::size_t>(n)];
+      if (moved_.count(n) > 0) continue;
+      const auto sums = sums_.find(n);
+      if (sums != sums_.end()) {
+        extend(node, sums->second);
+      } else {
+        std::vector<Value> operands;
+        for (const ValueId id : node.operands) operands.push_back(at(id));
+        const std::vector<Value> results = copy_node(to_, node, operands);
+        for (std::size_t r = 0; r < results.size(); ++r) name(node.results[r], results[r]);
+      }
+    }
+    for (const GraphOutput& output : from_.outputs()) to_.output(output.name, at(output.value));
+    return std::move(to_);
+  }
+
+ private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
+  Value& at(ValueId id) { return map_[index(id)]; }
+  const Type& type(ValueId id) const { return from_.type(id); }
+  void name(ValueId id, Value value) {
+    at(id) = value;
+    if (!from_.value_name(id).empty()) to_.set_value_name(value.id, from_.value_name(id));
+  }
+
+  void find(const GraphNode& node) {
+    if (!is(node, "add") || !(type(node.operands[0]) == type(node.operands[1]))) return;
+    for (const int side : {0, 1}) {
+      const ValueId input = node.operands[static_cast<std::size_t>(side)];
+      ValueId made = node.operands[static_cast<std::size_t>(1 - side)];
+      if (from_.producer(input).valid() || !from_.producer(made).valid() || readers_[index(made)] != 1) continue;
+      Sum sum{0, input, node.results[0], std::nullopt};
+      const NodeId reader = from_.producer(made);
+      const bool casts = is(from_.node(reader), "cast");
+      if (casts) {
+        sum.cast = type(made).dtype;
+        made = from_.node(reader).operands[0];
+        if (!from_.producer(made).valid() || readers_[index(made)] != 1) continue;
+      }
+      const NodeId maker = from_.producer(made);
+      sum.result = from_.result_index(made);
+      if (!is(from_.node(maker), "repeat") || sum.result < from_.node(maker).attrs.get_int("carries")) continue;
+      if (casts) moved_.insert(reader.index);
+      moved_.insert(from_.producer(node.results[0]).index);
+      sums_[maker.index].push_back(sum);
+      return;
+    }
+  }
+
+  // The repeat with the inputs among its stacked operands, the additions in its body.
+  void extend(const GraphNode& node, const std::vector<Sum>& sums) {
+    const auto first_shared = static_cast<std::size_t>(node.attrs.get_int("carries") + node.attrs.get_int("stacked"));
+    const Graph& body = node.regions[0];
+    Graph wider(body.name());
+    std::vector<Value> inner, slices, operands;
+    for (std::size_t i = 0; i <= node.operands.size(); ++i) {
+      if (i == first_shared) {
+        for (const Sum& sum : sums) {
+          operands.push_back(at(sum.input));
+          slices.push_back(wider.input(fmt::format("sum.{}", sum.result), slice_type(type(sum.input))));
+        }
+      }
+      if (i == node.operands.size()) break;
+      operands.push_back(at(node.operands[i]));
+      inner.push_back(wider.input(body.inputs()[i].name, body.type(body.inputs()[i].value)));
+    }
+    std::vector<Value> outputs = inline_graph(wider, body, inner);
+    for (std::size_t s = 0; s < sums.size(); ++s) {
+      Value& output = outputs[static_cast<std::size_t>(sums[s].result)];
+      output = add(slices[s], sums[s].cast ? cast(output, *sums[s].cast) : output);
+    }
+    for (std::size_t o = 0; o < outputs.size(); ++o) wider.output(body.outputs()[o].name, outputs[o]);
+    GraphNode wide = node;
+    wide.regions[0] = std::move(wider);
+    wide.attrs.set("stacked", node.attrs.get_int("stacked") + static_cast<std::int64_t>(sums.size()));
+    const std::vector<Value> results = copy_node(to_, wide, operands);
+    for (std::size_t r = 0; r < results.size(); ++r) name(node.results[r], results[r]);
+    for (const Sum& sum : sums) at(sum.sum) = results[static_cast<std::size_t>(sum.result)];
+  }
+
+  const Graph& from_;
+  Graph to_;
+  std::vector<int> readers_;
+  std::map<int, std::vector<Sum>> sums_;  // by the repeat's node
+  std::set<int> moved_;                   // nodes that go
+  std::vector<Value> map_;
+};
+
+}  // namespace
+
+Graph add_in_repeats(const Graph& graph) { return AdditionMover(graph).run(); }
+
+}  // namespace systole
