@@ -98,11 +98,8 @@ class TrainingBuilder {
   // The backward graph with its gradients in the reduce type, added to what the microbatches before gave.
   Graph in_reduce_type(const Graph& backward) {
     Graph graph(backward.name());
-    std::vector<Value> inputs, sums;
-    for (const GraphInput& input : backward.inputs()) {
-      inputs.push_back(input.parameter ? graph.parameter(*input.parameter)
-                                       : graph.input(input.name, backward.type(input.value)));
-    }
+    const std::vector<Value> inputs = copy_inputs(graph, backward);
+    std::vector<Value> sums;
     for (std::size_t i = 0; i < trained_.size() && microbatches() > 1; ++i) {
       const Parameter& p = trained_[i];
       sums.push_back(graph.input("sum." + p.name, p.type.with(reduce_type(p))));

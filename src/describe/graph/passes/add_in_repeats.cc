@@ -18,7 +18,7 @@ struct Sum {
 
 class AdditionMover {
  public:
-  explicit AdditionMover(const Graph& graph) : from_(graph), to_(graph.name()) {
+  explicit AdditionMover(const Graph& graph) : from_(graph), to_(graph.name()), map_(to_, graph) {
     readers_.assign(static_cast<std::size_t>(graph.num_values()), 0);
     for (const GraphNode& node : graph.nodes()) {
       for (const ValueId id : node.operands) ++readers_[index(id)];
@@ -28,10 +28,6 @@ class AdditionMover {
 
   Graph run() {
     for (const GraphNode& node : from_.nodes()) find(node);
-    map_.resize(static_cast<std::size_t>(from_.num_values()));
-    for (const GraphInput& input : from_.inputs()) {
-      at(input.value) = input.parameter ? to_.parameter(*input.parameter) : to_.input(input.name, type(input.value));
-    }
     for (int n = 0; n < static_cast<int>(from_.nodes().size()); ++n) {
       const GraphNode& node = from_.nodes()[static_cast<std::size_t>(n)];
       if (moved_.count(n) > 0) continue;
@@ -39,24 +35,16 @@ class AdditionMover {
       if (sums != sums_.end()) {
         extend(node, sums->second);
       } else {
-        std::vector<Value> operands;
-        for (const ValueId id : node.operands) operands.push_back(at(id));
-        const std::vector<Value> results = copy_node(to_, node, operands);
-        for (std::size_t r = 0; r < results.size(); ++r) name(node.results[r], results[r]);
+        map_.copy(node);
       }
     }
-    for (const GraphOutput& output : from_.outputs()) to_.output(output.name, at(output.value));
+    map_.copy_outputs();
     return std::move(to_);
   }
 
  private:
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
-  Value& at(ValueId id) { return map_[index(id)]; }
   const Type& type(ValueId id) const { return from_.type(id); }
-  void name(ValueId id, Value value) {
-    at(id) = value;
-    if (!from_.value_name(id).empty()) to_.set_value_name(value.id, from_.value_name(id));
-  }
 
   void find(const GraphNode& node) {
     if (!is(node, "add") || !(type(node.operands[0]) == type(node.operands[1]))) return;
@@ -91,12 +79,12 @@ class AdditionMover {
     for (std::size_t i = 0; i <= node.operands.size(); ++i) {
       if (i == first_shared) {
         for (const Sum& sum : sums) {
-          operands.push_back(at(sum.input));
+          operands.push_back(map_[sum.input]);
           slices.push_back(wider.input(fmt::format("sum.{}", sum.result), slice_type(type(sum.input))));
         }
       }
       if (i == node.operands.size()) break;
-      operands.push_back(at(node.operands[i]));
+      operands.push_back(map_[node.operands[i]]);
       inner.push_back(wider.input(body.inputs()[i].name, body.type(body.inputs()[i].value)));
     }
     std::vector<Value> outputs = inline_graph(wider, body, inner);
@@ -109,16 +97,16 @@ class AdditionMover {
     wide.regions[0] = std::move(wider);
     wide.attrs.set("stacked", node.attrs.get_int("stacked") + static_cast<std::int64_t>(sums.size()));
     const std::vector<Value> results = copy_node(to_, wide, operands);
-    for (std::size_t r = 0; r < results.size(); ++r) name(node.results[r], results[r]);
-    for (const Sum& sum : sums) at(sum.sum) = results[static_cast<std::size_t>(sum.result)];
+    for (std::size_t r = 0; r < results.size(); ++r) map_.set(node.results[r], results[r]);
+    for (const Sum& sum : sums) map_.set(sum.sum, results[static_cast<std::size_t>(sum.result)]);
   }
 
   const Graph& from_;
   Graph to_;
+  ValueMap map_;
   std::vector<int> readers_;
   std::map<int, std::vector<Sum>> sums_;  // by the repeat's node
   std::set<int> moved_;                   // nodes that go
-  std::vector<Value> map_;
 };
 
 }  // namespace

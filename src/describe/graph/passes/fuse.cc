@@ -115,14 +115,14 @@ class Fuser {
   };
 
   // The fusion node of a chain, appended to `to`; records what stands for each member's result.
-  void emit(Graph& to, const Chain& chain, std::vector<Value>& map) {
+  void emit(Graph& to, const Chain& chain, ValueMap& map) {
     Graph region("chain");
     std::map<int, Value> inside;  // value of graph_ → value of region
     std::vector<Value> operands;
     const auto get = [&](ValueId id) {
       auto found = inside.find(id.index);
       if (found == inside.end()) {
-        operands.push_back(map[index(id)]);
+        operands.push_back(map[id]);
         found = inside.emplace(id.index, region.input(std::to_string(operands.size() - 1), graph_.type(id))).first;
       }
       return found->second;
@@ -152,34 +152,21 @@ class Fuser {
     regions.push_back(std::move(region));
     const std::vector<Value> values = to.apply("fusion", operands, {}, std::move(regions));
     to.last_node().recomputed = recomputed;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      map[index(results[i])] = values[i];
-      if (const std::string& name = graph_.value_name(results[i]); !name.empty()) values[i].named(name);
-    }
+    for (std::size_t i = 0; i < results.size(); ++i) map.set(results[i], values[i]);
   }
 
   Graph rebuild() {
     Graph to(graph_.name());
-    std::vector<Value> map(static_cast<std::size_t>(graph_.num_values()));
-    for (const GraphInput& input : graph_.inputs()) {
-      map[index(input.value)] =
-          input.parameter ? to.parameter(*input.parameter) : to.input(input.name, graph_.type(input.value));
-    }
+    ValueMap map(to, graph_);
     for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
       const int chain = chain_of_[static_cast<std::size_t>(n)];
-      if (chain >= 0) {
-        if (chains_[static_cast<std::size_t>(chain)].root == n) emit(to, chains_[static_cast<std::size_t>(chain)], map);
-        continue;
-      }
-      std::vector<Value> operands;
-      for (const ValueId id : node(n).operands) operands.push_back(map[index(id)]);
-      const std::vector<Value> results = copy_node(to, node(n), operands);
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        map[index(node(n).results[i])] = results[i];
-        if (const std::string& name = graph_.value_name(node(n).results[i]); !name.empty()) results[i].named(name);
+      if (chain < 0) {
+        map.copy(node(n));
+      } else if (chains_[static_cast<std::size_t>(chain)].root == n) {
+        emit(to, chains_[static_cast<std::size_t>(chain)], map);
       }
     }
-    for (const GraphOutput& output : graph_.outputs()) to.output(output.name, map[index(output.value)]);
+    map.copy_outputs();
     return to;
   }
 

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "describe/graph/memory.h"
 #include "describe/graph/op.h"
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/passes/passes.h"
@@ -8,23 +9,12 @@
 namespace systole {
 namespace {
 
-// The value whose bytes `id` shows: through views to what they look at.
-ValueId root_of(const Graph& graph, ValueId id) {
-  while (graph.producer(id).valid() && graph.node(graph.producer(id)).op->view)
-    id = graph.node(graph.producer(id)).operands[0];
-  return id;
-}
-
 Graph own(const Graph& graph) {
   Graph to(graph.name());
-  std::vector<Value> inputs;
-  for (const GraphInput& input : graph.inputs()) {
-    inputs.push_back(input.parameter ? to.parameter(*input.parameter) : to.input(input.name, graph.type(input.value)));
-  }
-  std::vector<Value> outputs = inline_graph(to, graph, inputs);
+  std::vector<Value> outputs = inline_graph(to, graph, copy_inputs(to, graph));
   std::set<std::int32_t> taken;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const ValueId root = root_of(to, outputs[i].id);
+    const ValueId root = storage_of(to, outputs[i].id);
     const bool mine = to.producer(root).valid() && taken.insert(root.index).second;
     to.output(graph.outputs()[i].name, mine ? outputs[i] : copy(outputs[i]));
   }

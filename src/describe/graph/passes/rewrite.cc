@@ -12,6 +12,40 @@ std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const V
   return results;
 }
 
+std::vector<Value> copy_inputs(Graph& to, const Graph& from) {
+  std::vector<Value> inputs;
+  for (const GraphInput& input : from.inputs())
+    inputs.push_back(input.parameter ? to.parameter(*input.parameter) : to.input(input.name, from.type(input.value)));
+  return inputs;
+}
+
+ValueMap::ValueMap(Graph& to, const Graph& from)
+    : to_(to), from_(from), values_(static_cast<std::size_t>(from.num_values())) {
+  const std::vector<Value> inputs = copy_inputs(to, from);
+  for (std::size_t i = 0; i < inputs.size(); ++i) set(from.inputs()[i].value, inputs[i]);
+}
+
+void ValueMap::set(ValueId id, Value value) {
+  values_[static_cast<std::size_t>(id.index)] = value;
+  if (const std::string& name = from_.value_name(id); !name.empty()) to_.set_value_name(value.id, name);
+}
+
+std::vector<Value> ValueMap::operands(const GraphNode& node) const {
+  std::vector<Value> operands;
+  for (const ValueId id : node.operands) operands.push_back((*this)[id]);
+  return operands;
+}
+
+std::vector<Value> ValueMap::copy(const GraphNode& node) {
+  std::vector<Value> results = copy_node(to_, node, operands(node));
+  for (std::size_t r = 0; r < results.size(); ++r) set(node.results[r], results[r]);
+  return results;
+}
+
+void ValueMap::copy_outputs() {
+  for (const GraphOutput& output : from_.outputs()) to_.output(output.name, (*this)[output.value]);
+}
+
 Graph rewrite(const Graph& graph, const RewriteFn& fn,
               const std::function<Type(const GraphInput&, const Type&)>& input_type) {
   Graph to(graph.name());

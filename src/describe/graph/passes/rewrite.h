@@ -26,6 +26,25 @@ using RewriteFn = std::function<std::optional<std::vector<Value>>(const RewriteC
 Graph rewrite(const Graph& graph, const RewriteFn& fn,
               const std::function<Type(const GraphInput&, const Type&)>& input_type = nullptr);
 
+// The inputs of `from`, parameters as parameters, as inputs of `to`; in order.
+std::vector<Value> copy_inputs(Graph& to, const Graph& from);
+
+// The values of one graph as values of another that it is copied to, beginning with its inputs. Names come along.
+class ValueMap {
+ public:
+  ValueMap(Graph& to, const Graph& from);
+  Value operator[](ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
+  void set(ValueId id, Value value);
+  std::vector<Value> operands(const GraphNode& node) const;
+  std::vector<Value> copy(const GraphNode& node);  // one node of `from`; returns its results
+  void copy_outputs();
+
+ private:
+  Graph& to_;
+  const Graph& from_;
+  std::vector<Value> values_;
+};
+
 // Copies one node, with its flags.
 std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands);
 

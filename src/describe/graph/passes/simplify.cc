@@ -122,11 +122,7 @@ Graph merge_common(const Graph& graph) {
 
 Graph drop_dead(const Graph& graph) {
   Graph live(graph.name());  // without dead nodes
-  std::vector<Value> inputs;
-  for (const GraphInput& input : graph.inputs()) {
-    inputs.push_back(input.parameter ? live.parameter(*input.parameter)
-                                     : live.input(input.name, graph.type(input.value)));
-  }
+  const std::vector<Value> inputs = copy_inputs(live, graph);
   const std::vector<Value> outputs = inline_graph(live, graph, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) live.output(graph.outputs()[i].name, outputs[i]);
 
