@@ -1,9 +1,13 @@
 #pragma once
 // Where the time of one rank goes: at each moment exactly one category is open, so the categories sum up to the wall
 // time by construction and nothing is found by subtraction. What nobody claims is `other`.
+//
+// Each stretch also goes into a ring (ground/base/telemetry.h), which a kill leaves behind: span.category is the one
+// that ended, span.track the one that began, span.tag the step. So the last record says where the process was.
 
 #include "describe/spec/run.h"
 #include "ground/base/clock.h"
+#include "ground/base/telemetry.h"
 
 namespace systole {
 
@@ -11,9 +15,20 @@ class TimeLedger {
  public:
   TimeLedger(Clock& clock, Category first) : clock_(clock), since_(clock.now()), open_(first) {}
 
+  // From now on; null: into none. The ring must outlive the ledger, its times count from `origin`.
+  void record_into(Ring* ring, Seconds origin) {
+    ring_ = ring;
+    origin_ = origin;
+  }
+  void set_step(std::int64_t step) { step_ = step; }
+
   // Closes the open category and opens another; returns the one that was open.
   Category enter(Category next) {
     const Seconds now = clock_.now();
+    if (ring_ != nullptr && next != open_) {
+      ring_->record({static_cast<std::uint32_t>(open_), static_cast<std::uint32_t>(next),
+                     static_cast<std::uint64_t>(step_), since_ - origin_, now - origin_});
+    }
     total_[open_] += now - since_;
     interval_[open_] += now - since_;
     since_ = now;
@@ -40,6 +55,9 @@ class TimeLedger {
   Seconds since_;
   Category open_;
   TimeByCategory total_, interval_;
+  Ring* ring_ = nullptr;
+  Seconds origin_;
+  std::int64_t step_ = 0;
 };
 
 // Opens a category for a scope.

@@ -2,14 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cerrno>
-#include <span>
+#include <cstring>
 
 #include "ground/base/hash.h"
 #include "ground/base/os_error.h"
@@ -78,24 +78,7 @@ struct Descriptor {
   int fd;
 };
 
-Result<std::vector<std::uint64_t>> read_file_words(int fd, std::size_t count, const std::string& path) {
-  std::vector<std::uint64_t> words(count);
-  std::span<std::byte> rest = std::as_writable_bytes(std::span(words));
-  for (off_t offset = 0; !rest.empty();) {
-    const ssize_t got = ::pread(fd, rest.data(), rest.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return os_error(errno, "read", path);
-    if (got == 0) return error(ErrorKind::corrupt, "'{}' is shorter than it was", path);
-    offset += got;
-    rest = rest.subspan(static_cast<std::size_t>(got));
-  }
-  return words;
-}
-
 }  // namespace
-
-Counters::Counters(std::vector<std::string> names)
-    : names_(std::move(names)), cells_(std::make_unique<Cell[]>(names_.size())) {}
 
 Ring::Ring(std::int64_t capacity) : owned_(words_of(capacity)), words_(owned_.data()), capacity_(capacity) {
   CHECK(capacity > 0, "a ring of {}", capacity);
@@ -141,51 +124,18 @@ void Ring::record(const Span& span) noexcept {
 
 RingContent Ring::read() const { return read_words(words_, capacity_); }
 
-Result<RingContent> read_ring(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return os_error(errno, "read", path);
-  struct stat info;
-  if (::fstat(file.fd, &info) != 0) return os_error(errno, "read", path);
-  const auto size = static_cast<std::uint64_t>(info.st_size);
-  const std::size_t count = size / sizeof(std::uint64_t);
-  if (count < kHeaderWords) return error(ErrorKind::corrupt, "'{}' is no ring of spans: it has {} bytes", path, size);
-  const std::vector<std::uint64_t> words = TRY(read_file_words(file.fd, count, path));
+Result<RingContent> parse_ring(std::span<const std::byte> file, std::string_view name) {
+  std::vector<std::uint64_t> words(file.size() / sizeof(std::uint64_t));
+  if (words.size() < kHeaderWords)
+    return error(ErrorKind::corrupt, "'{}' is no ring of spans: it has {} bytes", name, file.size());
+  std::memcpy(words.data(), file.data(), words.size() * sizeof(std::uint64_t));
   const std::uint64_t capacity = words[1];
-  if (words[0] != kMagic) return error(ErrorKind::corrupt, "'{}' is no ring of spans", path);
-  if (capacity == 0 || capacity != (count - kHeaderWords) / kRecordWords) {
-    return error(ErrorKind::corrupt, "'{}' has {} bytes and does not hold the {} records it claims", path, size,
+  if (words[0] != kMagic) return error(ErrorKind::corrupt, "'{}' is no ring of spans", name);
+  if (capacity == 0 || capacity != (words.size() - kHeaderWords) / kRecordWords) {
+    return error(ErrorKind::corrupt, "'{}' has {} bytes and does not hold the {} records it claims", name, file.size(),
                  capacity);
   }
   return read_words(words.data(), static_cast<std::int64_t>(capacity));
 }
-
-Timeline::Timeline(Clock& clock, std::size_t num_categories, std::uint32_t rest, Ring* ring, std::uint32_t track)
-    : clock_(clock),
-      ring_(ring),
-      track_(track),
-      totals_(num_categories),
-      category_(rest),
-      began_(clock.now()),
-      since_(began_) {
-  CHECK(rest < num_categories, "category {} of {}", rest, num_categories);
-}
-
-void Timeline::turn(std::uint32_t category, std::uint64_t tag) {
-  if (finished_) return;
-  CHECK(category < totals_.size(), "category {} of {}", category, totals_.size());
-  const Seconds now = clock_.now();
-  totals_[category_] += now - since_;
-  if (ring_ != nullptr && now > since_) ring_->record({category_, track_, tag_, since_, now});
-  since_ = now;
-  category_ = category;
-  tag_ = tag;
-}
-
-void Timeline::finish() {
-  turn(category_, tag_);
-  finished_ = true;
-}
-
-Seconds Timeline::total(std::uint32_t category) const { return totals_[category]; }
 
 }  // namespace systole

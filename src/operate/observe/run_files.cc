@@ -109,6 +109,12 @@ std::vector<Event> RunRecord::all() const {
   return events;
 }
 
+std::string span_file_of(const std::string& event_file) {
+  const std::size_t slash = event_file.rfind('/');
+  const std::string number = event_file.substr(slash + 1, event_file.rfind('.') - slash - 1);
+  return fmt::format("{}/{}.ring", RunFiles::spans, number);
+}
+
 Result<RunRecord> read_run(Store& store, const std::string& dir) {
   if (!TRY(is_run(store, dir))) return error(ErrorKind::not_found, "'{}' holds no run", dir.empty() ? "." : dir);
   RunRecord record;
@@ -116,6 +122,9 @@ Result<RunRecord> read_run(Store& store, const std::string& dir) {
   if (TRY(store.exists(plan))) record.plan = TRY(read_plan(TRY(read_text(store, plan)), plan));
   for (const std::string& file : TRY(list_event_files(store, dir))) {
     record.processes.push_back(TRY(parse_events(TRY(read_text(store, file)), file)));
+    const std::string ring = inside(dir, span_file_of(file.substr(dir.empty() ? 0 : dir.size() + 1)));
+    record.spans.emplace_back();
+    if (TRY(store.exists(ring))) record.spans.back() = TRY(parse_ring(TRY(read_all(store, ring)), ring)).spans;
   }
   return record;
 }

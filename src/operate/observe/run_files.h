@@ -7,6 +7,7 @@
 //       workload.yaml         what was asked for, resolved
 //       plan.json             what was chosen and predicted, written before anything is spent
 //       events/000.jsonl      what happened: a file per process, by the order in which they opened the run
+//       spans/000.ring        where each process was, to the last moment before a kill (ground/base/telemetry.h)
 //       checkpoints/          unless checkpoint.folder says otherwise
 //       lock                  held by the process that works on the run
 //
@@ -18,6 +19,7 @@
 
 #include "describe/spec/plan.h"
 #include "describe/spec/run.h"
+#include "ground/base/telemetry.h"
 #include "ground/store/store.h"
 
 namespace systole {
@@ -26,6 +28,7 @@ struct RunFiles {
   static constexpr const char* plan = "plan.json";
   static constexpr const char* workload = "workload.yaml";
   static constexpr const char* events = "events";
+  static constexpr const char* spans = "spans";
 };
 
 // A folder of a store: `dir` is its path, "" for the store's root.
@@ -43,9 +46,13 @@ Result<bool> is_run(Store& store, const std::string& dir);
 // Folders of runs directly below a store's root, sorted. Errors: io.
 Result<std::vector<std::string>> list_runs(Store& runs);
 
+// "spans/003.ring", of the process whose events are in "events/003.jsonl".
+std::string span_file_of(const std::string& event_file);
+
 struct RunRecord {
   std::optional<Plan> plan;                   // absent when it ended before it was planned
   std::vector<std::vector<Event>> processes;  // per process, in order
+  std::vector<std::vector<Span>> spans;       // the newest of each process, oldest first; empty where no ring was left
   std::vector<Event> all() const;
 };
 // Errors: corrupt, unsupported (each with file and line), io; not_found when it holds no run.

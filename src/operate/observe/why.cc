@@ -27,21 +27,40 @@ const Body* last_of(const std::vector<Event>& events) {
   return nullptr;
 }
 
-TimeByCategory seconds_of(const std::vector<Event>& process) {
+// Of a process that left no end: its steps, and what its ring says of the time since the last of them.
+TimeByCategory seconds_of(const std::vector<Event>& process, const std::vector<Span>& spans) {
   if (const auto* stopped = last_of<Stopped>(process)) return stopped->seconds;
   TimeByCategory seconds;
-  for (const Event& event : process)
-    if (const auto* step = std::get_if<StepEnded>(&event.body)) seconds += step->seconds;
+  Seconds told;
+  for (const Event& event : process) {
+    const auto* step = std::get_if<StepEnded>(&event.body);
+    if (step == nullptr) continue;
+    seconds += step->seconds;
+    told = event.t;
+  }
+  for (const Span& span : spans) {
+    if (span.end > told && span.category < kNumCategories)
+      seconds[static_cast<Category>(span.category)] += span.end - std::max(span.begin, told);
+  }
   return seconds;
 }
 
-void count_process(WhyReport& report, TimeByCategory& measured, const std::vector<Event>& process) {
+std::string last_seen(const std::vector<Span>& spans) {
+  if (spans.empty() || spans.back().track >= kNumCategories) return "";
+  const Span& last = spans.back();  // it ended when what came after it began
+  return fmt::format("in {} of step {}, {} after it opened the run", name_of(static_cast<Category>(last.track)),
+                     last.tag, to_string(last.end));
+}
+
+void count_process(WhyReport& report, TimeByCategory& measured, const std::vector<Event>& process,
+                   const std::vector<Span>& spans) {
   ++report.processes;
-  measured += seconds_of(process);
+  measured += seconds_of(process, spans);
   const auto* stopped = last_of<Stopped>(process);
   report.state = stopped == nullptr ? "open" : stopped->reason == "signal" ? "stopped" : stopped->reason;
   report.detail = stopped == nullptr ? "" : stopped->detail;
   if (stopped == nullptr) ++report.killed;
+  report.last_seen = stopped == nullptr ? last_seen(spans) : "";
   if (const auto* work = last_of<WorkCounted>(process)) {
     report.counted_steps += work->steps;
     report.counted_flops += work->flops;
@@ -111,16 +130,18 @@ void fill_ratio(WhyReport& report, const Plan& plan, const TimeByCategory& measu
 
 }  // namespace
 
-WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes) {
+WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes,
+              const std::vector<std::vector<Span>>& spans) {
   WhyReport report;
   report.run = plan.workload.name;
   report.state = "open";
   TimeByCategory measured;
   std::int64_t stepped = 0;  // with those that a kill took back
   std::vector<Event> all;
-  for (const auto& process : processes) {
+  for (std::size_t p = 0; p < processes.size(); ++p) {
+    const std::vector<Event>& process = processes[p];
     if (const auto* opened = last_of<Opened>(process)) report.run = opened->run;
-    count_process(report, measured, process);
+    count_process(report, measured, process, p < spans.size() ? spans[p] : std::vector<Span>());
     for (const Event& event : process) stepped += std::holds_alternative<StepEnded>(event.body);
     all.insert(all.end(), process.begin(), process.end());
   }
@@ -155,6 +176,7 @@ Node to_node(const WhyReport& r) {
   return Node::map({{"run", r.run},
                     {"state", r.state},
                     {"detail", r.detail},
+                    {"last_seen", r.last_seen},
                     {"processes", r.processes},
                     {"killed", r.killed},
                     {"steps", r.steps},

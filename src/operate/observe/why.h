@@ -1,7 +1,7 @@
 #pragma once
 // Why a run took what it took: the plan's predictions beside what its events say, category by category. Every second of
 // every process is in exactly one category; `other` is what no category claims and is shown as such. A process that was
-// killed left no total: its seconds are those of its steps, and it is said so.
+// killed left no total: its seconds are those of its steps and of the spans that it left after the last of them.
 
 #include <optional>
 #include <string>
@@ -11,6 +11,7 @@
 #include "describe/spec/plan.h"
 #include "describe/spec/run.h"
 #include "ground/base/document.h"
+#include "ground/base/telemetry.h"
 
 namespace systole {
 
@@ -22,8 +23,9 @@ struct WhyRow {
 
 struct WhyReport {
   std::string run;
-  std::string state;   // how its last process ended: finished, stopped, diverged, error, open
-  std::string detail;  // of a divergence or error
+  std::string state;      // how its last process ended: finished, stopped, diverged, error, open
+  std::string detail;     // of a divergence or error
+  std::string last_seen;  // of a last process that left no end: "in compute of step 42, 12.3 s after it opened the run"
   std::int64_t processes = 0, killed = 0;
   std::int64_t steps = 0;
   double planned_steps = 0;
@@ -42,8 +44,9 @@ struct WhyReport {
   std::vector<Note> notes;  // warnings and errors that no row tells
 };
 
-// REQUIRES: `processes` as RunRecord has them.
-WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes);
+// REQUIRES: `processes` and `spans` as RunRecord has them; spans may be fewer.
+WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes,
+              const std::vector<std::vector<Span>>& spans = {});
 
 std::string to_text(const WhyReport& report);
 Node to_node(const WhyReport& report);
