@@ -58,6 +58,8 @@ CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string
 
 // Null when there is none of that name.
 const CLI::App* find_command(const CLI::App& parent, std::string_view name);
+std::vector<std::string> names_of_commands(const CLI::App& parent);  // those that are listed
+std::string help_text(const CLI::App& command);                      // what --help prints
 
 // Reads, runs, prints; returns the process's exit code. `app` is made by make_app.
 int run_command_line(const std::vector<std::string>& arguments);

@@ -3,7 +3,6 @@
 #include "operate/cli/command.h"
 #include "operate/cli/run_places.h"
 #include "operate/observe/chart.h"
-#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 namespace {
@@ -56,7 +55,7 @@ std::string loss_chart(const std::vector<Event>& events, int width) {
 
 ExitCode logs(const LogsOptions& options, Context& context) {
   const RunPlace place = open_run(options.run).value();
-  const std::vector<Event> events = read_run(*place.store, "").value().all();
+  const std::vector<Event> events = record_of(place).value().all();
   if (options.chart) {
     const std::string curve = loss_chart(events, context.out.width());
     if (curve.empty()) context.out.message("fewer than two steps: nothing to draw");

@@ -14,6 +14,16 @@ Result<RunPlace> open_run(const std::string& asked) {
   return place;
 }
 
+Result<RunRecord> record_of(const RunPlace& run) {
+  Result<RunRecord> record = read_run(*run.store, "");
+  if (record.ok()) return record;
+  Error e = std::move(record).error();
+  if (!e.where.file.empty()) e.where.file = run.path + "/" + e.where.file;
+  if (e.kind == ErrorKind::corrupt && e.hint.empty())
+    e.hint = "copy the file back; without that line, or without the file, the rest can be read";
+  return e;
+}
+
 Result<Workload> workload_of(const RunPlace& run) {
   return read_workload(TRY(read_text(*run.store, RunFiles::workload)), run.path + "/" + RunFiles::workload);
 }

@@ -8,6 +8,7 @@
 #include "describe/spec/workload.h"
 #include "execute/checkpoint/restore.h"
 #include "ground/store/store.h"
+#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 
@@ -17,6 +18,9 @@ struct RunPlace {
 };
 // A run's folder, name or number; "" is the newest. Errors: not_found, io.
 Result<RunPlace> open_run(const std::string& asked);
+
+// All that the run tells of itself. Errors: those of read_run, each with the file's path.
+Result<RunRecord> record_of(const RunPlace& run);
 
 // The resolved workload that the run keeps. Errors: not_found, invalid.
 Result<Workload> workload_of(const RunPlace& run);

@@ -17,9 +17,11 @@ struct Planned {
 };
 
 Planned planned(const ShowOptions& options) {
-  const Workload workload = load_workload(options.workload).value();
-  Planned result{open_machine(options.workload.backend, workload.resources).value(), {}};
-  result.job = make_job(workload, *result.machine.device).value();
+  const LoadedWorkload loaded = load_workload(options.workload).value();
+  Planned result{open_machine(options.workload.backend, loaded.workload.resources).value(), {}};
+  Result<Job> job = make_job(loaded.workload, *result.machine.device);
+  if (!job.ok()) fail(loaded.source.placed(std::move(job).error()));
+  result.job = *std::move(job);
   return result;
 }
 
