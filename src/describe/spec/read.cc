@@ -234,7 +234,7 @@ void Reader::derive_again() {
 Where Reader::place_of(const std::string& path) const {
   if (const auto given = given_.find(path); given != given_.end()) {
     const Where value = given->second.value.where();
-    return value.line > 0 ? value : given->second.key;
+    return value.line > 0 || given->second.key.file.empty() ? value : given->second.key;
   }
   if (const auto section = sections_.find(path); section != sections_.end()) return section->second;
   const std::size_t dot = path.rfind('.');

@@ -22,7 +22,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   const Result<Job> made = make_job(workload, *device);
   std::vector<Error> errors;
   if (!files.ok()) errors.push_back(files.error());
-  if (!made.ok()) errors.push_back(loaded.source.placed(made.error()));
+  if (!made.ok()) errors.push_back(told_of_job(loaded.source, made.error()));
   if (!errors.empty()) fail(together(std::move(errors)));
   const Job& job = *made;
   verify(*job.program);

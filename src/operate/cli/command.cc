@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "ground/base/nearest.h"
+#include "ground/base/units.h"
 #include "operate/cli/version.h"
 
 namespace systole::cli {
@@ -88,6 +90,16 @@ ExitCode told(Printer& out, const Error& error) {
 }
 
 }  // namespace
+
+CLI::Validator at_least(std::int64_t lowest) {
+  const auto check = [lowest](std::string& text) -> std::string {
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failed != std::errc() || end != text.data() + text.size()) return fmt::format("'{}' is no whole number", text);
+    return number < lowest ? fmt::format("{} is too low: {} or more", text, with_commas(lowest)) : "";
+  };
+  return CLI::Validator(check, fmt::format("{} or more", lowest));
+}
 
 std::string help_text(const CLI::App& command) {
   return command.help(command.get_parent() == nullptr ? "" : full_name(*command.get_parent()));

@@ -56,6 +56,9 @@ CLI::App& add_command(CLI::App& parent, const std::string& name, const std::stri
 // A command that only holds others: `systole data build`.
 CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& help);
 
+// An option's check: a whole number of `lowest` or more.
+CLI::Validator at_least(std::int64_t lowest);
+
 // Null when there is none of that name.
 const CLI::App* find_command(const CLI::App& parent, std::string_view name);
 std::vector<std::string> names_of_commands(const CLI::App& parent);  // those that are listed

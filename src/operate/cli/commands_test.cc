@@ -94,7 +94,9 @@ TEST_F(Commands, ckpt_lists_verifies_and_tells_two_apart) {
   EXPECT_EQ(run({"ckpt", "diff", "tiny-1@4", "tiny-1"}).exit.code, 0);
   EXPECT_EQ(run({"ckpt", "diff", "tiny-1@2", "tiny-1@4"}).exit.code, 1);
   const Captured absent = run({"ckpt", "show", "tiny-1@3"});
-  EXPECT_EQ(absent.exit.code, 2) << absent.out << absent.err;
+  EXPECT_EQ(absent.exit.code, 2) << absent.out;
+  EXPECT_TRUE(absent.err.starts_with("runs/tiny-1/checkpoints/manifests/000000000003.json: error: ")) << absent.err;
+  EXPECT_NE(absent.err.find("hint: there are: 2, 4"), std::string::npos) << absent.err;
 }
 
 TEST_F(Commands, ckpt_show_names_the_tensor_that_was_meant) {
@@ -195,6 +197,20 @@ TEST_F(Commands, a_checkpoint_that_is_damaged_is_passed_over_by_name) {
   EXPECT_NE(got.err.find("hint: `systole ckpt verify bitten`"), std::string::npos) << got.err;
 }
 
+TEST_F(Commands, a_run_goes_on_from_the_checkpoint_before_a_damaged_one) {
+  namespace fs = std::filesystem;
+  fs::copy(systole_->folder() / "runs" / "tiny-1", systole_->folder() / "one-bad", fs::copy_options::recursive);
+  const fs::path newest = systole_->folder() / "one-bad" / "checkpoints" / "manifests" / "000000000004.json";
+  fs::resize_file(newest, fs::file_size(newest) - 1);
+  const Captured got = run({"resume", "one-bad", "--backend", "reference"});
+  EXPECT_EQ(got.exit.code, 0) << got.err;
+  EXPECT_NE(
+      got.err.find("one-bad/checkpoints/manifests/000000000004.json: warning: the checkpoint of step 4 was passed "
+                   "over: "),
+      std::string::npos)
+      << got.err;
+}
+
 TEST_F(Commands, a_torn_event_file_is_named_with_its_line) {
   namespace fs = std::filesystem;
   fs::copy(systole_->folder() / "runs" / "tiny-1", systole_->folder() / "torn", fs::copy_options::recursive);
@@ -242,7 +258,9 @@ TEST_F(Commands, show_prints_graph_program_and_schedule) {
     EXPECT_EQ(got.exit.code, 0) << got.err;
     EXPECT_NE(got.out.find(what), std::string::npos) << got.out.substr(0, 300);
   }
-  EXPECT_EQ(run({"show", "graph", "job.yaml", "--function", "nope", "--backend", "reference"}).exit.code, 2);
+  const Captured absent = run({"show", "graph", "job.yaml", "--function", "nope", "--backend", "reference"});
+  EXPECT_EQ(absent.exit.code, 2);
+  EXPECT_NE(absent.err.find("hint: valid: forward, "), std::string::npos) << absent.err;
 }
 
 TEST_F(Commands, check_says_well_and_reads_standard_input) {

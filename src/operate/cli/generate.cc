@@ -85,7 +85,7 @@ void add_generate(CLI::App& app, Context& context) {
   command.add_option("run", options->run, "RUN or RUN@STEP: a run's folder, name or number; without: the newest");
   command.add_option("--prompt", options->prompt, "text to go on from; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command.add_option("--temperature", sampling.temperature, "0: always the likeliest; 1: as the model says")
       ->capture_default_str();

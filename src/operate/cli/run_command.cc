@@ -6,6 +6,7 @@
 #include "operate/cli/inject.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/progress_lines.h"
+#include "operate/cli/run_places.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
@@ -87,6 +88,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
                       Context& context) {
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
   if (arguments.dry_run) {
@@ -103,9 +105,8 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   request.command = context.command_line;
   request.stop_requested = [&signals] { return signals.stop_requested(); };
   request.rejected = [&context, path = folder.path](const checkpoint::Rejected& r) {
-    Error told = r.reason;
+    Error told = below(path, r.reason);
     told.message = fmt::format("the checkpoint of step {} was passed over: {}", r.step, told.message);
-    if (!told.where.file.empty()) told.where.file = path + "/" + told.where.file;
     if (told.hint.empty()) told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", quoted(path));
     context.out.warning(told);
   };

@@ -78,6 +78,8 @@ struct PrepareOptions {
 
 // Plans the workload: nothing of the model runs and no arena is allocated. Does not check the fit: see check_fit.
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock);
+// An error of make_job at its place in the workload, with what to do.
+Error told_of_job(const WorkloadSource& source, Error error);
 // One error, the others behind it. REQUIRES: at least one.
 Error together(std::vector<Error> errors);
 // The limit that the whole process is held to.

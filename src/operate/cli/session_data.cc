@@ -44,7 +44,13 @@ class FileCheck {
     const std::size_t before = errors_.size();
     for (std::size_t i = 0; i < below.size(); ++i) {
       const auto found = expand_files(root_, {below[i]}, "/");
-      if (!found.ok()) missing(found.error(), patterns[i], key, i);
+      if (!found.ok()) {
+        missing(found.error(), patterns[i], key, i);
+      } else if (std::filesystem::is_directory(patterns[i])) {
+        add(error(ErrorKind::invalid, "'/{}' is a folder", below[i])
+                .hinted(fmt::format("name its files: {}/*.txt", patterns[i])),
+            key, i);
+      }
     }
     if (errors_.size() > before) return {};
     const auto all = expand_files(root_, below, "/");
@@ -53,12 +59,20 @@ class FileCheck {
     return {};
   }
 
-  // The bytes of one file.
-  std::optional<std::string> text(const std::string& path, const std::string& key) {
-    const auto read = read_text(root_, below_root({path})[0]);
-    if (read.ok()) return *read;
-    missing(read.error(), path, key, 0);
-    return std::nullopt;
+  // A trained tokenizer.
+  std::optional<std::string> tokenizer(const std::string& path, const std::string& key) {
+    const std::string below = below_root({path})[0];
+    const auto found = expand_files(root_, {below}, "/");
+    if (!found.ok()) return missing(found.error(), path, key, 0), std::nullopt;
+    const auto model = read_text(root_, below);
+    if (!model.ok()) return add(model.error(), key, 0), std::nullopt;
+    if (const auto loaded = Tokenizer::load(*model); !loaded.ok()) {
+      Error bad = loaded.error();
+      bad.message = fmt::format("'/{}': {}", below, bad.message);
+      if (bad.kind == ErrorKind::corrupt) bad.hint = "name the .model file that SentencePiece wrote";
+      return add(std::move(bad), key, 0), std::nullopt;
+    }
+    return *model;
   }
 
   Status finish() && {
@@ -99,7 +113,7 @@ Result<WorkloadTexts> text_files(const Workload& workload, Store& root, const Wo
   if (!workload.data.held_out.files.empty())
     texts.held_out = check.files(workload.data.held_out.files, "data.held_out.files");
   if (!workload.data.tokenizer.file.empty())
-    texts.tokenizer_model = check.text(workload.data.tokenizer.file, "data.tokenizer.file");
+    texts.tokenizer_model = check.tokenizer(workload.data.tokenizer.file, "data.tokenizer.file");
   TRY(std::move(check).finish());
   return texts;
 }

@@ -213,6 +213,71 @@ TEST(Snapshots, texts_that_are_none) {
   EXPECT_TRUE(few.err.starts_with("job.yaml: error: no document was set aside: 2 documents")) << few.err;
 }
 
+TEST(Snapshots, files_that_are_not_what_they_should_be) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", replaced(replaced(kTextWorkload, "[some.txt, \"/nowhere at all/*.txt\"]", "texts"),
+                                     "files: /nowhere.txt", "fraction: 10%"));
+  std::filesystem::create_directory(systole.folder() / "texts");
+  const std::string folder = std::filesystem::canonical(systole.folder()).string();
+  expect(systole.run({"check", "job.yaml"}),
+         {2, "",
+          "job.yaml:5:19: error: data.train.files: '" + folder +
+              "/texts' is a folder\n  5 |   train: { files: texts }\n    |                   ^^^^^\n"
+              "  hint: name its files: texts/*.txt\n"});
+  systole.write("job.yaml", replaced(replaced(kTextWorkload, "[some.txt, \"/nowhere at all/*.txt\"]", "some.txt"),
+                                     "vocabulary: 300", "file: some.txt"));
+  systole.write("some.txt", "a\nb\n");
+  const Captured got =
+      systole.run({"check", "job.yaml", "--set", "data.held_out.files=some.txt", "--set", "model.vocabulary=300"});
+  EXPECT_EQ(got.exit.code, 1);
+  EXPECT_TRUE(got.err.starts_with("job.yaml:7:22: error: data.tokenizer.file: '" + folder +
+                                  "/some.txt': this is not a SentencePiece model\n"))
+      << got.err;
+}
+
+// Sizes that no machine has are refused at once, not after minutes of preparing for them.
+TEST(Snapshots, absurd_sizes) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", replaced(replaced(kTextWorkload, "[some.txt, \"/nowhere at all/*.txt\"]", "some.txt"),
+                                     "files: /nowhere.txt", "fraction: 10%"));
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("word {} of a list, in its {}th line\n", i * 7 % 50, i);
+  systole.write("some.txt", text);
+  const Captured large = systole.run({"plan", "job.yaml", "--set", "train.batch=500000000"});
+  EXPECT_EQ(large.exit.code, 1) << large.err;
+  EXPECT_NE(large.err.find("error: does not fit: needs "), std::string::npos) << large.err;
+  const Captured larger =
+      systole.run({"check", "job.yaml", "--set", "train.batch=1000000000", "--set", "model.context=100000000"});
+  EXPECT_EQ(larger.exit.code, 2) << larger.err;
+  EXPECT_NE(larger.err.find("more than 2^62 elements"), std::string::npos) << larger.err;
+  EXPECT_NE(larger.err.find("hint: sizes under model"), std::string::npos) << larger.err;
+}
+
+TEST(Snapshots, options_out_of_range) {
+  const SystoleRunner systole;
+  expect(systole.run({"generate", "--tokens", "0"}), {2, "",
+                                                      "error: systole generate: --tokens: 0 is too low: 1 or more\n"
+                                                      "  hint: `systole generate --help` lists what it takes\n"});
+  expect(systole.run({"logs", "--kind", "step_endde"}),
+         {2, "", "error: --kind: 'step_endde' is no kind of event\n  hint: did you mean 'step_ended'?\n"});
+  expect(systole.run({"runs", "nowhere"}),
+         {2, "",
+          "error: 'nowhere' is no folder of runs\n"
+          "  hint: without a name it is 'runs', in the folder the command runs in\n"});
+  expect(systole.run({"why", "job.yaml"}),
+         {2, "",
+          "error: there is no run 'job.yaml': neither a run's folder nor a run in 'runs'\n"
+          "  hint: it looks like a workload: systole run job.yaml begins a run\n"});
+}
+
+TEST(Snapshots, a_reader_that_goes_away_does_not_end_a_run) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const Captured got = systole.shell("\"$SYSTOLE\" run job.yaml --backend reference --folder runs/r 2>&1 | true");
+  EXPECT_EQ(got.exit.code, 0);
+  EXPECT_NE(systole.run({"runs"}).out.find("finished"), std::string::npos) << systole.run({"runs"}).out;
+}
+
 TEST(Snapshots, groups_name_their_commands) {
   expect(SystoleRunner().run({"data"}), {2, "",
                                          "error: 'systole data' is no command by itself\n"

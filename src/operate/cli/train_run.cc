@@ -11,6 +11,7 @@
 #include "execute/train/state.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
+#include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/observe/run_files.h"
 
@@ -177,7 +178,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
           none.hint = fmt::format("`systole ckpt verify {}` says what is damaged; copy it back, or begin a new run",
                                   folder.path);
         }
-        return none;
+        return below(folder.path, std::move(none));
       }
     }
     if (!restored) TRY(initialize(*prepared.executor, static_cast<std::uint64_t>(prepared.workload.train.seed)));
