@@ -130,6 +130,16 @@ TEST_F(Commands, a_tokenizer_is_not_trained_in_silence) {
   EXPECT_EQ(again.err.find("training a tokenizer"), std::string::npos) << again.err;
 }
 
+TEST_F(Commands, a_run_that_was_stopped_names_the_command_that_goes_on) {
+  const Captured got = systole_->shell(
+      "\"$SYSTOLE\" run job.yaml --backend reference --memory 2GiB --folder 'cut off' --set train.steps=100000 "
+      "--set checkpoint.every=never 2>told >/dev/null & first=$!; n=0; "
+      "while [ ! -s 'cut off/events/000.jsonl' ] && [ $n -lt 400 ]; do sleep 0.05; n=$((n+1)); done; "
+      "kill $first; wait $first; code=$?; cat told; exit $code");
+  EXPECT_EQ(got.exit.code, 75) << got.out;
+  EXPECT_TRUE(got.out.ends_with("next: systole resume 'cut off' --memory 2GiB --backend reference\n")) << got.out;
+}
+
 TEST_F(Commands, data_shows_the_datasets_of_this_workload_alone) {
   const std::string mine = text_at(json({"data", "show", "job.yaml"}).find("datasets")->items()[0], "key");
   const std::vector<std::string> other{"job.yaml", "--set", "data.tokenizer.vocabulary=310"};

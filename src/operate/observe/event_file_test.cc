@@ -76,7 +76,7 @@ TEST(EventFile, a_full_disk_surfaces_at_flush_and_stays) {
 
 TEST(EventFile, what_cannot_be_made_safe_surfaces_at_close) {
   FaultyStore store;
-  store.inject(Fault::fails_from(3, ENOSPC));  // after creating it and the first append: the sync
+  store.inject(Fault::fails(3, ENOSPC));  // after creating it and the first append: the sync
   const auto file = EventFile::open(store, "e.jsonl", {.write_every = Seconds(60.0)}).value();
   file->add(opened_event("r", "2026"));
   ASSERT_TRUE(file->flush().ok());
