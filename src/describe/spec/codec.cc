@@ -264,6 +264,21 @@ Codec dtype_codec(Field<DType> at) {
   return choice_codec<DType>(at, std::move(types));
 }
 
+Codec master_dtype_codec(Field<DType> at) {
+  Codec c = choice_codec<DType>(at, {{"f32", DType::f32}, {"f64", DType::f64}});
+  c.read = [read = c.read](const Node& node, Workload& w) -> Status {
+    for (const DType coarse : {DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2}) {
+      if (!node.is_scalar() || node.text() != name_of(coarse)) continue;
+      return error(ErrorKind::unsupported, "{} is not done: small updates and long sums would be lost in it",
+                   node.text())
+          .at(node.where())
+          .hinted("f32, or f64 with --backend reference; train.precision.compute may be bf16");
+    }
+    return read(node, w);
+  };
+  return c;
+}
+
 Codec recompute_codec(Field<RecomputeSpec> at) {
   using Kind = RecomputeSpec::Kind;
   Codec c = codec<RecomputeSpec>(

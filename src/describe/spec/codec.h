@@ -46,7 +46,8 @@ Codec optional_bytes_codec(Field<std::optional<Bytes>> at, Bytes lowest);
 Codec optional_seconds_codec(Field<std::optional<Seconds>> at);
 Codec interval_codec(Field<Interval> at);
 Codec portion_codec(Field<Portion> at);
-Codec dtype_codec(Field<DType> at);  // a floating-point type
+Codec dtype_codec(Field<DType> at);         // a floating-point type
+Codec master_dtype_codec(Field<DType> at);  // f32 or f64: of what small updates are added to
 Codec recompute_codec(Field<RecomputeSpec> at);
 Codec mesh_codec(Field<std::vector<std::pair<std::string, std::int64_t>>> at);
 Codec sharding_codec(Field<std::map<std::string, std::vector<std::string>>> at);

@@ -1,12 +1,15 @@
 // Reading a Workload: collect what the document, its environment and --set give for each key; read the keys in the
 // schema's order, defaults where nothing was given; then the rules over several keys. All errors are kept and told at
-// once; a key whose decider ("model.family") could not be read is passed over in silence.
+// once; a key whose decider ("model.family") could not be read is passed over in silence, and so is the absence of one
+// that an unknown key most likely means: misspelt keys are told first.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "describe/spec/excerpt.h"
 #include "describe/spec/schema.h"
+#include "describe/spec/source.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -29,6 +32,7 @@ class Reader {
   explicit Reader(std::string filename) : filename_(std::move(filename)) {}
 
   Result<Workload> read(const Node& document, const WorkloadOptions& options);
+  std::map<std::string, std::vector<Where>> places() const;  // of the keys that were given
 
  private:
   void collect(const Node& map, const std::string& section, GivenByPath& into);
@@ -45,6 +49,8 @@ class Reader {
   void check_rules();
 
   void add(Error error) { errors_.push_back(std::move(error)); }
+  Error all_errors();
+  bool failed(const std::string& path) const;
   Where place_of(const std::string& path) const;
   const std::string* preset_default(const std::string& path) const;
 
@@ -52,22 +58,26 @@ class Reader {
   GivenByPath given_;
   std::map<std::string, Where> sections_;
   std::set<std::string> failed_;  // keys that were given wrong or are missing
-  std::vector<Error> errors_;
+  std::set<std::string> meant_;   // keys and sections that an unknown key was perhaps to be
+  std::vector<Error> misspelt_, errors_;
   Workload workload_;
 };
 
 void Reader::unknown(const Node::Entry& entry, const std::string& section) {
   std::vector<std::string> names = schema().names_under(section);
   if (section.empty()) names.emplace_back(kEnvironments);
+  const std::vector<std::string> near = nearest(entry.key, names);
   std::string hint;
-  if (nearest(entry.key, names).empty()) {
+  if (near.empty()) {
     for (const Key& key : schema().keys) {
       if (last_part(key.path) == entry.key) hint = fmt::format("{} is a key", key.path);
     }
   }
+  for (const std::string& name : near) meant_.insert(join(section, name));
   if (hint.empty()) hint = nearest_hint(entry.key, names);
   const std::string under = section.empty() ? "" : fmt::format(" under {}", section);
-  add(error(ErrorKind::invalid, "unknown key '{}'{}", entry.key, under).at(entry.where()).hinted(hint));
+  (near.empty() ? errors_ : misspelt_)
+      .push_back(error(ErrorKind::invalid, "unknown key '{}'{}", entry.key, under).at(entry.where()).hinted(hint));
 }
 
 void Reader::collect_entry(const Node::Entry& entry, const std::string& section, GivenByPath& into) {
@@ -127,6 +137,7 @@ void Reader::collect_set(const std::string& set) {
   Node node = *std::move(value);
   std::string path = set.substr(0, equals);
   const Node::Place place{std::make_shared<const std::string>(file), 0, 0};
+  if (node.is_scalar()) node.set_place(place);  // it is all there is: a line and a column would say nothing
   while (!path.empty()) {
     const std::size_t dot = path.rfind('.');
     std::vector<Node::Entry> entries;
@@ -158,8 +169,19 @@ const std::string* Reader::preset_default(const std::string& path) const {
   return found == values->end() ? nullptr : &found->yaml;
 }
 
+// Whether a key was given wrong, is missing, or is what an unknown key was to be.
+bool Reader::failed(const std::string& path) const {
+  if (failed_.contains(path)) return true;
+  return std::ranges::any_of(meant_, [&](const std::string& meant) {
+    const bool there = sections_.contains(meant) || given_.contains(meant);  // then something else was meant
+    return !there && (path == meant || path.starts_with(meant + "."));
+  });
+}
+
 void Reader::missing(const Key& key) {
+  const bool misspelt = failed(key.path);
   failed_.insert(key.path);
+  if (misspelt) return;
   const std::size_t dot = key.path.rfind('.');
   add(error(ErrorKind::invalid, "missing key '{}'", key.path)
           .at(dot == key.path.npos ? Where{filename_, 0, 0} : place_of(key.path.substr(0, dot)))
@@ -212,7 +234,7 @@ void Reader::derive_again() {
 Where Reader::place_of(const std::string& path) const {
   if (const auto given = given_.find(path); given != given_.end()) {
     const Where value = given->second.value.where();
-    return value.line > 0 ? value : given->second.key;
+    return value.line > 0 || given->second.key.file.empty() ? value : given->second.key;
   }
   if (const auto section = sections_.find(path); section != sections_.end()) return section->second;
   const std::size_t dot = path.rfind('.');
@@ -221,20 +243,23 @@ Where Reader::place_of(const std::string& path) const {
 
 void Reader::check_rules() {
   for (const Broken& rule : broken_rules(workload_)) {
-    const auto failed = [&](const std::string& key) { return failed_.contains(key); };
-    if (std::ranges::any_of(rule.keys, failed)) continue;
+    if (std::ranges::any_of(rule.keys, [this](const std::string& key) { return failed(key); })) continue;
     add(Error{rule.kind, rule.message, place_of(rule.keys.front()), rule.hint, {}});
   }
 }
 
 Result<Workload> Reader::read(const Node& document, const WorkloadOptions& options) {
-  if (!document.is_map()) return document.wrong("a workload: a map that begins with systole: 1");
+  if (!document.is_map()) {
+    return document.wrong("a workload: a map that begins with systole: 1")
+        .hinted("the keys are in `systole explain keys`; examples/quickstart.yaml is a workload to begin with");
+  }
   collect(document, "", given_);
   if (const Node* environments = document.find(kEnvironments)) {
     collect_environments(*environments, options.environment);
   } else if (!options.environment.empty()) {
     add(error(ErrorKind::invalid, "there is no environment '{}': the document has none", options.environment)
-            .at({filename_, 0, 0}));
+            .at({filename_, 0, 0})
+            .hinted("leave out --env, or add environments: { " + options.environment + ": { train: { ... } } }"));
   }
   for (const std::string& set : options.sets) collect_set(set);
   for (const Key& key : schema().keys) {
@@ -245,19 +270,45 @@ Result<Workload> Reader::read(const Node& document, const WorkloadOptions& optio
     derive_again();
     check_rules();
   }
-  if (errors_.empty()) return std::move(workload_);
-  std::ranges::stable_sort(errors_, {}, [](const Error& e) { return std::pair(e.where.line, e.where.col); });
-  Error first = std::move(errors_.front());
-  first.others.assign(std::make_move_iterator(errors_.begin() + 1), std::make_move_iterator(errors_.end()));
+  if (errors_.empty() && misspelt_.empty()) return std::move(workload_);
+  return all_errors();
+}
+
+// Misspelt keys first, because other errors may come of them; each kind in the document's order.
+Error Reader::all_errors() {
+  for (std::vector<Error>* kind : {&misspelt_, &errors_})
+    std::ranges::stable_sort(*kind, {}, [](const Error& e) { return std::pair(e.where.line, e.where.col); });
+  std::ranges::move(errors_, std::back_inserter(misspelt_));
+  Error first = std::move(misspelt_.front());
+  first.others.assign(std::make_move_iterator(misspelt_.begin() + 1), std::make_move_iterator(misspelt_.end()));
   return first;
+}
+
+std::map<std::string, std::vector<Where>> Reader::places() const {
+  std::map<std::string, std::vector<Where>> places;
+  for (const auto& [path, given] : given_) {
+    std::vector<Where>& at = places[path];
+    for (const Node& item : given.value.items()) at.push_back(item.where());
+    if (at.empty()) at.push_back(place_of(path));
+  }
+  return places;
 }
 
 }  // namespace
 
 Result<Workload> read_workload(std::string_view text, const std::string& filename, const WorkloadOptions& options) {
+  WorkloadSource source;
+  return read_workload(text, filename, options, source);
+}
+
+Result<Workload> read_workload(std::string_view text, const std::string& filename, const WorkloadOptions& options,
+                               WorkloadSource& source) {
+  source = {filename, std::string(text), {}};
   Result<Node> document = parse_yaml(text, filename);
   if (!document.ok()) return with_excerpts(std::move(document).error(), text, filename);
-  Result<Workload> workload = Reader(filename).read(*document, options);
+  Reader reader(filename);
+  Result<Workload> workload = reader.read(*document, options);
+  source.places = reader.places();
   if (!workload.ok()) return with_excerpts(std::move(workload).error(), text, filename);
   return workload;
 }

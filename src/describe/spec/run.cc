@@ -127,6 +127,7 @@ Result<Event> read_event(const Node& map) {
 
 }  // namespace
 
+std::vector<std::string> names_of_events() { return {std::begin(kNames), std::end(kNames)}; }
 const char* name_of(const EventBody& body) { return kNames[body.index()]; }
 
 std::string to_json_line(const Event& event) {

@@ -135,6 +135,7 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+std::vector<std::string> names_of_events();    // in EventBody's order
 const char* name_of(const EventBody& body);    // "step_ended"
 std::string to_json_line(const Event& event);  // with its newline; numbers read back to the same value
 // Errors: corrupt (no JSON, a field missing or of the wrong type); unsupported (an `opened` of a newer version, an

@@ -55,6 +55,7 @@ TEST(Explain, a_key_a_section_a_last_part_and_all) {
   EXPECT_NE(explain_key("momentum").value().find("only with train.optimizer.kind: sgd"), std::string::npos);
   EXPECT_NE(explain_key("steps").value().find("excludes train.tokens, train.time"), std::string::npos);
   EXPECT_NE(explain_key("precision").value().find("a type alone"), std::string::npos);
+  EXPECT_NE(explain_key("train.precision.parameter").value().find("f32 | f64"), std::string::npos);
   EXPECT_NE(explain_key("train").value().find("optimizer"), std::string::npos);
   EXPECT_NE(explain_key("keys").value().find("data.train.files"), std::string::npos);
   const auto none = explain_key("train.optimizer.rte");

@@ -139,20 +139,25 @@ void add_optimizer_keys(std::vector<Key>& keys) {
 
 void add_precision_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "train.precision.parameter",
-                  .codec = dtype_codec(AT(train.precision.parameter)),
-                  .doc = "Parameters and the optimizer's state. Below f32, updates are rounded stochastically.",
+                  .codec = master_dtype_codec(AT(train.precision.parameter)),
+                  .doc = "Parameters as they are kept and updated, and the optimizer's state: the master copy.",
+                  .more = "Below f32 small updates would be lost, so no such type is taken; each use casts to "
+                          "`compute`. f64 runs with `--backend reference`.",
                   .default_yaml = "f32"});
   keys.push_back({.path = "train.precision.compute",
                   .codec = dtype_codec(AT(train.precision.compute)),
                   .doc = "Operands of contractions, and activations between operations.",
+                  .more = "The cpu backend computes in bf16 and f32, `--backend reference` in every type.",
                   .default_yaml = "f32"});
   keys.push_back({.path = "train.precision.accumulate",
-                  .codec = dtype_codec(AT(train.precision.accumulate)),
-                  .doc = "Sums within a contraction, and gradients summed over microbatches.",
+                  .codec = master_dtype_codec(AT(train.precision.accumulate)),
+                  .doc = "Sums within a contraction.",
+                  .more = "Long sums below f32 would be wrong, so no such type is taken. f64 runs with "
+                          "`--backend reference`.",
                   .default_yaml = "f32"});
   keys.push_back({.path = "train.precision.reduce",
                   .codec = dtype_codec(AT(train.precision.reduce)),
-                  .doc = "Gradients on the wire between devices.",
+                  .doc = "Gradients as they are summed over microbatches and, later, sent between devices.",
                   .default_yaml = "f32"});
 }
 
@@ -167,7 +172,7 @@ void add_course_keys(std::vector<Key>& keys) {
                   .default_yaml = "none"});
   keys.push_back({.path = "train.seed",
                   .codec = count_codec(AT(train.seed), 0, kHuge),
-                  .doc = "Of initial weights, dropout and stochastic rounding.",
+                  .doc = "Of initial weights and dropout.",
                   .default_yaml = "0"});
   keys.push_back(
       {.path = "train.exact",

@@ -146,7 +146,7 @@ struct TrainSpec {
   OptimizerSpec optimizer;
   PrecisionSpec precision;
   RecomputeSpec recompute;
-  std::int64_t seed = 0;  // of initial weights, dropout and stochastic rounding
+  std::int64_t seed = 0;  // of initial weights and dropout
   bool exact = false;     // same bits after any kill
   Interval evaluate;
   std::int64_t evaluate_batches = 0;  // 0: all of the held-out set

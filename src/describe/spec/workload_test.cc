@@ -126,6 +126,24 @@ TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
             "  hint: number, above 0, at most 1000000");
 }
 
+TEST(Workload, a_misspelt_section_is_told_alone_and_first) {
+  EXPECT_EQ(errors_of(replaced(replaced(kSmall, "model:", "modle:"), "steps: 10", "steps: -1")),
+            "job.yaml:3:1: error: unknown key 'modle'\n"
+            "  3 | modle: { family: gpt, layers: 2, width: 64, heads: 4, context: 32 }\n"
+            "    | ^^^^^\n"
+            "  hint: did you mean 'model'?\n"
+            "job.yaml:8:27: error: train.steps: -1 is too low\n"
+            "  8 | train: { batch: 4, steps: -1, optimizer: { rate: 1e-3 } }\n"
+            "    |                           ^^\n"
+            "  hint: 1 to 1,000,000,000,000");
+  const std::string steps = errors_of(replaced(kSmall, "steps: 10", "stpes: 10"));
+  EXPECT_TRUE(steps.ends_with("hint: did you mean 'steps'?")) << steps;
+}
+
+TEST(Workload, a_setting_has_no_line_and_column) {
+  EXPECT_TRUE(errors_of(kSmall, {"", {"train.batch=-1"}}).starts_with("--set train.batch=-1: error: train.batch: -1"));
+}
+
 // One broken value, and a word that its message or hint must hold.
 TEST(Workload, each_broken_value_says_why) {
   const struct {
@@ -154,6 +172,9 @@ TEST(Workload, each_broken_value_says_why) {
       {"steps: 10", "time: 5 parsecs", "train.time"},
       {"steps: 10", "steps: 10, microbatches: 5", "at most 4"},
       {"steps: 10", "steps: 10, precision: bf17", "bf16"},
+      {"steps: 10", "steps: 10, precision: { parameter: bf16 }", "small updates and long sums would be lost"},
+      {"steps: 10", "steps: 10, precision: { accumulate: f16 }", "f32, or f64 with --backend reference"},
+      {"steps: 10", "steps: 10, precision: { parameter: bf61 }", "none of f32, f64"},
       {"steps: 10", "steps: 10, precision: { comput: bf16 }", "did you mean 'compute'?"},
       {"steps: 10", "steps: 10, recompute: all", "none, attention, block"},
       {"rate: 1e-3", "rate: 0", "above 0"},

@@ -35,7 +35,8 @@ Result<std::vector<std::string>> matches(Store& store, const std::string& folder
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns) {
+Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns,
+                                              const std::string& prefix) {
   std::vector<std::string> files;
   std::set<std::string> known;
   for (const std::string& pattern : patterns) {
@@ -51,12 +52,13 @@ Result<std::vector<std::string>> expand_files(Store& store, const std::vector<st
       found = std::move(deeper);
     }
     if (found.empty()) {
-      return error(ErrorKind::not_found, "no file{} '{}'", has_wildcard(pattern) ? " matches" : "", pattern)
+      return error(ErrorKind::not_found, "no file{} '{}{}'", has_wildcard(pattern) ? " matches" : "", prefix, pattern)
           .hinted("check the name; paths are relative to the folder the command runs in");
     }
     for (std::string& path : found) {
       if (!known.insert(path).second) {
-        return error(ErrorKind::invalid, "'{}' is named twice, the second time by '{}'", path, pattern)
+        return error(ErrorKind::invalid, "'{}{}' is named twice, the second time by '{}{}'", prefix, path, prefix,
+                     pattern)
             .hinted("remove it from one of the patterns: a text read twice would be learnt twice");
       }
       files.push_back(std::move(path));

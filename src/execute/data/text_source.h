@@ -46,8 +46,10 @@ struct TextStats {
 };
 
 // Paths of `store` that match the patterns (*, ?, [a-z] within a name), each pattern's sorted, in the patterns' order.
-// Errors: not_found when a pattern matches no file; invalid when a file is named twice.
-Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns);
+// `prefix`: what stands before a path in messages. Errors: not_found when a pattern matches no file; invalid when a
+// file is named twice.
+Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns,
+                                              const std::string& prefix = "");
 
 // The store, and how its paths read in messages: a store at "/" has the prefix "/".
 struct TextFiles {

@@ -41,7 +41,7 @@ Status check_dtypes(const PrecisionSpec& precision, const Target& target) {
     if (std::find(target.dtypes.begin(), target.dtypes.end(), dtype) != target.dtypes.end()) continue;
     return error(ErrorKind::unsupported, "train.precision.{}: {} does not compute in {}", key, target.name,
                  name_of(dtype))
-        .hinted("bf16 and f32 run here; other types are for planning");
+        .hinted("bf16 and f32 run here; --backend reference computes in every type, slowly");
   }
   return {};
 }

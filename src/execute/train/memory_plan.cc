@@ -80,7 +80,7 @@ Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& out
     }
   }
   if (fits.empty())
-    fits = fmt::format("resources.memory: {} or more, or a smaller model{}", with_commas(total.count()),
+    fits = fmt::format("resources.memory: {}B or more, or a smaller model{}", total.count(),
                        closest.empty() ? "" : "; " + closest);
   return error(ErrorKind::does_not_fit,
                "does not fit: needs {} bytes, limit {} (short by {}); largest: {}; nothing was started",

@@ -41,6 +41,7 @@ std::string to_string(Flops flops) {
 std::string to_string(Seconds seconds) {
   const double s = seconds.count();
   if (s < 0) return "-" + to_string(Seconds(-s));
+  if (s == 0) return "0 s";
   if (s < 1) return scaled(s * 1e9, 1000, {"ns", "us", "ms"});
   if (s < 100) return fmt::format("{:.{}f} s", s, s >= 10 ? 1 : 2);
   const auto whole = static_cast<std::int64_t>(std::llround(s));

@@ -23,6 +23,7 @@ TEST(Units, print_with_their_unit) {
   EXPECT_EQ(to_string(Bytes(1536)), "1.50 KiB");
   EXPECT_EQ(to_string(Bytes(100) * (1 << 20)), "100 MiB");
   EXPECT_EQ(to_string(Flops(1'912'602'624)), "1.91 GFLOP");
+  EXPECT_EQ(to_string(Seconds()), "0 s");
   EXPECT_EQ(to_string(Seconds(0.0123)), "12.3 ms");
   EXPECT_EQ(to_string(Seconds(125.0)), "2 min 05 s");
   EXPECT_EQ(to_string(Seconds(7260.0)), "2 h 01 min");

@@ -1,6 +1,6 @@
 // `systole check WORKLOAD`: every error of a workload at once, what it would need that this machine lacks, and what is
-// legal but looks like a mistake. Builds the whole Program on a device that runs nothing; reads no text and allocates
-// no arena.
+// legal but looks like a mistake. Builds the whole Program on a device that runs nothing and looks whether the files of
+// text are there; reads none of them and allocates no arena.
 
 #include "execute/backends/null/null.h"
 #include "operate/check/lint.h"
@@ -14,10 +14,17 @@ struct CheckOptions {
 };
 
 ExitCode check_workload(const CheckOptions& options, Context& context) {
-  const Workload workload = load_workload(options.workload).value();
+  const LoadedWorkload loaded = load_workload(options.workload).value();
+  const Workload& workload = loaded.workload;
   const Machine machine = open_machine(options.workload.backend, workload.resources).value();
   const std::unique_ptr<Device> device = make_null_device(machine.device->target());
-  const Job job = make_job(workload, *device).value();
+  const Status files = check_data_files(workload, loaded.source);
+  const Result<Job> made = make_job(workload, *device);
+  std::vector<Error> errors;
+  if (!files.ok()) errors.push_back(files.error());
+  if (!made.ok()) errors.push_back(told_of_job(loaded.source, made.error()));
+  if (!errors.empty()) fail(together(std::move(errors)));
+  const Job& job = *made;
   verify(*job.program);
   Node warnings = Node::sequence();
   for (const Lint& lint : systole::lint(workload)) {
@@ -32,7 +39,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
                               {"trained_parameters", num_trainable(*job.model)},
                               {"target", device->target().name},
                               {"warnings", warnings}}));
-  context.out.message("next: systole plan " + options.workload.path);
+  context.out.message("next: systole plan " + words_of(options.workload));
   return ExitCode::done;
 }
 

@@ -109,14 +109,16 @@ ExitCode ckpt_show(const CkptOptions& options, Context& context) {
 bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, std::string& text) {
   const auto manifest = checkpoint::load_manifest(place.folder, step);
   if (!manifest.ok()) {
-    text += fmt::format("step {}: damaged: {}\n", step, to_string(manifest.error()));
-    list.push(Node::map({{"step", step}, {"well", false}, {"error", error_node(manifest.error())}}));
+    const Error damage = below(place.root, manifest.error());
+    text += fmt::format("step {}: damaged: {}\n", step, to_string(damage));
+    list.push(Node::map({{"step", step}, {"well", false}, {"error", error_node(damage)}}));
     return false;
   }
   const auto damage = checkpoint::find_damage(place.folder, *manifest).value();
   Node chunks = Node::sequence();
   for (const checkpoint::Damage& d : damage) {
-    text += fmt::format("step {}: damaged: {} ({} of {} tensors)\n", step, to_string(d.reason), d.tensors.size(),
+    const Error reason = below(place.root, d.reason);
+    text += fmt::format("step {}: damaged: {} ({} of {} tensors)\n", step, to_string(reason), d.tensors.size(),
                         manifest->tensors.size());
     Node names = Node::sequence();
     for (const std::string& name : d.tensors) names.push(name);
@@ -132,7 +134,7 @@ ExitCode ckpt_verify(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run).value();
   const std::vector<std::int64_t> steps =
       place.step ? std::vector{*place.step} : checkpoint::list_steps(place.folder).value();
-  if (steps.empty()) fail(error(ErrorKind::not_found, "there is no checkpoint in '{}'", place.path));
+  if (steps.empty()) fail(told_in(place, error(ErrorKind::not_found, "there is no checkpoint in '{}'", place.path)));
   Node list = Node::sequence();
   std::string text;
   bool well = true;
@@ -177,7 +179,9 @@ ExitCode ckpt_export(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run).value();
   const Checkpoint from = open_checkpoint(place).value();
   const std::filesystem::path out = std::filesystem::absolute(options.out);
-  const std::unique_ptr<Store> store = open_posix_store(out.parent_path().string()).value();
+  Result<std::unique_ptr<Store>> folder = open_posix_store(out.parent_path().string());
+  if (!folder.ok()) fail(std::move(folder).error().hinted("make the folder first, or name a file in another one"));
+  const std::unique_ptr<Store> store = *std::move(folder);
   const checkpoint::Role role = options.role == "state" ? checkpoint::Role::state : checkpoint::Role::parameter;
   checkpoint::export_safetensors(from, role, *store, out.filename().string()).value();
   const Bytes size = store->size(out.filename().string()).value();

@@ -1,10 +1,15 @@
 #include "operate/cli/command.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
 #include "ground/base/nearest.h"
+#include "ground/base/units.h"
 #include "operate/cli/version.h"
 
 namespace systole::cli {
-namespace {
 
 std::vector<std::string> names_of_commands(const CLI::App& app) {
   std::vector<std::string> names;
@@ -12,8 +17,6 @@ std::vector<std::string> names_of_commands(const CLI::App& app) {
     names.push_back(command->get_name());
   return names;
 }
-
-}  // namespace
 
 const CLI::App* find_command(const CLI::App& parent, std::string_view name) {
   const auto found = parent.get_subcommands([name](const CLI::App* c) { return c->get_name() == name; });
@@ -64,6 +67,10 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem, const std
     }
     return error(ErrorKind::invalid, "{}: {}", full_name(*command), problem.what()).hinted(see);
   }
+  if (!names_of_commands(*command).empty()) {
+    return error(ErrorKind::invalid, "'{}' is no command by itself", full_name(*command))
+        .hinted(fmt::format("{} and one of: {}", full_name(*command), fmt::join(names_of_commands(*command), ", ")));
+  }
   return error(ErrorKind::invalid, "{}: {}", full_name(*command), problem.what()).hinted(see);
 }
 
@@ -83,6 +90,20 @@ ExitCode told(Printer& out, const Error& error) {
 }
 
 }  // namespace
+
+CLI::Validator at_least(std::int64_t lowest) {
+  const auto check = [lowest](std::string& text) -> std::string {
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failed != std::errc() || end != text.data() + text.size()) return fmt::format("'{}' is no whole number", text);
+    return number < lowest ? fmt::format("{} is too low: {} or more", text, with_commas(lowest)) : "";
+  };
+  return CLI::Validator(check, fmt::format("{} or more", lowest));
+}
+
+std::string help_text(const CLI::App& command) {
+  return command.help(command.get_parent() == nullptr ? "" : full_name(*command.get_parent()));
+}
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help, Context& context,
                       std::function<ExitCode()> run) {
@@ -129,7 +150,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     return finish(out, context.exit);
   } catch (const CLI::CallForHelp&) {
     const auto [command, stranger] = descend(*app, arguments);
-    out.data(command->help(command->get_parent() == nullptr ? "" : full_name(*command->get_parent())));
+    out.data(help_text(*command));
     return finish(out, ExitCode::done);
   } catch (const CLI::CallForVersion& version) {
     out.data(version.what());

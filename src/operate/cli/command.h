@@ -56,8 +56,13 @@ CLI::App& add_command(CLI::App& parent, const std::string& name, const std::stri
 // A command that only holds others: `systole data build`.
 CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& help);
 
+// An option's check: a whole number of `lowest` or more.
+CLI::Validator at_least(std::int64_t lowest);
+
 // Null when there is none of that name.
 const CLI::App* find_command(const CLI::App& parent, std::string_view name);
+std::vector<std::string> names_of_commands(const CLI::App& parent);  // those that are listed
+std::string help_text(const CLI::App& command);                      // what --help prints
 
 // Reads, runs, prints; returns the process's exit code. `app` is made by make_app.
 int run_command_line(const std::vector<std::string>& arguments);

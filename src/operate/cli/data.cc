@@ -1,5 +1,7 @@
 // `systole data build | show | verify WORKLOAD`: the tokens that a workload's text becomes.
 
+#include <algorithm>
+
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -9,12 +11,15 @@ struct DataOptions {
   WorkloadArguments workload;
 };
 
-Workload text_workload(const DataOptions& options) {
-  Workload workload = load_workload(options.workload).value();
-  if (workload.data.kind != DataSpec::Kind::text) {
-    fail(error(ErrorKind::invalid, "'{}' makes its data up: there are no tokens", options.workload.path));
+LoadedWorkload text_workload(const DataOptions& options) {
+  LoadedWorkload loaded = load_workload(options.workload).value();
+  if (loaded.workload.data.kind != DataSpec::Kind::text) {
+    fail(loaded.source.placed(
+        error(ErrorKind::invalid, "'{}' makes its data up: there are no tokens", options.workload.path)
+            .hinted("data.kind: text is what has them"),
+        "data.kind"));
   }
-  return workload;
+  return loaded;
 }
 
 Node node_of(const SplitTokens& split) {
@@ -65,11 +70,10 @@ std::string text_of(Store& store, const TokensManifest& m) {
 }
 
 ExitCode data_build(const DataOptions& options, Context& context) {
-  const Workload workload = text_workload(options);
+  const LoadedWorkload loaded = text_workload(options);
+  const Workload& workload = loaded.workload;
   const Seconds began = context.clock.now();
-  const Data data = prepare_data(workload, [&](std::string_view stage, Bytes done) {
-                      context.out.progress(fmt::format("{}, {}", stage, to_string(done)));
-                    }).value();
+  const Data data = prepare_data(workload, loaded.source, data_progress(workload, context)).value();
   context.out.end_progress();
   context.out.data(text_of(*data.folder, data.dataset->manifest));
   Node made = Node::sequence();
@@ -87,7 +91,7 @@ struct DataFolder {
   std::vector<std::string> keys;
 };
 DataFolder open_data(const Workload& workload, const DataOptions& options) {
-  const std::string hint = "systole data build " + options.workload.path;
+  const std::string hint = "systole data build " + words_of(options.workload);
   auto store = open_posix_store(workload.data.folder);
   if (!store.ok()) fail(error(ErrorKind::not_found, "there is no data in '{}'", workload.data.folder).hinted(hint));
   DataFolder folder{std::move(*store), {}};
@@ -97,21 +101,25 @@ DataFolder open_data(const Workload& workload, const DataOptions& options) {
   return folder;
 }
 
+// Of all that lies in the folder, what this workload's text becomes.
 ExitCode data_show(const DataOptions& options, Context& context) {
-  const Workload workload = text_workload(options);
+  const LoadedWorkload loaded = text_workload(options);
+  const Workload& workload = loaded.workload;
   const DataFolder folder = open_data(workload, options);
-  Node list = Node::sequence();
-  for (const std::string& key : folder.keys) {
-    const TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();
-    context.out.data(text_of(*folder.store, manifest));
-    list.push(node_of(manifest));
+  const std::string key = dataset_key_of(workload, loaded.source).value();
+  if (std::find(folder.keys.begin(), folder.keys.end(), key) == folder.keys.end()) {
+    fail(error(ErrorKind::not_found, "the data of '{}' is not built: '{}' holds {} dataset{} of other text or options",
+               options.workload.path, workload.data.folder, folder.keys.size(), folder.keys.size() == 1 ? "" : "s")
+             .hinted("systole data build " + words_of(options.workload)));
   }
-  context.out.json(Node::map({{"folder", workload.data.folder}, {"datasets", list}}));
+  const TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();
+  context.out.data(text_of(*folder.store, manifest));
+  context.out.json(Node::map({{"folder", workload.data.folder}, {"datasets", Node::sequence({node_of(manifest)})}}));
   return ExitCode::done;
 }
 
 ExitCode data_verify(const DataOptions& options, Context& context) {
-  const Workload workload = text_workload(options);
+  const Workload workload = text_workload(options).workload;
   const DataFolder folder = open_data(workload, options);
   Node list = Node::sequence();
   ExitCode exit = ExitCode::done;
@@ -141,8 +149,8 @@ void add_data(CLI::App& app, Context& context) {
     add_workload_arguments(add_command(group, name, help, options, context, run), options->workload);
   };
   add("build", "split, train the tokenizer, encode, pack; what is there already is kept", data_build);
-  add("show", "documents, tokens and lengths of what was built", data_show);
-  add("verify", "read every byte and its checksum", data_verify);
+  add("show", "documents, tokens and lengths of what the workload's text became", data_show);
+  add("verify", "read every byte, and its checksum, of all datasets in the workload's folder", data_verify);
 }
 
 }  // namespace systole::cli

@@ -9,8 +9,8 @@
 #include "execute/train/state.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/run_places.h"
+#include "operate/cli/run_tokenizer.h"
 #include "operate/cli/workload_options.h"
-#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 namespace {
@@ -19,22 +19,6 @@ struct GenerateCommand {
   std::string run, prompt, backend = "cpu";
   GenerateOptions generate;
 };
-
-// The tokenizer of the data that the run was trained on, which its events name.
-Result<Tokenizer> tokenizer_of(const RunPlace& run, const Workload& workload) {
-  std::string key;
-  for (const Event& event : TRY(read_run(*run.store, "")).all()) {
-    if (const auto* opened = std::get_if<Opened>(&event.body)) key = opened->data_hash;
-  }
-  if (key.empty()) return error(ErrorKind::invalid, "'{}' was not trained on text", run.path);
-  const auto data = open_posix_store(workload.data.folder);
-  const std::string path = key + "/tokenizer.model";
-  if (!data.ok() || !TRY((*data)->exists(path))) {
-    return error(ErrorKind::not_found, "the tokenizer of '{}' is not at {}/{}", run.path, workload.data.folder, path)
-        .hinted("run it in the folder where the run was made, or build the data again: systole data build");
-  }
-  return Tokenizer::load(TRY(read_text(**data, path)));
-}
 
 // Tokens that stand for no text: unk and bos, and rows of the embedding that are padding.
 std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t vocabulary) {
@@ -57,7 +41,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run).value();
   const RunPlace run = open_run(options.run.substr(0, options.run.rfind('@'))).value();
   const Workload workload = workload_of(run).value();
-  const Tokenizer tokenizer = tokenizer_of(run, workload).value();
+  const Tokenizer tokenizer = kept_tokenizer(run).value();
   const checkpoint::Checkpoint from = open_checkpoint(place).value();
   const Machine machine = open_machine(options.backend, workload.resources).value();
   const std::unique_ptr<const Model> model = make_model(workload.model);
@@ -101,7 +85,7 @@ void add_generate(CLI::App& app, Context& context) {
   command.add_option("run", options->run, "RUN or RUN@STEP: a run's folder, name or number; without: the newest");
   command.add_option("--prompt", options->prompt, "text to go on from; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command.add_option("--temperature", sampling.temperature, "0: always the likeliest; 1: as the model says")
       ->capture_default_str();

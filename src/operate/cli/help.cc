@@ -1,26 +1,34 @@
 // `systole help [TOPIC]`: texts that belong to no single command.
 
+#include <fmt/ranges.h>
+
+#include "ground/base/nearest.h"
 #include "operate/cli/command.h"
 
 namespace systole::cli {
 namespace {
 
 struct HelpOptions {
-  std::string topic;
+  std::vector<std::string> topic;  // "exit-codes", or the words of a command
 };
 
-ExitCode help(const HelpOptions& options, CLI::App& app, Context& context) {
-  std::string text;
-  if (options.topic.empty()) {
-    text = app.help();
-  } else if (options.topic == "exit-codes") {
-    text = exit_codes_help();
-  } else if (const CLI::App* command = find_command(app, options.topic)) {
-    text = command->help();
-  } else {
-    fail(error(ErrorKind::not_found, "no help on '{}'", options.topic)
-             .hinted("topics: exit-codes and the name of each command; `systole explain keys` is about the workload"));
+std::string help_on(const std::vector<std::string>& topic, const CLI::App& app) {
+  if (topic.size() == 1 && topic[0] == "exit-codes") return exit_codes_help();
+  const CLI::App* command = &app;
+  for (const std::string& word : topic) {
+    std::vector<std::string> names = names_of_commands(*command);
+    if (command == &app) names.emplace_back("exit-codes");
+    command = find_command(*command, word);
+    if (command != nullptr) continue;
+    const std::string near = nearest(word, names).empty() ? "" : nearest_hint(word, names) + " ";
+    fail(error(ErrorKind::not_found, "no help on '{}'", fmt::join(topic, " "))
+             .hinted(near + "topics: exit-codes and each command; `systole explain keys` is about the workload"));
   }
+  return help_text(*command);
+}
+
+ExitCode help(const HelpOptions& options, CLI::App& app, Context& context) {
+  const std::string text = help_on(options.topic, app);
   context.out.data(text);
   context.out.json(Node::map({{"text", text}}));
   return ExitCode::done;
@@ -32,7 +40,7 @@ void add_help(CLI::App& app, Context& context) {
   auto options = std::make_shared<HelpOptions>();
   CLI::App& command = add_command(app, "help", "explain a command, or `exit-codes`", context,
                                   [options, &app, &context] { return help(*options, app, context); });
-  command.add_option("topic", options->topic, "a command, or exit-codes");
+  command.add_option("topic", options->topic, "a command, as `ckpt list`, or exit-codes");
 }
 
 }  // namespace systole::cli

@@ -34,7 +34,9 @@ Result<Stall> parse_stall(std::string_view place, std::string_view value) {
   const std::size_t at = value.find('@');
   Stall stall;
   stall.place = std::string(place);
-  stall.time = TRY(parse_seconds(value.substr(0, at)));
+  const Result<Seconds> time = parse_seconds(value.substr(0, at));
+  if (!time.ok()) return error(time.error().kind, "--inject: {}", time.error().message).hinted(time.error().hint);
+  stall.time = *time;
   if (at != value.npos) stall.every = TRY(parse_count(value.substr(at + 1)));
   return stall;
 }

@@ -1,9 +1,11 @@
 // `systole logs [RUN]`: a run's events as lines, and its loss as a curve.
 
+#include <algorithm>
+
+#include "ground/base/nearest.h"
 #include "operate/cli/command.h"
 #include "operate/cli/run_places.h"
 #include "operate/observe/chart.h"
-#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 namespace {
@@ -14,6 +16,14 @@ struct LogsOptions {
   std::int64_t last = 0, every = 1;
   bool chart = false;
 };
+
+void check_kinds(const std::vector<std::string>& kinds) {
+  const std::vector<std::string> names = names_of_events();
+  for (const std::string& kind : kinds) {
+    if (std::find(names.begin(), names.end(), kind) != names.end()) continue;
+    fail(error(ErrorKind::invalid, "--kind: '{}' is no kind of event", kind).hinted(nearest_hint(kind, names)));
+  }
+}
 
 std::string shown(const Node& value) {
   if (value.is_map()) {
@@ -55,8 +65,9 @@ std::string loss_chart(const std::vector<Event>& events, int width) {
 }
 
 ExitCode logs(const LogsOptions& options, Context& context) {
+  check_kinds(options.kinds);
   const RunPlace place = open_run(options.run).value();
-  const std::vector<Event> events = read_run(*place.store, "").value().all();
+  const std::vector<Event> events = record_of(place).value().all();
   if (options.chart) {
     const std::string curve = loss_chart(events, context.out.width());
     if (curve.empty()) context.out.message("fewer than two steps: nothing to draw");
@@ -88,8 +99,8 @@ void add_logs(CLI::App& app, Context& context) {
   CLI::App& command = add_command(app, "logs", "a run's events, or its loss as a curve", options, context, logs);
   command.add_option("run", options->run, "a run's folder, name or number; without: the newest");
   command.add_option("--kind", options->kinds, "only events of this kind, as evaluated; may be repeated")->take_all();
-  command.add_option("-n,--last", options->last, "only the last N")->check(CLI::PositiveNumber);
-  command.add_option("--every", options->every, "of the steps, only each N-th")->check(CLI::PositiveNumber);
+  command.add_option("-n,--last", options->last, "only the last N")->check(at_least(1));
+  command.add_option("--every", options->every, "of the steps, only each N-th")->check(at_least(1));
   command.add_flag("--chart", options->chart, "the loss as a curve instead");
 }
 

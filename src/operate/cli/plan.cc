@@ -1,5 +1,7 @@
 // `systole plan WORKLOAD`: what running it on this machine will take, before anything of it runs.
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "ground/store/store.h"
@@ -15,22 +17,28 @@ struct PlanOptions {
 };
 
 ExitCode plan(const PlanOptions& options, Context& context) {
-  const Workload workload = load_workload(options.workload).value();
-  PrepareOptions preparing = prepare_options(options.workload, context).value();
+  const LoadedWorkload loaded = load_workload(options.workload).value();
+  PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   preparing.data_may_be_absent = true;
-  const Prepared prepared = prepare(workload, preparing, context.clock).value();
+  const Prepared prepared = prepare(loaded.workload, preparing, context.clock).value();
   context.out.end_progress();
-  for (const std::string& note : preparing.notes) context.out.warning(note);
+  for (const Error& note : preparing.notes) {
+    context.out.warning(note);
+    context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");
+  }
   context.out.data(plan_text(prepared.plan));
   if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
   if (!options.out.empty()) {
     std::ofstream file(options.out);
     file << to_json(prepared.plan);
-    if (!file.flush()) fail(error(ErrorKind::io, "cannot write '{}'", options.out));
+    if (!file.flush()) {
+      fail(error(ErrorKind::io, "cannot write '{}': {}", options.out, std::strerror(errno))
+               .hinted("--out: a file in a folder that is there and may be written"));
+    }
   }
   check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
       .value();
-  context.out.message("next: systole run " + options.workload.path);
+  context.out.message("next: systole run " + words_of(options.workload));
   return ExitCode::done;
 }
 

@@ -43,8 +43,10 @@ std::string plan_text(const Plan& plan) {
   text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()),
                       to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";
-  text += fmt::format("{:.0f} steps, {} to finish, evaluation {} of it\n", plan.time.steps,
-                      to_string(plan.time.run.total()), to_string(plan.time.run[Category::evaluation]));
+  text += fmt::format("{:.0f} steps, {} to finish", plan.time.steps, to_string(plan.time.run.total()));
+  if (const Seconds evaluation = plan.time.run[Category::evaluation]; evaluation > Seconds())
+    text += fmt::format(", evaluation {} of it", to_string(evaluation));
+  text += "\n";
   if (plan.model_utilisation > 0)
     text += fmt::format("{:.0f}% of the catalog's matmul rate\n", 100 * plan.model_utilisation);
   text += fmt::format("times are {}: {} of {}\n",

@@ -114,6 +114,17 @@ void Printer::warning(std::string_view text, std::string_view hint) {
   put(err_, fmt::format("warning: {}{}{}", text, hint.empty() ? "" : "\n  hint: ", hint));
 }
 
+void Printer::warning(const Error& error) {
+  const std::string place = to_string(error.where);
+  {
+    const std::lock_guard lock(mutex_);
+    clear_progress();
+    put(err_, fmt::format("{}{}warning: {}{}{}", place, place.empty() ? "" : ": ", error.message,
+                          error.hint.empty() ? "" : "\n  hint: ", error.hint));
+  }
+  for (const Error& other : error.others) warning(other);
+}
+
 std::string Printer::error_text(const Error& error) const {
   std::string text = to_string(error);
   const std::size_t at = text.find("error:");

@@ -46,6 +46,7 @@ class Printer {
 
   void message(std::string_view text);                              // stderr, unless --quiet
   void warning(std::string_view text, std::string_view hint = {});  // stderr, even so
+  void warning(const Error& error);                                 // the same, with its place; `others` each
   void error(const Error& error);                                   // stderr; with --json the document too
   // One line that is drawn over itself, on a terminal alone. The next other output removes it.
   void progress(std::string_view text);

@@ -1,24 +1,38 @@
 #include "operate/cli/progress_lines.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace systole::cli {
 
-double ProgressLines::fraction(const StepEnded& step, Seconds at) const {
+double ProgressLines::fraction(std::int64_t step, std::int64_t tokens, Seconds trained) const {
   const TrainSpec& train = plan_.workload.train;
-  if (train.steps) return static_cast<double>(step.step) / static_cast<double>(*train.steps);
-  if (train.tokens) return static_cast<double>(step.tokens) / static_cast<double>(*train.tokens);
-  return train.time ? std::min(1.0, at / *train.time) : 0;
+  double done = 0;
+  if (train.steps) done = static_cast<double>(step) / static_cast<double>(*train.steps);
+  if (train.tokens) done = static_cast<double>(tokens) / static_cast<double>(*train.tokens);
+  if (train.time) done = trained / *train.time;
+  return std::min(1.0, done);
+}
+
+void ProgressLines::begin(std::int64_t step, std::int64_t tokens, Seconds trained) {
+  begun_ = fraction(step, tokens, trained);
+  trained_ = trained;
+}
+
+std::string ProgressLines::left(double done, Seconds at) const {
+  if (done >= 1 || done <= begun_) return "";
+  const Seconds left = at * ((1 - done) / (done - begun_));
+  if (left < Seconds(1.0)) return "  under 1 s left";
+  return fmt::format("  {} left", to_string(left < Seconds(10.0) ? left : Seconds(std::round(left.count()))));
 }
 
 void ProgressLines::step(const StepEnded& step, Seconds at) {
   shown_loss_ = shown_loss_ == 0 ? step.loss : 0.9 * shown_loss_ + 0.1 * step.loss;
-  const double done = fraction(step, at);
-  const Seconds left = done > 0 ? at * ((1 - done) / done) : Seconds();
+  const double done = fraction(step.step, step.tokens, trained_ + at);
   const std::string line =
-      fmt::format("step {}  loss {:.4f}  norm {:.3g}  rate {:.3g}  {}  {:.0f}%  {} left{}", step.step, shown_loss_,
-                  step.gradient_norm, step.rate, to_string(step.seconds.total()), 100 * done, to_string(left),
-                  step.skipped ? "  SKIPPED: the gradient is not finite" : "");
+      fmt::format("step {}  loss {:.4f}  norm {:.3g}  rate {:.3g}  {}  {:.0f}%{}{}", step.step, shown_loss_,
+                  step.gradient_norm, step.rate, to_string(step.seconds.total()), std::floor(100 * done),
+                  left(done, at), step.skipped ? "  SKIPPED: the gradient is not finite" : "");
   if (out_.terminal()) {
     out_.progress(line);
   } else if (step.step % std::max<std::int64_t>(1, every_) == 0 || step.step == 1) {

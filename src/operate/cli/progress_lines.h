@@ -10,17 +10,23 @@ namespace systole::cli {
 class ProgressLines {
  public:
   ProgressLines(Printer& out, const Plan& plan, std::int64_t every) : out_(out), plan_(plan), every_(every) {}
+  // Where this process begins: step and tokens done, and time that counts against train.time. Before the first event.
+  void begin(std::int64_t step, std::int64_t tokens, Seconds trained);
   void see(const Event& event);
 
  private:
   void step(const StepEnded& step, Seconds at);
-  // Fraction of the run that is done, by whatever ends it.
-  double fraction(const StepEnded& step, Seconds at) const;
+  // Fraction of the run that is done, by whatever ends it; at most 1.
+  double fraction(std::int64_t step, std::int64_t tokens, Seconds trained) const;
+  // "  2 min 05 s left", from what this process did in its time; empty when nothing is left, or not known.
+  std::string left(double done, Seconds at) const;
 
   Printer& out_;
   const Plan& plan_;
   std::int64_t every_;
   double shown_loss_ = 0;  // a running mean
+  double begun_ = 0;       // fraction that was done when this process began
+  Seconds trained_;        // before this process
 };
 
 }  // namespace systole::cli

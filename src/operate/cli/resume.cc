@@ -18,16 +18,17 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   RunArguments arguments = options.run;
   arguments.folder = find_run(kRunsFolder, arguments.folder).value();
   if (!std::filesystem::exists(arguments.folder + "/workload.yaml")) {
-    fail(error(ErrorKind::not_found, "'{}' is no run", options.run.folder)
-             .hinted("'systole runs' lists those there are"));
+    fail(error(ErrorKind::not_found, "the run '{}' has no workload.yaml: it ended before it began", arguments.folder)
+             .hinted("begin it anew: systole run WORKLOAD; 'systole runs' lists the others"));
   }
   WorkloadArguments from;
   from.path = arguments.folder + "/workload.yaml";
   from.sets = options.sets;
   from.memory = options.memory;
   from.backend = options.backend;
-  const Workload workload = load_workload(from).value();
-  return run_workload(workload, prepare_options(from, context).value(), arguments, true, context);
+  const LoadedWorkload loaded = load_workload(from).value();
+  arguments.again = machine_words(from);
+  return run_workload(loaded.workload, prepare_options(from, loaded, context).value(), arguments, true, context);
 }
 
 }  // namespace

@@ -17,10 +17,12 @@ std::string fresh_folder(const std::string& name) {
 }
 
 ExitCode run(const RunOptions& options, Context& context) {
-  const Workload workload = load_workload(options.workload).value();
+  const LoadedWorkload loaded = load_workload(options.workload).value();
   RunArguments arguments = options.run;
-  if (arguments.folder.empty()) arguments.folder = fresh_folder(workload.name);
-  return run_workload(workload, prepare_options(options.workload, context).value(), arguments, false, context);
+  if (arguments.folder.empty()) arguments.folder = fresh_folder(loaded.workload.name);
+  arguments.again = machine_words(options.workload);
+  return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments, false,
+                      context);
 }
 
 }  // namespace

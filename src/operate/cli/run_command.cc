@@ -6,6 +6,7 @@
 #include "operate/cli/inject.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/progress_lines.h"
+#include "operate/cli/run_places.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
@@ -23,7 +24,30 @@ ExitCode exit_of(const TrainOutcome& outcome) {
   return ExitCode::no;
 }
 
-void tell_end(const TrainOutcome& outcome, const std::string& folder, Context& context) {
+// Kernels and what of the Program each of them runs; a decomposition that serves an op is among them.
+void tell_kernels(const Device& device, Context& context) {
+  for (const std::string& line : device.kernels_used()) context.out.message("  " + line);
+}
+
+// No checkpoint is written whose steps are not in the event file, so most often the state is lost with them.
+Error events_lost(const Error& why, const std::string& folder, const std::string& file,
+                  const Result<TrainOutcome>& outcome) {
+  const std::string state = outcome.ok() && outcome->saved
+                                ? fmt::format("the state of step {} is saved", outcome->state.step)
+                                : "no checkpoint was written after it";
+  return error(why.kind, "events of the run could not be written: {}; {}", why.message, state)
+      .at({folder + "/" + file})
+      .hinted(fmt::format("make room, then: systole resume {}", quoted(folder)));
+}
+
+// What the run throws is an outcome too: first its events are closed.
+Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run) {
+  try {
+    return run();
+  } catch (const Failure& failure) { return failure.error(); }
+}
+
+void tell_end(const TrainOutcome& outcome, const std::string& folder, const std::string& again, Context& context) {
   Node fields = Node::map({{"folder", folder},
                            {"step", outcome.state.step},
                            {"tokens", outcome.state.tokens},
@@ -45,9 +69,9 @@ void tell_end(const TrainOutcome& outcome, const std::string& folder, Context& c
   context.out.data(text);
   if (!outcome.detail.empty()) context.out.data(outcome.detail);
   if (outcome.ending == Ending::stopped) {
-    context.out.message("next: systole resume " + folder);
+    context.out.message("next: systole resume " + quoted(folder) + again);
   } else if (outcome.ending == Ending::finished) {
-    context.out.message("next: systole why " + folder);
+    context.out.message("next: systole why " + quoted(folder));
   }
 }
 
@@ -64,9 +88,13 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
                       Context& context) {
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
-  if (arguments.dry_run) context.out.data(plan_text(prepared.plan));
+  if (arguments.dry_run) {
+    context.out.data(plan_text(prepared.plan));
+    if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
+  }
   check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
       .value();
   if (arguments.dry_run) return ExitCode::done;
@@ -76,23 +104,32 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   request.resume = resume;
   request.command = context.command_line;
   request.stop_requested = [&signals] { return signals.stop_requested(); };
-  request.rejected = [&context](const checkpoint::Rejected& r) {
-    context.out.warning(fmt::format("the checkpoint of step {} was passed over: {}", r.step, r.reason.message));
+  request.rejected = [&context, path = folder.path](const checkpoint::Rejected& r) {
+    Error told = below(path, r.reason);
+    told.message = fmt::format("the checkpoint of step {} was passed over: {}", r.step, told.message);
+    if (told.hint.empty()) told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", quoted(path));
+    context.out.warning(told);
   };
   inject(arguments.inject, context.clock, request).value();
 
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
+  const Device& device = *prepared.machine.device;
+  request.began = [&lines, &device, &context](const TrainState& state) {
+    tell_kernels(device, context);
+    lines.begin(state.step, state.tokens, state.trained);
+  };
+  const std::string file = next_event_file(*folder.store).value();
   const std::unique_ptr<EventFile> events =
-      EventFile::open(*folder.store, next_event_file(*folder.store).value(), {.listener = [&lines](const Event& event) {
-        lines.see(event);
-      }}).value();
+      EventFile::open(*folder.store, file, {.listener = [&lines](const Event& event) { lines.see(event); }}).value();
   context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,
                                   to_string(prepared.memory.total())));
-  Result<TrainOutcome> outcome = run_job(prepared, folder, request, context.clock, ledger, *events);
+  const Result<TrainOutcome> outcome =
+      caught([&] { return run_job(prepared, folder, request, context.clock, ledger, *events); });
+  const Status written = events->close();
   context.out.end_progress();
-  for (const std::string& line : prepared.machine.device->kernels_used()) context.out.message("  " + line);
+  if (!written.ok()) fail(events_lost(written.error(), folder.path, file, outcome));
   const TrainOutcome& ended = outcome.value();
-  tell_end(ended, folder.path, context);
+  tell_end(ended, folder.path, arguments.again, context);
   if (ended.ending == Ending::stopped && signals.signal() == SIGINT && !ended.saved) return ExitCode::interrupted;
   return exit_of(ended);
 }

@@ -11,6 +11,7 @@ namespace systole::cli {
 struct RunArguments {
   std::string folder;
   std::string inject;
+  std::string again;  // what `systole resume FOLDER` needs besides, as machine_words says it
   bool dry_run = false;
 };
 

@@ -14,6 +14,15 @@ Result<RunPlace> open_run(const std::string& asked) {
   return place;
 }
 
+Result<RunRecord> record_of(const RunPlace& run) {
+  Result<RunRecord> record = read_run(*run.store, "");
+  if (record.ok()) return record;
+  Error e = below(run.path, std::move(record).error());
+  if (e.kind == ErrorKind::corrupt && e.hint.empty())
+    e.hint = "copy the file back; without that line, or without the file, the rest can be read";
+  return e;
+}
+
 Result<Workload> workload_of(const RunPlace& run) {
   return read_workload(TRY(read_text(*run.store, RunFiles::workload)), run.path + "/" + RunFiles::workload);
 }
@@ -33,7 +42,7 @@ Result<CheckpointPlace> find_checkpoints(const std::string& asked) {
   }
   Result<std::unique_ptr<Store>> folder = name.empty() ? error(ErrorKind::not_found, "") : open_posix_store(name);
   if (folder.ok() && TRY((*folder)->exists("manifests"))) {
-    place.path = name;
+    place.path = place.root = name;
     place.store = std::move(*folder);
     place.folder = {place.store.get(), ""};
     return place;
@@ -41,14 +50,35 @@ Result<CheckpointPlace> find_checkpoints(const std::string& asked) {
   RunPlace run = TRY(open_run(name));
   const std::string dir = TRY(workload_of(run)).checkpoint.folder;
   place.path = run.path + "/" + dir;
+  place.root = run.path;
   place.store = std::move(run.store);
   place.folder = {place.store.get(), dir};
   return place;
 }
 
+Error below(const std::string& root, Error error) {
+  if (!error.where.file.empty()) error.where.file = root + "/" + error.where.file;
+  for (Error& other : error.others) other = below(root, std::move(other));
+  return error;
+}
+
+Error told_in(const CheckpointPlace& place, Error error) {
+  if (error.hint.empty() && error.kind == ErrorKind::not_found)
+    error.hint = "a run saves every checkpoint.every and at its end; `systole ckpt list` lists what there is";
+  if (error.hint.empty() && error.kind == ErrorKind::corrupt)
+    error.hint = "`systole ckpt verify` says what is damaged; copy it back, or name another step";
+  return below(place.root, std::move(error));
+}
+
 Result<checkpoint::Checkpoint> open_checkpoint(const CheckpointPlace& place) {
-  if (place.step) return checkpoint::open_step(place.folder, *place.step);
-  return TRY(checkpoint::open_newest(place.folder)).checkpoint;
+  if (place.step) {
+    Result<checkpoint::Checkpoint> step = checkpoint::open_step(place.folder, *place.step);
+    if (!step.ok()) return told_in(place, std::move(step).error());
+    return step;
+  }
+  Result<checkpoint::Restored> newest = checkpoint::open_newest(place.folder);
+  if (!newest.ok()) return told_in(place, std::move(newest).error());
+  return std::move(newest->checkpoint);
 }
 
 }  // namespace systole::cli

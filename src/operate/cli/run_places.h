@@ -8,6 +8,7 @@
 #include "describe/spec/workload.h"
 #include "execute/checkpoint/restore.h"
 #include "ground/store/store.h"
+#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 
@@ -18,17 +19,26 @@ struct RunPlace {
 // A run's folder, name or number; "" is the newest. Errors: not_found, io.
 Result<RunPlace> open_run(const std::string& asked);
 
+// All that the run tells of itself. Errors: those of read_run, each with the file's path.
+Result<RunRecord> record_of(const RunPlace& run);
+
 // The resolved workload that the run keeps. Errors: not_found, invalid.
 Result<Workload> workload_of(const RunPlace& run);
 
 struct CheckpointPlace {
   std::string path;  // of the checkpoint folder
+  std::string root;  // of the store
   std::unique_ptr<Store> store;
   checkpoint::Folder folder;
   std::optional<std::int64_t> step;  // that was asked for
 };
 // "RUN", "RUN@STEP", or the same with a checkpoint folder instead of a run. Errors: not_found, invalid, io.
 Result<CheckpointPlace> find_checkpoints(const std::string& asked);
+
+// An error, and those behind it, of a store at `root`: files as paths.
+Error below(const std::string& root, Error error);
+// An error of reading checkpoints there: files as paths, and what to do.
+Error told_in(const CheckpointPlace& place, Error error);
 
 // The step that was asked for, or the newest that verifies. Errors: as open_step, open_newest.
 Result<checkpoint::Checkpoint> open_checkpoint(const CheckpointPlace& place);

@@ -25,10 +25,27 @@ class SystoleRunner {
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
 
   Captured run(std::vector<std::string> arguments, const std::string& input = "") const {
+    arguments.insert(arguments.begin(), kSystole);
+    return run_words(std::move(arguments), input, folder_);
+  }
+  // A line of shell, in which $SYSTOLE is the program.
+  Captured shell(const std::string& line) const {
+    return run_words({"/bin/sh", "-c", "SYSTOLE='" + std::string(kSystole) + "'; " + line}, "", folder_);
+  }
+  // In another folder than its own.
+  Captured run_in(const std::filesystem::path& folder, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), kSystole);
+    return run_words(std::move(arguments), "", folder);
+  }
+
+ private:
+  static constexpr const char* kSystole = SYSTOLE_BINARY_DIR "/src/operate/cli/systole";
+
+  Captured run_words(std::vector<std::string> words, const std::string& input,
+                     const std::filesystem::path& folder) const {
     Command command;
-    command.argv = {SYSTOLE_BINARY_DIR "/src/operate/cli/systole"};
-    command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-    command.cwd = folder_.string();
+    command.argv = std::move(words);
+    command.cwd = folder.string();
     command.env = {{"NO_COLOR", "1"}, {"HOME", folder_.string()}, {"XDG_CONFIG_HOME", std::nullopt}};
     CaptureOptions options;
     options.input = input;
@@ -36,7 +53,6 @@ class SystoleRunner {
     return run_captured(command, options).value();
   }
 
- private:
   std::filesystem::path folder_;
 };
 

@@ -52,6 +52,10 @@ std::vector<std::string> cells(const RunRow& row, const std::string& state) {
 
 ExitCode runs(const RunsOptions& options, Context& context) {
   const auto store = open_posix_store(options.folder);
+  if (!store.ok() && options.folder != kRunsFolder) {
+    fail(error(ErrorKind::not_found, "'{}' is no folder of runs", options.folder)
+             .hinted("without a name it is 'runs', in the folder the command runs in"));
+  }
   if (!store.ok()) {
     context.out.message(fmt::format("no runs yet: there is no folder '{}'", options.folder));
     context.out.json(Node::map({{"runs", Node::sequence()}}));

@@ -1,18 +1,20 @@
 #include "operate/cli/session.h"
 
-#include <malloc.h>
-
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <sstream>
+#include <utility>
 
+#include "execute/backends/null/null.h"
 #include "execute/backends/reference/reference.h"
 #include "ground/base/hash.h"
 #include "ground/process/machine.h"
-#include "ground/store/lock.h"
 #include "operate/cli/version.h"
 #include "predict/perf/catalog_speed.h"
 #ifdef SYSTOLE_HAS_CPU
@@ -25,28 +27,6 @@ namespace {
 // Heap and stacks of a run that are nobody's in particular (events in flight, manifests, names), measured on the
 // examples.
 constexpr Bytes kProcessAllowance = 6 * kMiB;
-
-std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
-
-// Paths of the store whose root is "/".
-std::vector<std::string> below_root(const std::vector<std::string>& paths) {
-  std::vector<std::string> result;
-  for (const std::string& path : paths) result.push_back(absolute(path).substr(1));
-  return result;
-}
-
-TextOptions text_options(const TextSpec& spec) {
-  TextOptions options;
-  options.document = static_cast<DocumentRule>(spec.document);
-  options.invalid_utf8 = static_cast<InvalidUtf8>(spec.invalid_utf8);
-  options.format = static_cast<TextFormat>(spec.format);
-  options.field = spec.field;
-  options.largest_document = spec.largest_document;
-  return options;
-}
-static_assert(static_cast<int>(TextSpec::Document::blank_line) == static_cast<int>(DocumentRule::blank_line) &&
-              static_cast<int>(TextSpec::InvalidUtf8::bytes) == static_cast<int>(InvalidUtf8::bytes) &&
-              static_cast<int>(TextSpec::Format::jsonl) == static_cast<int>(TextFormat::jsonl));
 
 Result<Catalog> read_catalog() {
   std::vector<CatalogFile> files = builtin_catalog_files();
@@ -188,69 +168,30 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
 }
 
 Result<Workload> load_workload(const std::string& path, const WorkloadOptions& options) {
+  WorkloadSource source;
+  return load_workload(path, options, source);
+}
+
+Result<Workload> load_workload(const std::string& path, const WorkloadOptions& options, WorkloadSource& source) {
   std::stringstream text;
   if (path == "-") {
     text << std::cin.rdbuf();
-    return read_workload(text.str(), "standard input", options);
+    return read_workload(text.str(), "standard input", options, source);
+  }
+  if (std::filesystem::is_directory(path)) {
+    const bool run = std::filesystem::exists(path + "/workload.yaml");
+    return error(ErrorKind::invalid, "'{}' is a folder, not a workload file", path)
+        .hinted(run ? fmt::format("it holds a run: systole resume {}, or its {}/workload.yaml", path, path)
+                    : "name the YAML file: examples/quickstart.yaml is one to begin with");
   }
   std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path)) {
+  if (!file) {
+    if (std::filesystem::exists(path)) return error(ErrorKind::io, "cannot read '{}': {}", path, std::strerror(errno));
     return error(ErrorKind::not_found, "there is no workload file '{}'", path)
         .hinted("examples/quickstart.yaml is one to begin with");
   }
   text << file.rdbuf();
-  return read_workload(text.str(), path, options);
-}
-
-Bytes Data::resident() const {
-  Bytes bytes;
-  if (!dataset) return bytes;
-  if (dataset->train) bytes += dataset->train->resident();
-  if (dataset->held_out) bytes += dataset->held_out->resident();
-  return bytes;
-}
-
-Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress& progress) {
-  Data data;
-  if (workload.data.kind != DataSpec::Kind::text) return data;
-  data.files = TRY(open_posix_store("/"));
-  std::error_code failed;
-  std::filesystem::create_directories(workload.data.folder, failed);
-  if (failed) {
-    return error(ErrorKind::io, "cannot make the folder '{}': {}", workload.data.folder, failed.message())
-        .hinted("data.folder: a folder that may be written");
-  }
-  data.folder = TRY(open_posix_store(workload.data.folder));
-  const std::unique_ptr<FileLock> lock = TRY(lock_folder(workload.data.folder));
-  BuildOptions options;
-  const auto files = [&](const TextSpec& spec) { return expand_files(*data.files, below_root(spec.files)); };
-  options.train = {data.files.get(), TRY(files(workload.data.train)), "/"};
-  options.train_text = text_options(workload.data.train);
-  if (!workload.data.held_out.files.empty())
-    options.held_out = TextFiles{data.files.get(), TRY(files(workload.data.held_out)), "/"};
-  options.held_out_text = text_options(workload.data.held_out);
-  options.held_out_fraction = workload.data.held_out_fraction;
-  options.seed = static_cast<std::uint64_t>(workload.data.seed);
-  options.tokenizer.kind = workload.data.tokenizer.algorithm == TokenizerSpec::Algorithm::unigram
-                               ? TokenizerKind::unigram
-                               : TokenizerKind::bpe;
-  options.tokenizer.vocabulary = static_cast<int>(workload.data.tokenizer.vocabulary);
-  options.tokenizer.sample = workload.data.tokenizer.sample;
-  if (!workload.data.tokenizer.file.empty()) {
-    options.tokenizer_model = TRY(read_text(*data.files, below_root({workload.data.tokenizer.file})[0]));
-  }
-  options.row_length = workload.model.context;
-  options.policy = workload.data.packing ? PackingPolicy::packed : PackingPolicy::padded;
-  options.threads = allowed_cores();
-  options.progress = progress;
-  data.dataset = TRY(build_dataset(*data.folder, options));
-  if (data.dataset->tokenizer.vocabulary() > workload.model.vocabulary) {
-    return error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {} tokens", workload.model.vocabulary,
-                 data.dataset->tokenizer.vocabulary())
-        .hinted(fmt::format("model.vocabulary: {} or more", data.dataset->tokenizer.vocabulary()));
-  }
-  malloc_trim(0);  // what building took is not the run's
-  return data;
+  return read_workload(text.str(), path, options, source);
 }
 
 RowReaderOptions row_options(const Workload& workload, std::int64_t batch_rows, RowPass pass, Clock& clock) {
@@ -262,24 +203,59 @@ RowReaderOptions row_options(const Workload& workload, std::int64_t batch_rows, 
   return options;
 }
 
+Error told_of_job(const WorkloadSource& source, Error error) {
+  if (error.hint.empty() && error.kind == ErrorKind::invalid)
+    error.hint = "sizes under model and train.batch multiply: make one of them smaller";
+  return source.placed(std::move(error));
+}
+
+Error together(std::vector<Error> errors) {
+  Error first = std::move(errors.front());
+  for (std::size_t i = 1; i < errors.size(); ++i) {
+    first.others.push_back(std::move(errors[i]));
+    std::vector<Error> behind = std::exchange(first.others.back().others, {});
+    std::move(behind.begin(), behind.end(), std::back_inserter(first.others));
+  }
+  return first;
+}
+
 Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
   if (options.memory_limit) return *options.memory_limit;
   return workload.resources.memory.value_or(memory_limit());
 }
 
+namespace {
+
+// A device may take minutes to prepare products of absurd sizes. What needs many times the memory there is, even
+// without workspace, is planned on a device that runs nothing: it is refused anyway.
+constexpr int kAbsurd = 8;
+
+Result<Job> job_on(Machine& machine, const Workload& workload, Bytes limit) {
+  std::unique_ptr<Device> nothing = make_null_device(machine.device->target());
+  Job bare = TRY(make_job(workload, *nothing));
+  if (limit.count() == 0 || plan_memory(*bare.program, {}).total() <= limit * kAbsurd)
+    return make_job(workload, *machine.device);
+  machine.device = std::move(nothing);
+  return bare;
+}
+
+}  // namespace
+
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock) {
   Prepared p;
   p.workload = workload;
   p.machine = TRY(open_machine(options.backend, workload.resources));
-  Result<Data> data = prepare_data(workload, options.progress);
+  Result<Data> data = prepare_data(workload, options.source, options.progress);
   if (data.ok()) {
     p.data = std::move(*data);
   } else if (options.data_may_be_absent && data.error().kind == ErrorKind::not_found) {
-    options.notes.push_back(data.error().message + ": the memory of its tables is not counted");
+    options.notes.push_back(std::move(data).error());
   } else {
     return std::move(data).error();
   }
-  p.job = TRY(make_job(workload, *p.machine.device));
+  Result<Job> job = job_on(p.machine, workload, limit_of(workload, options));
+  if (!job.ok()) return told_of_job(options.source, std::move(job).error());
+  p.job = *std::move(job);
   p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
   if (p.data.dataset) {
     p.outside.dataset = p.data.resident();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "describe/spec/plan.h"
+#include "describe/spec/source.h"
 #include "describe/spec/workload.h"
 #include "execute/data/build.h"
 #include "execute/runtime/executor.h"
@@ -32,8 +33,10 @@ struct Machine {
 // `backend`: cpu or reference. Errors: unsupported; those of the catalog.
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources);
 
-// A Workload from a file ("-": standard input). Errors: not_found; those of read_workload.
+// A Workload from a file ("-": standard input), and where its values stand there. Errors: not_found; those of
+// read_workload.
 Result<Workload> load_workload(const std::string& path, const WorkloadOptions& options);
+Result<Workload> load_workload(const std::string& path, const WorkloadOptions& options, WorkloadSource& source);
 
 using Progress = std::function<void(std::string_view stage, Bytes done)>;
 
@@ -44,7 +47,12 @@ struct Data {
   std::optional<Dataset> dataset;
   Bytes resident() const;
 };
-Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress& progress);
+Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
+                          const systole::cli::Progress& progress);
+// Whether the files that the workload names are there: all that are missing, each at its place in the document.
+Status check_data_files(const Workload& workload, const WorkloadSource& source);
+// The key of the dataset that the workload's text becomes, built or not; reads the text's bytes.
+Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSource& source);
 
 // The Plan of a job on a machine, and what it was made from.
 struct Prepared {
@@ -64,11 +72,16 @@ struct PrepareOptions {
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
   Progress progress;
-  std::vector<std::string> notes;  // out: what was left unknown
+  WorkloadSource source;     // for the places in errors; empty: they have none
+  std::vector<Error> notes;  // out: what was left unknown, and why
 };
 
 // Plans the workload: nothing of the model runs and no arena is allocated. Does not check the fit: see check_fit.
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock);
+// An error of make_job at its place in the workload, with what to do.
+Error told_of_job(const WorkloadSource& source, Error error);
+// One error, the others behind it. REQUIRES: at least one.
+Error together(std::vector<Error> errors);
 // The limit that the whole process is held to.
 Bytes limit_of(const Workload& workload, const PrepareOptions& options);
 

@@ -1,6 +1,7 @@
 // `systole show graph | program | schedule WORKLOAD`: what will run, as text.
 
 #include "describe/graph/text.h"
+#include "ground/base/nearest.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -17,9 +18,11 @@ struct Planned {
 };
 
 Planned planned(const ShowOptions& options) {
-  const Workload workload = load_workload(options.workload).value();
-  Planned result{open_machine(options.workload.backend, workload.resources).value(), {}};
-  result.job = make_job(workload, *result.machine.device).value();
+  const LoadedWorkload loaded = load_workload(options.workload).value();
+  Planned result{open_machine(options.workload.backend, loaded.workload.resources).value(), {}};
+  Result<Job> job = make_job(loaded.workload, *result.machine.device);
+  if (!job.ok()) fail(told_of_job(loaded.source, std::move(job).error()));
+  result.job = *std::move(job);
   return result;
 }
 
@@ -29,10 +32,22 @@ ExitCode print(Context& context, const std::string& text) {
   return ExitCode::done;
 }
 
+// The part that was asked for by name, of functions or schedules.
+template <typename Part>
+const Part& part_named(const std::vector<Part>& parts, const std::string& name, const char* option) {
+  std::vector<std::string> names;
+  for (const Part& part : parts) {
+    if (part.name == name) return part;
+    names.push_back(part.name);
+  }
+  fail(error(ErrorKind::not_found, "{}: the Program has no '{}'", option, name).hinted(nearest_hint(name, names)));
+}
+
 // The graph that the model builds, before any pass; or that of a function of the Program, after all of them.
 ExitCode show_graph(const ShowOptions& options, Context& context) {
   const Planned p = planned(options);
-  if (!options.part.empty()) return print(context, to_text(p.job.program->function_named(options.part).graph));
+  if (!options.part.empty())
+    return print(context, to_text(part_named(p.job.program->functions, options.part, "--function").graph));
   const BatchShape shape{p.job.microbatch_rows, std::max<std::int64_t>(1, p.job.model->context())};
   return print(context, to_text(p.job.model->loss(shape, true)));
 }
@@ -65,7 +80,7 @@ ExitCode show_schedule(const ShowOptions& options, Context& context) {
   const Program& program = *p.job.program;
   std::vector<const Schedule*> chosen;
   if (!options.part.empty()) {
-    chosen.push_back(&program.schedule_named(options.part));
+    chosen.push_back(&part_named(program.schedules, options.part, "--schedule"));
   } else {
     for (const Schedule& schedule : program.schedules) chosen.push_back(&schedule);
   }

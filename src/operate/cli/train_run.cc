@@ -11,11 +11,12 @@
 #include "execute/train/state.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
+#include "operate/cli/run_places.h"
+#include "operate/cli/run_tokenizer.h"
+#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 namespace {
-
-constexpr const char* kPlanFile = "plan.json";
 
 // Everything that the bits of a run depend on besides its inputs.
 std::string numerics_of(const Device& device) {
@@ -126,9 +127,9 @@ Result<RunFolder> claim_folder(const std::string& path, bool resume) {
   std::filesystem::create_directories(path, failed);
   if (failed)
     return error(ErrorKind::io, "cannot make the run folder '{}': {}", path, failed.message())
-        .hinted("--folder: one that may be written");
+        .hinted("--folder: a folder that may be made and written");
   RunFolder folder{path, TRY(lock_folder(path)), TRY(open_posix_store(path))};
-  const bool there = TRY(folder.store->exists(kPlanFile));
+  const bool there = TRY(folder.store->exists(RunFiles::plan));
   if (there && !resume) {
     return error(ErrorKind::exists, "'{}' holds a run already", path)
         .hinted(fmt::format("systole resume {}, or another --folder", path));
@@ -144,11 +145,12 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
   TRY(checkpoint::prepare(checkpoints));
   TRY(check_disk(prepared, checkpoints));
+  if (prepared.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *prepared.data.dataset));
   // A resumed run keeps the plan that it was begun with, and its workload until the checkpoint is known to fit the new
   // one.
   if (!request.resume) {
-    TRY(write_whole(*folder.store, kPlanFile, to_json(prepared.plan)));
-    TRY(write_whole(*folder.store, "workload.yaml", to_yaml(prepared.workload)));
+    TRY(write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)));
+    TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
   {
     const InCategory compiling(ledger, Category::compile);
@@ -167,15 +169,22 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         }
         TRY(check_identity(newest->checkpoint, prepared.job, prepared.workload.train.exact, numerics));
         TRY(load_state(*prepared.executor, newest->checkpoint));
-        TRY(write_whole(*folder.store, "workload.yaml", to_yaml(prepared.workload)));
+        TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
         state = TRY(state_from(newest->checkpoint.manifest().extra));
         restored = true;
       } else if (newest.error().kind != ErrorKind::not_found) {
-        return std::move(newest).error();
+        Error none = std::move(newest).error();
+        if (none.hint.empty()) {
+          none.hint = fmt::format("`systole ckpt verify {}` says what is damaged; copy it back, or begin a new run",
+                                  folder.path);
+        }
+        return below(folder.path, std::move(none));
       }
     }
     if (!restored) TRY(initialize(*prepared.executor, static_cast<std::uint64_t>(prepared.workload.train.seed)));
+    if (request.resume && !restored) TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
+  if (request.began) request.began(state);
   const Seconds opened = clock.now();
   Opened event;
   event.run = std::filesystem::path(folder.path).filename().string();
@@ -204,7 +213,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));
   Result<TrainOutcome> outcome = trainer.run();
   emit_end(prepared, outcome, request, ledger, clock, opened, first_step, events);
-  TRY(events.flush());
+  static_cast<void>(events.flush());  // it keeps what failed, for whoever owns it to ask
   return outcome;
 }
 

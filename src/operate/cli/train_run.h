@@ -20,6 +20,8 @@ struct RunRequest {
   std::function<bool()> stop_requested;
   // Told of what was set aside while looking for a checkpoint to go on from.
   std::function<void(const checkpoint::Rejected&)> rejected;
+  // Told where this process begins, once all is compiled and restored and before the first event.
+  std::function<void(const TrainState&)> began;
 };
 
 // Claims the folder for this process: makes it, locks it, and refuses one that holds a run already (unless resuming) or
@@ -32,7 +34,8 @@ struct RunFolder {
 Result<RunFolder> claim_folder(const std::string& path, bool resume);
 
 // REQUIRES: prepared.executor is not started. Errors: does_not_fit and no_space before anything is started; corrupt,
-// io; those of the trainer. The outcome's state says where it ended.
+// io; those of the trainer. The outcome's state says where it ended. Whether the events are written is the sink's to
+// tell.
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
                              TimeLedger& ledger, EventSink& events);
 

@@ -3,7 +3,6 @@
 #include "operate/observe/why.h"
 #include "operate/cli/command.h"
 #include "operate/cli/run_places.h"
-#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 namespace {
@@ -14,7 +13,7 @@ struct WhyOptions {
 
 ExitCode explain_run(const WhyOptions& options, Context& context) {
   const RunPlace place = open_run(options.run).value();
-  const RunRecord record = read_run(*place.store, "").value();
+  const RunRecord record = record_of(place).value();
   if (!record.plan)
     fail(error(ErrorKind::not_found, "'{}' has no plan.json to hold it against", place.path)
              .hinted("systole logs shows its events"));

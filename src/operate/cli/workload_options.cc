@@ -1,5 +1,9 @@
 #include "operate/cli/workload_options.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
 #include "ground/base/quantity.h"
 
 namespace systole::cli {
@@ -14,18 +18,65 @@ void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments) {
       ->check(CLI::IsMember({"cpu", "reference"}));
 }
 
-Result<Workload> load_workload(const WorkloadArguments& arguments) {
-  return load_workload(arguments.path, WorkloadOptions{arguments.environment, arguments.sets});
+std::string quoted(const std::string& word) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_@%+=:,./-", c) != nullptr; };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
 }
 
-Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, Context& context) {
+std::string machine_words(const WorkloadArguments& arguments) {
+  std::string text;
+  if (!arguments.memory.empty()) text += " --memory " + quoted(arguments.memory);
+  if (arguments.backend != WorkloadArguments().backend) text += " --backend " + quoted(arguments.backend);
+  return text;
+}
+
+std::string words_of(const WorkloadArguments& arguments) {
+  std::string text = quoted(arguments.path);
+  if (!arguments.environment.empty()) text += " --env " + quoted(arguments.environment);
+  for (const std::string& set : arguments.sets) text += " --set " + quoted(set);
+  return text + machine_words(arguments);
+}
+
+Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
+  LoadedWorkload loaded;
+  loaded.workload =
+      TRY(load_workload(arguments.path, WorkloadOptions{arguments.environment, arguments.sets}, loaded.source));
+  return loaded;
+}
+
+Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
+                                       Context& context) {
   PrepareOptions options;
   options.backend = arguments.backend;
-  if (!arguments.memory.empty()) options.memory_limit = TRY(parse_bytes(arguments.memory));
-  options.progress = [&context](std::string_view stage, Bytes done) {
-    context.out.progress(fmt::format("data: {}, {}", stage, to_string(done)));
-  };
+  options.source = loaded.source;
+  if (!arguments.memory.empty()) {
+    Result<Bytes> memory = parse_bytes(arguments.memory);
+    if (!memory.ok()) {
+      Error wrong = std::move(memory).error();
+      wrong.message = "--memory: " + wrong.message;
+      return wrong;
+    }
+    options.memory_limit = *memory;
+  }
+  options.progress = data_progress(loaded.workload, context);
   return options;
+}
+
+Progress data_progress(const Workload& workload, Context& context) {
+  // Measured on two busy cores, 4 MiB of source code as sample, 12 MB to encode: 10 s with 2,048 or 8,192 tokens, 19 s
+  // with 32,000.
+  const std::string once = fmt::format(
+      "data: training a tokenizer of {} tokens on up to {} of text; this may take a minute, and is kept in {}",
+      with_commas(workload.data.tokenizer.vocabulary), to_string(workload.data.tokenizer.sample), workload.data.folder);
+  return [&context, once, told = false](std::string_view stage, Bytes done) mutable {
+    context.out.progress(fmt::format("data: {}, {}", stage, to_string(done)));
+    if (context.out.terminal() || told || stage != "training the tokenizer") return;
+    told = true;
+    context.out.message(once);
+  };
 }
 
 }  // namespace systole::cli

@@ -20,8 +20,22 @@ struct WorkloadArguments {
 
 void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments);
 
+// "job.yaml --env quick --memory 2GiB": the words that give a command the same workload, quoted for a shell.
+std::string words_of(const WorkloadArguments& arguments);
+// Of these only what a resumed run is not told by its folder: " --memory 2GiB"; empty for nothing.
+std::string machine_words(const WorkloadArguments& arguments);
+// A word as a shell takes it.
+std::string quoted(const std::string& word);
+
+struct LoadedWorkload {
+  Workload workload;
+  WorkloadSource source;
+};
 // Errors: not_found; invalid, all at once.
-Result<Workload> load_workload(const WorkloadArguments& arguments);
-Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, Context& context);
+Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments);
+Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
+                                       Context& context);
+// Tells of the making of a workload's data: on a terminal as it goes on, else once, of what takes long.
+Progress data_progress(const Workload& workload, Context& context);
 
 }  // namespace systole::cli

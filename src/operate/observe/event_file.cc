@@ -14,19 +14,26 @@ class EventFile::Writer {
     thread_ = std::jthread([this] { loop(); });
   }
 
-  ~Writer() {
+  ~Writer() { static_cast<void>(close()); }
+
+  Status close() {
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
     }
     work_.notify_one();
-    thread_.join();
-    if (!failed_) static_cast<void>(file_->sync());
-    static_cast<void>(file_->close());
+    if (thread_.joinable()) {
+      thread_.join();
+      if (!failed_) keep(file_->sync());
+      keep(file_->close());
+    }
+    if (failed_) return *failed_;
+    return Done{};
   }
 
   void add(const Event& event) {
     std::unique_lock lock(mutex_);
+    if (ending_) return;
     if (added_ - taken_ == ring_.size()) {
       work_.notify_one();
       room_.wait(lock, [this] { return added_ - taken_ < ring_.size(); });
@@ -51,6 +58,11 @@ class EventFile::Writer {
   }
 
  private:
+  void keep(const Status& status) {
+    const std::lock_guard lock(mutex_);
+    if (!status.ok() && !failed_) failed_ = status.error();
+  }
+
   void loop() {
     const auto every = std::chrono::duration<double>(options_.write_every.count());
     std::unique_lock lock(mutex_);
@@ -105,6 +117,7 @@ Result<std::unique_ptr<EventFile>> EventFile::open(Store& store, const std::stri
   return std::unique_ptr<EventFile>(new EventFile(std::make_unique<Writer>(std::move(file), std::move(options))));
 }
 
+Status EventFile::close() { return writer_->close(); }
 void EventFile::add(const Event& event) { writer_->add(event); }
 Status EventFile::flush() { return writer_->flush(); }
 std::optional<Error> EventFile::failed() const { return writer_->failed(); }

@@ -28,8 +28,11 @@ class EventFile final : public EventSink {
  public:
   // Appends to `path`, creating it. The store is borrowed. Errors: io, no_space, not_found (no such folder).
   static Result<std::unique_ptr<EventFile>> open(Store& store, const std::string& path, EventFileOptions options = {});
-  ~EventFile() override;  // writes, syncs, closes; a failure that nobody asked for is lost
+  ~EventFile() override;  // as close(); a failure that nobody asked for is lost
 
+  // Writes, syncs and closes: whether every event is safe on the disk. Events added later are dropped. A second call
+  // gives the same answer.
+  Status close();
   void add(const Event& event) override;
   Status flush() override;  // waits until everything added is written and told
   std::optional<Error> failed() const;

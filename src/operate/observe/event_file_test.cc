@@ -74,6 +74,19 @@ TEST(EventFile, a_full_disk_surfaces_at_flush_and_stays) {
   EXPECT_EQ(file->failed()->kind, ErrorKind::no_space);
 }
 
+TEST(EventFile, what_cannot_be_made_safe_surfaces_at_close) {
+  FaultyStore store;
+  store.inject(Fault::fails(3, ENOSPC));  // after creating it and the first append: the sync
+  const auto file = EventFile::open(store, "e.jsonl", {.write_every = Seconds(60.0)}).value();
+  file->add(opened_event("r", "2026"));
+  ASSERT_TRUE(file->flush().ok());
+  const Status closed = file->close();
+  ASSERT_FALSE(closed.ok());
+  EXPECT_EQ(closed.error().kind, ErrorKind::no_space);
+  EXPECT_FALSE(file->close().ok()) << "a second call forgets";
+  file->add(step_event(1, 1));  // dropped
+}
+
 TEST(EventFile, each_process_has_a_file_of_its_own) {
   const auto store = make_memory_store();
   EXPECT_EQ(next_event_file(*store).value(), "events/000.jsonl");

@@ -161,8 +161,12 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
     return error(ErrorKind::not_found, "there is no run in '{}'", runs)
         .hinted("systole run WORKLOAD, or name the folder of a run");
   }
-  const std::string nearest = names.empty() ? "" : nearest_hint(asked, names);
-  const std::string hint = nearest.empty() ? "'systole runs' lists those there are" : nearest;
+  std::string hint = "'systole runs' lists those there are";
+  if (!nearest(asked, names).empty()) {
+    hint = nearest_hint(asked, names);
+  } else if (asked.ends_with(".yaml") || asked.ends_with(".yml")) {
+    hint = fmt::format("it looks like a workload: systole run {} begins a run", asked);
+  }
   return error(ErrorKind::not_found, "there is no run '{}': neither a run's folder nor a run in '{}'", asked, runs)
       .hinted(hint);
 }

@@ -5,6 +5,7 @@
 //     index.sqlite            derived (index.h); may be deleted at any time
 //     quickstart-1/
 //       workload.yaml         what was asked for, resolved
+//       tokenizer.model       of a run of text, and tokenizer.json: its hash
 //       plan.json             what was chosen and predicted, written before anything is spent
 //       events/000.jsonl      what happened: a file per process, by the order in which they opened the run
 //       spans/000.ring        where each process was, to the last moment before a kill (ground/base/telemetry.h)
@@ -29,6 +30,8 @@ struct RunFiles {
   static constexpr const char* workload = "workload.yaml";
   static constexpr const char* events = "events";
   static constexpr const char* spans = "spans";
+  static constexpr const char* tokenizer = "tokenizer.model";
+  static constexpr const char* tokenizer_about = "tokenizer.json";
 };
 
 // A folder of a store: `dir` is its path, "" for the store's root.

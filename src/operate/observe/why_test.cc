@@ -71,9 +71,11 @@ TEST(Why, no_utilisation_without_a_measured_rate) {
   Plan plan = tiny_plan("tiny");
   plan.model_utilisation = 0.5;
   EXPECT_FALSE(why(plan, {ended_process()}).matmul_ratio.has_value());
+  EXPECT_NE(to_text(why(plan, {ended_process()})).find("predictions are UNCALIBRATED"), std::string::npos);
   plan.target.calibrated = true;
   // 2 steps took 2.5 s where 2.0 s at half the rate were planned.
   EXPECT_DOUBLE_EQ(why(plan, {ended_process()}).matmul_ratio.value(), 0.4);
+  EXPECT_EQ(to_text(why(plan, {ended_process()})).find("UNCALIBRATED"), std::string::npos);
 }
 
 TEST(Why, a_killed_process_counts_its_steps_and_is_told) {

@@ -75,8 +75,7 @@ std::string account_of(const WhyReport& r) {
   } else if (!r.withheld.empty()) {
     text += "speed   utilisation withheld: " + r.withheld + "\n";
   } else if (!r.calibrated) {
-    text +=
-        "speed   no ratio: this machine's matmul rate was not measured, so the predictions above are uncalibrated\n";
+    text += "speed   no ratio: this machine's matmul rate was not measured\n";
   }
   return text;
 }
@@ -85,6 +84,7 @@ std::string account_of(const WhyReport& r) {
 
 std::string to_text(const WhyReport& r) {
   std::string text = head_of(r);
+  if (!r.calibrated) text += "predictions are UNCALIBRATED, of another machine of this kind\n";
   text += fmt::format("{:<20}{:>13}{:>12}{:>13}\n", "", "predicted", "measured", "difference");
   for (const WhyRow& row : r.rows) text += line_of(row, r.wall);
   text += kinds_of(r) + account_of(r);

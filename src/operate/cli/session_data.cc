@@ -1,0 +1,195 @@
+// The text of a workload: whether its files are there, and the tokens that it becomes.
+
+#include <malloc.h>
+
+#include <filesystem>
+
+#include "ground/process/machine.h"
+#include "ground/store/lock.h"
+#include "operate/cli/session.h"
+
+namespace systole::cli {
+namespace {
+
+std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+// Paths of the store whose root is "/".
+std::vector<std::string> below_root(const std::vector<std::string>& paths) {
+  std::vector<std::string> result;
+  for (const std::string& path : paths) result.push_back(absolute(path).substr(1));
+  return result;
+}
+
+TextOptions text_options(const TextSpec& spec) {
+  TextOptions options;
+  options.document = static_cast<DocumentRule>(spec.document);
+  options.invalid_utf8 = static_cast<InvalidUtf8>(spec.invalid_utf8);
+  options.format = static_cast<TextFormat>(spec.format);
+  options.field = spec.field;
+  options.largest_document = spec.largest_document;
+  return options;
+}
+static_assert(static_cast<int>(TextSpec::Document::blank_line) == static_cast<int>(DocumentRule::blank_line) &&
+              static_cast<int>(TextSpec::InvalidUtf8::bytes) == static_cast<int>(InvalidUtf8::bytes) &&
+              static_cast<int>(TextSpec::Format::jsonl) == static_cast<int>(TextFormat::jsonl));
+
+// What is wrong with files that a workload names, gathered so that all of it is told at once.
+class FileCheck {
+ public:
+  FileCheck(Store& root, const WorkloadSource& source) : root_(root), source_(source) {}
+
+  // The files of one text. `key` names them in the workload.
+  TextFiles files(const std::vector<std::string>& patterns, const std::string& key) {
+    const std::vector<std::string> below = below_root(patterns);
+    const std::size_t before = errors_.size();
+    for (std::size_t i = 0; i < below.size(); ++i) {
+      const auto found = expand_files(root_, {below[i]}, "/");
+      if (!found.ok()) {
+        missing(found.error(), patterns[i], key, i);
+      } else if (std::filesystem::is_directory(patterns[i])) {
+        add(error(ErrorKind::invalid, "'/{}' is a folder", below[i])
+                .hinted(fmt::format("name its files: {}/*.txt", patterns[i])),
+            key, i);
+      }
+    }
+    if (errors_.size() > before) return {};
+    const auto all = expand_files(root_, below, "/");
+    if (all.ok()) return {&root_, *all, "/"};
+    add(all.error(), key, 0);
+    return {};
+  }
+
+  // A trained tokenizer.
+  std::optional<std::string> tokenizer(const std::string& path, const std::string& key) {
+    const std::string below = below_root({path})[0];
+    const auto found = expand_files(root_, {below}, "/");
+    if (!found.ok()) return missing(found.error(), path, key, 0), std::nullopt;
+    const auto model = read_text(root_, below);
+    if (!model.ok()) return add(model.error(), key, 0), std::nullopt;
+    if (const auto loaded = Tokenizer::load(*model); !loaded.ok()) {
+      Error bad = loaded.error();
+      bad.message = fmt::format("'/{}': {}", below, bad.message);
+      if (bad.kind == ErrorKind::corrupt) bad.hint = "name the .model file that SentencePiece wrote";
+      return add(std::move(bad), key, 0), std::nullopt;
+    }
+    return *model;
+  }
+
+  Status finish() && {
+    if (errors_.empty()) return {};
+    return together(std::move(errors_));
+  }
+
+ private:
+  void missing(Error error, const std::string& path, const std::string& key, std::size_t item) {
+    if (error.kind == ErrorKind::not_found) {
+      const bool here = !std::filesystem::path(path).is_absolute();
+      error.hint = here ? fmt::format("check the name; '{}' is looked for in the folder the command runs in", path)
+                        : "check the name, or make the file first";
+    }
+    add(std::move(error), key, item);
+  }
+  void add(Error error, const std::string& key, std::size_t item) {
+    error.message = fmt::format("{}: {}", key, error.message);
+    errors_.push_back(source_.placed(std::move(error), key, item));
+  }
+
+  Store& root_;
+  const WorkloadSource& source_;
+  std::vector<Error> errors_;
+};
+
+struct WorkloadTexts {
+  TextFiles train;
+  std::optional<TextFiles> held_out;
+  std::optional<std::string> tokenizer_model;
+};
+
+// REQUIRES: the data is text. What comes back borrows `root`, the store at "/".
+Result<WorkloadTexts> text_files(const Workload& workload, Store& root, const WorkloadSource& source) {
+  FileCheck check(root, source);
+  WorkloadTexts texts;
+  texts.train = check.files(workload.data.train.files, "data.train.files");
+  if (!workload.data.held_out.files.empty())
+    texts.held_out = check.files(workload.data.held_out.files, "data.held_out.files");
+  if (!workload.data.tokenizer.file.empty())
+    texts.tokenizer_model = check.tokenizer(workload.data.tokenizer.file, "data.tokenizer.file");
+  TRY(std::move(check).finish());
+  return texts;
+}
+
+Result<BuildOptions> build_options(const Workload& workload, Store& root, const WorkloadSource& source) {
+  WorkloadTexts texts = TRY(text_files(workload, root, source));
+  BuildOptions options;
+  options.train = std::move(texts.train);
+  options.train_text = text_options(workload.data.train);
+  options.held_out = std::move(texts.held_out);
+  options.held_out_text = text_options(workload.data.held_out);
+  options.held_out_fraction = workload.data.held_out_fraction;
+  options.seed = static_cast<std::uint64_t>(workload.data.seed);
+  options.tokenizer.kind = workload.data.tokenizer.algorithm == TokenizerSpec::Algorithm::unigram
+                               ? TokenizerKind::unigram
+                               : TokenizerKind::bpe;
+  options.tokenizer.vocabulary = static_cast<int>(workload.data.tokenizer.vocabulary);
+  options.tokenizer.sample = workload.data.tokenizer.sample;
+  options.tokenizer_model = std::move(texts.tokenizer_model);
+  options.row_length = workload.model.context;
+  options.policy = workload.data.packing ? PackingPolicy::packed : PackingPolicy::padded;
+  options.threads = allowed_cores();
+  return options;
+}
+
+}  // namespace
+
+Bytes Data::resident() const {
+  Bytes bytes;
+  if (!dataset) return bytes;
+  if (dataset->train) bytes += dataset->train->resident();
+  if (dataset->held_out) bytes += dataset->held_out->resident();
+  return bytes;
+}
+
+Status check_data_files(const Workload& workload, const WorkloadSource& source) {
+  if (workload.data.kind != DataSpec::Kind::text) return {};
+  const std::unique_ptr<Store> files = TRY(open_posix_store("/"));
+  TRY(text_files(workload, *files, source));
+  return {};
+}
+
+Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSource& source) {
+  const std::unique_ptr<Store> files = TRY(open_posix_store("/"));
+  return dataset_key(TRY(build_options(workload, *files, source)));
+}
+
+Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
+                          const systole::cli::Progress& progress) {
+  Data data;
+  if (workload.data.kind != DataSpec::Kind::text) return data;
+  data.files = TRY(open_posix_store("/"));
+  BuildOptions options = TRY(build_options(workload, *data.files, source));
+  std::error_code failed;
+  std::filesystem::create_directories(workload.data.folder, failed);
+  if (failed) {
+    return source.placed(
+        error(ErrorKind::io, "cannot make the folder '{}': {}", absolute(workload.data.folder), failed.message())
+            .hinted("data.folder: a folder that may be written"),
+        "data.folder");
+  }
+  data.folder = TRY(open_posix_store(workload.data.folder));
+  const std::unique_ptr<FileLock> lock = TRY(lock_folder(workload.data.folder));
+  options.progress = progress;
+  Result<Dataset> built = build_dataset(*data.folder, options);
+  if (!built.ok())
+    return built.error().kind == ErrorKind::invalid ? source.placed(built.error(), "data") : built.error();
+  data.dataset = *std::move(built);
+  if (data.dataset->tokenizer.vocabulary() > workload.model.vocabulary) {
+    return source.placed(error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {} tokens",
+                               workload.model.vocabulary, data.dataset->tokenizer.vocabulary())
+                             .hinted(fmt::format("model.vocabulary: {} or more", data.dataset->tokenizer.vocabulary())),
+                         "model.vocabulary");
+  }
+  malloc_trim(0);  // what building took is not the run's
+  return data;
+}
+
+}  // namespace systole::cli
