@@ -75,6 +75,13 @@ void tell_end(const TrainOutcome& outcome, const std::string& folder, const std:
   }
 }
 
+// About the last 400 steps of the process: 200 KiB.
+Result<std::unique_ptr<Ring>> open_spans(const RunFolder& folder, const std::string& event_file) {
+  constexpr std::int64_t kSpans = 4096;
+  TRY(make_dirs_synced(*folder.store, RunFiles::spans));
+  return Ring::create(folder.path + "/" + span_file_of(event_file), kSpans);
+}
+
 }  // namespace
 
 void add_run_arguments(CLI::App& command, RunArguments& arguments) {
@@ -86,6 +93,7 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
 
 ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume,
                       Context& context) {
+  std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
@@ -121,6 +129,8 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   const std::string file = next_event_file(*folder.store).value();
   const std::unique_ptr<EventFile> events =
       EventFile::open(*folder.store, file, {.listener = [&lines](const Event& event) { lines.see(event); }}).value();
+  spans = open_spans(folder, file).value();
+  request.ring = spans.get();
   context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,
                                   to_string(prepared.memory.total())));
   const Result<TrainOutcome> outcome =

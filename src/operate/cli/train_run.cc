@@ -186,6 +186,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   }
   if (request.began) request.began(state);
   const Seconds opened = clock.now();
+  ledger.record_into(request.ring, opened);
   Opened event;
   event.run = std::filesystem::path(folder.path).filename().string();
   event.at = clock.timestamp();
@@ -212,6 +213,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   const std::int64_t first_step = state.step;
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));
   Result<TrainOutcome> outcome = trainer.run();
+  ledger.record_into(nullptr, opened);
   emit_end(prepared, outcome, request, ledger, clock, opened, first_step, events);
   static_cast<void>(events.flush());  // it keeps what failed, for whoever owns it to ask
   return outcome;

@@ -17,7 +17,7 @@ ExitCode explain_run(const WhyOptions& options, Context& context) {
   if (!record.plan)
     fail(error(ErrorKind::not_found, "'{}' has no plan.json to hold it against", place.path)
              .hinted("systole logs shows its events"));
-  const WhyReport report = systole::why(*record.plan, record.processes);
+  const WhyReport report = systole::why(*record.plan, record.processes, record.spans);
   context.out.data(to_text(report));
   context.out.json(to_node(report));
   return ExitCode::done;

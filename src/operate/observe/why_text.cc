@@ -42,9 +42,10 @@ std::string head_of(const WhyReport& r) {
   text += "\n";
   if (r.processes > 1) text += fmt::format("{} processes worked on it\n", r.processes);
   if (r.killed > 0) {
-    text += fmt::format("{} of them left no end (killed, or still at work): of {} only the steps are counted\n",
-                        r.killed, r.killed == 1 ? "it" : "these");
+    text += fmt::format("{} of them left no end (killed, or still at work): of {} the seconds are those of its steps\n",
+                        r.killed, r.killed == 1 ? "it" : "each");
   }
+  if (!r.last_seen.empty()) text += "last seen " + r.last_seen + "\n";
   if (!r.detail.empty()) text += r.detail + "\n";
   return text;
 }
