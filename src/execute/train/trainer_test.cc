@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "execute/backends/reference/reference.h"
 #include "execute/checkpoint/restore.h"
@@ -218,7 +219,7 @@ TEST_F(TrainerNotes, a_run_that_does_not_wait_tells_nothing) {
 TEST_F(TrainerNotes, a_save_that_waits_for_the_one_before_is_told_once) {
   std::mutex mutex;
   std::condition_variable changed;
-  bool waiting = false;
+  bool waiting = false, held = false;
   TrainHooks hooks = slow();
   hooks.on_phase = [&](const char* phase) {
     if (std::string_view(phase) != "wait") return;
@@ -229,7 +230,7 @@ TEST_F(TrainerNotes, a_save_that_waits_for_the_one_before_is_told_once) {
   hooks.on_save_phase = [&](checkpoint::SavePhase phase, bool begins) {
     if (phase != checkpoint::SavePhase::write || !begins) return;
     std::unique_lock lock(mutex);
-    if (waiting) return;
+    if (std::exchange(held, true)) return;
     changed.wait(lock, [&] { return waiting; });
     clock_.advance(Seconds(3.0));
   };
