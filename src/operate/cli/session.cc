@@ -1,8 +1,13 @@
 #include "operate/cli/session.h"
 
 #include <malloc.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -21,10 +26,6 @@
 
 namespace systole::cli {
 namespace {
-
-// Heap and stacks of a run that are nobody's in particular (events in flight, manifests, names), measured on the
-// examples.
-constexpr Bytes kProcessAllowance = 6 * kMiB;
 
 std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
 
@@ -172,6 +173,31 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
   return plan;
 }
 
+// build_dataset, with the making in a copy of this process. Should the copy fail, this one makes it, and says why it
+// cannot.
+Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
+  bool is_copy = false;
+  options.made_elsewhere = [&is_copy] {
+    const pid_t copy = fork();
+    if (copy == 0) {
+      is_copy = true;
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      return false;
+    }
+    int status = 0;
+    while (copy > 0 && waitpid(copy, &status, 0) < 0 && errno == EINTR) continue;
+    return copy > 0;
+  };
+  try {
+    Result<Dataset> built = build_dataset(folder, options);
+    if (is_copy) _exit(built.ok() ? 0 : 1);
+    return built;
+  } catch (...) {
+    if (is_copy) _exit(1);
+    throw;
+  }
+}
+
 }  // namespace
 
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources) {
@@ -210,7 +236,7 @@ Bytes Data::resident() const {
   return bytes;
 }
 
-Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress& progress) {
+Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress& progress, bool apart) {
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
   data.files = TRY(open_posix_store("/"));
@@ -243,7 +269,7 @@ Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress
   options.policy = workload.data.packing ? PackingPolicy::packed : PackingPolicy::padded;
   options.threads = allowed_cores();
   options.progress = progress;
-  data.dataset = TRY(build_dataset(*data.folder, options));
+  data.dataset = TRY(apart ? build_apart(*data.folder, options) : build_dataset(*data.folder, options));
   if (data.dataset->tokenizer.vocabulary() > workload.model.vocabulary) {
     return error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {} tokens", workload.model.vocabulary,
                  data.dataset->tokenizer.vocabulary())
@@ -271,7 +297,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   Prepared p;
   p.workload = workload;
   p.machine = TRY(open_machine(options.backend, workload.resources));
-  Result<Data> data = prepare_data(workload, options.progress);
+  Result<Data> data = prepare_data(workload, options.progress, true);
   if (data.ok()) {
     p.data = std::move(*data);
   } else if (options.data_may_be_absent && data.error().kind == ErrorKind::not_found) {
@@ -290,7 +316,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
                                                  row_options(workload, p.job.evaluation_rows, RowPass::once, clock));
     }
   }
-  p.outside.libraries = std::max(Bytes(0), resident_memory() - p.outside.dataset) + kProcessAllowance;
+  p.outside.libraries = planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.vocabulary() : 0);
   p.memory = plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);

@@ -44,7 +44,10 @@ struct Data {
   std::optional<Dataset> dataset;
   Bytes resident() const;
 };
-Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress& progress);
+//
+// `apart`: what is to be made is made by a process of its own, a copy of this one, so that what the making leaves
+// behind (SentencePiece's trainer keeps tens of MB) is not this process's. REQUIRES then: this process has one thread.
+Result<Data> prepare_data(const Workload& workload, const systole::cli::Progress& progress, bool apart = false);
 
 // The Plan of a job on a machine, and what it was made from.
 struct Prepared {
