@@ -1,13 +1,20 @@
 // fit-is-proved: one byte less than planned is refused before anything is started; what runs stays within the plan.
 //
-// The plan's last owner is the process itself, as large as this process is: so the limit to the byte is tried on the
-// prepared job, and the program is tried as a user would.
+// The plan is a rule, the same in every process: so the limit to the byte is tried across processes, as a user would,
+// and on the prepared job.
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <set>
+
 #include "ground/base/clock.h"
+#include "ground/base/document.h"
+#include "ground/store/faulty.h"
 #include "laws/process_job.h"
 #include "operate/cli/train_run.h"
+#include "operate/observe/event_file.h"
+#include "operate/observe/run_files.h"
 
 namespace systole::laws {
 namespace {
@@ -66,6 +73,71 @@ TEST_F(FitIsProved, one_byte_less_is_refused_before_anything_is_started) {
   ASSERT_TRUE(accepted.ok()) << to_string(accepted.error());
   EXPECT_EQ(accepted->state.step, 3);
   EXPECT_EQ(job.executor->arena(), job.memory.arena);
+}
+
+std::int64_t planned_total(const Workshop& shop) {
+  const Captured planned = shop.systole({"plan", "job.yaml", "--json"});
+  CHECK(planned.exit.code == 0, "{}", planned.err);
+  return parse_json(planned.out, "plan").value().find("total_bytes")->as_int(0).value();
+}
+
+// The first makes the data, the others find it.
+TEST_F(FitIsProved, every_process_plans_the_same) {
+  std::set<std::int64_t> totals;
+  for (int i = 0; i < 5; ++i) totals.insert(planned_total(shop_));
+  totals.insert(prepared().memory.total().count());
+  EXPECT_EQ(totals.size(), 1u);
+}
+
+TEST_F(FitIsProved, one_byte_less_than_another_process_planned_is_refused) {
+  const std::int64_t total = planned_total(shop_);
+  const Captured refused = shop_.systole({"plan", "job.yaml", "--memory", std::to_string(total - 1)});
+  EXPECT_EQ(refused.exit.code, 1) << refused.out;
+  EXPECT_NE(refused.err.find("short by 1)"), std::string::npos) << refused.err;
+  EXPECT_EQ(shop_.systole({"plan", "job.yaml", "--memory", std::to_string(total)}).exit.code, 0);
+}
+
+// A run needs room for the checkpoints it will keep, and says so before its first step.
+TEST_F(FitIsProved, a_disk_too_small_for_the_checkpoints_is_refused_before_anything_is_started) {
+  cli::Prepared job = prepared({"train.steps=3"});
+  cli::RunFolder folder = cli::claim_folder(shop_.path("small"), false).value();
+  auto disk = std::make_unique<FaultyStore>();
+  disk->limit_space(100 * kKiB);
+  folder.store = std::move(disk);
+  TimeLedger ledger(*clock_, Category::startup);
+  cli::RunRequest request;
+  request.folder = folder.path;
+  EventList events;
+  const Result<TrainOutcome> refused = cli::run_job(job, folder, request, *clock_, ledger, events);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
+  EXPECT_NE(refused.error().message.find("checkpoints do not fit: 3 of"), std::string::npos) << refused.error().message;
+  EXPECT_FALSE(refused.error().hint.empty());
+  EXPECT_TRUE(events.events.empty());
+  EXPECT_FALSE(folder.store->exists("plan.json").value());
+}
+
+// What fails first is told, not what fails because of it.
+TEST_F(FitIsProved, a_disk_that_fills_up_is_told_by_the_checkpoint_that_it_failed) {
+  cli::Prepared job = prepared({"train.steps=6", "checkpoint.every=2"});
+  cli::RunFolder folder = cli::claim_folder(shop_.path("full"), false).value();
+  auto disk = std::make_unique<FaultyStore>();
+  FaultyStore& faulty = *disk;
+  folder.store = std::move(disk);
+  TimeLedger ledger(*clock_, Category::startup);
+  cli::RunRequest request;
+  request.folder = folder.path;
+  request.hooks.on_save_phase = [&faulty](checkpoint::SavePhase phase, bool begins) {
+    if (phase == checkpoint::SavePhase::sweep && !begins)
+      faulty.inject(Fault::fails_from(faulty.changing_calls() + 1, ENOSPC));
+  };
+  const std::unique_ptr<EventFile> events = EventFile::open(faulty, next_event_file(faulty).value()).value();
+  const Result<TrainOutcome> full = cli::run_job(job, folder, request, *clock_, ledger, *events);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().kind, ErrorKind::no_space);
+  EXPECT_NE(full.error().message.find("checkpoint of step 4"), std::string::npos) << full.error().message;
+  EXPECT_NE(full.error().message.find("can go on from its checkpoint of step 2"), std::string::npos)
+      << full.error().message;
 }
 
 TEST_F(FitIsProved, the_owners_sum_up_to_the_total) {

@@ -99,13 +99,31 @@ Command Workshop::command(std::vector<std::string> arguments) const {
   return command;
 }
 
-Captured Workshop::systole(std::vector<std::string> arguments) const {
-  return run_captured(command(std::move(arguments)), {.timeout = Seconds(120.0)}).value();
+Captured Workshop::systole(std::vector<std::string> arguments, Seconds timeout) const {
+  return run_captured(command(std::move(arguments)), {.timeout = timeout}).value();
 }
 
 std::vector<Event> Workshop::events(const std::string& run) const {
   const std::unique_ptr<Store> store = open_posix_store(root_).value();
   return read_run(*store, run).value().all();
+}
+
+std::string Workshop::unplanned_work(const std::string& run, std::int64_t steps) const {
+  const std::unique_ptr<Store> store = open_posix_store(path(run)).value();
+  const RunRecord record = read_run(*store, "").value();
+  CHECK(record.plan, "'{}' has no plan", run);
+  const auto counted = last_of<WorkCounted>(record.all());
+  std::string differences;
+  const auto hold = [&differences](const char* what, std::int64_t is, std::int64_t planned) {
+    if (is != planned) differences += fmt::format("{}: {} counted, {} planned\n", what, is, planned);
+  };
+  hold("steps", counted.steps, steps);
+  hold("FLOPs", counted.flops.count(), record.plan->program.executed_flops.count() * steps);
+  hold("bytes moved", counted.moved.count(), record.plan->program.moved.count() * steps);
+  hold("bytes sent", counted.sent.count(), 0);
+  hold("arena", last_of<MemoryMeasured>(record.all()).arena_high_water.count(), record.plan->memory.arena.count());
+  if (counted.flops.count() == 0) differences += "nothing was counted\n";
+  return differences;
 }
 
 std::string Workshop::state_hash(const std::string& run, std::int64_t step) const {

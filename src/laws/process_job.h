@@ -34,10 +34,13 @@ class Workshop {
 
   // `systole ARGUMENTS...` in the folder, ready to start.
   Command command(std::vector<std::string> arguments) const;
-  Captured systole(std::vector<std::string> arguments) const;
+  Captured systole(std::vector<std::string> arguments, Seconds timeout = Seconds(120.0)) const;
 
   // Events of all processes of a run, in order.
   std::vector<Event> events(const std::string& run) const;
+  // What a run's events count beside its plan: FLOPs, bytes moved and sent over `steps`, and the arena's high-water
+  // mark. "" when all are as planned, as integers.
+  std::string unplanned_work(const std::string& run, std::int64_t steps) const;
   // Of the newest checkpoint, which must be of `step`.
   std::string state_hash(const std::string& run, std::int64_t step) const;
 

@@ -47,8 +47,9 @@ void add_length_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "train.time",
                   .codec = optional_seconds_codec(AT(train.time)),
                   .doc = "Training ends after so much time, such as 100s or 8h.",
-                  .more = "Time of training steps; it goes on where a killed run left off. The number of steps depends "
-                          "on the machine, so `exact` refuses it.",
+                  .more = "Time of training steps, waiting for rows and all; starting up, evaluations and checkpoints "
+                          "come on top. A run that goes on counts on from its checkpoint. The number of steps "
+                          "depends on the machine, so `exact` refuses it.",
                   .optional = true,
                   .group = group});
 }

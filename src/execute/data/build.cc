@@ -115,7 +115,9 @@ class Builder {
       : store_(store), options_(options), inputs_(std::move(inputs)) {}
 
   Result<Dataset> build() {
-    const bool have = TRY(complete());
+    bool have = TRY(complete());
+    const bool all = have && TRY(packed());
+    if (!all && options_.made_elsewhere && options_.made_elsewhere()) have = TRY(complete());
     if (!have) TRY(make_tokens());
     const TokensManifest manifest = TRY(read_tokens_manifest(store_, inputs_.key));
     TRY(make_packing(manifest, false));
@@ -137,6 +139,17 @@ class Builder {
     bool all = TRY(store_.exists(inputs_.key + "/tokenizer.model"));
     for (const SplitTokens* split : {&manifest.train, &manifest.held_out}) {
       for (const ShardInfo& shard : split->shards) all = TRY(store_.exists(inputs_.key + "/" + shard.path)) && all;
+    }
+    return all;
+  }
+
+  // REQUIRES: complete().
+  Result<bool> packed() {
+    const TokensManifest manifest = TRY(read_tokens_manifest(store_, inputs_.key));
+    bool all = true;
+    for (const bool held_out : {false, true}) {
+      if ((held_out ? manifest.held_out : manifest.train).shards.empty()) continue;
+      all = TRY(store_.exists(packing_path(inputs_.key, held_out, options_.row_length, options_.policy))) && all;
     }
     return all;
   }

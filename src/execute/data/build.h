@@ -29,6 +29,9 @@ struct BuildOptions {
   // Called now and then with what is being done ("reading", "training the tokenizer", "encoding", "packing") and the
   // bytes of text done so far.
   std::function<void(std::string_view stage, Bytes done)> progress;
+  // Called once before anything is made, if there is something to make. True: somebody else has made it, so look again;
+  // what is still not there is made here.
+  std::function<bool()> made_elsewhere;
 };
 
 // Errors: those of TextReader, Tokenizer::train and Tokenizer::load; io, no_space; corrupt or unsupported for what is

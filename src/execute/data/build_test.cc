@@ -226,6 +226,25 @@ TEST_F(Build, ACrashAtAnyCallLeavesAWholeDatasetOrNone) {
   EXPECT_GT(whole, 0);
 }
 
+// Whoever makes it elsewhere is asked once, and only when there is something to make; what is not there is made here.
+TEST_F(Build, IsMadeElsewhereOrHere) {
+  int asked = 0;
+  const BuildOptions plain = options_;
+  options_.made_elsewhere = [&] {
+    ++asked;
+    build_dataset(*out_, plain).value();
+    return true;
+  };
+  EXPECT_TRUE(build().built.empty());
+  EXPECT_EQ(asked, 1);
+  build();
+  EXPECT_EQ(asked, 1);
+  options_.row_length = 64;
+  options_.made_elsewhere = [&] { return ++asked > 0; };  // it says so, and did not
+  EXPECT_EQ(build().built, (std::vector<std::string>{"training packing", "held-out packing"}));
+  EXPECT_EQ(asked, 2);
+}
+
 TEST_F(Build, AFullDiskIsSaidAndLeavesNoDataset) {
   FaultyStore store;
   store.limit_space(Bytes(60'000));

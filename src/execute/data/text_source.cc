@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "execute/data/utf8.h"
+#include "ground/base/utf8.h"
 
 namespace systole {
 namespace {
@@ -220,10 +221,10 @@ Status TextReader::refuse_binary() const {
 
 Status TextReader::check_utf8(std::string& text, const Line& first) {
   if (options_.invalid_utf8 == InvalidUtf8::bytes && !jsonl()) return Done{};
-  const std::size_t good = valid_utf8_prefix(text);
+  const std::size_t good = find_invalid_utf8(text).value_or(text.size());
   if (good == text.size()) return Done{};
   if (options_.invalid_utf8 == InvalidUtf8::replace) {
-    stats_.replaced += static_cast<std::int64_t>(replace_invalid_utf8(text));
+    stats_.replaced += static_cast<std::int64_t>(replace_ill_formed_parts(text));
     return Done{};
   }
   Line place = first;

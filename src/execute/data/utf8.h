@@ -1,5 +1,6 @@
 #pragma once
-// UTF-8 as Unicode 15 defines it (table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
+// What reading text needs beyond ground/base/utf8.h: ill-formed bytes by their maximal parts, as Unicode recommends for
+// replacing them (version 15, table 3-8).
 
 #include <cstddef>
 #include <string>
@@ -14,9 +15,7 @@ struct Utf8Step {
 
 // The character that `text` starts with.
 Utf8Step utf8_step(std::string_view text);
-// The length of the longest well-formed prefix.
-std::size_t valid_utf8_prefix(std::string_view text);
-// Puts U+FFFD in place of each ill-formed part; returns how many.
-std::size_t replace_invalid_utf8(std::string& text);
+// Puts U+FFFD in place of each maximal ill-formed part; returns how many.
+std::size_t replace_ill_formed_parts(std::string& text);
 
 }  // namespace systole

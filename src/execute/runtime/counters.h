@@ -2,6 +2,7 @@
 // What was done, as kernels report it from the dimensions and pointers that they were given. Held against a Program's
 // Work: the law plan-is-run.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ground/base/units.h"
@@ -17,6 +18,7 @@ struct WorkCounters {
   std::int64_t bytes_read = 0;  // distinct operands of each kernel call
   std::int64_t bytes_written = 0;
   std::int64_t bytes_sent = 0;  // by transports
+  std::int64_t high_water = 0;  // the end of the highest byte of the memory that a kernel was given
 
   WorkCounters& operator+=(const WorkCounters& other) {
     calls += other.calls;
@@ -27,6 +29,7 @@ struct WorkCounters {
     bytes_read += other.bytes_read;
     bytes_written += other.bytes_written;
     bytes_sent += other.bytes_sent;
+    high_water = std::max(high_water, other.high_water);
     return *this;
   }
   bool operator==(const WorkCounters&) const = default;

@@ -1,9 +1,53 @@
 #include "execute/train/memory_plan.h"
 
 #include <algorithm>
+#include <set>
+
+#include "execute/runtime/flatten.h"
 
 namespace systole {
 namespace {
+
+// Measured on Debian 12 (x86-64, glibc 2.36, oneDNN 2.6.3, gcc 12, release build), 2026-11-21: what was resident at
+// the end of runs beside arena, dataset and data queue, on 1 to 24 layers, 1 and 4 microbatches, 1 to 64 threads,
+// vocabularies of 2,048 and 16,384. The rule lies 1.5 to 3 MB above. docs/concepts/memory.md tells more.
+constexpr Bytes kProcess = 16 * kMiB;      // code and heap of a process that has planned a run
+constexpr Bytes kOneDnn = 2 * kMiB;        // its code, as far as it is touched
+constexpr Bytes kText = 1 * kMiB;          // the reader's thread and what reads tokens
+constexpr Bytes kPerToken = Bytes(256);    // of the tokenizer's vocabulary
+constexpr Bytes kPerThread = 16 * kKiB;    // its stack
+constexpr Bytes kPerKernel = Bytes(3328);  // a kernel of a function, its graph node included
+constexpr Bytes kPerCall = Bytes(2048);    // a kernel bound to its places
+
+struct Kernels {
+  std::int64_t of_functions = 0;  // each function once
+  std::int64_t bound = 0;         // once for each microbatch that has places of its own
+};
+
+// As the executor binds them.
+Kernels kernels_of(const Program& program) {
+  Kernels kernels;
+  std::vector<std::int64_t> sizes;
+  for (const Function& function : program.functions) {
+    const std::vector<std::int64_t> inputs(function.inputs.size()), outputs(function.outputs.size());
+    sizes.push_back(static_cast<std::int64_t>(flatten(function, {inputs, outputs, 0}).size()));
+    kernels.of_functions += sizes.back();
+  }
+  const auto has_slots = [&program](const Port& port) {
+    return port.by_microbatch && program.values[static_cast<std::size_t>(port.value)].slots > 1;
+  };
+  std::set<std::pair<int, int>> bound;
+  for (const Schedule& schedule : program.schedules) {
+    for (const Action& action : schedule.actions) {
+      const Function& function = program.functions[static_cast<std::size_t>(action.function)];
+      const bool apart = std::any_of(function.inputs.begin(), function.inputs.end(), has_slots) ||
+                         std::any_of(function.outputs.begin(), function.outputs.end(), has_slots);
+      if (bound.emplace(action.function, apart ? action.microbatch : 0).second)
+        kernels.bound += sizes[static_cast<std::size_t>(action.function)];
+    }
+  }
+  return kernels;
+}
 
 // The same job with one edit: what it would need, if it can be planned.
 std::optional<Bytes> total_with(const Workload& workload, const OutsideArena& outside, const Device& device) {
@@ -39,6 +83,14 @@ std::vector<Edit> edits_of(const Workload& workload) {
 Bytes MemoryPlan::total() const {
   Bytes sum;
   for (const auto& [owner, bytes] : by_owner) sum += bytes;
+  return sum;
+}
+
+Bytes planned_libraries(const Program& program, std::int64_t vocabulary) {
+  const Kernels kernels = kernels_of(program);
+  Bytes sum = kProcess + kPerKernel * kernels.of_functions + kPerCall * kernels.bound;
+  if (program.target.kind == "cpu") sum += kOneDnn + kPerThread * program.target.threads;
+  if (vocabulary > 0) sum += kText + kPerToken * vocabulary;
   return sum;
 }
 

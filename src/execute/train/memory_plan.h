@@ -22,6 +22,11 @@ struct OutsideArena {
   Bytes data_queue, dataset, checkpoint_writer, libraries;
 };
 
+// What the process holds besides: code and libraries as far as they are touched, stacks, the tokenizer, and what every
+// bound kernel call takes. A rule with constants, so that it is the same in every process: docs/concepts/memory.md says
+// how they were measured, and the law's test holds runs against it. `vocabulary`: of the tokenizer; 0 for none.
+Bytes planned_libraries(const Program& program, std::int64_t vocabulary);
+
 MemoryPlan plan_memory(const Program& program, const OutsideArena& outside);
 
 // Refuses what does not fit: numbers, the largest owners, and edits that would make it fit (each tried by planning it).

@@ -16,20 +16,24 @@ bool is_kept(Residence r) { return r == Residence::parameter || r == Residence::
 
 Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_state) {
   const std::vector<ProgramValue>& values = executor.program().values;
-  std::vector<std::byte> buffer;
+  std::vector<std::byte> buffer;  // only where the host does not see the arena
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
     if (!is_kept(value.residence) || (value.residence == Residence::state && !with_state)) continue;
-    buffer.resize(static_cast<std::size_t>(value.type.bytes().count()));
+    std::span<std::byte> into = executor.view(v, 0);
+    const bool seen = !into.empty();
+    if (!seen) {
+      buffer.resize(static_cast<std::size_t>(value.type.bytes().count()));
+      into = buffer;
+    }
     const Type type = tensor_type(value);
     const auto size = static_cast<std::size_t>(type.bytes().count());
     std::size_t at = 0;
     for (const std::string& name : tensor_names(value)) {
-      TRY(from.read(name, type.dtype, type.shape, checkpoint::Box::whole(type.shape),
-                    std::span(buffer).subspan(at, size)));
+      TRY(from.read(name, type.dtype, type.shape, checkpoint::Box::whole(type.shape), into.subspan(at, size)));
       at += size;
     }
-    TRY(executor.write(v, 0, buffer));
+    if (!seen) TRY(executor.write(v, 0, buffer));
   }
   return {};
 }

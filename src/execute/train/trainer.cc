@@ -70,14 +70,13 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
       snapshot_(job.program->schedule_named("snapshot")) {
   observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks);
   const CheckpointSpec& spec = job.workload.checkpoint;
-  checkpoint::SaveOptions options;
-  options.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
+  save_options_.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
   // A checkpoint takes the steps before it for granted, so their events are safe from a kill before it is committed.
-  options.on_phase = [this](checkpoint::SavePhase phase, bool begins) {
+  save_options_.on_phase = [this](checkpoint::SavePhase phase, bool begins) {
     if (phase == checkpoint::SavePhase::commit && begins) parts_.events->flush().value();
     if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(phase, begins);
   };
-  saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, options, Bytes(0));
+  saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, save_options_, Bytes(0));
   request_.identity = {job.model->family(), parameters_hash(*job.model), numbers_hash(job.workload)};
   request_.tensors = staged_state(executor_);
   loss_ = job.program->value_named("loss");
@@ -85,8 +84,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   skipped_ = job.program->value_named("skipped");
   if (evaluate_ != nullptr) evaluate_loss_ = job.program->value_named("evaluate/loss");
   opened_ = parts_.clock->now();
-  first_step_ = saved_step_ = last_save_step_ = last_evaluation_step_ = state_.step;
-  trained_before_ = state_.trained;
+  saved_step_ = state_.step;
 }
 
 Trainer::~Trainer() = default;
@@ -125,19 +123,21 @@ bool Trainer::is_over() const {
   return train.time && state_.trained >= *train.time;
 }
 
-bool Trainer::is_due(const Interval& interval, std::int64_t& last_step, Seconds& last_time) {
+// Steps are due at the multiples of their interval, so that a run that goes on from any checkpoint saves and evaluates
+// where it would have without.
+bool Trainer::is_due(const Interval& interval, Seconds& last_time) {
   const Seconds now = parts_.clock->now();
-  const bool due = (interval.steps > 0 && state_.step - last_step >= interval.steps) ||
+  const bool due = (interval.steps > 0 && state_.step % interval.steps == 0) ||
                    (interval.time > Seconds() && now - last_time >= interval.time);
-  if (!due) return false;
-  last_step = state_.step;
-  last_time = now;
-  return true;
+  if (due) last_time = now;
+  return due;
 }
 
 Status Trainer::one_step() {
   const std::int64_t step = state_.step + 1;
+  const Seconds began = parts_.clock->now();
   observer_->step = step;
+  ledger_.set_step(step);
   StepEnded ended;
   ended.step = step;
   const StepBatch* batch = nullptr;
@@ -167,7 +167,6 @@ Status Trainer::one_step() {
   state_.step = step;
   state_.tokens += batch->label_count;
   state_.skipped += ended.skipped ? 1 : 0;
-  state_.trained = trained_before_ + (parts_.clock->now() - started_);
   if (std::isfinite(ended.loss) && (state_.lowest_loss == 0 || ended.loss < state_.lowest_loss))
     state_.lowest_loss = ended.loss;
   skips_in_row_ = ended.skipped ? skips_in_row_ + 1 : 0;
@@ -177,13 +176,17 @@ Status Trainer::one_step() {
   ended.seconds = ledger_.take_interval();
   last_ = ended;
   emit(ended);
+  if (std::optional<Note> note = waits_.after_step(ended.seconds)) emit(std::move(*note));
+  state_.trained += parts_.clock->now() - began;
   return {};
 }
 
 Status Trainer::finish_save(bool wait) {
   if (saving_step_ < 0) return {};
   const InCategory waiting(ledger_, Category::checkpoint);
-  std::optional<checkpoint::SaveReport> report = TRY(wait ? saver_->wait() : saver_->poll());
+  Result<std::optional<checkpoint::SaveReport>> ended = wait ? saver_->wait() : saver_->poll();
+  if (!ended.ok()) return save_failed(std::move(ended).error());
+  const std::optional<checkpoint::SaveReport> report = std::move(ended).value();
   if (!report) return {};
   saved_step_ = saving_step_;
   saving_step_ = -1;
@@ -201,9 +204,49 @@ Status Trainer::finish_save(bool wait) {
   return {};
 }
 
-// The step's thread copies; another writes. A save that would overtake the one before waits for it.
-Status Trainer::save(bool wait) {
+// What a save that failed means for the run, whose checkpoint before is whole.
+Error Trainer::save_failed(Error why) const {
+  const std::string from = saved_step_ > 0
+                               ? fmt::format("the run can go on from its checkpoint of step {}", saved_step_)
+                               : std::string("the run has no checkpoint yet");
+  Error told = std::move(why);
+  if (told.kind == ErrorKind::no_space) {
+    const Bytes needed = checkpoint::save_bytes(request_.tensors, save_options_);
+    const Result<Bytes> free = parts_.checkpoints.store->free_space();
+    told.message = fmt::format("the disk is full: the checkpoint of step {} takes {} bytes, {} are free ({}); {}",
+                               saving_step_, with_commas(needed.count()),
+                               free.ok() ? with_commas(free->count()) : "unknown", told.message, from);
+    told.hint = "free space on the disk of the run's folder (df -h shows it), then 'systole resume' it";
+    return told;
+  }
+  told.message = fmt::format("the checkpoint of step {} was not saved: {}; {}", saving_step_, told.message, from);
+  told.hint += told.hint.empty() ? "see to the disk of the run's folder, then 'systole resume' it"
+                                 : "; then 'systole resume' the run";
+  return told;
+}
+
+// There is one staging: a save that would overtake the one before waits for it.
+Status Trainer::wait_for_save_before() {
+  if (saving_step_ < 0) return {};
+  const std::int64_t before = saving_step_;
+  const bool waits = saver_->in_flight();
+  const Seconds began = parts_.clock->now();
+  if (waits && parts_.hooks.on_phase) parts_.hooks.on_phase("wait");
   TRY(finish_save(true));
+  if (!waits) return {};
+  if (std::optional<Note> note = waits_.after_save(state_.step, before, parts_.clock->now() - began))
+    emit(std::move(*note));
+  return {};
+}
+
+// What a checkpoint says of itself is what was measured at its very step, if anything was.
+std::optional<double> Trainer::metric() const {
+  return evaluated_step_ == state_.step ? evaluated_loss_ : std::nullopt;
+}
+
+// The step's thread copies; another writes.
+Status Trainer::save(bool wait) {
+  TRY(wait_for_save_before());
   const Seconds before = parts_.clock->now();
   if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(checkpoint::SavePhase::snapshot, true);
   TRY(executor_.run(snapshot_, observer_.get()));
@@ -212,7 +255,7 @@ Status Trainer::save(bool wait) {
   state_.cursor = parts_.source->cursor();
   request_.step = state_.step;
   request_.date = parts_.clock->timestamp();
-  request_.metric = best_metric_;
+  request_.metric = metric();
   request_.extra = to_node(state_);
   request_.extra.set("numerics", parts_.numerics);
   write_began_ = parts_.clock->now();
@@ -231,6 +274,13 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
   std::unique_ptr<BatchSource> rows = TRY(parts_.held_out());
   Evaluated result;
   result.step = state_.step;
+  // The evaluation at the end takes all rows; its checkpoint is compared by the rows that the others were measured on.
+  const std::int64_t compared = job_.workload.train.evaluate_batches;
+  const auto mean = [&result](double total) {
+    return total / static_cast<double>(std::max<std::int64_t>(1, result.labels));
+  };
+  evaluated_step_ = state_.step;
+  evaluated_loss_.reset();
   double sum = 0;
   for (std::int64_t b = 0; batches == 0 || b < batches; ++b) {
     const StepBatch* batch = TRY(rows->next());
@@ -240,8 +290,10 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
     sum += read_scalar(evaluate_loss_, 0);
     result.labels += batch->label_count;
     result.bytes += batch->bytes;
+    if (b + 1 == compared) evaluated_loss_ = mean(sum);
   }
-  result.loss = sum / static_cast<double>(std::max<std::int64_t>(1, result.labels));
+  result.loss = mean(sum);
+  if (!evaluated_loss_) evaluated_loss_ = result.loss;
   if (result.bytes > 0) result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(result.bytes);
   return result;
 }
@@ -249,7 +301,7 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
 Result<TrainOutcome> Trainer::run() {
   const InCategory rest(ledger_, Category::other);
   TrainOutcome outcome;
-  started_ = last_save_time_ = last_evaluation_time_ = parts_.clock->now();
+  last_save_time_ = last_evaluation_time_ = parts_.clock->now();
   const Workload& workload = job_.workload;
   const bool evaluates = evaluate_ != nullptr && parts_.held_out;
   (void)ledger_.take_interval();
@@ -265,17 +317,14 @@ Result<TrainOutcome> Trainer::run() {
       break;
     }
     TRY(finish_save(false));
-    if (evaluates && is_due(workload.train.evaluate, last_evaluation_step_, last_evaluation_time_)) {
-      const Evaluated evaluated = TRY(evaluate(workload.train.evaluate_batches));
-      best_metric_ = evaluated.loss;
-      emit(evaluated);
-    }
-    if (is_due(workload.checkpoint.every, last_save_step_, last_save_time_)) TRY(save(false));
+    if (is_over()) break;  // what comes at the end anyway, and before its checkpoint
+    if (evaluates && is_due(workload.train.evaluate, last_evaluation_time_))
+      emit(TRY(evaluate(workload.train.evaluate_batches)));
+    if (is_due(workload.checkpoint.every, last_save_time_)) TRY(save(false));
   }
   TRY(finish_save(true));
   if (outcome.ending == Ending::finished && evaluates) {
     outcome.evaluation = TRY(evaluate(0));
-    best_metric_ = outcome.evaluation->loss;
     emit(*outcome.evaluation);
   }
   if (outcome.ending != Ending::diverged && saved_step_ != state_.step) TRY(save(true));

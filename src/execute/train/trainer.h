@@ -20,6 +20,7 @@
 #include "execute/train/ledger.h"
 #include "execute/train/rate.h"
 #include "execute/train/source.h"
+#include "execute/train/waits.h"
 
 namespace systole {
 
@@ -27,7 +28,8 @@ namespace systole {
 struct TrainHooks {
   std::function<void(std::int64_t step)> in_compute, in_logging, in_checkpoint;  // on the step's thread
   checkpoint::PhaseHook on_save_phase;                                           // on the thread of the phase
-  std::function<void(const char* phase)> on_phase;  // "read", "compute", "update", …: when the step's thread enters one
+  // "read", "compute", "update", …: when the step's thread enters one; "wait": for a save that is still being written.
+  std::function<void(const char* phase)> on_phase;
 };
 
 struct TrainerParts {
@@ -48,7 +50,7 @@ struct TrainState {
   std::int64_t step = 0;     // done
   std::int64_t tokens = 0;   // labels seen
   std::int64_t skipped = 0;  // updates left out because the gradient was not finite
-  Seconds trained;           // time that counts against train.time
+  Seconds trained;           // what the steps took, from the first row asked for to the last line logged: train.time
   double lowest_loss = 0;    // of a step; 0: none yet
   Node cursor;               // of the source, where the next batch begins
 };
@@ -72,7 +74,8 @@ class Trainer {
   Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLedger& ledger, TrainState from);
   ~Trainer();
 
-  // Runs to the end, a stop, or a divergence. Errors: of data, of saving (no_space, io), of the device.
+  // Runs to the end, a stop, or a divergence. Errors: of data, of the device, and of saving (no_space, io), which say
+  // from which checkpoint the run can go on: a save that failed leaves the one before as it was.
   Result<TrainOutcome> run();
 
   // Bits per byte and loss over the held-out rows: at most `batches` of them, 0 for all.
@@ -83,10 +86,12 @@ class Trainer {
   Status one_step();
   Status save(bool wait);
   Status finish_save(bool wait);
-  Result<std::optional<std::string>> divergence(const StepEnded& step);
+  Status wait_for_save_before();
+  Error save_failed(Error why) const;
+  std::optional<double> metric() const;
   Progress progress() const;
   bool is_over() const;
-  bool is_due(const Interval& interval, std::int64_t& last_step, Seconds& last_time);
+  bool is_due(const Interval& interval, Seconds& last_time);
   double read_scalar(int value, int slot);
   void emit(EventBody body);
 
@@ -103,15 +108,15 @@ class Trainer {
   const Schedule* evaluate_;
   const Schedule& snapshot_;
   int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;
-  Seconds opened_, started_;  // when the run was opened; when stepping began
-  Seconds trained_before_;    // by earlier processes
-  std::int64_t first_step_ = 0;
+  checkpoint::SaveOptions save_options_;
+  Seconds opened_;  // when the run was opened
   std::int64_t skips_in_row_ = 0;
   std::int64_t saved_step_ = -1, saving_step_ = -1;
   Seconds snapshot_time_, write_began_;
-  std::int64_t last_save_step_ = 0, last_evaluation_step_ = 0;
   Seconds last_save_time_, last_evaluation_time_;
-  std::optional<double> best_metric_;
+  std::optional<double> evaluated_loss_;  // of evaluated_step_, over as many rows as every evaluation takes
+  std::int64_t evaluated_step_ = -1;
+  WaitWatch waits_;
   std::optional<StepEnded> last_;
 };
 

@@ -1,5 +1,8 @@
 #include "ground/base/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace systole {
 
 std::size_t utf8_length(std::string_view text) {
@@ -24,6 +27,14 @@ std::size_t utf8_length(std::string_view text) {
 
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
+    std::uint64_t eight;
+    if (at + sizeof eight <= text.size()) {
+      std::memcpy(&eight, text.data() + at, sizeof eight);
+      if ((eight & 0x8080808080808080u) == 0) {  // all ASCII
+        at += sizeof eight;
+        continue;
+      }
+    }
     const std::size_t length = utf8_length(text.substr(at));
     if (length == 0) return at;
     at += length;

@@ -24,10 +24,6 @@
 namespace systole::cli {
 namespace {
 
-// Heap and stacks of a run that are nobody's in particular (events in flight, manifests, names), measured on the
-// examples.
-constexpr Bytes kProcessAllowance = 6 * kMiB;
-
 Result<Catalog> read_catalog() {
   std::vector<CatalogFile> files = builtin_catalog_files();
   const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
@@ -245,7 +241,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   Prepared p;
   p.workload = workload;
   p.machine = TRY(open_machine(options.backend, workload.resources));
-  Result<Data> data = prepare_data(workload, options.source, options.progress);
+  Result<Data> data = prepare_data(workload, options.source, options.progress, true);
   if (data.ok()) {
     p.data = std::move(*data);
   } else if (options.data_may_be_absent && data.error().kind == ErrorKind::not_found) {
@@ -266,7 +262,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
                                                  row_options(workload, p.job.evaluation_rows, RowPass::once, clock));
     }
   }
-  p.outside.libraries = std::max(Bytes(0), resident_memory() - p.outside.dataset) + kProcessAllowance;
+  p.outside.libraries = planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.vocabulary() : 0);
   p.memory = plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);

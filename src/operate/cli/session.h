@@ -47,8 +47,11 @@ struct Data {
   std::optional<Dataset> dataset;
   Bytes resident() const;
 };
+//
+// `apart`: what is to be made is made by a process of its own, a copy of this one, so that what the making leaves
+// behind (SentencePiece's trainer keeps tens of MB) is not this process's. REQUIRES then: this process has one thread.
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
-                          const systole::cli::Progress& progress);
+                          const systole::cli::Progress& progress, bool apart = false);
 // Whether the files that the workload names are there: all that are missing, each at its place in the document.
 Status check_data_files(const Workload& workload, const WorkloadSource& source);
 // The key of the dataset that the workload's text becomes, built or not; reads the text's bytes.

@@ -1,7 +1,12 @@
 // The text of a workload: whether its files are there, and the tokens that it becomes.
 
 #include <malloc.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 
 #include "ground/process/machine.h"
@@ -139,6 +144,31 @@ Result<BuildOptions> build_options(const Workload& workload, Store& root, const 
   return options;
 }
 
+// build_dataset, with the making in a copy of this process. Should the copy fail, this one makes it, and says why it
+// cannot.
+Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
+  bool is_copy = false;
+  options.made_elsewhere = [&is_copy] {
+    const pid_t copy = fork();
+    if (copy == 0) {
+      is_copy = true;
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      return false;
+    }
+    int status = 0;
+    while (copy > 0 && waitpid(copy, &status, 0) < 0 && errno == EINTR) continue;
+    return copy > 0;
+  };
+  try {
+    Result<Dataset> built = build_dataset(folder, options);
+    if (is_copy) _exit(built.ok() ? 0 : 1);
+    return built;
+  } catch (...) {
+    if (is_copy) _exit(1);
+    throw;
+  }
+}
+
 }  // namespace
 
 Bytes Data::resident() const {
@@ -162,7 +192,7 @@ Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSourc
 }
 
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
-                          const systole::cli::Progress& progress) {
+                          const systole::cli::Progress& progress, bool apart) {
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
   data.files = TRY(open_posix_store("/"));
@@ -178,7 +208,7 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
   data.folder = TRY(open_posix_store(workload.data.folder));
   const std::unique_ptr<FileLock> lock = TRY(lock_folder(workload.data.folder));
   options.progress = progress;
-  Result<Dataset> built = build_dataset(*data.folder, options);
+  Result<Dataset> built = apart ? build_apart(*data.folder, options) : build_dataset(*data.folder, options);
   if (!built.ok())
     return built.error().kind == ErrorKind::invalid ? source.placed(built.error(), "data") : built.error();
   data.dataset = *std::move(built);

@@ -86,5 +86,23 @@ TEST(Why, a_killed_process_counts_its_steps_and_is_told) {
   EXPECT_EQ(why(tiny_plan("tiny"), {{opened_event("tiny-1", "1")}}).state, "open");
 }
 
+// The step ended at 3 s; the ring goes on to 3.75 s and says what it was doing then.
+TEST(Why, a_killed_process_is_accounted_for_to_its_last_stretch) {
+  const auto span = [](Category ended, Category began, double from, double to) {
+    return Span{static_cast<std::uint32_t>(ended), static_cast<std::uint32_t>(began), 2, Seconds(from), Seconds(to)};
+  };
+  Event step = step_event(1, 3);
+  step.t = Seconds(3.0);
+  const std::vector<Span> spans{span(Category::compute, Category::data_wait, 1.0, 2.5),
+                                span(Category::data_wait, Category::compute, 2.75, 3.5),
+                                span(Category::compute, Category::update, 3.5, 3.75)};
+  const WhyReport without = why(tiny_plan("tiny"), {{opened_event("tiny-1", "1"), step}});
+  const WhyReport report = why(tiny_plan("tiny"), {{opened_event("tiny-1", "1"), step}}, {spans});
+  EXPECT_EQ(report.wall - without.wall, Seconds(0.75));
+  EXPECT_EQ(report.last_seen, "in update of step 2, 3.75 s after it opened the run");
+  EXPECT_NE(to_text(report).find("last seen in update of step 2"), std::string::npos);
+  EXPECT_EQ(without.last_seen, "");
+}
+
 }  // namespace
 }  // namespace systole

@@ -31,6 +31,7 @@ class CpuExecutable : public Executable {
 struct Step {
   cpu::BoundKernel kernel;
   std::int64_t twice_read;  // bytes of operands given more than once: kernels count each of theirs
+  std::int64_t end;         // of the places it was given
 };
 
 class CpuCall : public Call {
@@ -121,7 +122,7 @@ class CpuDevice : public Device {
       for (const std::int64_t offset : call.results) places.results.push_back(memory.host() + offset);
       if (call.workspace >= 0) places.workspace = memory.host() + call.workspace;
       list->steps.push_back(
-          {cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places)});
+          {cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places), call.end()});
     }
     return std::unique_ptr<Call>(std::move(list));
   }
@@ -136,6 +137,7 @@ class CpuDevice : public Device {
       counters.skipped_transcendentals += report.skipped_transcendentals;
       counters.bytes_read += report.bytes_read - step.twice_read;
       counters.bytes_written += report.bytes_written;
+      counters.high_water = std::max(counters.high_water, step.end);
     }
     return {};
   }

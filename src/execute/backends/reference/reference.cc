@@ -21,6 +21,7 @@ struct Step {
   const GraphNode* node;
   std::vector<TensorView> operands, results;
   std::int64_t bytes_read, bytes_written;
+  std::int64_t end;  // of the places it was given
 };
 
 class ReferenceCallList : public Call {
@@ -70,7 +71,7 @@ class ReferenceDevice : public Device {
                                      const Addresses& addresses) override {
     auto list = std::make_unique<ReferenceCallList>();
     for (const KernelCall& call : flatten(static_cast<const ReferenceExecutable&>(executable).function, addresses)) {
-      Step step{call.node, {}, {}, 0, 0};
+      Step step{call.node, {}, {}, 0, 0, call.end()};
       const auto view = [&](ValueId id, std::int64_t offset) {
         return TensorView{call.graph->type(id), memory.host() + offset};
       };
@@ -96,6 +97,7 @@ class ReferenceDevice : public Device {
       counters.skipped_transcendentals += tally().skipped_transcendentals - before.skipped_transcendentals;
       counters.bytes_read += step.bytes_read - (tally().untouched_bytes - before.untouched_bytes);
       counters.bytes_written += step.bytes_written;
+      counters.high_water = std::max(counters.high_water, step.end);
     }
     return {};
   }

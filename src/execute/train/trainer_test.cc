@@ -1,0 +1,292 @@
+// The loop on a small linear regression: the reference device, a disk in memory that can fail, a clock that stands
+// still.
+
+#include "execute/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "execute/backends/reference/reference.h"
+#include "execute/checkpoint/restore.h"
+#include "execute/runtime/initialize.h"
+#include "execute/train/state.h"
+#include "ground/store/faulty.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kJob = R"(systole: 1
+name: line
+model: { family: mlp, inputs: 3, outputs: 2 }
+data: { kind: linear, rows: 64, held_out_rows: 12, noise: 0.1 }
+train: { batch: 4, optimizer: { kind: sgd, rate: 0.05 } }
+checkpoint: { every: 4, keep: 100 }
+)";
+
+struct Killed : std::exception {};
+
+// A run's folder and everything that its processes left.
+class Trained : public testing::Test {
+ protected:
+  // A process: from the newest checkpoint, if there is one, to its end.
+  Result<TrainOutcome> process(std::vector<std::string> sets, TrainHooks hooks = {}) {
+    WorkloadOptions options;
+    options.sets = std::move(sets);
+    const Workload workload = read_workload(kJob, "job.yaml", options).value();
+    const std::unique_ptr<Device> device = make_reference_device();
+    const Job job = make_job(workload, *device).value();
+    const std::unique_ptr<Executor> executor = Executor::create(*job.program, *device).value();
+    TrainerParts parts;
+    parts.clock = &clock_;
+    parts.events = &events_;
+    parts.checkpoints = folder_;
+    TrainState state;
+    checkpoint::prepare(folder_).value();
+    if (checkpoint::list_steps(folder_)->empty()) {
+      initialize(*executor, 1).value();
+    } else {
+      const checkpoint::Restored newest = checkpoint::open_newest(folder_).value();
+      load_state(*executor, newest.checkpoint).value();
+      state = state_from(newest.checkpoint.manifest().extra).value();
+    }
+    parts.source = open_linear_source(workload, workload.train.batch, false, true, state.cursor).value();
+    parts.held_out = [&] { return open_linear_source(workload, job.evaluation_rows, true, false, Node()); };
+    parts.hooks = std::move(hooks);
+    TimeLedger ledger(clock_, Category::startup);
+    return Trainer(job, *executor, std::move(parts), ledger, std::move(state)).run();
+  }
+
+  // A process that dies while it computes this step.
+  void killed_at(std::int64_t step, std::vector<std::string> sets, TrainHooks hooks = {}) {
+    const auto before = hooks.in_compute;
+    hooks.in_compute = [step, before](std::int64_t now) {
+      if (before) before(now);
+      if (now == step) throw Killed();
+    };
+    EXPECT_THROW(static_cast<void>(process(std::move(sets), std::move(hooks))), Killed);
+  }
+
+  std::map<std::int64_t, std::optional<double>> metrics() {
+    std::map<std::int64_t, std::optional<double>> found;
+    const std::vector<std::int64_t> steps = checkpoint::list_steps(folder_).value();
+    for (const std::int64_t step : steps) found[step] = checkpoint::load_manifest(folder_, step)->metric;
+    return found;
+  }
+
+  template <typename Body>
+  std::vector<Body> all() const {
+    std::vector<Body> found;
+    for (const Event& event : events_.events) {
+      if (const auto* body = std::get_if<Body>(&event.body)) found.push_back(*body);
+    }
+    return found;
+  }
+
+  // Steps of a second, batches of evaluation of ten; saving takes no time of this clock's.
+  TrainHooks slow() {
+    TrainHooks hooks;
+    hooks.in_compute = [this](std::int64_t) { clock_.advance(Seconds(1.0)); };
+    hooks.on_phase = [this](const char* phase) {
+      if (std::string_view(phase) == "evaluation") clock_.advance(Seconds(10.0));
+    };
+    return hooks;
+  }
+
+  FaultyStore disk_;
+  checkpoint::Folder folder_{&disk_, "checkpoints"};
+  FakeClock clock_;
+  EventList events_;
+};
+
+using TrainerMetric = Trained;
+using TrainerTime = Trained;
+using TrainerNotes = Trained;
+using TrainerDisk = Trained;
+
+TEST_F(TrainerMetric, is_of_the_very_step_or_there_is_none) {
+  ASSERT_TRUE(process({"train.steps=12", "train.evaluate.every=6"}).ok());
+  const auto evaluated = all<Evaluated>();
+  ASSERT_EQ(evaluated.size(), 2u);
+  EXPECT_EQ(evaluated[0].step, 6);
+  EXPECT_EQ(evaluated[1].step, 12);
+  const std::map<std::int64_t, std::optional<double>> expected = {
+      {4, std::nullopt}, {8, std::nullopt}, {12, evaluated[1].loss}};
+  EXPECT_EQ(metrics(), expected);
+}
+
+TEST_F(TrainerMetric, what_is_due_together_is_evaluated_first) {
+  ASSERT_TRUE(process({"train.steps=12", "train.evaluate.every=4"}).ok());
+  std::map<std::int64_t, std::optional<double>> expected;
+  for (const Evaluated& e : all<Evaluated>()) expected[e.step] = e.loss;
+  EXPECT_EQ(expected.size(), 3u);
+  EXPECT_EQ(metrics(), expected);
+}
+
+// The last evaluation takes all rows, those before it the first batch: checkpoints are compared by the same rows.
+TEST_F(TrainerMetric, is_over_the_same_rows_at_the_end) {
+  ASSERT_TRUE(process({"train.steps=12", "train.evaluate.batches=1"}).ok());
+  const std::optional<double> at_the_end = metrics().at(12);
+  EXPECT_EQ(all<Evaluated>().back().labels, 12);
+  disk_.remove(folder_.manifest(12)).value();
+  ASSERT_TRUE(process({"train.steps=16", "train.evaluate.batches=1", "train.evaluate.every=4"}).ok());
+  ASSERT_TRUE(at_the_end);
+  EXPECT_EQ(metrics().at(12), at_the_end);
+}
+
+TEST_F(TrainerMetric, the_best_of_those_that_have_one_is_kept) {
+  // A rate so high that the loss rises in the end.
+  const std::vector<std::string> sets = {"train.steps=24",
+                                         "train.evaluate.every=12",
+                                         "checkpoint.keep=1",
+                                         "checkpoint.best=true",
+                                         "checkpoint.every=4",
+                                         "train.optimizer.rate=1.5",
+                                         "train.divergence.policy=ignore"};
+  ASSERT_TRUE(process(sets).ok());
+  const auto kept = metrics();
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept.begin()->first, 12);
+  EXPECT_LT(kept.at(12), kept.at(24));
+}
+
+// Killed between a checkpoint and an evaluation whose interval does not divide the other's.
+TEST_F(TrainerMetric, is_the_same_after_a_kill) {
+  const std::vector<std::string> sets = {"train.steps=24", "train.evaluate.every=6"};
+  ASSERT_TRUE(process(sets).ok());
+  const auto whole = metrics();
+  EXPECT_TRUE(whole.at(12) && whole.at(24) && !whole.at(16));
+  for (const std::int64_t step : checkpoint::list_steps(folder_).value()) disk_.remove(folder_.manifest(step)).value();
+  killed_at(11, sets);
+  killed_at(18, sets);
+  ASSERT_TRUE(process(sets).ok());
+  EXPECT_EQ(metrics(), whole);
+}
+
+TEST_F(TrainerTime, is_that_of_the_steps_alone) {
+  ASSERT_TRUE(process({"train.time=8s", "train.evaluate.every=2", "checkpoint.every=2"}, slow()).ok());
+  EXPECT_EQ(all<StepEnded>().size(), 8u);
+  EXPECT_GT(clock_.now(), Seconds(100.0));
+}
+
+TEST_F(TrainerTime, the_rate_follows_it) {
+  const std::vector<std::string> sets = {"train.evaluate.every=2", "train.optimizer.schedule=linear",
+                                         "train.optimizer.warmup=0"};
+  auto timed = sets, counted = sets;
+  timed.push_back("train.time=8s");
+  counted.push_back("train.steps=8");
+  ASSERT_TRUE(process(timed, slow()).ok());
+  std::vector<double> rates;
+  for (const StepEnded& step : all<StepEnded>()) rates.push_back(step.rate);
+  ASSERT_EQ(rates.size(), 8u);
+  for (std::size_t s = 0; s < rates.size(); ++s)
+    EXPECT_NEAR(rates[s], 0.05 * (1 - static_cast<double>(s) / 8), 1e-12) << s;
+}
+
+// What a killed process did after its last checkpoint is done again, and counts once.
+TEST_F(TrainerTime, counts_once_after_a_kill) {
+  const std::vector<std::string> sets = {"train.time=8s", "checkpoint.every=4"};
+  killed_at(7, sets, slow());
+  clock_.advance(Seconds(1000.0));
+  ASSERT_TRUE(process(sets, slow()).ok());
+  const std::vector<StepEnded> steps = all<StepEnded>();
+  ASSERT_EQ(steps.size(), 6u + 4u);
+  EXPECT_EQ(steps.back().step, 8);
+}
+
+TEST_F(TrainerNotes, steps_that_wait_for_rows_are_told_once) {
+  TrainHooks hooks = slow();
+  hooks.on_phase = [this](const char* phase) {
+    if (std::string_view(phase) == "read") clock_.advance(Seconds(3.0));
+  };
+  ASSERT_TRUE(process({"train.steps=20"}, hooks).ok());
+  const auto notes = all<Note>();
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].what, "data");
+  EXPECT_EQ(notes[0].took, Seconds(15.0));
+}
+
+TEST_F(TrainerNotes, a_run_that_does_not_wait_tells_nothing) {
+  ASSERT_TRUE(process({"train.steps=20"}, slow()).ok());
+  EXPECT_EQ(all<Note>().size(), 0u);
+}
+
+// The first save is written until the second waits for it, and three seconds longer.
+TEST_F(TrainerNotes, a_save_that_waits_for_the_one_before_is_told_once) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool waiting = false, held = false;
+  TrainHooks hooks = slow();
+  hooks.on_phase = [&](const char* phase) {
+    if (std::string_view(phase) != "wait") return;
+    const std::lock_guard lock(mutex);
+    waiting = true;
+    changed.notify_all();
+  };
+  hooks.on_save_phase = [&](checkpoint::SavePhase phase, bool begins) {
+    if (phase != checkpoint::SavePhase::write || !begins) return;
+    std::unique_lock lock(mutex);
+    if (std::exchange(held, true)) return;
+    changed.wait(lock, [&] { return waiting; });
+    clock_.advance(Seconds(3.0));
+  };
+  ASSERT_TRUE(process({"train.steps=16"}, hooks).ok());
+  const auto notes = all<Note>();
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].what, "checkpoint");
+  EXPECT_EQ(notes[0].took, Seconds(3.0));
+  EXPECT_NE(notes[0].text.find("the save of step 8 waited for that of step 4"), std::string::npos) << notes[0].text;
+  EXPECT_EQ(metrics().size(), 4u);
+}
+
+TEST_F(TrainerDisk, a_full_one_ends_the_run_and_leaves_the_checkpoint_before) {
+  ASSERT_TRUE(process({"train.steps=4"}).ok());
+  const std::string before = checkpoint::load_manifest(folder_, 4)->chunks[0].hash;
+  disk_.limit_space(Bytes(1));
+  const Result<TrainOutcome> full = process({"train.steps=12"});
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().kind, ErrorKind::no_space);
+  const std::string& said = full.error().message;
+  EXPECT_NE(said.find("the checkpoint of step 8 takes 132 bytes, 0 are free"), said.npos) << said;
+  EXPECT_NE(said.find("can go on from its checkpoint of step 4"), said.npos) << said;
+  EXPECT_NE(full.error().hint.find("systole resume"), std::string::npos) << full.error().hint;
+  const checkpoint::Restored newest = checkpoint::open_newest(folder_).value();
+  EXPECT_EQ(newest.checkpoint.manifest().step, 4);
+  EXPECT_TRUE(newest.rejected.empty());
+  EXPECT_EQ(newest.checkpoint.manifest().chunks[0].hash, before);
+  disk_.limit_space(kMiB);
+  ASSERT_TRUE(process({"train.steps=12"}).ok());
+  EXPECT_EQ(checkpoint::open_newest(folder_)->checkpoint.manifest().step, 12);
+}
+
+TEST_F(TrainerDisk, a_full_one_before_the_first_checkpoint) {
+  checkpoint::prepare(folder_).value();
+  disk_.limit_space(Bytes(1));
+  const Result<TrainOutcome> full = process({"train.steps=12"});
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().kind, ErrorKind::no_space);
+  EXPECT_NE(full.error().message.find("the run has no checkpoint yet"), std::string::npos) << full.error().message;
+}
+
+TEST_F(TrainerDisk, one_that_turns_read_only_ends_the_run) {
+  ASSERT_TRUE(process({"train.steps=4"}).ok());
+  TrainHooks hooks;
+  hooks.in_compute = [this](std::int64_t step) {
+    if (step == 6) disk_.inject(Fault::fails_from(disk_.changing_calls() + 1, EROFS));
+  };
+  const Result<TrainOutcome> refused = process({"train.steps=12"}, hooks);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::io);
+  EXPECT_NE(refused.error().message.find("the checkpoint of step 8 was not saved"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("of step 4"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().hint.find("read-only"), std::string::npos) << refused.error().hint;
+  disk_.clear_faults();
+  EXPECT_EQ(checkpoint::open_newest(folder_)->checkpoint.manifest().step, 4);
+}
+
+}  // namespace
+}  // namespace systole
