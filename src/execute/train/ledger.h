@@ -13,7 +13,7 @@ namespace systole {
 
 class TimeLedger {
  public:
-  TimeLedger(Clock& clock, Category first) : clock_(clock), since_(clock.now()), open_(first) {}
+  TimeLedger(Clock& clock, Category first) : clock_(clock), since_(clock.now()), stretch_(since_), open_(first) {}
 
   // From now on; null: into none. The ring must outlive the ledger, its times count from `origin`.
   void record_into(Ring* ring, Seconds origin) {
@@ -25,9 +25,12 @@ class TimeLedger {
   // Closes the open category and opens another; returns the one that was open.
   Category enter(Category next) {
     const Seconds now = clock_.now();
-    if (ring_ != nullptr && next != open_) {
-      ring_->record({static_cast<std::uint32_t>(open_), static_cast<std::uint32_t>(next),
-                     static_cast<std::uint64_t>(step_), since_ - origin_, now - origin_});
+    if (next != open_) {
+      if (ring_ != nullptr) {
+        ring_->record({static_cast<std::uint32_t>(open_), static_cast<std::uint32_t>(next),
+                       static_cast<std::uint64_t>(step_), stretch_ - origin_, now - origin_});
+      }
+      stretch_ = now;
     }
     total_[open_] += now - since_;
     interval_[open_] += now - since_;
@@ -52,7 +55,8 @@ class TimeLedger {
 
  private:
   Clock& clock_;
-  Seconds since_;
+  Seconds since_;    // counted up to here
+  Seconds stretch_;  // the open category's beginning
   Category open_;
   TimeByCategory total_, interval_;
   Ring* ring_ = nullptr;

@@ -35,7 +35,7 @@ TEST(TimeLedger, puts_each_moment_into_one_category_and_each_stretch_into_the_ri
   };
   const std::vector<Span> expected{
       span(Category::startup, Category::compute, -0.5, 0.5), span(Category::compute, Category::checkpoint, 0.5, 2.5),
-      span(Category::checkpoint, Category::compute, 2.5, 6.5), span(Category::compute, Category::startup, 14.5, 14.5)};
+      span(Category::checkpoint, Category::compute, 2.5, 6.5), span(Category::compute, Category::startup, 6.5, 14.5)};
   EXPECT_EQ(ring.read().spans, expected);
 }
 

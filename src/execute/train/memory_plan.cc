@@ -29,8 +29,8 @@ Kernels kernels_of(const Program& program) {
   Kernels kernels;
   std::vector<std::int64_t> sizes;
   for (const Function& function : program.functions) {
-    const std::vector<std::int64_t> inputs(function.inputs.size()), outputs(function.outputs.size());
-    sizes.push_back(static_cast<std::int64_t>(flatten(function, {inputs, outputs, 0}).size()));
+    const std::vector<SlotAddress> inputs(function.inputs.size()), outputs(function.outputs.size());
+    sizes.push_back(static_cast<std::int64_t>(flatten(function, Addresses{inputs, outputs, 0}).size()));
     kernels.of_functions += sizes.back();
   }
   const auto has_slots = [&program](const Port& port) {
