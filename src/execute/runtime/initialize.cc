@@ -21,21 +21,27 @@ std::array<double, 4> standard_numbers(Init::Kind kind, std::uint64_t key, std::
   return uniform;
 }
 
+// Of all elements, into zeroed bytes.
+void fill(const Parameter& parameter, std::uint64_t seed, std::byte* into) {
+  const Init& init = parameter.init;
+  if (init.kind == Init::Kind::zeros) return;
+  const std::int64_t size = num_elements(parameter.type.shape);
+  const std::uint64_t key = hash64(std::string_view(parameter.name), seed);
+  for (std::int64_t block = 0; block * 4 < size; ++block) {
+    std::array<double, 4> numbers{1, 1, 1, 1};
+    if (init.kind != Init::Kind::ones) numbers = standard_numbers(init.kind, key, static_cast<std::uint64_t>(block));
+    const double scale = init.kind == Init::Kind::ones ? 1 : init.scale;
+    for (std::int64_t i = block * 4; i < std::min(size, block * 4 + 4); ++i) {
+      store(parameter.type.dtype, into, i, scale * numbers[static_cast<std::size_t>(i - block * 4)]);
+    }
+  }
+}
+
 }  // namespace
 
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
   HostTensor tensor(parameter.type.dtype, parameter.type.shape);
-  const Init& init = parameter.init;
-  if (init.kind == Init::Kind::zeros) return tensor;
-  const std::uint64_t key = hash64(std::string_view(parameter.name), seed);
-  for (std::int64_t block = 0; block * 4 < tensor.size(); ++block) {
-    std::array<double, 4> numbers{1, 1, 1, 1};
-    if (init.kind != Init::Kind::ones) numbers = standard_numbers(init.kind, key, static_cast<std::uint64_t>(block));
-    const double scale = init.kind == Init::Kind::ones ? 1 : init.scale;
-    for (std::int64_t i = block * 4; i < std::min(tensor.size(), block * 4 + 4); ++i) {
-      tensor.set(i, scale * numbers[static_cast<std::size_t>(i - block * 4)]);
-    }
-  }
+  fill(parameter, seed, tensor.bytes().data());
   return tensor;
 }
 
@@ -43,11 +49,17 @@ Status initialize(Executor& executor, std::uint64_t seed) {
   const std::vector<ProgramValue>& values = executor.program().values;
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
-    if (value.residence == Residence::parameter) {
-      TRY(executor.write(v, 0, initial_value(*value.parameter, seed).bytes()));
-    } else if (value.residence == Residence::state) {
-      TRY(executor.write(v, 0, HostTensor(value.type.dtype, value.type.shape).bytes()));
+    const bool is_parameter = value.residence == Residence::parameter;
+    if (!is_parameter && value.residence != Residence::state) continue;
+    // In its place where the host sees it: a large tensor beside the arena would be more than was planned.
+    if (const std::span<std::byte> view = executor.view(v, 0); !view.empty()) {
+      std::memset(view.data(), 0, view.size());
+      if (is_parameter) fill(*value.parameter, seed, view.data());
+      continue;
     }
+    const HostTensor tensor =
+        is_parameter ? initial_value(*value.parameter, seed) : HostTensor(value.type.dtype, value.type.shape);
+    TRY(executor.write(v, 0, tensor.bytes()));
   }
   return {};
 }

@@ -82,8 +82,8 @@ Status check_disk(const Prepared& p, const checkpoint::Folder& folder) {
   return {};
 }
 
-// What is measured is the run's: the peak counts from here, and what a tensor took on its way into the arena is given
-// back. A system that does not take the peak back reports that of the whole process.
+// What is measured is the run's: the peak counts from here, without what planning took and gave back. A system that
+// does not take the peak back reports that of the whole process.
 void begin_measuring_memory() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
@@ -165,6 +165,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     TRY(write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)));
     TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
+  begin_measuring_memory();
   {
     const InCategory compiling(ledger, Category::compile);
     TRY(prepared.executor->start());
@@ -224,7 +225,6 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   parts.numerics = numerics;
   parts.hooks = request.hooks;
   const std::int64_t first_step = state.step;
-  begin_measuring_memory();
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));
   Result<TrainOutcome> outcome = trainer.run();
   ledger.record_into(nullptr, opened);
