@@ -16,8 +16,8 @@ class Trainer::PhaseObserver : public ActionObserver {
   PhaseObserver(TimeLedger& ledger, const TrainHooks& hooks) : ledger_(ledger), hooks_(hooks) {}
   void begin(const Action&, const Function& function) override {
     const Category category = category_of(function.name);
-    if (hooks_.on_phase) hooks_.on_phase(name_of(category));
     before_ = ledger_.enter(category);
+    if (hooks_.on_phase) hooks_.on_phase(name_of(category));
     if (hooks_.in_compute && function.name == "forward") hooks_.in_compute(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "ground/base/document.h"
 #include "operate/cli/run_systole.h"
 
@@ -310,6 +312,17 @@ TEST(Snapshots, a_run_folder_that_cannot_be_made) {
          {1, "",
           "error: cannot make the run folder 'file/run': Not a directory\n"
           "  hint: --folder: a folder that may be made and written\n"});
+}
+
+// SIGKILL leaves no word; the ring of spans has the last moment.
+TEST(Snapshots, why_of_a_killed_run_says_where_it_was) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const Captured killed =
+      systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "r", "--inject", "kill=update@3"});
+  EXPECT_EQ(killed.exit.signal, SIGKILL);
+  const Captured why = systole.run({"why", "r"});
+  EXPECT_NE(why.out.find("last seen in update of step 3, "), std::string::npos) << why.out;
 }
 
 // The disk takes no more events: the run says so, and what that means for its state.
