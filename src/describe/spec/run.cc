@@ -68,6 +68,7 @@ static void fields(F& f, WorkCounted& e) {
   f("flops", e.flops);
   f("bytes_moved", e.moved);
   f("bytes_sent", e.sent);
+  f("compute_s_by_kind", e.compute_by_kind);
 }
 
 template <typename F>

@@ -108,6 +108,7 @@ struct WorkCounted {
   std::int64_t steps = 0;
   Flops flops{};
   Bytes moved{}, sent{};
+  std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // of the steps; empty where the device cannot tell
   bool operator==(const WorkCounted&) const = default;
 };
 // Something a person should know: a decomposition that served an op, a retry, a stall.

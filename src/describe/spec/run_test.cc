@@ -28,16 +28,17 @@ Event opened(std::int64_t from_step = 0) {
 }
 
 std::vector<Event> one_of_each() {
-  return {opened(),
-          {Seconds(0.1), step(1, 0.1 + 0.2)},
-          {Seconds(1.25), Evaluated{1, 5.5, 2.25, 1000, 3000}},
-          {Seconds(1.5), Evaluated{1, 5.5, std::nullopt, 1000, 0}},
-          {Seconds(2), CheckpointSaved{1, "abc", Bytes(1) * (std::int64_t{1} << 60), Seconds(0.5), Seconds(0.25)}},
-          {Seconds(3), CheckpointRemoved{1, "abc"}},
-          {Seconds(4), MemoryMeasured{{{"arena", Bytes(123)}, {"data", Bytes(7)}}, Bytes(200), Bytes(123)}},
-          {Seconds(5), WorkCounted{3, Flops(9'007'199'254'740'993), Bytes(4), Bytes(0)}},
-          {Seconds(6), Note{"warning", "slow disk", "data", Seconds(0.05)}},
-          {Seconds(7), Stopped{"finished", "", 1, true, seconds(5, 1)}}};
+  return {
+      opened(),
+      {Seconds(0.1), step(1, 0.1 + 0.2)},
+      {Seconds(1.25), Evaluated{1, 5.5, 2.25, 1000, 3000}},
+      {Seconds(1.5), Evaluated{1, 5.5, std::nullopt, 1000, 0}},
+      {Seconds(2), CheckpointSaved{1, "abc", Bytes(1) * (std::int64_t{1} << 60), Seconds(0.5), Seconds(0.25)}},
+      {Seconds(3), CheckpointRemoved{1, "abc"}},
+      {Seconds(4), MemoryMeasured{{{"arena", Bytes(123)}, {"data", Bytes(7)}}, Bytes(200), Bytes(123)}},
+      {Seconds(5), WorkCounted{3, Flops(9'007'199'254'740'993), Bytes(4), Bytes(0), {{"contraction", Seconds(0.5)}}}},
+      {Seconds(6), Note{"warning", "slow disk", "data", Seconds(0.05)}},
+      {Seconds(7), Stopped{"finished", "", 1, true, seconds(5, 1)}}};
 }
 
 TEST(Run, events_read_back_equal_to_the_last_digit) {

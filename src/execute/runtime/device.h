@@ -58,6 +58,13 @@ struct SlotAddress {
   const Type* type = nullptr;
 };
 
+// The time that the kernels of one op took, in all calls of an executable.
+struct OpTime {
+  std::string op;
+  std::int64_t calls = 0;
+  Seconds time;
+};
+
 struct Addresses {
   std::span<const SlotAddress> inputs, outputs;  // per port
   std::int64_t scratch = 0;                      // offset in the memory
@@ -83,6 +90,9 @@ class Device {
                                              const Addresses& addresses) = 0;
   // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.
   virtual DeviceEvent run(Call& call, WorkCounters& counters) = 0;
+
+  // Per op of the executable; empty where the device cannot tell.
+  virtual std::vector<OpTime> op_times(const Executable&) const { return {}; }
 
   // What served each class of ops ("contract: oneDNN 2.6.3 jit:avx512_core_bf16"), for people; a fallback is named.
   virtual std::vector<std::string> kernels_used() const { return {}; }

@@ -41,6 +41,10 @@ class Executor {
 
   // Per function of the Program: all that its calls have reported so far.
   const std::vector<WorkCounters>& counters() const { return counters_; }
+  // Per op of a function of the Program: the time that its kernels took so far; empty where the device cannot tell.
+  std::vector<OpTime> op_times(int function) const {
+    return device_.op_times(*executables_[static_cast<std::size_t>(function)]);
+  }
   const Program& program() const { return program_; }
   Device& device() { return device_; }
   Bytes arena() const { return memory_->size(); }

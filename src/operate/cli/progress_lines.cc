@@ -28,7 +28,10 @@ std::string ProgressLines::left(double done, Seconds at) const {
 
 void ProgressLines::step(const StepEnded& step, Seconds at) {
   shown_loss_ = shown_loss_ == 0 ? step.loss : 0.9 * shown_loss_ + 0.1 * step.loss;
-  const double done = fraction(step.step, step.tokens, trained_ + at);
+  // train.time counts steps alone: not the evaluations and saves between them.
+  const TimeByCategory& spent = step.seconds;
+  trained_ += spent.total() - spent[Category::evaluation] - spent[Category::snapshot] - spent[Category::checkpoint];
+  const double done = fraction(step.step, step.tokens, trained_);
   const std::string line =
       fmt::format("step {}  loss {:.4f}  norm {:.3g}  rate {:.3g}  {}  {:.0f}%{}{}", step.step, shown_loss_,
                   step.gradient_norm, step.rate, to_string(step.seconds.total()), std::floor(100 * done),

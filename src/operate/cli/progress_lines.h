@@ -26,7 +26,7 @@ class ProgressLines {
   std::int64_t every_;
   double shown_loss_ = 0;  // a running mean
   double begun_ = 0;       // fraction that was done when this process began
-  Seconds trained_;        // before this process
+  Seconds trained_;        // in steps, by earlier processes too
 };
 
 }  // namespace systole::cli

@@ -89,6 +89,22 @@ void begin_measuring_memory() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
+// What the kernels of the training step took, by the classes that the plan's prediction has.
+std::vector<std::pair<std::string, Seconds>> time_by_kind(const Executor& executor,
+                                                          const std::vector<bool>& of_training) {
+  TimeByClass times;
+  for (std::size_t f = 0; f < of_training.size(); ++f) {
+    if (!of_training[f]) continue;
+    for (const OpTime& op : executor.op_times(static_cast<int>(f))) times[class_of(op_named(op.op))] += op.time;
+  }
+  std::vector<std::pair<std::string, Seconds>> kinds;
+  for (int c = 0; c < kNumOpClasses; ++c) {
+    const auto op_class = static_cast<OpClass>(c);
+    if (times[op_class] > Seconds()) kinds.emplace_back(name_of(op_class), times[op_class]);
+  }
+  return kinds;
+}
+
 void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest&, TimeLedger& ledger, Clock& clock,
               Seconds opened, std::int64_t first_step, EventSink& events) {
   const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
@@ -112,6 +128,7 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest
   work.steps = outcome.ok() ? outcome->state.step - first_step : 0;
   work.flops = Flops(counted.flops + counted.skipped_flops);
   work.moved = Bytes(counted.bytes_read + counted.bytes_written);
+  work.compute_by_kind = time_by_kind(*p.executor, of_training);
   if (outcome.ok()) emit(work);
   Stopped stopped;
   if (outcome.ok()) {

@@ -52,6 +52,16 @@ std::string last_seen(const std::vector<Span>& spans) {
                      last.tag, to_string(last.end));
 }
 
+void add_to(std::vector<std::pair<std::string, Seconds>>& kinds, const std::string& kind, Seconds time) {
+  for (auto& [known, sum] : kinds) {
+    if (known == kind) {
+      sum += time;
+      return;
+    }
+  }
+  kinds.emplace_back(kind, time);
+}
+
 void count_process(WhyReport& report, TimeByCategory& measured, const std::vector<Event>& process,
                    const std::vector<Span>& spans) {
   ++report.processes;
@@ -64,6 +74,7 @@ void count_process(WhyReport& report, TimeByCategory& measured, const std::vecto
   if (const auto* work = last_of<WorkCounted>(process)) {
     report.counted_steps += work->steps;
     report.counted_flops += work->flops;
+    for (const auto& [kind, time] : work->compute_by_kind) add_to(report.measured_by_kind, kind, time);
   }
   if (const auto* memory = last_of<MemoryMeasured>(process)) {
     report.measured_arena = std::max(report.measured_arena, memory->arena_high_water);
@@ -155,6 +166,8 @@ WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes
   report.planned_arena = plan.memory.arena;
   report.planned_memory = plan.memory.total();
   report.compute_by_kind = plan.time.compute_by_kind;
+  for (auto& [kind, time] : report.measured_by_kind)
+    time = time * (1.0 / static_cast<double>(std::max<std::int64_t>(1, report.counted_steps)));
   fill_ratio(report, plan, measured, stepped);
   return report;
 }
@@ -169,6 +182,8 @@ Node to_node(const WhyReport& r) {
   }
   Node kinds = Node::map();
   for (const auto& [kind, time] : r.compute_by_kind) kinds.set(kind, time.count());
+  Node measured_kinds = Node::map();
+  for (const auto& [kind, time] : r.measured_by_kind) measured_kinds.set(kind, time.count());
   Node notes = Node::sequence();
   for (const Note& note : r.notes)
     notes.push(Node::map({{"level", note.level}, {"what", note.what}, {"text", note.text}}));
@@ -185,6 +200,7 @@ Node to_node(const WhyReport& r) {
                     {"calibrated", r.calibrated},
                     {"time", rows},
                     {"predicted_compute_s_of_a_step", kinds},
+                    {"measured_compute_s_of_a_step", measured_kinds},
                     {"counted_steps", r.counted_steps},
                     {"planned_flops", r.planned_flops.count()},
                     {"counted_flops", r.counted_flops.count()},

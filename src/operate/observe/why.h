@@ -36,7 +36,8 @@ struct WhyReport {
   std::int64_t counted_steps = 0;
   Flops planned_flops{}, counted_flops{};  // of the counted steps
   Bytes planned_arena{}, measured_arena{}, planned_memory{}, resident{};
-  std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // predicted, of a step
+  std::vector<std::pair<std::string, Seconds>> compute_by_kind;   // predicted, of a step
+  std::vector<std::pair<std::string, Seconds>> measured_by_kind;  // of a counted step; empty where nobody measured
   // Model FLOPs over compute and update time, over the rate that a matmul was measured at here; only when calibrated.
   std::optional<double> matmul_ratio;
   std::string withheld;  // instead, when it would be above all of that rate: both inputs; one of them is wrong

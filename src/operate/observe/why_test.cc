@@ -21,7 +21,7 @@ std::vector<Event> ended_process() {
           {Seconds(3.5), Note{"warning", "the reader waited", "data", Seconds(0.25)}},
           {Seconds(3.5), Note{"warning", "a retry", "store", Seconds(0)}},
           {Seconds(3.6), MemoryMeasured{{}, Bytes(90), Bytes(40)}},
-          {Seconds(3.7), WorkCounted{2, Flops(2000), Bytes(1), Bytes(0)}},
+          {Seconds(3.7), WorkCounted{2, Flops(2000), Bytes(1), Bytes(0), {{"contraction", Seconds(1.5)}}}},
           {Seconds(4), stopped}};
 }
 

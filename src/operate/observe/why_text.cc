@@ -1,5 +1,6 @@
 // The report of `why`, for people.
 
+#include <algorithm>
 #include <cmath>
 
 #include "operate/observe/why.h"
@@ -50,15 +51,33 @@ std::string head_of(const WhyReport& r) {
   return text;
 }
 
-std::string kinds_of(const WhyReport& r) {
-  Seconds whole{};
-  for (const auto& [kind, time] : r.compute_by_kind) whole += time;
-  if (whole <= Seconds()) return "";
-  std::string text;
-  for (const auto& [kind, time] : r.compute_by_kind) {
-    if (time / whole >= 0.01) text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", kind, 100 * (time / whole));
+std::optional<Seconds> time_of(const std::vector<std::pair<std::string, Seconds>>& kinds, const std::string& wanted) {
+  for (const auto& [kind, time] : kinds) {
+    if (kind == wanted) return time;
   }
-  return "a step was predicted to be " + text + "\n";
+  return std::nullopt;
+}
+
+// A step by kinds of operation, those that take a hundredth of it or more on either side.
+std::string kinds_of(const WhyReport& r) {
+  Seconds predicted{}, measured{};
+  for (const auto& [kind, time] : r.compute_by_kind) predicted += time;
+  for (const auto& [kind, time] : r.measured_by_kind) measured += time;
+  if (predicted <= Seconds() && measured <= Seconds()) return "";
+  const auto cell = [](const std::optional<Seconds>& time) { return time ? to_string(*time) : std::string(); };
+  std::string text = fmt::format("\n{:<20}{:>13}{:>12}\n", "a step, by kind", "predicted", "measured");
+  std::vector<std::string> names;
+  for (const auto* kinds : {&r.compute_by_kind, &r.measured_by_kind}) {
+    for (const auto& [kind, time] : *kinds) {
+      const bool matters = time >= (kinds == &r.compute_by_kind ? predicted : measured) * 0.01;
+      if (matters && std::find(names.begin(), names.end(), kind) == names.end()) names.push_back(kind);
+    }
+  }
+  for (const std::string& name : names) {
+    text += fmt::format("{:<20}{:>13}{:>12}\n", name, cell(time_of(r.compute_by_kind, name)),
+                        cell(time_of(r.measured_by_kind, name)));
+  }
+  return text + "\n";
 }
 
 std::string account_of(const WhyReport& r) {

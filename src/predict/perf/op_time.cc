@@ -76,11 +76,10 @@ const char* name_of(OpClass op_class) {
   return kNames[static_cast<std::size_t>(op_class)];
 }
 
-OpClass class_of(const GraphNode& node) {
-  const auto row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node.op->name; });
+OpClass class_of(const OpDef& op) {
+  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == op.name; });
   if (row != std::end(kRows)) return row->op_class;
-  CHECK(node.op->elementwise, "op '{}' has no class in predict/perf/op_time.cc", node.op->name);
+  CHECK(op.elementwise, "op '{}' has no class in predict/perf/op_time.cc", op.name);
   return OpClass::elementwise;
 }
 
@@ -105,7 +104,7 @@ Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& s
   if (is_repeat(node))
     return graph_time(node.regions[0], speed).total() * static_cast<double>(node.attrs.get_int("count"));
   if (node.op->view) return {};
-  const OpClass op_class = class_of(node);
+  const OpClass op_class = class_of(*node.op);
   if (op_class == OpClass::collective) return collective_time(node);
   const Work work = work_of(graph, node);
   const DType dtype = node.operands.empty() ? graph.type(node.results[0]).dtype : graph.type(node.operands[0]).dtype;
@@ -119,7 +118,7 @@ TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed) {
     if (is_repeat(node)) {
       time += graph_time(node.regions[0], speed) * static_cast<double>(node.attrs.get_int("count"));
     } else {
-      time[class_of(node)] += op_time(graph, node, speed);
+      time[class_of(*node.op)] += op_time(graph, node, speed);
     }
   }
   return time;

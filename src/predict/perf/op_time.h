@@ -28,7 +28,7 @@ constexpr int kNumOpClasses = 7;
 const char* name_of(OpClass op_class);  // "contraction"
 
 // Errors: Failure(internal) for an op that no table row covers. REQUIRES: not a repeat, which is what its body is.
-OpClass class_of(const GraphNode& node);
+OpClass class_of(const OpDef& op);
 
 class TimeByClass {
  public:

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <set>
@@ -26,12 +27,14 @@ class CpuExecutable : public Executable {
  public:
   explicit CpuExecutable(const Function& f) : function(f) {}
   const Function& function;
+  mutable std::map<std::string, OpTime> times;  // by op; added to by its calls
 };
 
 struct Step {
   cpu::BoundKernel kernel;
   std::int64_t twice_read;  // bytes of operands given more than once: kernels count each of theirs
   std::int64_t end;         // of the places it was given
+  OpTime* time;             // of its op
 };
 
 class CpuCall : public Call {
@@ -115,21 +118,29 @@ class CpuDevice : public Device {
   Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
                                      const Addresses& addresses) override {
     auto list = std::make_unique<CpuCall>();
-    for (const KernelCall& call : flatten(static_cast<const CpuExecutable&>(executable).function, addresses)) {
+    const auto& compiled = static_cast<const CpuExecutable&>(executable);
+    for (const KernelCall& call : flatten(compiled.function, addresses)) {
       const cpu::NodeInfo info{*call.graph, *call.node};
       cpu::Places places;
       for (const std::int64_t offset : call.operands) places.operands.push_back(memory.host() + offset);
       for (const std::int64_t offset : call.results) places.results.push_back(memory.host() + offset);
       if (call.workspace >= 0) places.workspace = memory.host() + call.workspace;
-      list->steps.push_back(
-          {cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places), call.end()});
+      OpTime& time = compiled.times[call.node->op->name];
+      time.op = call.node->op->name;
+      list->steps.push_back({cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places),
+                             call.end(), &time});
     }
     return std::unique_ptr<Call>(std::move(list));
   }
 
   DeviceEvent run(Call& call, WorkCounters& counters) override {
+    auto began = std::chrono::steady_clock::now();
     for (const Step& step : static_cast<CpuCall&>(call).steps) {
       const cpu::KernelReport report = step.kernel();
+      const auto ended = std::chrono::steady_clock::now();
+      step.time->time += Seconds(std::chrono::duration<double>(ended - began).count());
+      ++step.time->calls;
+      began = ended;
       ++counters.calls;
       counters.flops += report.flops;
       counters.transcendentals += report.transcendentals;
@@ -140,6 +151,12 @@ class CpuDevice : public Device {
       counters.high_water = std::max(counters.high_water, step.end);
     }
     return {};
+  }
+
+  std::vector<OpTime> op_times(const Executable& executable) const override {
+    std::vector<OpTime> times;
+    for (const auto& [op, time] : static_cast<const CpuExecutable&>(executable).times) times.push_back(time);
+    return times;
   }
 
   std::vector<std::string> kernels_used() const override {
