@@ -278,6 +278,27 @@ TEST(MemoryByOwner, every_byte_once) {
   EXPECT_EQ(owners[Residence::input].count(), 128);
 }
 
+// A scratch of two vectors, dead when a residual of one is written in its place.
+TEST(MemoryByOwner, a_shared_place_is_the_first_owners) {
+  ProgramBuilder b("p", Mesh(), small_target(), nullptr);
+  b.add_value({"x", kVector, Residence::input});
+  b.add_value({"r", kVector, Residence::residual});
+  b.add_value({"y", kVector, Residence::output});
+  b.add_value({"z", kVector, Residence::output});
+  Graph first("first"), keep("keep"), use("use");
+  const Value x = first.input("x", kVector);
+  first.output("y", mul(tanh(x), exp(x)));
+  keep.output("r", exp(keep.input("x", kVector)));
+  use.output("z", tanh(use.input("r", kVector)));
+  for (Graph* g : {&first, &keep, &use}) b.add_function(g->name(), std::move(*g), {}, {});
+  b.add_schedule({"run", {act(0), act(1), act(2)}});
+  const Program program = b.finish();
+  const MemoryByOwner owners = memory_by_owner(program);
+  EXPECT_EQ(program.arena.count(), 5 * 64);
+  EXPECT_EQ(owners[Residence::residual].count(), 64);
+  EXPECT_EQ(owners[Residence::activation].count(), 64);
+}
+
 TEST(Program, hash_covers_places_and_not_the_name) {
   Program a = correct(), b = correct();
   b.name = "another";
