@@ -290,7 +290,9 @@ TEST(MemoryByOwner, a_shared_place_is_the_first_owners) {
   first.output("y", mul(tanh(x), exp(x)));
   keep.output("r", exp(keep.input("x", kVector)));
   use.output("z", tanh(use.input("r", kVector)));
-  for (Graph* g : {&first, &keep, &use}) b.add_function(g->name(), std::move(*g), {}, {});
+  b.add_function("first", std::move(first), {}, {});
+  b.add_function("keep", std::move(keep), {}, {});
+  b.add_function("use", std::move(use), {}, {});
   b.add_schedule({"run", {act(0), act(1), act(2)}});
   const Program program = b.finish();
   const MemoryByOwner owners = memory_by_owner(program);
