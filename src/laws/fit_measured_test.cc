@@ -53,6 +53,13 @@ class FitMeasured : public ::testing::Test {
 TEST_F(FitMeasured, in_bf16) { expect_fits("bf16", {"train.precision=bf16"}); }
 TEST_F(FitMeasured, in_f32) { expect_fits("f32", {"train.precision=f32"}); }
 
+// Without text there is little but the process itself.
+TEST_F(FitMeasured, the_linear_example) {
+  const Captured done = shop_.systole({"run", SYSTOLE_SOURCE_DIR "/examples/linear.yaml", "--folder", "linear"});
+  ASSERT_EQ(done.exit.code, 0) << done.err;
+  expect_within("linear", shop_, "linear");
+}
+
 // Kernels take memory too: many layers in many microbatches bind thousands.
 TEST_F(FitMeasured, deep_in_microbatches) {
   expect_fits("deep",

@@ -162,4 +162,14 @@ std::string host_name() {
   return name.data();
 }
 
+std::string processor_name(const MachineFiles& files) {
+  std::ifstream file(files.proc + "/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const std::size_t from = line.find_first_not_of(" \t:", std::string_view("model name").size());
+    if (from != line.npos) return line.substr(from);
+  }
+  return "unknown processor";
+}
+
 }  // namespace systole

@@ -34,5 +34,6 @@ Bytes resident_memory();       // of this process, now. Allocates nothing
 Bytes peak_resident_memory();  // its high-water mark
 
 std::string host_name();
+std::string processor_name(const MachineFiles& files = {});  // "AMD EPYC 9B14"; "unknown processor" where none is told
 
 }  // namespace systole

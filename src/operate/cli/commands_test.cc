@@ -301,5 +301,31 @@ TEST_F(Commands, a_flipped_bit_is_found_and_named) {
   EXPECT_NE(got.out.find(chunk.filename().string()), std::string::npos) << got.out;
 }
 
+#ifdef SYSTOLE_HAS_CPU
+// An entry that was made elsewhere, and one from which something is missing: passed over, and it is said so.
+TEST(Calibration, of_another_machine_is_passed_over) {
+  const SystoleRunner systole;
+  systole.write("text.txt", some_text());
+  systole.write("job.yaml", kWorkload);
+  const auto plan = [&](const std::string& doc) {
+    systole.write(".config/systole/catalog/this-machine.yaml",
+                  "systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    calibrated: true\n    doc: \"" +
+                      doc + "\"\n    facts:\n      call: { value: 1 us, source: test, date: 2026-01-02 }\n");
+    return systole.run({"plan", "job.yaml"});
+  };
+  const Captured elsewhere = plan("a clock with hands");
+  EXPECT_EQ(elsewhere.exit.code, 0) << elsewhere.err;
+  EXPECT_NE(elsewhere.err.find("the calibration of 2026-01-02 is of another machine: 'a clock with hands'"),
+            std::string::npos)
+      << elsewhere.err;
+  EXPECT_NE(elsewhere.out.find("UNCALIBRATED"), std::string::npos) << elsewhere.out;
+  const std::size_t from = elsewhere.err.find("this is '") + 9;
+  const Captured incomplete = plan(elsewhere.err.substr(from, elsewhere.err.find('\'', from) - from));
+  EXPECT_NE(incomplete.err.find("the calibration of 2026-01-02 cannot be used"), std::string::npos) << incomplete.err;
+  EXPECT_NE(incomplete.err.find("systole calibrate"), std::string::npos) << incomplete.err;
+  EXPECT_NE(incomplete.out.find("UNCALIBRATED"), std::string::npos) << incomplete.out;
+}
+#endif
+
 }  // namespace
 }  // namespace systole::cli

@@ -99,6 +99,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
+  if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (arguments.dry_run) {
     context.out.data(plan_text(prepared.plan));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());

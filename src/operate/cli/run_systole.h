@@ -22,7 +22,10 @@ class SystoleRunner {
   SystoleRunner& operator=(const SystoleRunner&) = delete;
 
   const std::filesystem::path& folder() const { return folder_; }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+  }
 
   Captured run(std::vector<std::string> arguments, const std::string& input = "") const {
     arguments.insert(arguments.begin(), kSystole);

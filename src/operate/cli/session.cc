@@ -153,9 +153,23 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources) {
   Machine machine;
   machine.device = TRY(open_device(backend, resources));
+  machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   const Catalog catalog = TRY(read_catalog());
-  machine.catalog_entry =
-      catalog.entries().contains("this-machine") ? "this-machine" : default_entry(machine.device->target().name);
+  machine.catalog_entry = default_entry(machine.device->target().name);
+  if (const auto own = catalog.entries().find("this-machine"); own != catalog.entries().end()) {
+    const Result<MachineSpeed> speed = speed_of(own->second, machine.device->target().threads);
+    if (own->second.doc != machine.identity) {
+      machine.stale = error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'",
+                            own->second.date(), own->second.doc, machine.identity)
+                          .hinted("systole calibrate");
+    } else if (!speed.ok()) {
+      machine.stale = error(ErrorKind::invalid, "the calibration of {} cannot be used: {}", own->second.date(),
+                            speed.error().message)
+                          .hinted("systole calibrate");
+    } else {
+      machine.catalog_entry = "this-machine";
+    }
+  }
   const CatalogEntry* entry = TRY(catalog.find(machine.catalog_entry));
   machine.catalog_date = entry->date();
   machine.catalog_hash = catalog.hash();

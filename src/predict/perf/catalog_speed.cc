@@ -17,6 +17,20 @@ Result<std::map<DType, FlopRate>> rates_by_type(const CatalogEntry& entry, std::
   return rates;
 }
 
+// "attention.bf16" and "attention.bf16.elementary", by type.
+Result<std::map<DType, AttentionSpeed>> attention_of(const CatalogEntry& entry, const std::string& prefix,
+                                                     double times) {
+  std::map<DType, AttentionSpeed> speeds;
+  for (int d = 0; d < kNumDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    const std::string key = prefix + std::string(name_of(dtype));
+    if (!entry.facts.contains(key)) continue;
+    const FlopRate products = TRY(entry.flop_rate(key)) * times;
+    speeds[dtype] = {products, FlopRate(TRY(entry.per_second(key + ".elementary")) * times)};
+  }
+  return speeds;
+}
+
 Result<std::vector<CacheLevel>> caches_of(const CatalogEntry& entry, double times) {
   std::vector<CacheLevel> caches;
   for (const auto& [key, fact] : entry.facts) {
@@ -38,8 +52,10 @@ Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
   speed.source = fmt::format("the catalog's {} of {}", entry.name, entry.date());
   speed.calibrated = entry.calibrated;
   speed.matmul = TRY(rates_by_type(entry, "matmul.", times));
-  speed.attention = TRY(rates_by_type(entry, "attention.", times));
-  speed.vector = TRY(entry.flop_rate("vector.f32")) * times;
+  speed.attention = TRY(attention_of(entry, "attention.", times));
+  speed.attention_grad = TRY(attention_of(entry, "attention_grad.", times));
+  speed.chain = FlopRate(TRY(entry.per_second("chain.f32")) * times);
+  speed.kernel = TRY(entry.flop_rate("kernel.f32")) * times;
   speed.elementary = FlopRate(TRY(entry.per_second("elementary.f32")) * times);
   speed.memory = TRY(entry.bytes_per_second("memory.bandwidth")) * times;
   speed.caches = TRY(caches_of(entry, times));

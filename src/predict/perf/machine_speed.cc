@@ -11,9 +11,10 @@ FlopRate matmul_rate(const MachineSpeed& speed, DType dtype) {
            .hinted("calibrate the machine, or compute in a type that it has"));
 }
 
-FlopRate attention_rate(const MachineSpeed& speed, DType dtype) {
-  const auto found = speed.attention.find(dtype);
-  return found != speed.attention.end() ? found->second : matmul_rate(speed, dtype);
+AttentionSpeed attention_speed(const MachineSpeed& speed, DType dtype, bool gradient) {
+  const auto& speeds = gradient ? speed.attention_grad : speed.attention;
+  const auto found = speeds.find(dtype);
+  return found != speeds.end() ? found->second : AttentionSpeed{matmul_rate(speed, dtype), speed.elementary};
 }
 
 BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes) {
@@ -30,10 +31,15 @@ Status check(const MachineSpeed& speed) {
   for (const auto& [dtype, rate] : speed.matmul) {
     if (!(rate.count() > 0)) return wrong(fmt::format("the matmul rate for {}", name_of(dtype)), rate.count());
   }
-  for (const auto& [dtype, rate] : speed.attention) {
-    if (!(rate.count() > 0)) return wrong(fmt::format("the attention rate for {}", name_of(dtype)), rate.count());
+  for (const auto* speeds : {&speed.attention, &speed.attention_grad}) {
+    for (const auto& [dtype, attention] : *speeds) {
+      for (const FlopRate rate : {attention.products, attention.elementary}) {
+        if (!(rate.count() > 0)) return wrong(fmt::format("a rate of attention in {}", name_of(dtype)), rate.count());
+      }
+    }
   }
-  if (!(speed.vector.count() > 0)) return wrong("the vector rate", speed.vector.count());
+  if (!(speed.chain.count() > 0)) return wrong("the rate of chains", speed.chain.count());
+  if (!(speed.kernel.count() > 0)) return wrong("the rate of kernels", speed.kernel.count());
   if (!(speed.elementary.count() > 0)) return wrong("the rate of elementary functions", speed.elementary.count());
   if (!(speed.memory.count() > 0)) return wrong("the memory bandwidth", speed.memory.count());
   if (!(speed.call.count() >= 0)) return wrong("the time of a kernel call", speed.call.count());

@@ -18,23 +18,30 @@ struct CacheLevel {
   BytesPerSecond bandwidth;
 };
 
+// Attention: the rate of its products, and of its exponentials with all that goes with one (mask, maximum, sums).
+struct AttentionSpeed {
+  FlopRate products;
+  FlopRate elementary;
+};
+
 struct MachineSpeed {
-  std::string name;                     // "this-machine"
-  std::string source;                   // where the rates come from, with date; for people
-  bool calibrated = false;              // measured on this machine
-  std::map<DType, FlopRate> matmul;     // of large contractions, by the operands' type
-  std::map<DType, FlopRate> attention;  // of attention; a type that is absent: matmul's rate
-  FlopRate vector;                      // adds, multiplies and divides outside contractions
-  FlopRate elementary;                  // exp, log, tanh, sqrt, … per second
-  BytesPerSecond memory;                // reads and writes together
-  std::vector<CacheLevel> caches;       // smallest first; may be empty
-  Seconds call;                         // of starting one kernel
+  std::string name;                                           // "this-machine"
+  std::string source;                                         // where the rates come from, with date; for people
+  bool calibrated = false;                                    // measured on this machine
+  std::map<DType, FlopRate> matmul;                           // of large contractions, by the operands' type
+  std::map<DType, AttentionSpeed> attention, attention_grad;  // a type that is absent: matmul's rate, and `elementary`
+  FlopRate chain;                                             // ops on one element each, in chains of elementwise ops
+  FlopRate kernel;                 // flops of the other kernels: norms, losses, sums, optimizers
+  FlopRate elementary;             // exp, log, tanh, sqrt, … per second
+  BytesPerSecond memory;           // reads and writes together
+  std::vector<CacheLevel> caches;  // smallest first; may be empty
+  Seconds call;                    // of starting one kernel
 };
 
 // Errors: Failure(not_found) naming the machine, the type and the types that it has: an unknown rate is an error, never
 // a guess.
 FlopRate matmul_rate(const MachineSpeed& speed, DType dtype);
-FlopRate attention_rate(const MachineSpeed& speed, DType dtype);
+AttentionSpeed attention_speed(const MachineSpeed& speed, DType dtype, bool gradient);
 // Of the smallest level that holds `bytes`.
 BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes);
 

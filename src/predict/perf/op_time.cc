@@ -55,11 +55,35 @@ constexpr Row kRows[] = {
 
 bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
 
-Seconds arithmetic_time(const Work& work, OpClass op_class, DType dtype, const MachineSpeed& speed) {
+bool is_fusion(const GraphNode& node) { return node.op->name == std::string_view("fusion"); }
+
+// Ops on an element that a chain does for each of its own: broadcasts and constants are part of a load.
+std::int64_t chain_steps(const GraphNode& node) {
+  if (!is_fusion(node)) return 1;
+  const auto counts = [](const GraphNode& inner) {
+    return inner.op->name != std::string_view("broadcast") && inner.op->name != std::string_view("constant");
+  };
+  const std::deque<GraphNode>& nodes = node.regions[0].nodes();
+  return std::max<std::int64_t>(1, std::count_if(nodes.begin(), nodes.end(), counts));
+}
+
+Seconds kernel_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
+  const Work work = work_of(graph, node);
+  const DType dtype = node.operands.empty() ? graph.type(node.results[0]).dtype : graph.type(node.operands[0]).dtype;
   const Flops flops(work.flops), elementary(work.transcendentals);
-  if (op_class == OpClass::contraction) return flops / matmul_rate(speed, dtype);
-  if (op_class == OpClass::attention) return flops / attention_rate(speed, dtype);
-  return flops / speed.vector + elementary / speed.elementary;
+  const Bytes bytes = work.read + work.written;
+  const Seconds moving = bytes / bandwidth_for(speed, bytes);
+  switch (class_of(*node.op)) {
+    case OpClass::contraction: return flops / matmul_rate(speed, dtype) + moving;
+    case OpClass::attention: {
+      const AttentionSpeed rates = attention_speed(speed, dtype, node.op->name == std::string_view("attention_grad"));
+      return flops / rates.products + elementary / rates.elementary;
+    }
+    default: break;
+  }
+  const Flops steps(chain_steps(node) * graph.type(node.results[0]).num_elements());
+  const Seconds arithmetic = node.op->elementwise || is_fusion(node) ? steps / speed.chain : flops / speed.kernel;
+  return std::max(arithmetic + elementary / speed.elementary, moving);
 }
 
 Seconds collective_time(const GraphNode& node) {
@@ -104,12 +128,8 @@ Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& s
   if (is_repeat(node))
     return graph_time(node.regions[0], speed).total() * static_cast<double>(node.attrs.get_int("count"));
   if (node.op->view) return {};
-  const OpClass op_class = class_of(*node.op);
-  if (op_class == OpClass::collective) return collective_time(node);
-  const Work work = work_of(graph, node);
-  const DType dtype = node.operands.empty() ? graph.type(node.results[0]).dtype : graph.type(node.operands[0]).dtype;
-  const Bytes moved = work.read + work.written;
-  return std::max(arithmetic_time(work, op_class, dtype, speed), moved / bandwidth_for(speed, moved)) + speed.call;
+  if (class_of(*node.op) == OpClass::collective) return collective_time(node);
+  return kernel_time(graph, node, speed) + speed.call;
 }
 
 TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed) {

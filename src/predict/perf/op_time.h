@@ -1,12 +1,15 @@
 #pragma once
-// The time of a node and of a graph: the roofline. A kernel call takes what its arithmetic takes or what moving its
-// operands and results takes, whichever is longer, and the start of a call:
+// The time of a node and of a graph. A kernel call takes its start, and
 //
-//   contraction, attention   flops / rate of the class and operand type
-//   the others               flops / vector rate + elementary functions / their rate
-//   bytes                    (read + written) / bandwidth of the smallest level that holds them
+//   contraction   flops / rate of the operand type + bytes / bandwidth: a product of narrow matrices writes its result
+//                 in one go after the sums, which overlaps with nothing
+//   attention     flops / rate of the pass and operand type + exponentials / their rate
+//   chains        the roofline: ops on elements / their rate + elementary functions / their rate, or bytes / bandwidth,
+//                 whichever is longer (Williams, Waterman and Patterson, "Roofline", CACM 2009)
+//   the others    the roofline, with flops / the rate of kernels
 //
-// (Williams, Waterman and Patterson, "Roofline", CACM 2009.) Ops know work; only this file divides it by a speed.
+// with the bandwidth of the smallest level that holds all its operands and results. Rates of contraction and attention
+// are what is left when the other term is taken off a measurement. Ops know work; only this file divides it by a speed.
 
 #include <array>
 

@@ -13,8 +13,9 @@ MachineSpeed round_machine() {
   MachineSpeed speed;
   speed.name = "round";
   speed.matmul = {{DType::f32, FlopRate(1e9)}, {DType::bf16, FlopRate(4e9)}};
-  speed.attention = {{DType::f32, FlopRate(5e8)}};
-  speed.vector = FlopRate(1e8);
+  speed.attention = {{DType::f32, {FlopRate(5e8), FlopRate(2e7)}}};
+  speed.chain = FlopRate(1e8);
+  speed.kernel = FlopRate(2e8);
   speed.elementary = FlopRate(1e7);
   speed.memory = BytesPerSecond(1e9);
   speed.call = Seconds(1e-6);
@@ -31,17 +32,17 @@ Graph square_matmul(std::int64_t n, DType dtype) {
   return g;
 }
 
-TEST(OpTime, a_large_contraction_is_bound_by_arithmetic) {
+TEST(OpTime, a_contraction_computes_and_moves) {
   // 2 · 100³ flops at 1e9: 2 ms; 120,000 bytes at 1e9: 0.12 ms.
-  EXPECT_NEAR(time_of_last(square_matmul(100, DType::f32), round_machine()).count(), 2e-3 + 1e-6, 1e-12);
-  EXPECT_NEAR(time_of_last(square_matmul(100, DType::bf16), round_machine()).count(), 0.5e-3 + 1e-6, 1e-12);
+  EXPECT_NEAR(time_of_last(square_matmul(100, DType::f32), round_machine()).count(), 2e-3 + 0.12e-3 + 1e-6, 1e-12);
+  EXPECT_NEAR(time_of_last(square_matmul(100, DType::bf16), round_machine()).count(), 0.5e-3 + 0.06e-3 + 1e-6, 1e-12);
 }
 
-TEST(OpTime, a_thin_contraction_is_bound_by_memory) {
+TEST(OpTime, a_thin_contraction_moves_more_than_it_computes) {
   Graph g("outer");
   contract(g.input("a", Type(DType::f32, {1000, 1})), g.input("b", Type(DType::f32, {1, 1000})), "mk,kn->mn");
-  // 4,008,000 bytes at 1e9 against 2e6 flops at 1e9.
-  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 4.008e-3 + 1e-6, 1e-12);
+  // 4,008,000 bytes at 1e9 and 2e6 flops at 1e9.
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 4.008e-3 + 2e-3 + 1e-6, 1e-12);
 }
 
 TEST(OpTime, elementwise_is_flops_or_elementary_functions_or_bytes) {
@@ -52,13 +53,13 @@ TEST(OpTime, elementwise_is_flops_or_elementary_functions_or_bytes) {
   EXPECT_NEAR(time_of_last(g, round_machine()).count(), 12e-6 + 1e-6, 1e-12);
   add(x, x);  // an operand given twice is read once: 8 µs, so arithmetic's 10 µs
   EXPECT_NEAR(time_of_last(g, round_machine()).count(), 10e-6 + 1e-6, 1e-12);
-  exp(x);  // 1,000 at 1e7: 100 µs
-  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 100e-6 + 1e-6, 1e-12);
+  exp(x);  // 1,000 steps at 1e8 and 1,000 elementary functions at 1e7: 110 µs
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 110e-6 + 1e-6, 1e-12);
 }
 
 TEST(OpTime, a_call_that_fits_a_cache_moves_at_its_bandwidth) {
   MachineSpeed speed = round_machine();
-  speed.vector = FlopRate(1e12);
+  speed.chain = FlopRate(1e12);
   speed.caches = {{Bytes(12'000), BytesPerSecond(12e9)}, {Bytes(100'000), BytesPerSecond(4e9)}};
   const auto sum_time = [&](std::int64_t n) {
     Graph g("sum");
@@ -78,9 +79,29 @@ TEST(OpTime, attention_has_a_rate_of_its_own_else_the_matmul_rate) {
     return time_of_last(g, round_machine()).count();
   };
   // Causal: 2 heads × 64 · 65 / 2 pairs × (4 · 16 + 3) flops and 128 queries × 17.
-  const double flops = 2 * 2080 * 67 + 128 * 17;
-  EXPECT_NEAR(attention_time(DType::f32), flops / 5e8 + 1e-6, 1e-12);
-  EXPECT_NEAR(attention_time(DType::bf16), flops / 4e9 + 1e-6, 1e-12);
+  const double flops = 2 * 2080 * 67 + 128 * 17, elementary = 2 * 2080 + 128;
+  EXPECT_NEAR(attention_time(DType::f32), flops / 5e8 + elementary / 2e7 + 1e-6, 1e-12);
+  EXPECT_NEAR(attention_time(DType::bf16), flops / 4e9 + elementary / 1e7 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, a_chain_takes_as_many_steps_as_it_has_ops) {
+  const Type type(DType::f32, {1000});
+  Graph chain("chain");
+  const Value x = chain.input("0", type);
+  chain.output("0", add(mul(x, x), constant(chain, type, 1)));
+  Graph g("g");
+  const Value operands[] = {g.input("x", type)};
+  std::vector<Graph> regions;
+  regions.push_back(std::move(chain));
+  g.apply("fusion", operands, {}, std::move(regions));
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 2 * 1000 / 1e8 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, other_kernels_have_a_rate_of_their_own) {
+  Graph g("g");
+  const int dims[] = {0};
+  reduce_sum(g.input("x", Type(DType::f32, {1000})), dims);  // 1,000 flops at 2e8: 5 µs; 4,004 bytes at 1e9: 4 µs
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), 5e-6 + 1e-6, 1e-12);
 }
 
 TEST(OpTime, views_are_free_and_a_repeat_is_its_body_as_often) {

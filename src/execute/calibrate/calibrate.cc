@@ -1,0 +1,256 @@
+#include "execute/calibrate/calibrate.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "describe/graph/ops/ops.h"
+#include "execute/calibrate/micro_run.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kMatmul = 2048, kChainElements = 1 << 19;
+constexpr int kChainSteps = 20;
+constexpr Bytes kLarge = 64 * kMiB;  // beyond every cache that one core gets
+
+bool computes(const Device& device, DType dtype) {
+  const std::vector<DType>& dtypes = device.target().dtypes;
+  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
+}
+
+Graph matmul_graph(DType dtype, std::int64_t n) {
+  Graph g("matmul");
+  const Value a = g.input("a", Type(dtype, {n, n})), b = g.input("b", Type(dtype, {n, n}));
+  g.output("c", contract(a, b, "mk,kn->mn"));
+  return g;
+}
+
+// Causal attention of `heads`, all of them 256 wide.
+Type attention_type(DType dtype, std::int64_t heads) {
+  return Type(dtype, {4, 512, heads, 256 / heads}, {"batch", "seq", "heads", "head"});
+}
+
+Graph attention_graph(DType dtype, std::int64_t heads) {
+  Graph g("attention");
+  const Type type = attention_type(dtype, heads);
+  const Attention forward = attention(g.input("q", type), g.input("k", type), g.input("v", type), {});
+  g.output("o", forward.o);
+  g.output("lse", forward.lse);
+  return g;
+}
+
+Graph attention_grad_graph(DType dtype, std::int64_t heads) {
+  Graph g("attention_grad");
+  const Type type = attention_type(dtype, heads);
+  const Value q = g.input("q", type), k = g.input("k", type), v = g.input("v", type), o = g.input("o", type);
+  const Value lse = g.input("lse", Type(DType::f32, {4, heads, 512}, {"batch", "heads", "seq"}));
+  const AttentionGrad back = attention_grad(q, k, v, o, lse, g.input("d", type), {});
+  g.output("dq", back.dq);
+  g.output("dk", back.dk);
+  g.output("dv", back.dv);
+  return g;
+}
+
+// A kernel of several flops a number and no elementary functions to speak of.
+Graph kernel_graph() {
+  Graph g("kernel");
+  const Type type(DType::f32, {4096, 128}), rows(DType::f32, {4096}), vector(DType::f32, {128});
+  const LayerNormGrad back = layer_norm_grad(g.input("x", type), g.input("scale", vector), g.input("mean", rows),
+                                             g.input("rstd", rows), g.input("g", type));
+  g.output("dx", back.dx);
+  g.output("dscale", back.dscale);
+  g.output("dbias", back.dbias);
+  return g;
+}
+
+// A polynomial of many terms: a long chain, little memory.
+Graph vector_graph() {
+  Graph g("vector");
+  const Value x = g.input("x", Type(DType::f32, {kChainElements}));
+  Value y = x;
+  for (int i = 0; i < kChainSteps / 2; ++i) y = add(mul(y, x), x);
+  g.output("y", y);
+  return g;
+}
+
+Graph elementary_graph() {
+  Graph g("elementary");
+  Value y = g.input("x", Type(DType::f32, {kChainElements}));
+  for (int i = 0; i < 4; ++i) y = tanh(exp(y));
+  g.output("y", y);
+  return g;
+}
+
+// z = x + y: two reads, one write, of `bytes` in all.
+Graph stream_graph(Bytes bytes) {
+  Graph g("stream");
+  const Type type(DType::f32, {bytes.count() / 12 / 16 * 16});
+  g.output("z", add(g.input("x", type), g.input("y", type)));
+  return g;
+}
+
+class Calibrator {
+ public:
+  Calibrator(Device& device, Clock& clock, const CalibrateOptions& options)
+      : device_(device), clock_(clock), options_(options), each_(options.quick ? 0.4 : 2.5) {}
+
+  Result<std::vector<CalibratedFact>> run() {
+    const int threads = device_.target().threads;
+    add({"threads", static_cast<double>(threads), CatalogUnit::number, 0, "threads that a run uses"});
+    TRY(call(threads));
+    TRY(memory());
+    TRY(elementary());
+    TRY(chain());
+    TRY(rate("kernel.f32", kernel_graph(), "layer_norm_grad, 4096 x 128"));
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      if (!computes(device_, dtype)) continue;
+      const std::string type(name_of(dtype));
+      TRY(rate("matmul." + type, matmul_graph(dtype, kMatmul), fmt::format("contract {0} x {0} x {0}", kMatmul)));
+      TRY(attention_rates("attention." + type, &attention_graph, dtype, "causal attention"));
+      TRY(attention_rates("attention_grad." + type, &attention_grad_graph, dtype, "gradient of causal attention"));
+    }
+    if (!options_.disk_folder.empty()) {
+      const Bytes bytes = (options_.quick ? 64 : 256) * kMiB;
+      for (CalibratedFact& fact : TRY(measure_disk(options_.disk_folder, bytes, clock_))) add(std::move(fact));
+    }
+    return std::move(facts_);
+  }
+
+ private:
+  void add(CalibratedFact fact) {
+    if (options_.told) options_.told(fact);
+    facts_.push_back(std::move(fact));
+  }
+
+  Result<Sample> sample(Graph graph, Work* work = nullptr) {
+    const std::unique_ptr<MicroRun> run = TRY(MicroRun::make(device_, std::move(graph)));
+    if (work != nullptr) *work = run->work();
+    return run->measure(clock_, each_);
+  }
+
+  static std::string times(std::string how, const Sample& s) {
+    return fmt::format("{}, median of {}", std::move(how), s.runs);
+  }
+
+  // Two sums that the caches hold, one four times the other: what does not grow is the start of a kernel by the team,
+  // what grows is their bandwidth.
+  Status call(int threads) {
+    const long l2 = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const Bytes size = l2 > 0 ? Bytes(static_cast<std::int64_t>(l2)) * threads : kMiB;
+    Work small, large;
+    const Sample one = TRY(sample(stream_graph(size * 0.125), &small)),
+                 four = TRY(sample(stream_graph(size * 0.5), &large));
+    const Bytes more = (large.read + large.written) - (small.read + small.written);
+    const Seconds growth = std::max(four.median - one.median, four.median * 0.05);
+    const BytesPerSecond bandwidth = more / growth;
+    call_ = std::max(one.median - (small.read + small.written) / bandwidth, one.median * 0.01);
+    const std::string how = fmt::format("x + y, {} and {} in all", to_string(small.read + small.written),
+                                        to_string(large.read + large.written));
+    const double spread = std::max(one.spread, four.spread);
+    add({"call", call_.count(), CatalogUnit::seconds, spread, how});
+    if (l2 <= 0) return {};
+    add({"cache.l2.size", static_cast<double>(size.count()), CatalogUnit::bytes, 0,
+         fmt::format("what the system says, times {}", threads)});
+    add({"cache.l2.bandwidth", bandwidth.count(), CatalogUnit::bytes_per_second, spread, how});
+    return {};
+  }
+
+  // The same products with once and twice as many exponentials: two equations for the two rates.
+  Status attention_rates(const std::string& key, Graph (*graph)(DType, std::int64_t), DType dtype, const char* what) {
+    Work few, many;
+    const Sample s4 = TRY(sample(graph(dtype, 4), &few)), s8 = TRY(sample(graph(dtype, 8), &many));
+    const auto flops4 = static_cast<double>(few.flops), exps4 = static_cast<double>(few.transcendentals);
+    const auto flops8 = static_cast<double>(many.flops), exps8 = static_cast<double>(many.transcendentals);
+    const double t4 = s4.median.count(), t8 = s8.median.count();
+    const double determinant = flops4 * exps8 - flops8 * exps4;
+    const double a_flop = std::max((t4 * exps8 - t8 * exps4) / determinant, 0.1 * t4 / flops4);
+    const double an_exp = std::max((flops4 * t8 - flops8 * t4) / determinant, 0.01 * t4 / exps4);
+    const double spread = std::max(s4.spread, s8.spread);
+    const std::string how = fmt::format("{}, 4 x 512, 4 heads of 64 and 8 of 32", what);
+    add({key, 1 / a_flop, CatalogUnit::flop_rate, spread, how});
+    add({key + ".elementary", 1 / an_exp, CatalogUnit::per_second, spread, how});
+    return {};
+  }
+
+  Status chain() {
+    const Sample s = TRY(sample(vector_graph()));
+    const Seconds time = std::max(s.median - call_, s.median * 0.1);
+    add({"chain.f32", kChainSteps * static_cast<double>(kChainElements) / time.count(), CatalogUnit::per_second,
+         s.spread, times(fmt::format("a chain of {} ops on 512 Ki numbers", kChainSteps), s)});
+    return {};
+  }
+
+  // Net of the call, of elementary functions, and for a product of what moving its operands takes, as perf adds them.
+  Status rate(const std::string& key, Graph graph, std::string how) {
+    Work work;
+    const Sample s = TRY(sample(std::move(graph), &work));
+    Seconds apart = call_ + Seconds(static_cast<double>(work.transcendentals) * elementary_);
+    if (key.starts_with("matmul.")) apart += (work.read + work.written) / memory_;
+    const Seconds time = std::max(s.median - apart, s.median * 0.1);
+    add({key, static_cast<double>(work.flops) / time.count(), CatalogUnit::flop_rate, s.spread,
+         times(std::move(how), s)});
+    return {};
+  }
+
+  Status elementary() {
+    Work work;
+    const Sample s = TRY(sample(elementary_graph(), &work));
+    elementary_ = (s.median - call_).count() / static_cast<double>(work.transcendentals);
+    add({"elementary.f32", 1 / elementary_, CatalogUnit::per_second, s.spread,
+         times("exp and tanh on 512 Ki numbers", s)});
+    return {};
+  }
+
+  Status memory() {
+    Work work;
+    const Sample s = TRY(sample(stream_graph(kLarge * 3), &work));
+    const Bytes moved = work.read + work.written;
+    memory_ = moved / (s.median - call_);
+    add({"memory.bandwidth", memory_.count(), CatalogUnit::bytes_per_second, s.spread,
+         times(fmt::format("x + y, {} in all", to_string(moved)), s)});
+    return {};
+  }
+
+  Device& device_;
+  Clock& clock_;
+  const CalibrateOptions& options_;
+  const Seconds each_;  // for one figure
+  Seconds call_;
+  double elementary_ = 0;  // seconds of one
+  BytesPerSecond memory_;
+  std::vector<CalibratedFact> facts_;
+};
+
+std::string value_text(const CalibratedFact& fact) {
+  switch (fact.unit) {
+    case CatalogUnit::flop_rate: return fmt::format("{:.4g} GFLOP/s", fact.value * 1e-9);
+    case CatalogUnit::bytes_per_second: return fmt::format("{:.4g} GB/s", fact.value * 1e-9);
+    case CatalogUnit::per_second: return fmt::format("{:.4g} G/s", fact.value * 1e-9);
+    case CatalogUnit::bytes: return fmt::format("{} KiB", static_cast<std::int64_t>(fact.value) / 1024);
+    case CatalogUnit::seconds: return fmt::format("{:.4g} us", fact.value * 1e6);
+    default: return fmt::format("{:.6g}", fact.value);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<CalibratedFact>> calibrate(Device& device, Clock& clock, const CalibrateOptions& options) {
+  return Calibrator(device, clock, options).run();
+}
+
+std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view machine, std::string_view date) {
+  std::string text = fmt::format(
+      "# Written by `systole calibrate`; holds for this machine alone.\n"
+      "systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    doc: \"{}\"\n    calibrated: true\n    "
+      "facts:\n",
+      machine);
+  for (const CalibratedFact& fact : facts) {
+    const std::string spread = fact.spread > 0 ? fmt::format(", spread {:.1f}%", 100 * fact.spread) : "";
+    text += fmt::format("      {}: {{ value: {}, source: \"{}{}\", date: {} }}\n", fact.key, value_text(fact), fact.how,
+                        spread, date);
+  }
+  return text;
+}
+
+}  // namespace systole

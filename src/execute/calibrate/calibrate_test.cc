@@ -1,0 +1,67 @@
+#include "execute/calibrate/calibrate.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "describe/graph/ops/ops.h"
+#include "execute/backends/reference/reference.h"
+#include "execute/calibrate/micro_run.h"
+
+namespace systole {
+namespace {
+
+TEST(Sample, median_and_the_middle_half) {
+  const Sample s = sample_of({Seconds(4.0), Seconds(1.0), Seconds(2.0), Seconds(3.0), Seconds(100.0)});
+  EXPECT_EQ(s.median, Seconds(3.0));
+  EXPECT_DOUBLE_EQ(s.spread, 2.0 / 3.0);
+  EXPECT_EQ(s.runs, 5);
+}
+
+TEST(MicroRun, runs_an_op_as_often_as_it_says) {
+  const std::unique_ptr<Device> device = make_reference_device();
+  Graph g("g");
+  const Type type(DType::f32, {4, 8});
+  g.output("y", mul(g.input("x", type), g.input("x2", type)));
+  const std::unique_ptr<MicroRun> run = MicroRun::make(*device, std::move(g)).value();
+  EXPECT_EQ(run->work().flops, 32);
+  const std::unique_ptr<Clock> clock = real_clock();
+  const Sample s = run->measure(*clock, Seconds(0.01)).value();
+  EXPECT_GE(s.runs, 3);
+  EXPECT_GT(s.median, Seconds());
+}
+
+TEST(Calibrate, a_file_of_the_disk_is_gone_afterwards) {
+  const std::string folder = testing::TempDir();
+  const std::unique_ptr<Clock> clock = real_clock();
+  const std::vector<CalibratedFact> facts = measure_disk(folder, 2 * kMiB, *clock).value();
+  ASSERT_EQ(facts.size(), 3U);
+  for (const CalibratedFact& fact : facts) EXPECT_GT(fact.value, 0) << fact.key;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    EXPECT_EQ(entry.path().filename().string().find("systole-calibrate"), std::string::npos);
+  EXPECT_EQ(measure_disk("/nowhere", 2 * kMiB, *clock).error().kind, ErrorKind::not_found);
+}
+
+// What is written is a catalog, and the same numbers come back.
+TEST(Calibrate, writes_a_catalog_that_reads_back) {
+  const std::vector<CalibratedFact> facts = {
+      {"threads", 2, CatalogUnit::number, 0, "threads that a run uses"},
+      {"matmul.bf16", 3.85e11, CatalogUnit::flop_rate, 0.031, "contract 2048 x 2048 x 2048, median of 7"},
+      {"elementary.f32", 2e9, CatalogUnit::per_second, 0, "exp"},
+      {"memory.bandwidth", 1.4e10, CatalogUnit::bytes_per_second, 0.1, "x + y"},
+      {"cache.l2.size", 4 << 20, CatalogUnit::bytes, 0, "what the system says"},
+      {"call", 1.5e-6, CatalogUnit::seconds, 0.5, "neg of 16 numbers"}};
+  const CatalogFile file{"this-machine.yaml", catalog_text(facts, "a CPU, avx512, 2 threads", "2026-11-21")};
+  const Catalog catalog = Catalog::read(std::span(&file, 1)).value();
+  const CatalogEntry* entry = catalog.find("this-machine").value();
+  EXPECT_TRUE(entry->calibrated);
+  EXPECT_EQ(entry->doc, "a CPU, avx512, 2 threads");
+  EXPECT_DOUBLE_EQ(entry->flop_rate("matmul.bf16")->count(), 3.85e11);
+  EXPECT_EQ(entry->bytes("cache.l2.size")->count(), 4 << 20);
+  EXPECT_DOUBLE_EQ(entry->seconds("call")->count(), 1.5e-6);
+  EXPECT_EQ(entry->facts.at("matmul.bf16").source, "contract 2048 x 2048 x 2048, median of 7, spread 3.1%");
+  EXPECT_EQ(entry->date(), "2026-11-21");
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,64 @@
+#include "execute/calibrate/micro_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "describe/graph/partition/builder.h"
+#include "ground/tensor/dtype.h"
+
+namespace systole {
+namespace {
+
+// 0.37 apart on a circle of circumference 2: no two neighbours alike, none zero for long.
+Status fill(Executor& executor, int value, const Type& type) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes().count()));
+  for (std::int64_t i = 0; is_float(type.dtype) && i < type.num_elements(); ++i)
+    store(type.dtype, bytes.data(), i, std::fmod(0.37 * static_cast<double>(i + 1), 2.0) - 1.0);
+  return executor.write(value, 0, bytes);
+}
+
+}  // namespace
+
+Sample sample_of(std::vector<Seconds> times) {
+  CHECK(!times.empty(), "a sample of nothing");
+  std::sort(times.begin(), times.end());
+  const std::size_t n = times.size();
+  const Seconds median = times[n / 2];
+  return {median, (times[(3 * n) / 4] - times[n / 4]) / median, static_cast<int>(n)};
+}
+
+Result<std::unique_ptr<MicroRun>> MicroRun::make(Device& device, Graph graph) {
+  const WorkspaceOf workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
+  ProgramBuilder builder("calibrate", Mesh(), device.target(), workspace);
+  for (const GraphInput& input : graph.inputs())
+    builder.add_value({input.name, graph.type(input.value), Residence::input, 1, std::nullopt, 0, 0});
+  for (const GraphOutput& output : graph.outputs())
+    builder.add_value({output.name, graph.type(output.value), Residence::output, 1, std::nullopt, 0, 0});
+  const int f = builder.add_function("op", std::move(graph), {}, {});
+  builder.add_schedule({"run", {{f, 0, 0, Stream::compute, {}}}});
+  std::unique_ptr<MicroRun> run(new MicroRun(builder.finish()));  // the constructor is private
+  run->executor_ = TRY(Executor::create(run->program_, device));
+  for (std::size_t v = 0; v < run->program_.values.size(); ++v) {
+    const ProgramValue& value = run->program_.values[v];
+    if (value.residence == Residence::input) TRY(fill(*run->executor_, static_cast<int>(v), value.type));
+  }
+  return run;
+}
+
+Result<Sample> MicroRun::measure(Clock& clock, Seconds budget) {
+  const Schedule& schedule = program_.schedules[0];
+  TRY(executor_->run(schedule));  // pages and caches
+  const Seconds began = clock.now();
+  TRY(executor_->run(schedule));
+  const Seconds one = std::max(clock.now() - began, Seconds(1e-7));
+  const int batch = std::max(1, static_cast<int>(Seconds(1e-3) / one));
+  std::vector<Seconds> times;
+  for (Seconds start = clock.now(); times.size() < 3 || clock.now() - start < budget;) {
+    const Seconds from = clock.now();
+    for (int i = 0; i < batch; ++i) TRY(executor_->run(schedule));
+    times.push_back((clock.now() - from) * (1.0 / batch));
+  }
+  return sample_of(std::move(times));
+}
+
+}  // namespace systole

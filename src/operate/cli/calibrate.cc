@@ -1,0 +1,88 @@
+// `systole calibrate`: measures this machine and writes its entry in the user's catalog, which every plan then reads.
+
+#include "execute/calibrate/calibrate.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "operate/cli/command.h"
+#include "operate/cli/session.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kFile = "this-machine.yaml";
+
+struct CalibrateCommandOptions {
+  bool quick = false;
+  bool no_disk = false;
+  std::string out;
+  std::int64_t threads = 0;
+};
+
+std::string default_folder() {
+  std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+  if (folder.empty()) {
+    fail(
+        error(ErrorKind::not_found, "there is no place for the user's catalog: neither XDG_CONFIG_HOME nor HOME is set")
+            .hinted("--out FOLDER"));
+  }
+  return folder;
+}
+
+std::string value_text(const CalibratedFact& fact) {
+  switch (fact.unit) {
+    case CatalogUnit::flop_rate: return to_string(FlopRate(fact.value));
+    case CatalogUnit::bytes_per_second: return to_string(BytesPerSecond(fact.value));
+    case CatalogUnit::per_second: return fmt::format("{:.3g} G/s", fact.value * 1e-9);
+    case CatalogUnit::bytes: return to_string(Bytes(static_cast<std::int64_t>(fact.value)));
+    case CatalogUnit::seconds: return to_string(Seconds(fact.value));
+    default: return fmt::format("{:g}", fact.value);
+  }
+}
+
+ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& context) {
+  const std::string folder = options.out.empty() ? default_folder() : options.out;
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    fail(error(ErrorKind::io, "cannot make the folder '{}': {}", folder, failed.message())
+             .hinted("--out: a folder that may be written"));
+  }
+  ResourcesSpec resources;
+  if (options.threads > 0) resources.threads = options.threads;
+  const Machine machine = open_machine("cpu", resources).value();
+  context.out.message(fmt::format("{}; {}", machine.identity, options.quick ? "about 10 s" : "about 50 s"));
+  CalibrateOptions how;
+  how.quick = options.quick;
+  if (!options.no_disk) how.disk_folder = ".";
+  how.told = [&context](const CalibratedFact& fact) {
+    const std::string spread = fact.spread > 0 ? fmt::format("±{:.0f}%", 50 * fact.spread) : "";
+    context.out.data(fmt::format("{:<20}{:>14}  {:<6}{}", fact.key, value_text(fact), spread, fact.how));
+  };
+  const std::vector<CalibratedFact> facts = calibrate(*machine.device, context.clock, how).value();
+  const std::unique_ptr<Store> store = open_posix_store(folder).value();
+  const std::string date = context.clock.timestamp().substr(0, 10);
+  write_whole(*store, kFile, catalog_text(facts, machine.identity, date)).value();
+  Node list = Node::map();
+  for (const CalibratedFact& fact : facts)
+    list.set(fact.key, Node::map({{"value", fact.value}, {"unit", name_of(fact.unit)}, {"spread", fact.spread}}));
+  context.out.json(Node::map({{"file", folder + "/" + kFile}, {"machine", machine.identity}, {"facts", list}}));
+  context.out.message(fmt::format("written: {}/{}; plans read it from now on", folder, kFile));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Context& context) {
+  auto options = std::make_shared<CalibrateCommandOptions>();
+  CLI::App& command = add_command(app, "calibrate", "measure this machine, so that plans predict it", options, context,
+                                  calibrate_machine);
+  command.add_flag("--quick", options->quick, "10 s instead of a minute; larger spreads");
+  command.add_flag("--no-disk", options->no_disk, "leave the disk of the working folder out");
+  command.add_option("--threads", options->threads, "threads that runs will use; without: all there are")
+      ->check(at_least(1));
+  command.add_option("--out", options->out, "the catalog's folder; without: the user's");
+}
+
+}  // namespace systole::cli
