@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int64_t kSteps = 40;
 
-// A run that takes two seconds, up to its step `step`.
-Process started(const Workshop& shop, const std::string& run, std::int64_t step) {
-  Command command = shop.command({"run", "job.yaml", "--folder", run, "--inject", "compute=25ms"});
+// A run that takes two seconds or, with a longer `hold` of each of its 40 steps, more; up to its step `step`.
+Process started(const Workshop& shop, const std::string& run, std::int64_t step, const std::string& hold = "25ms") {
+  Command command = shop.command({"run", "job.yaml", "--folder", run, "--inject", "compute=" + hold});
   command.out = command.err = ChildStream::null();
   Process process = Process::start(command).value();
   while (!process.has_ended()) {
@@ -60,7 +60,7 @@ TEST(OutOfOrder, ctrl_c_saves_and_resume_goes_on) { expect_stopped_and_whole(SIG
 
 TEST(OutOfOrder, a_second_process_on_the_same_run_is_refused) {
   const Workshop shop;
-  Process first = started(shop, "run", 2);
+  Process first = started(shop, "run", 2, "500ms");  // longer than two others take to be refused
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"resume", "run"}, {"run", "job.yaml", "--folder", "run"}}) {
     const Captured second = shop.systole(words);
@@ -68,7 +68,10 @@ TEST(OutOfOrder, a_second_process_on_the_same_run_is_refused) {
     EXPECT_NE(second.err.find("hint:"), std::string::npos) << second.err;
     EXPECT_NE(second.err.find(std::to_string(first.pid())), std::string::npos) << second.err;
   }
-  EXPECT_TRUE(first.wait().ok());
+  // The first knows nothing of them: it stops when it is told to, and its state goes on to the end.
+  first.signal(SIGTERM).value();
+  EXPECT_EQ(first.wait().code, 75);
+  EXPECT_EQ(shop.systole({"resume", "run"}).exit.code, 0);
   EXPECT_EQ(canonical_steps(shop.events("run")).size(), static_cast<std::size_t>(kSteps));
 }
 
