@@ -13,7 +13,7 @@ TEST(CatalogSpeed, facts_of_a_core_times_the_cores) {
   EXPECT_DOUBLE_EQ(matmul_rate(speed, DType::bf16).count(), 0.385e12);
   EXPECT_DOUBLE_EQ(matmul_rate(speed, DType::f32).count(), 0.193e12);
   EXPECT_DOUBLE_EQ(speed.memory.count(), 14e9);
-  EXPECT_EQ(speed.call, Seconds(70e-6));
+  EXPECT_EQ(speed.call, Seconds(2e-6));
   ASSERT_EQ(speed.caches.size(), 1U);
   EXPECT_EQ(speed.caches[0].size, kMiB * 2);
   EXPECT_FALSE(speed.calibrated);
