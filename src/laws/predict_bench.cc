@@ -106,7 +106,8 @@ double run(const Shape& shape, const cli::Machine& machine, Times& predicted, Ti
   Seconds whole;
   for (const Action& action : train.actions) {
     Times times;
-    add_predictions(job.program->functions[static_cast<std::size_t>(action.function)].graph, 1, machine.speed, times);
+    const Function& function = job.program->functions[static_cast<std::size_t>(action.function)];
+    add_predictions(function.graph, 1, speed_for(function, *job.program, machine.speed), times);
     for (const auto& [op, time] : times) {
       predicted[op] += time;
       whole += time;

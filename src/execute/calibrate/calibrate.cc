@@ -26,9 +26,20 @@ Graph matmul_graph(DType dtype, std::int64_t n) {
   return g;
 }
 
+// As training has it: the left operand, and the gradients of both, one of which reads its operands across.
+Graph contraction_graph(DType dtype) {
+  Graph g("contraction");
+  const Value x = g.input("x", Type(dtype, {2048, 768})), w = g.input("w", Type(dtype, {768, 1536}));
+  const Value dy = g.input("dy", Type(dtype, {2048, 1536}));
+  g.output("y", contract(x, w, "mk,kn->mn"));
+  g.output("dx", contract(dy, w, "mn,kn->mk"));
+  g.output("dw", contract(x, dy, "mk,mn->kn", DType::f32));
+  return g;
+}
+
 // Causal attention of `heads`, all of them 256 wide.
 Type attention_type(DType dtype, std::int64_t heads) {
-  return Type(dtype, {4, 512, heads, 256 / heads}, {"batch", "seq", "heads", "head"});
+  return Type(dtype, {8, 256, heads, 256 / heads}, {"batch", "seq", "heads", "head"});
 }
 
 Graph attention_graph(DType dtype, std::int64_t heads) {
@@ -44,7 +55,7 @@ Graph attention_grad_graph(DType dtype, std::int64_t heads) {
   Graph g("attention_grad");
   const Type type = attention_type(dtype, heads);
   const Value q = g.input("q", type), k = g.input("k", type), v = g.input("v", type), o = g.input("o", type);
-  const Value lse = g.input("lse", Type(DType::f32, {4, heads, 512}, {"batch", "heads", "seq"}));
+  const Value lse = g.input("lse", Type(DType::f32, {8, heads, 256}, {"batch", "heads", "seq"}));
   const AttentionGrad back = attention_grad(q, k, v, o, lse, g.input("d", type), {});
   g.output("dq", back.dq);
   g.output("dk", back.dk);
@@ -107,6 +118,7 @@ class Calibrator {
       if (!computes(device_, dtype)) continue;
       const std::string type(name_of(dtype));
       TRY(rate("matmul." + type, matmul_graph(dtype, kMatmul), fmt::format("contract {0} x {0} x {0}", kMatmul)));
+      TRY(rate("contraction." + type, contraction_graph(dtype), "a product of 2048 x 768 x 1536 and its gradients"));
       TRY(attention_rates("attention." + type, &attention_graph, dtype, "causal attention"));
       TRY(attention_rates("attention_grad." + type, &attention_grad_graph, dtype, "gradient of causal attention"));
     }
@@ -167,7 +179,7 @@ class Calibrator {
     const double a_flop = std::max((t4 * exps8 - t8 * exps4) / determinant, 0.1 * t4 / flops4);
     const double an_exp = std::max((flops4 * t8 - flops8 * t4) / determinant, 0.01 * t4 / exps4);
     const double spread = std::max(s4.spread, s8.spread);
-    const std::string how = fmt::format("{}, 4 x 512, 4 heads of 64 and 8 of 32", what);
+    const std::string how = fmt::format("{}, 8 x 256, 4 heads of 64 and 8 of 32", what);
     add({key, 1 / a_flop, CatalogUnit::flop_rate, spread, how});
     add({key + ".elementary", 1 / an_exp, CatalogUnit::per_second, spread, how});
     return {};
@@ -186,7 +198,7 @@ class Calibrator {
     Work work;
     const Sample s = TRY(sample(std::move(graph), &work));
     Seconds apart = call_ + Seconds(static_cast<double>(work.transcendentals) * elementary_);
-    if (key.starts_with("matmul.")) apart += (work.read + work.written) / memory_;
+    if (key.starts_with("matmul.") || key.starts_with("contraction.")) apart += (work.read + work.written) / memory_;
     const Seconds time = std::max(s.median - apart, s.median * 0.1);
     add({key, static_cast<double>(work.flops) / time.count(), CatalogUnit::flop_rate, s.spread,
          times(std::move(how), s)});

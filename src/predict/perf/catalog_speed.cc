@@ -52,6 +52,7 @@ Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
   speed.source = fmt::format("the catalog's {} of {}", entry.name, entry.date());
   speed.calibrated = entry.calibrated;
   speed.matmul = TRY(rates_by_type(entry, "matmul.", times));
+  speed.contraction = TRY(rates_by_type(entry, "contraction.", times));
   speed.attention = TRY(attention_of(entry, "attention.", times));
   speed.attention_grad = TRY(attention_of(entry, "attention_grad.", times));
   speed.chain = FlopRate(TRY(entry.per_second("chain.f32")) * times);

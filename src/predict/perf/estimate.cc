@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "describe/graph/work.h"
 #include "predict/perf/utilisation.h"
@@ -70,11 +71,26 @@ const ScheduleEstimate& Estimate::schedule_named(std::string_view name) const {
   fail(error(ErrorKind::not_found, "no schedule '{}' was estimated", name));
 }
 
+MachineSpeed speed_for(const Function& function, const Program& program, const MachineSpeed& speed) {
+  Bytes touched = function.scratch;
+  std::set<int> values;
+  for (const std::vector<Port>* ports : {&function.inputs, &function.outputs}) {
+    for (const Port& port : *ports) {
+      if (values.insert(port.value).second)
+        touched += program.values[static_cast<std::size_t>(port.value)].type.bytes();
+    }
+  }
+  MachineSpeed cold = speed;
+  std::erase_if(cold.caches, [&](const CacheLevel& level) { return level.size < touched; });
+  return cold;
+}
+
 Estimate estimate(const Program& program, const MachineSpeed& speed) {
   check(speed).value();
   Estimate result{speed.name, speed.source, speed.calibrated, {}, memory_by_owner(program), program.arena};
   std::vector<TimeByClass> times;
-  for (const Function& function : program.functions) times.push_back(graph_time(function.graph, speed));
+  for (const Function& function : program.functions)
+    times.push_back(graph_time(function.graph, speed_for(function, program, speed)));
   for (const Schedule& schedule : program.schedules)
     result.schedules.push_back(estimate_schedule(program, schedule, times));
   return result;

@@ -35,6 +35,10 @@ struct Estimate {
   const ScheduleEstimate& schedule_named(std::string_view name) const;
 };
 
+// The machine as the kernels of a function find it: caches that all it touches does not fit into hold nothing for the
+// next kernel, so they are left out.
+MachineSpeed speed_for(const Function& function, const Program& program, const MachineSpeed& speed);
+
 // Errors: Failure as op_time; invalid as check(speed).
 Estimate estimate(const Program& program, const MachineSpeed& speed);
 

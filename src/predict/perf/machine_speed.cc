@@ -11,6 +11,11 @@ FlopRate matmul_rate(const MachineSpeed& speed, DType dtype) {
            .hinted("calibrate the machine, or compute in a type that it has"));
 }
 
+FlopRate contraction_rate(const MachineSpeed& speed, DType dtype) {
+  const auto found = speed.contraction.find(dtype);
+  return found != speed.contraction.end() ? found->second : matmul_rate(speed, dtype);
+}
+
 AttentionSpeed attention_speed(const MachineSpeed& speed, DType dtype, bool gradient) {
   const auto& speeds = gradient ? speed.attention_grad : speed.attention;
   const auto found = speeds.find(dtype);
@@ -30,6 +35,9 @@ Status check(const MachineSpeed& speed) {
   };
   for (const auto& [dtype, rate] : speed.matmul) {
     if (!(rate.count() > 0)) return wrong(fmt::format("the matmul rate for {}", name_of(dtype)), rate.count());
+  }
+  for (const auto& [dtype, rate] : speed.contraction) {
+    if (!(rate.count() > 0)) return wrong(fmt::format("the contraction rate for {}", name_of(dtype)), rate.count());
   }
   for (const auto* speeds : {&speed.attention, &speed.attention_grad}) {
     for (const auto& [dtype, attention] : *speeds) {

@@ -25,10 +25,11 @@ struct AttentionSpeed {
 };
 
 struct MachineSpeed {
-  std::string name;                                           // "this-machine"
-  std::string source;                                         // where the rates come from, with date; for people
-  bool calibrated = false;                                    // measured on this machine
-  std::map<DType, FlopRate> matmul;                           // of large contractions, by the operands' type
+  std::string name;                       // "this-machine"
+  std::string source;                     // where the rates come from, with date; for people
+  bool calibrated = false;                // measured on this machine
+  std::map<DType, FlopRate> matmul;       // of large square products, by the operands' type: what ratios are told of
+  std::map<DType, FlopRate> contraction;  // of a product and its two gradients; a type that is absent: matmul's rate
   std::map<DType, AttentionSpeed> attention, attention_grad;  // a type that is absent: matmul's rate, and `elementary`
   FlopRate chain;                                             // ops on one element each, in chains of elementwise ops
   FlopRate kernel;                 // flops of the other kernels: norms, losses, sums, optimizers
@@ -41,6 +42,8 @@ struct MachineSpeed {
 // Errors: Failure(not_found) naming the machine, the type and the types that it has: an unknown rate is an error, never
 // a guess.
 FlopRate matmul_rate(const MachineSpeed& speed, DType dtype);
+// Of a product as training has it; where it was not measured, the matmul rate.
+FlopRate contraction_rate(const MachineSpeed& speed, DType dtype);
 AttentionSpeed attention_speed(const MachineSpeed& speed, DType dtype, bool gradient);
 // Of the smallest level that holds `bytes`.
 BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes);

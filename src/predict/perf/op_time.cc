@@ -74,16 +74,18 @@ Seconds kernel_time(const Graph& graph, const GraphNode& node, const MachineSpee
   const Bytes bytes = work.read + work.written;
   const Seconds moving = bytes / bandwidth_for(speed, bytes);
   switch (class_of(*node.op)) {
-    case OpClass::contraction: return flops / matmul_rate(speed, dtype) + moving;
+    case OpClass::contraction: return flops / contraction_rate(speed, dtype) + moving;
     case OpClass::attention: {
       const AttentionSpeed rates = attention_speed(speed, dtype, node.op->name == std::string_view("attention_grad"));
       return flops / rates.products + elementary / rates.elementary;
     }
-    default: break;
+    case OpClass::elementwise: {
+      const Flops steps(chain_steps(node) * graph.type(node.results[0]).num_elements());
+      const bool chain = node.op->elementwise || is_fusion(node);
+      return (chain ? steps / speed.chain : flops / speed.kernel) + elementary / speed.elementary + moving;
+    }
+    default: return std::max(flops / speed.kernel + elementary / speed.elementary, moving);
   }
-  const Flops steps(chain_steps(node) * graph.type(node.results[0]).num_elements());
-  const Seconds arithmetic = node.op->elementwise || is_fusion(node) ? steps / speed.chain : flops / speed.kernel;
-  return std::max(arithmetic + elementary / speed.elementary, moving);
 }
 
 Seconds collective_time(const GraphNode& node) {

@@ -1,13 +1,14 @@
 #pragma once
 // The time of a node and of a graph. A kernel call takes its start, and
 //
-//   contraction   flops / rate of the operand type + bytes / bandwidth: a product of narrow matrices writes its result
-//                 in one go after the sums, which overlaps with nothing
+//   contraction   flops / rate of the operand type + bytes / bandwidth
 //   attention     flops / rate of the pass and operand type + exponentials / their rate
-//   chains        the roofline: ops on elements / their rate + elementary functions / their rate, or bytes / bandwidth,
-//                 whichever is longer (Williams, Waterman and Patterson, "Roofline", CACM 2009)
-//   the others    the roofline, with flops / the rate of kernels
+//   elementwise   ops on elements / their rate in chains, or flops / the rate of kernels for norms, losses and sums;
+//                 + elementary functions / their rate + bytes / bandwidth
+//   the others    the roofline: arithmetic or bytes / bandwidth, whichever is longer (Williams, Waterman and Patterson,
+//                 "Roofline", CACM 2009)
 //
+// Where both are added, the kernels go through blocks that are first moved and then worked on. Bytes go
 // with the bandwidth of the smallest level that holds all its operands and results. Rates of contraction and attention
 // are what is left when the other term is taken off a measurement. Ops know work; only this file divides it by a speed.
 
