@@ -48,7 +48,8 @@ std::string plan_text(const Plan& plan) {
     text += fmt::format(", evaluation {} of it", to_string(evaluation));
   text += "\n";
   if (plan.model_utilisation > 0)
-    text += fmt::format("{:.0f}% of the catalog's matmul rate\n", 100 * plan.model_utilisation);
+    text += fmt::format("{:.0f}% of {} matmul rate\n", 100 * plan.model_utilisation,
+                        plan.target.calibrated ? "this machine's measured" : "the catalog's");
   text += fmt::format("times are {}: {} of {}\n",
                       plan.target.calibrated ? "calibrated" : "UNCALIBRATED, of another machine of this kind",
                       plan.target.catalog_entry, plan.target.catalog_date);
