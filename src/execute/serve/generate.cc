@@ -1,6 +1,7 @@
 #include "execute/serve/generate.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace systole {
 namespace {
@@ -46,11 +47,22 @@ class Generation {
     return {};
   }
 
+  std::span<const float> logits(std::int64_t slot, const Generated& result) {
+    const std::span<const float> all = engine_.logits(slot);
+    if (static_cast<std::int64_t>(result.tokens.size()) >= options_.min_tokens || options_.stop.empty()) return all;
+    without_stop_.assign(all.begin(), all.end());
+    for (const std::int32_t token : options_.stop) {
+      if (token >= 0 && static_cast<std::size_t>(token) < all.size())
+        without_stop_[static_cast<std::size_t>(token)] = -std::numeric_limits<float>::infinity();
+    }
+    return without_stop_;
+  }
+
   Status take_token(std::int64_t slot) {
     if (asked_to_end_) return {};
     std::optional<std::size_t>& sequence = in_slot_[static_cast<std::size_t>(slot)];
     Generated& result = results_[*sequence];
-    const std::int32_t token = TRY(sampler_.sample(engine_.logits(slot), *sequence, result.tokens.size()));
+    const std::int32_t token = TRY(sampler_.sample(logits(slot, result), *sequence, result.tokens.size()));
     const auto end = [&](Generated::End why) {
       result.end = why;
       sequence.reset();
@@ -84,6 +96,7 @@ class Generation {
   std::vector<Generated> results_;
   std::vector<std::optional<std::size_t>> in_slot_;  // per slot: its sequence
   std::vector<Engine::Next> next_;
+  std::vector<float> without_stop_;
   std::size_t waiting_ = 0;  // the first prompt that has had no slot yet
   bool asked_to_end_ = false;
 };

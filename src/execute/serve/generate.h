@@ -12,6 +12,7 @@ namespace systole {
 struct GenerateOptions {
   SamplingOptions sampling;
   std::int64_t max_tokens = 256;   // new ones, per sequence
+  std::int64_t min_tokens = 0;     // until a sequence has so many, no token of `stop` is drawn
   std::vector<std::int32_t> stop;  // tokens that end a sequence; not part of it
 };
 

@@ -113,6 +113,10 @@ TEST_F(Generate, ends_by_stop_token_full_cache_and_request) {
   const auto stopped = (*generate(*engine, prompt, stopping))[0];
   EXPECT_EQ(stopped.end, Generated::End::stop);
   EXPECT_LE(stopped.tokens.size(), 2U);
+  stopping.min_tokens = 6;
+  const auto longer = (*generate(*engine, prompt, stopping))[0];
+  EXPECT_GE(longer.tokens.size(), 6U);
+  EXPECT_EQ(std::count(longer.tokens.begin(), longer.tokens.end(), stopping.stop[0]), 0);
   std::size_t seen = 0;
   const auto asked = *generate(*engine, std::vector<Tokens>{prompt[0], prompt[0]}, greedy,
                                [&](std::size_t sequence, std::int32_t token) {

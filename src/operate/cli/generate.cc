@@ -87,6 +87,11 @@ void add_generate(CLI::App& app, Context& context) {
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
       ->check(at_least(1))
       ->capture_default_str();
+  command
+      .add_option("--min-tokens", options->generate.min_tokens,
+                  "so many come before the end of a document may be drawn")
+      ->check(at_least(0))
+      ->capture_default_str();
   command.add_option("--temperature", sampling.temperature, "0: always the likeliest; 1: as the model says")
       ->capture_default_str();
   command.add_option("--top-k", sampling.top_k, "draw from the K likeliest; 0: from all")->capture_default_str();
