@@ -12,10 +12,6 @@ bool uses(const std::vector<Port>& ports, int value) {
   return std::any_of(ports.begin(), ports.end(), [&](const Port& port) { return port.value == value; });
 }
 
-bool lives_always(Residence r) {
-  return r == Residence::parameter || r == Residence::state || r == Residence::staging || r == Residence::cache;
-}
-
 // Times of a block over all schedules: schedule s has the times [base, base + actions). A block that an action uses
 // lives from the action's place in the list until the place from which on every action comes after it.
 class ActionTimeline {
@@ -30,7 +26,7 @@ class ActionTimeline {
 
   std::vector<std::pair<int, int>> value_lives(int value) const {
     const Residence residence = program_.values[static_cast<std::size_t>(value)].residence;
-    if (lives_always(residence)) return {{0, std::max(end_ - 1, 0)}};
+    if (outlives_schedules(residence)) return {{0, std::max(end_ - 1, 0)}};
     const bool whole = residence == Residence::input || residence == Residence::output;
     std::vector<std::pair<int, int>> lives;
     for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
@@ -73,6 +69,10 @@ class ActionTimeline {
 };
 
 }  // namespace
+
+bool outlives_schedules(Residence r) {
+  return r == Residence::parameter || r == Residence::state || r == Residence::staging || r == Residence::cache;
+}
 
 void plan_arena(Program& program) {
   const ActionTimeline timeline(program);

@@ -10,4 +10,7 @@ namespace systole {
 // them until every action that follows comes after all that do; scratches the same, for each action by itself.
 void plan_arena(Program& program);
 
+// Parameters, state, caches and staging: there before a schedule and after it.
+bool outlives_schedules(Residence residence);
+
 }  // namespace systole

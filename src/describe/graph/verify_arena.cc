@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "describe/graph/arena.h"
 #include "describe/graph/order.h"
 #include "describe/graph/verify_parts.h"
 
@@ -55,12 +56,10 @@ class ArenaChecker {
     if (value.stride < value.type.bytes().count())
       refuse("'{}' has a slot every {} bytes, of {} bytes", value.name, value.stride, value.type.bytes().count());
     ArenaBlock block{value.name, value.offset, value.offset + value.stride * value.slots, {}};
-    switch (value.residence) {
-      case Residence::parameter:
-      case Residence::state:
-      case Residence::staging:
-      case Residence::cache: block.episodes.push_back({-1, true, {}}); break;
-      default: add_episodes(block, v, value.residence == Residence::input || value.residence == Residence::output);
+    if (outlives_schedules(value.residence)) {
+      block.episodes.push_back({-1, true, {}});
+    } else {
+      add_episodes(block, v, value.residence == Residence::input || value.residence == Residence::output);
     }
     blocks_.push_back(std::move(block));
   }

@@ -6,15 +6,12 @@
 #include <array>
 #include <vector>
 
+#include "describe/graph/arena.h"
 #include "describe/graph/order.h"
 #include "describe/graph/verify_parts.h"
 
 namespace systole {
 namespace {
-
-bool outlives_schedules(Residence r) {
-  return r == Residence::parameter || r == Residence::state || r == Residence::staging || r == Residence::cache;
-}
 
 struct SlotState {
   enum class Content { nothing, host, written, donated } content = Content::nothing;

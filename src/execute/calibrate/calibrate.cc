@@ -234,6 +234,12 @@ class Calibrator {
   std::vector<CalibratedFact> facts_;
 };
 
+}  // namespace
+
+Result<std::vector<CalibratedFact>> calibrate(Device& device, Clock& clock, const CalibrateOptions& options) {
+  return Calibrator(device, clock, options).run();
+}
+
 std::string value_text(const CalibratedFact& fact) {
   switch (fact.unit) {
     case CatalogUnit::flop_rate: return fmt::format("{:.4g} GFLOP/s", fact.value * 1e-9);
@@ -243,12 +249,6 @@ std::string value_text(const CalibratedFact& fact) {
     case CatalogUnit::seconds: return fmt::format("{:.4g} us", fact.value * 1e6);
     default: return fmt::format("{:.6g}", fact.value);
   }
-}
-
-}  // namespace
-
-Result<std::vector<CalibratedFact>> calibrate(Device& device, Clock& clock, const CalibrateOptions& options) {
-  return Calibrator(device, clock, options).run();
 }
 
 std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view machine, std::string_view date) {

@@ -34,6 +34,7 @@ struct CalibrateOptions {
 // Errors: of the device; io, no_space of the disk.
 Result<std::vector<CalibratedFact>> calibrate(Device& device, Clock& clock, const CalibrateOptions& options);
 
+std::string value_text(const CalibratedFact& fact);  // as the catalog has it: "310.2 GFLOP/s"
 // A catalog file with the one entry `this-machine`; `machine`: what must be the same for it to hold; `date`:
 // YYYY-MM-DD.
 std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view machine, std::string_view date);

@@ -30,17 +30,6 @@ std::string default_folder() {
   return folder;
 }
 
-std::string value_text(const CalibratedFact& fact) {
-  switch (fact.unit) {
-    case CatalogUnit::flop_rate: return to_string(FlopRate(fact.value));
-    case CatalogUnit::bytes_per_second: return to_string(BytesPerSecond(fact.value));
-    case CatalogUnit::per_second: return fmt::format("{:.3g} G/s", fact.value * 1e-9);
-    case CatalogUnit::bytes: return to_string(Bytes(static_cast<std::int64_t>(fact.value)));
-    case CatalogUnit::seconds: return to_string(Seconds(fact.value));
-    default: return fmt::format("{:g}", fact.value);
-  }
-}
-
 ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& context) {
   const std::string folder = options.out.empty() ? default_folder() : options.out;
   std::error_code failed;

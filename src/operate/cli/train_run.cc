@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "describe/graph/memory.h"
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/names.h"
 #include "execute/checkpoint/restore.h"
@@ -109,10 +110,9 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest
               Seconds opened, std::int64_t first_step, EventSink& events) {
   const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
   MemoryMeasured memory;
-  const std::int64_t alignment = p.job.program->target.alignment;
   std::int64_t high_water = 0;
   for (const WorkCounters& counters : p.executor->counters()) high_water = std::max(high_water, counters.high_water);
-  memory.arena_high_water = Bytes((high_water + alignment - 1) / alignment * alignment);
+  memory.arena_high_water = Bytes(aligned(high_water, p.job.program->target.alignment));
   memory.by_owner["arena"] = memory.arena_high_water;
   if (p.data.dataset) memory.by_owner["dataset"] = p.data.resident();
   memory.resident = std::max(resident_memory(), peak_resident_memory());
