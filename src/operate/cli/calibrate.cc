@@ -57,7 +57,8 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   for (const CalibratedFact& fact : facts)
     list.set(fact.key, Node::map({{"value", fact.value}, {"unit", name_of(fact.unit)}, {"spread", fact.spread}}));
   context.out.json(Node::map({{"file", folder + "/" + kFile}, {"machine", machine.identity}, {"facts", list}}));
-  context.out.message(fmt::format("written: {}/{}; plans read it from now on", folder, kFile));
+  context.out.message(
+      fmt::format("written: {}/{}{}", folder, kFile, options.out.empty() ? "; plans read it from now on" : ""));
   return ExitCode::done;
 }
 

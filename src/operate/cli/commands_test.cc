@@ -301,6 +301,19 @@ TEST_F(Commands, a_flipped_bit_is_found_and_named) {
   EXPECT_NE(got.out.find(chunk.filename().string()), std::string::npos) << got.out;
 }
 
+// Checkpoints for which there is no room: refused, and nothing says afterwards that there was a run.
+TEST(Disk, a_run_without_room_for_its_checkpoints_leaves_no_run) {
+  const SystoleRunner systole;
+  systole.write("text.txt", some_text());
+  systole.write("job.yaml", kWorkload);
+  const Captured refused = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "runs/a", "--set",
+                                        "checkpoint.keep=1000000", "--set", "model.width=512"});
+  EXPECT_EQ(refused.exit.code, 1) << refused.err;
+  EXPECT_NE(refused.err.find("checkpoints do not fit"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("hint: "), std::string::npos) << refused.err;
+  EXPECT_NE(systole.run({"runs"}).err.find("no runs yet"), std::string::npos);
+}
+
 #ifdef SYSTOLE_HAS_CPU
 // An entry that was made elsewhere, and one from which something is missing: passed over, and it is said so.
 TEST(Calibration, of_another_machine_is_passed_over) {

@@ -108,6 +108,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
       .value();
   if (arguments.dry_run) return ExitCode::done;
   RunFolder folder = claim_folder(arguments.folder, resume).value();
+  check_disk(prepared, folder).value();  // before anything says that there was a run
   RunRequest request;
   request.folder = folder.path;
   request.resume = resume;

@@ -71,18 +71,6 @@ std::function<Result<std::unique_ptr<BatchSource>>()> held_out_source(const Prep
   };
 }
 
-// The bytes of one save, and room for all that will be kept.
-Status check_disk(const Prepared& p, const checkpoint::Folder& folder) {
-  Bytes per_save;
-  for (const ProgramValue& value : p.job.program->values) {
-    if (value.residence == Residence::parameter || value.residence == Residence::state) per_save += value.type.bytes();
-  }
-  const CheckpointSpec& spec = p.workload.checkpoint;
-  const checkpoint::Retention retention{static_cast<int>(spec.keep), spec.keep_every, spec.best};
-  TRY(checkpoint::check_space(folder, per_save, retention, std::max<std::int64_t>(1, spec.every.steps), 0));
-  return {};
-}
-
 // What is measured is the run's: the peak counts from here, without what planning took and gave back. A system that
 // does not take the peak back reports that of the whole process.
 void begin_measuring_memory() {
@@ -169,12 +157,24 @@ Result<RunFolder> claim_folder(const std::string& path, bool resume) {
   return folder;
 }
 
+Status check_disk(const Prepared& p, const RunFolder& run) {
+  Bytes per_save;
+  for (const ProgramValue& value : p.job.program->values) {
+    if (value.residence == Residence::parameter || value.residence == Residence::state) per_save += value.type.bytes();
+  }
+  const checkpoint::Folder folder{run.store.get(), p.workload.checkpoint.folder};
+  const CheckpointSpec& spec = p.workload.checkpoint;
+  const checkpoint::Retention retention{static_cast<int>(spec.keep), spec.keep_every, spec.best};
+  TRY(checkpoint::check_space(folder, per_save, retention, std::max<std::int64_t>(1, spec.every.steps), 0));
+  return {};
+}
+
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
                              TimeLedger& ledger, EventSink& events) {
   TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
   const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
+  TRY(check_disk(prepared, folder));
   TRY(checkpoint::prepare(checkpoints));
-  TRY(check_disk(prepared, checkpoints));
   if (prepared.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *prepared.data.dataset));
   // A resumed run keeps the plan that it was begun with, and its workload until the checkpoint is known to fit the new
   // one.

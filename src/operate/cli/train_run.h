@@ -34,6 +34,9 @@ struct RunFolder {
 };
 Result<RunFolder> claim_folder(const std::string& path, bool resume);
 
+// Room for all checkpoints that will be kept, and for one being written. Errors: does_not_fit, io.
+Status check_disk(const Prepared& prepared, const RunFolder& run);
+
 // REQUIRES: prepared.executor is not started. Errors: does_not_fit and no_space before anything is started; corrupt,
 // io; those of the trainer. The outcome's state says where it ended. Whether the events are written is the sink's to
 // tell.
