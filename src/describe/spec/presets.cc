@@ -1,5 +1,6 @@
-// model.preset: published models as defaults. Sizes: Radford et al., "Language Models are Unsupervised Multitask
-// Learners", 2019, table 2, and the hyperparameters that were released with the weights (openai/gpt-2, hparams.json).
+// What comes with a family, and with model.preset: published models as defaults. Sizes: Radford et al., "Language
+// Models are Unsupervised Multitask Learners", 2019, table 2, and the hyperparameters that were released with the
+// weights (openai/gpt-2, hparams.json).
 #include "describe/spec/schema.h"
 
 namespace systole {
@@ -33,6 +34,20 @@ const std::vector<Preset>& presets() {
 }
 
 }  // namespace
+
+const std::vector<FamilyDefaults>& family_defaults() {
+  static const std::vector<FamilyDefaults> all{{ModelSpec::Family::mlp, "mlp", {}},
+                                               {ModelSpec::Family::gpt, "gpt", {}},
+                                               {ModelSpec::Family::llama,
+                                                "llama",
+                                                {{"model.norm", "rms"},
+                                                 {"model.position", "rotary"},
+                                                 {"model.activation", "silu"},
+                                                 {"model.gated", "true"},
+                                                 {"model.bias", "false"},
+                                                 {"model.tied", "false"}}}};
+  return all;
+}
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
