@@ -233,7 +233,7 @@ void add_model_keys(Schema& schema) {
   keys.push_back({.path = "model.preset",
                   .codec = optional_preset_codec(),
                   .doc = "A published model's values as defaults for the keys of `model`.",
-                  .more = "Keys that stand beside it win.",
+                  .more = "Keys that stand beside it win. docs/concepts/models.md says where each preset is from.",
                   .optional = true});
   keys.push_back({.path = "model.family",
                   .codec = choice_codec<Model::Family>(

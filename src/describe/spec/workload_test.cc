@@ -92,6 +92,7 @@ TEST(Workload, the_examples_read) {
   EXPECT_EQ(linear.data.kind, DataSpec::Kind::linear);
   EXPECT_EQ(linear.model.inputs * linear.model.outputs, 7840);
   EXPECT_EQ(read(file_text("examples/gpt2-124m.yaml")).model.width, 768);
+  EXPECT_EQ(read(file_text("examples/llama-50m.yaml"), {"glance", {}}).model.kv_heads, 4);
 }
 
 TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
