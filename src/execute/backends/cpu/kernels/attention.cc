@@ -121,6 +121,7 @@ i64 chunk(const AttentionArgs& args, const Scratch& s, i64 b, i64 head, i64 firs
         packed = true;
       }
       product({s.queries + r * w, w, 1}, s.keys, kKeyBlock, s.scores, kKeyBlock, rows, kKeyBlock, z.d, false);
+      if (args.bias != nullptr) add_bias(masks, args.bias + head * z.places, i0, rows, j0, s.scores);
       move_maxima(masks, s, i0, rows, j0, j1, s.top + r, s.weight + r, s.sums + r * w, w);
       exponentiate(s, rows, s.top + r, s.weight + r);
       product({s.scores, kKeyBlock, 1}, s.values, w, s.sums + r * w, w, rows, w, j1 - j0, true);
@@ -147,10 +148,11 @@ KernelReport attention(const AttentionArgs& args) {
   });
   const i64 queries = heads * z.t, skipped = all_pairs(z, args.offset != nullptr) - pairs, elem = size_of(args.elem);
   const i64 mask_bytes =
-      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4);
-  return {pairs * (4 * z.d + 3) + queries * (z.d + 1),
+      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4) + bias_bytes(z);
+  const i64 of_pair = 4 * z.d + 3 + (args.bias == nullptr ? 0 : 1);
+  return {pairs * of_pair + queries * (z.d + 1),
           pairs + queries,
-          skipped * (4 * z.d + 3),
+          skipped * of_pair,
           skipped,
           (queries + 2 * z.b * z.s * z.n) * z.d * elem + mask_bytes,
           queries * (z.d * elem + 4)};
