@@ -34,7 +34,7 @@ struct Portion {
 };
 
 struct ModelSpec {
-  enum class Family { mlp, gpt };
+  enum class Family { mlp, gpt, bert, t5 };
   enum class Norm { layer, rms };
   enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid };
   enum class Position { learned, rotary, none };
@@ -55,7 +55,15 @@ struct ModelSpec {
   std::int64_t adapter_rank = 0;  // > 0: every weight above is frozen and low-rank adapters of this rank are trained
   double adapter_scale = 1;       // of an adapter's contribution
 
-  // both
+  // t5, besides layers (of the encoder), width, heads, context, vocabulary and tied
+  std::int64_t decoder_layers = 0;
+  std::int64_t head_width = 0;    // numbers of a head
+  std::int64_t hidden_width = 0;  // of the feed-forward part
+  std::int64_t target_context = 0;
+  std::int64_t relative_buckets = 32, relative_furthest = 128;
+  bool gated = false;  // the feed-forward part multiplies two projections
+
+  // all
   Activation activation = Activation::gelu_tanh;
   bool bias = true;
   double dropout = 0;
