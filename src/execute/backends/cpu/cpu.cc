@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/node_call.h"
 #include "execute/runtime/arena_memory.h"
 #include "execute/runtime/flatten.h"
@@ -231,5 +232,9 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
   const int threads = options.threads > 0 ? options.threads : cores_here();
   return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, options.isa.value_or(cpu::best_isa()), threads));
 }
+
+std::string cpu_library() { return cpu::dnnl_name(); }
+
+Status load_cpu_library() { return cpu::load_dnnl(); }
 
 }  // namespace systole
