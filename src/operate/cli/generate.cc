@@ -43,7 +43,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Workload workload = workload_of(run).value();
   const Tokenizer tokenizer = kept_tokenizer(run).value();
   const checkpoint::Checkpoint from = open_checkpoint(place).value();
-  const Machine machine = open_machine(options.backend, workload.resources).value();
+  const Machine machine = open_machine(options.backend, workload.resources, context.clock).value();
   const std::unique_ptr<const Model> model = make_model(workload.model);
   EngineOptions engine_options;
   engine_options.parameter = workload.train.precision.parameter;
