@@ -1,13 +1,14 @@
 #include "describe/models/list.h"
 
-#include "describe/models/gpt/gpt.h"
+#include "describe/models/decoder/decoder.h"
 #include "describe/models/mlp/mlp.h"
 
 namespace systole {
 
 std::span<const ModelFamily> model_families() {
   static constexpr ModelFamily kFamilies[] = {
-      {ModelSpec::Family::gpt, "gpt", [](const ModelSpec& spec) { return make_gpt(gpt_config(spec)); }},
+      {ModelSpec::Family::gpt, "gpt", [](const ModelSpec& spec) { return make_decoder(decoder_config(spec)); }},
+      {ModelSpec::Family::llama, "llama", [](const ModelSpec& spec) { return make_decoder(decoder_config(spec)); }},
       {ModelSpec::Family::mlp, "mlp", [](const ModelSpec& spec) { return make_mlp(mlp_config(spec)); }},
   };
   return kFamilies;

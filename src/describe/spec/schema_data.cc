@@ -135,9 +135,9 @@ void add_data_keys(Schema& schema) {
   keys.push_back({.path = "data.kind",
                   .codec = choice_codec<Kind>(AT(data.kind), {{"text", Kind::text}, {"linear", Kind::linear}}),
                   .doc = "text: files. linear: synthetic examples of a linear law with noise, for regression.",
-                  .derived = "text for gpt, linear for mlp",
+                  .derived = "linear for mlp, else text",
                   .derive = [](Workload& w) {
-                    w.data.kind = w.model.family == ModelSpec::Family::gpt ? Kind::text : Kind::linear;
+                    w.data.kind = w.model.family == ModelSpec::Family::mlp ? Kind::linear : Kind::text;
                   }});
   keys.push_back({.path = "data.train.files",
                   .codec = texts_codec(AT(data.train.files)),

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "describe/graph/evaluate.h"
-#include "describe/models/gpt/gpt.h"
+#include "describe/models/decoder/decoder.h"
 #include "describe/models/mlp/mlp.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/initialize.h"
@@ -15,14 +15,31 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-GptConfig tiny() {
-  GptConfig config;
+DecoderConfig tiny() {
+  DecoderConfig config;
   config.layers = 2;
   config.width = 8;
   config.heads = 2;
   config.mlp = 12;
   config.vocabulary = 13;
   config.context = 12;
+  return config;
+}
+
+// Rotary positions of frequencies fast, slow and between.
+DecoderConfig llama() {
+  DecoderConfig config = tiny();
+  config.family = "llama";
+  config.kv_heads = 1;
+  config.head = 6;
+  config.gated = true;
+  config.norm = ModelSpec::Norm::rms;
+  config.activation = ModelSpec::Activation::silu;
+  config.position = ModelSpec::Position::rotary;
+  config.theta = 50;
+  config.rope_scaling = RotaryScaling{8, 1, 4, 12};
+  config.bias = false;
+  config.tied = false;
   return config;
 }
 
@@ -62,7 +79,7 @@ class Generate : public testing::Test {
     return static_cast<std::int32_t>(std::max_element(last.begin(), last.end()) - last.begin());
   }
 
-  std::unique_ptr<const Model> model_ = make_gpt(tiny());
+  std::unique_ptr<const Model> model_ = make_decoder(tiny());
   std::unique_ptr<Device> device_ = make_reference_device();
   std::map<std::string, HostTensor> parameters_;
 };
@@ -70,16 +87,19 @@ class Generate : public testing::Test {
 const std::vector<Tokens> kPrompts{{1, 5, 2}, {7}, {3, 3, 9, 11, 4}, {12, 1}, {6, 6}};
 
 TEST_F(Generate, greedy_is_the_whole_forward_again_and_again) {
-  const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
-  const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});
-  ASSERT_EQ(results.size(), kPrompts.size());
-  for (std::size_t i = 0; i < kPrompts.size(); ++i) {
-    Tokens expected = kPrompts[i];
-    for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(expected));
-    EXPECT_EQ(results[i].tokens,
-              Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end()))
-        << i;
-    EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+  for (const DecoderConfig& config : {tiny(), llama()}) {
+    model_ = make_decoder(config);
+    const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
+    const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});
+    ASSERT_EQ(results.size(), kPrompts.size());
+    for (std::size_t i = 0; i < kPrompts.size(); ++i) {
+      Tokens expected = kPrompts[i];
+      for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(expected));
+      EXPECT_EQ(results[i].tokens,
+                Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end()))
+          << config.family << " " << i;
+      EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+    }
   }
 }
 
