@@ -262,7 +262,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
                                                  row_options(workload, p.job.evaluation_rows, RowPass::once, clock));
     }
   }
-  p.outside.libraries = planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.vocabulary() : 0);
+  p.outside.libraries =
+      planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
   p.memory = plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);
