@@ -149,6 +149,7 @@ struct AttentionOptions {
   double scale = 0;    // 0: 1/sqrt(d)
   std::optional<Value> q_segments, k_segments;  // i32[b, t], i32[b, s]: only equal ids see each other
   std::optional<Value> offset;                  // i32[b]: index of query 0 among the keys (decoding over a cache)
+  std::int64_t window = 0;                      // > 0: of those keys the last so many: i + offset[b] - j < window
 };
 struct Attention {
   Value o;    // [b, t, h, d] of q's type; zeros where nothing is seen

@@ -31,7 +31,8 @@ AttentionShape shape_of(const NodeInfo& info) {
           k.size(2),
           q.size(3),
           info.attrs().get_bool("causal"),
-          info.attrs().get_double("scale")};
+          info.attrs().get_double("scale"),
+          info.attrs().find("window") == nullptr ? 0 : info.attrs().get_int("window")};
 }
 
 struct Masks {

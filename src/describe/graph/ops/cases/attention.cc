@@ -10,10 +10,13 @@ struct Sizes {
 
 struct Options {
   bool causal, segments, offsets;
+  std::int64_t window = 0;
 };
 
 Attrs attrs_of(Options options) {
-  return {{"causal", options.causal}, {"scale", 0.6}, {"segments", options.segments}, {"offsets", options.offsets}};
+  Attrs attrs{{"causal", options.causal}, {"scale", 0.6}, {"segments", options.segments}, {"offsets", options.offsets}};
+  if (options.window != 0) attrs.set("window", options.window);
+  return attrs;
 }
 
 void add_masks(std::vector<CaseOperand>& operands, Sizes z, Options options) {
@@ -28,8 +31,9 @@ OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
   const CaseOperand q = real(Type(f, {z.b, z.t, z.h, z.d})), k = real(Type(f, {z.b, z.s, z.n, z.d}));
   const CaseOperand lse = real(Type(ops::statistic_dtype(f), {z.b, z.h, z.t}), 1, 3);
   const std::string note =
-      fmt::format("{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
-                  options.offsets ? "offsets " : "", z.h == z.n ? "" : "grouped");
+      fmt::format("{}{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
+                  options.offsets ? "offsets " : "",
+                  options.window > 0 ? fmt::format("window {} ", options.window) : "", z.h == z.n ? "" : "grouped");
   OpCase forward{.op = "attention",
                  .operands = {q, k, k},
                  .attrs = attrs_of(options),
@@ -68,6 +72,8 @@ std::vector<BadCase> bad_cases(DType f) {
       {"attention_c6", "attention_grad", {q, k, k, q, Type(lse.dtype, {3, 5, 8}), q}, plain},
       {"attention_c6", "attention_grad", {q, k, k, k, lse, q}, plain},
       {"attention_c7", "attention", {q, k, k}, upside_down},
+      {"attention_c8", "attention", {q, k, k}, attrs_of({true, false, false, -1})},
+      {"attention_c8", "attention_grad", {q, k, k, q, lse, q}, attrs_of({false, false, false, 3})},
   };
 }
 
@@ -76,8 +82,10 @@ std::vector<BadCase> bad_cases(DType f) {
 // Every combination of the options, with more keys than queries and fewer.
 OpCases cases::attention_cases(DType f) {
   OpCases cases;
-  for (const Options options : {Options{false, false, false}, Options{false, true, false}, Options{true, false, false},
-                                Options{true, true, false}, Options{true, false, true}, Options{true, true, true}}) {
+  for (const Options options :
+       {Options{false, false, false}, Options{false, true, false}, Options{true, false, false},
+        Options{true, true, false}, Options{true, false, true}, Options{true, true, true},
+        Options{true, false, false, 2}, Options{true, true, false, 3}, Options{true, true, true, 4}}) {
     cases += both(f, {3, 5, 7, 8, 4, 6}, options, true, false);
     cases += both(f, {3, 7, 5, 4, 4, 6}, options, true, false);
     cases += both(f, {12, 6, 5, 36, 18, 3}, options, false, true);
