@@ -4,6 +4,7 @@
 // Where a key was left out, its field holds the default that `to_yaml` shows. Immutable after reading; any thread.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,7 +50,8 @@ struct ModelSpec {
   };
 
   Family family = Family::gpt;
-  std::string preset;  // "gpt2-124m"; its values are in the fields below; empty for none
+  std::string preset;   // "gpt2-124m"; its values are in the fields below; empty for none
+  std::string weights;  // folder of a Hugging Face model that training starts from; empty for none
 
   // gpt, llama
   std::int64_t layers = 0, width = 0, heads = 0;
@@ -210,9 +212,17 @@ struct Workload {
   std::map<std::string, std::string> labels;
 };
 
+// What files that a workload names say of its keys. `fixed`: the document may not say otherwise.
+struct ImportedValue {
+  std::string path, yaml;
+  bool fixed = false;
+};
+
 struct WorkloadOptions {
   std::string environment;        // which of `environments` is laid over the document; empty for none
   std::vector<std::string> sets;  // "train.time=15s", laid over both, in order
+  // What the weights in a folder (model.weights) say; without it they say nothing.
+  std::function<Result<std::vector<ImportedValue>>(const std::string& folder)> weights = {};
 };
 
 // Reads and resolves a document; `filename` is for messages. Errors: invalid (one Error whose `others` hold all further

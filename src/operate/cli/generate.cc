@@ -1,4 +1,5 @@
-// `systole generate [RUN]`: text out of a run's newest checkpoint. The text streams to stdout as it comes.
+// `systole generate [RUN]`: text out of a run's newest checkpoint, or of a Hugging Face model. The text streams to
+// stdout as it comes.
 
 #include <iostream>
 #include <iterator>
@@ -8,6 +9,7 @@
 #include "execute/serve/generate.h"
 #include "execute/train/state.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/hf_folder.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/cli/workload_options.h"
@@ -30,31 +32,77 @@ std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t v
   return never;
 }
 
-std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt) {
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool bos) {
   std::string text = prompt;
   if (prompt == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
-  std::vector<std::int32_t> tokens{tokenizer.bos()};
+  std::vector<std::int32_t> tokens;
+  if (bos || text.empty()) tokens.push_back(tokenizer.bos());
   Encoder(tokenizer).encode(text, tokens);
   return tokens;
+}
+
+// Where a model comes from: a run's checkpoint, or the folder of a Hugging Face model.
+struct Origin {
+  ModelSpec model;
+  ResourcesSpec resources;
+  DType parameter = DType::f32;
+  Tokenizer tokenizer;
+  bool bos = true;  // stands before a text
+  std::optional<std::int64_t> step;
+  std::function<Status(Executor&)> load;
+};
+
+Origin origin_of_run(const std::string& asked) {
+  const auto place = std::make_shared<CheckpointPlace>(find_checkpoints(asked).value());
+  const RunPlace run = open_run(asked.substr(0, asked.rfind('@'))).value();
+  const Workload workload = workload_of(run).value();
+  Tokenizer tokenizer = kept_tokenizer(run).value();
+  const checkpoint::Checkpoint from = open_checkpoint(*place).value();
+  return {workload.model,
+          workload.resources,
+          workload.train.precision.parameter,
+          std::move(tokenizer),
+          true,
+          from.manifest().step,
+          [place, from](Executor& executor) { return load_parameters(executor, from); }};
+}
+
+Origin origin_of_folder(const std::string& path) {
+  const Workload workload = workload_around(path).value();
+  const auto folder = std::make_shared<HfFolder>(open_hf_folder(path, workload.model).value());
+  Tokenizer tokenizer = tokenizer_of(*folder).value();
+  if (tokenizer.vocabulary() > workload.model.vocabulary) {
+    fail(error(ErrorKind::invalid, "the tokenizer in '{}' has {} tokens, its model {}", path, tokenizer.vocabulary(),
+               workload.model.vocabulary)
+             .hinted("put the tokenizer there that the model was trained with"));
+  }
+  const bool bos = tokenizer.puts_bos();
+  return {workload.model,
+          workload.resources,
+          DType::f32,
+          std::move(tokenizer),
+          bos,
+          std::nullopt,
+          [folder](Executor& executor) { return load_weights(executor, *folder); }};
 }
 
 ExitCode generate_text(const GenerateCommand& options, Context& context) {
   GenerateOptions wanted = options.generate;
   check(wanted.sampling).value();
-  const CheckpointPlace place = find_checkpoints(options.run).value();
-  const RunPlace run = open_run(options.run.substr(0, options.run.rfind('@'))).value();
-  const Workload workload = workload_of(run).value();
-  const Tokenizer tokenizer = kept_tokenizer(run).value();
-  const checkpoint::Checkpoint from = open_checkpoint(place).value();
-  const Machine machine = open_machine(options.backend, workload.resources, context.clock).value();
-  const std::unique_ptr<const Model> model = make_model(workload.model);
+  const Origin origin = is_hf_folder(options.run) ? origin_of_folder(options.run) : origin_of_run(options.run);
+  const Tokenizer& tokenizer = origin.tokenizer;
+  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.bos)};
+  const Machine machine = open_machine(options.backend, origin.resources, context.clock).value();
+  const std::unique_ptr<const Model> model = make_model(origin.model);
   EngineOptions engine_options;
-  engine_options.parameter = workload.train.precision.parameter;
+  engine_options.parameter = origin.parameter;
+  // A published model's context is made for more than one prompt.
+  const auto length = static_cast<std::int64_t>(prompts[0].size());
+  if (!origin.step) engine_options.cache = std::min(origin.model.context, length + wanted.max_tokens);
   const std::unique_ptr<Engine> engine = Engine::create(*model, *machine.device, engine_options).value();
-  load_parameters(engine->executor(), from).value();
+  origin.load(engine->executor()).value();
 
-  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt)};
-  const std::string prompt = tokenizer.decode(std::span(prompts[0]).subspan(1)).value();
+  const std::string prompt = tokenizer.decode(prompts[0]).value();  // marks spell nothing
   wanted.stop = {tokenizer.eos()};
   wanted.sampling.never = never_drawn(tokenizer, engine->vocabulary());
   const SignalWatch watch;
@@ -67,13 +115,14 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Seconds took = context.clock.now() - began;
   const auto count = static_cast<std::int64_t>(made[0].tokens.size());
   context.out.stream("\n");
-  context.out.message(fmt::format("{} tokens in {}, from step {}; ended by {}", count, to_string(took),
-                                  from.manifest().step, name_of(made[0].end)));
+  context.out.message(fmt::format("{} tokens in {}, from {}; ended by {}", count, to_string(took),
+                                  origin.step ? fmt::format("step {}", *origin.step) : options.run,
+                                  name_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},
                               {"text", tokenizer.decode(made[0].tokens).value()},
                               {"tokens", count},
                               {"seconds_s", took.count()},
-                              {"step", from.manifest().step},
+                              {"step", origin.step ? Node(*origin.step) : Node()},
                               {"end", name_of(made[0].end)}}));
   return made[0].end == Generated::End::asked ? ExitCode::interrupted : ExitCode::done;
 }
@@ -85,7 +134,9 @@ void add_generate(CLI::App& app, Context& context) {
   CLI::App& command =
       add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
-  command.add_option("run", options->run, "RUN or RUN@STEP: a run's folder, name or number; without: the newest");
+  command.add_option("run", options->run,
+                     "RUN or RUN@STEP: a run's folder, name or number; or the folder of a Hugging Face model; "
+                     "without: the newest");
   command.add_option("--prompt", options->prompt, "text to go on from; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
       ->check(at_least(1))

@@ -258,6 +258,11 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   Result<Job> job = make_job(workload, *p.machine.device);
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
+  if (!workload.model.weights.empty() && options.begins) {
+    Result<HfFolder> weights = open_hf_folder(workload.model.weights, workload.model);
+    if (!weights.ok()) return options.source.placed(std::move(weights).error(), "model.weights");
+    p.weights = std::move(*weights);
+  }
   p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
   if (p.data.dataset) {
     p.outside.dataset = p.data.resident();
@@ -270,6 +275,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   }
   p.outside.libraries =
       planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
+  if (!workload.model.weights.empty()) p.outside.weights = kImportBytes;
   p.memory = plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);

@@ -19,6 +19,7 @@
 #include "ground/catalog/catalog.h"
 #include "ground/store/lock.h"
 #include "ground/store/store.h"
+#include "operate/cli/hf_folder.h"
 #include "predict/perf/estimate.h"
 
 namespace systole::cli {
@@ -74,6 +75,7 @@ struct Prepared {
   Estimate estimate;
   Plan plan;
   std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
+  std::optional<HfFolder> weights;     // that it begins from, found to fit
 };
 
 struct PrepareOptions {
@@ -81,6 +83,7 @@ struct PrepareOptions {
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
   Progress progress;
+  bool begins = true;        // model.weights are needed; a run that goes on has its own
   WorkloadSource source;     // for the places in errors; empty: they have none
   std::vector<Error> notes;  // out: what was left unknown, and why
 };

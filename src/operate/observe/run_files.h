@@ -6,6 +6,7 @@
 //     quickstart-1/
 //       workload.yaml         what was asked for, resolved
 //       tokenizer.model       of a run of text, and tokenizer.json: its hash
+//       weights.json          of a run that began from other people's weights: which
 //       plan.json             what was chosen and predicted, written before anything is spent
 //       events/000.jsonl      what happened: a file per process, by the order in which they opened the run
 //       spans/000.ring        where each process was, to the last moment before a kill (ground/base/telemetry.h)
@@ -33,6 +34,7 @@ struct RunFiles {
   static constexpr const char* spans = "spans";
   static constexpr const char* tokenizer = "tokenizer.model";
   static constexpr const char* tokenizer_about = "tokenizer.json";
+  static constexpr const char* weights = "weights.json";
 };
 
 // A folder of a store: `dir` is its path, "" for the store's root.
