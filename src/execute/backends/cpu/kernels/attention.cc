@@ -8,7 +8,6 @@
 // exponential a pair: at d = 64 a quarter of the time.
 
 #include "execute/backends/cpu/kernels/attention_block.h"
-#include "execute/backends/cpu/kernels/attention_gemm.h"
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/vec_math.h"
 
@@ -38,17 +37,17 @@ Scratch scratch_of(const AttentionArgs& args, int thread) {
 }
 
 // Masks the scores of queries [i0, i0 + rows), finds their new maxima and scales what was summed under the old ones.
-void move_maxima(const Masks& masks, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1, float* top, float* weight,
-                 float* sums, i64 w) {
+void move_maxima(const Masks& masks, Sight sight, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1, float* top,
+                 float* weight, float* sums, i64 w) {
   float factor[kQueryBlock] = {};
   for (i64 r = 0; r < rows; ++r) {
     float* row = s.scores + r * kKeyBlock;
     F best = splat(-kInf);
-    const bool whole = masks.q_segments == nullptr && masks.keys(i0 + r) >= j1 && j1 - j0 == kKeyBlock;
+    const bool whole = sees_all(masks, sight, i0 + r, j0, j1);
     for (i64 c = 0; c < kKeyBlock; c += kLanes) {
       F v = load(row + c);
       if (!whole) {
-        v = blend(seen(masks, i0 + r, j0, c, j1), v, splat(-kInf));
+        v = blend(seen(masks, sight, i0 + r, j0, c, j1), v, splat(-kInf));
         store(row + c, v);
       }
       best = max_nan(best, v);
@@ -57,7 +56,7 @@ void move_maxima(const Masks& masks, const Scratch& s, i64 i0, i64 rows, i64 j0,
     factor[r] = next == -kInf ? 0 : old - next;  // nothing seen yet: nothing summed either
     top[r] = next;
   }
-  for (i64 r = 0; r < kQueryBlock; r += kLanes) store(factor + r, exp_f(load(factor + r)));
+  for (i64 r = 0; r < kQueryBlock; r += kLanes) store(factor + r, exp_flushed(load(factor + r)));
   for (i64 r = 0; r < rows; ++r) {
     weight[r] *= factor[r];
     if (factor[r] == 1) continue;
@@ -72,7 +71,7 @@ void exponentiate(const Scratch& s, i64 rows, const float* top, float* weight) {
     const F shift = splat(top[r] == -kInf ? 0 : top[r]);
     F sum = {};
     for (i64 c = 0; c < kKeyBlock; c += kLanes) {
-      const F p = exp_f(load(row + c) - shift);
+      const F p = exp_flushed(load(row + c) - shift);
       store(row + c, p);
       sum += p;
     }
@@ -114,17 +113,21 @@ i64 chunk(const AttentionArgs& args, const Scratch& s, i64 b, i64 head, i64 firs
     bool packed = false;
     for (i64 r = 0; r < count; r += kQueryBlock) {
       const i64 rows = lesser(kQueryBlock, count - r), i0 = first + r;
-      if (unseen(masks, i0, i0 + rows, j0, j1)) continue;
+      const Sight sight = sight_of(masks, i0, i0 + rows, j0, j1);
+      if (sight == Sight::none) continue;
       if (!packed) {
         widen_transposed(static_cast<const T*>(args.k) + at, z.n * z.d, j1 - j0, z.d, w, s.keys);
         widen_rows(static_cast<const T*>(args.v) + at, z.n * z.d, j1 - j0, z.d, w, 1.0f, s.values);
         packed = true;
       }
-      product({s.queries + r * w, w, 1}, s.keys, kKeyBlock, s.scores, kKeyBlock, rows, kKeyBlock, z.d, false);
+      const Band band = band_of(masks, i0, j0);
+      product({s.queries + r * w, w, 1}, s.keys, kKeyBlock, s.scores, kKeyBlock, rows, false,
+              [&](i64 i, i64 n) { return band.columns(i, n, kKeyBlock, z.d); });
       if (args.bias != nullptr) add_bias(masks, args.bias + head * z.places, i0, rows, j0, s.scores);
-      move_maxima(masks, s, i0, rows, j0, j1, s.top + r, s.weight + r, s.sums + r * w, w);
+      move_maxima(masks, sight, s, i0, rows, j0, j1, s.top + r, s.weight + r, s.sums + r * w, w);
       exponentiate(s, rows, s.top + r, s.weight + r);
-      product({s.scores, kKeyBlock, 1}, s.values, w, s.sums + r * w, w, rows, w, j1 - j0, true);
+      product({s.scores, kKeyBlock, 1}, s.values, w, s.sums + r * w, w, rows, true,
+              [&](i64 i, i64 n) { return band.keys(i, n, w, j1 - j0); });
       pairs += pairs_of(masks, i0, i0 + rows, j0, j1);
     }
   }

@@ -3,7 +3,9 @@
 // bringing rows of q, k, v into f32. For kernel sources only.
 
 #include "execute/backends/cpu/kernels/attention.h"
+#include "execute/backends/cpu/kernels/attention_gemm.h"
 #include "execute/backends/cpu/kernels/row.h"
+#include "execute/backends/cpu/kernels/transpose.h"
 
 namespace systole::cpu::SYSTOLE_ISA {
 namespace {
@@ -40,12 +42,16 @@ inline Span span_of(const std::int32_t* ids, i64 begin, i64 end) {
   return span;
 }
 
-// No pair of queries [i0, i1) and keys [j0, j1) can see each other: the block is left out.
-inline bool unseen(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
-  if (masks.keys(i1 - 1) <= j0) return true;
-  if (masks.q_segments == nullptr) return false;
+// How a block of queries sees a block of keys: not at all, and it is left out; by place alone (shape, offset, the
+// segments all one); or each pair by its segments too.
+enum class Sight { none, by_place, by_segment };
+
+inline Sight sight_of(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
+  if (masks.keys(i1 - 1) <= j0) return Sight::none;
+  if (masks.q_segments == nullptr) return Sight::by_place;
   const Span q = span_of(masks.q_segments, i0, i1), k = span_of(masks.k_segments, j0, j1);
-  return q.high < k.low || k.high < q.low;
+  if (q.high < k.low || k.high < q.low) return Sight::none;
+  return q.low == q.high && k.low == k.high ? Sight::by_place : Sight::by_segment;
 }
 
 // Pairs of the block that offset and shape let through: what is counted as done when it is not left out.
@@ -104,19 +110,32 @@ inline I lane_numbers() {
   return numbers;
 }
 
+// Query i sees all of a whole block of keys.
+inline bool sees_all(const Masks& masks, Sight sight, i64 i, i64 j0, i64 j1) {
+  return sight == Sight::by_place && masks.keys(i) >= j1 && j1 - j0 == kKeyBlock;
+}
+
 // All ones where query i sees key j0 + at + lane.
-inline I seen(const Masks& masks, i64 i, i64 j0, i64 at, i64 j1) {
+inline I seen(const Masks& masks, Sight sight, i64 i, i64 j0, i64 at, i64 j1) {
   const i64 limit = lesser(masks.keys(i), j1) - j0 - at;  // lanes below it
   const auto bound = static_cast<std::int32_t>(limit < 0 ? 0 : limit > kLanes ? kLanes : limit);
   I mask = lane_numbers() < (I{} + bound);
-  if (masks.q_segments != nullptr) {
+  if (sight == Sight::by_segment && bound > 0) {
     I ids = {};
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (j0 + at + lane < j1) ids[lane] = masks.k_segments[j0 + at + lane];
+    const std::int32_t* from = masks.k_segments + j0 + at;
+    if (j0 + at + kLanes <= masks.shape.s) {
+      __builtin_memcpy(&ids, from, sizeof ids);
+    } else {
+      for (int lane = 0; lane < bound; ++lane) ids[lane] = from[lane];
     }
     mask &= ids == (I{} + masks.q_segments[i]);
   }
   return mask;
+}
+
+// Query i0 + r and key j0 + c see each other when c ≤ r + shift.
+inline Band band_of(const Masks& masks, i64 i0, i64 j0) {
+  return {masks.shape.causal ? i0 + masks.offset - j0 : masks.shape.s};
 }
 
 // `rows` rows of d elements, `stride` apart, to f32 rows of w (the rest 0), times factor.
@@ -130,8 +149,13 @@ inline void widen_rows(const T* x, i64 stride, i64 rows, i64 d, i64 w, float fac
 // The same transposed: y[c][i], rows of kKeyBlock, columns past `rows` 0. c < w.
 template <typename T>
 inline void widen_transposed(const T* x, i64 stride, i64 rows, i64 d, i64 w, float* y) {
-  for (i64 c = 0; c < w; ++c) {
-    for (i64 i = 0; i < kKeyBlock; ++i) y[c * kKeyBlock + i] = c < d && i < rows ? to_f32(x[i * stride + c]) : 0.0f;
+  for (i64 i = 0; i < kKeyBlock; i += kLanes) {
+    for (i64 c = 0; c < w; c += kLanes) {
+      F tile[kLanes];
+      for (int r = 0; r < kLanes; ++r) tile[r] = c < d && i + r < rows ? get(x + (i + r) * stride, c, d) : F{};
+      transpose(tile);
+      for (int r = 0; r < kLanes; ++r) store(y + (c + r) * kKeyBlock + i, tile[r]);
+    }
   }
 }
 

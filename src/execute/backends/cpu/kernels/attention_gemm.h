@@ -3,6 +3,9 @@
 // of kLanes, A with any two strides (so that Aᵀ costs nothing: its elements are broadcast one by one). Registers hold a
 // tile of kTileRows × 2 vectors of C; per step of k that is 2 loads, kTileRows broadcasts and 2 kTileRows fused
 // multiply-adds. The order of a sum is k ascending, whatever the tile.
+//
+// Under a causal mask half of a block on the diagonal is unseen, its weights zero: a Band says what of the columns or
+// of the sum the rows of a strip of C need.
 
 #include "execute/backends/cpu/kernels/vec.h"
 
@@ -10,6 +13,11 @@ namespace systole::cpu::SYSTOLE_ISA {
 namespace {
 
 constexpr int kTileRows = kLanes == 16 ? 8 : 4;
+
+template <int kValue>
+struct Count {
+  static constexpr int value = kValue;
+};
 
 struct MatrixA {
   const float* data;
@@ -49,13 +57,39 @@ inline void strip(MatrixA a, const float* b, i64 b_row, float* c, i64 c_row, i64
   if (j < n) tile<kRows, 1>(a, b + j, b_row, c + j, c_row, k, accumulate);
 }
 
-// REQUIRES: n a multiple of kLanes.
-inline void product(MatrixA a, const float* b, i64 b_row, float* c, i64 c_row, i64 m, i64 n, i64 k, bool accumulate) {
+// What rows [i, i + rows) of C need: columns [0, n) and steps [begin, end) of the sum.
+struct Need {
+  i64 n, begin, end;
+};
+
+// Query r and key j of two blocks see each other when j ≤ r + shift.
+struct Band {
+  i64 shift;
+  // C's columns are keys, its rows queries.
+  Need columns(i64 i, i64 rows, i64 n, i64 k) const {
+    const i64 seen = greater(0, i + rows + shift);
+    return {lesser(n, ceil_div(seen, kLanes) * kLanes), 0, k};
+  }
+  // The sum is over keys, C's rows are queries.
+  Need keys(i64 i, i64 rows, i64 n, i64 k) const { return {n, 0, greater(0, lesser(k, i + rows + shift))}; }
+  // The sum is over queries, C's rows are keys.
+  Need queries(i64 i, i64 n, i64 k) const { return {n, lesser(k, greater(0, i - shift)), k}; }
+};
+
+// need(i, rows) → Need. Columns that a row does not need are left as they were. REQUIRES: n a multiple of kLanes.
+template <typename NeedOf>
+inline void product(MatrixA a, const float* b, i64 b_row, float* c, i64 c_row, i64 m, bool accumulate,
+                    const NeedOf& need) {
+  const auto rows = [&](auto count, i64 i) {
+    constexpr int kRows = decltype(count)::value;
+    const Need z = need(i, kRows);
+    strip<kRows>({a.data + i * a.row + z.begin * a.step, a.row, a.step}, b + z.begin * b_row, b_row, c + i * c_row,
+                 c_row, z.n, z.end - z.begin, accumulate);
+  };
   i64 i = 0;
-  auto at = [&](i64 row) { return MatrixA{a.data + row * a.row, a.row, a.step}; };
-  for (; i + kTileRows <= m; i += kTileRows) strip<kTileRows>(at(i), b, b_row, c + i * c_row, c_row, n, k, accumulate);
-  for (; i + 2 <= m; i += 2) strip<2>(at(i), b, b_row, c + i * c_row, c_row, n, k, accumulate);
-  if (i < m) strip<1>(at(i), b, b_row, c + i * c_row, c_row, n, k, accumulate);
+  for (; i + kTileRows <= m; i += kTileRows) rows(Count<kTileRows>(), i);
+  for (; i + 2 <= m; i += 2) rows(Count<2>(), i);
+  if (i < m) rows(Count<1>(), i);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 // Roofline: the f32 multiply-add rate, 10 d flops a pair.
 
 #include "execute/backends/cpu/kernels/attention_block.h"
-#include "execute/backends/cpu/kernels/attention_gemm.h"
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/vec_math.h"
 
@@ -68,16 +67,16 @@ void sum_bias(const AttentionGradArgs& args) {
 }
 
 // p: scores to probabilities. dp: g vᵀ to T.
-void probabilities(const Masks& masks, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1) {
+void probabilities(const Masks& masks, Sight sight, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1) {
   for (i64 r = 0; r < rows; ++r) {
     float *p = s.p + r * kKeyBlock, *dp = s.dp + r * kKeyBlock;
     const bool nothing = s.lse[r] == -kInf;
-    const bool whole = masks.q_segments == nullptr && masks.keys(i0 + r) >= j1 && j1 - j0 == kKeyBlock && !nothing;
+    const bool whole = !nothing && sees_all(masks, sight, i0 + r, j0, j1);
     for (i64 c = 0; c < kKeyBlock; c += kLanes) {
-      F v = exp_f(load(p + c) - s.lse[r]);
+      F v = exp_flushed(load(p + c) - s.lse[r]);
       F t = v * (load(dp + c) - s.delta[r]);
       if (!whole) {
-        const I mask = nothing ? I{} : seen(masks, i0 + r, j0, c, j1);
+        const I mask = nothing ? I{} : seen(masks, sight, i0 + r, j0, c, j1);
         v = blend(mask, v, F{});
         t = blend(mask, t, F{});
       }
@@ -111,15 +110,20 @@ i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch
   i64 pairs = 0;
   for (i64 j0 = 0; j0 < masks.keys(i0 + rows - 1); j0 += kKeyBlock) {
     const i64 j1 = lesser(z.s, j0 + kKeyBlock), keys = j1 - j0;
-    if (unseen(masks, i0, i0 + rows, j0, j1)) continue;
-    product({s.queries, w, 1}, s.keys_t + j0 * w, kKeyBlock, s.p, kKeyBlock, rows, kKeyBlock, z.d, false);
+    const Sight sight = sight_of(masks, i0, i0 + rows, j0, j1);
+    if (sight == Sight::none) continue;
+    const Band band = band_of(masks, i0, j0);
+    const auto columns = [&](i64 i, i64 n) { return band.columns(i, n, kKeyBlock, z.d); };
+    const auto by_query = [&](i64 i, i64) { return band.queries(i, w, rows); };
+    product({s.queries, w, 1}, s.keys_t + j0 * w, kKeyBlock, s.p, kKeyBlock, rows, false, columns);
     if (args.bias != nullptr) add_bias(masks, args.bias + head * z.places, i0, rows, j0, s.p);
-    product({s.g, w, 1}, s.values_t + j0 * w, kKeyBlock, s.dp, kKeyBlock, rows, kKeyBlock, z.d, false);
-    probabilities(masks, s, i0, rows, j0, j1);
+    product({s.g, w, 1}, s.values_t + j0 * w, kKeyBlock, s.dp, kKeyBlock, rows, false, columns);
+    probabilities(masks, sight, s, i0, rows, j0, j1);
     if (args.bias != nullptr) add_to_bias(masks, s.dp, i0, rows, j0, dbias);
-    product({s.p, 1, kKeyBlock}, s.g, w, s.dv + j0 * w, w, keys, w, rows, true);
-    product({s.dp, 1, kKeyBlock}, s.queries, w, s.dk + j0 * w, w, keys, w, rows, true);
-    product({s.dp, kKeyBlock, 1}, s.keys + j0 * w, w, s.dq, w, rows, w, keys, true);
+    product({s.p, 1, kKeyBlock}, s.g, w, s.dv + j0 * w, w, keys, true, by_query);
+    product({s.dp, 1, kKeyBlock}, s.queries, w, s.dk + j0 * w, w, keys, true, by_query);
+    product({s.dp, kKeyBlock, 1}, s.keys + j0 * w, w, s.dq, w, rows, true,
+            [&](i64 i, i64 n) { return band.keys(i, n, w, keys); });
     pairs += pairs_of(masks, i0, i0 + rows, j0, j1);
   }
   for (i64 r = 0; r < rows; ++r) {
