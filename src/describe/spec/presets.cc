@@ -5,11 +5,6 @@
 namespace systole {
 namespace {
 
-struct Preset {
-  std::string name;
-  std::vector<PresetValue> values;
-};
-
 Preset gpt2(const char* name, const char* layers, const char* width, const char* heads) {
   return {name,
           {{"model.family", "gpt"},
@@ -27,8 +22,12 @@ Preset gpt2(const char* name, const char* layers, const char* width, const char*
 }
 
 const std::vector<Preset>& presets() {
-  static const std::vector<Preset> all{gpt2("gpt2-124m", "12", "768", "12"), gpt2("gpt2-355m", "24", "1024", "16"),
-                                       gpt2("gpt2-774m", "36", "1280", "20"), gpt2("gpt2-1558m", "48", "1600", "25")};
+  static const std::vector<Preset> all = [] {
+    std::vector<Preset> presets{gpt2("gpt2-124m", "12", "768", "12"), gpt2("gpt2-355m", "24", "1024", "16"),
+                                gpt2("gpt2-774m", "36", "1280", "20"), gpt2("gpt2-1558m", "48", "1600", "25")};
+    for (Preset& preset : encoder_presets()) presets.push_back(std::move(preset));
+    return presets;
+  }();
   return all;
 }
 

@@ -73,34 +73,95 @@ void check_sizes(const ModelSpec& m, Rules& broken) {
   }
 }
 
+const char* name_of(ModelSpec::Family family) {
+  using Family = ModelSpec::Family;
+  switch (family) {
+    case Family::mlp: return "mlp";
+    case Family::gpt: return "gpt";
+    case Family::bert: return "bert";
+    case Family::t5: return "t5";
+  }
+  return "?";
+}
+
+std::string family_of_preset(const std::string& preset) {
+  const std::vector<PresetValue>* values = preset_values(preset);
+  CHECK(values != nullptr, "no preset '{}'", preset);
+  return std::ranges::find(*values, "model.family", &PresetValue::path)->yaml;
+}
+
+void check_t5(const ModelSpec& m, Rules& broken) {
+  if (m.head_width == 0 && !divides(m.heads, m.width)) {
+    broken.push_back(
+        {{"model.heads", "model.width"},
+         ErrorKind::invalid,
+         fmt::format("{} heads do not divide width {}, and model.head_width is not given", m.heads, m.width),
+         "heads may be " + divisors_of(m.width) + "; or give head_width"});
+  }
+  if (m.relative_buckets % 4 != 0) {
+    broken.push_back({{"model.relative.buckets"},
+                      ErrorKind::invalid,
+                      fmt::format("{} is no multiple of 4", m.relative_buckets),
+                      "32, as published"});
+  }
+  if (m.relative_furthest <= m.relative_buckets / 2) {
+    broken.push_back(
+        {{"model.relative.furthest", "model.relative.buckets"},
+         ErrorKind::invalid,
+         fmt::format("{} buckets tell distances up to {} apart one by one", m.relative_buckets, m.relative_buckets / 2),
+         fmt::format("furthest: {} or more", m.relative_buckets)});
+  }
+}
+
+void check_masking(const Workload& w, Rules& broken) {
+  const DataSpec& d = w.data;
+  if (w.model.family != ModelSpec::Family::bert) return;
+  if (d.masked_share <= 0) {
+    broken.push_back({{"data.masking.share"}, ErrorKind::invalid, "no token would be told", "such as 15%"});
+  }
+  if (d.masked_hidden + d.masked_random > 1) {
+    broken.push_back({{"data.masking.random", "data.masking.hidden"},
+                      ErrorKind::invalid,
+                      "hidden and random tokens are more than all that are to be told",
+                      "such as hidden: 80%, random: 10%"});
+  }
+}
+
 void check_model(const Workload& w, Rules& broken) {
   const ModelSpec& m = w.model;
   if (m.dropout >= 1) {
     broken.push_back({{"model.dropout"}, ErrorKind::invalid, "dropout 1 leaves nothing", "below 1"});
   }
-  if (!m.preset.empty() && m.family != ModelSpec::Family::gpt) {
+  if (!m.preset.empty() && family_of_preset(m.preset) != name_of(m.family)) {
     broken.push_back({{"model.preset"},
                       ErrorKind::invalid,
-                      fmt::format("preset {} is of family gpt", m.preset),
+                      fmt::format("preset {} is of family {}", m.preset, family_of_preset(m.preset)),
                       "take model.family out"});
   }
-  if (m.family == ModelSpec::Family::gpt) {
+  if (m.family == ModelSpec::Family::gpt || m.family == ModelSpec::Family::bert) {
     check_heads(m, broken);
     check_sizes(m, broken);
+  }
+  if (m.family == ModelSpec::Family::t5) {
+    check_t5(m, broken);
+    if (w.data.packing) {
+      broken.push_back(
+          {{"data.packing"}, ErrorKind::unsupported, "pairs are not packed yet: one a row", "take data.packing out"});
+    }
   }
 }
 
 void check_pairing(const Workload& w, Rules& broken) {
-  const bool gpt = w.model.family == ModelSpec::Family::gpt, text = w.data.kind == DataSpec::Kind::text;
-  if (gpt != text) {
+  const bool words = w.model.family != ModelSpec::Family::mlp, text = w.data.kind == DataSpec::Kind::text;
+  if (words != text) {
     broken.push_back(
         {{"data.kind", "model.family"},
          ErrorKind::invalid,
-         fmt::format("a {} is not trained on data of kind {}", gpt ? "gpt" : "mlp", text ? "text" : "linear"),
-         gpt ? "data.kind: text" : "data.kind: linear"});
+         fmt::format("a {} is not trained on data of kind {}", name_of(w.model.family), text ? "text" : "linear"),
+         words ? "data.kind: text" : "data.kind: linear"});
   }
   const bool cross_entropy = w.model.loss == ModelSpec::Loss::cross_entropy;
-  if (cross_entropy != text && gpt == text) {
+  if (cross_entropy != text && words == text) {
     broken.push_back({{"model.loss"},
                       ErrorKind::invalid,
                       text ? "text is predicted token by token, and squared_error is of numbers"
@@ -247,6 +308,7 @@ std::vector<Broken> broken_rules(const Workload& workload) {
   Rules broken;
   check_model(workload, broken);
   check_pairing(workload, broken);
+  check_masking(workload, broken);
   check_tokenizer(workload, broken);
   check_held_out(workload, broken);
   check_end(workload, broken);

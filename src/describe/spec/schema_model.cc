@@ -7,6 +7,7 @@ namespace {
 using Model = ModelSpec;
 const Condition kGpt{"model.family", {"gpt"}};
 const Condition kMlp{"model.family", {"mlp"}};
+const Condition kTransformer{"model.family", {"gpt", "bert", "t5"}};
 
 // A preset by its name; the values that come with it are defaults, not laws.
 Codec preset_codec() {
@@ -30,16 +31,17 @@ void add_gpt_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "model.layers",
                   .codec = count_codec(AT(model.layers), 1, 10'000),
                   .doc = "Blocks of attention and feed-forward.",
-                  .when = kGpt});
+                  .when = kTransformer});
   keys.push_back({.path = "model.width",
                   .codec = count_codec(AT(model.width), 1, 1'000'000),
                   .doc = "Numbers that stand for a token between blocks.",
                   .more = "Also called d_model, embedding size or hidden size. The heads must divide it.",
-                  .when = kGpt});
+                  .when = kTransformer});
   keys.push_back({.path = "model.heads",
                   .codec = count_codec(AT(model.heads), 1, 100'000),
                   .doc = "Attention heads a block; they divide the width.",
-                  .when = kGpt});
+                  .more = "A t5 whose head_width is given may have any number.",
+                  .when = kTransformer});
   keys.push_back({.path = "model.kv_heads",
                   .codec = count_codec(AT(model.kv_heads), 1, 100'000),
                   .doc = "Heads of keys and values; they divide `heads`.",
@@ -51,20 +53,20 @@ void add_gpt_keys(std::vector<Key>& keys) {
                   .codec = count_codec(AT(model.context), 1, 100'000'000),
                   .doc = "Tokens a row: how far the model can look back.",
                   .more = "Longer documents are cut into pieces of this length.",
-                  .when = kGpt});
+                  .when = kTransformer});
   keys.push_back({.path = "model.vocabulary",
                   .codec = count_codec(AT(model.vocabulary), 1, 100'000'000),
                   .doc = "Rows of the embedding; at least the tokenizer's vocabulary.",
                   .more = "More than the tokenizer's is padding: those tokens never come.",
                   .derived = "data.tokenizer.vocabulary",
                   .derive = [](Workload& w) { w.model.vocabulary = w.data.tokenizer.vocabulary; },
-                  .when = kGpt});
+                  .when = kTransformer});
   keys.push_back({.path = "model.mlp_ratio",
                   .codec = number_codec(AT(model.mlp_ratio), 0, 1000, true),
                   .doc = "Hidden width of the feed-forward part, as a multiple of `width`.",
                   .more = "width × mlp_ratio must be a whole number.",
                   .default_yaml = "4",
-                  .when = kGpt});
+                  .when = {"model.family", {"gpt", "bert"}}});
   keys.push_back(
       {.path = "model.norm",
        .codec = choice_codec<Model::Norm>(AT(model.norm), {{"layer", Model::Norm::layer}, {"rms", Model::Norm::rms}}),
@@ -82,7 +84,7 @@ void add_gpt_keys(std::vector<Key>& keys) {
                   .codec = bool_codec(AT(model.tied)),
                   .doc = "The output projection is the embedding, one parameter used twice.",
                   .default_yaml = "true",
-                  .when = kGpt});
+                  .when = {"model.family", {"gpt", "t5"}}});
 }
 
 void add_mlp_keys(std::vector<Key>& keys) {
@@ -104,9 +106,9 @@ void add_mlp_keys(std::vector<Key>& keys) {
        .codec = choice_codec<Model::Loss>(AT(model.loss), {{"squared_error", Model::Loss::squared_error},
                                                            {"cross_entropy", Model::Loss::cross_entropy}}),
        .doc = "squared_error: the mean over examples and outputs. cross_entropy: one of the outputs is right.",
-       .derived = "cross_entropy for gpt, squared_error for mlp",
+       .derived = "squared_error for mlp, else cross_entropy",
        .derive = [](Workload& w) {
-         w.model.loss = w.model.family == Model::Family::gpt ? Model::Loss::cross_entropy : Model::Loss::squared_error;
+         w.model.loss = w.model.family == Model::Family::mlp ? Model::Loss::squared_error : Model::Loss::cross_entropy;
        }});
 }
 
@@ -121,11 +123,17 @@ void add_shared_keys(std::vector<Key>& keys) {
                                                                   {"sigmoid", A::sigmoid}}),
                   .doc = "Nonlinearity of the feed-forward parts.",
                   .more = "gelu is exact, gelu_tanh the approximation that GPT-2 uses.",
-                  .default_yaml = "gelu_tanh"});
+                  .derived = "gelu for bert, relu for t5, else gelu_tanh",
+                  .derive = [](Workload& w) {
+                    const bool bert = w.model.family == Model::Family::bert, t5 = w.model.family == Model::Family::t5;
+                    w.model.activation = bert ? A::gelu : t5 ? A::relu : A::gelu_tanh;
+                  }});
   keys.push_back({.path = "model.bias",
                   .codec = bool_codec(AT(model.bias)),
                   .doc = "Projections and layer norms have a bias.",
-                  .default_yaml = "true"});
+                  .more = "Those of a bert always have, those of a t5 never.",
+                  .default_yaml = "true",
+                  .when = {"model.family", {"gpt", "mlp"}}});
   keys.push_back({.path = "model.dropout",
                   .codec = fraction_codec(AT(model.dropout)),
                   .doc = "Share of activations that training sets to zero; below 1.",
@@ -144,11 +152,14 @@ void add_model_keys(Schema& schema) {
                   .more = "Keys that stand beside it win.",
                   .optional = true});
   keys.push_back({.path = "model.family",
-                  .codec = choice_codec<Model::Family>(AT(model.family),
-                                                       {{"gpt", Model::Family::gpt}, {"mlp", Model::Family::mlp}}),
-                  .doc = "gpt: a decoder of transformer blocks. mlp: layers of full connections.",
+                  .codec = choice_codec<Model::Family>(AT(model.family), {{"gpt", Model::Family::gpt},
+                                                                          {"bert", Model::Family::bert},
+                                                                          {"t5", Model::Family::t5},
+                                                                          {"mlp", Model::Family::mlp}}),
+                  .doc = "gpt: a decoder of transformer blocks. bert: an encoder. t5: both. mlp: full connections.",
                   .more = "A preset names its family, so that the key can be left out beside it."});
   add_gpt_keys(keys);
+  add_t5_keys(schema);
   add_mlp_keys(keys);
   add_shared_keys(keys);
   keys.push_back(

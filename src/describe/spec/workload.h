@@ -87,6 +87,7 @@ struct TextSpec {
   InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
   Format format = Format::by_name;
   std::string field = "text";  // of a JSON record
+  std::string target;          // of pairs: the field that holds the answer; empty: documents
   Bytes largest_document = kMiB * 64;
 };
 
@@ -111,6 +112,9 @@ struct DataSpec {
   bool packing = true;    // several documents a row
   std::int64_t seed = 0;  // of the order of rows, of the held-out hash and of synthetic data
   std::string folder;     // where prepared data is kept
+
+  // of a bert's rows: of a row's tokens those to be told, and of those the hidden and the replaced ones
+  double masked_share = 0.15, masked_hidden = 0.8, masked_random = 0.1;
 
   // kind linear: labels = inputs · weights + bias + noise, all drawn from `seed`
   std::int64_t rows = 0, held_out_rows = 0;

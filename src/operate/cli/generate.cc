@@ -1,4 +1,5 @@
-// `systole generate [RUN]`: text out of a run's newest checkpoint. The text streams to stdout as it comes.
+// `systole generate [RUN]`: text out of a run's newest checkpoint. The text streams to stdout as it comes: what goes on
+// from the prompt, after it, or the answer of a model that encodes the prompt, alone.
 
 #include <iostream>
 #include <iterator>
@@ -27,11 +28,14 @@ std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t v
   return never;
 }
 
-std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt) {
+// As the model's rows have them: a document begins with bos, the input of a pair ends with eos.
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool encoded) {
   std::string text = prompt;
   if (prompt == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
-  std::vector<std::int32_t> tokens{tokenizer.bos()};
+  std::vector<std::int32_t> tokens;
+  if (!encoded) tokens.push_back(tokenizer.bos());
   Encoder(tokenizer).encode(text, tokens);
+  if (encoded) tokens.push_back(tokenizer.eos());
   return tokens;
 }
 
@@ -50,12 +54,13 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const std::unique_ptr<Engine> engine = Engine::create(*model, *machine.device, engine_options).value();
   load_parameters(engine->executor(), from).value();
 
-  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt)};
-  const std::string prompt = tokenizer.decode(std::span(prompts[0]).subspan(1)).value();
+  const bool encoded = model->task() == Task::pairs;
+  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, encoded)};
+  const std::string prompt = tokenizer.decode(prompts[0]).value();  // bos and eos spell nothing
   wanted.stop = {tokenizer.eos()};
   wanted.sampling.never = never_drawn(tokenizer, engine->vocabulary());
   const SignalWatch watch;
-  context.out.stream(prompt);
+  if (!encoded) context.out.stream(prompt);
   const Seconds began = context.clock.now();
   const std::vector<Generated> made = generate(*engine, prompts, wanted, [&](std::size_t, std::int32_t token) {
                                         context.out.stream(tokenizer.bytes_of(token));
@@ -83,7 +88,7 @@ void add_generate(CLI::App& app, Context& context) {
       add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
   command.add_option("run", options->run, "RUN or RUN@STEP: a run's folder, name or number; without: the newest");
-  command.add_option("--prompt", options->prompt, "text to go on from; - is standard input");
+  command.add_option("--prompt", options->prompt, "text to go on from, or for a t5 to answer; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
       ->check(at_least(1))
       ->capture_default_str();
