@@ -41,19 +41,9 @@ void expect_planned(TinyJob& job, const char* schedule, int times) {
   }
 }
 
-GptConfig relative() {
-  GptConfig config = tiny_gpt();
-  config.tied = false;
-  config.kv_heads = 1;
-  config.norm = ModelSpec::Norm::rms;
-  config.position = ModelSpec::Position::rotary;
-  config.bias = false;
-  return config;
-}
-
-TEST(PlanIsRunCpu, gpt_under_every_policy_precision_and_microbatching) {
-  for (const GptConfig& config : {tiny_gpt(), relative()}) {
-    const auto model = make_gpt(config);
+TEST(PlanIsRunCpu, decoders_under_every_policy_precision_and_microbatching) {
+  for (const DecoderConfig& config : {tiny_gpt(), tiny_llama()}) {
+    const auto model = make_decoder(config);
     const Batch batch = language_batch(4, 11, 3);
     for (const Strategy& base : {f32_strategy(), bf16_strategy()}) {
       for (const int microbatches : {1, 4}) {
@@ -75,9 +65,9 @@ TEST(PlanIsRunCpu, gpt_under_every_policy_precision_and_microbatching) {
 // Losses and gradients agree within what rounding allows: eps of the compute type times the root of the longest sum.
 TEST(CpuIsReference, losses_and_gradients) {
   for (const bool dropout : {false, true}) {
-    for (GptConfig config : {tiny_gpt(), relative()}) {
+    for (DecoderConfig config : {tiny_gpt(), tiny_llama()}) {
       config.dropout = dropout ? 0.2 : 0;
-      const auto model = make_gpt(config);
+      const auto model = make_decoder(config);
       const Batch batch = language_batch(4, 11, 8);
       for (const Strategy& strategy : {f32_strategy(), bf16_strategy()}) {
         TinyJob fast(*model, 4, strategy, cpu(), dropout), slow(*model, 4, strategy, make_reference_device(), dropout);
@@ -104,7 +94,7 @@ TEST(CpuIsReference, losses_and_gradients) {
 }
 
 TEST(CpuIsReference, the_same_bits_at_every_run) {
-  const auto model = make_gpt(tiny_gpt());
+  const auto model = make_decoder(tiny_gpt());
   const Batch batch = language_batch(4, 11, 8);
   std::vector<std::vector<std::vector<double>>> outcomes;
   for (int i = 0; i < 2; ++i) {

@@ -37,7 +37,7 @@ void expect_equal(const Outcome& a, const Outcome& b, double tolerance) {
 }
 
 TEST(OneResult, four_ragged_microbatches_are_one_batch) {
-  const auto model = make_gpt(tiny_gpt());
+  const auto model = make_decoder(tiny_gpt());
   const Batch batch = language_batch(4, 11, 9);
   Strategy one = exact_strategy(), four = one;
   four.microbatches = 4;
@@ -45,9 +45,9 @@ TEST(OneResult, four_ragged_microbatches_are_one_batch) {
 }
 
 TEST(OneResult, four_microbatches_drop_out_the_same_elements) {
-  GptConfig config = tiny_gpt();
+  DecoderConfig config = tiny_gpt();
   config.dropout = 0.3;
-  const auto model = make_gpt(config);
+  const auto model = make_decoder(config);
   const Batch batch = language_batch(4, 11, 9);
   Strategy one = exact_strategy(), four = one;
   four.microbatches = 4;
@@ -55,9 +55,9 @@ TEST(OneResult, four_microbatches_drop_out_the_same_elements) {
 }
 
 TEST(OneResult, recomputing_changes_no_bit) {
-  GptConfig config = tiny_gpt();
+  DecoderConfig config = tiny_gpt();
   config.dropout = 0.2;
-  const auto model = make_gpt(config);
+  const auto model = make_decoder(config);
   const Batch batch = language_batch(4, 11, 2);
   for (const Strategy& base : {exact_strategy(), bf16_strategy()}) {
     const Outcome kept = run(*model, base, batch, 4, true);
@@ -71,16 +71,16 @@ TEST(OneResult, recomputing_changes_no_bit) {
 }
 
 TEST(OneResult, unrolled_is_rolled) {
-  GptConfig config = tiny_gpt();
-  const auto rolled = make_gpt(config);
+  DecoderConfig config = tiny_gpt();
+  const auto rolled = make_decoder(config);
   config.unrolled = true;
-  const auto unrolled = make_gpt(config);
+  const auto unrolled = make_decoder(config);
   const Batch batch = language_batch(4, 11, 5);
   expect_equal(run(*rolled, exact_strategy(), batch, 4), run(*unrolled, exact_strategy(), batch, 4), 1e-12);
 }
 
 TEST(OneResult, chains_change_no_bit) {
-  const auto model = make_gpt(tiny_gpt());
+  const auto model = make_decoder(tiny_gpt());
   const Batch batch = language_batch(4, 11, 5);
   for (const Strategy& strategy : {exact_strategy(), f32_strategy(), bf16_strategy()}) {
     Outcome outcomes[2];
@@ -97,16 +97,10 @@ TEST(OneResult, chains_change_no_bit) {
 
 // The gradient of the Program's own backward function against finite differences of its own forward function.
 TEST(Gradients, of_the_whole_program_are_the_finite_differences) {
-  GptConfig tied = tiny_gpt();
+  DecoderConfig tied = tiny_gpt();
   tied.dropout = 0.1;
-  GptConfig other = tiny_gpt();
-  other.tied = false;
-  other.kv_heads = 1;
-  other.norm = ModelSpec::Norm::rms;
-  other.position = ModelSpec::Position::rotary;
-  other.bias = false;
-  for (const GptConfig& config : {tied, other}) {
-    const auto model = make_gpt(config);
+  for (const DecoderConfig& config : {tied, tiny_llama()}) {
+    const auto model = make_decoder(config);
     const Batch batch = language_batch(2, 11, 4);
     Strategy strategy = exact_strategy();
     strategy.snapshot = false;
@@ -144,10 +138,10 @@ TEST(Gradients, of_the_whole_program_are_the_finite_differences) {
 }
 
 TEST(Adapters, a_frozen_base_has_no_moments_and_no_gradient_flops) {
-  GptConfig config = tiny_gpt();
-  const auto whole = make_gpt(config);
+  DecoderConfig config = tiny_gpt();
+  const auto whole = make_decoder(config);
   config.lora.rank = 2;
-  const auto adapted = make_gpt(config);
+  const auto adapted = make_decoder(config);
   const Batch batch = language_batch(4, 11, 7);
   TinyJob full(*whole, 4, f32_strategy(), make_reference_device()),
       lora(*adapted, 4, f32_strategy(), make_reference_device());

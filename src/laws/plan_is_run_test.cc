@@ -38,21 +38,23 @@ void expect_planned(TinyJob& job, int steps) {
 
 class PlanIsRun : public testing::TestWithParam<int> {};
 
-TEST(PlanIsRunReference, gpt_under_every_policy_precision_and_microbatching) {
-  const auto model = make_gpt(tiny_gpt());
+TEST(PlanIsRunReference, decoders_under_every_policy_precision_and_microbatching) {
   const Batch batch = language_batch(4, 11, 3);
-  for (const bool chains : {false, true}) {
-    for (const Strategy& base : {exact_strategy(), f32_strategy(), bf16_strategy()}) {
-      for (const int microbatches : {1, 4}) {
-        for (const auto policy :
-             {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block}) {
-          Strategy strategy = base;
-          strategy.microbatches = microbatches;
-          strategy.recompute.kind = policy;
-          TinyJob job(*model, 4, strategy, make_reference_device(chains));
-          job.begin();
-          job.set_batch(batch);
-          expect_planned(job, 2);
+  for (const DecoderConfig& config : {tiny_gpt(), tiny_llama()}) {
+    const auto model = make_decoder(config);
+    for (const bool chains : {false, true}) {
+      for (const Strategy& base : {exact_strategy(), f32_strategy(), bf16_strategy()}) {
+        for (const int microbatches : {1, 4}) {
+          for (const auto policy :
+               {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block}) {
+            Strategy strategy = base;
+            strategy.microbatches = microbatches;
+            strategy.recompute.kind = policy;
+            TinyJob job(*model, 4, strategy, make_reference_device(chains));
+            job.begin();
+            job.set_batch(batch);
+            expect_planned(job, 2);
+          }
         }
       }
     }

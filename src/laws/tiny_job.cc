@@ -8,13 +8,28 @@
 
 namespace systole::laws {
 
-GptConfig tiny_gpt() {
-  GptConfig config;
+DecoderConfig tiny_gpt() {
+  DecoderConfig config;
   config.layers = 2;
   config.width = 8;
   config.heads = 2;
   config.vocabulary = 11;
   config.context = kSeq;
+  return config;
+}
+
+DecoderConfig tiny_llama() {
+  DecoderConfig config = tiny_gpt();
+  config.family = "llama";
+  config.kv_heads = 1;
+  config.mlp = 20;
+  config.gated = true;
+  config.norm = ModelSpec::Norm::rms;
+  config.activation = ModelSpec::Activation::silu;
+  config.position = ModelSpec::Position::rotary;
+  config.rope_scaling = RotaryScaling{8, 1, 4, 40};
+  config.bias = false;
+  config.tied = false;
   return config;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "describe/graph/partition/training.h"
-#include "describe/models/gpt/gpt.h"
+#include "describe/models/decoder/decoder.h"
 #include "describe/models/mlp/mlp.h"
 #include "execute/runtime/executor.h"
 #include "ground/tensor/buffer.h"
@@ -17,7 +17,8 @@
 namespace systole::laws {
 
 // 2 layers of 8, 2 heads, 11 tokens, rows of 6.
-GptConfig tiny_gpt();
+DecoderConfig tiny_gpt();
+DecoderConfig tiny_llama();  // the same sizes, gated, grouped queries, stretched rotary positions, untied
 MlpConfig tiny_mlp();
 constexpr std::int64_t kSeq = 6;
 

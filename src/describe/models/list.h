@@ -15,7 +15,7 @@ struct ModelFamily {
 };
 std::span<const ModelFamily> model_families();
 
-// The model that a workload asks for. Errors: Failure(invalid) that names the key, as make_gpt and make_mlp.
+// The model that a workload asks for. Errors: Failure(invalid) that names the key, as make_decoder and make_mlp.
 std::unique_ptr<const Model> make_model(const ModelSpec& spec);
 
 }  // namespace systole

@@ -8,9 +8,16 @@ namespace systole {
 namespace {
 
 std::string default_of(const Key& key) {
-  if (!key.default_yaml.empty()) return key.default_yaml;
-  if (!key.derived.empty()) return key.derived;
-  return key.optional ? "none" : "required";
+  std::string text = !key.default_yaml.empty() ? key.default_yaml
+                     : !key.derived.empty()    ? key.derived
+                     : key.optional            ? "none"
+                                               : "required";
+  for (const FamilyDefaults& family : family_defaults()) {
+    for (const PresetValue& value : family.values) {
+      if (value.path == key.path) text += fmt::format("; {} with family {}", value.yaml, family.name);
+    }
+  }
+  return text;
 }
 
 std::string condition_of(const Key& key) {

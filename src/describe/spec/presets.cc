@@ -1,37 +1,148 @@
-// model.preset: published models as defaults. Sizes: Radford et al., "Language Models are Unsupervised Multitask
-// Learners", 2019, table 2, and the hyperparameters that were released with the weights (openai/gpt-2, hparams.json).
+// What comes with a family, and with model.preset: published models as defaults. Where each one's sizes are from stands
+// beside it; describe/models/presets_test.cc holds their numbers of parameters against the published ones, and
+// docs/concepts/models.md says where a model that was published does more than its preset.
 #include "describe/spec/schema.h"
 
 namespace systole {
 namespace {
 
-Preset gpt2(const char* name, const char* layers, const char* width, const char* heads) {
-  return {name,
-          {{"model.family", "gpt"},
-           {"model.layers", layers},
-           {"model.width", width},
-           {"model.heads", heads},
-           {"model.context", "1024"},
-           {"model.vocabulary", "50257"},
-           {"model.mlp_ratio", "4"},
-           {"model.norm", "layer"},
-           {"model.position", "learned"},
-           {"model.activation", "gelu_tanh"},
-           {"model.bias", "true"},
-           {"model.tied", "true"}}};
+using Values = std::vector<PresetValue>;
+
+Preset preset(const char* name, const char* family, std::int64_t layers, std::int64_t width, std::int64_t heads,
+              std::int64_t vocabulary, std::int64_t context, const Values& more) {
+  Preset p{name, {{"model.family", family}}};
+  const std::pair<const char*, std::int64_t> sizes[] = {{"model.layers", layers},
+                                                        {"model.width", width},
+                                                        {"model.heads", heads},
+                                                        {"model.vocabulary", vocabulary},
+                                                        {"model.context", context}};
+  for (const auto& [key, size] : sizes) p.values.push_back({key, std::to_string(size)});
+  for (const PresetValue& value : more) p.values.push_back(value);
+  return p;
+}
+
+// Feed-forward parts of 4 × width, and all that the family's defaults say.
+Preset gpt(const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads, std::int64_t vocabulary,
+           std::int64_t context, const char* activation) {
+  return preset(name, "gpt", layers, width, heads, vocabulary, context,
+                {{"model.mlp_ratio", "4"},
+                 {"model.norm", "layer"},
+                 {"model.position", "learned"},
+                 {"model.activation", activation},
+                 {"model.bias", "true"},
+                 {"model.tied", "true"}});
+}
+
+// Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, table 2, and the hyperparameters that
+// were released with the weights (openai/gpt-2, hparams.json).
+void add_gpt2(std::vector<Preset>& all) {
+  const auto add = [&](const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads) {
+    all.push_back(gpt(name, layers, width, heads, 50257, 1024, "gelu_tanh"));
+  };
+  add("gpt2-124m", 12, 768, 12);
+  add("gpt2-355m", 24, 1024, 16);
+  add("gpt2-774m", 36, 1280, 20);
+  add("gpt2-1558m", 48, 1600, 25);
+}
+
+// Brown et al., arXiv:2005.14165, table 2.1.
+void add_gpt3(std::vector<Preset>& all) { all.push_back(gpt("gpt3-175b", 96, 12288, 96, 50257, 2048, "gelu_tanh")); }
+
+// mosaicml/llm-foundry, scripts/train/yamls/pretrain/mpt-*.yaml: those of scripts/train/benchmarking, with learned
+// positions, at 2,048 tokens a row.
+void add_mpt(std::vector<Preset>& all) {
+  const auto add = [&](const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads) {
+    all.push_back(gpt(name, layers, width, heads, 50368, 2048, "gelu"));
+  };
+  add("mpt-125m", 12, 768, 12);
+  add("mpt-350m", 24, 1024, 16);
+  add("mpt-760m", 24, 1536, 12);
+  add("mpt-1b", 24, 2048, 16);
+  add("mpt-3b", 32, 2560, 20);
+  add("mpt-7b", 32, 4096, 32);
+  add("mpt-13b", 40, 5120, 40);
+  add("mpt-30b", 48, 7168, 56);
+  add("mpt-70b", 80, 8192, 64);
+}
+
+struct Llama {
+  const char* name;
+  std::int64_t layers, width, heads, kv_heads, mlp, vocabulary, context;
+  const char* theta = "10000";
+  const char* factor = "";  // of Llama 3.1's stretching; empty for none
+  const char* tied = "false";
+};
+
+Preset llama(const Llama& m) {
+  Preset p = preset(m.name, "llama", m.layers, m.width, m.heads, m.vocabulary, m.context,
+                    {{"model.kv_heads", std::to_string(m.kv_heads)},
+                     {"model.mlp", std::to_string(m.mlp)},
+                     {"model.theta", m.theta},
+                     {"model.eps", "1e-5"},
+                     {"model.tied", m.tied}});
+  if (*m.factor == '\0') return p;
+  p.values.push_back({"model.rope_scaling.kind", "llama3"});
+  p.values.push_back({"model.rope_scaling.factor", m.factor});
+  return p;
+}
+
+// The config.json beside the released weights (meta-llama, codellama and TinyLlama on huggingface.co). Papers: Touvron
+// et al., arXiv:2307.09288; Rozière et al., arXiv:2308.12950; Grattafiori et al., arXiv:2407.21783; Zhang et al.,
+// arXiv:2401.02385.
+void add_llama(std::vector<Preset>& all) {
+  const Llama models[] = {
+      {"tinyllama-1.1b", 22, 2048, 32, 4, 5632, 32000, 2048},
+      {"llama2-7b", 32, 4096, 32, 32, 11008, 32000, 4096},
+      {"llama2-13b", 40, 5120, 40, 40, 13824, 32000, 4096},
+      {"llama2-70b", 80, 8192, 64, 8, 28672, 32000, 4096},
+      {"codellama-34b", 48, 8192, 64, 8, 22016, 32000, 16384, "1000000"},
+      {"llama3-8b", 32, 4096, 32, 8, 14336, 128256, 8192, "500000"},
+      {"llama3-70b", 80, 8192, 64, 8, 28672, 128256, 8192, "500000"},
+      {"llama3.1-8b", 32, 4096, 32, 8, 14336, 128256, 131072, "500000", "8"},
+      {"llama3.1-70b", 80, 8192, 64, 8, 28672, 128256, 131072, "500000", "8"},
+      {"llama3.1-405b", 126, 16384, 128, 8, 53248, 128256, 131072, "500000", "8"},
+      {"llama3.2-1b", 16, 2048, 32, 8, 8192, 128256, 131072, "500000", "32", "true"},
+      {"llama3.2-3b", 28, 3072, 24, 8, 8192, 128256, 131072, "500000", "32", "true"},
+  };
+  for (const Llama& m : models) all.push_back(llama(m));
 }
 
 const std::vector<Preset>& presets() {
-  static const std::vector<Preset> all = [] {
-    std::vector<Preset> presets{gpt2("gpt2-124m", "12", "768", "12"), gpt2("gpt2-355m", "24", "1024", "16"),
-                                gpt2("gpt2-774m", "36", "1280", "20"), gpt2("gpt2-1558m", "48", "1600", "25")};
-    for (Preset& preset : encoder_presets()) presets.push_back(std::move(preset));
-    return presets;
+  static const std::vector<Preset> made = [] {
+    std::vector<Preset> all;
+    add_gpt2(all);
+    add_gpt3(all);
+    add_mpt(all);
+    add_llama(all);
+    for (Preset& preset : encoder_presets()) all.push_back(std::move(preset));
+    return all;
   }();
-  return all;
+  return made;
 }
 
 }  // namespace
+
+const std::vector<FamilyDefaults>& family_defaults() {
+  static const std::vector<FamilyDefaults> all{
+      {ModelSpec::Family::mlp, "mlp", {}},
+      {ModelSpec::Family::gpt, "gpt", {}},
+      {ModelSpec::Family::llama,
+       "llama",
+       {{"model.norm", "rms"},
+        {"model.position", "rotary"},
+        {"model.activation", "silu"},
+        {"model.gated", "true"},
+        {"model.bias", "false"},
+        {"model.tied", "false"}}},
+      {ModelSpec::Family::bert, "bert", {{"model.activation", "gelu"}, {"model.eps", "1e-12"}}},
+      {ModelSpec::Family::t5,
+       "t5",
+       {{"model.activation", "relu"},
+        {"model.eps", "1e-6"},
+        {"data.train.field", "input"},
+        {"data.packing", "false"}}}};
+  return all;
+}
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;

@@ -7,7 +7,7 @@ namespace {
 
 using Text = const char*;
 
-Preset bert(Text name, Text layers, Text width, Text heads) {
+Preset bert(Text name, Text layers, Text width, Text heads, Text mlp) {
   return {name,
           {{"model.family", "bert"},
            {"model.layers", layers},
@@ -15,18 +15,18 @@ Preset bert(Text name, Text layers, Text width, Text heads) {
            {"model.heads", heads},
            {"model.context", "512"},
            {"model.vocabulary", "30522"},
-           {"model.mlp_ratio", "4"},
+           {"model.mlp", mlp},
            {"model.activation", "gelu"}}};
 }
 
-Preset t5(Text name, Text layers, Text width, Text heads, Text head_width, Text mlp_width, bool second) {
+Preset t5(Text name, Text layers, Text width, Text heads, Text head, Text mlp, bool second) {
   return {name,
           {{"model.family", "t5"},
            {"model.layers", layers},
            {"model.width", width},
            {"model.heads", heads},
-           {"model.head_width", head_width},
-           {"model.mlp_width", mlp_width},
+           {"model.head", head},
+           {"model.mlp", mlp},
            {"model.context", "512"},
            {"model.target_context", "512"},
            {"model.vocabulary", "32128"},
@@ -38,8 +38,8 @@ Preset t5(Text name, Text layers, Text width, Text heads, Text head_width, Text 
 }  // namespace
 
 std::vector<Preset> encoder_presets() {
-  return {bert("bert-base", "12", "768", "12"),
-          bert("bert-large", "24", "1024", "16"),
+  return {bert("bert-base", "12", "768", "12", "3072"),
+          bert("bert-large", "24", "1024", "16", "4096"),
           t5("t5-small", "6", "512", "8", "64", "2048", false),
           t5("t5-base", "12", "768", "12", "64", "3072", false),
           t5("t5-large", "24", "1024", "16", "64", "4096", false),

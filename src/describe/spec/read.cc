@@ -162,11 +162,23 @@ void Reader::lay_over(const GivenByPath& overlay) {
   for (const auto& [path, given] : overlay) given_[path] = given;
 }
 
+const std::string* value_of(const std::vector<PresetValue>& values, const std::string& path) {
+  const auto found = std::ranges::find(values, path, &PresetValue::path);
+  return found == values.end() ? nullptr : &found->yaml;
+}
+
+// The preset's value, else the family's. None where the document gives another key of the same group.
 const std::string* Reader::preset_default(const std::string& path) const {
-  const std::vector<PresetValue>* values = preset_values(workload_.model.preset);
-  if (values == nullptr) return nullptr;
-  const auto found = std::ranges::find(*values, path, &PresetValue::path);
-  return found == values->end() ? nullptr : &found->yaml;
+  const std::string& group = schema().key(path)->group;
+  const auto excludes = [&](const auto& given) { return schema().key(given.first)->group == group; };
+  if (!group.empty() && std::ranges::any_of(given_, excludes)) return nullptr;
+  if (const std::vector<PresetValue>* values = preset_values(workload_.model.preset)) {
+    if (const std::string* yaml = value_of(*values, path)) return yaml;
+  }
+  for (const FamilyDefaults& family : family_defaults()) {
+    if (family.family == workload_.model.family) return value_of(family.values, path);
+  }
+  return nullptr;
 }
 
 // Whether a key was given wrong, is missing, or is what an unknown key was to be.

@@ -27,11 +27,11 @@ std::string divisors_of(std::int64_t n) {
 }
 
 void check_heads(const ModelSpec& m, Rules& broken) {
-  if (!divides(m.heads, m.width)) {
+  if (m.head == 0 && !divides(m.heads, m.width)) {
     broken.push_back({{"model.heads", "model.width"},
                       ErrorKind::invalid,
                       fmt::format("{} heads do not divide width {}", m.heads, m.width),
-                      "heads may be " + divisors_of(m.width)});
+                      "heads may be " + divisors_of(m.width) + ", or say model.head"});
   }
   if (!divides(m.kv_heads, m.heads)) {
     broken.push_back({{"model.kv_heads", "model.heads"},
@@ -39,31 +39,50 @@ void check_heads(const ModelSpec& m, Rules& broken) {
                       fmt::format("{} kv_heads do not divide {} heads", m.kv_heads, m.heads),
                       "kv_heads may be " + divisors_of(m.heads)});
   }
-  if (m.position == ModelSpec::Position::rotary && m.heads > 0 && m.width % m.heads == 0 &&
-      m.width / m.heads % 2 != 0) {
-    broken.push_back({{"model.position", "model.heads", "model.width"},
+  if (m.position == ModelSpec::Position::rotary && m.head % 2 != 0) {
+    broken.push_back({{"model.position", "model.head", "model.heads", "model.width"},
                       ErrorKind::invalid,
-                      fmt::format("rotary turns pairs of numbers, and a head has {} of them", m.width / m.heads),
-                      "choose width and heads so that width / heads is even"});
+                      fmt::format("rotary turns pairs of numbers, and a head has {} of them", m.head),
+                      "choose width and heads so that width / heads is even, or an even model.head"});
+  }
+  const ModelSpec::RopeScaling& r = m.rope_scaling;
+  if (r.kind == ModelSpec::RopeScaling::Kind::llama3 && r.low_freq_factor >= r.high_freq_factor) {
+    broken.push_back({{"model.rope_scaling.high_freq_factor", "model.rope_scaling.low_freq_factor"},
+                      ErrorKind::invalid,
+                      fmt::format("high_freq_factor {} is not above low_freq_factor {}: nothing lies between fast and "
+                                  "slow frequencies",
+                                  r.high_freq_factor, r.low_freq_factor),
+                      "Llama 3 has low_freq_factor: 1 and high_freq_factor: 4"});
+  }
+}
+
+void check_mlp(const ModelSpec& m, Rules& broken) {
+  if (m.mlp_ratio == 0) return;
+  const double hidden = static_cast<double>(m.width) * m.mlp_ratio;
+  if (hidden != std::floor(hidden)) {
+    broken.push_back(
+        {{"model.mlp_ratio", "model.width"},
+         ErrorKind::invalid,
+         fmt::format("width {} × mlp_ratio {} is {}, no whole number", m.width, m.mlp_ratio, hidden),
+         fmt::format("mlp_ratio: {}, or model.mlp in its place", std::round(hidden) / static_cast<double>(m.width))});
+  } else if (static_cast<double>(m.mlp) != hidden) {
+    broken.push_back({{"model.mlp_ratio", "model.mlp"},
+                      ErrorKind::invalid,
+                      fmt::format("model.mlp is {}, and width × mlp_ratio is {}", m.mlp, hidden),
+                      "take one of them out"});
   }
 }
 
 void check_sizes(const ModelSpec& m, Rules& broken) {
-  const double hidden = static_cast<double>(m.width) * m.mlp_ratio;
-  if (hidden != std::floor(hidden)) {
-    broken.push_back({{"model.mlp_ratio", "model.width"},
-                      ErrorKind::invalid,
-                      fmt::format("width {} × mlp_ratio {} is {}, no whole number", m.width, m.mlp_ratio, hidden),
-                      fmt::format("mlp_ratio: {}", std::round(hidden) / static_cast<double>(m.width))});
-  }
   if (m.adapter_rank > m.width && m.width > 0) {
     broken.push_back({{"model.adapters.rank"},
                       ErrorKind::invalid,
                       fmt::format("rank {} is above width {}", m.adapter_rank, m.width),
                       "8 to 64 is usual"});
   }
-  const double width = static_cast<double>(m.width);
-  const double parameters = static_cast<double>(m.layers) * width * (4 * width + 2 * hidden) +
+  const double width = static_cast<double>(m.width),
+               attended = static_cast<double>(m.heads) * static_cast<double>(m.head);
+  const double parameters = static_cast<double>(m.layers) * width * (4 * attended + 3 * static_cast<double>(m.mlp)) +
                             static_cast<double>(m.vocabulary + m.context) * width;
   if (parameters > 1e17) {
     broken.push_back({{"model.width"},
@@ -73,31 +92,21 @@ void check_sizes(const ModelSpec& m, Rules& broken) {
   }
 }
 
-const char* name_of(ModelSpec::Family family) {
-  using Family = ModelSpec::Family;
-  switch (family) {
-    case Family::mlp: return "mlp";
-    case Family::gpt: return "gpt";
-    case Family::bert: return "bert";
-    case Family::t5: return "t5";
+const std::string& family_of_preset(const ModelSpec& m) {
+  for (const PresetValue& value : *preset_values(m.preset)) {
+    if (value.path == "model.family") return value.yaml;
   }
-  return "?";
+  CHECK(false, "preset {} has no family", m.preset);
 }
 
-std::string family_of_preset(const std::string& preset) {
-  const std::vector<PresetValue>* values = preset_values(preset);
-  CHECK(values != nullptr, "no preset '{}'", preset);
-  return std::ranges::find(*values, "model.family", &PresetValue::path)->yaml;
+std::string name_of(ModelSpec::Family family) {
+  for (const FamilyDefaults& defaults : family_defaults()) {
+    if (defaults.family == family) return defaults.name;
+  }
+  CHECK(false, "family {} has no defaults", static_cast<int>(family));
 }
 
 void check_t5(const ModelSpec& m, Rules& broken) {
-  if (m.head_width == 0 && !divides(m.heads, m.width)) {
-    broken.push_back(
-        {{"model.heads", "model.width"},
-         ErrorKind::invalid,
-         fmt::format("{} heads do not divide width {}, and model.head_width is not given", m.heads, m.width),
-         "heads may be " + divisors_of(m.width) + "; or give head_width"});
-  }
   if (m.relative_buckets % 4 != 0) {
     broken.push_back({{"model.relative.buckets"},
                       ErrorKind::invalid,
@@ -132,14 +141,15 @@ void check_model(const Workload& w, Rules& broken) {
   if (m.dropout >= 1) {
     broken.push_back({{"model.dropout"}, ErrorKind::invalid, "dropout 1 leaves nothing", "below 1"});
   }
-  if (!m.preset.empty() && family_of_preset(m.preset) != name_of(m.family)) {
+  if (!m.preset.empty() && family_of_preset(m) != name_of(m.family)) {
     broken.push_back({{"model.preset"},
                       ErrorKind::invalid,
-                      fmt::format("preset {} is of family {}", m.preset, family_of_preset(m.preset)),
+                      fmt::format("preset {} is of family {}", m.preset, family_of_preset(m)),
                       "take model.family out"});
   }
-  if (m.family == ModelSpec::Family::gpt || m.family == ModelSpec::Family::bert) {
+  if (m.family != ModelSpec::Family::mlp) {
     check_heads(m, broken);
+    check_mlp(m, broken);
     check_sizes(m, broken);
   }
   if (m.family == ModelSpec::Family::t5) {
@@ -152,16 +162,16 @@ void check_model(const Workload& w, Rules& broken) {
 }
 
 void check_pairing(const Workload& w, Rules& broken) {
-  const bool words = w.model.family != ModelSpec::Family::mlp, text = w.data.kind == DataSpec::Kind::text;
-  if (words != text) {
+  const bool language = w.model.family != ModelSpec::Family::mlp, text = w.data.kind == DataSpec::Kind::text;
+  if (language != text) {
     broken.push_back(
         {{"data.kind", "model.family"},
          ErrorKind::invalid,
          fmt::format("a {} is not trained on data of kind {}", name_of(w.model.family), text ? "text" : "linear"),
-         words ? "data.kind: text" : "data.kind: linear"});
+         language ? "data.kind: text" : "data.kind: linear"});
   }
   const bool cross_entropy = w.model.loss == ModelSpec::Loss::cross_entropy;
-  if (cross_entropy != text && words == text) {
+  if (cross_entropy != text && language == text) {
     broken.push_back({{"model.loss"},
                       ErrorKind::invalid,
                       text ? "text is predicted token by token, and squared_error is of numbers"
@@ -316,7 +326,5 @@ std::vector<Broken> broken_rules(const Workload& workload) {
   check_layout(workload, broken);
   return broken;
 }
-
-std::int64_t ModelSpec::mlp_width() const { return std::llround(static_cast<double>(width) * mlp_ratio); }
 
 }  // namespace systole

@@ -62,6 +62,14 @@ const Schema& schema();  // immutable; made once
 const std::vector<PresetValue>* preset_values(std::string_view preset);
 std::vector<Preset> encoder_presets();  // of bert and t5
 
+// Defaults that hold for a family, where it departs from the keys' own.
+struct FamilyDefaults {
+  ModelSpec::Family family;
+  const char* name;
+  std::vector<PresetValue> values;
+};
+const std::vector<FamilyDefaults>& family_defaults();
+
 // "number, above 0", "gpt | mlp".
 std::string type_of(const Key& key);
 

@@ -53,8 +53,7 @@ void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextF
       "format", [](Workload& w) { w.data.held_out.format = w.data.train.format; });
   add({.codec = text_codec(at.field),
        .doc = "Field of a JSON record that holds the text, or what a t5 reads.",
-       .derived = "input for t5, else text",
-       .derive = [](Workload& w) { w.data.train.field = w.model.family == ModelSpec::Family::t5 ? "input" : "text"; }},
+       .default_yaml = "text"},
       "field", [](Workload& w) { w.data.held_out.field = w.data.train.field; });
   Key target{.path = under + ".target",
              .codec = text_codec(at.target),
@@ -172,8 +171,7 @@ void add_data_keys(Schema& schema) {
                   .codec = bool_codec(AT(data.packing)),
                   .doc = "Several documents share a row; no token looks into another document.",
                   .more = "false: one piece of a document a row, the rest of the row is empty; so are a t5's pairs.",
-                  .derived = "true, but false for t5",
-                  .derive = [](Workload& w) { w.data.packing = w.model.family != ModelSpec::Family::t5; },
+                  .default_yaml = "true",
                   .when = kText});
   add_masking_keys(schema);
   add_linear_keys(keys);

@@ -13,32 +13,11 @@ void add_t5_keys(Schema& schema) {
                   .derived = "model.layers",
                   .derive = [](Workload& w) { w.model.decoder_layers = w.model.layers; },
                   .when = t5});
-  keys.push_back({.path = "model.head_width",
-                  .codec = count_codec(AT(model.head_width), 1, 100'000),
-                  .doc = "Numbers of a head's query, key and value.",
-                  .derived = "model.width / model.heads",
-                  .derive =
-                      [](Workload& w) {
-                        const ModelSpec& m = w.model;
-                        w.model.head_width = m.heads > 0 && m.width % m.heads == 0 ? m.width / m.heads : 0;
-                      },
-                  .when = t5});
-  keys.push_back({.path = "model.mlp_width",
-                  .codec = count_codec(AT(model.hidden_width), 1, 10'000'000),
-                  .doc = "Hidden width of the feed-forward part.",
-                  .derived = "4 × model.width",
-                  .derive = [](Workload& w) { w.model.hidden_width = 4 * w.model.width; },
-                  .when = t5});
   keys.push_back({.path = "model.target_context",
                   .codec = count_codec(AT(model.target_context), 1, 100'000'000),
                   .doc = "Tokens a row of targets: how long an answer may be; `context` is of what is read.",
                   .derived = "model.context",
                   .derive = [](Workload& w) { w.model.target_context = w.model.context; },
-                  .when = t5});
-  keys.push_back({.path = "model.gated",
-                  .codec = bool_codec(AT(model.gated)),
-                  .doc = "The feed-forward part multiplies an activated projection by another, as T5 v1.1 does.",
-                  .default_yaml = "false",
                   .when = t5});
   keys.push_back({.path = "model.relative.buckets",
                   .codec = count_codec(AT(model.relative_buckets), 4, 100'000),

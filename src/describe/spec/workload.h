@@ -34,34 +34,45 @@ struct Portion {
 };
 
 struct ModelSpec {
-  enum class Family { mlp, gpt, bert, t5 };
+  enum class Family { mlp, gpt, llama, bert, t5 };
   enum class Norm { layer, rms };
   enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid };
   enum class Position { learned, rotary, none };
   enum class Loss { cross_entropy, squared_error };
+  // How rotary positions stretch to contexts beyond those first trained on: not, or low frequencies divided by factor
+  // and high ones kept, as Llama 3.1 (describe/graph/ops/rotary.cc has the formula).
+  struct RopeScaling {
+    enum class Kind { none, llama3 };
+    Kind kind = Kind::none;
+    double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
+    std::int64_t original_context = 8192;
+  };
 
   Family family = Family::gpt;
   std::string preset;  // "gpt2-124m"; its values are in the fields below; empty for none
 
-  // gpt
+  // gpt, llama; bert and t5 as far as their keys say
   std::int64_t layers = 0, width = 0, heads = 0;
   std::int64_t kv_heads = 0;    // divides heads; equal to it unless grouped-query
+  std::int64_t head = 0;        // numbers a head; width / heads unless given, 0 while that is not whole
   std::int64_t context = 0;     // tokens a row
   std::int64_t vocabulary = 0;  // rows of the embedding, at least the tokenizer's
-  double mlp_ratio = 4;         // hidden width of the feed-forward part / width; the product is whole
+  std::int64_t mlp = 0;         // hidden width of the feed-forward part
+  double mlp_ratio = 0;         // mlp / width where the document says it so, else 0
+  bool gated = false;           // the feed-forward part multiplies by an activated gate
   Norm norm = Norm::layer;
+  double eps = 1e-5;  // of the norms
   Position position = Position::learned;
+  double theta = 10000;  // of rotary positions
+  RopeScaling rope_scaling;
   bool tied = true;               // the output projection is the embedding
   std::int64_t adapter_rank = 0;  // > 0: every weight above is frozen and low-rank adapters of this rank are trained
   double adapter_scale = 1;       // of an adapter's contribution
 
-  // t5, besides layers (of the encoder), width, heads, context, vocabulary and tied
+  // t5, whose layers and context above are the encoder's
   std::int64_t decoder_layers = 0;
-  std::int64_t head_width = 0;    // numbers of a head
-  std::int64_t hidden_width = 0;  // of the feed-forward part
-  std::int64_t target_context = 0;
+  std::int64_t target_context = 0;  // tokens a row of answers
   std::int64_t relative_buckets = 32, relative_furthest = 128;
-  bool gated = false;  // the feed-forward part multiplies two projections
 
   // all
   Activation activation = Activation::gelu_tanh;
@@ -73,7 +84,7 @@ struct ModelSpec {
   std::vector<std::int64_t> hidden;  // widths of the layers between; empty: linear regression
   Loss loss = Loss::squared_error;
 
-  std::int64_t mlp_width() const;  // width × mlp_ratio
+  bool is_decoder() const { return family == Family::gpt || family == Family::llama; }
 };
 
 // One set of text files.

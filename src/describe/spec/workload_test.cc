@@ -49,7 +49,7 @@ TEST(Workload, fields_hold_what_was_asked_and_defaults_for_the_rest) {
   EXPECT_EQ(w.model.layers, 2);
   EXPECT_EQ(w.model.kv_heads, 4);
   EXPECT_EQ(w.model.vocabulary, 300);
-  EXPECT_EQ(w.model.mlp_width(), 256);
+  EXPECT_EQ(w.model.mlp, 256);
   EXPECT_EQ(w.data.held_out.files, (std::vector<std::string>{"b.txt", "c.txt"}));
   EXPECT_EQ(w.data.held_out_fraction, 0);
   EXPECT_EQ(w.train.steps, 10);
@@ -92,6 +92,9 @@ TEST(Workload, the_examples_read) {
   EXPECT_EQ(linear.data.kind, DataSpec::Kind::linear);
   EXPECT_EQ(linear.model.inputs * linear.model.outputs, 7840);
   EXPECT_EQ(read(file_text("examples/gpt2-124m.yaml")).model.width, 768);
+  EXPECT_EQ(read(file_text("examples/llama-50m.yaml"), {"glance", {}}).model.kv_heads, 4);
+  EXPECT_EQ(read(file_text("examples/bert.yaml"), {"glance", {}}).train.steps, 20);
+  EXPECT_EQ(read(file_text("examples/t5.yaml"), {"glance", {}}).model.target_context, 8);
 }
 
 TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
@@ -111,7 +114,7 @@ TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
             "job.yaml:8:10: error: 12 heads do not divide width 100\n"
             "  8 |   heads: 12\n"
             "    |          ^^\n"
-            "  hint: heads may be 1, 2, 4, 5, 10, 20, 25, 50 or 100\n"
+            "  hint: heads may be 1, 2, 4, 5, 10, 20, 25, 50 or 100, or say model.head\n"
             "job.yaml:11:32: error: data.train.document: 'lines' is none of line, blank_line, file\n"
             "  11 |   train: { files: a, document: lines }\n"
             "     |                                ^^^^^\n"
@@ -161,6 +164,14 @@ TEST(Workload, each_broken_value_says_why) {
       {"context: 32", "context: 32, inputs: 3", "model.inputs means nothing with model.family: gpt"},
       {"context: 32", "context: 32, loss: squared_error", "model.loss: cross_entropy"},
       {"heads: 4", "heads: 64, position: rotary", "pairs"},
+      {"heads: 4", "heads: 4, head: 7, position: rotary", "a head has 7"},
+      {"heads: 4", "heads: 4, mlp: 100, mlp_ratio: 4", "take one of them out"},
+      {"heads: 4", "heads: 4, mlp: 0", "1 to 10,000,000"},
+      {"heads: 4", "heads: 4, theta: 1e4", "model.theta means nothing with model.position: learned"},
+      {"family: gpt", "family: llama, rope_scaling: { factor: 8 }", "model.rope_scaling.kind: llama3"},
+      {"family: gpt", "family: llama, rope_scaling: { kind: llama3 }", "missing key 'model.rope_scaling.factor'"},
+      {"family: gpt", "family: llama, rope_scaling: { kind: llama3, factor: 8, low_freq_factor: 4 }",
+       "nothing lies between"},
       {"context: 32", "context: 32, batch: 3", "train.batch is a key"},
       {"vocabulary: 300", "vocabulary: 300, file: t.model", "exclude each other"},
       {"{ vocabulary: 300 }", "{}", "tokenizer's size is missing"},
@@ -253,6 +264,54 @@ TEST(Workload, a_preset_is_defaults_and_keys_beside_it_win) {
   EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
 }
 
+TEST(Workload, a_family_is_defaults_for_the_other_keys) {
+  const Workload w = read(replaced(kSmall, "family: gpt", "family: llama"));
+  EXPECT_EQ(w.model.norm, ModelSpec::Norm::rms);
+  EXPECT_EQ(w.model.position, ModelSpec::Position::rotary);
+  EXPECT_EQ(w.model.activation, ModelSpec::Activation::silu);
+  EXPECT_TRUE(w.model.gated);
+  EXPECT_FALSE(w.model.bias || w.model.tied);
+  EXPECT_EQ(w.model.theta, 10000);
+  EXPECT_EQ(w.model.head, 16);
+  EXPECT_EQ(w.model.mlp, 256) << "8/3 × 64, up to a multiple of 256";
+  EXPECT_EQ(w.data.kind, DataSpec::Kind::text);
+  EXPECT_EQ(w.model.loss, ModelSpec::Loss::cross_entropy);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+  EXPECT_TRUE(read(replaced(kSmall, "family: gpt", "family: llama, tied: true")).model.tied);
+  EXPECT_NE(explain_key("model.norm").value().find("default: layer; rms with family llama"), std::string::npos);
+}
+
+TEST(Workload, the_feed_forward_is_given_in_numbers_or_as_a_multiple_and_the_later_word_wins) {
+  const std::string units = replaced(kSmall, "heads: 4", "heads: 4, mlp: 100");
+  EXPECT_EQ(read(units).model.mlp, 100);
+  EXPECT_EQ(read(units, {"", {"model.mlp_ratio=2"}}).model.mlp, 128);
+  EXPECT_EQ(read(units, {"", {"model.mlp_ratio=2", "model.mlp=90"}}).model.mlp, 90);
+  for (const Workload& w : {read(units), read(units, {"", {"model.mlp_ratio=2.5"}})}) {
+    EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+    EXPECT_EQ(read(to_yaml(w)).model.mlp, w.model.mlp);
+  }
+  // A preset's way of saying it goes with it.
+  const std::string preset = replaced(kSmall, "{ family: gpt, layers: 2, width: 64, heads: 4, context: 32 }",
+                                      "{ preset: gpt2-124m, width: 96, mlp: 100 }");
+  EXPECT_EQ(read(preset).model.mlp, 100);
+}
+
+TEST(Workload, heads_may_have_a_width_of_their_own) {
+  const std::string own = replaced(kSmall, "heads: 4", "heads: 3, head: 24");
+  EXPECT_EQ(read(own).model.head, 24);
+  EXPECT_EQ(to_yaml(read(to_yaml(read(own)))), to_yaml(read(own)));
+}
+
+TEST(Workload, rotary_positions_may_be_stretched) {
+  const Workload w =
+      read(replaced(kSmall, "family: gpt", "family: llama, theta: 5e5, rope_scaling: { kind: llama3, factor: 32 }"));
+  EXPECT_EQ(w.model.theta, 500000);
+  EXPECT_EQ(w.model.rope_scaling.factor, 32);
+  EXPECT_EQ(w.model.rope_scaling.high_freq_factor, 4);
+  EXPECT_EQ(w.model.rope_scaling.original_context, 8192);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+}
+
 TEST(Workload, recompute_takes_a_policy_or_names) {
   const Workload w = read(replaced(kSmall, "steps: 10", "steps: 10, recompute: [qkv, mlp]"));
   EXPECT_EQ(w.train.recompute.kind, RecomputeSpec::Kind::named);
@@ -274,6 +333,7 @@ TEST(Workload, a_bert_and_a_t5_have_defaults_of_their_own) {
   const Workload bert =
       read_workload(head + "family: bert, layers: 2, width: 8, heads: 2, context: 16" + rest, "job.yaml").value();
   EXPECT_EQ(bert.model.activation, ModelSpec::Activation::gelu);
+  EXPECT_EQ(bert.model.eps, 1e-12);
   EXPECT_EQ(bert.data.masked_share, 0.15);
   EXPECT_TRUE(bert.data.packing);
   EXPECT_EQ(bert.data.train.field, "text");
@@ -281,8 +341,9 @@ TEST(Workload, a_bert_and_a_t5_have_defaults_of_their_own) {
   const Workload t5 =
       read_workload(head + "family: t5, layers: 2, width: 8, heads: 2, context: 16" + rest, "job.yaml").value();
   EXPECT_EQ(t5.model.activation, ModelSpec::Activation::relu);
-  EXPECT_EQ(t5.model.head_width, 4);
-  EXPECT_EQ(t5.model.hidden_width, 32);
+  EXPECT_EQ(t5.model.head, 4);
+  EXPECT_EQ(t5.model.mlp, 32);
+  EXPECT_EQ(t5.model.eps, 1e-6);
   EXPECT_EQ(t5.model.decoder_layers, 2);
   EXPECT_EQ(t5.model.target_context, 16);
   EXPECT_FALSE(t5.data.packing);
@@ -298,8 +359,8 @@ TEST(Workload, a_bert_and_a_t5_have_defaults_of_their_own) {
   EXPECT_NE(message_of(head + "family: t5, layers: 2, width: 9, heads: 2, context: 16" + rest)
                 .find("2 heads do not divide width 9"),
             std::string::npos);
-  EXPECT_NE(message_of(head + "family: bert, layers: 2, width: 8, heads: 2, context: 16, gated: true" + rest)
-                .find("model.gated means nothing with model.family: bert"),
+  EXPECT_NE(message_of(head + "family: bert, layers: 2, width: 8, heads: 2, context: 16, head: 3" + rest)
+                .find("model.head means nothing with model.family: bert"),
             std::string::npos);
   const std::string masking =
       " }\ndata: { masking: { hidden: 80%, random: 30% }, train: { files: a.txt }, tokenizer: { "

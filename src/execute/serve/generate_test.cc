@@ -6,7 +6,7 @@
 #include <set>
 
 #include "describe/graph/evaluate.h"
-#include "describe/models/gpt/gpt.h"
+#include "describe/models/decoder/decoder.h"
 #include "describe/models/mlp/mlp.h"
 #include "describe/models/t5/t5.h"
 #include "execute/backends/reference/reference.h"
@@ -17,14 +17,31 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-GptConfig tiny() {
-  GptConfig config;
+DecoderConfig tiny() {
+  DecoderConfig config;
   config.layers = 2;
   config.width = 8;
   config.heads = 2;
   config.mlp = 12;
   config.vocabulary = 13;
   config.context = 12;
+  return config;
+}
+
+// Rotary positions of frequencies fast, slow and between.
+DecoderConfig llama() {
+  DecoderConfig config = tiny();
+  config.family = "llama";
+  config.kv_heads = 1;
+  config.head = 6;
+  config.gated = true;
+  config.norm = ModelSpec::Norm::rms;
+  config.activation = ModelSpec::Activation::silu;
+  config.position = ModelSpec::Position::rotary;
+  config.theta = 50;
+  config.rope_scaling = RotaryScaling{8, 1, 4, 12};
+  config.bias = false;
+  config.tied = false;
   return config;
 }
 
@@ -64,7 +81,7 @@ class Generate : public testing::Test {
     return static_cast<std::int32_t>(std::max_element(last.begin(), last.end()) - last.begin());
   }
 
-  std::unique_ptr<const Model> model_ = make_gpt(tiny());
+  std::unique_ptr<const Model> model_ = make_decoder(tiny());
   std::unique_ptr<Device> device_ = make_reference_device();
   std::map<std::string, HostTensor> parameters_;
 };
@@ -72,16 +89,19 @@ class Generate : public testing::Test {
 const std::vector<Tokens> kPrompts{{1, 5, 2}, {7}, {3, 3, 9, 11, 4}, {12, 1}, {6, 6}};
 
 TEST_F(Generate, greedy_is_the_whole_forward_again_and_again) {
-  const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
-  const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});
-  ASSERT_EQ(results.size(), kPrompts.size());
-  for (std::size_t i = 0; i < kPrompts.size(); ++i) {
-    Tokens expected = kPrompts[i];
-    for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(expected));
-    EXPECT_EQ(results[i].tokens,
-              Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end()))
-        << i;
-    EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+  for (const DecoderConfig& config : {tiny(), llama()}) {
+    model_ = make_decoder(config);
+    const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
+    const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});
+    ASSERT_EQ(results.size(), kPrompts.size());
+    for (std::size_t i = 0; i < kPrompts.size(); ++i) {
+      Tokens expected = kPrompts[i];
+      for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(expected));
+      EXPECT_EQ(results[i].tokens,
+                Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end()))
+          << config.family << " " << i;
+      EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+    }
   }
 }
 
@@ -251,8 +271,12 @@ TEST_F(GenerateT5, an_answer_ends_with_its_own_cache_not_the_prompts) {
 TEST_F(GenerateT5, the_caches_are_changed_in_place) {
   const auto engine = make_engine({.slots = 2, .buckets = {4}});
   const Program& program = engine->program();
-  // Two layers, two slots, two heads of three numbers: keys and values of 7 own and 10 encoded positions; two lengths.
-  EXPECT_EQ(memory_by_owner(program)[Residence::cache], Bytes(2 * 2 * 2 * 2 * 3 * (7 + 10) * 4 + 2 * 4));
+  // Two layers, two slots, two heads of three numbers: keys and values of 7 own and of 10 encoded positions, and two
+  // lengths, each in whole 64 bytes.
+  const auto placed = [](std::int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  const std::int64_t position = 2 * 2 * 2 * 3 * 4;
+  EXPECT_EQ(memory_by_owner(program)[Residence::cache],
+            Bytes(2 * placed(7 * position) + 2 * placed(10 * position) + placed(2 * 4)));
   for (const Function& function : program.functions)
     EXPECT_EQ(function.aliases.size(), function.name == "decode" ? 2U : 5U) << function.name;
 }

@@ -1,7 +1,10 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operate/cli/command.h"
@@ -12,7 +15,15 @@ namespace {
 // rows ahead, the checkpoint, another process) and made steps several times slower on a busy machine. But waking one
 // costs 74 us, so they look for work some tens of microseconds long before they sleep, which bridges the time between
 // kernels: 8% of a step of the quickstart, and no loss on a busy machine. libgomp reads this when it is loaded, before
-// main, so the process starts itself once more with it set. Someone who set it keeps theirs.
+// main, so a command that computes starts itself once more with it set; the others have no team and answer at once.
+// Someone who set it keeps theirs.
+bool computes(char** arguments) {
+  constexpr std::string_view kComputing[] = {"run", "resume", "generate", "calibrate"};
+  while (*++arguments != nullptr && **arguments == '-') continue;
+  return *arguments != nullptr &&
+         std::find(std::begin(kComputing), std::end(kComputing), *arguments) != std::end(kComputing);
+}
+
 void wait_passively(char** arguments) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   setenv("OMP_WAIT_POLICY", "passive", 1);
@@ -23,6 +34,6 @@ void wait_passively(char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  wait_passively(arguments);
+  if (computes(arguments)) wait_passively(arguments);
   return systole::cli::run_command_line(std::vector<std::string>(arguments + 1, arguments + count));
 }

@@ -11,7 +11,6 @@
 #include <sstream>
 #include <utility>
 
-#include "execute/backends/null/null.h"
 #include "execute/backends/reference/reference.h"
 #include "ground/base/hash.h"
 #include "ground/process/machine.h"
@@ -242,23 +241,6 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
   return workload.resources.memory.value_or(memory_limit());
 }
 
-namespace {
-
-// A device may take minutes to prepare products of absurd sizes. What needs many times the memory there is, even
-// without workspace, is planned on a device that runs nothing: it is refused anyway.
-constexpr int kAbsurd = 8;
-
-Result<Job> job_on(Machine& machine, const Workload& workload, Bytes limit) {
-  std::unique_ptr<Device> nothing = make_null_device(machine.device->target());
-  Job bare = TRY(make_job(workload, *nothing));
-  if (limit.count() == 0 || plan_memory(*bare.program, {}).total() <= limit * kAbsurd)
-    return make_job(workload, *machine.device);
-  machine.device = std::move(nothing);
-  return bare;
-}
-
-}  // namespace
-
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock) {
   Prepared p;
   p.workload = workload;
@@ -271,7 +253,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   } else {
     return std::move(data).error();
   }
-  Result<Job> job = job_on(p.machine, workload, limit_of(workload, options));
+  Result<Job> job = make_job(workload, *p.machine.device);
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
   p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));

@@ -169,7 +169,7 @@ TEST(Snapshots, sizes_out_of_range) {
       {"train.batch=99999999999", "train.batch: 99999999999 is too high\n  hint: 1 to 1,000,000,000\n"},
       {"train.batch=-1", "train.batch: -1 is too low\n  hint: 1 to 1,000,000,000\n"},
       {"model.layers=0", "model.layers: 0 is too low\n  hint: 1 to 10,000\n"},
-      {"model.heads=3", "3 heads do not divide width 16\n  hint: heads may be 1, 2, 4, 8 or 16\n"},
+      {"model.heads=3", "3 heads do not divide width 16\n  hint: heads may be 1, 2, 4, 8 or 16, or say model.head\n"},
       {"model.vocabulary=100",
        "vocabulary 100 is smaller than the tokenizer's 300\n  hint: model.vocabulary: 300 or more, or leave it out\n"},
       {"train.stps=1", "unknown key 'stps' under train\n  hint: did you mean 'steps'?\n"},

@@ -130,7 +130,18 @@ Value embedding_grad(Value ids, Value g, std::int64_t vocab, DType dtype, const 
 
 // --- rotary.cc: x[b, t, h, d], d even, positions i32[b, t]; halves rotated (x_i, x_{i + d/2}) as GPT-NeoX and Llama
 // do.
-Value rotary(Value x, Value positions, double theta, bool inverse = false);
+// Llama 3.1's stretching of the frequencies (wavelengths): above original_context / low_freq_factor divided by factor,
+// below original_context / high_freq_factor kept, between them blended.
+struct RotaryScaling {
+  double factor = 8, low_freq_factor = 1, high_freq_factor = 4;
+  std::int64_t original_context = 8192;
+};
+struct RotaryOptions {
+  double theta = 10000;
+  std::optional<RotaryScaling> scaling = {};
+  bool inverse = false;  // turns back
+};
+Value rotary(Value x, Value positions, const RotaryOptions& options);
 
 // --- attention.cc: softmax(q kᵀ scale + mask) v with grouped queries (h a multiple of n), memory linear in s.
 struct AttentionOptions {

@@ -1,13 +1,21 @@
 // rotary position embedding (Su et al., arXiv:2104.09864), halves rotated as GPT-NeoX and Llama do: with
-// φ = position theta^(-2i/d), the pair (x_i, x_{i + d/2}) becomes
+// φ = position f_i and f_i = theta^(-2i/d), the pair (x_i, x_{i + d/2}) becomes
 //
 //   y_i = x_i cos φ - x_{i + d/2} sin φ          y_{i + d/2} = x_{i + d/2} cos φ + x_i sin φ
 //
-// `inverse` turns by -φ, which is also the gradient.
+// `inverse` turns by -φ, which is also the gradient. With `factor` the frequencies are those of Llama 3.1
+// (Grattafiori et al., arXiv:2407.21783; the formula is in the code released with it): f_i (s + (1 - s) / factor),
+// where s = (original_context f_i / 2π - low_freq_factor) / (high_freq_factor - low_freq_factor), held to [0, 1]: 1
+// for wavelengths 2π / f_i that fit high_freq_factor times into the original context, 0 for those that do not fit
+// low_freq_factor times.
 //
-// Constraints: C1 x[b, t, h, d] of a float type. C2 d even. C3 positions i32[b, t]. C4 theta > 0.
-// Work: a power per frequency (d/2); per token and frequency an angle, a cosine and a sine; per pair of x 6.
+// Constraints: C1 x[b, t, h, d] of a float type. C2 d even. C3 positions i32[b, t]. C4 theta > 0. C5 factor ≥ 1,
+// low_freq_factor < high_freq_factor, original_context > 0, all four or none.
+// Work: a power per frequency (d/2), with `factor` 7 more; per token and frequency an angle, a cosine and a sine; per
+// pair of x 6.
 
+#include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "describe/graph/op.h"
@@ -16,6 +24,22 @@
 
 namespace systole {
 namespace {
+
+std::optional<RotaryScaling> scaling_of(const Attrs& attrs) {
+  int given = 0;
+  for (const char* name : {"factor", "low_freq_factor", "high_freq_factor", "original_context"})
+    given += attrs.find(name) != nullptr ? 1 : 0;
+  if (given == 0) return std::nullopt;
+  if (given != 4) constraint("rotary_c5", "{} of the 4 attributes of scaled frequencies", given);
+  return RotaryScaling{attrs.get_double("factor"), attrs.get_double("low_freq_factor"),
+                       attrs.get_double("high_freq_factor"), attrs.get_int("original_context")};
+}
+
+void check_scaling(const RotaryScaling& s) {
+  if (s.factor >= 1 && s.low_freq_factor < s.high_freq_factor && s.original_context > 0) return;
+  constraint("rotary_c5", "factor {}, low_freq_factor {}, high_freq_factor {}, original_context {}", s.factor,
+             s.low_freq_factor, s.high_freq_factor, s.original_context);
+}
 
 std::vector<Type> infer(const OpCall& call) {
   if (call.num_operands() != 2 || call.operand(0).ndim() != 4 || !is_float(call.operand(0).dtype)) {
@@ -27,33 +51,44 @@ std::vector<Type> infer(const OpCall& call) {
     constraint("rotary_c3", "positions {} of x {}", to_string(positions), to_string(x));
   }
   if (!(call.attrs.get_double("theta") > 0)) constraint("rotary_c4", "theta is {}", call.attrs.get_double("theta"));
+  if (const auto scaling = scaling_of(call.attrs)) check_scaling(*scaling);
   return {x};
 }
 
 Gradients gradient(GradientCall& call) {
-  const double theta = call.attrs().get_double("theta");
-  return {rotary(*call.cotangent(0), call.operand(1), theta, !call.attrs().flag("inverse")), std::nullopt};
+  const Attrs& attrs = call.attrs();
+  const RotaryOptions back{attrs.get_double("theta"), scaling_of(attrs), !attrs.flag("inverse")};
+  return {rotary(*call.cotangent(0), call.operand(1), back), std::nullopt};
 }
 
 Work work(const OpCall& call, std::span<const Type> results) {
   Work work = moves(call.operands, results);
   const Type& x = call.operand(0);
   const std::int64_t tokens = x.size(0) * x.size(1), frequencies = x.size(3) / 2;
-  work.flops = tokens * frequencies * (1 + 6 * x.size(2));
+  work.flops = tokens * frequencies * (1 + 6 * x.size(2)) + (scaling_of(call.attrs) ? 7 * frequencies : 0);
   work.transcendentals = frequencies * (1 + 2 * tokens);
   return work;
 }
 
 ShardingRule sharding(const OpCall&) { return sharding_rule("bthd,bt->bthd", "", "d"); }
 
+Scalar scaled(Scalar frequency, const RotaryScaling& r) {
+  const Scalar turns = frequency * Scalar(static_cast<double>(r.original_context) / (2 * std::numbers::pi));
+  Scalar s = (turns - Scalar(r.low_freq_factor)) / Scalar(r.high_freq_factor - r.low_freq_factor);
+  s = max(Scalar(0), min(Scalar(1), s));
+  return frequency * (s + (Scalar(1) - s) / Scalar(r.factor));
+}
+
 void reference(const ReferenceCall& call) {
   const TensorView &x = call.operands[0], &positions = call.operands[1], &y = call.results[0];
   const std::int64_t tokens = x.type.size(0) * x.type.size(1), heads = x.type.size(2), d = x.type.size(3);
   const Scalar theta(call.attrs.get_double("theta"));
   const std::int64_t direction = call.attrs.flag("inverse") ? -1 : 1;
+  const std::optional<RotaryScaling> scaling = scaling_of(call.attrs);
   std::vector<Scalar> frequency;
   for (std::int64_t i = 0; i < d / 2; ++i) {
     frequency.push_back(pow(theta, Scalar(static_cast<double>(-2 * i) / static_cast<double>(d))));
+    if (scaling) frequency.back() = scaled(frequency.back(), *scaling);
   }
   for (std::int64_t token = 0; token < tokens; ++token) {
     const Scalar position(static_cast<double>(direction * positions.integer(token)));
@@ -77,7 +112,12 @@ OpDef ops::rotary_op() {
   op.name = "rotary";
   op.summary = "(x_i, x_{i+d/2}) turned by position theta^(-2i/d); arXiv:2104.09864";
   op.signature = "(x: float[b, t, h, d], positions: i32[b, t]) -> (y: like x)";
-  op.attrs = {{"theta", "double", "base of the frequencies"}, {"inverse", "bool", "turns back", false}};
+  op.attrs = {{"theta", "double", "base of the frequencies"},
+              {"inverse", "bool", "turns back", false},
+              {"factor", "double", "slow frequencies are divided by this", false},
+              {"low_freq_factor", "double", "slow: fewer turns than this in original_context", false},
+              {"high_freq_factor", "double", "fast, kept: more turns than this", false},
+              {"original_context", "int", "positions that the frequencies were first trained on", false}};
   op.infer = infer;
   op.gradient = gradient;
   op.work = work;
@@ -87,9 +127,16 @@ OpDef ops::rotary_op() {
   return op;
 }
 
-Value rotary(Value x, Value positions, double theta, bool inverse) {
+Value rotary(Value x, Value positions, const RotaryOptions& options) {
   const Value operands[] = {x, positions};
-  return x.graph->apply("rotary", operands, {{"theta", theta}, {"inverse", inverse}})[0];
+  Attrs attrs{{"theta", options.theta}, {"inverse", options.inverse}};
+  if (const std::optional<RotaryScaling>& scaling = options.scaling) {
+    attrs.set("factor", scaling->factor);
+    attrs.set("low_freq_factor", scaling->low_freq_factor);
+    attrs.set("high_freq_factor", scaling->high_freq_factor);
+    attrs.set("original_context", scaling->original_context);
+  }
+  return x.graph->apply("rotary", operands, attrs)[0];
 }
 
 }  // namespace systole

@@ -157,11 +157,12 @@ BertConfig bert_config(const ModelSpec& spec) {
   config.layers = spec.layers;
   config.width = spec.width;
   config.heads = spec.heads;
-  config.mlp = spec.mlp_width();
+  config.mlp = spec.mlp;
   config.vocabulary = spec.vocabulary;
   config.context = spec.context;
   config.activation = spec.activation;
   config.dropout = spec.dropout;
+  config.eps = spec.eps;
   return config;
 }
 

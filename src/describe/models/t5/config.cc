@@ -52,8 +52,8 @@ T5Config checked(T5Config config) {
     require_divides("heads", config.heads, "width", config.width);
     config.head = config.width / config.heads;
   }
-  require_positive("head_width", config.head);
-  require_positive("mlp_width", config.mlp);
+  require_positive("head", config.head);
+  require_positive("mlp", config.mlp);
   require_positive("vocabulary", config.vocabulary);
   require_positive("context", config.context);
   require_positive("target_context", config.target_context);
@@ -76,8 +76,8 @@ T5Config t5_config(const ModelSpec& spec) {
   config.decoder_layers = spec.decoder_layers;
   config.width = spec.width;
   config.heads = spec.heads;
-  config.head = spec.head_width;
-  config.mlp = spec.hidden_width;
+  config.head = spec.head;
+  config.mlp = spec.mlp;
   config.vocabulary = spec.vocabulary;
   config.context = spec.context;
   config.target_context = spec.target_context;
@@ -87,6 +87,7 @@ T5Config t5_config(const ModelSpec& spec) {
   config.gated = spec.gated;
   config.tied = spec.tied;
   config.dropout = spec.dropout;
+  config.eps = spec.eps;
   return config;
 }
 

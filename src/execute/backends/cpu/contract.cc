@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "execute/backends/cpu/contract_plan.h"
+#include "execute/backends/cpu/contract_scratch.h"
+#include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/kernels/team.h"
 #include "ground/tensor/dtype.h"
 
@@ -19,18 +21,6 @@ dnnl::memory::data_type data_type(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-const char* name_of(dnnl::cpu_isa isa) {
-  switch (isa) {
-    case dnnl::cpu_isa::avx2: return "avx2";
-    case dnnl::cpu_isa::avx2_vnni: return "avx2-vnni";
-    case dnnl::cpu_isa::avx512_core: return "avx512";
-    case dnnl::cpu_isa::avx512_core_vnni: return "avx512-vnni";
-    case dnnl::cpu_isa::avx512_core_bf16: return "avx512-bf16";
-    case dnnl::cpu_isa::avx512_core_amx: return "amx";
-    default: return "other";
-  }
-}
-
 // A stretch of K by a primitive of its own; all but the first add to what is there.
 struct Piece {
   dnnl::matmul::primitive_desc description;
@@ -38,14 +28,18 @@ struct Piece {
   std::int64_t first = 0, size = 0;  // of K
 };
 
-// What all bound calls of a contraction share.
+struct Engine {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+};
+
+// What all bound calls of a contraction share. Its pieces are made at the first of them: planning needs none.
 struct Product {
   ContractPlan plan;
   Type a, b, y;
   const Kernels* kernels;
   int threads;
-  dnnl::engine engine;
-  dnnl::stream stream;
+  const Engine* engine = nullptr;
   std::vector<Piece> pieces;
   std::int64_t scratchpad = 0, at_a = 0, at_b = 0, at_y = 0, workspace = 0;  // bytes
 };
@@ -128,7 +122,7 @@ class Bound {
           call.memories[1].set_data_handle(const_cast<char*>(right_ + (right + piece.first * plan.right.k) * elem));
           call.memories[2].set_data_handle(out_ + out * y_elem);
         }
-        const dnnl_status_t status = dnnl_primitive_execute(piece.primitive.get(), product_.stream.get(),
+        const dnnl_status_t status = dnnl_primitive_execute(piece.primitive.get(), product_.engine->stream.get(),
                                                             static_cast<int>(call.args.size()), call.args.data());
         CHECK(status == dnnl_success, "oneDNN's matmul failed with status {}", static_cast<int>(status));
         report.flops += 2 * plan.batch * plan.m * plan.n * piece.size;
@@ -153,7 +147,7 @@ class Bound {
     PieceCall call;
     call.memories.reserve(4);
     const auto add = [&](int arg, const dnnl::memory::desc& desc, const void* data) {
-      call.memories.emplace_back(desc, product_.engine, const_cast<void*>(data));
+      call.memories.emplace_back(desc, product_.engine->engine, const_cast<void*>(data));
       call.args.push_back({arg, call.memories.back().get()});
     };
     add(DNNL_ARG_SRC, pd.src_desc(), left_ + piece.first * plan.left.k * elem);
@@ -168,20 +162,6 @@ class Bound {
   char* out_;
   CopyArgs copy_a_{}, copy_b_{}, copy_y_{};
   std::vector<PieceCall> calls_;
-};
-
-class MatmulContraction : public Contraction {
- public:
-  explicit MatmulContraction(Product product) : product_(std::move(product)) {}
-  std::int64_t workspace() const override { return product_.workspace; }
-  std::string implementation() const override { return product_.pieces[0].description.impl_info_str(); }
-  BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const override {
-    auto bound = std::make_shared<Bound>(product_, a, b, y, workspace);
-    return [bound] { return bound->run(); };
-  }
-
- private:
-  Product product_;
 };
 
 // No letters' space: nothing to sum, y is zeros if it has elements at all.
@@ -232,22 +212,25 @@ Piece make_piece(const ContractPlan& plan, DType dtype, DType y, std::int64_t fi
   return {description, dnnl::matmul(description), first, size};
 }
 
-Product make_product(ContractPlan plan, const Type& a, const Type& b, const Type& y, const dnnl::engine& engine,
-                     const dnnl::stream& stream, const Kernels& kernels, int threads) {
+// Calls visit(first, size) for each stretch of K.
+template <typename Visit>
+void for_each_stretch(const ContractPlan& plan, DType y, const Visit& visit) {
+  const std::int64_t stretch = stretch_of(plan, y);
+  for (std::int64_t first = 0; first < plan.k; first += stretch) visit(first, std::min(stretch, plan.k - first));
+}
+
+Product plan_product(ContractPlan plan, const Type& a, const Type& b, const Type& y, const Kernels& kernels,
+                     int threads) {
   Product product;
   product.a = a;
   product.b = b;
   product.y = y;
   product.kernels = &kernels;
   product.threads = threads;
-  product.engine = engine;
-  product.stream = stream;
-  const std::int64_t stretch = stretch_of(plan, y.dtype);
-  for (std::int64_t first = 0; first < plan.k; first += stretch) {
-    product.pieces.push_back(make_piece(plan, a.dtype, y.dtype, first, std::min(stretch, plan.k - first), engine));
-    const auto bytes = static_cast<std::int64_t>(product.pieces.back().description.scratchpad_desc().get_size());
-    product.scratchpad = std::max(product.scratchpad, aligned(bytes));
-  }
+  for_each_stretch(plan, y.dtype, [&](std::int64_t first, std::int64_t size) {
+    const std::int64_t most = matmul_scratch(plan, size, a.dtype, y.dtype, first > 0, dnnl_isa(), threads);
+    product.scratchpad = std::max(product.scratchpad, aligned(most));
+  });
   product.at_a = product.scratchpad;
   product.at_b = product.at_a + (plan.pack_a ? aligned(a.bytes().count()) : 0);
   product.at_y = product.at_b + (plan.pack_b ? aligned(b.bytes().count()) : 0);
@@ -256,17 +239,62 @@ Product make_product(ContractPlan plan, const Type& a, const Type& b, const Type
   return product;
 }
 
+std::vector<Piece> make_pieces(const Product& product) {
+  use_threads(product.threads);
+  std::vector<Piece> pieces;
+  for_each_stretch(product.plan, product.y.dtype, [&](std::int64_t first, std::int64_t size) {
+    Piece piece = make_piece(product.plan, product.a.dtype, product.y.dtype, first, size, product.engine->engine);
+    const auto wanted = static_cast<std::int64_t>(piece.description.scratchpad_desc().get_size());
+    CHECK(wanted <= product.scratchpad,
+          "{} wants {} bytes of scratch for {} × {} × {}, more than the {} that the rule of contract_scratch.cc gave",
+          dnnl_name(), wanted, product.plan.m, size, product.plan.n, product.scratchpad);
+    pieces.push_back(std::move(piece));
+  });
+  return pieces;
+}
+
+class MatmulContraction : public Contraction {
+ public:
+  using MakeEngine = std::function<const Engine&()>;
+  MatmulContraction(Product product, MakeEngine engine) : product_(std::move(product)), engine_(std::move(engine)) {}
+  std::int64_t workspace() const override { return product_.workspace; }
+  std::string implementation() const override {
+    return product_.pieces.empty() ? std::string() : product_.pieces[0].description.impl_info_str();
+  }
+  BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const override {
+    if (product_.pieces.empty()) make();
+    auto bound = std::make_shared<Bound>(product_, a, b, y, workspace);
+    return [bound] { return bound->run(); };
+  }
+
+ private:
+  void make() const {
+    load_dnnl().value();
+    try {
+      product_.engine = &engine_();
+      product_.pieces = make_pieces(product_);
+    } catch (const dnnl::error& e) {
+      fail(error(ErrorKind::unsupported, "{} has no product of {} and {}: {}", dnnl_name(),
+                 systole::to_string(product_.a), systole::to_string(product_.b), e.what())
+               .hinted("train.precision: f32 works on every machine that the cpu backend supports"));
+    }
+  }
+
+  mutable Product product_;  // its pieces are made when they are first bound
+  MakeEngine engine_;
+};
+
 }  // namespace
 
 struct Contractions::Library {
   const Kernels& kernels;
   int threads;
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
+  std::unique_ptr<Engine> engine;  // made with the first product
   std::map<std::string, std::unique_ptr<Contraction>> made;
 };
 
-Contractions::Contractions(const Kernels& kernels, int threads) : library_(new Library{kernels, threads}) {}
+Contractions::Contractions(const Kernels& kernels, int threads)
+    : library_(new Library{kernels, threads, nullptr, {}}) {}
 Contractions::~Contractions() = default;
 
 Result<const Contraction*> Contractions::get(const std::string& spec, const Type& a, const Type& b, const Type& y) {
@@ -280,32 +308,31 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
     return error(ErrorKind::unsupported, "cpu contracts f32 to f32 and bf16 to bf16 or f32, not {} and {} to {}",
                  systole::name_of(a.dtype), systole::name_of(b.dtype), systole::name_of(y.dtype));
   }
+  if (bf16 && dnnl_isa() < DnnlIsa::avx512) {
+    return error(ErrorKind::unsupported, "{} multiplies bf16 with AVX-512 only, which it does not use here", version())
+        .hinted("train.precision: f32 works on every machine that the cpu backend supports");
+  }
   ContractPlan plan = plan_contraction(spec, a.shape, b.shape, y.shape);
   if (plan.points == 0) {
     made = std::make_unique<EmptyContraction>(a, b, y, library_->kernels, library_->threads);
     return static_cast<const Contraction*>(made.get());
   }
-  use_threads(library_->threads);
-  try {
-    made = std::make_unique<MatmulContraction>(make_product(std::move(plan), a, b, y, library_->engine,
-                                                            library_->stream, library_->kernels, library_->threads));
-  } catch (const dnnl::error& e) {
-    return error(ErrorKind::unsupported, "{} has no product for \"{}\" of {} and {}: {}", version(), spec,
-                 systole::to_string(a), systole::to_string(b), e.what())
-        .hinted("train.precision: f32 works on every machine that the cpu backend supports");
-  }
+  const auto engine = [library = library_.get()]() -> const Engine& {
+    if (library->engine == nullptr) library->engine = std::make_unique<Engine>();
+    return *library->engine;
+  };
+  made = std::make_unique<MatmulContraction>(
+      plan_product(std::move(plan), a, b, y, library_->kernels, library_->threads), engine);
   return static_cast<const Contraction*>(made.get());
 }
 
-std::string Contractions::version() {
-  const dnnl_version_t* v = dnnl_version();
-  return fmt::format("oneDNN {}.{}.{} {}", v->major, v->minor, v->patch, name_of(dnnl::get_effective_cpu_isa()));
-}
+std::string Contractions::version() { return dnnl_name(); }
 
 std::map<std::string, int> Contractions::implementations() const {
   std::map<std::string, int> count;
   for (const auto& [key, contraction] : library_->made) {
-    if (contraction != nullptr) ++count[contraction->implementation()];
+    if (contraction == nullptr) continue;
+    if (const std::string served = contraction->implementation(); !served.empty()) ++count[served];
   }
   return count;
 }

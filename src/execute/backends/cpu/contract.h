@@ -1,7 +1,7 @@
 #pragma once
 // Contractions through oneDNN's matmul, whose headers stay in contract.cc. A Contraction is made once for its spec and
-// types, before the first step: primitive, scratchpad and packed operands are all known then and live in planned
-// workspace.
+// types, before the first step: scratchpad and packed operands are all known then and live in planned workspace. oneDNN
+// is loaded, and its primitive made, when a Contraction is first bound.
 
 #include <functional>
 #include <map>
@@ -21,8 +21,9 @@ class Contraction {
  public:
   virtual ~Contraction() = default;
   virtual std::int64_t workspace() const = 0;      // bytes
-  virtual std::string implementation() const = 0;  // oneDNN's name: "brg:avx512_core_bf16"
-  // `workspace` is aligned to 64. The Contraction must outlive the kernel.
+  virtual std::string implementation() const = 0;  // oneDNN's name: "brg:avx512_core_bf16"; empty until bound
+  // `workspace` is aligned to 64. The Contraction must outlive the kernel. Throws Failure (unsupported) where oneDNN
+  // cannot be loaded or has no such product.
   virtual BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const = 0;
 };
 
@@ -37,7 +38,7 @@ class Contractions {
   Result<const Contraction*> get(const std::string& spec, const Type& a, const Type& b, const Type& y);
 
   static std::string version();  // "oneDNN 2.6.3 avx512-bf16": with the instructions that it uses here
-  // The implementations that serve the contractions made so far.
+  // The implementations that serve the contractions bound so far.
   std::map<std::string, int> implementations() const;
 
  private:

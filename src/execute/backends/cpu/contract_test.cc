@@ -1,6 +1,9 @@
 #include "execute/backends/cpu/contract.h"
 
+#include <array>
+
 #include "execute/backends/cpu/contract_plan.h"
+#include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/kernels/kernel_test.h"
 #include "ground/tensor/shape.h"
 
@@ -132,7 +135,7 @@ TEST(Contract, f32) {
 }
 
 TEST(Contract, bf16) {
-  if (!supports(Isa::avx512)) GTEST_SKIP() << "oneDNN 2.6 multiplies bf16 on AVX-512 only";
+  if (dnnl_isa() < DnnlIsa::avx512) GTEST_SKIP() << "oneDNN 2.6 multiplies bf16 on AVX-512 only";
   for (const Case& c : kCases) {
     check_case(c, Elem::bf16, Elem::bf16);
     check_case(c, Elem::bf16, Elem::f32);
@@ -159,6 +162,60 @@ TEST(Contract, a_long_sum_has_the_same_bits_for_any_number_of_threads) {
                   static_cast<double>(k) * rounding(Elem::f32) * std::sqrt(static_cast<double>(k)), "an element");
     }
   }
+}
+
+// The rule of contract_scratch.cc against the library: a primitive that wants more is refused when it is made. The
+// matrices are those of a decoder's step: forward, gradient of the input, gradient of the weight; none is computed.
+TEST(Contract, no_product_wants_more_scratch_than_the_rule_gives) {
+  const std::vector<std::string> specs = {"mk,kn->mn",     "km,kn->mn",     "mk,nk->mn",     "km,nk->mn",
+                                          "mk,kn->nm",     "bmk,bkn->bmn",  "bkm,bkn->bmn",  "bmk,bnk->bmn",
+                                          "bmk,ktn->tbmn", "tbmk,ntk->bmn", "bmn,tbmk->ntk", "bmk,bnk->mn"};
+  const std::vector<std::array<std::int64_t, 3>> sizes = {
+      // m, n, k
+      {1024, 2304, 768},  {4096, 768, 3072}, {768, 3072, 1024}, {1024, 50304, 768}, {1024, 768, 50257},
+      {768, 16384, 4096}, {4096, 128, 8192}, {64, 64, 8192},    {16, 128, 4100},    {1, 50304, 768},
+      {8, 768, 3072},     {300, 1, 5000},    {31, 257, 1},      {1, 1, 4096},       {129, 512, 2048}};
+  for (const int threads : {1, 2, 3, 16}) {
+    Contractions contractions(kernels_of(best_isa()), threads);
+    for (const auto& [operand, result] :
+         {std::pair(DType::f32, DType::f32), std::pair(DType::bf16, DType::bf16), std::pair(DType::bf16, DType::f32)}) {
+      if (operand == DType::bf16 && dnnl_isa() < DnnlIsa::avx512) continue;
+      for (const std::string& spec : specs) {
+        for (const auto& [m, n, k] : sizes) {
+          const Case c{spec, {{'m', m}, {'n', n}, {'k', k}, {'b', 2}, {'t', 3}}};
+          const Terms terms = terms_of(spec);
+          SCOPED_TRACE(fmt::format("{} m {} n {} k {} threads {}", spec, m, n, k, threads));
+          const Contraction* contraction =
+              contractions
+                  .get(spec, Type(operand, shape_of(terms.a, c)), Type(operand, shape_of(terms.b, c)),
+                       Type(result, shape_of(terms.y, c)))
+                  .value();
+          alignas(64) static std::byte somewhere[64];
+          EXPECT_NO_THROW(contraction->bind(somewhere, somewhere, somewhere, somewhere));
+        }
+      }
+    }
+  }
+}
+
+// Copies of blocks and sums, not copies of matrices.
+TEST(Contract, a_dense_product_plans_a_few_megabytes_of_scratch_per_thread) {
+  Contractions contractions(kernels_of(best_isa()), 2);
+  const Type x(DType::f32, {1024, 768}), w(DType::f32, {50304, 768}), y(DType::f32, {1024, 50304});
+  EXPECT_LE(contractions.get("mk,nk->mn", x, w, y).value()->workspace(), 2 << 20);
+  if (dnnl_isa() < DnnlIsa::avx512_bf16) return;
+  const Type x16(DType::bf16, x.shape), w16(DType::bf16, w.shape), y16(DType::bf16, y.shape);
+  EXPECT_LE(contractions.get("mk,nk->mn", x16, w16, y16).value()->workspace(), 16 << 20);
+}
+
+TEST(Contract, bf16_without_avx512_is_refused_before_anything_is_loaded) {
+  if (dnnl_isa() >= DnnlIsa::avx512) GTEST_SKIP() << "run with ONEDNN_MAX_CPU_ISA=avx2, as ctest does";
+  Contractions contractions(kernels_of(best_isa()), 1);
+  const Type a(DType::bf16, {2, 3}), b(DType::bf16, {3, 4}), y(DType::bf16, {2, 4});
+  const auto refused = contractions.get("ij,jk->ik", a, b, y);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("AVX-512"), std::string::npos);
+  EXPECT_NE(refused.error().hint.find("f32"), std::string::npos);
 }
 
 TEST(Contract, other_types_are_refused_by_name) {

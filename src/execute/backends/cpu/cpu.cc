@@ -127,8 +127,10 @@ class CpuDevice : public Device {
       if (call.workspace >= 0) places.workspace = memory.host() + call.workspace;
       OpTime& time = compiled.times[call.node->op->name];
       time.op = call.node->op->name;
-      list->steps.push_back({cpu::entry_of(call.node->op->name)->bind(info, places, shared_), twice_read(info, places),
-                             call.end(), &time});
+      try {
+        list->steps.push_back({cpu::entry_of(call.node->op->name)->bind(info, places, shared_),
+                               twice_read(info, places), call.end(), &time});
+      } catch (const Failure& failure) { return failure.error(); }
     }
     return std::unique_ptr<Call>(std::move(list));
   }

@@ -29,12 +29,17 @@ std::string refuses_rotary(const NodeInfo& info, Shared&) {
   const std::int64_t d = info.operand(0).size(3);
   return d <= kMaxRotaryWidth ? std::string() : fmt::format("heads of {}, wider than {}", d, kMaxRotaryWidth);
 }
+RotaryStretch stretch_of(const Attrs& attrs) {
+  if (attrs.find("factor") == nullptr) return {};
+  return {attrs.get_double("factor"), attrs.get_double("low_freq_factor"), attrs.get_double("high_freq_factor"),
+          attrs.get_double("original_context")};
+}
 BoundKernel bind_rotary(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type& x = info.operand(0);
-  return call(
-      shared.kernels.rotary,
-      RotaryArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0), elem(x), x.size(0) * x.size(1),
-                 x.size(2), x.size(3), info.attrs().get_double("theta"), info.attrs().flag("inverse"), shared.threads});
+  return call(shared.kernels.rotary,
+              RotaryArgs{places.operand(0), places.operand<std::int32_t>(1), places.result(0), elem(x),
+                         x.size(0) * x.size(1), x.size(2), x.size(3), info.attrs().get_double("theta"),
+                         stretch_of(info.attrs()), info.attrs().flag("inverse"), shared.threads});
 }
 
 RandomPlace place_of(const NodeInfo& info, const Places& places) {

@@ -4,6 +4,10 @@ namespace systole {
 
 OpCases cases::rotary_cases(DType f) {
   auto attrs = [](double theta, bool inverse) { return Attrs{{"theta", theta}, {"inverse", inverse}}; };
+  auto stretched = [](double factor, double low) {
+    return Attrs{{"theta", 50.0},          {"inverse", false},        {"factor", factor},
+                 {"low_freq_factor", low}, {"high_freq_factor", 4.0}, {"original_context", std::int64_t{40}}};
+  };
   const Type ragged(f, {3, 5, 7, 4});
   OpCases cases;
   cases.good.push_back({.op = "rotary",
@@ -15,6 +19,11 @@ OpCases cases::rotary_cases(DType f) {
                         .operands = {real(ragged), whole(Type(DType::i32, {3, 5}), -9, 40)},
                         .attrs = attrs(500, true),
                         .note = "inverse, positions below 0",
+                        .reduction = 2});
+  cases.good.push_back({.op = "rotary",
+                        .operands = {real(Type(f, {3, 5, 7, 8})), whole(Type(DType::i32, {3, 5}), 0, 40)},
+                        .attrs = stretched(8, 1),
+                        .note = "stretched",
                         .reduction = 2});
 
   const Type positions(DType::i32, {3, 5});
@@ -32,6 +41,10 @@ OpCases cases::rotary_cases(DType f) {
                        .attrs = attrs(10000, false)});
   cases.bad.push_back(
       {.label = "rotary_c4", .op = "rotary", .operands = {ragged, positions}, .attrs = attrs(0, false)});
+  Attrs part = attrs(10000, false);
+  part.set("factor", 8.0);
+  for (const Attrs& bad : {stretched(0.5, 1), stretched(8, 4), part})
+    cases.bad.push_back({.label = "rotary_c5", .op = "rotary", .operands = {ragged, positions}, .attrs = bad});
   return cases;
 }
 

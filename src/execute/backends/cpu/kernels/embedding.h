@@ -27,6 +27,11 @@ struct EmbeddingGradArgs {
 
 constexpr std::int64_t kMaxRotaryWidth = 1024;
 
+// Frequencies as Llama 3.1 stretches them; factor 0: as they are. The formula is in describe/graph/ops/rotary.cc.
+struct RotaryStretch {
+  double factor, low_freq_factor, high_freq_factor, original_context;
+};
+
 // x[tokens, heads, d] with positions [tokens]; y may be x. d even and at most kMaxRotaryWidth. The angles are f64.
 struct RotaryArgs {
   const void* x;
@@ -35,6 +40,7 @@ struct RotaryArgs {
   Elem elem;
   std::int64_t tokens, heads, d;
   double theta;
+  RotaryStretch stretch;
   bool inverse;
   int threads;
 };

@@ -1,5 +1,7 @@
 #include "execute/backends/cpu/kernels/embedding.h"
 
+#include <numbers>
+
 #include "execute/backends/cpu/kernels/kernel_test.h"
 
 namespace systole::cpu {
@@ -91,8 +93,17 @@ TEST(Rotary, is_its_formula_at_far_positions) {
           everywhere(
               {&out},
               [&](const Kernels& k, int threads) {
-                return k.rotary({same ? out.bytes() : x.bytes(), positions.as<std::int32_t>(), out.data(), elem, tokens,
-                                 heads, d, 10000, inverse, threads});
+                return k.rotary({same ? out.bytes() : x.bytes(),
+                                 positions.as<std::int32_t>(),
+                                 out.data(),
+                                 elem,
+                                 tokens,
+                                 heads,
+                                 d,
+                                 10000,
+                                 {},
+                                 inverse,
+                                 threads});
               },
               [&](const KernelReport& report) {
                 const std::int64_t bytes = tokens * heads * d * size_of(elem);
@@ -115,6 +126,48 @@ TEST(Rotary, is_its_formula_at_far_positions) {
       }
     }
   }
+}
+
+// Llama 3.1's: d 128, theta 500000, factor 8. Of its 64 frequencies some are fast, some slow, some between.
+TEST(Rotary, stretched_frequencies_are_their_formula) {
+  const std::int64_t tokens = 5, heads = 2, d = 128, half = d / 2;
+  const RotaryStretch stretch{8, 1, 4, 8192};
+  const Tensor x = random_tensor(Elem::f32, tokens * heads * d, 3);
+  Tensor positions(Elem::i32, {0, 1, 77, 8191, 131071}), y(Elem::f32, tokens * heads * d);
+  everywhere(
+      {&y},
+      [&](const Kernels& k, int threads) {
+        return k.rotary({x.bytes(), positions.as<std::int32_t>(), y.data(), Elem::f32, tokens, heads, d, 500000,
+                         stretch, false, threads});
+      },
+      [&](const KernelReport& report) {
+        const std::int64_t bytes = tokens * heads * d * 4;
+        expect_report(report, tokens * half * (1 + 6 * heads) + 7 * half, half * (1 + 2 * tokens), bytes + tokens * 4,
+                      bytes);
+        int kinds[3] = {};
+        for (std::int64_t i = 0; i < half; ++i) {
+          double f = std::pow(500000.0, -2 * static_cast<double>(i) / static_cast<double>(d));
+          const double wavelength = 2 * std::numbers::pi / f;
+          if (wavelength > 8192) {
+            f /= 8;
+            ++kinds[0];
+          } else if (wavelength >= 8192.0 / 4) {
+            const double smooth = (8192 / wavelength - 1) / (4 - 1);
+            f = (1 - smooth) * f / 8 + smooth * f;
+            ++kinds[1];
+          } else {
+            ++kinds[2];
+          }
+          for (std::int64_t row = 0; row < tokens * heads; ++row) {
+            const double angle = positions.at(row / heads) * f, c = std::cos(angle), s = std::sin(angle);
+            const double a = x.at(row * d + i), b = x.at(row * d + i + half);
+            const double tolerance = 4 * rounding(Elem::f32) * (std::abs(a) + std::abs(b));
+            expect_near(y.at(row * d + i), a * c - b * s, tolerance, "low");
+            expect_near(y.at(row * d + i + half), b * c + a * s, tolerance, "high");
+          }
+        }
+        for (const int count : kinds) EXPECT_GT(count, 3);
+      });
 }
 
 }  // namespace

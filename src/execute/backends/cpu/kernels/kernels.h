@@ -11,6 +11,7 @@
 #include "execute/backends/cpu/kernels/chain.h"
 #include "execute/backends/cpu/kernels/elem.h"
 #include "execute/backends/cpu/kernels/embedding.h"
+#include "execute/backends/cpu/kernels/gemm.h"
 #include "execute/backends/cpu/kernels/movement.h"
 #include "execute/backends/cpu/kernels/optimizer.h"
 #include "execute/backends/cpu/kernels/random.h"
@@ -40,7 +41,8 @@
   KERNEL(adamw, AdamwArgs)                         \
   KERNEL(sgd, SgdArgs)                             \
   KERNEL(attention, AttentionArgs)                 \
-  KERNEL(attention_grad, AttentionGradArgs)
+  KERNEL(attention_grad, AttentionGradArgs)        \
+  KERNEL(gemm, GemmArgs)
 
 namespace systole::cpu {
 

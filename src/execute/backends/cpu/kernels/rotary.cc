@@ -33,6 +33,13 @@ inline void sin_cos(double x, double* sin, double* cos) {
   *cos = ((quadrant + 1) & 2) != 0 ? -b : b;
 }
 
+inline double stretched(double frequency, const RotaryStretch& r) {
+  double s = (frequency * (r.original_context / 6.28318530717958647693) - r.low_freq_factor) /
+             (r.high_freq_factor - r.low_freq_factor);
+  s = s < 0 ? 0 : s > 1 ? 1 : s;
+  return frequency * (s + (1 - s) / r.factor);
+}
+
 template <typename T>
 void rotate_token(const RotaryArgs& args, const double* frequency, i64 token) {
   const i64 half = args.d / 2;
@@ -61,8 +68,11 @@ void rotate_token(const RotaryArgs& args, const double* frequency, i64 token) {
 KernelReport rotary(const RotaryArgs& args) {
   const i64 half = args.d / 2;
   double frequency[kMaxRotaryWidth / 2];
-  for (i64 i = 0; i < half; ++i)
+  const bool stretch = args.stretch.factor != 0;
+  for (i64 i = 0; i < half; ++i) {
     frequency[i] = __builtin_pow(args.theta, static_cast<double>(-2 * i) / static_cast<double>(args.d));
+    if (stretch) frequency[i] = stretched(frequency[i], args.stretch);
+  }
   visit_float(args.elem, [&](auto* type) {
     using T = typename Pointee<decltype(type)>::type;
     parallel_blocks(args.threads, args.tokens, rows_per_part(args.heads * args.d * 4), [&](i64 begin, i64 end) {
@@ -70,8 +80,8 @@ KernelReport rotary(const RotaryArgs& args) {
     });
   });
   const i64 bytes = args.tokens * args.heads * args.d * size_of(args.elem);
-  return {
-      args.tokens * half * (1 + 6 * args.heads), half * (1 + 2 * args.tokens), 0, 0, bytes + args.tokens * 4, bytes};
+  const i64 flops = args.tokens * half * (1 + 6 * args.heads) + (stretch ? 7 * half : 0);
+  return {flops, half * (1 + 2 * args.tokens), 0, 0, bytes + args.tokens * 4, bytes};
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/models/gpt/gpt.h"
+#include "describe/models/decoder/decoder.h"
 #include "describe/models/gradient_check.h"
 #include "describe/models/mlp/mlp.h"
 
@@ -35,8 +35,8 @@ void expect_gradients(const Graph& loss, std::int64_t vocabulary) {
   expect_gradients(loss, inputs_of(loss, vocabulary));
 }
 
-GptConfig tiny() {
-  GptConfig config;
+DecoderConfig tiny() {
+  DecoderConfig config;
   config.layers = 3;
   config.width = 12;
   config.heads = 3;
@@ -47,30 +47,45 @@ GptConfig tiny() {
   return config;
 }
 
-TEST(GptGradient, tied_with_dropout) { expect_gradients(in_f64(make_gpt(tiny())->loss({2, 8}, true)), 11); }
+TEST(DecoderGradient, tied_with_dropout) { expect_gradients(in_f64(make_decoder(tiny())->loss({2, 8}, true)), 11); }
 
-TEST(GptGradient, untied_rms_rotary_grouped_without_biases) {
-  GptConfig config = tiny();
+TEST(DecoderGradient, untied_rms_rotary_grouped_without_biases) {
+  DecoderConfig config = tiny();
   config.tied = false;
   config.bias = false;
   config.kv_heads = 1;
   config.norm = ModelSpec::Norm::rms;
   config.activation = ModelSpec::Activation::silu;
   config.position = ModelSpec::Position::rotary;
-  expect_gradients(in_f64(make_gpt(config)->loss({2, 8}, true)), 11);
+  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
 }
 
-TEST(GptGradient, frozen_base_with_adapters) {
-  GptConfig config = tiny();
+TEST(DecoderGradient, llama_with_stretched_positions) {
+  DecoderConfig config = tiny();
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.head = 6;
+  config.gated = true;
+  config.tied = false;
+  config.bias = false;
+  config.norm = ModelSpec::Norm::rms;
+  config.activation = ModelSpec::Activation::silu;
+  config.position = ModelSpec::Position::rotary;
+  config.rope_scaling = RotaryScaling{8, 1, 4, 12};
+  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
+}
+
+TEST(DecoderGradient, frozen_base_with_adapters) {
+  DecoderConfig config = tiny();
   config.lora.rank = 2;
   config.lora.scale = 0.5;
-  expect_gradients(in_f64(make_gpt(config)->loss({2, 8}, true)), 11);
+  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
 }
 
-TEST(GptGradient, unrolled) {
-  GptConfig config = tiny();
+TEST(DecoderGradient, unrolled) {
+  DecoderConfig config = tiny();
   config.unrolled = true;
-  expect_gradients(in_f64(make_gpt(config)->loss({2, 8}, true)), 11);
+  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
 }
 
 TEST(MlpGradient, regression_and_classes) {

@@ -1,4 +1,4 @@
-#include "describe/models/gpt/gpt.h"
+#include "describe/models/decoder/decoder.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "describe/graph/text.h"
 #include "describe/graph/verify.h"
 #include "describe/graph/work.h"
-#include "describe/models/gpt/parameters.h"
+#include "describe/models/decoder/parameters.h"
 #include "describe/models/tiny_inputs.h"
 
 namespace systole {
@@ -15,8 +15,8 @@ namespace {
 
 using Data = std::map<std::string, HostTensor>;
 
-GptConfig tiny() {
-  GptConfig config;
+DecoderConfig tiny() {
+  DecoderConfig config;
   config.layers = 3;
   config.width = 12;
   config.heads = 3;
@@ -27,14 +27,28 @@ GptConfig tiny() {
 }
 
 // Each choice other than GPT-2's.
-GptConfig modern() {
-  GptConfig config = tiny();
+DecoderConfig modern() {
+  DecoderConfig config = tiny();
   config.kv_heads = 1;
   config.norm = ModelSpec::Norm::rms;
   config.activation = ModelSpec::Activation::silu;
   config.position = ModelSpec::Position::rotary;
   config.bias = false;
   config.tied = false;
+  return config;
+}
+
+// Every choice of llama's, at a head that is not width / heads and with frequencies of all three kinds of stretching.
+DecoderConfig llama() {
+  DecoderConfig config = modern();
+  config.family = "llama";
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.head = 6;
+  config.gated = true;
+  config.theta = 50;
+  config.rope_scaling = RotaryScaling{8, 1, 4, 12};
+  config.eps = 1e-6;
   return config;
 }
 
@@ -59,26 +73,10 @@ Data one_document(std::int64_t rows, std::int64_t seq, std::int64_t vocabulary) 
   return data;
 }
 
-std::int64_t published_parameters(std::int64_t layers, std::int64_t width, std::int64_t heads) {
-  GptConfig config;
-  config.layers = layers;
-  config.width = width;
-  config.heads = heads;
-  return num_parameters(*make_gpt(config));
-}
-
-// Radford et al. 2019, as counted from the released weights (github.com/openai/gpt-2).
-TEST(Gpt, counts_are_the_published_ones) {
-  EXPECT_EQ(published_parameters(12, 768, 12), 124'439'808);
-  EXPECT_EQ(published_parameters(24, 1024, 16), 354'823'168);
-  EXPECT_EQ(published_parameters(36, 1280, 20), 774'030'080);
-  EXPECT_EQ(published_parameters(48, 1600, 25), 1'557'611'200);
-}
-
-TEST(Gpt, parameters_carry_names_inits_and_decay) {
-  GptConfig config = tiny();
+TEST(Decoder, parameters_carry_names_inits_and_decay) {
+  DecoderConfig config = tiny();
   config.tied = false;
-  const auto model = make_gpt(config);
+  const auto model = make_decoder(config);
   for (const Parameter& p : model->parameters()) {
     EXPECT_TRUE(p.trainable) << p.name;
     for (const std::string& name : p.type.names) EXPECT_NE(name, "") << p.name;
@@ -91,11 +89,22 @@ TEST(Gpt, parameters_carry_names_inits_and_decay) {
   EXPECT_EQ(model->parameters()[4].name, "blocks.{layer}.attn.q");
 }
 
-TEST(Gpt, graphs_verify_read_back_and_declare_the_same_parameters) {
-  for (GptConfig config : {tiny(), modern()}) {
+TEST(Decoder, llama_has_three_matrices_of_feed_forward_and_heads_of_their_own_width) {
+  std::map<std::string, std::string> types;
+  const auto model = make_decoder(llama());
+  for (const Parameter& p : model->parameters()) types[p.name] = to_string(p.type);
+  EXPECT_EQ(types.size(), 2 + 2 + 7 + 1);  // embeddings and head, norms of a block, projections, norm
+  EXPECT_EQ(types["blocks.{layer}.attn.q"], "f32[layer=3, embed=12, heads=4, head=6]");
+  EXPECT_EQ(types["blocks.{layer}.attn.v"], "f32[layer=3, embed=12, kv_heads=2, head=6]");
+  EXPECT_EQ(types["blocks.{layer}.mlp.gate"], "f32[layer=3, embed=12, mlp=20]");
+  EXPECT_EQ(types["head"], "f32[vocab=11, embed=12]");
+}
+
+TEST(Decoder, graphs_verify_read_back_and_declare_the_same_parameters) {
+  for (DecoderConfig config : {tiny(), modern(), llama()}) {
     config.dropout = 0.1;
     config.lora.rank = 2;
-    const auto model = make_gpt(config);
+    const auto model = make_decoder(config);
     for (const Graph& graph : {model->loss({2, 8}, true), model->loss({2, 8}, false), model->forward({2, 8}),
                                model->prefill(2, 8, 16), model->decode(2, 16)}) {
       verify(graph);
@@ -107,8 +116,8 @@ TEST(Gpt, graphs_verify_read_back_and_declare_the_same_parameters) {
   }
 }
 
-TEST(Gpt, uniform_logits_lose_ln_vocabulary_a_label) {
-  const auto model = make_gpt(tiny());
+TEST(Decoder, uniform_logits_lose_ln_vocabulary_a_label) {
+  const auto model = make_decoder(tiny());
   const Graph graph = in_f64(model->loss({2, 8}, true));
   Data data = one_document(2, 8, 11);
   data["labels"].set(3, -1);  // ignored: 15 remain
@@ -118,14 +127,14 @@ TEST(Gpt, uniform_logits_lose_ln_vocabulary_a_label) {
   EXPECT_NEAR(evaluate(graph, inputs)[0].at(0), 15 * std::log(11.0), 1e-12);
 }
 
-TEST(Gpt, unrolled_is_rolled_bit_for_bit) {
-  for (GptConfig config : {tiny(), modern()}) {
+TEST(Decoder, unrolled_is_rolled_bit_for_bit) {
+  for (DecoderConfig config : {tiny(), modern(), llama()}) {
     config.dropout = 0.2;
     config.lora.rank = 2;
     config.lora.scale = 0.5;
-    GptConfig flat = config;
+    DecoderConfig flat = config;
     flat.unrolled = true;
-    const auto rolled = make_gpt(config), unrolled = make_gpt(flat);
+    const auto rolled = make_decoder(config), unrolled = make_decoder(flat);
     const Data data = one_document(2, 8, 11);
     EXPECT_EQ(run(rolled->loss({2, 8}, true), data), run(unrolled->loss({2, 8}, true), data));
     const Type cache = rolled->decode(2, 12).input_named("cache.k").type();
@@ -142,10 +151,10 @@ TEST(Gpt, unrolled_is_rolled_bit_for_bit) {
   }
 }
 
-TEST(Gpt, dropout_differs_by_step_site_and_row_and_ends_with_training) {
-  GptConfig config = tiny();
+TEST(Decoder, dropout_differs_by_step_site_and_row_and_ends_with_training) {
+  DecoderConfig config = tiny();
   config.dropout = 0.3;
-  const auto model = make_gpt(config);
+  const auto model = make_decoder(config);
   Data data = one_document(2, 8, 11);
   const HostTensor first = run(model->loss({2, 8}, true), data)[0];
   EXPECT_EQ(first, run(model->loss({2, 8}, true), data)[0]);
@@ -154,14 +163,14 @@ TEST(Gpt, dropout_differs_by_step_site_and_row_and_ends_with_training) {
   data["step"] = scalar(6);
   data["row"] = scalar(1);
   EXPECT_NE(first, run(model->loss({2, 8}, true), data)[0]);
-  EXPECT_EQ(run(make_gpt(tiny())->loss({2, 8}, false), data), run(model->loss({2, 8}, false), data));
+  EXPECT_EQ(run(make_decoder(tiny())->loss({2, 8}, false), data), run(model->loss({2, 8}, false), data));
 }
 
 // Row by row is the whole batch: dropout belongs to the row's place in the global batch.
-TEST(Gpt, microbatches_sum_to_the_batch) {
-  GptConfig config = tiny();
+TEST(Decoder, microbatches_sum_to_the_batch) {
+  DecoderConfig config = tiny();
   config.dropout = 0.3;
-  const auto model = make_gpt(config);
+  const auto model = make_decoder(config);
   const Data data = one_document(3, 8, 11);
   double sum = 0;
   for (int row = 0; row < 3; ++row) {
@@ -177,8 +186,8 @@ TEST(Gpt, microbatches_sum_to_the_batch) {
 }
 
 // Law packed-is-unpacked: documents in one row of `seq`, the rest padding, lose what they lose alone.
-void expect_packed_is_unpacked(const GptConfig& config, const std::vector<int>& lengths, std::int64_t seq) {
-  const auto model = make_gpt(config);
+void expect_packed_is_unpacked(const DecoderConfig& config, const std::vector<int>& lengths, std::int64_t seq) {
+  const auto model = make_decoder(config);
   const Type ids(DType::i32, {1, seq});
   Data packed{{"tokens", random_ids(ids, 3, config.vocabulary)},
               {"labels", HostTensor(DType::i32, ids.shape)},
@@ -206,8 +215,8 @@ void expect_packed_is_unpacked(const GptConfig& config, const std::vector<int>& 
       << lengths.size() << " documents";
 }
 
-TEST(Gpt, packed_is_unpacked) {
-  for (const GptConfig& config : {tiny(), modern()}) {
+TEST(Decoder, packed_is_unpacked) {
+  for (const DecoderConfig& config : {tiny(), modern(), llama()}) {
     expect_packed_is_unpacked(config, {20}, 24);
     expect_packed_is_unpacked(config, {9, 13}, 24);
     expect_packed_is_unpacked(config, {1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 1}, 24);
@@ -216,9 +225,9 @@ TEST(Gpt, packed_is_unpacked) {
 
 // Prefill of prompts of unlike lengths into slots, then token by token: the logits are those of the whole rows. The
 // slots are filled last to first and the caches begin with rubbish; slot 1 stays idle.
-void expect_decode_is_forward(const GptConfig& config) {
+void expect_decode_is_forward(const DecoderConfig& config) {
   constexpr std::int64_t kSlots = 3, kBucket = 6, kCache = 12, kSeq = 9;
-  const auto model = make_gpt(config);
+  const auto model = make_decoder(config);
   const Data data = one_document(kSlots, kSeq, config.vocabulary);
   const HostTensor whole = run(in_f64(model->forward({kSlots, kSeq})), data)[0];
   const auto token = [&](std::int64_t slot, std::int64_t position) {
@@ -262,19 +271,20 @@ void expect_decode_is_forward(const GptConfig& config) {
   }
 }
 
-TEST(Gpt, prefill_and_decode_are_the_whole_forward) {
+TEST(Decoder, prefill_and_decode_are_the_whole_forward) {
   expect_decode_is_forward(tiny());
   expect_decode_is_forward(modern());
-  GptConfig adapted = tiny();
+  expect_decode_is_forward(llama());
+  DecoderConfig adapted = tiny();
   adapted.lora.rank = 2;
   expect_decode_is_forward(adapted);
 }
 
-TEST(Gpt, adapters_train_alone_and_begin_as_the_base) {
-  GptConfig config = tiny();
-  const auto base = make_gpt(config);
+TEST(Decoder, adapters_train_alone_and_begin_as_the_base) {
+  DecoderConfig config = tiny();
+  const auto base = make_decoder(config);
   config.lora.rank = 8;
-  const auto adapted = make_gpt(config);
+  const auto adapted = make_decoder(config);
   EXPECT_EQ(num_parameters(*adapted) - num_trainable(*adapted), num_parameters(*base));
   // q, k, v and o: 12 + 12 each; up and down: 12 + 20 each.
   EXPECT_EQ(num_trainable(*adapted), 3 * 8 * (4 * 24 + 2 * 32));
@@ -296,25 +306,27 @@ TEST(Gpt, adapters_train_alone_and_begin_as_the_base) {
 
 // The convention: 2 FLOPs per matmul parameter used and token forward, and the causal half of attention: each query
 // sees (seq + 1) / 2 keys on average, 4 head FLOPs a pair and head.
-TEST(Gpt, model_flops_follow_the_convention) {
-  const GptConfig config = checked(tiny());
-  const std::int64_t rows = 2, seq = 8, tokens = rows * seq;
-  const std::int64_t block = 4 * config.width * config.width + 2 * config.width * config.mlp;
-  const std::int64_t matmul = config.layers * block + config.vocabulary * config.width;
-  const std::int64_t pairs = config.layers * rows * config.heads * (seq * (seq + 1) / 2);
-  EXPECT_EQ(work_of(make_gpt(config)->loss({rows, seq}, true)).model_flops,
-            2 * matmul * tokens + 4 * pairs * config.head());
+TEST(Decoder, model_flops_follow_the_convention) {
+  for (const DecoderConfig& config : {checked(tiny()), checked(llama())}) {
+    const std::int64_t rows = 2, seq = 8, tokens = rows * seq;
+    const std::int64_t heads = 2 * (config.heads + config.kv_heads) * config.head, matrices = config.gated ? 3 : 2;
+    const std::int64_t block = config.width * (heads + matrices * config.mlp);
+    const std::int64_t matmul = config.layers * block + config.vocabulary * config.width;
+    const std::int64_t pairs = config.layers * rows * config.heads * (seq * (seq + 1) / 2);
+    EXPECT_EQ(work_of(make_decoder(config)->loss({rows, seq}, true)).model_flops,
+              2 * matmul * tokens + 4 * pairs * config.head);
+  }
 }
 
-std::string message_of(const GptConfig& config) {
+std::string message_of(const DecoderConfig& config) {
   try {
-    make_gpt(config);
+    make_decoder(config);
   } catch (const Failure& failure) { return to_string(failure.error()); }
   return "accepted";
 }
 
-TEST(Gpt, refusals_name_the_key_and_what_would_do) {
-  GptConfig config = tiny();
+TEST(Decoder, refusals_name_the_key_and_what_would_do) {
+  DecoderConfig config = tiny();
   config.heads = 5;
   EXPECT_EQ(message_of(config),
             "error: model.heads: 5 does not divide model.width: 12\n  hint: heads may be 1, 2, 3, 4, 6, 12");
@@ -324,16 +336,17 @@ TEST(Gpt, refusals_name_the_key_and_what_would_do) {
   config = tiny();
   config.lora = {4, 1, {"atn.q"}};
   EXPECT_NE(message_of(config).find("did you mean 'attn.q'"), std::string::npos);
+  config.lora.targets = {"mlp.gate"};
+  EXPECT_NE(message_of(config).find("has no 'mlp.gate'"), std::string::npos) << "not gated";
   config = tiny();
   config.dropout = 1;
   EXPECT_NE(message_of(config).find("model.dropout"), std::string::npos);
   config = modern();
-  config.heads = 4;
-  config.kv_heads = 4;
+  config.head = 5;
   EXPECT_NE(message_of(config).find("even number"), std::string::npos);
-  EXPECT_THROW(make_gpt(tiny())->loss({1, 25}, true), Failure);
-  EXPECT_THROW(make_gpt(tiny())->prefill(1, 8, 7), Failure);
-  EXPECT_THROW(make_gpt(tiny())->decode(1, 25), Failure);
+  EXPECT_THROW(make_decoder(tiny())->loss({1, 25}, true), Failure);
+  EXPECT_THROW(make_decoder(tiny())->prefill(1, 8, 7), Failure);
+  EXPECT_THROW(make_decoder(tiny())->decode(1, 25), Failure);
 }
 
 }  // namespace

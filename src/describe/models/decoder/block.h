@@ -1,30 +1,32 @@
 #pragma once
-// One block of a gpt (pre-norm), inside the body of a repeat over layers:
+// One block of a decoder (pre-norm), inside the body of a repeat over layers:
 //
 //   x += drop(o(attend(q, k, v)))   with q, k, v = projections of norm1(x)
-//   x += drop(down(activate(up(norm2(x)))))
+//   x += drop(down(activate(up(norm2(x)))))              gated: down(activate(gate(norm2(x))) ∘ up(norm2(x)))
 //
 // Values that recompute policies and probes may name: block.in, attn.norm, attn.q, attn.k, attn.v, attn.o (what
-// attention gives), attn.out (after its projection), mlp.norm, mlp.hidden (before the activation), mlp.act, mlp.out.
+// attention gives), attn.out (after its projection), mlp.norm, mlp.gate (gated: before the activation), mlp.hidden (of
+// up), mlp.act (what goes down), mlp.out.
 
 #include <functional>
 #include <map>
 #include <optional>
 
+#include "describe/models/decoder/parameters.h"
 #include "describe/models/dropout.h"
-#include "describe/models/gpt/parameters.h"
 #include "describe/models/layers.h"
 
 namespace systole {
 
 // Over the last dim, by the config's norm; `bias` only where has_norm_bias.
-Value gpt_norm(const GptConfig& config, Value x, Value scale, const std::optional<Value>& bias);
+Value decoder_norm(const DecoderConfig& config, Value x, Value scale, const std::optional<Value>& bias);
 
-class GptBlock {
+class DecoderBlock {
  public:
   // Adds all stacked parameters to `layers` as slices, and with `key` the layer's index and the shared key.
   // REQUIRES: the carry is there, and whatever else is sliced is too.
-  GptBlock(Layers& layers, const GptConfig& config, const Parameters& outer, const std::optional<DropoutKey>& key);
+  DecoderBlock(Layers& layers, const DecoderConfig& config, const Parameters& outer,
+               const std::optional<DropoutKey>& key);
 
   // x f32[batch, seq, embed]; attend(q[b, t, h, d], k[b, t, n, d], v) → [b, t, h, d]. Sites of dropout: 0 is the
   // embedding's, 2 layer + 1 and 2 layer + 2 the block's.
@@ -34,9 +36,10 @@ class GptBlock {
   Value parameter(const std::string& name) const { return slices_.at(name); }
   Value norm(Value x, const std::string& name) const;
   Value project(Value x, const std::string& name) const;
+  Value feed_forward(Value normed) const;
   Value drop(Value x, int site) const;
 
-  const GptConfig& config_;
+  const DecoderConfig& config_;
   std::map<std::string, Value> slices_;
   std::optional<DropoutKey> key_;  // in the body
   std::optional<Value> layer_;     // i64[]

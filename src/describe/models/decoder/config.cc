@@ -1,8 +1,8 @@
-#include "describe/models/gpt/config.h"
+#include "describe/models/decoder/config.h"
 
 #include <algorithm>
 
-#include "describe/models/gpt/parameters.h"
+#include "describe/models/decoder/parameters.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -26,12 +26,13 @@ void divides(const char* part_key, std::int64_t part, const char* whole_key, std
            .hinted(fmt::format("{} may be {}", part_key, divisors(whole))));
 }
 
-void check_lora(const LoraConfig& lora) {
+void check_lora(const DecoderConfig& config) {
+  const LoraConfig& lora = config.lora;
   if (lora.rank < 0) fail(error(ErrorKind::invalid, "model.lora.rank is {}, must not be negative", lora.rank));
-  if (lora.rank > 0 && lora.targets.empty())
-    fail(error(ErrorKind::invalid, "model.lora.targets is empty, so nothing would be trained"));
   std::vector<std::string> names;
-  for (const Projection& p : gpt_projections()) names.emplace_back(p.name);
+  for (const Projection& p : decoder_projections()) {
+    if (has_projection(config, p)) names.emplace_back(p.name);
+  }
   for (const std::string& target : lora.targets) {
     if (std::find(names.begin(), names.end(), target) != names.end()) continue;
     fail(error(ErrorKind::invalid, "model.lora.targets has no '{}'", target).hinted(nearest_hint(target, names)));
@@ -40,7 +41,7 @@ void check_lora(const LoraConfig& lora) {
 
 }  // namespace
 
-GptConfig checked(GptConfig config) {
+DecoderConfig checked(DecoderConfig config) {
   if (config.kv_heads == 0) config.kv_heads = config.heads;
   if (config.mlp == 0) config.mlp = 4 * config.width;
   positive("layers", config.layers);
@@ -50,31 +51,42 @@ GptConfig checked(GptConfig config) {
   positive("mlp", config.mlp);
   positive("vocabulary", config.vocabulary);
   positive("context", config.context);
-  divides("heads", config.heads, "width", config.width);
+  if (config.head == 0) {
+    divides("heads", config.heads, "width", config.width);
+    config.head = config.width / config.heads;
+  }
+  positive("head", config.head);
   divides("kv_heads", config.kv_heads, "heads", config.heads);
   if (!(config.dropout >= 0 && config.dropout < 1))
     fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
-  if (config.position == ModelSpec::Position::rotary && config.head() % 2 != 0) {
-    fail(error(ErrorKind::invalid, "rotary positions need an even number of dims a head, not {} / {}", config.width,
-               config.heads)
-             .hinted("another model.heads, or model.position: learned"));
+  if (config.position == ModelSpec::Position::rotary && config.head % 2 != 0) {
+    fail(error(ErrorKind::invalid, "rotary positions need an even number of dims a head, not {}", config.head)
+             .hinted("another model.heads or model.head, or model.position: learned"));
   }
-  check_lora(config.lora);
+  check_lora(config);
   return config;
 }
 
-GptConfig gpt_config(const ModelSpec& spec) {
-  GptConfig config;
+DecoderConfig decoder_config(const ModelSpec& spec) {
+  DecoderConfig config;
+  config.family = spec.family == ModelSpec::Family::llama ? "llama" : "gpt";
   config.layers = spec.layers;
   config.width = spec.width;
   config.heads = spec.heads;
   config.kv_heads = spec.kv_heads;
-  config.mlp = spec.mlp_width();
+  config.head = spec.head;
+  config.mlp = spec.mlp;
+  config.gated = spec.gated;
   config.vocabulary = spec.vocabulary;
   config.context = spec.context;
   config.norm = spec.norm;
   config.activation = spec.activation;
+  config.eps = spec.eps;
   config.position = spec.position;
+  config.theta = spec.theta;
+  if (const ModelSpec::RopeScaling& r = spec.rope_scaling; r.kind == ModelSpec::RopeScaling::Kind::llama3) {
+    config.rope_scaling = RotaryScaling{r.factor, r.low_freq_factor, r.high_freq_factor, r.original_context};
+  }
   config.bias = spec.bias;
   config.tied = spec.tied;
   config.dropout = spec.dropout;

@@ -1,9 +1,9 @@
 #pragma once
-// The parameters of a gpt, and the table of its six projections from which both they and the block are built.
+// The parameters of a decoder, and the table of its projections from which both they and the block are built.
 
 #include <span>
 
-#include "describe/models/gpt/config.h"
+#include "describe/models/decoder/config.h"
 
 namespace systole {
 
@@ -14,13 +14,14 @@ struct Projection {
   const char* out;
   bool residual;  // its result is added to the residual stream
 };
-std::span<const Projection> gpt_projections();
-bool has_adapter(const GptConfig& config, const Projection& projection);
-bool has_norm_bias(const GptConfig& config);
+std::span<const Projection> decoder_projections();
+bool has_projection(const DecoderConfig& config, const Projection& projection);
+bool has_adapter(const DecoderConfig& config, const Projection& projection);
+bool has_norm_bias(const DecoderConfig& config);
 
 // REQUIRES: config is checked(). With adapters all others are frozen. Names, where the config has them:
 //   embed.tokens[vocab, embed]  embed.positions[position, embed]  norm.scale norm.bias [embed]  head[vocab, embed]
 //   blocks.{layer}.{norm1,norm2}.{scale,bias}  blocks.{layer}.<projection>[layer, in, out] and its bias[layer, out]
-std::vector<Parameter> gpt_parameters(const GptConfig& config);
+std::vector<Parameter> decoder_parameters(const DecoderConfig& config);
 
 }  // namespace systole

@@ -1,4 +1,4 @@
-#include "describe/models/gpt/block.h"
+#include "describe/models/decoder/block.h"
 
 #include "describe/models/activation.h"
 
@@ -14,15 +14,15 @@ Value broadcast_bias(Value bias, const Type& like) {
 
 }  // namespace
 
-Value gpt_norm(const GptConfig& config, Value x, Value scale, const std::optional<Value>& bias) {
+Value decoder_norm(const DecoderConfig& config, Value x, Value scale, const std::optional<Value>& bias) {
   if (config.norm == ModelSpec::Norm::rms) return rms_norm(x, scale, config.eps).y;
   return layer_norm(x, scale, bias ? *bias : full_like(scale, 0), config.eps).y;
 }
 
-GptBlock::GptBlock(Layers& layers, const GptConfig& config, const Parameters& outer,
-                   const std::optional<DropoutKey>& key)
+DecoderBlock::DecoderBlock(Layers& layers, const DecoderConfig& config, const Parameters& outer,
+                           const std::optional<DropoutKey>& key)
     : config_(config) {
-  for (const Parameter& p : gpt_parameters(config)) {
+  for (const Parameter& p : decoder_parameters(config)) {
     if (const auto name = name_in_layer(p.name)) slices_.emplace(*name, layers.slice(*name, outer[p.name]));
   }
   if (!key) return;
@@ -31,14 +31,14 @@ GptBlock::GptBlock(Layers& layers, const GptConfig& config, const Parameters& ou
   key_ = DropoutKey{seed, step, layers.share("row", key->row)};
 }
 
-Value GptBlock::norm(Value x, const std::string& name) const {
+Value DecoderBlock::norm(Value x, const std::string& name) const {
   const auto bias = slices_.find(name + ".bias");
-  return gpt_norm(config_, x, parameter(name + ".scale"),
-                  bias == slices_.end() ? std::nullopt : std::optional(bias->second));
+  return decoder_norm(config_, x, parameter(name + ".scale"),
+                      bias == slices_.end() ? std::nullopt : std::optional(bias->second));
 }
 
-Value GptBlock::project(Value x, const std::string& name) const {
-  for (const Projection& p : gpt_projections()) {
+Value DecoderBlock::project(Value x, const std::string& name) const {
+  for (const Projection& p : decoder_projections()) {
     if (name != p.name) continue;
     const std::string in = p.in, out = p.out;
     Value y = contract(x, parameter(name), "bs" + in + "," + in + out + "->bs" + out);
@@ -52,7 +52,7 @@ Value GptBlock::project(Value x, const std::string& name) const {
   CHECK(false, "no projection '{}'", name);
 }
 
-Value GptBlock::drop(Value x, int site) const {
+Value DecoderBlock::drop(Value x, int site) const {
   if (!key_) return x;
   Graph& body = *x.graph;
   const Type scalar(DType::i64, {});
@@ -60,7 +60,14 @@ Value GptBlock::drop(Value x, int site) const {
   return drop_at(x, *key_, at, config_.dropout);
 }
 
-Value GptBlock::operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend) const {
+Value DecoderBlock::feed_forward(Value normed) const {
+  const auto hidden = [&] { return project(normed, "mlp.up").named("mlp.hidden"); };
+  Value act = activate(config_.activation, config_.gated ? project(normed, "mlp.gate").named("mlp.gate") : hidden());
+  if (config_.gated) act = mul(act, hidden());
+  return project(act.named("mlp.act"), "mlp.down").named("mlp.out");
+}
+
+Value DecoderBlock::operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend) const {
   x.named("block.in");
   const Value n1 = norm(x, "norm1").named("attn.norm");
   const Value q = project(n1, "attn.q").named("attn.q");
@@ -68,9 +75,7 @@ Value GptBlock::operator()(Value x, const std::function<Value(Value q, Value k, 
   const Value v = project(n1, "attn.v").named("attn.v");
   const Value o = attend(q, k, v).named("attn.o");
   const Value mid = add(x, drop(project(o, "attn.o").named("attn.out"), 1));
-  const Value hidden = project(norm(mid, "norm2").named("mlp.norm"), "mlp.up").named("mlp.hidden");
-  const Value act = activate(config_.activation, hidden).named("mlp.act");
-  return add(mid, drop(project(act, "mlp.down").named("mlp.out"), 2));
+  return add(mid, drop(feed_forward(norm(mid, "norm2").named("mlp.norm")), 2));
 }
 
 }  // namespace systole

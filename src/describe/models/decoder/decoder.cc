@@ -1,15 +1,15 @@
-#include "describe/models/gpt/gpt.h"
+#include "describe/models/decoder/decoder.h"
 
-#include "describe/models/gpt/block.h"
+#include "describe/models/decoder/block.h"
 
 namespace systole {
 namespace {
 
-class Gpt final : public Model {
+class Decoder final : public Model {
  public:
-  explicit Gpt(const GptConfig& config) : config_(checked(config)), parameters_(gpt_parameters(config_)) {}
+  explicit Decoder(const DecoderConfig& config) : config_(checked(config)), parameters_(decoder_parameters(config_)) {}
 
-  const char* family() const override { return "gpt"; }
+  const char* family() const override { return config_.family; }
   Task task() const override { return Task::language; }
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::int64_t vocabulary() const override { return config_.vocabulary; }
@@ -27,7 +27,7 @@ class Gpt final : public Model {
               std::optional<Value>* labels) const;
   Value head(const Parameters& w, Value x, const std::string& spec) const;
   Value place(Value x, const std::optional<Value>& positions) const {
-    return positions ? rotary(x, *positions, config_.theta) : x;
+    return positions ? rotary(x, *positions, {config_.theta, config_.rope_scaling}) : x;
   }
   // Positions as the blocks need them: none unless rotary.
   std::optional<Value> share_positions(Layers& layers, Value positions) const;
@@ -40,37 +40,37 @@ class Gpt final : public Model {
   // Closes the body and declares the caches as outputs; the residual stream after all blocks.
   Value run_with_caches(Layers& layers, Graph& graph, Value x, const Caches& next) const;
 
-  GptConfig config_;
+  DecoderConfig config_;
   std::vector<Parameter> parameters_;
 };
 
 Type ids(std::int64_t rows, std::int64_t seq) { return Type(DType::i32, {rows, seq}, {"batch", "seq"}); }
 Type per_row(std::int64_t rows) { return Type(DType::i32, {rows}, {"batch"}); }
 
-void Gpt::require_length(const char* what, std::int64_t length) const {
+void Decoder::require_length(const char* what, std::int64_t length) const {
   if (length >= 1 && length <= config_.context) return;
   fail(error(ErrorKind::invalid, "{} of {} positions, the model has {}", what, length, config_.context)
            .hinted(fmt::format("at most {}, or a larger model.context", config_.context)));
 }
 
-Value Gpt::embed(const Parameters& w, Value tokens, Value positions) const {
+Value Decoder::embed(const Parameters& w, Value tokens, Value positions) const {
   const Value x = embedding(w["embed.tokens"], tokens);
   return config_.position == ModelSpec::Position::learned ? add(x, embedding(w["embed.positions"], positions)) : x;
 }
 
-Value Gpt::head(const Parameters& w, Value x, const std::string& spec) const {
+Value Decoder::head(const Parameters& w, Value x, const std::string& spec) const {
   const std::optional<Value> bias = has_norm_bias(config_) ? std::optional(w["norm.bias"]) : std::nullopt;
-  const Value n = gpt_norm(config_, x, w["norm.scale"], bias).named("head.norm");
+  const Value n = decoder_norm(config_, x, w["norm.scale"], bias).named("head.norm");
   return contract(n, w[config_.tied ? "embed.tokens" : "head"], spec).named("logits");
 }
 
-std::optional<Value> Gpt::share_positions(Layers& layers, Value positions) const {
+std::optional<Value> Decoder::share_positions(Layers& layers, Value positions) const {
   if (config_.position != ModelSpec::Position::rotary) return std::nullopt;
   return layers.share("positions", positions);
 }
 
-Value Gpt::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
-                 std::optional<Value>* labels) const {
+Value Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
+                     std::optional<Value>* labels) const {
   require_length("rows", shape.seq);
   const Type type = ids(shape.rows, shape.seq);
   const Value tokens = graph.input("tokens", type);
@@ -84,7 +84,7 @@ Value Gpt::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, boo
   }
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", x0);
-  const GptBlock block(layers, config_, w, key);
+  const DecoderBlock block(layers, config_, w, key);
   const Value seen = layers.share("segments", segments);
   const std::optional<Value> at = share_positions(layers, positions);
   const Value y = block(x, [&](Value q, Value k, Value v) {
@@ -94,7 +94,7 @@ Value Gpt::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, boo
   return layers.run(config_.unrolled).carries[0];
 }
 
-Graph Gpt::loss(const BatchShape& shape, bool training) const {
+Graph Decoder::loss(const BatchShape& shape, bool training) const {
   Graph graph("loss");
   const Parameters w(graph, parameters_);
   std::optional<Value> labels;
@@ -103,7 +103,7 @@ Graph Gpt::loss(const BatchShape& shape, bool training) const {
   return graph;
 }
 
-Graph Gpt::forward(const BatchShape& shape) const {
+Graph Decoder::forward(const BatchShape& shape) const {
   Graph graph("forward");
   const Parameters w(graph, parameters_);
   graph.output("logits", head(w, trunk(graph, w, shape, false, nullptr), "bse,ve->bsv"));
@@ -111,7 +111,7 @@ Graph Gpt::forward(const BatchShape& shape) const {
 }
 
 // In a layer the caches of all slots lie one after the other, so a slot begins at row slot × cache.
-Graph Gpt::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
+Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
   require_length("a cache", cache);
   if (bucket < 1 || bucket > cache)
     fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
@@ -124,7 +124,7 @@ Graph Gpt::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) 
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const GptBlock block(layers, config_, w, std::nullopt);
+  const DecoderBlock block(layers, config_, w, std::nullopt);
   const Value row = layers.share("row", mul(slot, full_like(slot, static_cast<double>(cache))));
   const std::optional<Value> at = share_positions(layers, positions);
   const auto written = [&](Value all, Value rows) {
@@ -143,7 +143,7 @@ Graph Gpt::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) 
   return graph;
 }
 
-Graph Gpt::decode(std::int64_t slots, std::int64_t cache) const {
+Graph Decoder::decode(std::int64_t slots, std::int64_t cache) const {
   require_length("a cache", cache);
   Graph graph("decode");
   const Parameters w(graph, parameters_);
@@ -153,7 +153,7 @@ Graph Gpt::decode(std::int64_t slots, std::int64_t cache) const {
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const GptBlock block(layers, config_, w, std::nullopt);
+  const DecoderBlock block(layers, config_, w, std::nullopt);
   const Value row = layers.share("position", position);
   const std::optional<Value> at = share_positions(layers, positions);
   std::optional<Caches> next;
@@ -167,14 +167,14 @@ Graph Gpt::decode(std::int64_t slots, std::int64_t cache) const {
   return graph;
 }
 
-Gpt::Caches Gpt::cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const {
-  const Type type(DType::f32, {config_.layers, slots, cache, config_.kv_heads, config_.head()},
+Decoder::Caches Decoder::cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const {
+  const Type type(DType::f32, {config_.layers, slots, cache, config_.kv_heads, config_.head},
                   {"layer", "batch", "cache", "kv_heads", "head"});
   const Value k = graph.input("cache.k", type);
   return {k, graph.input("cache.v", type)};
 }
 
-Value Gpt::run_with_caches(Layers& layers, Graph& graph, Value x, const Caches& next) const {
+Value Decoder::run_with_caches(Layers& layers, Graph& graph, Value x, const Caches& next) const {
   layers.body().output("x", x);
   layers.body().output("k", next.k);
   layers.body().output("v", next.v);
@@ -186,6 +186,8 @@ Value Gpt::run_with_caches(Layers& layers, Graph& graph, Value x, const Caches& 
 
 }  // namespace
 
-std::unique_ptr<const Model> make_gpt(const GptConfig& config) { return std::make_unique<const Gpt>(config); }
+std::unique_ptr<const Model> make_decoder(const DecoderConfig& config) {
+  return std::make_unique<const Decoder>(config);
+}
 
 }  // namespace systole

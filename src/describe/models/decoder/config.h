@@ -1,0 +1,53 @@
+#pragma once
+// The sizes and choices of a decoder. The defaults are GPT-2's (Radford et al., "Language models are unsupervised
+// multitask learners", 2019); a family is a set of them, filled in by describe/spec: llama (Touvron et al.,
+// arXiv:2302.13971 and 2307.09288; Grattafiori et al., arXiv:2407.21783) has rms norms, rotary positions, grouped
+// queries, a gated feed-forward part and no biases.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "describe/graph/ops/ops.h"
+#include "describe/spec/workload.h"
+
+namespace systole {
+
+// Low-rank adapters (Hu et al., arXiv:2106.09685): y = x W + scale (x A) B with W frozen and B = 0 at first.
+struct LoraConfig {
+  std::int64_t rank = 0;                  // 0: none
+  double scale = 1;                       // alpha / rank in the paper
+  std::vector<std::string> targets = {};  // projections; empty: all that the model has
+};
+
+struct DecoderConfig {
+  const char* family = "gpt";  // for people
+  std::int64_t layers = 12;
+  std::int64_t width = 768;
+  std::int64_t heads = 12;
+  std::int64_t kv_heads = 0;  // 0: heads; fewer: grouped queries
+  std::int64_t head = 0;      // 0: width / heads
+  std::int64_t mlp = 0;       // 0: 4 width
+  bool gated = false;         // down(activation(gate x) ∘ up x), not down(activation(up x))
+  std::int64_t vocabulary = 50257;
+  std::int64_t context = 1024;
+  ModelSpec::Norm norm = ModelSpec::Norm::layer;
+  ModelSpec::Activation activation = ModelSpec::Activation::gelu_tanh;
+  ModelSpec::Position position = ModelSpec::Position::learned;
+  double theta = 10000;  // of rotary positions
+  std::optional<RotaryScaling> rope_scaling;
+  bool bias = true;    // of projections and layer norms
+  bool tied = true;    // the head is the token embedding
+  double dropout = 0;  // of the embedding and of what attention and mlp add to the residual, when training
+  double eps = 1e-5;   // of the norms
+  LoraConfig lora;
+  bool unrolled = false;  // no repeat: for the law unrolled = rolled
+};
+
+DecoderConfig decoder_config(const ModelSpec& spec);
+
+// The same with the zeros replaced by what they stand for.
+// Errors: Failure(invalid) that names the key and the values that would do.
+DecoderConfig checked(DecoderConfig config);
+
+}  // namespace systole

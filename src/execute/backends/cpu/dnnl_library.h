@@ -1,0 +1,28 @@
+#pragma once
+// oneDNN, found when the first product is made: its 39 MB are mapped by who multiplies, not by who plans. The build
+// takes its headers alone, and dnnl_library.cc stands in for its functions. What a plan needs to know of it before (its
+// version and the instructions it will use) is told by the headers and by this machine, and held against the library
+// when that is loaded. Needs no oneDNN header.
+
+#include <cstdint>
+#include <string>
+
+#include "ground/base/result.h"
+
+namespace systole::cpu {
+
+// In the order of what oneDNN prefers.
+enum class DnnlIsa : std::uint8_t { other, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, amx };
+
+const char* name_of(DnnlIsa isa);
+
+// What oneDNN will use on this machine; ONEDNN_MAX_CPU_ISA lowers it, as oneDNN has it.
+DnnlIsa dnnl_isa();
+
+// "oneDNN 2.6.3 avx512-bf16"
+std::string dnnl_name();
+
+// Loads it, once. Errors: unsupported, where it is not installed or is not what dnnl_name says: numbers would change.
+Status load_dnnl();
+
+}  // namespace systole::cpu

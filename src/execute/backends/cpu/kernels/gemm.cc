@@ -1,0 +1,192 @@
+// gemm, after Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008): B is packed by panels of
+// kGemmColumns columns and at most kGemmSteps of k, A by blocks of kGemmRows rows, each into slivers as wide as a tile
+// of C; a tile's kTileM × 2 vectors stay in registers while k goes by (2 loads, kTileM broadcasts and 2 kTileM fused
+// multiply-adds a step). Packing turns bf16 into f32 and transposes in registers where k is the contiguous dim.
+//
+// Roofline: the f32 multiply-add rate. An element of A is packed once a panel and used in kGemmColumns columns.
+
+#include "execute/backends/cpu/kernels/gemm.h"
+
+#include "execute/backends/cpu/kernels/entry.h"
+#include "execute/backends/cpu/kernels/row.h"
+#include "execute/backends/cpu/kernels/transpose.h"
+
+namespace systole::cpu::SYSTOLE_ISA {
+namespace {
+
+constexpr int kTileM = kLanes == 16 ? 14 : 6, kTileN = 2 * kLanes;
+static_assert(kGemmRows % kTileM == 0 && 32 % kTileN == 0);
+
+// A sliver of kWidth rows of x, of which it has `rows` from here on, as f32 y[k][kWidth]; rows past them are 0. Writes up
+// to a vector past its end.
+template <int kWidth, typename T>
+inline void pack_sliver(const T* x, i64 row, i64 step, i64 rows, i64 k, float* y) {
+  if (step == 1) {
+    for (i64 p = 0; p < k; p += kLanes) {
+      const i64 steps = lesser(kLanes, k - p);
+#pragma GCC unroll 2
+      for (int w = 0; w < kWidth; w += kLanes) {
+        F tile[kLanes];
+#pragma GCC unroll 16
+        for (int i = 0; i < kLanes; ++i) tile[i] = w + i < kWidth && w + i < rows ? get(x + (w + i) * row, p, k) : F{};
+        transpose(tile);
+        for (i64 i = 0; i < steps; ++i) store(y + (p + i) * kWidth + w, tile[i]);
+      }
+    }
+  } else if (row == 1) {
+    for (i64 p = 0; p < k; ++p) {
+#pragma GCC unroll 2
+      for (int w = 0; w < kWidth; w += kLanes) store(y + p * kWidth + w, w < rows ? get(x + p * step, w, rows) : F{});
+    }
+  } else {
+    for (i64 p = 0; p < k; ++p) {
+      for (int w = 0; w < kWidth; ++w) y[p * kWidth + w] = w < rows ? to_f32(x[w * row + p * step]) : 0.0f;
+    }
+  }
+}
+
+// A tile of C: the sums so far (null: none) and A's and B's slivers, to `c`.
+template <typename T>
+inline void tile(i64 k, const float* a, const float* b, const float* sums, i64 sums_row, T* c, i64 c_row) {
+  F sum[kTileM][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileM; ++i) sum[i][0] = sum[i][1] = F{};
+  for (i64 p = 0; p < k; ++p) {
+    const F left = load(b + p * kTileN), right = load(b + p * kTileN + kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < kTileM; ++i) {
+      const F value = splat(a[p * kTileM + i]);
+      sum[i][0] += value * left;
+      sum[i][1] += value * right;
+    }
+  }
+  if (sums != nullptr) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kTileM; ++i) {
+      sum[i][0] += load(sums + i * sums_row);
+      sum[i][1] += load(sums + i * sums_row + kLanes);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileM; ++i) {
+    store(c + i * c_row, sum[i][0]);
+    store(c + i * c_row + kLanes, sum[i][1]);
+  }
+}
+
+// The same for `rows` × `columns` of a tile at an edge of C.
+template <typename T>
+void edge_tile(i64 k, const float* a, const float* b, const float* sums, i64 sums_row, T* c, i64 c_row, i64 rows,
+               i64 columns) {
+  float whole[kTileM * kTileN];
+  if (sums != nullptr) {
+    float so_far[kTileM * kTileN] = {};
+    for (i64 i = 0; i < rows; ++i) {
+      for (i64 j = 0; j < columns; ++j) so_far[i * kTileN + j] = sums[i * sums_row + j];
+    }
+    tile(k, a, b, so_far, kTileN, whole, kTileN);
+  } else {
+    tile(k, a, b, nullptr, 0, whole, kTileN);
+  }
+  for (i64 i = 0; i < rows; ++i) {
+    for (i64 j = 0; j < columns; ++j) set_f32(c + i * c_row + j, whole[i * kTileN + j]);
+  }
+}
+
+// Where a stretch of k reads the sums of those before it and puts its own.
+template <typename T>
+struct Place {
+  const float* sums;  // of the panel's first column; null at the first stretch
+  i64 sums_row;
+  T* c;
+  i64 c_row;
+};
+
+template <typename In>
+struct Panel {
+  const GemmArgs& args;
+  float* b;  // packed
+  i64 column, columns, step, steps;
+
+  void pack() const {
+    const auto* from = static_cast<const In*>(args.b.data) + step * args.b.step;
+    parallel(args.threads, ceil_div(columns, kTileN), Schedule::contiguous, [&](i64 s, int) {
+      const i64 j = s * kTileN;
+      pack_sliver<kTileN>(from + (column + j) * args.b.row, args.b.row, args.b.step, columns - j, steps,
+                          b + j * steps);
+    });
+  }
+
+  // Rows in `cuts` runs of slivers, columns in `sides`: enough parts for every thread, blocks of A within kGemmRows.
+  template <typename T>
+  void multiply(float* blocks, const Place<T>& place) const {
+    const i64 slivers = ceil_div(args.m, kTileM), most = kGemmRows / kTileM;
+    const i64 cuts = lesser(slivers, ceil_div(ceil_div(slivers, most), args.threads) * args.threads);
+    const i64 tiles = ceil_div(columns, kTileN), sides = lesser(tiles, ceil_div(args.threads, cuts));
+    parallel(args.threads, cuts * sides, Schedule::contiguous, [&](i64 part, int thread) {
+      const i64 cut = part / sides, side = part % sides;
+      run(blocks + thread * (kGemmRows * gemm_steps(args.k) + 16), slivers * cut / cuts, slivers * (cut + 1) / cuts,
+          tiles * side / sides, tiles * (side + 1) / sides, place);
+    });
+  }
+
+  template <typename T>
+  void run(float* a, i64 first, i64 last, i64 left, i64 right, const Place<T>& place) const {
+    const auto* from = static_cast<const In*>(args.a.data) + step * args.a.step;
+    for (i64 s = first; s < last; ++s) {
+      pack_sliver<kTileM>(from + s * kTileM * args.a.row, args.a.row, args.a.step, args.m - s * kTileM, steps, a + (s - first) * kTileM * steps);
+    }
+    for (i64 t = left; t < right; ++t) {
+      const i64 j = t * kTileN, width = lesser(kTileN, columns - j);
+      for (i64 s = first; s < last; ++s) {
+        const i64 i = s * kTileM, height = lesser(kTileM, args.m - i);
+        const float *sliver = a + (s - first) * kTileM * steps,
+                    *sums = place.sums == nullptr ? nullptr : place.sums + i * place.sums_row + j;
+        T* c = place.c + i * place.c_row + j;
+        if (height == kTileM && width == kTileN) {
+          tile(steps, sliver, b + j * steps, sums, place.sums_row, c, place.c_row);
+        } else {
+          edge_tile(steps, sliver, b + j * steps, sums, place.sums_row, c, place.c_row, height, width);
+        }
+      }
+    }
+  }
+};
+
+template <typename In, typename Out>
+void product(const GemmArgs& args) {
+  const i64 steps = gemm_steps(args.k), width = gemm_columns(args.n);
+  auto* const b = static_cast<float*>(args.workspace);
+  float* const sums = b + width * steps;
+  float* const blocks = sums + (gemm_keeps_sums(args.k, args.out) ? args.m * width : 0);
+  for (i64 column = 0; column < args.n; column += width) {
+    Out* const c = static_cast<Out*>(args.c) + column;
+    for (i64 step = 0; step < args.k; step += steps) {
+      const Panel<In> panel{args, b, column, lesser(width, args.n - column), step, lesser(steps, args.k - step)};
+      panel.pack();
+      const bool first = step == 0, last = step + steps >= args.k;
+      if constexpr (sizeof(Out) == 4) {
+        panel.multiply(blocks, Place<float>{first ? nullptr : c, args.c_row, c, args.c_row});
+      } else if (last) {
+        panel.multiply(blocks, Place<Out>{first ? nullptr : sums, width, c, args.c_row});
+      } else {
+        panel.multiply(blocks, Place<float>{first ? nullptr : sums, width, sums, width});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+KernelReport gemm(const GemmArgs& args) {
+  visit_float(args.in, [&](auto* in) {
+    visit_float(args.out, [&](auto* out) {
+      product<typename Pointee<decltype(in)>::type, typename Pointee<decltype(out)>::type>(args);
+    });
+  });
+  const i64 in = size_of(args.in);
+  return {2 * args.m * args.n * args.k,           0, 0, 0, (args.m + args.n) * args.k * in,
+          args.m * args.n * size_of(args.out)};
+}
+
+}  // namespace systole::cpu::SYSTOLE_ISA

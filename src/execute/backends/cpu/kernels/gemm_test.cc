@@ -1,0 +1,88 @@
+// gemm against sums in double: every kind of edge, stride, type, and both sides of a cut of k.
+
+#include "execute/backends/cpu/kernels/gemm.h"
+
+#include "execute/backends/cpu/kernels/kernel_test.h"
+
+namespace systole::cpu {
+namespace {
+
+struct Case {
+  std::int64_t m, n, k;
+  char a, b;  // which of the strides of an operand is 1: 'k', the 'r'ow's, or 'n'either
+};
+const Case kCases[] = {{1, 1, 1, 'k', 'k'},      {14, 32, 16, 'k', 'r'},    {13, 31, 17, 'k', 'k'},
+                       {15, 33, 15, 'r', 'r'},   {6, 16, 40, 'r', 'k'},     {200, 70, 33, 'k', 'r'},
+                       {3, 1100, 20, 'k', 'k'},  {340, 1, 50, 'r', 'r'},    {37, 45, 513, 'k', 'k'},
+                       {29, 40, 1500, 'r', 'k'}, {20, 1056, 600, 'k', 'r'}, {19, 35, 21, 'n', 'n'}};
+
+// [rows, k] with room between the rows.
+struct Operand {
+  Tensor data;
+  std::int64_t row, step;
+
+  Operand(Elem elem, std::int64_t rows, std::int64_t k, char unit, std::uint64_t stream)
+      : data(random_tensor(elem, unit == 'n' ? 2 * rows * (k + 3) : (rows + 3) * (k + 3), stream)),
+        row(unit == 'k' ? k + 3 : unit == 'r' ? 1 : 2),
+        step(unit == 'k' ? 1 : unit == 'r' ? rows + 2 : 2 * rows) {}
+  GemmOperand operand() const { return {data.bytes(), row, step}; }
+  double at(std::int64_t i, std::int64_t p) const { return data.at(i * row + p * step); }
+};
+
+TEST(Gemm, sums_of_products) {
+  for (const Elem in : {Elem::f32, Elem::bf16}) {
+    for (const Elem out : {Elem::f32, Elem::bf16}) {
+      for (const Case& z : kCases) {
+        SCOPED_TRACE(fmt::format("{}{} m {} n {} k {} {}{}", name_of(dtype_of(in)), name_of(dtype_of(out)), z.m, z.n, z.k,
+                                 z.a, z.b));
+        const Operand a(in, z.m, z.k, z.a, 1), b(in, z.n, z.k, z.b, 2);
+        const std::int64_t c_row = z.n + 5;
+        Tensor c(out, z.m * c_row), workspace(Elem::f32, gemm_workspace(z.m, z.n, z.k, out, 3) / 4);
+        for (std::int64_t i = 0; i < c.size(); ++i) c.set(i, 7);
+        everywhere(
+            {&c},
+            [&](const Kernels& kernels, int threads) {
+              return kernels.gemm({z.m, z.n, z.k, in, out, a.operand(), b.operand(), c.data(), c_row, workspace.data(),
+                                   threads});
+            },
+            [&](const KernelReport& report) {
+              EXPECT_TRUE(workspace.intact());
+              expect_report(report, 2 * z.m * z.n * z.k, 0, (z.m + z.n) * z.k * size_of(in), z.m * z.n * size_of(out));
+              for (std::int64_t i = 0; i < z.m; ++i) {
+                for (std::int64_t j = 0; j < c_row; ++j) {
+                  double want = j < z.n ? 0 : 7, size = 0;
+                  for (std::int64_t p = 0; j < z.n && p < z.k; ++p) {
+                    want += a.at(i, p) * b.at(j, p);
+                    size += std::abs(a.at(i, p) * b.at(j, p));
+                  }
+                  expect_near(c.at(i * c_row + j), want,
+                              static_cast<double>(z.k + 2) * rounding(Elem::f32) * size +
+                                  1.01 * rounding(out) * std::abs(want),
+                              fmt::format("c {} {}", i, j));
+                }
+              }
+            });
+      }
+    }
+  }
+}
+
+// An infinity or NaN of an operand reaches its row and column of C and no other.
+TEST(Gemm, what_is_not_finite_stays_where_it_belongs) {
+  const std::int64_t m = 20, n = 40, k = 30;
+  Operand a(Elem::bf16, m, k, 'k', 1), b(Elem::bf16, n, k, 'k', 2);
+  a.data.set(17 * a.row + 29, kTestInf);
+  Tensor c(Elem::f32, m * n), workspace(Elem::f32, gemm_workspace(m, n, k, Elem::f32, 3) / 4);
+  everywhere(
+      {&c},
+      [&](const Kernels& kernels, int threads) {
+        return kernels.gemm(
+            {m, n, k, Elem::bf16, Elem::f32, a.operand(), b.operand(), c.data(), n, workspace.data(), threads});
+      },
+      [&](const KernelReport&) {
+        for (std::int64_t i = 0; i < m * n; ++i) EXPECT_EQ(std::isfinite(c.at(i)), i / n != 17) << i;
+      });
+}
+
+}  // namespace
+}  // namespace systole::cpu

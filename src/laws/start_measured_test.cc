@@ -1,0 +1,56 @@
+// A plan in at most 50 ms with a warm page cache, where the tokens are made already; and a program that is small
+// enough to copy to any machine.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "laws/process_job.h"
+
+namespace systole::laws {
+namespace {
+
+constexpr double kMost = 0.050;                  // seconds
+constexpr std::uintmax_t kLargest = 30'000'000;  // bytes
+
+class StartMeasured : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (is_sanitized()) GTEST_SKIP() << "measures time and size: runs in the release build";
+  }
+  void expect_fast(const std::string& example) {
+    const std::vector<std::string> words = {
+        "plan",  SYSTOLE_SOURCE_DIR "/examples/" + example, "--set", "data.train.files=text.txt",
+        "--set", "data.held_out={fraction: 10%}",           "--set", "data.tokenizer.vocabulary=300"};
+    const Captured made = shop_.systole(words);
+    ASSERT_EQ(made.exit.code, 0) << made.err;
+    std::vector<double> seconds;
+    for (int i = 0; i < 21; ++i) {
+      const auto began = std::chrono::steady_clock::now();
+      ASSERT_EQ(shop_.systole(words).out, made.out);
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    }
+    std::sort(seconds.begin(), seconds.end());
+    note(fmt::format("plan of {}: {:.1f} ms (fastest {:.1f}, slowest {:.1f} of {})", example, 1e3 * seconds[10],
+                     1e3 * seconds.front(), 1e3 * seconds.back(), seconds.size()));
+    EXPECT_LE(seconds[10], kMost) << example;
+  }
+  const Workshop shop_;
+};
+
+TEST_F(StartMeasured, the_plan_of_the_quickstart) { expect_fast("quickstart.yaml"); }
+TEST_F(StartMeasured, the_plan_of_gpt2) { expect_fast("gpt2-124m.yaml"); }
+
+TEST_F(StartMeasured, the_program_without_its_symbols) {
+  const std::string stripped = shop_.path("systole");
+  Command strip;
+  strip.argv = {"strip", "-o", stripped, shop_.command({"plan"}).argv[0]};
+  ASSERT_EQ(run_captured(strip).value().exit.code, 0);
+  const std::uintmax_t size = std::filesystem::file_size(stripped);
+  note(fmt::format("the program, stripped: {} bytes", size));
+  EXPECT_LE(size, kLargest);
+}
+
+}  // namespace
+}  // namespace systole::laws
