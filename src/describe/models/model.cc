@@ -4,7 +4,7 @@ namespace systole {
 
 Graph Model::prefill(std::int64_t, std::int64_t, std::int64_t) const {
   fail(error(ErrorKind::unsupported, "a model of family '{}' does not generate text", family())
-           .hinted("use a language model: model.family: gpt or llama"));
+           .hinted("use a language model: model.family: gpt, llama or t5"));
 }
 
 Graph Model::decode(std::int64_t slots, std::int64_t cache) const { return prefill(slots, 1, cache); }

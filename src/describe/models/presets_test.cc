@@ -63,6 +63,21 @@ constexpr Published kPublished[] = {
     {"llama3.2-1b", 1'235'814'400},
     {"llama3.2-3b", 3'212'749'824},
     {"mistral-7b", 7'241'732'096},
+    // As transformers counts BertForMaskedLM: with the head, which shares the embedding, and without the pooler.
+    // BertModel, the other way about, has 109,482,240 and 335,141,888 (bert/bert_test.cc).
+    {"bert-base", 109'514'298},
+    {"bert-large", 335'174'458},
+    // As transformers counts T5ForConditionalGeneration with the released configurations.
+    {"t5-small", 60'506'624},
+    {"t5-base", 222'903'552},
+    {"t5-large", 737'668'096},
+    {"t5-3b", 2'851'598'336},
+    {"t5-11b", 11'307'321'344},
+    {"t5-v1.1-small", 76'961'152},
+    {"t5-v1.1-base", 247'577'856},
+    {"t5-v1.1-large", 783'150'080},
+    {"t5-v1.1-3b", 2'849'757'184},
+    {"t5-v1.1-11b", 11'135'332'352},
 };
 
 // Where a paper rounds: billions, of what the paper counts.

@@ -6,11 +6,6 @@
 namespace systole {
 namespace {
 
-struct Preset {
-  std::string name;
-  std::vector<PresetValue> values;
-};
-
 using Values = std::vector<PresetValue>;
 
 Preset preset(const char* name, const char* family, std::int64_t layers, std::int64_t width, std::int64_t heads,
@@ -159,6 +154,7 @@ const std::vector<Preset>& presets() {
     add_llama(all);
     add_palm(all);
     add_nemotron(all);
+    for (Preset& preset : encoder_presets()) all.push_back(std::move(preset));
     return all;
   }();
   return made;
@@ -167,16 +163,24 @@ const std::vector<Preset>& presets() {
 }  // namespace
 
 const std::vector<FamilyDefaults>& family_defaults() {
-  static const std::vector<FamilyDefaults> all{{ModelSpec::Family::mlp, "mlp", {}},
-                                               {ModelSpec::Family::gpt, "gpt", {}},
-                                               {ModelSpec::Family::llama,
-                                                "llama",
-                                                {{"model.norm", "rms"},
-                                                 {"model.position", "rotary"},
-                                                 {"model.activation", "silu"},
-                                                 {"model.gated", "true"},
-                                                 {"model.bias", "false"},
-                                                 {"model.tied", "false"}}}};
+  static const std::vector<FamilyDefaults> all{
+      {ModelSpec::Family::mlp, "mlp", {}},
+      {ModelSpec::Family::gpt, "gpt", {}},
+      {ModelSpec::Family::llama,
+       "llama",
+       {{"model.norm", "rms"},
+        {"model.position", "rotary"},
+        {"model.activation", "silu"},
+        {"model.gated", "true"},
+        {"model.bias", "false"},
+        {"model.tied", "false"}}},
+      {ModelSpec::Family::bert, "bert", {{"model.activation", "gelu"}, {"model.eps", "1e-12"}}},
+      {ModelSpec::Family::t5,
+       "t5",
+       {{"model.activation", "relu"},
+        {"model.eps", "1e-6"},
+        {"data.train.field", "input"},
+        {"data.packing", "false"}}}};
   return all;
 }
 

@@ -106,6 +106,36 @@ std::string name_of(ModelSpec::Family family) {
   CHECK(false, "family {} has no defaults", static_cast<int>(family));
 }
 
+void check_t5(const ModelSpec& m, Rules& broken) {
+  if (m.relative_buckets % 4 != 0) {
+    broken.push_back({{"model.relative.buckets"},
+                      ErrorKind::invalid,
+                      fmt::format("{} is no multiple of 4", m.relative_buckets),
+                      "32, as published"});
+  }
+  if (m.relative_furthest <= m.relative_buckets / 2) {
+    broken.push_back(
+        {{"model.relative.furthest", "model.relative.buckets"},
+         ErrorKind::invalid,
+         fmt::format("{} buckets tell distances up to {} apart one by one", m.relative_buckets, m.relative_buckets / 2),
+         fmt::format("furthest: {} or more", m.relative_buckets)});
+  }
+}
+
+void check_masking(const Workload& w, Rules& broken) {
+  const DataSpec& d = w.data;
+  if (w.model.family != ModelSpec::Family::bert) return;
+  if (d.masked_share <= 0) {
+    broken.push_back({{"data.masking.share"}, ErrorKind::invalid, "no token would be told", "such as 15%"});
+  }
+  if (d.masked_hidden + d.masked_random > 1) {
+    broken.push_back({{"data.masking.random", "data.masking.hidden"},
+                      ErrorKind::invalid,
+                      "hidden and random tokens are more than all that are to be told",
+                      "such as hidden: 80%, random: 10%"});
+  }
+}
+
 void check_model(const Workload& w, Rules& broken) {
   const ModelSpec& m = w.model;
   if (m.dropout >= 1) {
@@ -117,15 +147,22 @@ void check_model(const Workload& w, Rules& broken) {
                       fmt::format("preset {} is of family {}", m.preset, family_of_preset(m)),
                       "take model.family out"});
   }
-  if (m.is_decoder()) {
+  if (m.family != ModelSpec::Family::mlp) {
     check_heads(m, broken);
     check_mlp(m, broken);
     check_sizes(m, broken);
   }
+  if (m.family == ModelSpec::Family::t5) {
+    check_t5(m, broken);
+    if (w.data.packing) {
+      broken.push_back(
+          {{"data.packing"}, ErrorKind::unsupported, "pairs are not packed yet: one a row", "take data.packing out"});
+    }
+  }
 }
 
 void check_pairing(const Workload& w, Rules& broken) {
-  const bool language = w.model.is_decoder(), text = w.data.kind == DataSpec::Kind::text;
+  const bool language = w.model.family != ModelSpec::Family::mlp, text = w.data.kind == DataSpec::Kind::text;
   if (language != text) {
     broken.push_back(
         {{"data.kind", "model.family"},
@@ -288,6 +325,7 @@ std::vector<Broken> broken_rules(const Workload& workload) {
   Rules broken;
   check_model(workload, broken);
   check_pairing(workload, broken);
+  check_masking(workload, broken);
   check_tokenizer(workload, broken);
   check_held_out(workload, broken);
   check_end(workload, broken);

@@ -44,6 +44,10 @@ struct Section {
 struct PresetValue {
   std::string path, yaml;
 };
+struct Preset {
+  std::string name;
+  std::vector<PresetValue> values;
+};
 
 struct Schema {
   std::vector<Section> sections;
@@ -56,6 +60,7 @@ struct Schema {
 
 const Schema& schema();  // immutable; made once
 const std::vector<PresetValue>* preset_values(std::string_view preset);
+std::vector<Preset> encoder_presets();  // of bert and t5
 
 // Defaults that hold for a family, where it departs from the keys' own.
 struct FamilyDefaults {
@@ -81,7 +86,9 @@ std::vector<Broken> broken_rules(const Workload& workload);
 
 // The parts of the schema.
 void add_model_keys(Schema& schema);
+void add_t5_keys(Schema& schema);  // of model, those that no other family has
 void add_data_keys(Schema& schema);
+void add_masking_keys(Schema& schema);  // of data
 void add_train_keys(Schema& schema);
 void add_run_keys(Schema& schema);
 

@@ -20,7 +20,7 @@ struct TextFields {
   Field<TextSpec::Document> document;
   Field<TextSpec::InvalidUtf8> invalid_utf8;
   Field<TextSpec::Format> format;
-  Field<std::string> field;
+  Field<std::string> field, target;
   Field<Bytes> largest_document;
 };
 
@@ -51,8 +51,17 @@ void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextF
        .doc = "by_name: .jsonl and .ndjson are JSON Lines, all else is text; .gz and .zst are unpacked.",
        .default_yaml = "by_name"},
       "format", [](Workload& w) { w.data.held_out.format = w.data.train.format; });
-  add({.codec = text_codec(at.field), .doc = "Field of a JSON record that holds the text.", .default_yaml = "text"},
+  add({.codec = text_codec(at.field),
+       .doc = "Field of a JSON record that holds the text, or what a t5 reads.",
+       .default_yaml = "text"},
       "field", [](Workload& w) { w.data.held_out.field = w.data.train.field; });
+  Key target{.path = under + ".target",
+             .codec = text_codec(at.target),
+             .doc = "Field of a JSON record that holds what a t5 is to answer; its data are JSON Lines.",
+             .default_yaml = "target",
+             .when = {"model.family", {"t5"}}};
+  if (held_out) target = follows(target, "target", [](Workload& w) { w.data.held_out.target = w.data.train.target; });
+  keys.push_back(std::move(target));
   add({.codec = bytes_codec(at.largest_document, Bytes(1)),
        .doc = "A longer document is an error; it bounds the memory of reading.",
        .default_yaml = "64MiB"},
@@ -146,7 +155,7 @@ void add_data_keys(Schema& schema) {
                   .when = kText});
   add_text_keys(keys, "data.train",
                 {AT(data.train.document), AT(data.train.invalid_utf8), AT(data.train.format), AT(data.train.field),
-                 AT(data.train.largest_document)},
+                 AT(data.train.target), AT(data.train.largest_document)},
                 false);
   keys.push_back({.path = "data.held_out.files",
                   .codec = texts_codec(AT(data.held_out.files)),
@@ -165,15 +174,16 @@ void add_data_keys(Schema& schema) {
        .group = "held-out text"});
   add_text_keys(keys, "data.held_out",
                 {AT(data.held_out.document), AT(data.held_out.invalid_utf8), AT(data.held_out.format),
-                 AT(data.held_out.field), AT(data.held_out.largest_document)},
+                 AT(data.held_out.field), AT(data.held_out.target), AT(data.held_out.largest_document)},
                 true);
   add_tokenizer_keys(keys);
   keys.push_back({.path = "data.packing",
                   .codec = bool_codec(AT(data.packing)),
                   .doc = "Several documents share a row; no token looks into another document.",
-                  .more = "false: one piece of a document a row, the rest of the row is empty.",
+                  .more = "false: one piece of a document a row, the rest of the row is empty; so are a t5's pairs.",
                   .default_yaml = "true",
                   .when = kText});
+  add_masking_keys(schema);
   add_linear_keys(keys);
   keys.push_back({.path = "data.seed",
                   .codec = count_codec(AT(data.seed), 0, std::numeric_limits<std::int64_t>::max()),

@@ -8,6 +8,8 @@ namespace {
 
 using Model = ModelSpec;
 const Condition kDecoder{"model.family", {"gpt", "llama"}};
+const Condition kTransformer{"model.family", {"gpt", "llama", "bert", "t5"}};
+const Condition kNotBert{"model.family", {"gpt", "llama", "t5"}};
 const Condition kMlp{"model.family", {"mlp"}};
 const Condition kRotary{"model.position", {"rotary"}};
 const Condition kLlama3{"model.rope_scaling.kind", {"llama3"}};
@@ -63,17 +65,17 @@ void add_decoder_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "model.layers",
                   .codec = count_codec(AT(model.layers), 1, 10'000),
                   .doc = "Blocks of attention and feed-forward.",
-                  .when = kDecoder});
+                  .when = kTransformer});
   keys.push_back(
       {.path = "model.width",
        .codec = count_codec(AT(model.width), 1, 1'000'000),
        .doc = "Numbers that stand for a token between blocks.",
        .more = "Also called d_model, embedding size or hidden size. Without `head` the heads must divide it.",
-       .when = kDecoder});
+       .when = kTransformer});
   keys.push_back({.path = "model.heads",
                   .codec = count_codec(AT(model.heads), 1, 100'000),
                   .doc = "Attention heads a block; without `head` they divide the width.",
-                  .when = kDecoder});
+                  .when = kTransformer});
   keys.push_back({.path = "model.kv_heads",
                   .codec = count_codec(AT(model.kv_heads), 1, 100'000),
                   .doc = "Heads of keys and values; they divide `heads`.",
@@ -87,7 +89,7 @@ void add_decoder_keys(std::vector<Key>& keys) {
                   .more = "Given, heads × head need not be the width.",
                   .derived = "width / heads",
                   .derive = [](Workload& w) { w.model.head = head_of(w.model); },
-                  .when = kDecoder});
+                  .when = kNotBert});
   keys.push_back({.path = "model.window",
                   .codec = window_codec(),
                   .doc = "Sliding window: a token looks at itself and so many less one before it.",
@@ -106,26 +108,26 @@ void add_decoder_keys(std::vector<Key>& keys) {
                   .codec = count_codec(AT(model.context), 1, 100'000'000),
                   .doc = "Tokens a row: how far the model can look back.",
                   .more = "Longer documents are cut into pieces of this length.",
-                  .when = kDecoder});
+                  .when = kTransformer});
   keys.push_back({.path = "model.vocabulary",
                   .codec = count_codec(AT(model.vocabulary), 1, 100'000'000),
                   .doc = "Rows of the embedding; at least the tokenizer's vocabulary.",
                   .more = "More than the tokenizer's is padding: those tokens never come.",
                   .derived = "data.tokenizer.vocabulary",
                   .derive = [](Workload& w) { w.model.vocabulary = w.data.tokenizer.vocabulary; },
-                  .when = kDecoder});
+                  .when = kTransformer});
   keys.push_back({.path = "model.gated",
                   .codec = bool_codec(AT(model.gated)),
                   .doc = "The feed-forward part is down(activation(gate x) ∘ up x), of three matrices.",
                   .more = "With silu this is SwiGLU, with gelu GeGLU. Without: down(activation(up x)).",
                   .default_yaml = "false",
-                  .when = kDecoder});
+                  .when = kNotBert});
   keys.push_back({.path = "model.mlp_ratio",
                   .codec = ratio_codec(),
                   .doc = "Hidden width of the feed-forward part, as a multiple of `width`.",
                   .more = "width × mlp_ratio must be a whole number.",
                   .optional = true,
-                  .when = kDecoder,
+                  .when = kTransformer,
                   .group = "mlp"});
   keys.push_back(
       {.path = "model.mlp",
@@ -134,7 +136,7 @@ void add_decoder_keys(std::vector<Key>& keys) {
        .more = "Also called d_ff, intermediate size or ffn size.",
        .derived = "width × mlp_ratio, else 4 × width; with family llama 8/3 × width, up to a multiple of 256",
        .derive = [](Workload& w) { w.model.mlp = mlp_of(w.model); },
-       .when = kDecoder,
+       .when = kTransformer,
        .group = "mlp"});
   keys.push_back(
       {.path = "model.norm",
@@ -146,7 +148,7 @@ void add_decoder_keys(std::vector<Key>& keys) {
                   .codec = number_codec(AT(model.eps), 0, 1, true),
                   .doc = "Added to the variance, or mean square, that a norm divides by.",
                   .default_yaml = "1e-5",
-                  .when = kDecoder});
+                  .when = kTransformer});
   keys.push_back({.path = "model.position",
                   .codec = choice_codec<Model::Position>(AT(model.position), {{"learned", Model::Position::learned},
                                                                               {"rotary", Model::Position::rotary},
@@ -164,7 +166,7 @@ void add_decoder_keys(std::vector<Key>& keys) {
                   .codec = bool_codec(AT(model.tied)),
                   .doc = "The output projection is the embedding, one parameter used twice.",
                   .default_yaml = "true",
-                  .when = kDecoder});
+                  .when = kNotBert});
 }
 
 void add_rope_scaling_keys(std::vector<Key>& keys) {
@@ -237,7 +239,9 @@ void add_shared_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "model.bias",
                   .codec = bool_codec(AT(model.bias)),
                   .doc = "Projections and layer norms have a bias.",
-                  .default_yaml = "true"});
+                  .more = "Those of a bert always have, those of a t5 never.",
+                  .default_yaml = "true",
+                  .when = {"model.family", {"gpt", "llama", "mlp"}}});
   keys.push_back({.path = "model.dropout",
                   .codec = fraction_codec(AT(model.dropout)),
                   .doc = "Share of activations that training sets to zero; below 1.",
@@ -266,14 +270,18 @@ void add_model_keys(Schema& schema) {
                       "Its config.json decides the keys of `model`, which can be left out, and its tokenizer is used "
                       "unless data.tokenizer says otherwise. docs/guide/weights.md",
                   .optional = true});
-  keys.push_back({.path = "model.family",
-                  .codec = choice_codec<Model::Family>(
-                      AT(model.family),
-                      {{"gpt", Model::Family::gpt}, {"llama", Model::Family::llama}, {"mlp", Model::Family::mlp}}),
-                  .doc = "gpt, llama: decoders of transformer blocks. mlp: layers of full connections.",
-                  .more = "A family is defaults for the other keys: gpt those of GPT-2, llama those of Llama. A preset "
-                          "names its family, so that the key can be left out beside it."});
+  keys.push_back(
+      {.path = "model.family",
+       .codec = choice_codec<Model::Family>(AT(model.family), {{"gpt", Model::Family::gpt},
+                                                               {"llama", Model::Family::llama},
+                                                               {"bert", Model::Family::bert},
+                                                               {"t5", Model::Family::t5},
+                                                               {"mlp", Model::Family::mlp}}),
+       .doc = "gpt, llama: decoders of transformer blocks. bert: an encoder. t5: both. mlp: full connections.",
+       .more = "A family is defaults for the other keys: gpt those of GPT-2, llama those of Llama, … . A preset "
+               "names its family, so that the key can be left out beside it."});
   add_decoder_keys(keys);
+  add_t5_keys(schema);
   add_mlp_keys(keys);
   add_shared_keys(keys);
   add_rope_scaling_keys(keys);

@@ -53,7 +53,7 @@ struct ModelSpec {
   std::string preset;   // "gpt2-124m"; its values are in the fields below; empty for none
   std::string weights;  // folder of a Hugging Face model that training starts from; empty for none
 
-  // gpt, llama
+  // gpt, llama; bert and t5 as far as their keys say
   std::int64_t layers = 0, width = 0, heads = 0;
   std::int64_t kv_heads = 0;     // divides heads; equal to it unless grouped-query
   std::int64_t head = 0;         // numbers a head; width / heads unless given, 0 while that is not whole
@@ -73,9 +73,9 @@ struct ModelSpec {
   std::int64_t adapter_rank = 0;  // > 0: every weight above is frozen and low-rank adapters of this rank are trained
   double adapter_scale = 1;       // of an adapter's contribution
 
-  // t5, besides layers (of the encoder), width, heads, head, mlp, gated, context, vocabulary and tied
+  // t5, whose layers and context above are the encoder's
   std::int64_t decoder_layers = 0;
-  std::int64_t target_context = 0;
+  std::int64_t target_context = 0;  // tokens a row of answers
   std::int64_t relative_buckets = 32, relative_furthest = 128;
 
   // all
@@ -102,6 +102,7 @@ struct TextSpec {
   InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
   Format format = Format::by_name;
   std::string field = "text";  // of a JSON record
+  std::string target;          // of pairs: the field that holds the answer; empty: documents
   Bytes largest_document = kMiB * 64;
 };
 
@@ -126,6 +127,9 @@ struct DataSpec {
   bool packing = true;    // several documents a row
   std::int64_t seed = 0;  // of the order of rows, of the held-out hash and of synthetic data
   std::string folder;     // where prepared data is kept
+
+  // of a bert's rows: of a row's tokens those to be told, and of those the hidden and the replaced ones
+  double masked_share = 0.15, masked_hidden = 0.8, masked_random = 0.1;
 
   // kind linear: labels = inputs · weights + bias + noise, all drawn from `seed`
   std::int64_t rows = 0, held_out_rows = 0;

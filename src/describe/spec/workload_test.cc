@@ -93,6 +93,8 @@ TEST(Workload, the_examples_read) {
   EXPECT_EQ(linear.model.inputs * linear.model.outputs, 7840);
   EXPECT_EQ(read(file_text("examples/gpt2-124m.yaml")).model.width, 768);
   EXPECT_EQ(read(file_text("examples/llama-50m.yaml"), {"glance", {}}).model.kv_heads, 4);
+  EXPECT_EQ(read(file_text("examples/bert.yaml"), {"glance", {}}).train.steps, 20);
+  EXPECT_EQ(read(file_text("examples/t5.yaml"), {"glance", {}}).model.target_context, 8);
 }
 
 TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
@@ -327,6 +329,57 @@ TEST(Workload, recompute_takes_a_policy_or_names) {
   EXPECT_EQ(w.train.recompute.kind, RecomputeSpec::Kind::named);
   EXPECT_EQ(w.train.recompute.save, (std::vector<std::string>{"qkv", "mlp"}));
   EXPECT_EQ(read(to_yaml(w)).train.recompute.save, w.train.recompute.save);
+}
+
+std::string message_of(const std::string& text) {
+  const auto read = read_workload(text, "job.yaml");
+  return read.ok() ? "accepted" : to_string(read.error());
+}
+
+TEST(Workload, a_bert_and_a_t5_have_defaults_of_their_own) {
+  const std::string rest =
+      " }\ndata: { train: { files: a.jsonl }, tokenizer: { vocabulary: 300 } }\ntrain: { batch: 2, steps: 3, "
+      "optimizer: "
+      "{ rate: 1e-3 } }\n";
+  const std::string head = "systole: 1\nname: job\nmodel: { ";
+  const Workload bert =
+      read_workload(head + "family: bert, layers: 2, width: 8, heads: 2, context: 16" + rest, "job.yaml").value();
+  EXPECT_EQ(bert.model.activation, ModelSpec::Activation::gelu);
+  EXPECT_EQ(bert.model.eps, 1e-12);
+  EXPECT_EQ(bert.data.masked_share, 0.15);
+  EXPECT_TRUE(bert.data.packing);
+  EXPECT_EQ(bert.data.train.field, "text");
+  EXPECT_EQ(bert.data.train.target, "");
+  const Workload t5 =
+      read_workload(head + "family: t5, layers: 2, width: 8, heads: 2, context: 16" + rest, "job.yaml").value();
+  EXPECT_EQ(t5.model.activation, ModelSpec::Activation::relu);
+  EXPECT_EQ(t5.model.head, 4);
+  EXPECT_EQ(t5.model.mlp, 32);
+  EXPECT_EQ(t5.model.eps, 1e-6);
+  EXPECT_EQ(t5.model.decoder_layers, 2);
+  EXPECT_EQ(t5.model.target_context, 16);
+  EXPECT_FALSE(t5.data.packing);
+  EXPECT_EQ(t5.data.train.field, "input");
+  EXPECT_EQ(t5.data.held_out.target, "target");
+  const Workload preset = read_workload(head + "preset: t5-v1.1-small, vocabulary: 32128" + rest, "job.yaml").value();
+  EXPECT_EQ(preset.model.family, ModelSpec::Family::t5);
+  EXPECT_TRUE(preset.model.gated);
+  EXPECT_FALSE(preset.model.tied);
+  EXPECT_EQ(to_yaml(read_workload(to_yaml(preset), "again.yaml").value()), to_yaml(preset));
+  EXPECT_NE(message_of(head + "family: gpt, preset: bert-base" + rest).find("preset bert-base is of family bert"),
+            std::string::npos);
+  EXPECT_NE(message_of(head + "family: t5, layers: 2, width: 9, heads: 2, context: 16" + rest)
+                .find("2 heads do not divide width 9"),
+            std::string::npos);
+  EXPECT_NE(message_of(head + "family: bert, layers: 2, width: 8, heads: 2, context: 16, head: 3" + rest)
+                .find("model.head means nothing with model.family: bert"),
+            std::string::npos);
+  const std::string masking =
+      " }\ndata: { masking: { hidden: 80%, random: 30% }, train: { files: a.txt }, tokenizer: { "
+      "vocabulary: 300 } }\ntrain: { batch: 2, steps: 3, optimizer: { rate: 1e-3 } }\n";
+  EXPECT_NE(message_of(head + "family: bert, layers: 2, width: 8, heads: 2, context: 16" + masking)
+                .find("hidden and random tokens are more than all"),
+            std::string::npos);
 }
 
 }  // namespace

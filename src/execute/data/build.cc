@@ -37,6 +37,7 @@ Status describe(const char* split, const TextFiles& files, const TextOptions& te
                           to_hex(source.hash), name_of(compression_of(path, text.compression)), name_of(format),
                           jsonl ? "field" : "document", jsonl ? text.field.c_str() : name_of(text.document),
                           name_of(text.invalid_utf8), text.largest_document.count());
+    if (!text.target.empty()) inputs += fmt::format("{} target {}\n", split, text.target);
     sources.push_back(source);
   }
   return Done{};
@@ -64,6 +65,8 @@ Result<Inputs> inputs_of(const BuildOptions& options) {
                                tokenizer.vocabulary, tokenizer.sample.count(), tokenizer.threads);
   }
   inputs.text += fmt::format("seed {}\nshard {}\n", options.seed, options.shard_tokens);
+  if (options.target_length > 0)
+    inputs.text += fmt::format("pairs {} {}\n", options.row_length - options.target_length, options.target_length);
   inputs.key = to_hex(hash128(inputs.text)).substr(0, 16);
   return inputs;
 }
@@ -174,6 +177,7 @@ class Builder {
       const bool out = !options_.held_out && is_held_out(document.text, options_.held_out_fraction, options_.seed);
       held_out += out ? 1 : 0;
       if (!out) sample.add(document.text);
+      if (!out && !document.target.empty()) sample.add(document.target);
       if (reader.stats().bytes - reported > (std::int64_t{1} << 22))
         progress("reading", reported = reader.stats().bytes);
     }
@@ -207,6 +211,9 @@ class Builder {
     const auto pass = [&](const TextFiles& files, const TextOptions& text, auto held) -> Status {
       TextReader reader(files, text);
       EncodeStep step;
+      if (options_.target_length > 0)
+        step.pairs = PairLengths{static_cast<std::size_t>(options_.row_length - options_.target_length),
+                                 static_cast<std::size_t>(options_.target_length)};
       step.next = [&](Document& document, bool& out) -> Result<bool> {
         if (!TRY(reader.next(document))) return false;
         out = held(document.text);

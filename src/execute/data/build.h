@@ -22,7 +22,8 @@ struct BuildOptions {
   std::uint64_t seed = 0;        // of that choice and of the tokenizer's sample
   TokenizerOptions tokenizer;
   std::optional<std::string> tokenizer_model;  // a SentencePiece model to use instead of training one
-  std::int64_t row_length = 0;
+  std::int64_t row_length = 0;                 // of pairs: of the input's row and of the target's together
+  std::int64_t target_length = 0;              // above 0: pairs, whose targets have rows of this length
   PackingPolicy policy = PackingPolicy::packed;
   int threads = 2;                                    // for encoding; changes nothing but time
   std::int64_t shard_tokens = std::int64_t{1} << 27;  // a shard is closed once it holds so many

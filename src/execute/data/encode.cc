@@ -2,6 +2,7 @@
 
 #include "execute/data/encode.h"
 
+#include <algorithm>
 #include <future>
 
 namespace systole {
@@ -17,10 +18,12 @@ struct Encoded {
 
 class Unit {
  public:
-  explicit Unit(const Tokenizer& tokenizer) : encoder_(tokenizer), eos_(tokenizer.eos()) {}
+  Unit(const Tokenizer& tokenizer, const std::optional<PairLengths>& pairs)
+      : encoder_(tokenizer), bos_(tokenizer.bos()), eos_(tokenizer.eos()), pairs_(pairs) {}
 
   void clear() {
     texts_.clear();
+    targets_.clear();
     documents_.clear();
   }
 
@@ -33,6 +36,7 @@ class Unit {
       if (!TRY(step.next(document, held_out))) return false;
       documents_.push_back({0, document.bytes, held_out});
       texts_.push_back(std::move(document.text));
+      if (pairs_) targets_.push_back(std::move(document.target));
     }
     return true;
   }
@@ -40,7 +44,11 @@ class Unit {
   void encode() {
     tokens_.clear();
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      encoder_.encode(texts_[i], tokens_);
+      encode(texts_[i], pairs_ ? pairs_->input : 0);
+      if (pairs_) {
+        tokens_.push_back(bos_);
+        encode(targets_[i], pairs_->target);
+      }
       tokens_.push_back(eos_);
       documents_[i].end = tokens_.size();
     }
@@ -56,9 +64,17 @@ class Unit {
   }
 
  private:
+  // Appends the tokens of a text, fewer than `length` unless that is 0.
+  void encode(const std::string& text, std::size_t length) {
+    const std::size_t begin = tokens_.size();
+    encoder_.encode(text, tokens_);
+    if (length > 0) tokens_.resize(std::min(tokens_.size(), begin + length - 1));
+  }
+
   Encoder encoder_;
-  std::int32_t eos_;
-  std::vector<std::string> texts_;
+  std::int32_t bos_, eos_;
+  std::optional<PairLengths> pairs_;
+  std::vector<std::string> texts_, targets_;
   std::vector<Encoded> documents_;
   std::vector<std::int32_t> tokens_;
 };
@@ -69,7 +85,7 @@ Status encode_documents(const Tokenizer& tokenizer, int threads, const EncodeSte
   CHECK(threads >= 1, "{} threads", threads);
   std::vector<Unit> units;
   units.reserve(static_cast<std::size_t>(threads));
-  for (int i = 0; i < threads; ++i) units.emplace_back(tokenizer);
+  for (int i = 0; i < threads; ++i) units.emplace_back(tokenizer, step.pairs);
   for (bool more = true; more;) {
     std::vector<std::future<void>> others;  // joined by their destructors, whatever happens
     for (std::size_t i = 0; i < units.size(); ++i) {

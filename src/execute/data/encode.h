@@ -2,6 +2,7 @@
 // Documents to tokens on several threads, in the documents' order. Private to the build.
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "execute/data/text_source.h"
@@ -9,7 +10,14 @@
 
 namespace systole {
 
+// A pair becomes the tokens of its input, bos, those of its target, eos: bos stands nowhere else. An input is cut to
+// `input` - 1 tokens and a target to `target` - 1, so that each fits a row of so many with eos behind it.
+struct PairLengths {
+  std::size_t input = 0, target = 0;
+};
+
 struct EncodeStep {
+  std::optional<PairLengths> pairs = {};  // without: documents
   // Fills the document, and whether it is held out; false at the end.
   std::function<Result<bool>(Document&, bool& held_out)> next;
   // Takes a document's tokens, eos last, and its bytes of text, in the order that `next` gave them.

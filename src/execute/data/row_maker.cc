@@ -11,26 +11,60 @@ RowReader::Maker::Maker(std::shared_ptr<const PackedTokens> data, const RowReade
       scratch_(kTokenBlockBytes) {}
 
 std::int64_t RowReader::Maker::slot_size(const Packing& packing, const RowReaderOptions& options) {
-  return 4 * options.batch_rows * packing.row_length;
+  const std::int64_t targets = options.target_length, source = packing.row_length - targets;
+  if (targets > 0) return options.batch_rows * (2 * source + 3 * targets) + packing.row_length;
+  return options.batch_rows * packing.row_length * (options.masking ? 5 : 4);
 }
 
 bool RowReader::Maker::ended(RowCursor cursor) const { return options_.pass == RowPass::once && cursor.epoch > 0; }
 
+RowReader::Maker::Parts RowReader::Maker::parts_of(Numbers staging) const {
+  const auto rows = static_cast<std::size_t>(options_.batch_rows);
+  const auto targets = rows * static_cast<std::size_t>(options_.target_length);
+  const std::size_t source = rows * static_cast<std::size_t>(data_->packing.row_length) - targets;
+  const auto take = [&staging](std::size_t size) {
+    const Numbers part = staging.first(size);
+    staging = staging.subspan(size);
+    return part;
+  };
+  Parts parts;
+  parts.tokens = take(source);
+  parts.labels = take(targets > 0 ? targets : source);
+  parts.segments = take(source);
+  if (targets == 0) parts.positions = take(source);
+  if (options_.masking) parts.types = take(source);
+  parts.target_tokens = take(targets);
+  parts.target_segments = take(targets);
+  if (targets > 0) parts.pair = staging;
+  return parts;
+}
+
+RowReader::Maker::Parts RowReader::Maker::row_of(const Parts& all, std::int64_t row) const {
+  const auto cut = [&](Numbers part) {
+    const std::size_t length = part.size() / static_cast<std::size_t>(options_.batch_rows);
+    return part.subspan(static_cast<std::size_t>(row) * length, length);
+  };
+  return {cut(all.tokens), cut(all.labels),        cut(all.segments),        cut(all.positions),
+          cut(all.types),  cut(all.target_tokens), cut(all.target_segments), all.pair};
+}
+
 Result<Batch> RowReader::Maker::make(RowCursor cursor, std::span<std::int32_t> staging) {
   const std::int64_t rows = order_.rows();
-  const std::size_t quarter = staging.size() / 4;
-  Batch batch;
-  batch.tokens = staging.subspan(0, quarter);
-  batch.labels = staging.subspan(quarter, quarter);
-  batch.segments = staging.subspan(2 * quarter, quarter);
-  batch.positions = staging.subspan(3 * quarter, quarter);
+  const Parts parts = parts_of(staging);
   std::fill(staging.begin(), staging.end(), 0);
-  std::fill_n(staging.begin() + static_cast<std::ptrdiff_t>(quarter), quarter, -1);
-
-  for (std::int64_t place = 0; place < options_.batch_rows; ++place) {
-    const std::int64_t ahead = cursor.row + options_.first_row + place;
+  std::fill(parts.labels.begin(), parts.labels.end(), -1);
+  Batch batch;
+  batch.tokens = parts.tokens;
+  batch.labels = parts.labels;
+  batch.segments = parts.segments;
+  batch.positions = parts.positions;
+  batch.types = parts.types;
+  batch.target_tokens = parts.target_tokens;
+  batch.target_segments = parts.target_segments;
+  for (std::int64_t r = 0; r < options_.batch_rows; ++r) {
+    const std::int64_t ahead = cursor.row + options_.first_row + r;
     if (options_.pass == RowPass::once && ahead >= rows) break;
-    TRY(fill_row(order_.at(cursor.epoch + ahead / rows, ahead % rows), place, staging, batch));
+    TRY(fill_row({cursor.epoch + ahead / rows, ahead % rows}, row_of(parts, r), batch));
   }
   const std::int64_t after = cursor.row + step_rows();
   batch.next = {cursor.epoch + after / rows, after % rows};
@@ -38,27 +72,66 @@ Result<Batch> RowReader::Maker::make(RowCursor cursor, std::span<std::int32_t> s
   return batch;
 }
 
-Status RowReader::Maker::fill_row(std::int64_t row, std::int64_t place, std::span<std::int32_t> staging, Batch& batch) {
-  const auto row_length = static_cast<std::size_t>(data_->packing.row_length);
-  const std::size_t quarter = staging.size() / 4;
-  std::size_t at = static_cast<std::size_t>(place) * row_length;
+Status RowReader::Maker::fill_row(Place place, const Parts& row, Batch& batch) {
+  const std::span<const Piece> pieces = data_->packing.row(order_.at(place.epoch, place.row));
+  ++batch.rows;
+  if (options_.target_length > 0) {
+    CHECK(pieces.size() == 1, "{} pairs in a row", pieces.size());
+    return fill_pair(pieces[0], row, batch);
+  }
+  TRY(fill_pieces(pieces, row, batch));
+  if (options_.masking) mask(place, row, batch);
+  return Done{};
+}
+
+Status RowReader::Maker::fill_pieces(std::span<const Piece> pieces, const Parts& row, Batch& batch) {
+  std::size_t at = 0;
   std::int32_t segment = 0;
-  for (const Piece& piece : data_->packing.row(row)) {
+  for (const Piece& piece : pieces) {
     ++segment;
     const std::size_t length = piece.length;
-    const std::span<std::int32_t> labels = staging.subspan(quarter + at, length);
+    const Numbers labels = row.labels.subspan(at, length);
     TRY(read_tokens(piece.token, labels));
-    staging[at] = data_->bos;
-    std::copy(labels.begin(), labels.end() - 1, staging.begin() + static_cast<std::ptrdiff_t>(at + 1));
+    row.tokens[at] = data_->bos;
+    std::copy(labels.begin(), labels.end() - 1, row.tokens.begin() + static_cast<std::ptrdiff_t>(at + 1));
     for (std::size_t i = 0; i < length; ++i) {
-      staging[2 * quarter + at + i] = segment;
-      staging[3 * quarter + at + i] = static_cast<std::int32_t>(i);
+      row.segments[at + i] = segment;
+      row.positions[at + i] = static_cast<std::int32_t>(i);
     }
     batch.label_count += piece.length;
     batch.bytes += piece.bytes;
     at += length;
   }
-  ++batch.rows;
+  return Done{};
+}
+
+// What a row of pieces labels is what a row of masked tokens reads.
+void RowReader::Maker::mask(Place place, const Parts& row, Batch& batch) const {
+  for (std::size_t i = 0; i < row.tokens.size(); ++i) row.tokens[i] = row.segments[i] == 0 ? 0 : row.labels[i];
+  batch.label_count -= std::count_if(row.segments.begin(), row.segments.end(), [](std::int32_t s) { return s != 0; });
+  batch.label_count += mask_row(*options_.masking, place.epoch, place.row, row.segments, row.tokens, row.labels);
+  batch.bytes = 0;
+}
+
+// A pair lies in its shard as input, bos, target, eos; encode.h says how long each part may be.
+Status RowReader::Maker::fill_pair(const Piece& piece, const Parts& row, Batch& batch) {
+  const Numbers pair = row.pair.first(piece.length);
+  TRY(read_tokens(piece.token, pair));
+  const auto between = std::find(pair.begin(), pair.end(), data_->bos);
+  const auto input = static_cast<std::size_t>(between - pair.begin());
+  if (between == pair.end() || input >= row.tokens.size() || pair.size() - input - 1 > row.labels.size()) {
+    return error(ErrorKind::corrupt, "a pair of {} tokens does not fit its row", pair.size())
+        .hinted("remove the dataset's folder and build the data again: `systole data build`");
+  }
+  std::copy(pair.begin(), between, row.tokens.begin());
+  row.tokens[input] = pair.back();
+  std::fill_n(row.segments.begin(), input + 1, 1);
+  const Numbers target = pair.subspan(input + 1);
+  std::copy(target.begin(), target.end(), row.labels.begin());
+  row.target_tokens[0] = kTargetStart;
+  std::copy(target.begin(), target.end() - 1, row.target_tokens.begin() + 1);
+  std::fill_n(row.target_segments.begin(), target.size(), 1);
+  batch.label_count += static_cast<std::int64_t>(target.size());
   return Done{};
 }
 

@@ -17,7 +17,21 @@ class RowReader::Maker {
   bool ended(RowCursor cursor) const;
 
  private:
-  Status fill_row(std::int64_t row, std::int64_t place, std::span<std::int32_t> staging, Batch& batch);
+  using Numbers = std::span<std::int32_t>;
+  // Of all rows, or of one.
+  struct Parts {
+    Numbers tokens, labels, segments, positions, types, target_tokens, target_segments;
+    Numbers pair;  // one, as it lies in the shard
+  };
+  struct Place {
+    std::int64_t epoch, row;  // in the epoch's order
+  };
+  Parts parts_of(Numbers staging) const;
+  Parts row_of(const Parts& all, std::int64_t row) const;
+  Status fill_row(Place place, const Parts& row, Batch& batch);
+  Status fill_pieces(std::span<const Piece> pieces, const Parts& row, Batch& batch);
+  Status fill_pair(const Piece& piece, const Parts& row, Batch& batch);
+  void mask(Place place, const Parts& row, Batch& batch) const;
   Status read_tokens(std::uint64_t first, std::span<std::int32_t> into);
   std::int64_t step_rows() const { return options_.step_rows > 0 ? options_.step_rows : options_.batch_rows; }
 

@@ -6,6 +6,14 @@
 //   labels     what it predicts: the piece's tokens; -1 (ignored) in padding
 //   segments   1, 2, .. for the row's pieces; 0 in padding; attention stays within one number
 //   positions  0, 1, .. from each piece's start; 0 in padding
+// With masking, rows of the same pieces for a masked language model:
+//   tokens     the piece's tokens themselves, some of them masked (masking.h)
+//   labels     what was there, where it is to be told; -1 elsewhere
+//   types      0: of which of a pair of sentences
+// With a target length, rows of pairs (encode.h), one each, T = S + that length:
+//   tokens, segments                        [B, S]: the input, its last token eos; 1 where there is one
+//   target_tokens, labels, target_segments  [B, target length]: kTargetStart and the target but its last; the target,
+//                                           its last token eos
 // packing.h says why nothing is skipped. `endless` goes through the epochs in a keyed order (row_order.h), batches
 // reaching over an epoch's end; `once` gives the rows as they stand, the last batch filled up with empty rows, and
 // ends.
@@ -15,9 +23,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "execute/data/masking.h"
 #include "execute/data/packing.h"
 #include "execute/data/row_order.h"
 #include "execute/data/token_shard.h"
@@ -39,6 +49,9 @@ struct RowCursor {
   auto operator<=>(const RowCursor&) const = default;
 };
 
+// What a row of targets begins with, in place of the token before: 0, which no text becomes.
+constexpr std::int32_t kTargetStart = 0;
+
 enum class RowPass { endless, once };
 
 struct RowReaderOptions {
@@ -48,18 +61,21 @@ struct RowReaderOptions {
   std::int64_t queue_batches = 3;  // staging slots: one at the consumer, the others made ahead; at least 2
   RowPass pass = RowPass::endless;
   std::uint64_t seed = 0;  // of the order, when endless
-  Clock* clock = nullptr;  // borrowed; required
+  std::optional<Masking> masking;
+  std::int64_t target_length = 0;  // above 0: rows of pairs; their packing is padded, never packed
+  Clock* clock = nullptr;          // borrowed; required
   // Called on the reader's thread before each batch is made, with its number since the start: tests inject stalls and
   // failures here (by throwing Failure).
   std::function<void(std::int64_t)> before_batch;
 };
 
 struct Batch {
-  std::span<const std::int32_t> tokens, labels, segments, positions;  // [B, T]
-  std::int64_t label_count = 0;                                       // labels that are not -1
-  std::int64_t bytes = 0;                                             // of text that the labels stand for
-  std::int64_t rows = 0;                                              // that are not filled up
-  RowCursor next;                                                     // where the following batch starts
+  std::span<const std::int32_t> tokens, labels, segments, positions;    // [B, T]
+  std::span<const std::int32_t> types, target_tokens, target_segments;  // empty but where rows have them
+  std::int64_t label_count = 0;                                         // labels that are not -1
+  std::int64_t bytes = 0;  // of text that the labels stand for, all of it; 0 for masked rows and pairs
+  std::int64_t rows = 0;   // that are not filled up
+  RowCursor next;          // where the following batch starts
 };
 
 struct RowReaderStats {

@@ -93,6 +93,50 @@ class Rows : public testing::Test {
   std::shared_ptr<const PackedTokens> data_;
 };
 
+// Masked rows hold the same tokens, resume alike, and do not depend on how rows are dealt out.
+TEST_F(Rows, MaskedRowsAreThePiecesWithSomeToBeTold) {
+  RowReaderOptions plain = options(6), masked = options(6);
+  masked.masking = Masking{.share = 0.4, .seed = 5, .end = 300};
+  RowReader pieces = RowReader::open(data_, plain).value(), reader = RowReader::open(data_, masked).value();
+  EXPECT_EQ(reader.allocated(), RowReader::planned(data_->packing, masked));
+  RowCursor middle;
+  std::vector<std::int32_t> after;
+  for (int step = 0; step < 20; ++step) {
+    const Batch &want = *pieces.next().value(), &batch = *reader.next().value();
+    ASSERT_EQ(batch.types.size(), batch.tokens.size());
+    std::int64_t labels = 0;
+    for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
+      ASSERT_EQ(batch.segments[i], want.segments[i]);
+      ASSERT_EQ(batch.positions[i], want.positions[i]);
+      ASSERT_EQ(batch.types[i], 0);
+      labels += batch.labels[i] == -1 ? 0 : 1;
+      if (batch.segments[i] == 0) {
+        ASSERT_EQ(batch.tokens[i], 0);
+        ASSERT_EQ(batch.labels[i], -1);
+      } else {
+        ASSERT_EQ(batch.labels[i] == -1 ? batch.tokens[i] : batch.labels[i], want.labels[i]);
+      }
+    }
+    EXPECT_EQ(batch.label_count, labels);
+    EXPECT_GT(labels, 0);
+    EXPECT_EQ(batch.bytes, 0);
+    if (step == 11) middle = reader.cursor();
+    if (step > 11) after.insert(after.end(), batch.tokens.begin(), batch.tokens.end());
+  }
+  RowReader resumed = RowReader::open(data_, masked, middle).value();
+  RowReaderOptions half = masked;  // the second of two readers with three rows each
+  half.batch_rows = 3;
+  half.step_rows = 6;
+  half.first_row = 3;
+  RowReader second = RowReader::open(data_, half, middle).value();
+  for (std::size_t at = 0; at < after.size();) {
+    const Batch &batch = *resumed.next().value(), &part = *second.next().value();
+    ASSERT_TRUE(std::equal(batch.tokens.begin(), batch.tokens.end(), after.begin() + static_cast<std::ptrdiff_t>(at)));
+    ASSERT_TRUE(std::equal(part.labels.begin(), part.labels.end(), batch.labels.begin() + 3 * kRowLength));
+    at += batch.tokens.size();
+  }
+}
+
 TEST_F(Rows, OnePassPredictsEveryTokenOnceFromItsOwnPieceOnly) {
   RowReaderOptions once = options(7);
   once.pass = RowPass::once;

@@ -89,8 +89,19 @@ Result<bool> TextReader::next(Document& document) {
     }
     TRY(check_utf8(document.text, first));
     if (jsonl()) {
-      if (!is_blank(document.text)) document.text = TRY(text_of_json(document.text, options_.field, where(first)));
-      document.bytes = static_cast<std::int64_t>(document.text.size());
+      document.target.clear();
+      if (!is_blank(document.text)) {
+        const std::string record = std::move(document.text);
+        document.text = TRY(text_of_json(record, options_.field, where(first)));
+        if (!options_.target.empty()) document.target = TRY(text_of_json(record, options_.target, where(first)));
+      }
+      document.bytes = static_cast<std::int64_t>(document.text.size() + document.target.size());
+    } else if (!options_.target.empty()) {
+      return error(ErrorKind::invalid, "pairs are read from JSON Lines, and this is text")
+          .at(where(first))
+          .hinted(fmt::format("lines such as {{\"{}\": \"...\", \"{}\": \"...\"}} in a file that ends in .jsonl, or "
+                              "format: jsonl",
+                              options_.field, options_.target));
     } else {
       // After a replacement the text is the document; the separator's bytes stay as they were.
       document.bytes += static_cast<std::int64_t>(document.text.size());

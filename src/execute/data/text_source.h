@@ -32,12 +32,14 @@ struct TextOptions {
   TextFormat format = TextFormat::by_name;
   Compression compression = Compression::by_name;
   std::string field = "text";                      // of a JSON record
+  std::string target;                              // pairs: the field of a record that holds the answer; else empty
   Bytes largest_document{std::int64_t{64} << 20};  // a longer one is an error: it bounds memory
 };
 
 struct Document {
   std::string text;        // without its separator
   std::int64_t bytes = 0;  // with it
+  std::string target;      // of pairs; its bytes count too
 };
 
 struct TextStats {

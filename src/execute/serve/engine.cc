@@ -41,6 +41,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
     engine->buckets_ = options.buckets;
     engine->cache_ = options.cache;
     engine->vocabulary_ = model.vocabulary();
+    engine->target_ = model.target_context();
     engine->positions_.assign(static_cast<std::size_t>(options.slots), 0);
   } catch (const Failure& failure) { return failure.error(); }
   const auto slots = static_cast<std::size_t>(engine->slots());
@@ -88,7 +89,7 @@ Status Engine::prefill(std::int64_t slot, std::span<const std::int32_t> tokens) 
   const auto size = static_cast<std::size_t>(vocabulary_);
   TRY(executor_->read(program_->value_named(name + "/logits"), 0,
                       std::as_writable_bytes(std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size))));
-  positions_[static_cast<std::size_t>(slot)] = length;
+  positions_[static_cast<std::size_t>(slot)] = target_ > 0 ? 1 : length;
   return {};
 }
 
@@ -102,8 +103,8 @@ Status Engine::decode(std::span<const Next> next) {
     if (at_[s] >= 0) return error(ErrorKind::invalid, "slot {} is given two tokens at once", slot);
     if (positions_[s] == 0)
       return error(ErrorKind::invalid, "slot {} holds no sequence", slot).hinted("prefill it first");
-    if (positions_[s] >= cache_)
-      return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache_);
+    if (positions_[s] >= cache())
+      return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache());
     tokens_[s] = token;
     at_[s] = static_cast<std::int32_t>(positions_[s]);
   }

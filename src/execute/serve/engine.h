@@ -1,6 +1,7 @@
 #pragma once
 // The engine: prefill and decode of a language model over one cache with a slot per sequence, on any Device. It knows
-// tokens and logits, neither text nor sampling. Sequences come and go in their slots independently of each other.
+// tokens and logits, neither text nor sampling. Sequences come and go in their slots independently of each other. A
+// model with an encoder reads the prompt there; its sequence is the answer, which begins with a token of the model's.
 //
 //   auto engine = TRY(Engine::create(model, device, {.slots = 2}));
 //   TRY(load_parameters(engine->executor(), checkpoint));      // or initialize()
@@ -22,7 +23,7 @@ namespace systole {
 
 struct EngineOptions {
   std::int64_t slots = 1;  // sequences at a time
-  std::int64_t cache = 0;  // positions per slot; 0: the model's context
+  std::int64_t cache = 0;  // positions per slot, of the prompt where that is encoded; 0: the model's context
   std::vector<std::int64_t>
       buckets;  // prefill lengths, ascending; empty: 16, 64, 256, … below `cache`. `cache` is always one
   DType parameter = DType::f32;  // type that the parameters are kept in
@@ -45,9 +46,10 @@ class Engine {
   static Result<std::unique_ptr<Engine>> create(const Model& model, Device& device, const EngineOptions& options);
 
   std::int64_t slots() const { return static_cast<std::int64_t>(positions_.size()); }
-  std::int64_t cache() const { return cache_; }
+  // Tokens that a slot may hold.
+  std::int64_t cache() const { return target_ > 0 ? target_ : cache_; }
   std::int64_t vocabulary() const { return vocabulary_; }
-  // Tokens that the slot holds.
+  // Tokens that the slot holds; of an answer its beginning counts.
   std::int64_t length(std::int64_t slot) const { return positions_.at(static_cast<std::size_t>(slot)); }
   // f32[vocab] for the token after the last of a slot, until the next call that gives this slot logits.
   std::span<const float> logits(std::int64_t slot) const;
@@ -71,6 +73,7 @@ class Engine {
   std::unique_ptr<Executor> executor_;
   std::vector<std::int64_t> buckets_;
   std::int64_t cache_ = 0, vocabulary_ = 0;
+  std::int64_t target_ = 0;  // longest answer of a model that encodes its prompts; 0: one that goes on from them
   std::vector<std::int64_t> positions_;  // per slot: tokens that it holds
   std::vector<float> logits_;            // [slots, vocab]
   std::vector<float> fresh_;             // [slots, vocab], as decode gives them

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "describe/graph/evaluate.h"
 #include "describe/models/decoder/decoder.h"
 #include "describe/models/mlp/mlp.h"
+#include "describe/models/t5/t5.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/initialize.h"
 
@@ -197,6 +199,88 @@ TEST_F(Generate, refusals_say_what_is_wrong) {
   EXPECT_EQ(Engine::create(*make_mlp({}), *device_, {}).error().kind, ErrorKind::unsupported);
   EXPECT_EQ(Engine::create(*model_, *device_, {.cache = 13}).error().kind, ErrorKind::invalid);
   EXPECT_EQ(Engine::create(*model_, *device_, {.slots = 0}).error().kind, ErrorKind::invalid);
+}
+
+T5Config tiny_t5() {
+  T5Config config;
+  config.layers = 2;
+  config.width = 8;
+  config.heads = 2;
+  config.head = 3;
+  config.mlp = 12;
+  config.vocabulary = 13;
+  config.context = 10;
+  config.target_context = 7;
+  config.buckets = 8;
+  config.furthest = 5;
+  return config;
+}
+
+class GenerateT5 : public Generate {
+ protected:
+  GenerateT5() { model_ = make_t5(tiny_t5()); }
+
+  // The likeliest token after an answer that began so, by the whole forward graph.
+  std::int32_t likeliest_after(const Tokens& prompt, const Tokens& answer) const {
+    const auto source = static_cast<std::int64_t>(prompt.size()), target = static_cast<std::int64_t>(answer.size()) + 1;
+    const Graph graph = model_->forward({1, source, target});
+    std::vector<HostTensor> inputs;
+    for (const GraphInput& input : graph.inputs()) {
+      if (input.parameter) {
+        inputs.push_back(parameters_.at(input.name));
+        continue;
+      }
+      HostTensor& row = inputs.emplace_back(DType::i32, graph.type(input.value).shape);
+      for (std::int64_t i = 0; i < row.size(); ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        row.set(i, input.name == "tokens"          ? prompt[at]
+                   : input.name != "target_tokens" ? 1
+                   : i == 0                        ? 0
+                                                   : answer[at - 1]);
+      }
+    }
+    const HostTensor logits = evaluate(graph, inputs)[0];
+    const std::span<const float> last = logits.as<float>().last(static_cast<std::size_t>(model_->vocabulary()));
+    return static_cast<std::int32_t>(std::max_element(last.begin(), last.end()) - last.begin());
+  }
+};
+
+TEST_F(GenerateT5, greedy_is_the_whole_forward_again_and_again) {
+  const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
+  const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});
+  ASSERT_EQ(results.size(), kPrompts.size());
+  std::set<Tokens> answers;
+  for (std::size_t i = 0; i < kPrompts.size(); ++i) {
+    Tokens expected;
+    for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(kPrompts[i], expected));
+    EXPECT_EQ(results[i].tokens, expected) << i;
+    EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+    answers.insert(expected);
+  }
+  EXPECT_GT(answers.size(), 1U) << "all prompts have one answer: they are not read";
+}
+
+TEST_F(GenerateT5, an_answer_ends_with_its_own_cache_not_the_prompts) {
+  const auto engine = make_engine({.slots = 1});
+  const std::vector<Tokens> prompts{{1, 5, 2, 3, 4, 6, 7, 8, 9, 10}};
+  const auto full = (*generate(*engine, prompts, {.sampling = {.temperature = 0}, .max_tokens = 100}))[0];
+  EXPECT_EQ(full.end, Generated::End::cache_full);
+  EXPECT_EQ(full.tokens.size(), 7U);
+  const auto longer = generate(*engine, std::vector<Tokens>{Tokens(11, 1)}, {});
+  EXPECT_EQ(longer.error().message, "prompt 1: a prompt of 11 tokens for a cache of 10");
+}
+
+TEST_F(GenerateT5, the_caches_are_changed_in_place) {
+  const auto engine = make_engine({.slots = 2, .buckets = {4}});
+  const Program& program = engine->program();
+  // Two layers, two slots, two heads of three numbers: keys and values of 7 own and of 10 encoded positions, and two
+  // lengths, each in whole 64 bytes.
+  const auto placed = [](std::int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  const std::int64_t position = 2 * 2 * 2 * 3 * 4;
+  EXPECT_EQ(memory_by_owner(program)[Residence::cache],
+            Bytes(2 * placed(7 * position) + 2 * placed(10 * position) + placed(2 * 4)));
+  for (const Function& function : program.functions)
+    EXPECT_EQ(function.aliases.size(), function.name == "decode" ? 2U : 5U) << function.name;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ const Feed::Target& Feed::target_of(const InputRows& input) {
 
 Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
   for (const InputRows& input : batch.inputs) {
-    if (vocabulary > 0 && (input.name == "tokens" || input.name == "labels")) {
+    if (vocabulary > 0 && (input.name == "tokens" || input.name == "labels" || input.name == "target_tokens")) {
       const auto* ids = reinterpret_cast<const std::int32_t*>(input.bytes.data());
       const std::int32_t* end = ids + input.bytes.size() / 4;
       const std::int32_t* bad = std::find_if(ids, end, [&](std::int32_t id) { return id >= vocabulary; });

@@ -3,22 +3,24 @@
 namespace systole {
 namespace {
 
+// The inputs that a batch has: all of a row are there or none.
 class TextBatchSource : public BatchSource {
  public:
-  TextBatchSource(RowReader reader, std::int64_t row_length) : reader_(std::move(reader)), row_bytes_(row_length * 4) {
-    batch_.inputs.resize(4);
+  TextBatchSource(RowReader reader, std::int64_t batch_rows) : reader_(std::move(reader)), batch_rows_(batch_rows) {
+    batch_.inputs.reserve(8);
   }
 
   Result<const StepBatch*> next() override {
     const Batch* batch = TRY(reader_.next());
     if (batch == nullptr) return nullptr;
-    const auto input = [&](std::size_t i, std::string_view name, std::span<const std::int32_t> values) {
-      batch_.inputs[i] = {name, std::as_bytes(values), row_bytes_};
-    };
-    input(0, "tokens", batch->tokens);
-    input(1, "labels", batch->labels);
-    input(2, "segments", batch->segments);
-    input(3, "positions", batch->positions);
+    batch_.inputs.clear();
+    input("tokens", batch->tokens);
+    input("labels", batch->labels);
+    input("segments", batch->segments);
+    input("positions", batch->positions);
+    input("types", batch->types);
+    input("target_tokens", batch->target_tokens);
+    input("target_segments", batch->target_segments);
     batch_.rows = batch->rows;
     batch_.label_count = batch->label_count;
     batch_.bytes = batch->bytes;
@@ -31,8 +33,14 @@ class TextBatchSource : public BatchSource {
   }
 
  private:
+  void input(std::string_view name, std::span<const std::int32_t> values) {
+    if (values.empty()) return;
+    batch_.inputs.push_back(
+        {name, std::as_bytes(values), static_cast<std::int64_t>(values.size_bytes()) / batch_rows_});
+  }
+
   RowReader reader_;
-  std::int64_t row_bytes_;
+  std::int64_t batch_rows_;
   StepBatch batch_;
 };
 
@@ -45,9 +53,9 @@ Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const Pack
     cursor.epoch = TRY(TRY(start.get("epoch"))->as_int(0));
     cursor.row = TRY(TRY(start.get("row"))->as_int(0));
   }
-  const std::int64_t row_length = tokens->packing.row_length;
+  const std::int64_t batch_rows = options.batch_rows;
   RowReader reader = TRY(RowReader::open(std::move(tokens), std::move(options), cursor));
-  return std::unique_ptr<BatchSource>(std::make_unique<TextBatchSource>(std::move(reader), row_length));
+  return std::unique_ptr<BatchSource>(std::make_unique<TextBatchSource>(std::move(reader), batch_rows));
 }
 
 }  // namespace systole

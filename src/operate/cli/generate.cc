@@ -1,5 +1,5 @@
 // `systole generate [RUN]`: text out of a run's newest checkpoint, or of a Hugging Face model. The text streams to
-// stdout as it comes.
+// stdout as it comes: what goes on from the prompt, after it, or the answer of a model that encodes the prompt, alone.
 
 #include <iostream>
 #include <iterator>
@@ -32,12 +32,14 @@ std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t v
   return never;
 }
 
-std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool bos) {
+// As the model's rows have them: a document begins with bos where `bos` says so, the input of a pair ends with eos.
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool bos, bool encoded) {
   std::string text = prompt;
   if (prompt == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
   std::vector<std::int32_t> tokens;
-  if (bos || text.empty()) tokens.push_back(tokenizer.bos());
+  if (!encoded && (bos || text.empty())) tokens.push_back(tokenizer.bos());
   Encoder(tokenizer).encode(text, tokens);
+  if (encoded) tokens.push_back(tokenizer.eos());
   return tokens;
 }
 
@@ -91,9 +93,10 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   check(wanted.sampling).value();
   const Origin origin = is_hf_folder(options.run) ? origin_of_folder(options.run) : origin_of_run(options.run);
   const Tokenizer& tokenizer = origin.tokenizer;
-  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.bos)};
   const Machine machine = open_machine(options.backend, origin.resources, context.clock).value();
   const std::unique_ptr<const Model> model = make_model(origin.model);
+  const bool encoded = model->task() == Task::pairs;
+  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.bos, encoded)};
   EngineOptions engine_options;
   engine_options.parameter = origin.parameter;
   // A published model's context is made for more than one prompt.
@@ -106,7 +109,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   wanted.stop = {tokenizer.eos()};
   wanted.sampling.never = never_drawn(tokenizer, engine->vocabulary());
   const SignalWatch watch;
-  context.out.stream(prompt);
+  if (!encoded) context.out.stream(prompt);
   const Seconds began = context.clock.now();
   const std::vector<Generated> made = generate(*engine, prompts, wanted, [&](std::size_t, std::int32_t token) {
                                         context.out.stream(tokenizer.bytes_of(token));
@@ -137,7 +140,7 @@ void add_generate(CLI::App& app, Context& context) {
   command.add_option("run", options->run,
                      "RUN or RUN@STEP: a run's folder, name or number; or the folder of a Hugging Face model; "
                      "without: the newest");
-  command.add_option("--prompt", options->prompt, "text to go on from; - is standard input");
+  command.add_option("--prompt", options->prompt, "text to go on from, or for a t5 to answer; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
       ->check(at_least(1))
       ->capture_default_str();

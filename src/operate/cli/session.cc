@@ -213,8 +213,16 @@ Result<Workload> load_workload(const std::string& path, const WorkloadOptions& o
   return read_workload(text.str(), path, options, source);
 }
 
-RowReaderOptions row_options(const Workload& workload, std::int64_t batch_rows, RowPass pass, Clock& clock) {
+RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenizer, std::int64_t batch_rows,
+                             RowPass pass, Clock& clock) {
   RowReaderOptions options;
+  const DataSpec& data = workload.data;
+  if (workload.model.family == ModelSpec::Family::bert) {
+    options.masking =
+        Masking{data.masked_share, data.masked_hidden,  data.masked_random,    static_cast<std::uint64_t>(data.seed),
+                tokenizer.eos(),   tokenizer.eos() + 1, tokenizer.vocabulary()};
+  }
+  if (workload.model.family == ModelSpec::Family::t5) options.target_length = workload.model.target_context;
   options.batch_rows = batch_rows;
   options.pass = pass;
   options.seed = static_cast<std::uint64_t>(workload.data.seed);
@@ -266,11 +274,13 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
   if (p.data.dataset) {
     p.outside.dataset = p.data.resident();
-    p.outside.data_queue = RowReader::planned(p.data.dataset->train->packing,
-                                              row_options(workload, workload.train.batch, RowPass::endless, clock));
+    p.outside.data_queue = RowReader::planned(
+        p.data.dataset->train->packing,
+        row_options(workload, p.data.dataset->tokenizer, workload.train.batch, RowPass::endless, clock));
     if (p.data.dataset->held_out) {
-      p.outside.data_queue += RowReader::planned(p.data.dataset->held_out->packing,
-                                                 row_options(workload, p.job.evaluation_rows, RowPass::once, clock));
+      p.outside.data_queue += RowReader::planned(
+          p.data.dataset->held_out->packing,
+          row_options(workload, p.data.dataset->tokenizer, p.job.evaluation_rows, RowPass::once, clock));
     }
   }
   p.outside.libraries =

@@ -97,6 +97,8 @@ Error together(std::vector<Error> errors);
 // The limit that the whole process is held to.
 Bytes limit_of(const Workload& workload, const PrepareOptions& options);
 
-RowReaderOptions row_options(const Workload& workload, std::int64_t batch_rows, RowPass pass, Clock& clock);
+// What rows the workload's model is trained on, of text that `tokenizer` made.
+RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenizer, std::int64_t batch_rows,
+                             RowPass pass, Clock& clock);
 
 }  // namespace systole::cli

@@ -32,6 +32,7 @@ TextOptions text_options(const TextSpec& spec) {
   options.invalid_utf8 = static_cast<InvalidUtf8>(spec.invalid_utf8);
   options.format = static_cast<TextFormat>(spec.format);
   options.field = spec.field;
+  options.target = spec.target;
   options.largest_document = spec.largest_document;
   return options;
 }
@@ -148,7 +149,8 @@ Result<BuildOptions> build_options(const Workload& workload, Store& root, const 
   options.tokenizer.vocabulary = static_cast<int>(workload.data.tokenizer.vocabulary);
   options.tokenizer.sample = workload.data.tokenizer.sample;
   options.tokenizer_model = std::move(texts.tokenizer_model);
-  options.row_length = workload.model.context;
+  if (workload.model.family == ModelSpec::Family::t5) options.target_length = workload.model.target_context;
+  options.row_length = workload.model.context + options.target_length;
   options.policy = workload.data.packing ? PackingPolicy::packed : PackingPolicy::padded;
   options.threads = allowed_cores();
   return options;

@@ -56,7 +56,8 @@ Result<std::unique_ptr<BatchSource>> training_source(const Prepared& p, const No
                                                      Clock& clock) {
   if (p.workload.data.kind == DataSpec::Kind::linear)
     return open_linear_source(p.workload, p.workload.train.batch, false, true, cursor);
-  RowReaderOptions options = row_options(p.workload, p.workload.train.batch, RowPass::endless, clock);
+  RowReaderOptions options =
+      row_options(p.workload, p.data.dataset->tokenizer, p.workload.train.batch, RowPass::endless, clock);
   options.before_batch = request.before_batch;
   return open_text_source(p.data.dataset->train, std::move(options), cursor);
 }
@@ -66,8 +67,9 @@ std::function<Result<std::unique_ptr<BatchSource>>()> held_out_source(const Prep
   return [&p, &clock]() -> Result<std::unique_ptr<BatchSource>> {
     if (p.workload.data.kind == DataSpec::Kind::linear)
       return open_linear_source(p.workload, p.job.evaluation_rows, true, false, Node());
-    return open_text_source(p.data.dataset->held_out,
-                            row_options(p.workload, p.job.evaluation_rows, RowPass::once, clock), Node());
+    return open_text_source(
+        p.data.dataset->held_out,
+        row_options(p.workload, p.data.dataset->tokenizer, p.job.evaluation_rows, RowPass::once, clock), Node());
   };
 }
 

@@ -80,7 +80,7 @@ class AdditionMover {
       if (i == first_shared) {
         for (const Sum& sum : sums) {
           operands.push_back(map_[sum.input]);
-          slices.push_back(wider.input(fmt::format("sum.{}", sum.result), slice_type(type(sum.input))));
+          slices.push_back(wider.input(fmt::format("addend.{}", sum.result), slice_type(type(sum.input))));
         }
       }
       if (i == node.operands.size()) break;

@@ -162,6 +162,7 @@ BertConfig bert_config(const ModelSpec& spec) {
   config.context = spec.context;
   config.activation = spec.activation;
   config.dropout = spec.dropout;
+  config.eps = spec.eps;
   return config;
 }
 

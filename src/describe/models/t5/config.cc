@@ -87,6 +87,7 @@ T5Config t5_config(const ModelSpec& spec) {
   config.gated = spec.gated;
   config.tied = spec.tied;
   config.dropout = spec.dropout;
+  config.eps = spec.eps;
   return config;
 }
 

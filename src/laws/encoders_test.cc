@@ -1,0 +1,184 @@
+// The laws on encoders: a bert and a t5 as Programs. What was counted is what was planned, on the reference and on the
+// cpu; the cpu computes what the reference computes; microbatches sum to the batch; a policy changes no bit.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "describe/models/bert/bert.h"
+#include "describe/models/t5/t5.h"
+#include "execute/backends/reference/reference.h"
+#include "laws/tiny_job.h"
+#ifdef SYSTOLE_HAS_CPU
+#include "execute/backends/cpu/cpu.h"
+#endif
+
+namespace systole::laws {
+namespace {
+
+std::unique_ptr<const Model> tiny_bert(double dropout = 0) {
+  BertConfig config;
+  config.layers = 2;
+  config.width = 8;
+  config.heads = 2;
+  config.vocabulary = 11;
+  config.context = kSeq;
+  config.dropout = dropout;
+  return make_bert(config);
+}
+
+std::unique_ptr<const Model> tiny_t5(bool gated, double dropout = 0) {
+  T5Config config;
+  config.layers = 2;
+  config.width = 8;
+  config.heads = 2;
+  config.head = 3;
+  config.vocabulary = 11;
+  config.context = kSeq;
+  config.target_context = 5;
+  config.buckets = 8;
+  config.furthest = 5;
+  config.gated = gated;
+  config.tied = !gated;
+  config.dropout = dropout;
+  return make_t5(config);
+}
+
+Batch batch_of(const Model& model) {
+  Batch batch = language_batch(4, 11, 3);
+  if (model.task() == Task::masked) {
+    batch["types"] = HostTensor(DType::i32, {4, kSeq});
+    for (std::int64_t i = 0; i < batch["types"].size(); ++i) batch["types"].set(i, static_cast<double>(i % 2));
+    return batch;
+  }
+  batch.erase("positions");
+  for (const char* name : {"target_tokens", "target_segments", "labels"}) batch[name] = HostTensor(DType::i32, {4, 5});
+  for (std::int64_t i = 0; i < 20; ++i) {
+    const bool there = i % 5 < 3 + i / 5 % 3;  // targets of 3 to 5 tokens
+    batch["target_tokens"].set(i, i % 5 == 0 ? 0 : static_cast<double>((3 * i + 2) % 11));
+    batch["target_segments"].set(i, there ? 1 : 0);
+    batch["labels"].set(i, there ? static_cast<double>((3 * i + 5) % 11) : -1);
+  }
+  return batch;
+}
+
+std::vector<std::unique_ptr<const Model>> models(double dropout = 0) {
+  std::vector<std::unique_ptr<const Model>> all;
+  all.push_back(tiny_bert(dropout));
+  all.push_back(tiny_t5(false, dropout));
+  all.push_back(tiny_t5(true, dropout));
+  return all;
+}
+
+using MakeDevice = std::unique_ptr<Device> (*)();
+
+std::unique_ptr<Device> reference() { return make_reference_device(); }
+
+std::vector<MakeDevice> devices() {
+  std::vector<MakeDevice> all{reference};
+#ifdef SYSTOLE_HAS_CPU
+  all.push_back([] { return make_cpu_device({.threads = 2}).value(); });
+#endif
+  return all;
+}
+
+void expect_planned(TinyJob& job, const char* schedule) {
+  const Schedule& s = job.program().schedule_named(schedule);
+  std::vector<std::int64_t> calls(job.program().functions.size(), 0);
+  for (const Action& action : s.actions) ++calls[static_cast<std::size_t>(action.function)];
+  const std::vector<WorkCounters> before = job.executor().counters();
+  if (std::string_view(schedule) == "train") {
+    job.step();
+  } else {
+    job.executor().run(s).value();
+  }
+  for (std::size_t f = 0; f < calls.size(); ++f) {
+    const Work planned = job.program().functions[f].work * calls[f];
+    const WorkCounters &now = job.executor().counters()[f], &then = before[f];
+    SCOPED_TRACE(job.program().functions[f].name);
+    EXPECT_EQ(now.flops + now.skipped_flops - then.flops - then.skipped_flops, planned.flops);
+    EXPECT_EQ(now.transcendentals + now.skipped_transcendentals - then.transcendentals - then.skipped_transcendentals,
+              planned.transcendentals);
+    EXPECT_EQ(now.bytes_read - then.bytes_read, planned.read.count());
+    EXPECT_EQ(now.bytes_written - then.bytes_written, planned.written.count());
+  }
+}
+
+TEST(PlanIsRunEncoders, under_every_precision_policy_and_microbatching) {
+  for (const MakeDevice device : devices()) {
+    for (const auto& model : models()) {
+      for (const Strategy& base : {f32_strategy(), bf16_strategy()}) {
+        for (const int microbatches : {1, 4}) {
+          for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::block}) {
+            Strategy strategy = base;
+            strategy.microbatches = microbatches;
+            strategy.recompute.kind = policy;
+            TinyJob job(*model, 4, strategy, device());
+            job.begin();
+            job.set_batch(batch_of(*model));
+            for (const char* schedule : {"train", "evaluate", "snapshot"}) expect_planned(job, schedule);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(OneResultEncoders, microbatches_and_policies_change_nothing) {
+  for (const auto& model : models(0.2)) {
+    std::vector<std::vector<std::vector<double>>> gradients;
+    std::vector<double> losses;
+    for (const int microbatches : {1, 2, 4}) {
+      for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention}) {
+        Strategy strategy = exact_strategy();
+        strategy.microbatches = microbatches;
+        strategy.recompute.kind = policy;
+        TinyJob job(*model, 4, strategy, reference(), true);
+        job.begin();
+        job.set_batch(batch_of(*model));
+        job.step();
+        gradients.push_back(job.gradients());
+        losses.push_back(job.loss());
+      }
+    }
+    for (std::size_t i = 1; i < losses.size(); ++i) {
+      EXPECT_NEAR(losses[i], losses[0], 1e-11 * std::abs(losses[0]));
+      for (std::size_t p = 0; p < gradients[i].size(); ++p) {
+        for (std::size_t k = 0; k < gradients[i][p].size(); ++k)
+          EXPECT_NEAR(gradients[i][p][k], gradients[0][p][k], 1e-10) << "tensor " << p;
+      }
+    }
+    EXPECT_EQ(gradients[0], gradients[1]);  // bit by bit
+  }
+}
+
+#ifdef SYSTOLE_HAS_CPU
+// Within what rounding allows: eps of the compute type times the root of the longest sum.
+TEST(CpuIsReferenceEncoders, losses_and_gradients) {
+  for (const auto& model : models()) {
+    for (const Strategy& strategy : {f32_strategy(), bf16_strategy()}) {
+      TinyJob fast(*model, 4, strategy, devices()[1]()), slow(*model, 4, strategy, reference());
+      for (TinyJob* job : {&fast, &slow}) {
+        job->begin();
+        job->set_batch(batch_of(*model));
+        job->step();
+      }
+      const double tolerance = 32 * epsilon_of(strategy.precision.compute);
+      EXPECT_NEAR(fast.loss(), slow.loss(), tolerance * std::abs(slow.loss()));
+      const auto a = fast.gradients(), b = slow.gradients();
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t p = 0; p < a.size(); ++p) {
+        double norm = 0, error = 0;
+        for (std::size_t i = 0; i < a[p].size(); ++i) {
+          norm += b[p][i] * b[p][i];
+          error += (a[p][i] - b[p][i]) * (a[p][i] - b[p][i]);
+        }
+        EXPECT_LE(std::sqrt(error), tolerance * (std::sqrt(norm) + 0.1)) << "tensor " << p;
+      }
+    }
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace systole::laws
