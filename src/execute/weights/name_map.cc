@@ -116,8 +116,8 @@ Result<NameMap> llama_map(const ModelSpec& m) {
 
 Result<NameMap> name_map(const ModelSpec& model) {
   if (!model.is_decoder()) {
-    return error(ErrorKind::unsupported, "Hugging Face has no model of family mlp")
-        .hinted("weights are exchanged for the families gpt and llama");
+    return error(ErrorKind::unsupported, "weights of this model.family cannot be exchanged")
+        .hinted("those of the families gpt and llama can");
   }
   NameMap map = TRY(model.family == ModelSpec::Family::llama ? llama_map(model) : gpt2_map(model));
   if (model.tied) {

@@ -92,7 +92,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Origin origin = is_hf_folder(options.run) ? origin_of_folder(options.run) : origin_of_run(options.run);
   const Tokenizer& tokenizer = origin.tokenizer;
   const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.bos)};
-  const Machine machine = open_machine(options.backend, origin.resources).value();
+  const Machine machine = open_machine(options.backend, origin.resources, context.clock).value();
   const std::unique_ptr<const Model> model = make_model(origin.model);
   EngineOptions engine_options;
   engine_options.parameter = origin.parameter;
