@@ -37,7 +37,7 @@ struct Portion {
 struct ModelSpec {
   enum class Family { mlp, gpt, llama, bert, t5 };
   enum class Norm { layer, rms };
-  enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid };
+  enum class Activation { gelu, gelu_tanh, relu, relu2, silu, tanh, sigmoid };
   enum class Position { learned, rotary, none };
   enum class Loss { cross_entropy, squared_error };
   // How rotary positions stretch to contexts beyond those first trained on: not, or low frequencies divided by factor
@@ -55,13 +55,15 @@ struct ModelSpec {
 
   // gpt, llama
   std::int64_t layers = 0, width = 0, heads = 0;
-  std::int64_t kv_heads = 0;    // divides heads; equal to it unless grouped-query
-  std::int64_t head = 0;        // numbers a head; width / heads unless given, 0 while that is not whole
-  std::int64_t context = 0;     // tokens a row
-  std::int64_t vocabulary = 0;  // rows of the embedding, at least the tokenizer's
-  std::int64_t mlp = 0;         // hidden width of the feed-forward part
-  double mlp_ratio = 0;         // mlp / width where the document says it so, else 0
-  bool gated = false;           // the feed-forward part multiplies by an activated gate
+  std::int64_t kv_heads = 0;     // divides heads; equal to it unless grouped-query
+  std::int64_t head = 0;         // numbers a head; width / heads unless given, 0 while that is not whole
+  std::int64_t context = 0;      // tokens a row
+  std::int64_t vocabulary = 0;   // rows of the embedding, at least the tokenizer's
+  std::int64_t mlp = 0;          // hidden width of the feed-forward part
+  double mlp_ratio = 0;          // mlp / width where the document says it so, else 0
+  std::int64_t window = 0;       // > 0: keys a query sees, itself the last; 0: all before it
+  bool parallel_blocks = false;  // attention and feed-forward part read one norm and are added together
+  bool gated = false;            // the feed-forward part multiplies by an activated gate
   Norm norm = Norm::layer;
   double eps = 1e-5;  // of the norms
   Position position = Position::learned;

@@ -37,7 +37,7 @@ Result<std::unique_ptr<Device>> open_device(const std::string& backend, const Re
 #ifdef SYSTOLE_HAS_CPU
   if (backend == "cpu") {
     CpuOptions options;
-    if (resources.threads) options.threads = static_cast<int>(*resources.threads);
+    options.threads = static_cast<int>(resources.threads.value_or(allowed_cores()));
     return make_cpu_device(options);
   }
 #endif
@@ -152,6 +152,12 @@ Result<Catalog> read_catalog() {
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock) {
   Machine machine;
   machine.device = TRY(open_device(backend, resources));
+  if (const int cores = allowed_cores(); backend == "cpu" && resources.threads.value_or(cores) > cores) {
+    machine.beyond =
+        error(ErrorKind::invalid, "resources.threads is {}, {} to be had: a team waits for its slowest",
+              *resources.threads, cores == 1 ? "1 core is" : fmt::format("{} cores are", cores))
+            .hinted(fmt::format("resources.threads: {}, or leave it out; systole doctor tells of quotas", cores));
+  }
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   const Catalog catalog = TRY(read_catalog());
   machine.catalog_entry = default_entry(machine.device->target().name);

@@ -27,8 +27,9 @@ namespace systole::cli {
 // This machine: the device that runs, and how fast the catalog says it is.
 struct Machine {
   std::unique_ptr<Device> device;
-  std::string identity;        // what must be the same for a calibration to hold
-  std::optional<Error> stale;  // why this machine's entry in the user's catalog was not taken
+  std::string identity;         // what must be the same for a calibration to hold
+  std::optional<Error> beyond;  // more threads than this process has cores
+  std::optional<Error> stale;   // why this machine's entry in the user's catalog was not taken
   std::string catalog_entry, catalog_date, catalog_hash;
   MachineSpeed speed;
 };

@@ -154,6 +154,13 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest
 
 }  // namespace
 
+// A decomposition or a reference kernel that serves an op is among them.
+std::string kernels_text(const Device& device) {
+  std::string text = "kernels";
+  for (const std::string& line : device.kernels_used()) text += "\n  " + line;
+  return text;
+}
+
 Result<RunFolder> claim_folder(const std::string& path, bool resume) {
   std::error_code failed;
   if (resume && !std::filesystem::is_directory(path)) {
@@ -252,6 +259,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   event.numerics = numerics;
   event.from_step = state.step;
   events.add(Event{Seconds(), std::move(event)});
+  events.add(Event{Seconds(), Note{"info", kernels_text(*prepared.machine.device), "kernels", {}}});
 
   TrainerParts parts;
   parts.clock = &clock;

@@ -11,6 +11,7 @@
 //       events/000.jsonl      what happened: a file per process, by the order in which they opened the run
 //       spans/000.ring        where each process was, to the last moment before a kill (ground/base/telemetry.h)
 //       checkpoints/          unless checkpoint.folder says otherwise
+//       lock.json             what its result depends on (systole run --lock)
 //       lock                  held by the process that works on the run
 //
 // A folder with a plan.json or an events folder is a run's. Everything but the folders is derived from them.
