@@ -49,10 +49,10 @@ class Config {
   Status activation(const char* entry, const char* otherwise) {
     const Node* found = find(entry);
     const std::string theirs = found == nullptr ? otherwise : found->text();
-    for (const auto& [name, ours] :
-         {std::pair("gelu_new", "gelu_tanh"), std::pair("gelu_pytorch_tanh", "gelu_tanh"),
-          std::pair("gelu_fast", "gelu_tanh"), std::pair("gelu", "gelu"), std::pair("relu", "relu"),
-          std::pair("silu", "silu"), std::pair("swish", "silu"), std::pair("tanh", "tanh")}) {
+    for (const auto& [name, ours] : {std::pair("gelu_new", "gelu_tanh"), std::pair("gelu_pytorch_tanh", "gelu_tanh"),
+                                     std::pair("gelu_fast", "gelu_tanh"), std::pair("gelu", "gelu"),
+                                     std::pair("relu", "relu"), std::pair("relu2", "relu2"), std::pair("silu", "silu"),
+                                     std::pair("swish", "silu"), std::pair("tanh", "tanh")}) {
       if (theirs == name) return give("model.activation", ours, true);
     }
     return other(*found, entry, "gelu_new, gelu, relu, silu or tanh");

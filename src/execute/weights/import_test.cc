@@ -178,6 +178,10 @@ TEST(NameMap, RefusesWhatTheFamilyIsNot) {
   ModelSpec model = model_of(*golden("gpt2"));
   model.norm = ModelSpec::Norm::rms;
   EXPECT_EQ(name_map(model).error().message, "Hugging Face's GPT-2 has no such model: model.norm is not layer");
+  model = model_of(*golden("llama"));
+  EXPECT_TRUE(name_map(model).ok());
+  model.window = 8;
+  EXPECT_EQ(name_map(model).error().message, "Hugging Face's Llama has no such model: model.window is not 0");
   model = {};
   model.family = ModelSpec::Family::mlp;
   EXPECT_EQ(name_map(model).error().kind, ErrorKind::unsupported);

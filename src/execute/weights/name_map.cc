@@ -55,6 +55,8 @@ Result<NameMap> gpt2_map(const ModelSpec& m) {
           .holds(!m.gated, "model.gated", "false")
           .holds(m.kv_heads == m.heads, "model.kv_heads", "model.heads")
           .holds(m.heads * m.head == m.width, "model.head", "width / heads")
+          .holds(!m.parallel_blocks, "model.parallel_blocks", "false")
+          .holds(m.window == 0, "model.window", "0")
           .finish());
   NameMap map;
   map.prefix = "transformer.";
@@ -89,6 +91,8 @@ Result<NameMap> llama_map(const ModelSpec& m) {
           .holds(m.norm == ModelSpec::Norm::rms, "model.norm", "rms")
           .holds(!m.bias, "model.bias", "false")
           .holds(m.gated, "model.gated", "true")
+          .holds(!m.parallel_blocks, "model.parallel_blocks", "false")
+          .holds(m.window == 0, "model.window", "0")
           .finish());
   NameMap map;
   map.prefix = "model.";
@@ -116,8 +120,8 @@ Result<NameMap> llama_map(const ModelSpec& m) {
 
 Result<NameMap> name_map(const ModelSpec& model) {
   if (!model.is_decoder()) {
-    return error(ErrorKind::unsupported, "Hugging Face has no model of family mlp")
-        .hinted("weights are exchanged for the families gpt and llama");
+    return error(ErrorKind::unsupported, "weights of this model.family cannot be exchanged")
+        .hinted("those of the families gpt and llama can");
   }
   NameMap map = TRY(model.family == ModelSpec::Family::llama ? llama_map(model) : gpt2_map(model));
   if (model.tied) {

@@ -10,6 +10,7 @@
 
 #include "describe/models/list.h"
 #include "execute/serve/engine.h"
+#include "ground/base/clock.h"
 #include "ground/base/document.h"
 #include "ground/process/capture.h"
 #include "operate/cli/hf_folder.h"
@@ -64,7 +65,8 @@ TEST_P(WeightsLogits, AreThoseOfTransformers) {
   const Node told = parse_json(read_text(*store, "expected.json").value(), "expected.json").value();
   const Workload workload = workload_around(path).value();
   const HfFolder folder = open_hf_folder(path, workload.model).value();
-  const Machine machine = open_machine(backend, workload.resources).value();
+  FakeClock clock;
+  const Machine machine = open_machine(backend, workload.resources, clock).value();
   const auto model = make_model(workload.model);
   const auto engine = Engine::create(*model, *machine.device, {.cache = 64}).value();
   ASSERT_TRUE(load_weights(engine->executor(), folder).ok());
