@@ -103,7 +103,7 @@ struct TextSpec {
 };
 
 struct TokenizerSpec {
-  enum class Kind { sentencepiece };
+  enum class Kind { sentencepiece, byte_level_bpe };
   enum class Algorithm { bpe, unigram };
 
   Kind kind = Kind::sentencepiece;

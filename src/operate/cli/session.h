@@ -32,8 +32,11 @@ struct Machine {
   MachineSpeed speed;
 };
 
+// What is known of machines: built in, and the user's files over it.
+Result<Catalog> read_catalog();
+
 // `backend`: cpu or reference. Errors: unsupported; those of the catalog.
-Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources);
+Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock);
 
 // A Workload from a file ("-": standard input), and where its values stand there. Errors: not_found; those of
 // read_workload.
@@ -48,6 +51,7 @@ struct Data {
   std::unique_ptr<Store> files, folder;  // what the dataset borrows
   std::optional<Dataset> dataset;
   Bytes resident() const;
+  std::optional<Error> cut_pairs() const;  // what to tell when some are longer than their rows
 };
 //
 // `apart`: what is to be made is made by a process of its own, a copy of this one, so that what the making leaves
