@@ -157,13 +157,13 @@ int train_bench(const std::vector<std::string>& arguments) {
   WorkloadOptions options;
   for (std::size_t i = 2; i < arguments.size(); ++i) options.sets.push_back(arguments[i]);
   const Workload workload = cli::load_workload(arguments[0], options).value();
-  const cli::Machine machine = cli::open_machine("cpu", workload.resources).value();
+  const std::unique_ptr<Clock> clock = real_clock();
+  const cli::Machine machine = cli::open_machine("cpu", workload.resources, *clock).value();
   const Job job = make_job(workload, *machine.device).value();
   const std::unique_ptr<Executor> executor = Executor::create(*job.program, *machine.device).value();
   initialize(*executor, 1).value();
   answer(fmt::format("{{\"peer\": \"systole on {}\"}}", machine.device->target().name));
   Questions questions(*executor, *job.program);
-  const std::unique_ptr<Clock> clock = real_clock();
   TimeLedger ledger(*clock, Category::startup);
   const std::unique_ptr<Store> store = make_memory_store();
   TrainerParts parts;

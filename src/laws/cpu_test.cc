@@ -42,7 +42,7 @@ void expect_planned(TinyJob& job, const char* schedule, int times) {
 }
 
 TEST(PlanIsRunCpu, decoders_under_every_policy_precision_and_microbatching) {
-  for (const DecoderConfig& config : {tiny_gpt(), tiny_llama()}) {
+  for (const DecoderConfig& config : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()}) {
     const auto model = make_decoder(config);
     const Batch batch = language_batch(4, 11, 3);
     for (const Strategy& base : {f32_strategy(), bf16_strategy()}) {
@@ -65,7 +65,7 @@ TEST(PlanIsRunCpu, decoders_under_every_policy_precision_and_microbatching) {
 // Losses and gradients agree within what rounding allows: eps of the compute type times the root of the longest sum.
 TEST(CpuIsReference, losses_and_gradients) {
   for (const bool dropout : {false, true}) {
-    for (DecoderConfig config : {tiny_gpt(), tiny_llama()}) {
+    for (DecoderConfig config : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()}) {
       config.dropout = dropout ? 0.2 : 0;
       const auto model = make_decoder(config);
       const Batch batch = language_batch(4, 11, 8);

@@ -33,6 +33,12 @@ TEST(PlanIsRun, a_tiny_llama) {
                  {"model.family=llama", "model.kv_heads=1", "model.rope_scaling={kind: llama3, factor: 8}"}, 5);
 }
 
+TEST(PlanIsRun, variants_of_the_decoder) {
+  const Workshop shop;
+  expect_planned(shop, "job.yaml",
+                 {"model.parallel_blocks=true", "model.kv_heads=1", "model.activation=relu2", "model.window=7"}, 5);
+}
+
 TEST(PlanIsRun, the_linear_example) { expect_planned(Workshop(), SYSTOLE_SOURCE_DIR "/examples/linear.yaml", {}, 50); }
 
 // Two steps of it, on other text.

@@ -40,7 +40,7 @@ class PlanIsRun : public testing::TestWithParam<int> {};
 
 TEST(PlanIsRunReference, decoders_under_every_policy_precision_and_microbatching) {
   const Batch batch = language_batch(4, 11, 3);
-  for (const DecoderConfig& config : {tiny_gpt(), tiny_llama()}) {
+  for (const DecoderConfig& config : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()}) {
     const auto model = make_decoder(config);
     for (const bool chains : {false, true}) {
       for (const Strategy& base : {exact_strategy(), f32_strategy(), bf16_strategy()}) {

@@ -33,6 +33,21 @@ DecoderConfig tiny_llama() {
   return config;
 }
 
+DecoderConfig tiny_parallel() {
+  DecoderConfig config = tiny_gpt();
+  config.parallel = true;
+  config.kv_heads = 1;
+  config.activation = ModelSpec::Activation::relu2;
+  config.position = ModelSpec::Position::none;
+  return config;
+}
+
+DecoderConfig tiny_windowed() {
+  DecoderConfig config = tiny_llama();
+  config.window = 3;
+  return config;
+}
+
 MlpConfig tiny_mlp() {
   MlpConfig config;
   config.inputs = 7;

@@ -18,6 +18,9 @@ namespace systole::laws {
 
 // 2 layers of 8, 2 heads, 11 tokens, rows of 6.
 DecoderConfig tiny_gpt();
+// tiny_gpt with parallel blocks, one key head and squared relu; tiny_llama that sees three keys.
+DecoderConfig tiny_parallel();
+DecoderConfig tiny_windowed();
 DecoderConfig tiny_llama();  // the same sizes, gated, grouped queries, stretched rotary positions, untied
 MlpConfig tiny_mlp();
 constexpr std::int64_t kSeq = 6;

@@ -77,6 +77,25 @@ constexpr Published kPublished[] = {
     {"t5-v1.1-large", 783'150'080},
     {"t5-v1.1-3b", 2'849'757'184},
     {"t5-v1.1-11b", 11'135'332'352},
+    {"mistral-7b", 7'241'732'096},
+};
+
+// Where a paper rounds: billions, of what the paper counts.
+struct Rounded {
+  const char* preset;
+  bool embedding, norms;
+  const char* billions;
+};
+
+constexpr Rounded kRounded[] = {
+    // arXiv:2204.02311, table 1; the norms' scales, 2.2 million of the largest, are not in it.
+    {"palm-8b", true, false, "8.63"},
+    {"palm-62b", true, false, "62.50"},
+    {"palm-540b", true, false, "540.35"},
+    // arXiv:2402.16819, section 2: "3.2 billion embedding parameters and 12.5 billion non-embedding parameters".
+    {"nemotron4-15b", false, true, "12.5"},
+    // arXiv:2406.11704, section 2.1: "9.4 billion embedding parameters and 331.6 billion non-embedding parameters".
+    {"nemotron4-340b", false, true, "331.6"},
 };
 
 TEST(Presets, have_the_published_numbers_of_parameters) {
@@ -84,6 +103,18 @@ TEST(Presets, have_the_published_numbers_of_parameters) {
   for (const Published& p : kPublished) {
     EXPECT_EQ(num_parameters(*model_of(p.preset)), p.parameters) << p.preset;
     listed.insert(p.preset);
+  }
+  for (const Rounded& r : kRounded) {
+    const auto model = model_of(r.preset);
+    std::int64_t count = num_parameters(*model);
+    for (const Parameter& p : model->parameters()) {
+      const bool embedding = p.name == "embed.tokens" || p.name == "head", norm = p.name.ends_with(".scale");
+      if ((embedding && !r.embedding) || (norm && !r.norms)) count -= p.type.num_elements();
+    }
+    const std::string text = r.billions;
+    const std::size_t digits = text.size() - text.find('.') - 1;
+    EXPECT_EQ(fmt::format("{:.{}f}", static_cast<double>(count) / 1e9, digits), text) << r.preset << " " << count;
+    listed.insert(r.preset);
   }
   for (const std::string& name : preset_names()) EXPECT_TRUE(listed.contains(name)) << name;
 }

@@ -86,9 +86,9 @@ Preset llama(const Llama& m) {
   return p;
 }
 
-// The config.json beside the released weights (meta-llama, codellama and TinyLlama on huggingface.co). Papers: Touvron
-// et al., arXiv:2307.09288; Rozière et al., arXiv:2308.12950; Grattafiori et al., arXiv:2407.21783; Zhang et al.,
-// arXiv:2401.02385.
+// The config.json beside the released weights (meta-llama, codellama, TinyLlama and mistralai on huggingface.co).
+// Papers: Touvron et al., arXiv:2307.09288; Rozière et al., arXiv:2308.12950; Grattafiori et al., arXiv:2407.21783;
+// Zhang et al., arXiv:2401.02385; Jiang et al., arXiv:2310.06825.
 void add_llama(std::vector<Preset>& all) {
   const Llama models[] = {
       {"tinyllama-1.1b", 22, 2048, 32, 4, 5632, 32000, 2048},
@@ -105,6 +105,44 @@ void add_llama(std::vector<Preset>& all) {
       {"llama3.2-3b", 28, 3072, 24, 8, 8192, 128256, 131072, "500000", "32", "true"},
   };
   for (const Llama& m : models) all.push_back(llama(m));
+  all.push_back(llama({"mistral-7b", 32, 4096, 32, 8, 14336, 32000, 32768}));
+  all.back().values.push_back({"model.window", "4096"});
+}
+
+// Chowdhery et al., arXiv:2204.02311, section 2 and table 1: parallel blocks, one key head, heads of 256, SwiGLU.
+void add_palm(std::vector<Preset>& all) {
+  const auto add = [&](const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads) {
+    all.push_back(preset(name, "gpt", layers, width, heads, 256000, 2048,
+                         {{"model.kv_heads", "1"},
+                          {"model.head", "256"},
+                          {"model.mlp_ratio", "4"},
+                          {"model.parallel_blocks", "true"},
+                          {"model.gated", "true"},
+                          {"model.norm", "layer"},
+                          {"model.position", "rotary"},
+                          {"model.activation", "silu"},
+                          {"model.bias", "false"},
+                          {"model.tied", "true"}}));
+  };
+  add("palm-8b", 32, 4096, 16);
+  add("palm-62b", 64, 8192, 32);
+  add("palm-540b", 118, 18432, 48);
+}
+
+// Parmar et al., arXiv:2402.16819, table 1; Adler et al., arXiv:2406.11704, table 1: squared relu, grouped queries.
+void add_nemotron(std::vector<Preset>& all) {
+  const auto add = [&](const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads) {
+    all.push_back(preset(name, "gpt", layers, width, heads, 256000, 4096,
+                         {{"model.kv_heads", "8"},
+                          {"model.mlp_ratio", "4"},
+                          {"model.norm", "layer"},
+                          {"model.position", "rotary"},
+                          {"model.activation", "relu2"},
+                          {"model.bias", "false"},
+                          {"model.tied", "false"}}));
+  };
+  add("nemotron4-15b", 32, 6144, 48);
+  add("nemotron4-340b", 96, 18432, 96);
 }
 
 const std::vector<Preset>& presets() {
@@ -114,6 +152,8 @@ const std::vector<Preset>& presets() {
     add_gpt3(all);
     add_mpt(all);
     add_llama(all);
+    add_palm(all);
+    add_nemotron(all);
     for (Preset& preset : encoder_presets()) all.push_back(std::move(preset));
     return all;
   }();

@@ -47,6 +47,8 @@ class Reader {
   void missing(const Key& key);
   void derive_again();
   void check_rules();
+  void import_weights(const WorkloadOptions& options);
+  void check_imported();
 
   void add(Error error) { errors_.push_back(std::move(error)); }
   Error all_errors();
@@ -60,6 +62,7 @@ class Reader {
   std::set<std::string> failed_;  // keys that were given wrong or are missing
   std::set<std::string> meant_;   // keys and sections that an unknown key was perhaps to be
   std::vector<Error> misspelt_, errors_;
+  std::vector<ImportedValue> imported_;
   Workload workload_;
 };
 
@@ -167,11 +170,14 @@ const std::string* value_of(const std::vector<PresetValue>& values, const std::s
   return found == values.end() ? nullptr : &found->yaml;
 }
 
-// The preset's value, else the family's. None where the document gives another key of the same group.
+// What the weights say, else the preset's value, else the family's. None where the document gives another key of the
+// same group.
 const std::string* Reader::preset_default(const std::string& path) const {
   const std::string& group = schema().key(path)->group;
   const auto excludes = [&](const auto& given) { return schema().key(given.first)->group == group; };
   if (!group.empty() && std::ranges::any_of(given_, excludes)) return nullptr;
+  const auto imported = std::ranges::find(imported_, path, &ImportedValue::path);
+  if (imported != imported_.end()) return &imported->yaml;
   if (const std::vector<PresetValue>* values = preset_values(workload_.model.preset)) {
     if (const std::string* yaml = value_of(*values, path)) return yaml;
   }
@@ -253,6 +259,54 @@ Where Reader::place_of(const std::string& path) const {
   return dot == path.npos ? Where{filename_, 0, 0} : place_of(path.substr(0, dot));
 }
 
+// The tokenizer beside the weights counts only where the document says nothing of tokenizers.
+void Reader::import_weights(const WorkloadOptions& options) {
+  const auto given = given_.find("model.weights");
+  if (!options.weights || given == given_.end() || !given->second.value.is_scalar() || given->second.value.is_null())
+    return;
+  const auto of_tokenizer = [](const std::string& path) { return path.starts_with("data.tokenizer."); };
+  const bool has_tokenizer = std::ranges::any_of(given_, [&](const auto& g) { return of_tokenizer(g.first); });
+  Result<std::vector<ImportedValue>> said = options.weights(given->second.value.text());
+  if (!said.ok()) {
+    failed_.insert("model.weights");
+    Error bad = std::move(said).error();
+    const std::string file = to_string(bad.where);
+    bad.message = fmt::format("model.weights: {}{}", file.empty() ? "" : file + ": ", bad.message);
+    bad.where = place_of("model.weights");
+    return add(std::move(bad));
+  }
+  for (ImportedValue& value : *said) {
+    if (has_tokenizer && of_tokenizer(value.path)) continue;
+    Workload tried;
+    const Result<Node> node = parse_yaml(value.yaml, "weights");
+    const Status read = node.ok() ? schema().key(value.path)->codec.read(*node, tried) : Status(node.error());
+    if (read.ok()) {
+      imported_.push_back(std::move(value));
+      continue;
+    }
+    failed_.insert("model.weights");
+    add(error(ErrorKind::corrupt, "the weights in '{}' have {}: {}", given->second.value.text(), value.path,
+              read.error().message)
+            .at(place_of("model.weights"))
+            .hinted("copy their config.json again"));
+  }
+}
+
+// What the document gives beside the weights must be what they are.
+void Reader::check_imported() {
+  for (const ImportedValue& value : imported_) {
+    if (!value.fixed || !given_.contains(value.path) || failed(value.path)) continue;
+    const Codec& codec = schema().key(value.path)->codec;
+    Workload theirs = workload_;
+    const Status read = codec.read(parse_yaml(value.yaml, "weights").value(), theirs);
+    if (!read.ok() || codec.write(theirs) == codec.write(workload_)) continue;
+    add(error(ErrorKind::invalid, "{} is {}, and the weights in '{}' have {}", value.path,
+              codec.write(workload_).text(), workload_.model.weights, codec.write(theirs).text())
+            .at(place_of(value.path))
+            .hinted(fmt::format("take it out, or {}: {}", last_part(value.path), value.yaml)));
+  }
+}
+
 void Reader::check_rules() {
   for (const Broken& rule : broken_rules(workload_)) {
     if (std::ranges::any_of(rule.keys, [this](const std::string& key) { return failed(key); })) continue;
@@ -274,12 +328,15 @@ Result<Workload> Reader::read(const Node& document, const WorkloadOptions& optio
             .hinted("leave out --env, or add environments: { " + options.environment + ": { train: { ... } } }"));
   }
   for (const std::string& set : options.sets) collect_set(set);
+  import_weights(options);
+  if (failed_.contains("model.weights")) return all_errors();  // all that follows would come of it
   for (const Key& key : schema().keys) {
     read_key(key);
     if (key.path == "systole" && failed_.contains("systole") && workload_.version > 1) break;  // of another time
   }
   if (workload_.version <= 1) {
     derive_again();
+    check_imported();
     check_rules();
   }
   if (errors_.empty() && misspelt_.empty()) return std::move(workload_);

@@ -45,6 +45,13 @@ Codec mlp_codec() {
   return c;
 }
 
+// 0, no window, is left out.
+Codec window_codec() {
+  Codec c = count_codec(AT(model.window), 1, 100'000'000);
+  c.write = [write = c.write](Workload& w) { return w.model.window == 0 ? Node() : write(w); };
+  return c;
+}
+
 std::int64_t head_of(const Model& m) { return m.heads > 0 && m.width % m.heads == 0 ? m.width / m.heads : 0; }
 
 std::int64_t mlp_of(const Model& m) {
@@ -83,6 +90,20 @@ void add_decoder_keys(std::vector<Key>& keys) {
                   .derived = "width / heads",
                   .derive = [](Workload& w) { w.model.head = head_of(w.model); },
                   .when = kNotBert});
+  keys.push_back({.path = "model.window",
+                  .codec = window_codec(),
+                  .doc = "Sliding window: a token looks at itself and so many less one before it.",
+                  .more =
+                      "Time and memory of attention then grow with context × window. Without it a token looks at all "
+                      "before it in its document.",
+                  .optional = true,
+                  .when = kDecoder});
+  keys.push_back({.path = "model.parallel_blocks",
+                  .codec = bool_codec(AT(model.parallel_blocks)),
+                  .doc = "Attention and feed-forward part read the same norm and are added together, as in PaLM.",
+                  .more = "Without it the feed-forward part has a norm of its own, of what attention gave.",
+                  .default_yaml = "false",
+                  .when = kDecoder});
   keys.push_back({.path = "model.context",
                   .codec = count_codec(AT(model.context), 1, 100'000'000),
                   .doc = "Tokens a row: how far the model can look back.",
@@ -208,11 +229,12 @@ void add_shared_keys(std::vector<Key>& keys) {
                   .codec = choice_codec<A>(AT(model.activation), {{"gelu", A::gelu},
                                                                   {"gelu_tanh", A::gelu_tanh},
                                                                   {"relu", A::relu},
+                                                                  {"relu2", A::relu2},
                                                                   {"silu", A::silu},
                                                                   {"tanh", A::tanh},
                                                                   {"sigmoid", A::sigmoid}}),
                   .doc = "Nonlinearity of the feed-forward parts.",
-                  .more = "gelu is exact, gelu_tanh the approximation that GPT-2 uses.",
+                  .more = "gelu is exact, gelu_tanh the approximation that GPT-2 uses. relu2 is the square of relu.",
                   .default_yaml = "gelu_tanh"});
   keys.push_back({.path = "model.bias",
                   .codec = bool_codec(AT(model.bias)),
@@ -238,6 +260,15 @@ void add_model_keys(Schema& schema) {
                   .codec = optional_preset_codec(),
                   .doc = "A published model's values as defaults for the keys of `model`.",
                   .more = "Keys that stand beside it win. docs/concepts/models.md says where each preset is from.",
+                  .optional = true});
+  Codec weights = text_codec(AT(model.weights));
+  weights.write = [](Workload& w) { return w.model.weights.empty() ? Node() : Node(w.model.weights); };
+  keys.push_back({.path = "model.weights",
+                  .codec = std::move(weights),
+                  .doc = "Folder of a Hugging Face model (safetensors of GPT-2 or Llama) that training starts from.",
+                  .more =
+                      "Its config.json decides the keys of `model`, which can be left out, and its tokenizer is used "
+                      "unless data.tokenizer says otherwise. docs/guide/weights.md",
                   .optional = true});
   keys.push_back(
       {.path = "model.family",

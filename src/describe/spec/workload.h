@@ -4,6 +4,7 @@
 // Where a key was left out, its field holds the default that `to_yaml` shows. Immutable after reading; any thread.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,7 +37,7 @@ struct Portion {
 struct ModelSpec {
   enum class Family { mlp, gpt, llama, bert, t5 };
   enum class Norm { layer, rms };
-  enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid };
+  enum class Activation { gelu, gelu_tanh, relu, relu2, silu, tanh, sigmoid };
   enum class Position { learned, rotary, none };
   enum class Loss { cross_entropy, squared_error };
   // How rotary positions stretch to contexts beyond those first trained on: not, or low frequencies divided by factor
@@ -49,17 +50,20 @@ struct ModelSpec {
   };
 
   Family family = Family::gpt;
-  std::string preset;  // "gpt2-124m"; its values are in the fields below; empty for none
+  std::string preset;   // "gpt2-124m"; its values are in the fields below; empty for none
+  std::string weights;  // folder of a Hugging Face model that training starts from; empty for none
 
   // gpt, llama; bert and t5 as far as their keys say
   std::int64_t layers = 0, width = 0, heads = 0;
-  std::int64_t kv_heads = 0;    // divides heads; equal to it unless grouped-query
-  std::int64_t head = 0;        // numbers a head; width / heads unless given, 0 while that is not whole
-  std::int64_t context = 0;     // tokens a row
-  std::int64_t vocabulary = 0;  // rows of the embedding, at least the tokenizer's
-  std::int64_t mlp = 0;         // hidden width of the feed-forward part
-  double mlp_ratio = 0;         // mlp / width where the document says it so, else 0
-  bool gated = false;           // the feed-forward part multiplies by an activated gate
+  std::int64_t kv_heads = 0;     // divides heads; equal to it unless grouped-query
+  std::int64_t head = 0;         // numbers a head; width / heads unless given, 0 while that is not whole
+  std::int64_t context = 0;      // tokens a row
+  std::int64_t vocabulary = 0;   // rows of the embedding, at least the tokenizer's
+  std::int64_t mlp = 0;          // hidden width of the feed-forward part
+  double mlp_ratio = 0;          // mlp / width where the document says it so, else 0
+  std::int64_t window = 0;       // > 0: keys a query sees, itself the last; 0: all before it
+  bool parallel_blocks = false;  // attention and feed-forward part read one norm and are added together
+  bool gated = false;            // the feed-forward part multiplies by an activated gate
   Norm norm = Norm::layer;
   double eps = 1e-5;  // of the norms
   Position position = Position::learned;
@@ -212,9 +216,17 @@ struct Workload {
   std::map<std::string, std::string> labels;
 };
 
+// What files that a workload names say of its keys. `fixed`: the document may not say otherwise.
+struct ImportedValue {
+  std::string path, yaml;
+  bool fixed = false;
+};
+
 struct WorkloadOptions {
   std::string environment;        // which of `environments` is laid over the document; empty for none
   std::vector<std::string> sets;  // "train.time=15s", laid over both, in order
+  // What the weights in a folder (model.weights) say; without it they say nothing.
+  std::function<Result<std::vector<ImportedValue>>(const std::string& folder)> weights = {};
 };
 
 // Reads and resolves a document; `filename` is for messages. Errors: invalid (one Error whose `others` hold all further

@@ -167,6 +167,8 @@ TEST(Workload, each_broken_value_says_why) {
       {"heads: 4", "heads: 4, head: 7, position: rotary", "a head has 7"},
       {"heads: 4", "heads: 4, mlp: 100, mlp_ratio: 4", "take one of them out"},
       {"heads: 4", "heads: 4, mlp: 0", "1 to 10,000,000"},
+      {"heads: 4", "heads: 4, window: 0", "1 to 100,000,000"},
+      {"heads: 4", "heads: 4, activation: relu3", "relu2"},
       {"heads: 4", "heads: 4, theta: 1e4", "model.theta means nothing with model.position: learned"},
       {"family: gpt", "family: llama, rope_scaling: { factor: 8 }", "model.rope_scaling.kind: llama3"},
       {"family: gpt", "family: llama, rope_scaling: { kind: llama3 }", "missing key 'model.rope_scaling.factor'"},
@@ -300,6 +302,16 @@ TEST(Workload, heads_may_have_a_width_of_their_own) {
   const std::string own = replaced(kSmall, "heads: 4", "heads: 3, head: 24");
   EXPECT_EQ(read(own).model.head, 24);
   EXPECT_EQ(to_yaml(read(to_yaml(read(own)))), to_yaml(read(own)));
+}
+
+TEST(Workload, variants_of_the_decoder_are_keys) {
+  const Workload w =
+      read(replaced(kSmall, "heads: 4", "heads: 4, kv_heads: 1, window: 16, parallel_blocks: true, activation: relu2"));
+  EXPECT_EQ(w.model.window, 16);
+  EXPECT_TRUE(w.model.parallel_blocks);
+  EXPECT_EQ(w.model.activation, ModelSpec::Activation::relu2);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+  EXPECT_EQ(to_yaml(read(kSmall)).find("window"), std::string::npos);
 }
 
 TEST(Workload, rotary_positions_may_be_stretched) {

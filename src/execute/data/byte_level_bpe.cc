@@ -240,6 +240,7 @@ Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view ser
   find_added(parts, *model);
   model->patterns = std::move(parts.patterns);
   model->ignore_merges = parts.ignore_merges;
+  model->puts_bos = parts.puts_bos;
   if (parts.ignore_merges) find_whole_words(parts, *model);
   return std::shared_ptr<TokenizerModel>(std::move(model));
 }

@@ -37,6 +37,7 @@ struct BytePairParts {
   std::vector<SplitPattern> patterns;
   bool ignore_merges = false;  // a word that is a token is taken whole, whatever the merges would make of it
   std::string bos, eos;        // as the files name them; empty: not said
+  bool puts_bos = false;       // a template or add_bos_token says so
 };
 
 // Errors: corrupt; unsupported.

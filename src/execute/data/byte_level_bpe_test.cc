@@ -66,6 +66,8 @@ TEST(ByteLevelBpe, KnowsItsEnds) {
   EXPECT_EQ(llama3.bos(), 0);
   EXPECT_EQ(llama3.eos(), 1);
   EXPECT_EQ(gpt2.vocabulary(), 700);
+  EXPECT_FALSE(gpt2.puts_bos());
+  EXPECT_TRUE(llama3.puts_bos());
   for (const std::int32_t token : {llama3.bos(), llama3.eos()}) EXPECT_TRUE(llama3.bytes_of(token).empty());
 }
 

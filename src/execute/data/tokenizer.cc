@@ -27,6 +27,7 @@ int Tokenizer::vocabulary() const { return static_cast<int>(model_->spellings.si
 Bytes Tokenizer::resident() const { return model_->resident(); }
 std::int32_t Tokenizer::bos() const { return model_->bos; }
 std::int32_t Tokenizer::eos() const { return model_->eos; }
+bool Tokenizer::puts_bos() const { return model_->puts_bos; }
 
 std::string_view Tokenizer::bytes_of(std::int32_t token) const {
   CHECK(token >= 0 && token < vocabulary(), "token {} of {}", token, vocabulary());

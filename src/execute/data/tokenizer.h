@@ -55,6 +55,9 @@ class Tokenizer {
   Bytes resident() const;    // that it holds, about
   std::int32_t bos() const;  // starts every piece of a document; never predicted, unless it is eos too
   std::int32_t eos() const;  // ends a document
+  // Whether the model that it comes with was trained with bos before every text, as its files say. (What is trained
+  // here is, whatever they say.)
+  bool puts_bos() const;
   // What a token spells, a space as ' '; empty for the special ones. REQUIRES: 0 <= token < vocabulary().
   std::string_view bytes_of(std::int32_t token) const;
   // Errors: invalid when a token is outside the vocabulary.

@@ -219,6 +219,7 @@ Status read_names(const TokenizerFiles& files, BytePairParts& parts) {
     if (!json.is_object()) return damaged(name, "it is no JSON object");
     read_name(json, "bos_token", parts.bos);
     read_name(json, "eos_token", parts.eos);
+    parts.puts_bos = flag_of(json, "add_bos_token", parts.puts_bos);
   }
   return {};
 }
@@ -231,10 +232,11 @@ void read_template(const Json& step, BytePairParts& parts) {
       if (inner.is_object() && !inner.contains("processors")) read_template(inner, parts);
     }
   }
-  if (!parts.bos.empty() || !step.contains("single") || !step["single"].is_array() || step["single"].empty()) return;
+  if (!step.contains("single") || !step["single"].is_array() || step["single"].empty()) return;
   const Json& first = step["single"].front();
-  if (first.is_object() && first.contains("SpecialToken") && first["SpecialToken"].is_object())
-    parts.bos = text_of(first["SpecialToken"], "id");
+  if (!first.is_object() || !first.contains("SpecialToken") || !first["SpecialToken"].is_object()) return;
+  parts.puts_bos = true;
+  if (parts.bos.empty()) parts.bos = text_of(first["SpecialToken"], "id");
 }
 
 Status read_whole(const std::string& text, BytePairParts& parts) {

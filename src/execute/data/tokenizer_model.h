@@ -33,6 +33,7 @@ class TokenizerModel {
   std::string serialised;
   Hash128 hash;
   std::int32_t bos = 0, eos = 0;
+  bool puts_bos = true;
   std::vector<std::string> spellings;         // by token; empty for the special ones
   std::array<std::int32_t, 256> byte_tokens;  // by byte
 };

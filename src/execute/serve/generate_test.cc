@@ -89,7 +89,9 @@ class Generate : public testing::Test {
 const std::vector<Tokens> kPrompts{{1, 5, 2}, {7}, {3, 3, 9, 11, 4}, {12, 1}, {6, 6}};
 
 TEST_F(Generate, greedy_is_the_whole_forward_again_and_again) {
-  for (const DecoderConfig& config : {tiny(), llama()}) {
+  DecoderConfig windowed = llama();
+  windowed.window = 3;
+  for (const DecoderConfig& config : {tiny(), llama(), windowed}) {
     model_ = make_decoder(config);
     const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
     const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});

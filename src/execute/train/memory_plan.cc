@@ -102,7 +102,8 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside) {
   plan.by_owner.emplace_back("gaps", owners.unused);
   for (const auto& [owner, bytes] :
        {std::pair("data queue", outside.data_queue), std::pair("dataset", outside.dataset),
-        std::pair("checkpoint writer", outside.checkpoint_writer), std::pair("libraries", outside.libraries)}) {
+        std::pair("checkpoint writer", outside.checkpoint_writer), std::pair("libraries", outside.libraries),
+        std::pair("weights reader", outside.weights)}) {
     plan.by_owner.emplace_back(owner, bytes);
   }
   std::erase_if(plan.by_owner, [](const auto& entry) { return entry.second.count() == 0; });

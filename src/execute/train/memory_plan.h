@@ -20,6 +20,7 @@ struct MemoryPlan {
 // Outside the arena: rows read ahead, the tables of the dataset, the writer's buffers, code and libraries.
 struct OutsideArena {
   Bytes data_queue, dataset, checkpoint_writer, libraries;
+  Bytes weights;  // buffers of what reads other people's
 };
 
 // What the process holds besides: code and libraries as far as they are touched, stacks, the tokenizer, and what every

@@ -5,8 +5,10 @@
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/inspect.h"
 #include "execute/checkpoint/retention.h"
+#include "ground/base/quantity.h"
 #include "ground/base/units.h"
 #include "operate/cli/command.h"
+#include "operate/cli/hf_folder.h"
 #include "operate/cli/run_places.h"
 
 namespace systole::cli {
@@ -15,7 +17,7 @@ namespace {
 using checkpoint::Checkpoint;
 
 struct CkptOptions {
-  std::string run, other, tensor, out, role = "parameters";
+  std::string run, other, tensor, out, role = "parameters", to, shard = "5GB";
 };
 
 std::string dims(const Shape& shape) {
@@ -175,7 +177,38 @@ ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
   return rows.empty() ? ExitCode::done : ExitCode::no;
 }
 
+// As a Hugging Face model: weights, config.json and the tokenizer's files.
+ExitCode export_model(const CkptOptions& options, Context& context) {
+  const CheckpointPlace place = find_checkpoints(options.run).value();
+  const RunPlace run = open_run(options.run.substr(0, options.run.rfind('@'))).value();
+  const Checkpoint from = open_checkpoint(place).value();
+  const std::filesystem::path to = std::filesystem::absolute(options.to);
+  std::error_code failed;
+  std::filesystem::create_directories(to, failed);
+  if (failed) {
+    fail(error(ErrorKind::io, "cannot make the folder '{}': {}", options.to, failed.message())
+             .hinted("--to: a folder that may be made and written"));
+  }
+  const std::unique_ptr<Store> store = open_posix_store(to.string()).value();
+  const ExportedFiles files = export_hf_folder(run, from, *store, {parse_bytes(options.shard).value()}).value();
+  context.out.data(fmt::format("{}: {} tensors of step {}, {}: {}", options.to, files.tensors, from.manifest().step,
+                               to_string(files.bytes), fmt::join(files.files, ", ")));
+  Node list = Node::sequence();
+  for (const std::string& file : files.files) list.push(file);
+  context.out.json(Node::map({{"folder", options.to},
+                              {"step", from.manifest().step},
+                              {"tensors", files.tensors},
+                              {"bytes", files.bytes.count()},
+                              {"files", list}}));
+  return ExitCode::done;
+}
+
 ExitCode ckpt_export(const CkptOptions& options, Context& context) {
+  if (options.out.empty() == options.to.empty()) {
+    fail(error(ErrorKind::invalid, "ckpt export takes a file, or --to with a folder")
+             .hinted("systole ckpt export RUN model.safetensors, or systole ckpt export RUN --to FOLDER"));
+  }
+  if (!options.to.empty()) return export_model(options, context);
   const CheckpointPlace place = find_checkpoints(options.run).value();
   const Checkpoint from = open_checkpoint(place).value();
   const std::filesystem::path out = std::filesystem::absolute(options.out);
@@ -223,9 +256,14 @@ void add_ckpt(CLI::App& app, Context& context) {
       add("diff", "two of them, tensor by tensor; ends with 1 when they differ", ckpt_diff);
   diff_run.required();
   diff.add_option("other", diff_options.other, "the second one, as the first")->required();
-  auto [out, out_run, out_options] = add("export", "write one as a safetensors file", ckpt_export);
+  auto [out, out_run, out_options] =
+      add("export", "write one as a safetensors file, or as a Hugging Face model", ckpt_export);
   out_run.required();
-  out.add_option("file", out_options.out, "the file to write")->required();
+  out.add_option("file", out_options.out, "the file to write, tensors named as here");
+  out.add_option("--to", out_options.to,
+                 "instead: the folder to write as a Hugging Face model, with config.json and tokenizer");
+  out.add_option("--shard-size", out_options.shard, "with --to: a file takes no more than this, as 5GB")
+      ->capture_default_str();
   out.add_option("--role", out_options.role, "parameters, or state of the optimizer")
       ->check(CLI::IsMember({"parameters", "state"}))
       ->capture_default_str();

@@ -345,6 +345,14 @@ TEST(Calibration, of_another_machine_is_passed_over) {
   EXPECT_NE(doctor.out.find("calibration    the calibration is of 2999-01-02"), std::string::npos) << doctor.out;
 }
 
+TEST(Threads, beyond_the_cores_are_warned_of) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");
+  const Captured plan = systole.run({"plan", "job.yaml"});
+  EXPECT_NE(plan.err.find("warning: resources.threads is 4096, "), std::string::npos) << plan.err;
+  EXPECT_NE(plan.err.find("hint: resources.threads: "), std::string::npos) << plan.err;
+}
+
 TEST(Doctor, looks_at_this_machine_and_at_a_workload) {
   const SystoleRunner systole;
   systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");

@@ -1,5 +1,5 @@
-// `systole generate [RUN]`: text out of a run's newest checkpoint. The text streams to stdout as it comes: what goes on
-// from the prompt, after it, or the answer of a model that encodes the prompt, alone.
+// `systole generate [RUN]`: text out of a run's newest checkpoint, or of a Hugging Face model. The text streams to
+// stdout as it comes: what goes on from the prompt, after it, or the answer of a model that encodes the prompt, alone.
 
 #include <iostream>
 #include <iterator>
@@ -9,6 +9,7 @@
 #include "execute/serve/generate.h"
 #include "execute/train/state.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/hf_folder.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/cli/workload_options.h"
@@ -31,35 +32,80 @@ std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t v
   return never;
 }
 
-// As the model's rows have them: a document begins with bos, the input of a pair ends with eos.
-std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool encoded) {
+// As the model's rows have them: a document may begin with bos, the input of a pair ends with eos.
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool bos, bool encoded) {
   std::string text = prompt;
   if (prompt == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
   std::vector<std::int32_t> tokens;
-  if (!encoded) tokens.push_back(tokenizer.bos());
+  if (!encoded && (bos || text.empty())) tokens.push_back(tokenizer.bos());
   Encoder(tokenizer).encode(text, tokens);
   if (encoded) tokens.push_back(tokenizer.eos());
   return tokens;
 }
 
+// Where a model comes from: a run's checkpoint, or the folder of a Hugging Face model.
+struct Origin {
+  ModelSpec model;
+  ResourcesSpec resources;
+  DType parameter = DType::f32;
+  Tokenizer tokenizer;
+  bool bos = true;  // stands before a text
+  std::optional<std::int64_t> step;
+  std::function<Status(Executor&)> load;
+};
+
+Origin origin_of_run(const std::string& asked) {
+  const auto place = std::make_shared<CheckpointPlace>(find_checkpoints(asked).value());
+  const RunPlace run = open_run(asked.substr(0, asked.rfind('@'))).value();
+  const Workload workload = workload_of(run).value();
+  Tokenizer tokenizer = kept_tokenizer(run).value();
+  const checkpoint::Checkpoint from = open_checkpoint(*place).value();
+  return {workload.model,
+          workload.resources,
+          workload.train.precision.parameter,
+          std::move(tokenizer),
+          true,
+          from.manifest().step,
+          [place, from](Executor& executor) { return load_parameters(executor, from); }};
+}
+
+Origin origin_of_folder(const std::string& path) {
+  const Workload workload = workload_around(path).value();
+  const auto folder = std::make_shared<HfFolder>(open_hf_folder(path, workload.model).value());
+  Tokenizer tokenizer = tokenizer_of(*folder).value();
+  if (tokenizer.vocabulary() > workload.model.vocabulary) {
+    fail(error(ErrorKind::invalid, "the tokenizer in '{}' has {} tokens, its model {}", path, tokenizer.vocabulary(),
+               workload.model.vocabulary)
+             .hinted("put the tokenizer there that the model was trained with"));
+  }
+  const bool bos = tokenizer.puts_bos();
+  return {workload.model,
+          workload.resources,
+          DType::f32,
+          std::move(tokenizer),
+          bos,
+          std::nullopt,
+          [folder](Executor& executor) { return load_weights(executor, *folder); }};
+}
+
 ExitCode generate_text(const GenerateCommand& options, Context& context) {
   GenerateOptions wanted = options.generate;
   check(wanted.sampling).value();
-  const CheckpointPlace place = find_checkpoints(options.run).value();
-  const RunPlace run = open_run(options.run.substr(0, options.run.rfind('@'))).value();
-  const Workload workload = workload_of(run).value();
-  const Tokenizer tokenizer = kept_tokenizer(run).value();
-  const checkpoint::Checkpoint from = open_checkpoint(place).value();
-  const Machine machine = open_machine(options.backend, workload.resources, context.clock).value();
-  const std::unique_ptr<const Model> model = make_model(workload.model);
+  const Origin origin = is_hf_folder(options.run) ? origin_of_folder(options.run) : origin_of_run(options.run);
+  const Tokenizer& tokenizer = origin.tokenizer;
+  const bool encoded = origin.model.family == ModelSpec::Family::t5;
+  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.bos, encoded)};
+  const Machine machine = open_machine(options.backend, origin.resources, context.clock).value();
+  const std::unique_ptr<const Model> model = make_model(origin.model);
   EngineOptions engine_options;
-  engine_options.parameter = workload.train.precision.parameter;
+  engine_options.parameter = origin.parameter;
+  // A published model's context is made for more than one prompt.
+  const auto length = static_cast<std::int64_t>(prompts[0].size());
+  if (!origin.step) engine_options.cache = std::min(origin.model.context, length + wanted.max_tokens);
   const std::unique_ptr<Engine> engine = Engine::create(*model, *machine.device, engine_options).value();
-  load_parameters(engine->executor(), from).value();
+  origin.load(engine->executor()).value();
 
-  const bool encoded = model->task() == Task::pairs;
-  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, encoded)};
-  const std::string prompt = tokenizer.decode(prompts[0]).value();  // bos and eos spell nothing
+  const std::string prompt = tokenizer.decode(prompts[0]).value();  // marks spell nothing
   wanted.stop = {tokenizer.eos()};
   wanted.sampling.never = never_drawn(tokenizer, engine->vocabulary());
   const SignalWatch watch;
@@ -72,13 +118,14 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Seconds took = context.clock.now() - began;
   const auto count = static_cast<std::int64_t>(made[0].tokens.size());
   context.out.stream("\n");
-  context.out.message(fmt::format("{} tokens in {}, from step {}; ended by {}", count, to_string(took),
-                                  from.manifest().step, name_of(made[0].end)));
+  context.out.message(fmt::format("{} tokens in {}, from {}; ended by {}", count, to_string(took),
+                                  origin.step ? fmt::format("step {}", *origin.step) : options.run,
+                                  name_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},
                               {"text", tokenizer.decode(made[0].tokens).value()},
                               {"tokens", count},
                               {"seconds_s", took.count()},
-                              {"step", from.manifest().step},
+                              {"step", origin.step ? Node(*origin.step) : Node()},
                               {"end", name_of(made[0].end)}}));
   return made[0].end == Generated::End::asked ? ExitCode::interrupted : ExitCode::done;
 }
@@ -90,7 +137,9 @@ void add_generate(CLI::App& app, Context& context) {
   CLI::App& command =
       add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
-  command.add_option("run", options->run, "RUN or RUN@STEP: a run's folder, name or number; without: the newest");
+  command.add_option("run", options->run,
+                     "RUN or RUN@STEP: a run's folder, name or number; or the folder of a Hugging Face model; "
+                     "without: the newest");
   command.add_option("--prompt", options->prompt, "text to go on from, or for a t5 to answer; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
       ->check(at_least(1))

@@ -58,7 +58,8 @@ void ProgressLines::see(const Event& event) {
     out_.message(
         fmt::format("step {}: checkpoint, {} written in {}", c->step, to_string(c->bytes), to_string(c->write)));
   }
-  if (const auto* n = std::get_if<Note>(&event.body)) out_.message(n->level + ": " + n->text);
+  if (const auto* n = std::get_if<Note>(&event.body); n != nullptr && n->what != "kernels")
+    out_.message(n->level + ": " + n->text);
 }
 
 }  // namespace systole::cli

@@ -23,6 +23,7 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   }
   WorkloadArguments from;
   from.path = arguments.folder + "/workload.yaml";
+  from.kept = true;
   from.sets = options.sets;
   from.memory = options.memory;
   from.backend = options.backend;

@@ -1,5 +1,6 @@
 // `systole run WORKLOAD`: plans, checks that it fits, trains, and leaves everything in the run's folder.
 
+#include "operate/cli/job_lock.h"
 #include "operate/cli/run_command.h"
 #include "operate/observe/run_files.h"
 
@@ -9,6 +10,7 @@ namespace {
 struct RunOptions {
   WorkloadArguments workload;
   RunArguments run;
+  bool locked = false;
 };
 
 std::string fresh_folder(const std::string& name) {
@@ -20,6 +22,7 @@ ExitCode run(const RunOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   RunArguments arguments = options.run;
   if (arguments.folder.empty()) arguments.folder = fresh_folder(loaded.workload.name);
+  if (options.locked && arguments.lock.empty()) arguments.lock = lock_path_of(options.workload.path).value();
   arguments.again = machine_words(options.workload);
   return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments, false,
                       context);
@@ -32,6 +35,11 @@ void add_run(CLI::App& app, Context& context) {
   CLI::App& command = add_command(app, "run", "train: plan, check that it fits, go, save", options, context, run);
   add_workload_arguments(command, options->workload);
   command.add_option("--folder", options->run.folder, "the run's folder; without: runs/<name>-<n>");
+  command.add_flag(
+      "--locked", options->locked,
+      "refuse whatever differs from the workload's lock (job.yaml's is job.lock), and print the hash of the "
+      "result, which is the same for the same lock");
+  command.add_option("--lock", options->run.lock, "--locked, by another file: a lock.json that a run has left");
   add_run_arguments(command, options->run);
 }
 

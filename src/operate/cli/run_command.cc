@@ -2,9 +2,11 @@
 
 #include <csignal>
 
+#include "execute/checkpoint/compare.h"
 #include "execute/runtime/eager.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/inject.h"
+#include "operate/cli/job_lock.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/progress_lines.h"
 #include "operate/cli/run_places.h"
@@ -25,11 +27,6 @@ ExitCode exit_of(const TrainOutcome& outcome) {
   return ExitCode::no;
 }
 
-// Kernels and what of the Program each of them runs; a decomposition that serves an op is among them.
-void tell_kernels(const Device& device, Context& context) {
-  for (const std::string& line : device.kernels_used()) context.out.message("  " + line);
-}
-
 // No checkpoint is written whose steps are not in the event file, so most often the state is lost with them.
 Error events_lost(const Error& why, const std::string& folder, const std::string& file,
                   const Result<TrainOutcome>& outcome) {
@@ -48,7 +45,8 @@ Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run) {
   } catch (const Failure& failure) { return failure.error(); }
 }
 
-void tell_end(const TrainOutcome& outcome, const std::string& folder, const std::string& again, Context& context) {
+void tell_end(const TrainOutcome& outcome, const std::string& result, const std::string& folder,
+              const std::string& again, Context& context) {
   Node fields = Node::map({{"folder", folder},
                            {"step", outcome.state.step},
                            {"tokens", outcome.state.tokens},
@@ -62,18 +60,34 @@ void tell_end(const TrainOutcome& outcome, const std::string& folder, const std:
                        : outcome.ending == Ending::stopped ? "stopped"
                                                            : "diverged";
   fields.set("ending", ending);
+  if (!result.empty()) fields.set("result", result);
   context.out.json(fields);
   std::string text =
       fmt::format("{} at step {}, {} tokens seen", ending, outcome.state.step, with_commas(outcome.state.tokens));
   if (outcome.evaluation && outcome.evaluation->bits_per_byte)
     text += fmt::format("; {:.4f} bits per byte on held-out text", *outcome.evaluation->bits_per_byte);
   context.out.data(text);
+  if (!result.empty()) context.out.data("result " + result);
   if (!outcome.detail.empty()) context.out.data(outcome.detail);
   if (outcome.ending == Ending::stopped) {
     context.out.message("next: systole resume " + quoted(folder) + again);
   } else if (outcome.ending == Ending::finished) {
     context.out.message("next: systole why " + quoted(folder));
   }
+}
+
+Status hold_to_lock(const Prepared& prepared, const Node& now, const std::string& path) {
+  if (prepared.workload.train.time) {
+    return error(ErrorKind::invalid, "--locked: train.time ends a run where the clock says, each time elsewhere")
+        .hinted("--set train.steps=N ends it at a step");
+  }
+  return check_lock(TRY(read_lock(path)), now, path);
+}
+
+// Of all tensors of the state that was saved last.
+Result<std::string> result_hash(const Prepared& prepared, const RunFolder& folder, std::int64_t step) {
+  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
+  return checkpoint::state_hash(TRY(checkpoint::open_step(checkpoints, step)));
 }
 
 // About the last 100 steps of the process: 48 KiB.
@@ -104,6 +118,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
+  if (prepared.machine.beyond) context.out.warning(*prepared.machine.beyond);
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (arguments.dry_run) {
@@ -112,6 +127,8 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   }
   check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
       .value();
+  const Node lock = lock_of(prepared).value();
+  if (!arguments.lock.empty()) hold_to_lock(prepared, lock, arguments.lock).value();
   if (arguments.dry_run) return ExitCode::done;
   RunFolder folder = claim_folder(arguments.folder, resume).value();
   check_disk(prepared, folder).value();  // before anything says that there was a run
@@ -137,8 +154,9 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
 
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
   const Device& device = *prepared.machine.device;
-  request.began = [&lines, &device, &context](const TrainState& state) {
-    tell_kernels(device, context);
+  request.began = [&](const TrainState& state) {
+    if (!resume) write_whole(*folder.store, kRunLock, to_json(lock, 2) + "\n").value();
+    context.out.message(kernels_text(device));
     lines.begin(state.step, state.tokens, state.trained);
   };
   const std::string file = next_event_file(*folder.store).value();
@@ -154,7 +172,10 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   context.out.end_progress();
   if (!written.ok()) fail(events_lost(written.error(), folder.path, file, outcome));
   const TrainOutcome& ended = outcome.value();
-  tell_end(ended, folder.path, arguments.again, context);
+  std::string result;
+  if (!arguments.lock.empty() && ended.ending == Ending::finished && ended.saved)
+    result = result_hash(prepared, folder, ended.state.step).value();
+  tell_end(ended, result, folder.path, arguments.again, context);
   if (ended.ending == Ending::stopped && signals.signal() == SIGINT && !ended.saved) return ExitCode::interrupted;
   return exit_of(ended);
 }

@@ -37,7 +37,7 @@ Result<std::unique_ptr<Device>> open_device(const std::string& backend, const Re
 #ifdef SYSTOLE_HAS_CPU
   if (backend == "cpu") {
     CpuOptions options;
-    if (resources.threads) options.threads = static_cast<int>(*resources.threads);
+    options.threads = static_cast<int>(resources.threads.value_or(allowed_cores()));
     return make_cpu_device(options);
   }
 #endif
@@ -152,6 +152,12 @@ Result<Catalog> read_catalog() {
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock) {
   Machine machine;
   machine.device = TRY(open_device(backend, resources));
+  if (const int cores = allowed_cores(); backend == "cpu" && resources.threads.value_or(cores) > cores) {
+    machine.beyond =
+        error(ErrorKind::invalid, "resources.threads is {}, {} to be had: a team waits for its slowest",
+              *resources.threads, cores == 1 ? "1 core is" : fmt::format("{} cores are", cores))
+            .hinted(fmt::format("resources.threads: {}, or leave it out; systole doctor tells of quotas", cores));
+  }
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   const Catalog catalog = TRY(read_catalog());
   machine.catalog_entry = default_entry(machine.device->target().name);
@@ -261,6 +267,11 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   Result<Job> job = make_job(workload, *p.machine.device);
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
+  if (!workload.model.weights.empty() && options.begins) {
+    Result<HfFolder> weights = open_hf_folder(workload.model.weights, workload.model);
+    if (!weights.ok()) return options.source.placed(std::move(weights).error(), "model.weights");
+    p.weights = std::move(*weights);
+  }
   p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
   if (p.data.dataset) {
     p.outside.dataset = p.data.resident();
@@ -275,6 +286,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   }
   p.outside.libraries =
       planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
+  if (!workload.model.weights.empty()) p.outside.weights = kImportBytes;
   p.memory = plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);

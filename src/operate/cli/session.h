@@ -19,6 +19,7 @@
 #include "ground/catalog/catalog.h"
 #include "ground/store/lock.h"
 #include "ground/store/store.h"
+#include "operate/cli/hf_folder.h"
 #include "predict/perf/estimate.h"
 
 namespace systole::cli {
@@ -26,8 +27,9 @@ namespace systole::cli {
 // This machine: the device that runs, and how fast the catalog says it is.
 struct Machine {
   std::unique_ptr<Device> device;
-  std::string identity;        // what must be the same for a calibration to hold
-  std::optional<Error> stale;  // why this machine's entry in the user's catalog was not taken
+  std::string identity;         // what must be the same for a calibration to hold
+  std::optional<Error> beyond;  // more threads than this process has cores
+  std::optional<Error> stale;   // why this machine's entry in the user's catalog was not taken
   std::string catalog_entry, catalog_date, catalog_hash;
   MachineSpeed speed;
 };
@@ -74,6 +76,7 @@ struct Prepared {
   Estimate estimate;
   Plan plan;
   std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
+  std::optional<HfFolder> weights;     // that it begins from, found to fit
 };
 
 struct PrepareOptions {
@@ -81,6 +84,7 @@ struct PrepareOptions {
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
   Progress progress;
+  bool begins = true;        // model.weights are needed; a run that goes on has its own
   WorkloadSource source;     // for the places in errors; empty: they have none
   std::vector<Error> notes;  // out: what was left unknown, and why
 };

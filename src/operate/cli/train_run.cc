@@ -96,6 +96,24 @@ std::vector<std::pair<std::string, Seconds>> time_by_kind(const Executor& execut
   return kinds;
 }
 
+// From the seed, and over that from model.weights. A run that was killed before its first checkpoint begins so again,
+// and from the same bytes.
+Status begin_parameters(Prepared& p, Store& run) {
+  TRY(initialize(*p.executor, static_cast<std::uint64_t>(p.workload.train.seed)));
+  if (p.workload.model.weights.empty()) return {};
+  if (!p.weights) p.weights = TRY(open_hf_folder(p.workload.model.weights, p.workload.model));
+  if (const std::optional<KeptWeights> kept = TRY(kept_weights(run))) {
+    if (const std::string now = to_hex(TRY(p.weights->files.hash())); now != kept->hash) {
+      return error(ErrorKind::invalid, "the weights in '{}' hash to {}, and the run was begun with {}", p.weights->path,
+                   now, kept->hash)
+          .hinted("put the folder back as it was, or begin a new run with --folder");
+    }
+  } else {
+    TRY(keep_weights(run, *p.weights));
+  }
+  return load_weights(*p.executor, *p.weights);
+}
+
 void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest&, TimeLedger& ledger, Clock& clock,
               Seconds opened, std::int64_t first_step, EventSink& events) {
   const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
@@ -137,6 +155,13 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest
 }
 
 }  // namespace
+
+// A decomposition or a reference kernel that serves an op is among them.
+std::string kernels_text(const Device& device) {
+  std::string text = "kernels";
+  for (const std::string& line : device.kernels_used()) text += "\n  " + line;
+  return text;
+}
 
 Result<RunFolder> claim_folder(const std::string& path, bool resume) {
   std::error_code failed;
@@ -218,7 +243,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         return below(folder.path, std::move(none));
       }
     }
-    if (!restored) TRY(initialize(*prepared.executor, static_cast<std::uint64_t>(prepared.workload.train.seed)));
+    if (!restored) TRY(begin_parameters(prepared, *folder.store));
     if (request.resume && !restored) TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
   if (request.began) request.began(state);
@@ -236,6 +261,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   event.numerics = numerics;
   event.from_step = state.step;
   events.add(Event{Seconds(), std::move(event)});
+  events.add(Event{Seconds(), Note{"info", kernels_text(*prepared.machine.device), "kernels", {}}});
 
   TrainerParts parts;
   parts.clock = &clock;

@@ -11,6 +11,9 @@
 
 namespace systole::cli {
 
+// Which kernel, compiled for which instructions, serves how many of each op: a line each, after a heading.
+std::string kernels_text(const Device& device);
+
 struct RunRequest {
   std::string folder;
   bool resume = false;  // go on from the newest checkpoint that verifies, if there is one

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ground/base/quantity.h"
+#include "operate/cli/hf_folder.h"
 
 namespace systole::cli {
 
@@ -42,8 +43,9 @@ std::string words_of(const WorkloadArguments& arguments) {
 
 Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
   LoadedWorkload loaded;
-  loaded.workload =
-      TRY(load_workload(arguments.path, WorkloadOptions{arguments.environment, arguments.sets}, loaded.source));
+  WorkloadOptions options{arguments.environment, arguments.sets};
+  if (!arguments.kept) options.weights = values_of_weights;
+  loaded.workload = TRY(load_workload(arguments.path, options, loaded.source));
   return loaded;
 }
 
@@ -52,6 +54,7 @@ Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const
   PrepareOptions options;
   options.backend = arguments.backend;
   options.source = loaded.source;
+  options.begins = !arguments.kept;
   if (!arguments.memory.empty()) {
     Result<Bytes> memory = parse_bytes(arguments.memory);
     if (!memory.ok()) {

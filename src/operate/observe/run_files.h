@@ -6,10 +6,12 @@
 //     quickstart-1/
 //       workload.yaml         what was asked for, resolved
 //       tokenizer.model       of a run of text, and tokenizer.json: its hash
+//       weights.json          of a run that began from other people's weights: which
 //       plan.json             what was chosen and predicted, written before anything is spent
 //       events/000.jsonl      what happened: a file per process, by the order in which they opened the run
 //       spans/000.ring        where each process was, to the last moment before a kill (ground/base/telemetry.h)
 //       checkpoints/          unless checkpoint.folder says otherwise
+//       lock.json             what its result depends on (systole run --lock)
 //       lock                  held by the process that works on the run
 //
 // A folder with a plan.json or an events folder is a run's. Everything but the folders is derived from them.
@@ -32,6 +34,7 @@ struct RunFiles {
   static constexpr const char* spans = "spans";
   static constexpr const char* tokenizer = "tokenizer.model";
   static constexpr const char* tokenizer_about = "tokenizer.json";
+  static constexpr const char* weights = "weights.json";
 };
 
 // A folder of a store: `dir` is its path, "" for the store's root.

@@ -8,6 +8,8 @@
 // No value is t × s: the gradient computes the scores again from q, k and lse (Dao et al., arXiv:2205.14135). Head a of
 // q uses head a / (h / n) of k and v. Query i sees key j when, each where asked for,
 //   causal      j ≤ i + offset[b]          (offset 0 without the operand)
+//   window      i + offset[b] - j < window (a sliding window: Beltagy et al., arXiv:2004.05150; Jiang et al.,
+//               arXiv:2310.06825)
 //   segments    q_segments[b, i] = k_segments[b, j]
 // A query that sees nothing gets o = 0, lse = -inf and gradients of 0.
 //
@@ -20,12 +22,13 @@
 // with `segments`; then offset with `offsets`; then bias_by_distance with `bias_origin`.
 // Constraints: C1 operand counts as the flags say. C2 q, k, v of one float type and of one b and d, k and v alike. C3 n
 // divides h. C4 segments i32[b, t] and i32[b, s]. C5 offset i32[b], with causal only. C6 o and g like q, lse f32[b, h,
-// t] (f64 for f64). C7 scale > 0. C8 bias_by_distance f32[h, m] (f64 for f64) with 0 <= bias_origin < m. Work: of the
-// pairs that shape lets through: causal without offsets Σ_i min(i + 1, s), else t s (an offset is data). Forward, a
-// pair is 4d + 3 and an exp, a query d + 1 and a log, and 4d of a pair count for utilisation. Gradient, a pair is 10d +
-// 5 and an exp, a query 2d, and 8d of a pair count: the scores done again do not. A bias adds 1 and, to the gradient's
-// pair, 2. Pairs masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v
-// together); queries when not causal and without a bias, whose distances need the whole.
+// t] (f64 for f64). C7 scale > 0. C8 window ≥ 1, with causal only. C9 bias_by_distance f32[h, m] (f64 for f64) with
+// 0 <= bias_origin < m. Work: of the pairs that shape lets through: causal without offsets Σ_i min(i + 1, s), of which
+// a window leaves at most its width; with offsets, which are data, t s, or t min(window, s). Forward, a pair is 4d + 3
+// and an exp, a query d + 1 and a log, and 4d of a pair count for utilisation. Gradient, a pair is 10d + 5 and an exp,
+// a query 2d, and 8d of a pair count: the scores done again do not. A bias adds 1 and, to the gradient's pair, 2. Pairs
+// masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v together); queries
+// when not causal and without a bias, whose distances need the whole.
 
 #include <algorithm>
 #include <cmath>
@@ -56,10 +59,14 @@ struct Masks {
   int q_segments = -1, k_segments = -1, offset = -1, bias = -1, num_operands = 0;
   bool causal = false;
   std::int64_t origin = 0;  // of the bias
+  std::int64_t window = 0;  // 0: none
 };
+
+std::int64_t window_of(const Attrs& attrs) { return attrs.find("window") == nullptr ? 0 : attrs.get_int("window"); }
 
 Masks masks_of(const Attrs& attrs, int first) {
   Masks masks;
+  masks.window = window_of(attrs);
   masks.causal = attrs.get_bool("causal");
   if (attrs.get_bool("segments")) {
     masks.q_segments = first++;
@@ -74,9 +81,16 @@ Masks masks_of(const Attrs& attrs, int first) {
   return masks;
 }
 
-// Keys that shape lets query i see: j < keys_of(i).
+// No key from here on is seen by query i, by shape.
 std::int64_t keys_of(const Masks& masks, std::int64_t i, std::int64_t s) {
   return masks.causal && masks.offset < 0 ? std::min(i + 1, s) : s;
+}
+
+// Keys that shape lets query i see.
+std::int64_t allowed_of(const Masks& masks, std::int64_t i, std::int64_t s) {
+  const std::int64_t keys = keys_of(masks, i, s);
+  if (masks.window == 0) return keys;
+  return masks.offset >= 0 ? std::min(masks.window, s) : keys - std::clamp<std::int64_t>(i + 1 - masks.window, 0, s);
 }
 
 // Flops of a pair.
@@ -84,9 +98,13 @@ std::int64_t forward_pair(const Masks& masks, std::int64_t d) { return 4 * d + 3
 std::int64_t backward_pair(const Masks& masks, std::int64_t d) { return 10 * d + 5 + (masks.bias < 0 ? 0 : 2); }
 
 std::int64_t pairs_of(const Masks& masks, const Sizes& z) {
-  if (!masks.causal || masks.offset >= 0) return z.b * z.h * z.t * z.s;
-  const std::int64_t ramp = std::min(z.t, z.s);
-  return z.b * z.h * (ramp * (ramp + 1) / 2 + (z.t - ramp) * z.s);
+  const std::int64_t rows = z.b * z.h;
+  if (!masks.causal || masks.offset >= 0) return rows * z.t * (masks.window == 0 ? z.s : std::min(masks.window, z.s));
+  const auto ramp = [&](std::int64_t queries) {  // Σ min(i + 1, s)
+    const std::int64_t up = std::min(queries, z.s);
+    return up * (up + 1) / 2 + (queries - up) * z.s;
+  };
+  return rows * (ramp(z.t) - (masks.window == 0 ? 0 : ramp(std::max<std::int64_t>(z.t - masks.window, 0))));
 }
 
 Type lse_type(const Type& q) {
@@ -103,6 +121,10 @@ void check_masks(const OpCall& call, const Masks& masks) {
   check("attention_c4", "k_segments", masks.k_segments, Type(DType::i32, {z.b, z.s}));
   check("attention_c5", "offset", masks.offset, Type(DType::i32, {z.b}));
   if (masks.offset >= 0 && !masks.causal) constraint("attention_c5", "an offset without causal masks nothing");
+  if (call.attrs.find("window") == nullptr) return;
+  if (masks.window < 1 || !masks.causal) {
+    constraint("attention_c8", "a window of {} keys{}", masks.window, masks.causal ? "" : " without causal");
+  }
 }
 
 void check_bias(const OpCall& call, const Masks& masks) {
@@ -110,7 +132,7 @@ void check_bias(const OpCall& call, const Masks& masks) {
   const Type &bias = call.operand(masks.bias), &q = call.operand(0);
   const bool table = bias.ndim() == 2 && bias.size(0) == q.size(2) && bias.dtype == ops::statistic_dtype(q.dtype);
   if (table && masks.origin >= 0 && masks.origin < bias.size(1)) return;
-  constraint("attention_c8", "bias_by_distance {} with bias_origin {} for q {}", to_string(bias), masks.origin,
+  constraint("attention_c9", "bias_by_distance {} with bias_origin {} for q {}", to_string(bias), masks.origin,
              to_string(q));
 }
 
@@ -154,6 +176,7 @@ Gradients gradient(GradientCall& call) {
   if (call.cotangent(1)) fail(error(ErrorKind::unsupported, "no gradient flows through the lse of attention"));
   const Masks masks = masks_of(call.attrs(), kForward);
   AttentionOptions options{masks.causal, call.attrs().get_double("scale"), {}, {}, {}};
+  options.window = masks.window;
   if (masks.q_segments >= 0) options.q_segments = call.operand(masks.q_segments);
   if (masks.k_segments >= 0) options.k_segments = call.operand(masks.k_segments);
   if (masks.offset >= 0) options.offset = call.operand(masks.offset);
@@ -233,8 +256,11 @@ class Call {
         masks_(masks_of(call.attrs, first)) {}
 
   std::int64_t keys(std::int64_t i) const { return keys_of(masks_, i, z.s); }
+  std::int64_t allowed(std::int64_t i) const { return allowed_of(masks_, i, z.s); }
   bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    if (masks_.offset >= 0 && j > i + mask(masks_.offset, b)) return false;
+    const std::int64_t place = i + (masks_.offset >= 0 ? mask(masks_.offset, b) : 0);
+    if (masks_.causal && j > place) return false;
+    if (masks_.window > 0 && place - j >= masks_.window) return false;
     if (masks_.q_segments < 0) return true;
     return mask(masks_.q_segments, b * z.t + i) == mask(masks_.k_segments, b * z.s + j);
   }
@@ -284,9 +310,9 @@ class Call {
   const Masks masks_;
 };
 
-void skip(std::int64_t flops) {
-  tally().skipped_flops += flops;
-  tally().skipped_transcendentals += 1;
+void skip(std::int64_t pairs, std::int64_t flops) {
+  tally().skipped_flops += pairs * flops;
+  tally().skipped_transcendentals += pairs;
 }
 
 struct Pair {
@@ -299,14 +325,12 @@ void reference_query(const Call& call, const ReferenceCall& raw, std::int64_t b,
   std::vector<Pair> seen;
   Scalar top(-kInf), sum(0);
   for (std::int64_t j = 0; j < call.keys(i); ++j) {
-    if (!call.sees(b, i, j)) {
-      skip(call.flops_forward);
-      continue;
-    }
+    if (!call.sees(b, i, j)) continue;
     const std::int64_t key = call.key(b, j, a);
     seen.push_back({key, call.score(b, i, j, a)});
     top = max(top, seen.back().score);
   }
+  skip(call.allowed(i) - static_cast<std::int64_t>(seen.size()), call.flops_forward);
   const Scalar shift = top == Scalar(-kInf) ? Scalar(0) : top;
   std::vector<Scalar> o(static_cast<std::size_t>(d));
   for (const Pair& pair : seen) {
@@ -333,11 +357,10 @@ void reference_grad_query(const Call& call, const ReferenceCall& raw, Sums& sums
   const TensorView &o = raw.operands[3], &g = raw.operands[5];
   const std::int64_t query = call.query(b, i, a), d = call.z.d;
   const Scalar lse = raw.operands[4].at(call.row(b, i, a)), delta = call.dot(o, query, g, query);
+  std::int64_t seen = 0;
   for (std::int64_t j = 0; j < call.keys(i); ++j) {
-    if (!call.sees(b, i, j)) {
-      skip(call.flops_backward);
-      continue;
-    }
+    if (!call.sees(b, i, j)) continue;
+    ++seen;
     const std::int64_t key = call.key(b, j, a);
     const Scalar e = exp(call.score(b, i, j, a) - lse);
     const Scalar p = lse == Scalar(-kInf) ? Scalar(0) : e;
@@ -349,6 +372,7 @@ void reference_grad_query(const Call& call, const ReferenceCall& raw, Sums& sums
       sums.dk[static_cast<std::size_t>(key + c)] += ds * call.q.at(query + c);
     }
   }
+  skip(call.allowed(i) - seen, call.flops_backward);
 }
 
 void reference_grad(const ReferenceCall& raw) {
@@ -372,6 +396,7 @@ std::vector<OpAttr> attention_attrs() {
           {"scale", "double", "of the scores"},
           {"segments", "bool", "only equal ids see each other"},
           {"offsets", "bool", "index of query 0 among the keys, per batch entry"},
+          {"window", "int", "key j is seen by query i when i + offset - j < window", false},
           {"bias_origin", "int", "with bias_by_distance: where distance 0 stands in it", false}};
 }
 
@@ -422,6 +447,7 @@ std::vector<Value> apply_attention(const char* name, std::vector<Value> operands
               {"scale", options.scale != 0 ? options.scale : 1 / std::sqrt(d)},
               {"segments", options.q_segments.has_value() || options.k_segments.has_value()},
               {"offsets", options.offset.has_value()}};
+  if (options.window != 0) attrs.set("window", options.window);
   if (options.bias_by_distance) attrs.set("bias_origin", options.bias_origin);
   return q.graph->apply(name, operands, attrs);
 }

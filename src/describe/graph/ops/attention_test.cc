@@ -213,5 +213,48 @@ TEST(Attention, PairsMaskedByDataAreSkippedNotLost) {
   EXPECT_EQ(tally().flops - before.flops + tally().skipped_flops - before.skipped_flops, all);
 }
 
+TEST(Attention, AWindowIsTheFormulaAndItsWorkIsOfShape) {
+  constexpr std::int64_t kWindow = 2;
+  Built built;
+  AttentionOptions options;
+  options.window = kWindow;
+  const Attention result = attention(built.q, built.k, built.v, options);
+  attention_grad(built.q, built.k, built.v, result.o, result.lse, full_like(result.o, 1), options);
+  built.graph.output("o", result.o);
+  const Inputs in;
+  const HostTensor tensors[] = {in.q, in.k, in.v};
+  const Tally before = tally();
+  expect_written_out(in, evaluate(built.graph, tensors)[0],
+                     [](std::int64_t, std::int64_t i, std::int64_t j) { return j <= i && i - j < kWindow; });
+  EXPECT_EQ(tally().skipped_flops, before.skipped_flops) << "nothing is left to data";
+  const Type q(DType::bf16, {3, 8, 4, 16}), lse(DType::f32, {3, 4, 8});
+  const auto attrs = [](bool offsets, std::int64_t window) {
+    return Attrs{{"causal", true}, {"scale", 0.25}, {"segments", false}, {"offsets", offsets}, {"window", window}};
+  };
+  for (const std::int64_t window : {1, 2, 5, 7, 8, 100}) {
+    std::int64_t pairs = 0;
+    for (std::int64_t i = 0; i < 8; ++i) pairs += 3 * 4 * std::min(i + 1, window);
+    EXPECT_EQ(work_of("attention", {q, q, q}, attrs(false, window)).model_flops, pairs * 4 * 16);
+    EXPECT_EQ(work_of("attention_grad", {q, q, q, q, lse, q}, attrs(false, window)).model_flops, pairs * 8 * 16);
+  }
+  // A token of a decoder: where it stands is data, how many keys it can see is not.
+  const Type token(DType::bf16, {3, 1, 4, 16});
+  EXPECT_EQ(work_of("attention", {token, q, q, Type(DType::i32, {3})}, attrs(true, 5)).model_flops, 3 * 4 * 5 * 4 * 16);
+}
+
+TEST(Attention, DecodingInAWindowIsTheTailOfTheWhole) {
+  const std::int64_t tail = 2;
+  Built built;
+  AttentionOptions whole, decode;
+  whole.window = decode.window = 3;
+  decode.offset = constant(built.graph, Type(DType::i32, {kB}), kT - tail);
+  built.graph.output("whole", slice_dim(attention(built.q, built.k, built.v, whole).o, 1, kT - tail, kT));
+  built.graph.output("tail", attention(slice_dim(built.q, 1, kT - tail, kT), built.k, built.v, decode).o);
+  const Inputs in;
+  const HostTensor tensors[] = {in.q, in.k, in.v};
+  const std::vector<HostTensor> out = evaluate(built.graph, tensors);
+  EXPECT_EQ(out[0], out[1]);
+}
+
 }  // namespace
 }  // namespace systole

@@ -75,7 +75,8 @@ Value DecoderBlock::operator()(Value x, const std::function<Value(Value q, Value
   const Value v = project(n1, "attn.v").named("attn.v");
   const Value o = attend(q, k, v).named("attn.o");
   const Value mid = add(x, drop(project(o, "attn.o").named("attn.out"), 1));
-  return add(mid, drop(feed_forward(norm(mid, "norm2").named("mlp.norm")), 2));
+  const Value n2 = config_.parallel ? n1 : norm(mid, "norm2").named("mlp.norm");
+  return add(mid, drop(feed_forward(n2), 2));
 }
 
 }  // namespace systole

@@ -4,9 +4,11 @@
 //   x += drop(o(attend(q, k, v)))   with q, k, v = projections of norm1(x)
 //   x += drop(down(activate(up(norm2(x)))))              gated: down(activate(gate(norm2(x))) ∘ up(norm2(x)))
 //
+// parallel:  x += drop(o(attend(q, k, v))) + drop(down(activate(up(norm1(x)))))
+//
 // Values that recompute policies and probes may name: block.in, attn.norm, attn.q, attn.k, attn.v, attn.o (what
-// attention gives), attn.out (after its projection), mlp.norm, mlp.gate (gated: before the activation), mlp.hidden (of
-// up), mlp.act (what goes down), mlp.out.
+// attention gives), attn.out (after its projection), mlp.norm (not parallel), mlp.gate (gated: before the activation),
+// mlp.hidden (of up), mlp.act (what goes down), mlp.out.
 
 #include <functional>
 #include <map>

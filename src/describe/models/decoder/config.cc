@@ -57,6 +57,7 @@ DecoderConfig checked(DecoderConfig config) {
   }
   positive("head", config.head);
   divides("kv_heads", config.kv_heads, "heads", config.heads);
+  if (config.window < 0) fail(error(ErrorKind::invalid, "model.window is {}, must not be negative", config.window));
   if (!(config.dropout >= 0 && config.dropout < 1))
     fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
   if (config.position == ModelSpec::Position::rotary && config.head % 2 != 0) {
@@ -76,6 +77,8 @@ DecoderConfig decoder_config(const ModelSpec& spec) {
   config.kv_heads = spec.kv_heads;
   config.head = spec.head;
   config.mlp = spec.mlp;
+  config.window = spec.window;
+  config.parallel = spec.parallel_blocks;
   config.gated = spec.gated;
   config.vocabulary = spec.vocabulary;
   config.context = spec.context;

@@ -28,6 +28,8 @@ struct DecoderConfig {
   std::int64_t kv_heads = 0;  // 0: heads; fewer: grouped queries
   std::int64_t head = 0;      // 0: width / heads
   std::int64_t mlp = 0;       // 0: 4 width
+  std::int64_t window = 0;    // > 0: keys that a query sees
+  bool parallel = false;      // x += o(attend(norm1 x)) + down(… norm1 x): one norm a block
   bool gated = false;         // down(activation(gate x) ∘ up x), not down(activation(up x))
   std::int64_t vocabulary = 50257;
   std::int64_t context = 1024;

@@ -88,7 +88,8 @@ Value Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& shape,
   const Value seen = layers.share("segments", segments);
   const std::optional<Value> at = share_positions(layers, positions);
   const Value y = block(x, [&](Value q, Value k, Value v) {
-    return attention(place(q, at), place(k, at), v, {.q_segments = seen, .k_segments = seen}).o;
+    return attention(place(q, at), place(k, at), v, {.q_segments = seen, .k_segments = seen, .window = config_.window})
+        .o;
   });
   layers.body().output("x", y);
   return layers.run(config_.unrolled).carries[0];
@@ -136,7 +137,7 @@ Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cac
   const Value y = block(x, [&](Value q, Value k, Value v) {
     k = place(k, at);
     next = Caches{written(old.k, k), written(old.v, v)};
-    return attention(place(q, at), k, v, {}).o;
+    return attention(place(q, at), k, v, {.window = config_.window}).o;
   });
   const Value all = run_with_caches(layers, graph, y, *next);
   graph.output("logits", head(w, take_row(all, sub(length, full_like(length, 1))), "be,ve->bv"));
@@ -159,7 +160,7 @@ Graph Decoder::decode(std::int64_t slots, std::int64_t cache) const {
   std::optional<Caches> next;
   const Value y = block(x, [&](Value q, Value k, Value v) {
     next = Caches{cache_write(old.k, place(k, at), row), cache_write(old.v, v, row)};
-    return attention(place(q, at), next->k, next->v, {.offset = row}).o;
+    return attention(place(q, at), next->k, next->v, {.offset = row, .window = config_.window}).o;
   });
   const Value all = run_with_caches(layers, graph, y, *next);
   const Value last = reshape(all, Type(DType::f32, {slots, config_.width}, {"batch", "embed"}));

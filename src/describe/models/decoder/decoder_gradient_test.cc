@@ -75,6 +75,21 @@ TEST(DecoderGradient, llama_with_stretched_positions) {
   expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
 }
 
+TEST(DecoderGradient, parallel_blocks_of_squared_relu) {
+  DecoderConfig config = tiny();
+  config.parallel = true;
+  config.kv_heads = 1;
+  config.activation = ModelSpec::Activation::relu2;
+  config.position = ModelSpec::Position::none;
+  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
+}
+
+TEST(DecoderGradient, in_a_window) {
+  DecoderConfig config = tiny();
+  config.window = 2;
+  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
+}
+
 TEST(DecoderGradient, frozen_base_with_adapters) {
   DecoderConfig config = tiny();
   config.lora.rank = 2;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "describe/graph/text.h"
@@ -52,6 +53,26 @@ DecoderConfig llama() {
   return config;
 }
 
+// PaLM's and Nemotron's choices together: one norm for both parts of a block, one key head, squared relu.
+DecoderConfig parallel() {
+  DecoderConfig config = tiny();
+  config.kv_heads = 1;
+  config.parallel = true;
+  config.activation = ModelSpec::Activation::relu2;
+  config.position = ModelSpec::Position::none;
+  config.bias = false;
+  return config;
+}
+
+// Mistral's: a llama that looks back so far and no further, less than a bucket of prefill.
+DecoderConfig windowed() {
+  DecoderConfig config = llama();
+  config.window = 4;
+  return config;
+}
+
+std::vector<DecoderConfig> all_kinds() { return {tiny(), modern(), llama(), parallel(), windowed()}; }
+
 HostTensor ints(Shape shape, std::vector<double> values) { return HostTensor(DType::i32, std::move(shape), values); }
 HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<double>{value}); }
 
@@ -100,8 +121,38 @@ TEST(Decoder, llama_has_three_matrices_of_feed_forward_and_heads_of_their_own_wi
   EXPECT_EQ(types["head"], "f32[vocab=11, embed=12]");
 }
 
+TEST(Decoder, a_parallel_block_has_one_norm_and_reads_it_twice) {
+  const auto model = make_decoder(parallel());
+  for (const Parameter& p : model->parameters()) EXPECT_EQ(p.name.find("norm2"), std::string::npos) << p.name;
+  DecoderConfig in_series = parallel();
+  in_series.parallel = false;
+  const auto other = make_decoder(in_series);
+  EXPECT_EQ(num_parameters(*other) - num_parameters(*model), 3 * 12);
+  const Data data = one_document(1, 6, 11);
+  EXPECT_NE(run(model->loss({1, 6}, false), data)[0], run(other->loss({1, 6}, false), data)[0]);
+}
+
+// Of a row, only tokens within reach of the last change its logits: each of 3 layers looks 3 further back.
+TEST(Decoder, a_window_hides_what_lies_further_back) {
+  DecoderConfig config = windowed();
+  const auto logits_of_last = [&](const Data& data, std::int64_t seq) {
+    const HostTensor all = run(in_f64(make_decoder(config)->forward({1, seq})), data)[0];
+    std::vector<double> last;
+    for (std::int64_t v = 0; v < config.vocabulary; ++v) last.push_back(all.at((seq - 1) * config.vocabulary + v));
+    return last;
+  };
+  const std::int64_t seq = 16, reach = config.layers * (config.window - 1);
+  Data data = one_document(1, seq, config.vocabulary);
+  const std::vector<double> before = logits_of_last(data, seq);
+  for (const std::int64_t at : {seq - 2 - reach, seq - 1 - reach}) {
+    Data changed = data;
+    changed["tokens"].set(at, static_cast<double>(static_cast<int>(data["tokens"].at(at) + 1) % 11));
+    EXPECT_EQ(logits_of_last(changed, seq) == before, at < seq - 1 - reach) << at;
+  }
+}
+
 TEST(Decoder, graphs_verify_read_back_and_declare_the_same_parameters) {
-  for (DecoderConfig config : {tiny(), modern(), llama()}) {
+  for (DecoderConfig config : all_kinds()) {
     config.dropout = 0.1;
     config.lora.rank = 2;
     const auto model = make_decoder(config);
@@ -128,7 +179,7 @@ TEST(Decoder, uniform_logits_lose_ln_vocabulary_a_label) {
 }
 
 TEST(Decoder, unrolled_is_rolled_bit_for_bit) {
-  for (DecoderConfig config : {tiny(), modern(), llama()}) {
+  for (DecoderConfig config : all_kinds()) {
     config.dropout = 0.2;
     config.lora.rank = 2;
     config.lora.scale = 0.5;
@@ -216,7 +267,7 @@ void expect_packed_is_unpacked(const DecoderConfig& config, const std::vector<in
 }
 
 TEST(Decoder, packed_is_unpacked) {
-  for (const DecoderConfig& config : {tiny(), modern(), llama()}) {
+  for (const DecoderConfig& config : all_kinds()) {
     expect_packed_is_unpacked(config, {20}, 24);
     expect_packed_is_unpacked(config, {9, 13}, 24);
     expect_packed_is_unpacked(config, {1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 1}, 24);
@@ -272,9 +323,7 @@ void expect_decode_is_forward(const DecoderConfig& config) {
 }
 
 TEST(Decoder, prefill_and_decode_are_the_whole_forward) {
-  expect_decode_is_forward(tiny());
-  expect_decode_is_forward(modern());
-  expect_decode_is_forward(llama());
+  for (const DecoderConfig& config : all_kinds()) expect_decode_is_forward(config);
   DecoderConfig adapted = tiny();
   adapted.lora.rank = 2;
   expect_decode_is_forward(adapted);
@@ -307,12 +356,15 @@ TEST(Decoder, adapters_train_alone_and_begin_as_the_base) {
 // The convention: 2 FLOPs per matmul parameter used and token forward, and the causal half of attention: each query
 // sees (seq + 1) / 2 keys on average, 4 head FLOPs a pair and head.
 TEST(Decoder, model_flops_follow_the_convention) {
-  for (const DecoderConfig& config : {checked(tiny()), checked(llama())}) {
+  for (const DecoderConfig& kind : all_kinds()) {
+    const DecoderConfig config = checked(kind);
     const std::int64_t rows = 2, seq = 8, tokens = rows * seq;
     const std::int64_t heads = 2 * (config.heads + config.kv_heads) * config.head, matrices = config.gated ? 3 : 2;
     const std::int64_t block = config.width * (heads + matrices * config.mlp);
     const std::int64_t matmul = config.layers * block + config.vocabulary * config.width;
-    const std::int64_t pairs = config.layers * rows * config.heads * (seq * (seq + 1) / 2);
+    std::int64_t pairs = 0;
+    for (std::int64_t i = 0; i < seq; ++i) pairs += std::min(i + 1, config.window > 0 ? config.window : seq);
+    pairs *= config.layers * rows * config.heads;
     EXPECT_EQ(work_of(make_decoder(config)->loss({rows, seq}, true)).model_flops,
               2 * matmul * tokens + 4 * pairs * config.head);
   }

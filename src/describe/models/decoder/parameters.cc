@@ -111,7 +111,7 @@ std::vector<Parameter> decoder_parameters(const DecoderConfig& config) {
     lister.weight("embed.positions", "pe", {Init::Kind::normal, kStddev});
   list_norm(lister, "blocks.{layer}.norm1", "le", config);
   list_part(lister, "attn.", config);
-  list_norm(lister, "blocks.{layer}.norm2", "le", config);
+  if (!config.parallel) list_norm(lister, "blocks.{layer}.norm2", "le", config);
   list_part(lister, "mlp.", config);
   list_norm(lister, "norm", "e", config);
   if (!config.tied) lister.weight("head", "ve", {Init::Kind::normal, kStddev});

@@ -35,6 +35,7 @@ AttentionShape shape_of(const NodeInfo& info) {
           q.size(3),
           info.attrs().get_bool("causal"),
           info.attrs().get_double("scale"),
+          info.attrs().find("window") == nullptr ? 0 : info.attrs().get_int("window"),
           has_bias(info) ? info.operand(info.num_operands() - 1).size(1) : 0,
           has_bias(info) ? info.attrs().get_int("bias_origin") : 0};
 }

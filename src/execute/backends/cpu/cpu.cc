@@ -66,7 +66,11 @@ void for_each_kernel(const Graph& graph, const Visit& visit) {
 class CpuDevice : public Device {
  public:
   CpuDevice(const CpuOptions& options, cpu::Isa isa, int threads)
-      : kernels_(cpu::kernels_of(isa)), contractions_(kernels_, threads), shared_{kernels_, contractions_, threads} {
+      : kernels_(cpu::kernels_of(isa)),
+        contractions_(kernels_, threads),
+        shared_{kernels_, contractions_, threads},
+        isa_name_(cpu::name_of(isa)),
+        count_(options.count) {
     target_.name = fmt::format("this-machine({}, {}, {} {})", cpu::name_of(isa), cpu::Contractions::version(), threads,
                                threads == 1 ? "thread" : "threads");
     target_.kind = "cpu";
@@ -147,6 +151,10 @@ class CpuDevice : public Device {
   }
 
   DeviceEvent run(Call& call, WorkCounters& counters) override {
+    if (!count_) {
+      for (const Step& step : static_cast<CpuCall&>(call).steps) step.kernel();
+      return {};
+    }
     auto began = std::chrono::steady_clock::now();
     const auto& list = static_cast<CpuCall&>(call);
     for (std::size_t i = 0; i < list.steps.size(); ++i) {
@@ -187,13 +195,14 @@ class CpuDevice : public Device {
   std::vector<std::string> kernels_used() const override {
     std::vector<std::string> lines;
     for (const auto& [kernel, ops] : used_) {
-      std::string line = kernel + ":";
-      for (const auto& [op, count] : ops) line += fmt::format(" {}×{}", op, count);
-      lines.push_back(line);
-    }
-    for (const auto& [implementation, count] : contractions_.implementations()) {
-      lines.push_back(fmt::format("{} {}: {} {}", cpu::Contractions::version(), implementation, count,
-                                  count == 1 ? "contraction" : "contractions"));
+      const bool matmul = ops.count("contract") != 0;
+      std::string line = fmt::format("{:<15}{:<13}", kernel, matmul ? cpu::name_of(cpu::dnnl_isa()) : isa_name_);
+      for (const auto& [op, count] : ops) line += fmt::format("{} ×{}  ", op, count);
+      if (matmul) {
+        for (const auto& [implementation, count] : contractions_.implementations())
+          line += fmt::format(" {} ×{}", implementation, count);
+      }
+      lines.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
     }
     return lines;
   }
@@ -239,21 +248,24 @@ class CpuDevice : public Device {
   const cpu::Kernels& kernels_;
   cpu::Contractions contractions_;
   mutable cpu::Shared shared_;
+  const char* isa_name_;  // what our own kernels are compiled for
+  const bool count_;
   std::map<std::string, std::map<std::string, int>> used_;  // kernel → op → nodes
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
-  if (options.isa && !cpu::supports(*options.isa)) {
+  if (options.isa && !options.supports(*options.isa)) {
     return error(ErrorKind::unsupported, "this machine does not support {}", cpu::name_of(*options.isa));
   }
-  if (!cpu::supports(cpu::Isa::avx2)) {
+  if (!options.supports(cpu::Isa::avx2)) {
     return error(ErrorKind::unsupported, "the cpu backend needs AVX2 and FMA (x86-64-v3), which this machine lacks")
-        .hinted("the reference backend runs on any machine, slowly");
+        .hinted("--backend reference runs on any machine, slowly");
   }
   const int threads = options.threads > 0 ? options.threads : cores_here();
-  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, options.isa.value_or(cpu::best_isa()), threads));
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(
+      options, options.isa.value_or(options.supports(cpu::Isa::avx512) ? cpu::Isa::avx512 : cpu::Isa::avx2), threads));
 }
 
 std::string cpu_library() { return cpu::dnnl_name(); }

@@ -13,10 +13,12 @@
 namespace systole {
 
 struct CpuOptions {
-  int threads = 0;              // 0: as many as this process may run on
-  std::optional<cpu::Isa> isa;  // nothing: the best of this machine
-  bool chains = true;           // fuse elementwise ops
-  Bytes memory_limit;           // 0: not limited
+  int threads = 0;                             // 0: as many as this process may run on
+  std::optional<cpu::Isa> isa;                 // nothing: the best of this machine
+  bool chains = true;                          // fuse elementwise ops
+  bool count = true;                           // false: no counters and times of kernels, to see what they cost
+  Bytes memory_limit;                          // 0: not limited
+  bool (*supports)(cpu::Isa) = cpu::supports;  // what this machine has; tests ask of another
 };
 
 // Errors: unsupported on a machine without AVX2, or for an instruction set that it lacks.

@@ -2,6 +2,7 @@
 
 #include "execute/backends/cpu/cpu.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/training.h"
 #include "describe/graph/work.h"
+#include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/node_call.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/executor.h"
@@ -284,8 +286,23 @@ TEST(CpuDevice, refuses_by_name_and_names_what_serves) {
   EXPECT_NE(refused.error().message.find("exp: f64"), std::string::npos) << refused.error().message;
   train(*device, kF32, 1);
   const std::vector<std::string> used = device->kernels_used();
-  EXPECT_TRUE(std::any_of(used.begin(), used.end(),
-                          [](const std::string& line) { return line.find("oneDNN") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(used.begin(), used.end(), [](const std::string& line) {
+    return line.starts_with("oneDNN matmul  ") && line.find("contract ×") != line.npos &&
+           line.find(cpu::dnnl_isa() >= cpu::DnnlIsa::avx512 ? "brg:" : "gemm:") != line.npos;
+  })) << fmt::format("{}", fmt::join(used, "\n"));
+}
+
+TEST(Cpu, a_machine_without_avx2_is_refused_with_what_to_do) {
+  CpuOptions options;
+  options.supports = [](cpu::Isa) { return false; };
+  const auto refused = make_cpu_device(options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
+  EXPECT_NE(refused.error().message.find("needs AVX2 and FMA"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().hint.find("--backend reference"), std::string::npos) << refused.error().hint;
+  options.supports = [](cpu::Isa isa) { return isa == cpu::Isa::avx2; };
+  options.isa = cpu::Isa::avx512;
+  EXPECT_EQ(make_cpu_device(options).error().message, "this machine does not support avx512");
 }
 
 }  // namespace

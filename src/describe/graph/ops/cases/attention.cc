@@ -10,11 +10,13 @@ struct Sizes {
 
 struct Options {
   bool causal, segments, offsets;
+  std::int64_t window = 0;
   std::int64_t distances = 0;  // places of a bias
 };
 
 Attrs attrs_of(Options options) {
   Attrs attrs{{"causal", options.causal}, {"scale", 0.6}, {"segments", options.segments}, {"offsets", options.offsets}};
+  if (options.window != 0) attrs.set("window", options.window);
   if (options.distances > 0) attrs.set("bias_origin", options.distances / 2);
   return attrs;
 }
@@ -31,9 +33,10 @@ void add_masks(std::vector<CaseOperand>& operands, DType f, Sizes z, Options opt
 OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
   const CaseOperand q = real(Type(f, {z.b, z.t, z.h, z.d})), k = real(Type(f, {z.b, z.s, z.n, z.d}));
   const CaseOperand lse = real(Type(ops::statistic_dtype(f), {z.b, z.h, z.t}), 1, 3);
-  const std::string note =
-      fmt::format("{}{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
-                  options.offsets ? "offsets " : "", options.distances > 0 ? "bias " : "", z.h == z.n ? "" : "grouped");
+  const std::string note = fmt::format("{}{}{}{}{}", options.causal ? "causal " : "full ",
+                                       options.segments ? "segments " : "", options.offsets ? "offsets " : "",
+                                       options.window > 0 ? fmt::format("window {} ", options.window) : "",
+                                       options.distances > 0 ? "bias " : "", z.h == z.n ? "" : "grouped");
   OpCase forward{.op = "attention",
                  .operands = {q, k, k},
                  .attrs = attrs_of(options),
@@ -72,10 +75,12 @@ std::vector<BadCase> bad_cases(DType f) {
       {"attention_c6", "attention_grad", {q, k, k, q, Type(lse.dtype, {3, 5, 8}), q}, plain},
       {"attention_c6", "attention_grad", {q, k, k, k, lse, q}, plain},
       {"attention_c7", "attention", {q, k, k}, upside_down},
-      {"attention_c1", "attention", {q, k, k}, attrs_of({true, false, false, 9})},
-      {"attention_c8", "attention", {q, k, k, Type(lse.dtype, {4, 9})}, attrs_of({true, false, false, 9})},
-      {"attention_c8", "attention", {q, k, k, Type(DType::i32, {8, 9})}, attrs_of({true, false, false, 9})},
-      {"attention_c8", "attention", {q, k, k, Type(lse.dtype, {8, 4})}, attrs_of({true, false, false, 9})},
+      {"attention_c8", "attention", {q, k, k}, attrs_of({true, false, false, -1})},
+      {"attention_c8", "attention_grad", {q, k, k, q, lse, q}, attrs_of({false, false, false, 3})},
+      {"attention_c1", "attention", {q, k, k}, attrs_of({true, false, false, 0, 9})},
+      {"attention_c9", "attention", {q, k, k, Type(lse.dtype, {4, 9})}, attrs_of({true, false, false, 0, 9})},
+      {"attention_c9", "attention", {q, k, k, Type(DType::i32, {8, 9})}, attrs_of({true, false, false, 0, 9})},
+      {"attention_c9", "attention", {q, k, k, Type(lse.dtype, {8, 4})}, attrs_of({true, false, false, 0, 9})},
   };
 }
 
@@ -87,7 +92,9 @@ OpCases cases::attention_cases(DType f) {
   for (const Options options :
        {Options{false, false, false}, Options{false, true, false}, Options{true, false, false},
         Options{true, true, false}, Options{true, false, true}, Options{true, true, true},
-        Options{false, true, false, 5}, Options{true, false, false, 4}, Options{true, true, true, 5}}) {
+        Options{true, false, false, 2}, Options{true, true, false, 3}, Options{true, true, true, 4},
+        Options{false, true, false, 0, 5}, Options{true, false, false, 0, 4}, Options{true, true, true, 0, 5},
+        Options{true, true, true, 3, 5}}) {
     cases += both(f, {3, 5, 7, 8, 4, 6}, options, true, false);
     cases += both(f, {3, 7, 5, 4, 4, 6}, options, true, false);
     cases += both(f, {12, 6, 5, 36, 18, 3}, options, false, true);

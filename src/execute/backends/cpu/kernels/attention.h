@@ -11,6 +11,7 @@ struct AttentionShape {
   std::int64_t b, t, s, h, n, d;
   bool causal;  // query i sees keys j ≤ i + offset[b]
   double scale;
+  std::int64_t window = 0;  // > 0, with causal: and i + offset[b] - j < window
   // Of a bias by distance, [h, places]; 0 places: none. A pair takes place clamp(j - i - offset[b] + origin).
   std::int64_t places = 0, origin = 0;
 };

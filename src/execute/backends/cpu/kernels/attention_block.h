@@ -20,6 +20,8 @@ struct Masks {
   // Query i sees no key at or past this: by shape, and by shape and offset.
   i64 keys_by_shape(i64 i) const { return shape.causal && !has_offset ? lesser(i + 1, shape.s) : shape.s; }
   i64 keys(i64 i) const { return shape.causal ? greater(0, lesser(i + 1 + offset, shape.s)) : shape.s; }
+  // And none before this; never falls with i.
+  i64 first(i64 i) const { return shape.window > 0 ? greater(0, i + 1 + offset - shape.window) : 0; }
 };
 
 template <typename Args>
@@ -42,30 +44,34 @@ inline Span span_of(const std::int32_t* ids, i64 begin, i64 end) {
   return span;
 }
 
-// How a block of queries sees a block of keys: not at all, and it is left out; by place alone (shape, offset, the
-// segments all one); or each pair by its segments too.
+// How a block of queries sees a block of keys: not at all, and it is left out; by place alone (shape, offset,
+// window, the segments all one); or each pair by its segments too.
 enum class Sight { none, by_place, by_segment };
 
 inline Sight sight_of(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
-  if (masks.keys(i1 - 1) <= j0) return Sight::none;
+  if (masks.keys(i1 - 1) <= j0 || masks.first(i0) >= j1) return Sight::none;
   if (masks.q_segments == nullptr) return Sight::by_place;
   const Span q = span_of(masks.q_segments, i0, i1), k = span_of(masks.k_segments, j0, j1);
   if (q.high < k.low || k.high < q.low) return Sight::none;
   return q.low == q.high && k.low == k.high ? Sight::by_place : Sight::by_segment;
 }
 
-// Pairs of the block that offset and shape let through: what is counted as done when it is not left out.
+// Pairs of the block that offset, window and shape let through: what is counted as done when it is not left out.
 inline i64 pairs_of(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
   i64 pairs = 0;
-  for (i64 i = i0; i < i1; ++i) pairs += greater(0, lesser(masks.keys(i), j1) - j0);
+  for (i64 i = i0; i < i1; ++i) pairs += greater(0, lesser(masks.keys(i), j1) - greater(masks.first(i), j0));
   return pairs;
 }
 
+// Pairs that shape lets through. An offset is data; a window bounds what it can let a query see.
 inline i64 all_pairs(const AttentionShape& shape, bool has_offset) {
-  const i64 heads = shape.b * shape.h;
-  if (!shape.causal || has_offset) return heads * shape.t * shape.s;
-  const i64 ramp = lesser(shape.t, shape.s);
-  return heads * (ramp * (ramp + 1) / 2 + (shape.t - ramp) * shape.s);
+  const i64 heads = shape.b * shape.h, window = shape.window;
+  if (!shape.causal || has_offset) return heads * shape.t * (window > 0 ? lesser(window, shape.s) : shape.s);
+  const auto ramp = [&](i64 queries) {  // Σ min(i + 1, s)
+    const i64 up = lesser(queries, shape.s);
+    return up * (up + 1) / 2 + (queries - up) * shape.s;
+  };
+  return heads * (ramp(shape.t) - (window > 0 ? ramp(greater(shape.t - window, 0)) : 0));
 }
 
 inline i64 bias_bytes(const AttentionShape& shape) { return shape.h * shape.places * 4; }
@@ -112,7 +118,7 @@ inline I lane_numbers() {
 
 // Query i sees all of a whole block of keys.
 inline bool sees_all(const Masks& masks, Sight sight, i64 i, i64 j0, i64 j1) {
-  return sight == Sight::by_place && masks.keys(i) >= j1 && j1 - j0 == kKeyBlock;
+  return sight == Sight::by_place && masks.keys(i) >= j1 && masks.first(i) <= j0 && j1 - j0 == kKeyBlock;
 }
 
 // All ones where query i sees key j0 + at + lane.
@@ -120,6 +126,9 @@ inline I seen(const Masks& masks, Sight sight, i64 i, i64 j0, i64 at, i64 j1) {
   const i64 limit = lesser(masks.keys(i), j1) - j0 - at;  // lanes below it
   const auto bound = static_cast<std::int32_t>(limit < 0 ? 0 : limit > kLanes ? kLanes : limit);
   I mask = lane_numbers() < (I{} + bound);
+  if (const i64 hidden = masks.first(i) - j0 - at; hidden > 0) {
+    mask &= lane_numbers() >= (I{} + static_cast<std::int32_t>(hidden > kLanes ? kLanes : hidden));
+  }
   if (sight == Sight::by_segment && bound > 0) {
     I ids = {};
     const std::int32_t* from = masks.k_segments + j0 + at;

@@ -10,19 +10,23 @@ namespace {
 struct Case {
   std::int64_t b, t, s, h, n, d;
   bool causal, segments, offset;
-  std::int64_t places = 0;  // of a bias by distance
+  std::int64_t window = 0, places = 0;  // places: of a bias by distance
 };
 const Case kCases[] = {
-    {1, 1, 1, 1, 1, 1, true, false, false},       {2, 5, 5, 2, 2, 3, true, false, false},
-    {1, 64, 64, 1, 1, 16, true, false, false},    {1, 65, 65, 2, 1, 17, true, false, false},
-    {2, 130, 130, 4, 2, 8, true, false, false},   {1, 300, 300, 1, 1, 32, true, false, false},
-    {1, 33, 70, 2, 2, 20, false, false, false},   {2, 130, 130, 2, 1, 8, true, true, false},
-    {1, 200, 200, 1, 1, 64, true, true, false},   {2, 70, 140, 2, 2, 5, false, true, false},
-    {3, 1, 90, 4, 1, 16, true, false, true},      {3, 10, 90, 2, 2, 16, true, false, true},
-    {2, 7, 3, 1, 1, 4, true, false, false},       {2, 0, 4, 1, 1, 4, true, false, false},
-    {1, 4, 0, 1, 1, 4, false, false, false},      {2, 70, 90, 4, 2, 8, false, true, false, 33},
-    {2, 150, 150, 2, 2, 8, true, true, false, 9}, {3, 10, 90, 2, 1, 16, true, false, true, 301},
-    {2, 65, 4, 2, 2, 3, false, false, false, 1},
+    {1, 1, 1, 1, 1, 1, true, false, false},           {2, 5, 5, 2, 2, 3, true, false, false},
+    {1, 64, 64, 1, 1, 16, true, false, false},        {1, 65, 65, 2, 1, 17, true, false, false},
+    {2, 130, 130, 4, 2, 8, true, false, false},       {1, 300, 300, 1, 1, 32, true, false, false},
+    {1, 33, 70, 2, 2, 20, false, false, false},       {2, 130, 130, 2, 1, 8, true, true, false},
+    {1, 200, 200, 1, 1, 64, true, true, false},       {2, 70, 140, 2, 2, 5, false, true, false},
+    {3, 1, 90, 4, 1, 16, true, false, true},          {3, 10, 90, 2, 2, 16, true, false, true},
+    {2, 7, 3, 1, 1, 4, true, false, false},           {2, 0, 4, 1, 1, 4, true, false, false},
+    {1, 4, 0, 1, 1, 4, false, false, false},          {1, 5, 5, 2, 1, 8, true, false, false, 2},
+    {2, 300, 300, 2, 1, 16, true, false, false, 1},   {1, 300, 300, 2, 2, 16, true, false, false, 64},
+    {1, 400, 400, 1, 1, 32, true, false, false, 100}, {2, 200, 200, 2, 1, 8, true, true, false, 30},
+    {1, 70, 70, 1, 1, 8, true, false, false, 1000},   {3, 1, 200, 4, 1, 16, true, false, true, 24},
+    {3, 10, 200, 2, 2, 16, true, true, true, 70},     {2, 70, 90, 4, 2, 8, false, true, false, 0, 33},
+    {2, 150, 150, 2, 2, 8, true, true, false, 0, 9},  {3, 10, 90, 2, 1, 16, true, false, true, 0, 301},
+    {2, 65, 4, 2, 2, 3, false, false, false, 0, 1},   {2, 150, 150, 2, 2, 8, true, true, false, 40, 9},
 };
 
 struct Problem {
@@ -34,7 +38,8 @@ struct Problem {
   Problem(const Case& c_, Elem e)
       : c(c_),
         elem(e),
-        shape{c.b, c.t, c.s, c.h, c.n, c.d, c.causal, 1 / std::sqrt(static_cast<double>(c.d)), c.places, c.places / 3},
+        shape{c.b,      c.t,      c.s,         c.h, c.n, c.d, c.causal, 1 / std::sqrt(static_cast<double>(c.d)),
+              c.window, c.places, c.places / 3},
         q(random_tensor(e, c.b * c.t * c.h * c.d, 1, 2)),
         k(random_tensor(e, c.b * c.s * c.n * c.d, 2)),
         v(random_tensor(e, c.b * c.s * c.n * c.d, 3)),
@@ -51,9 +56,14 @@ struct Problem {
     for (std::int64_t b = 0; b < c.b; ++b) offset.set(b, static_cast<double>(b == 0 ? 80 : b == 1 ? 17 : -3));
   }
 
-  bool shape_lets(std::int64_t i, std::int64_t j) const { return !c.causal || c.offset || j <= i; }
+  bool shape_lets(std::int64_t i, std::int64_t j) const {
+    if (c.offset) return c.window == 0 || j < c.window;  // some window of the keys: where is data, how many is not
+    return !c.causal || (j <= i && (c.window == 0 || i - j < c.window));
+  }
   bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    if (c.causal && static_cast<double>(j) > static_cast<double>(i) + (c.offset ? offset.at(b) : 0)) return false;
+    const double place = static_cast<double>(i) + (c.offset ? offset.at(b) : 0);
+    if (c.causal && static_cast<double>(j) > place) return false;
+    if (c.window > 0 && place - static_cast<double>(j) >= static_cast<double>(c.window)) return false;
     return !c.segments || q_segments.at(b * c.t + i) == k_segments.at(b * c.s + j);
   }
   std::int64_t query(std::int64_t b, std::int64_t i, std::int64_t a) const { return ((b * c.t + i) * c.h + a) * c.d; }
@@ -132,8 +142,8 @@ double score_error(const Problem& p) { return static_cast<double>(p.c.d + 8) * r
 TEST(Attention, forward) {
   for (const Elem elem : {Elem::f32, Elem::bf16}) {
     for (const Case& c : kCases) {
-      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {}", c.b, c.t, c.s, c.h, c.n,
-                               c.d, c.causal, c.segments, c.offset));
+      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {} window {}", c.b, c.t, c.s,
+                               c.h, c.n, c.d, c.causal, c.segments, c.offset, c.window));
       const Problem p(c, elem);
       const Exact exact = exact_attention(p);
       Tensor o(elem, p.q.size()), lse(Elem::f32, c.b * c.h * c.t),
@@ -174,8 +184,8 @@ TEST(Attention, forward) {
 TEST(Attention, gradient) {
   for (const Elem elem : {Elem::f32, Elem::bf16}) {
     for (const Case& c : kCases) {
-      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {}", c.b, c.t, c.s, c.h, c.n,
-                               c.d, c.causal, c.segments, c.offset));
+      SCOPED_TRACE(fmt::format("b {} t {} s {} h {} n {} d {} causal {} segments {} offset {} window {}", c.b, c.t, c.s,
+                               c.h, c.n, c.d, c.causal, c.segments, c.offset, c.window));
       const Problem p(c, elem);
       const Exact exact = exact_attention(p);
       const Tensor o(elem, exact.o);

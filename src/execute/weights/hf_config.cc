@@ -1,0 +1,222 @@
+#include "execute/weights/hf_config.h"
+
+#include "ground/base/document.h"
+#include "ground/base/nearest.h"
+
+namespace systole {
+namespace {
+
+// A config.json with the names of its entries in messages, and what was found so far.
+class Config {
+ public:
+  Config(const Node& root, std::string name) : root_(root), name_(std::move(name)) {}
+
+  // The entry, null when it is absent or null.
+  const Node* find(const char* entry) const {
+    const Node* found = root_.find(entry);
+    return found == nullptr || found->is_null() ? nullptr : found;
+  }
+  Result<const Node*> need(const char* entry) const {
+    if (const Node* found = find(entry)) return found;
+    return error(ErrorKind::corrupt, "this config.json has no {}", entry).at({name_});
+  }
+
+  Status fixed(const char* entry, const char* key) {
+    const Node* found = TRY(need(entry));
+    return give(key, std::to_string(TRY(found->as_int(1))), true);
+  }
+  // A number, as it is written.
+  Status number(const char* entry, const char* key, const char* otherwise) {
+    const Node* found = find(entry);
+    if (found != nullptr) TRY(found->as_double());
+    return give(key, found == nullptr ? otherwise : found->text(), true);
+  }
+  Status give(const char* key, std::string yaml, bool fixed) {
+    values.push_back({key, std::move(yaml), fixed});
+    return {};
+  }
+  // Only this value is followed.
+  Status must(const char* entry, std::string_view wanted) const {
+    const Node* found = find(entry);
+    return found == nullptr || found->text() == wanted ? Status() : other(*found, entry, std::string(wanted));
+  }
+  Error other(const Node& found, const char* entry, const std::string& wanted) const {
+    return error(ErrorKind::unsupported, "{} is {}, and only {} is followed here", entry, found.describe(), wanted)
+        .at(found.where())
+        .hinted("a model that was trained without it can be taken");
+  }
+
+  Status activation(const char* entry, const char* otherwise) {
+    const Node* found = find(entry);
+    const std::string theirs = found == nullptr ? otherwise : found->text();
+    for (const auto& [name, ours] :
+         {std::pair("gelu_new", "gelu_tanh"), std::pair("gelu_pytorch_tanh", "gelu_tanh"),
+          std::pair("gelu_fast", "gelu_tanh"), std::pair("gelu", "gelu"), std::pair("relu", "relu"),
+          std::pair("silu", "silu"), std::pair("swish", "silu"), std::pair("tanh", "tanh")}) {
+      if (theirs == name) return give("model.activation", ours, true);
+    }
+    return other(*found, entry, "gelu_new, gelu, relu, silu or tanh");
+  }
+
+  Status tied(bool otherwise) {
+    const Node* found = find("tie_word_embeddings");
+    const bool is = found == nullptr ? otherwise : TRY(found->as_bool());
+    return give("model.tied", is ? "true" : "false", true);
+  }
+
+  std::vector<ImportedValue> values;
+
+ private:
+  const Node& root_;
+  std::string name_;
+};
+
+Status read_gpt2(Config& config) {
+  TRY(config.give("model.family", "gpt", true));
+  TRY(config.fixed("n_layer", "model.layers"));
+  TRY(config.fixed("n_embd", "model.width"));
+  TRY(config.fixed("n_head", "model.heads"));
+  TRY(config.fixed("n_positions", "model.context"));
+  TRY(config.fixed("vocab_size", "model.vocabulary"));
+  if (config.find("n_inner") != nullptr) TRY(config.fixed("n_inner", "model.mlp"));
+  TRY(config.number("layer_norm_epsilon", "model.eps", "1e-5"));
+  TRY(config.activation("activation_function", "gelu_new"));
+  TRY(config.must("scale_attn_weights", "true"));
+  TRY(config.must("scale_attn_by_inverse_layer_idx", "false"));
+  TRY(config.must("add_cross_attention", "false"));
+  TRY(config.give("model.position", "learned", true));
+  TRY(config.give("model.norm", "layer", true));
+  TRY(config.give("model.bias", "true", true));
+  TRY(config.give("model.gated", "false", true));
+  return config.tied(true);
+}
+
+// rope_parameters (transformers 5), or rope_theta and rope_scaling beside the others.
+Status read_rope(Config& config) {
+  const Node* both = config.find("rope_parameters");
+  const Node* scaling = both != nullptr ? both : config.find("rope_scaling");
+  const Node* theta = both != nullptr ? both->find("rope_theta") : config.find("rope_theta");
+  if (theta != nullptr) TRY(theta->as_double());
+  TRY(config.give("model.theta", theta == nullptr ? "10000" : theta->text(), true));
+  const Node* kind = scaling == nullptr ? nullptr : scaling->find("rope_type");
+  if (scaling != nullptr && kind == nullptr) kind = scaling->find("type");
+  if (kind == nullptr || kind->text() == "default") return config.give("model.rope_scaling.kind", "none", true);
+  if (kind->text() != "llama3") return config.other(*kind, "rope_type", "default or llama3");
+  TRY(config.give("model.rope_scaling.kind", "llama3", true));
+  for (const auto& [entry, key] :
+       {std::pair("factor", "model.rope_scaling.factor"),
+        std::pair("low_freq_factor", "model.rope_scaling.low_freq_factor"),
+        std::pair("high_freq_factor", "model.rope_scaling.high_freq_factor"),
+        std::pair("original_max_position_embeddings", "model.rope_scaling.original_context")}) {
+    const Node* found = TRY(scaling->get(entry));
+    TRY(found->as_double());
+    TRY(config.give(key, found->text(), true));
+  }
+  return {};
+}
+
+Status read_llama(Config& config) {
+  TRY(config.give("model.family", "llama", true));
+  TRY(config.fixed("num_hidden_layers", "model.layers"));
+  TRY(config.fixed("hidden_size", "model.width"));
+  TRY(config.fixed("num_attention_heads", "model.heads"));
+  const char* kv = config.find("num_key_value_heads") != nullptr ? "num_key_value_heads" : "num_attention_heads";
+  TRY(config.fixed(kv, "model.kv_heads"));
+  if (config.find("head_dim") != nullptr) TRY(config.fixed("head_dim", "model.head"));
+  TRY(config.fixed("intermediate_size", "model.mlp"));
+  TRY(config.fixed("vocab_size", "model.vocabulary"));
+  const Node* context = TRY(config.need("max_position_embeddings"));
+  TRY(config.give("model.context", std::to_string(TRY(context->as_int(1))), false));  // rows may be shorter
+  TRY(config.number("rms_norm_eps", "model.eps", "1e-6"));
+  TRY(config.activation("hidden_act", "silu"));
+  TRY(config.must("attention_bias", "false"));
+  TRY(config.must("mlp_bias", "false"));
+  TRY(config.give("model.position", "rotary", true));
+  TRY(config.give("model.norm", "rms", true));
+  TRY(config.give("model.bias", "false", true));
+  TRY(config.give("model.gated", "true", true));
+  TRY(read_rope(config));
+  return config.tied(false);
+}
+
+const char* activation_name(ModelSpec::Activation activation) {
+  using A = ModelSpec::Activation;
+  switch (activation) {
+    case A::gelu: return "gelu";
+    case A::gelu_tanh: return "gelu_new";
+    case A::relu: return "relu";
+    case A::silu: return "silu";
+    case A::tanh: return "tanh";
+    case A::sigmoid: return "sigmoid";
+  }
+  CHECK(false, "no such activation");
+}
+
+}  // namespace
+
+Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const std::string& name) {
+  const auto parsed = parse_json(json, name);
+  if (!parsed.ok()) {
+    Error bad = parsed.error();
+    bad.kind = ErrorKind::corrupt;
+    return bad;
+  }
+  Config config(*parsed, name);
+  const std::string type = TRY(TRY(config.need("model_type"))->as_string());
+  if (type != "gpt2" && type != "llama") {
+    return error(ErrorKind::unsupported, "a model of type '{}' cannot be taken", type)
+        .at({name})
+        .hinted("gpt2 and llama can");
+  }
+  Status read = type == "gpt2" ? read_gpt2(config) : read_llama(config);
+  if (!read.ok()) {
+    Error bad = std::move(read).error();
+    if (bad.kind == ErrorKind::invalid || bad.kind == ErrorKind::not_found) bad.kind = ErrorKind::corrupt;
+    return bad;
+  }
+  return std::move(config.values);
+}
+
+std::string config_of(const ModelSpec& m) {
+  Node config = Node::map();
+  if (m.family == ModelSpec::Family::llama) {
+    Node rope = Node::map({{"rope_theta", m.theta}, {"rope_type", "default"}});
+    if (const auto& r = m.rope_scaling; r.kind == ModelSpec::RopeScaling::Kind::llama3) {
+      rope = Node::map({{"factor", r.factor},
+                        {"high_freq_factor", r.high_freq_factor},
+                        {"low_freq_factor", r.low_freq_factor},
+                        {"original_max_position_embeddings", r.original_context},
+                        {"rope_theta", m.theta},
+                        {"rope_type", "llama3"}});
+    }
+    config = Node::map({{"architectures", Node::sequence({"LlamaForCausalLM"})},
+                        {"attention_bias", false},
+                        {"head_dim", m.head},
+                        {"hidden_act", activation_name(m.activation)},
+                        {"hidden_size", m.width},
+                        {"intermediate_size", m.mlp},
+                        {"max_position_embeddings", m.context},
+                        {"mlp_bias", false},
+                        {"model_type", "llama"},
+                        {"num_attention_heads", m.heads},
+                        {"num_hidden_layers", m.layers},
+                        {"num_key_value_heads", m.kv_heads},
+                        {"rms_norm_eps", m.eps},
+                        {"rope_parameters", std::move(rope)}});
+  } else {
+    config = Node::map({{"activation_function", activation_name(m.activation)},
+                        {"architectures", Node::sequence({"GPT2LMHeadModel"})},
+                        {"layer_norm_epsilon", m.eps},
+                        {"model_type", "gpt2"},
+                        {"n_embd", m.width},
+                        {"n_head", m.heads},
+                        {"n_inner", m.mlp},
+                        {"n_layer", m.layers},
+                        {"n_positions", m.context}});
+  }
+  config.set("tie_word_embeddings", m.tied);
+  config.set("vocab_size", m.vocabulary);
+  return to_json(config, 2) + "\n";
+}
+
+}  // namespace systole

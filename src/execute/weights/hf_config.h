@@ -1,0 +1,21 @@
+#pragma once
+// A Hugging Face config.json as keys of our model, and back.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "describe/spec/workload.h"
+#include "ground/base/result.h"
+
+namespace systole {
+
+// The model that a config.json describes (model_type gpt2 or llama), as values of keys. Those that the weights decide
+// are fixed: the workload may not say otherwise. `name` is the file's. Errors: corrupt; unsupported, naming the entry
+// that we cannot follow.
+Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const std::string& name);
+
+// A config.json of such a model. REQUIRES: name_map(model) is ok.
+std::string config_of(const ModelSpec& model);
+
+}  // namespace systole

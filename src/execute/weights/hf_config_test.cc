@@ -1,0 +1,84 @@
+#include "execute/weights/hf_config.h"
+
+#include <gtest/gtest.h>
+
+#include "ground/store/store.h"
+
+namespace systole {
+namespace {
+
+Result<Workload> workload(const std::string& config, const std::string& model) {
+  WorkloadOptions options;
+  options.weights = [&](const std::string&) { return values_of_config(config, "config.json"); };
+  return read_workload("systole: 1\nname: x\nmodel: { weights: w" + model +
+                           " }\ndata: { train: { files: x }, tokenizer: { vocabulary: 300 } }\n"
+                           "train: { batch: 1, steps: 1, optimizer: { kind: sgd, rate: 1 } }\n",
+                       "job.yaml", options);
+}
+
+std::string golden(const std::string& name) {
+  const auto store = open_posix_store(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/" + name).value();
+  return read_text(*store, "config.json").value();
+}
+
+TEST(HfConfig, DecidesTheModel) {
+  const ModelSpec gpt = workload(golden("gpt2"), "").value().model;
+  EXPECT_EQ(gpt.family, ModelSpec::Family::gpt);
+  EXPECT_EQ(gpt.layers, 2);
+  EXPECT_EQ(gpt.mlp, 64);
+  EXPECT_EQ(gpt.context, 64);
+  EXPECT_EQ(gpt.vocabulary, 304);
+  EXPECT_TRUE(gpt.tied);
+  const ModelSpec llama = workload(golden("llama"), ", context: 32").value().model;
+  EXPECT_EQ(llama.family, ModelSpec::Family::llama);
+  EXPECT_EQ(llama.kv_heads, 2);
+  EXPECT_EQ(llama.mlp, 40);
+  EXPECT_EQ(llama.context, 32);
+  EXPECT_EQ(llama.theta, 500000);
+  EXPECT_EQ(llama.rope_scaling.kind, ModelSpec::RopeScaling::Kind::llama3);
+  EXPECT_EQ(llama.rope_scaling.original_context, 16);
+  EXPECT_FALSE(llama.tied);
+  EXPECT_EQ(workload(golden("llama_bf16"), "").value().model.head, 8);
+}
+
+TEST(HfConfig, IsNotContradicted) {
+  const Error wrong = workload(golden("gpt2"), ", layers: 3, eps: 1e-6").error();
+  EXPECT_EQ(to_string(wrong.where), "job.yaml:3:30");
+  EXPECT_EQ(wrong.message.substr(0, wrong.message.find('\n')), "model.layers is 3, and the weights in 'w' have 2");
+  ASSERT_EQ(wrong.others.size(), 1u);
+  EXPECT_TRUE(wrong.others[0].message.starts_with("model.eps is 1e-06, and the weights in 'w' have 1e-05"))
+      << wrong.others[0].message;
+  EXPECT_TRUE(workload(golden("gpt2"), ", layers: 2").ok());
+}
+
+TEST(HfConfig, RefusesWhatIsNotFollowed) {
+  const auto refusal = [](const std::string& config) { return workload(config, "").error().message; };
+  EXPECT_TRUE(refusal(R"({"model_type": "mamba"})")
+                  .starts_with("model.weights: config.json: a model of type 'mamba' cannot be taken"));
+  EXPECT_TRUE(refusal("{}").starts_with("model.weights: config.json: this config.json has no model_type"));
+  std::string scaled = golden("gpt2");
+  scaled.replace(scaled.find("idx\": false"), 11, "idx\": true");
+  EXPECT_NE(refusal(scaled).find("scale_attn_by_inverse_layer_idx is"), std::string::npos) << refusal(scaled);
+  std::string rope = golden("llama");
+  rope.replace(rope.find("\"llama3\""), 8, "\"yarn\"");
+  EXPECT_NE(refusal(rope).find("rope_type is text 'yarn', and only default or llama3 is followed here"),
+            std::string::npos)
+      << refusal(rope);
+  std::string many = golden("gpt2");
+  many.replace(many.find("\"n_layer\": 2"), 12, "\"n_layer\": 20000000");
+  EXPECT_NE(refusal(many).find("the weights in 'w' have model.layers: 20000000 is too high"), std::string::npos)
+      << refusal(many);
+}
+
+TEST(HfConfig, WritesWhatItReads) {
+  for (const char* name : {"gpt2", "llama", "llama_bf16"}) {
+    const ModelSpec model = workload(golden(name), "").value().model;
+    const ModelSpec again = workload(config_of(model), "").value().model;
+    EXPECT_EQ(config_of(again), config_of(model)) << name;
+    EXPECT_EQ(again.mlp, model.mlp);
+    EXPECT_EQ(again.eps, model.eps);
+  }
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,196 @@
+#include "execute/weights/import.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "ground/base/nearest.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kPartBytes = std::int64_t{256} << 10;
+constexpr std::size_t kMostTold = 12;
+
+bool is_taken(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
+
+std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
+
+// Gathers what is wrong, and tells all of it at once.
+class Wrongs {
+ public:
+  void add(Error error) { errors_.push_back(std::move(error)); }
+  Status finish() && {
+    if (errors_.empty()) return {};
+    const std::size_t count = errors_.size();
+    if (count > kMostTold) {
+      errors_.resize(kMostTold);
+      errors_.push_back(error(ErrorKind::invalid, "and {} more tensors", count - kMostTold));
+    }
+    Error first = std::move(errors_.front());
+    first.others.assign(std::make_move_iterator(errors_.begin() + 1), std::make_move_iterator(errors_.end()));
+    return first;
+  }
+
+ private:
+  std::vector<Error> errors_;
+};
+
+bool is_empty_name(const NameMap& map, const std::string& name) {
+  if (name == map.tied) return true;
+  return std::any_of(map.empty.begin(), map.empty.end(), [&](const std::string& end) { return name.ends_with(end); });
+}
+
+// Our tensor seen as [rows, columns] in the layout of theirs, and its part of a piece of their rows.
+class Place {
+ public:
+  Place(const MappedTensor& mapped, const ParameterPlace& into) : mapped_(mapped), into_(into) {}
+
+  // `numbers`: their rows from `row` on, `width` columns each.
+  void put(std::span<const float> numbers, std::int64_t row, std::int64_t width) const {
+    const std::int64_t rows = static_cast<std::int64_t>(numbers.size()) / width;
+    if (into_.dtype == DType::f32) {
+      put_as(numbers, row, width, rows,
+             [this](std::int64_t at, float x) { __builtin_memcpy(into_.bytes.data() + at * 4, &x, sizeof x); });
+    } else if (into_.dtype == DType::bf16) {
+      put_as(numbers, row, width, rows, [this](std::int64_t at, float x) {
+        const std::uint16_t bits = to_bf16(x);
+        __builtin_memcpy(into_.bytes.data() + at * 2, &bits, sizeof bits);
+      });
+    } else {
+      put_as(numbers, row, width, rows,
+             [this](std::int64_t at, float x) { store(into_.dtype, into_.bytes.data(), at, static_cast<double>(x)); });
+    }
+  }
+
+ private:
+  template <typename Store>
+  void put_as(std::span<const float> numbers, std::int64_t row, std::int64_t width, std::int64_t rows,
+              const Store& put_one) const {
+    if (mapped_.turned) {
+      const std::int64_t all_rows = mapped_.shape[0];
+      for (std::int64_t c = 0; c < width; ++c) {
+        for (std::int64_t r = 0; r < rows; ++r)
+          put_one(c * all_rows + row + r, numbers[static_cast<std::size_t>(r * width + c)]);
+      }
+      return;
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < mapped_.columns; ++c)
+        put_one((row + r) * mapped_.columns + c, numbers[static_cast<std::size_t>(r * width + mapped_.first + c)]);
+    }
+  }
+
+  const MappedTensor& mapped_;
+  const ParameterPlace& into_;
+};
+
+class Importer {
+ public:
+  explicit Importer(const WeightFiles& files) : files_(files) {}
+
+  // One of their tensors into all of ours that it holds.
+  Status read(const std::string& name, std::span<const Place> places) {
+    const WeightTensor& tensor = files_.tensors().at(name);
+    const std::int64_t width = tensor.shape.back(), element = size_of(tensor.dtype);
+    const std::int64_t rows = num_elements(tensor.shape) / width;
+    const std::int64_t at_once = std::clamp<std::int64_t>(kPartBytes / (width * element), 1, rows);
+    for (std::int64_t row = 0; row < rows; row += at_once) {
+      const auto count = static_cast<std::size_t>(std::min(at_once, rows - row) * width);
+      raw_.resize(count * static_cast<std::size_t>(element));
+      numbers_.resize(count);
+      TRY(files_.read_elements(name, row * width, raw_));
+      widen(tensor.dtype);
+      for (const Place& place : places) place.put(numbers_, row, width);
+    }
+    return {};
+  }
+
+ private:
+  void widen(DType dtype) {
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      if (dtype == DType::f32) {
+        __builtin_memcpy(&numbers_[i], raw_.data() + i * 4, 4);
+      } else if (dtype == DType::bf16) {
+        std::uint16_t bits;
+        __builtin_memcpy(&bits, raw_.data() + i * 2, sizeof bits);
+        numbers_[i] = from_bf16(bits);
+      } else {
+        numbers_[i] = static_cast<float>(load(dtype, raw_.data(), static_cast<std::int64_t>(i)));
+      }
+    }
+  }
+
+  const WeightFiles& files_;
+  std::vector<std::byte> raw_;
+  std::vector<float> numbers_;
+};
+
+}  // namespace
+
+NameMap fitting(NameMap map, const WeightFiles& files) {
+  const auto is_there = [&](const MappedTensor& tensor) { return files.tensors().contains(tensor.theirs); };
+  if (std::any_of(map.tensors.begin(), map.tensors.end(),
+                  [&](const MappedTensor& t) { return t.theirs.starts_with(map.prefix) && is_there(t); }))
+    return map;
+  NameMap bare = without_prefix(map);
+  return std::any_of(bare.tensors.begin(), bare.tensors.end(), is_there) ? bare : map;
+}
+
+Status check_weights(const WeightFiles& files, const NameMap& map) {
+  std::set<std::string> wanted;
+  for (const MappedTensor& mapped : map.tensors) wanted.insert(mapped.theirs);
+  std::vector<std::string> spare;
+  for (const std::string& name : files.names()) {
+    if (!wanted.contains(name) && !is_empty_name(map, name)) spare.push_back(name);
+  }
+  Wrongs wrongs;
+  std::set<std::string> told;
+  for (const MappedTensor& mapped : map.tensors) {
+    if (!told.insert(mapped.theirs).second) continue;
+    const auto found = files.tensors().find(mapped.theirs);
+    if (found == files.tensors().end()) {
+      wrongs.add(error(ErrorKind::not_found, "tensor '{}' ({}) is missing", mapped.theirs, to_string(mapped.shape))
+                     .hinted(spare.empty() ? "the weights are of a smaller model, or incomplete"
+                                           : nearest_hint(mapped.theirs, spare)));
+    } else if (found->second.shape != mapped.shape) {
+      wrongs.add(error(ErrorKind::invalid, "tensor '{}' is {}, the model's keys make it {}", mapped.theirs,
+                       to_string(found->second.shape), to_string(mapped.shape))
+                     .hinted("config.json is of other weights, or they were changed"));
+    } else if (!is_taken(found->second.dtype)) {
+      wrongs.add(error(ErrorKind::unsupported, "tensor '{}' is {}, which is no type of weights", mapped.theirs,
+                       type_text(found->second.dtype, found->second.shape))
+                     .hinted("f32, bf16 and f16 are taken; save the model as one of them"));
+    }
+  }
+  const std::vector<std::string> names(wanted.begin(), wanted.end());
+  for (const std::string& name : spare) {
+    wrongs.add(error(ErrorKind::invalid, "tensor '{}' ({}) is no part of this model", name,
+                     to_string(files.tensors().at(name).shape))
+                   .hinted(nearest_hint(name, names)));
+  }
+  return std::move(wrongs).finish();
+}
+
+Status import_weights(const WeightFiles& files, const NameMap& map, std::span<const ParameterPlace> places) {
+  TRY(check_weights(files, map));
+  std::unordered_map<std::string_view, const ParameterPlace*> by_name;
+  for (const ParameterPlace& place : places) by_name.emplace(place.name, &place);
+  Importer importer(files);
+  for (auto begin = map.tensors.begin(); begin != map.tensors.end();) {
+    const auto end = std::find_if(begin, map.tensors.end(), [&](const auto& t) { return t.theirs != begin->theirs; });
+    std::vector<Place> into;
+    for (auto mapped = begin; mapped != end; ++mapped) {
+      const auto found = by_name.find(mapped->ours);
+      const std::int64_t rows = mapped->shape.size() == 1 ? 1 : mapped->shape[0];
+      if (found == by_name.end() || num_elements(found->second->shape) != rows * mapped->columns)
+        return error(ErrorKind::invalid, "'{}' is no parameter of this model, or of another size", mapped->ours);
+      into.emplace_back(*mapped, *found->second);
+    }
+    TRY(importer.read(begin->theirs, into));
+    begin = end;
+  }
+  return {};
+}
+
+}  // namespace systole

@@ -1,0 +1,187 @@
+// The goldens of tools/oracles/make_models.py into parameters and back; what does not fit.
+
+#include "execute/weights/import.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "execute/weights/export.h"
+#include "execute/weights/hf_config.h"
+
+namespace systole {
+namespace {
+
+std::unique_ptr<Store> golden(const std::string& name) {
+  return open_posix_store(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/" + name).value();
+}
+
+ModelSpec model_of(Store& store, const std::string& more = "") {
+  WorkloadOptions options;
+  options.weights = [&](const std::string&) {
+    return values_of_config(read_text(store, "config.json").value(), "config.json");
+  };
+  return read_workload("{ systole: 1, name: x, model: { weights: here" + more +
+                           " }, data: { train: { files: x }, tokenizer: { vocabulary: 300 } }, "
+                           "train: { batch: 1, steps: 1, optimizer: { kind: sgd, rate: 1 } } }",
+                       "test.yaml", options)
+      .value()
+      .model;
+}
+
+// Parameters in memory, one by one.
+class Parameters {
+ public:
+  Parameters(const NameMap& map, DType dtype) {
+    for (const MappedTensor& mapped : map.tensors) {
+      const Shape shape{mapped.shape.size() == 1 ? 1 : mapped.shape[0], mapped.columns};
+      tensors_.push_back({mapped.ours, dtype, shape,
+                          std::vector<std::byte>(static_cast<std::size_t>(bytes_of(dtype, shape).count()))});
+    }
+  }
+  std::vector<ParameterPlace> places() {
+    std::vector<ParameterPlace> all;
+    for (Tensor& t : tensors_) all.push_back({t.name, t.dtype, t.shape, t.bytes});
+    return all;
+  }
+  ParameterSource source() const {
+    ParameterSource from;
+    from.dtype = [this](const std::string& name) -> Result<DType> { return at(name).dtype; };
+    from.shape = [this](const std::string& name) -> Result<Shape> { return at(name).shape; };
+    from.read = [this](const std::string& name, const Shape&, std::span<std::byte> into) -> Status {
+      std::memcpy(into.data(), at(name).bytes.data(), into.size());
+      return {};
+    };
+    return from;
+  }
+  double number(const std::string& name, std::int64_t i) const {
+    return load(at(name).dtype, at(name).bytes.data(), i);
+  }
+
+ private:
+  struct Tensor {
+    std::string name;
+    DType dtype;
+    Shape shape;
+    std::vector<std::byte> bytes;
+  };
+  const Tensor& at(const std::string& name) const {
+    for (const Tensor& t : tensors_) {
+      if (t.name == name) return t;
+    }
+    fail(error(ErrorKind::not_found, "no '{}'", name));
+  }
+  std::vector<Tensor> tensors_;
+};
+
+class GoldenWeights : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenWeights, ComeBackBitForBit) {
+  const auto store = golden(GetParam());
+  const WeightFiles files = WeightFiles::open(*store, "").value();
+  const NameMap map = fitting(name_map(model_of(*store)).value(), files);
+  Parameters parameters(map, DType::f32);
+  ASSERT_TRUE(import_weights(files, map, parameters.places()).ok());
+  const auto out = make_memory_store();
+  ExportOptions options;
+  for (const auto& [name, tensor] : files.tensors()) options.dtypes.emplace(name, tensor.dtype);
+  ASSERT_TRUE(export_weights(parameters.source(), map, *out, options).ok());
+  const WeightFiles back = WeightFiles::open(*out, "").value();
+  ASSERT_EQ(back.names(), files.names());
+  for (const auto& [name, tensor] : files.tensors()) {
+    std::vector<std::byte> a(static_cast<std::size_t>(bytes_of(tensor.dtype, tensor.shape).count())), b = a;
+    ASSERT_TRUE(files.read_elements(name, 0, a).ok());
+    ASSERT_TRUE(back.read_elements(name, 0, b).ok());
+    EXPECT_EQ(back.tensors().at(name).dtype, tensor.dtype);
+    EXPECT_EQ(a, b) << name;
+  }
+  if (!store->exists("model.safetensors").value()) return;
+  // The whole file, as safetensors itself writes it.
+  EXPECT_EQ(read_all(*out, "model.safetensors").value(), read_all(*store, "model.safetensors").value());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenWeights, testing::Values("gpt2", "llama", "llama_bf16"),
+                         [](const auto& name) { return name.param; });
+
+TEST(Import, CutsWhatIsFusedAndTurnsWhatIsTurned) {
+  const auto store = golden("gpt2");
+  const WeightFiles files = WeightFiles::open(*store, "").value();
+  const NameMap map = name_map(model_of(*store)).value();
+  Parameters parameters(map, DType::f32);
+  ASSERT_TRUE(import_weights(files, map, parameters.places()).ok());
+  std::vector<float> fused(16 * 48);
+  ASSERT_TRUE(
+      files.read_elements("transformer.h.1.attn.c_attn.weight", 0, std::as_writable_bytes(std::span(fused))).ok());
+  EXPECT_EQ(parameters.number("blocks.1.attn.k", 16 * 3 + 5), fused[48 * 3 + 16 + 5]);
+  const auto llama = golden("llama");
+  const WeightFiles theirs = WeightFiles::open(*llama, "").value();
+  const NameMap llama_map = name_map(model_of(*llama)).value();
+  Parameters turned(llama_map, DType::bf16);
+  ASSERT_TRUE(import_weights(theirs, llama_map, turned.places()).ok());
+  std::vector<float> k(8 * 16);
+  ASSERT_TRUE(
+      theirs.read_elements("model.layers.0.self_attn.k_proj.weight", 0, std::as_writable_bytes(std::span(k))).ok());
+  EXPECT_EQ(turned.number("blocks.0.attn.k", 3 * 8 + 5), rounded(DType::bf16, k[5 * 16 + 3]));
+}
+
+// The golden's tensors, changed, as a file.
+Status refusal(const std::function<void(std::vector<checkpoint::SafetensorsSource>&)>& change) {
+  const auto store = golden("gpt2");
+  const auto file = checkpoint::SafetensorsFile::open(*store, "model.safetensors").value();
+  std::vector<checkpoint::SafetensorsSource> tensors;
+  for (const auto& entry : file.header().tensors) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(entry.end - entry.begin));
+    EXPECT_TRUE(file.read(entry.name, bytes).ok());
+    tensors.push_back({entry.name, entry.dtype, entry.shape, [bytes](const auto& take) { return take(bytes); }});
+  }
+  change(tensors);
+  const auto changed = make_memory_store();
+  EXPECT_TRUE(checkpoint::write_safetensors(*changed, "model.safetensors", std::move(tensors), {}).ok());
+  const WeightFiles files = WeightFiles::open(*changed, "").value();
+  return check_weights(files, fitting(name_map(model_of(*store)).value(), files));
+}
+
+checkpoint::SafetensorsSource zeros(const std::string& name, DType dtype, Shape shape) {
+  const std::vector<std::byte> bytes(static_cast<std::size_t>(bytes_of(dtype, shape).count()));
+  return {name, dtype, std::move(shape), [bytes](const auto& take) { return take(bytes); }};
+}
+
+TEST(Import, NamesWhatDoesNotFit) {
+  EXPECT_TRUE(refusal([](auto&) {}).ok());
+  const auto at = [](auto& tensors, const std::string& name) {
+    return std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
+  };
+  const Status missing =
+      refusal([&](auto& t) { at(t, "transformer.h.1.ln_2.bias")->name = "transformer.h.1.ln_two.bias"; });
+  EXPECT_EQ(missing.error().message, "tensor 'transformer.h.1.ln_2.bias' ([16]) is missing");
+  EXPECT_EQ(missing.error().hint, "did you mean 'transformer.h.1.ln_two.bias'?");
+  ASSERT_EQ(missing.error().others.size(), 1u);
+  EXPECT_EQ(missing.error().others[0].message, "tensor 'transformer.h.1.ln_two.bias' ([16]) is no part of this model");
+  const Status shape = refusal([&](auto& t) {
+    *at(t, "transformer.wpe.weight") = zeros("transformer.wpe.weight", DType::f32, {64, 8});
+  });
+  EXPECT_EQ(shape.error().message, "tensor 'transformer.wpe.weight' is [64, 8], the model's keys make it [64, 16]");
+  const Status type =
+      refusal([&](auto& t) { *at(t, "transformer.ln_f.bias") = zeros("transformer.ln_f.bias", DType::i32, {16}); });
+  EXPECT_EQ(type.error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(type.error().message, "tensor 'transformer.ln_f.bias' is i32[16], which is no type of weights");
+  const Status masks = refusal([&](auto& t) {
+    t.push_back(zeros("transformer.h.0.attn.bias", DType::u8, {1, 1, 64, 64}));
+    t.push_back(zeros("lm_head.weight", DType::f32, {304, 16}));
+  });
+  EXPECT_TRUE(masks.ok()) << masks.error().message;
+}
+
+TEST(NameMap, RefusesWhatTheFamilyIsNot) {
+  ModelSpec model = model_of(*golden("gpt2"));
+  model.norm = ModelSpec::Norm::rms;
+  EXPECT_EQ(name_map(model).error().message, "Hugging Face's GPT-2 has no such model: model.norm is not layer");
+  model = {};
+  model.family = ModelSpec::Family::mlp;
+  EXPECT_EQ(name_map(model).error().kind, ErrorKind::unsupported);
+}
+
+}  // namespace
+}  // namespace systole

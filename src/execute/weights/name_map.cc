@@ -1,0 +1,140 @@
+#include "execute/weights/name_map.h"
+
+namespace systole {
+namespace {
+
+// Refuses a model that the family's code in transformers cannot be.
+class Only {
+ public:
+  explicit Only(const char* family) : family_(family) {}
+  Only& holds(bool good, const char* key, const char* must) {
+    if (!good && wrong_.ok()) {
+      wrong_ = error(ErrorKind::unsupported, "Hugging Face's {} has no such model: {} is not {}", family_, key, must)
+                   .hinted(fmt::format("{}: {}", key, must));
+    }
+    return *this;
+  }
+  Status finish() const { return wrong_; }
+
+ private:
+  const char* family_;
+  Status wrong_;
+};
+
+class Lister {
+ public:
+  explicit Lister(NameMap& map) : map_(map) {}
+
+  void same(const std::string& theirs, Shape shape, const std::string& ours) {
+    const std::int64_t columns = shape.back();
+    map_.tensors.push_back({map_.prefix + theirs, std::move(shape), ours, columns, 0, false});
+  }
+  void turned(const std::string& theirs, std::int64_t out, std::int64_t in, const std::string& ours) {
+    map_.tensors.push_back({map_.prefix + theirs, {out, in}, ours, in, 0, true});
+  }
+  // Several of ours, side by side.
+  void fused(const std::string& theirs, const Shape& shape, const std::vector<std::string>& ours) {
+    const std::int64_t columns = shape.back() / static_cast<std::int64_t>(ours.size());
+    std::int64_t first = 0;
+    for (const std::string& one : ours) {
+      map_.tensors.push_back({map_.prefix + theirs, shape, one, columns, first, false});
+      first += columns;
+    }
+  }
+
+ private:
+  NameMap& map_;
+};
+
+Result<NameMap> gpt2_map(const ModelSpec& m) {
+  using P = ModelSpec::Position;
+  TRY(Only("GPT-2")
+          .holds(m.position == P::learned, "model.position", "learned")
+          .holds(m.norm == ModelSpec::Norm::layer, "model.norm", "layer")
+          .holds(m.bias, "model.bias", "true")
+          .holds(!m.gated, "model.gated", "false")
+          .holds(m.kv_heads == m.heads, "model.kv_heads", "model.heads")
+          .holds(m.heads * m.head == m.width, "model.head", "width / heads")
+          .finish());
+  NameMap map;
+  map.prefix = "transformer.";
+  map.empty = {".attn.bias", ".attn.masked_bias"};
+  Lister list(map);
+  const std::int64_t e = m.width;
+  list.same("wte.weight", {m.vocabulary, e}, "embed.tokens");
+  list.same("wpe.weight", {m.context, e}, "embed.positions");
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const std::string h = fmt::format("h.{}.", layer), ours = fmt::format("blocks.{}.", layer);
+    list.same(h + "ln_1.weight", {e}, ours + "norm1.scale");
+    list.same(h + "ln_1.bias", {e}, ours + "norm1.bias");
+    list.fused(h + "attn.c_attn.weight", {e, 3 * e}, {ours + "attn.q", ours + "attn.k", ours + "attn.v"});
+    list.fused(h + "attn.c_attn.bias", {3 * e}, {ours + "attn.q_bias", ours + "attn.k_bias", ours + "attn.v_bias"});
+    list.same(h + "attn.c_proj.weight", {e, e}, ours + "attn.o");
+    list.same(h + "attn.c_proj.bias", {e}, ours + "attn.o_bias");
+    list.same(h + "ln_2.weight", {e}, ours + "norm2.scale");
+    list.same(h + "ln_2.bias", {e}, ours + "norm2.bias");
+    list.same(h + "mlp.c_fc.weight", {e, m.mlp}, ours + "mlp.up");
+    list.same(h + "mlp.c_fc.bias", {m.mlp}, ours + "mlp.up_bias");
+    list.same(h + "mlp.c_proj.weight", {m.mlp, e}, ours + "mlp.down");
+    list.same(h + "mlp.c_proj.bias", {e}, ours + "mlp.down_bias");
+  }
+  list.same("ln_f.weight", {e}, "norm.scale");
+  list.same("ln_f.bias", {e}, "norm.bias");
+  return map;
+}
+
+Result<NameMap> llama_map(const ModelSpec& m) {
+  TRY(Only("Llama")
+          .holds(m.position == ModelSpec::Position::rotary, "model.position", "rotary")
+          .holds(m.norm == ModelSpec::Norm::rms, "model.norm", "rms")
+          .holds(!m.bias, "model.bias", "false")
+          .holds(m.gated, "model.gated", "true")
+          .finish());
+  NameMap map;
+  map.prefix = "model.";
+  map.empty = {".rotary_emb.inv_freq"};
+  Lister list(map);
+  const std::int64_t e = m.width, q = m.heads * m.head, kv = m.kv_heads * m.head;
+  list.same("embed_tokens.weight", {m.vocabulary, e}, "embed.tokens");
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const std::string l = fmt::format("layers.{}.", layer), ours = fmt::format("blocks.{}.", layer);
+    list.same(l + "input_layernorm.weight", {e}, ours + "norm1.scale");
+    list.turned(l + "self_attn.q_proj.weight", q, e, ours + "attn.q");
+    list.turned(l + "self_attn.k_proj.weight", kv, e, ours + "attn.k");
+    list.turned(l + "self_attn.v_proj.weight", kv, e, ours + "attn.v");
+    list.turned(l + "self_attn.o_proj.weight", e, q, ours + "attn.o");
+    list.same(l + "post_attention_layernorm.weight", {e}, ours + "norm2.scale");
+    list.turned(l + "mlp.gate_proj.weight", m.mlp, e, ours + "mlp.gate");
+    list.turned(l + "mlp.up_proj.weight", m.mlp, e, ours + "mlp.up");
+    list.turned(l + "mlp.down_proj.weight", e, m.mlp, ours + "mlp.down");
+  }
+  list.same("norm.weight", {e}, "norm.scale");
+  return map;
+}
+
+}  // namespace
+
+Result<NameMap> name_map(const ModelSpec& model) {
+  if (!model.is_decoder()) {
+    return error(ErrorKind::unsupported, "Hugging Face has no model of family mlp")
+        .hinted("weights are exchanged for the families gpt and llama");
+  }
+  NameMap map = TRY(model.family == ModelSpec::Family::llama ? llama_map(model) : gpt2_map(model));
+  if (model.tied) {
+    map.tied = "lm_head.weight";
+  } else {
+    map.tensors.push_back(
+        {"lm_head.weight", {model.vocabulary, model.width}, "head", model.width, 0, false});  // never prefixed
+  }
+  return map;
+}
+
+NameMap without_prefix(NameMap map) {
+  for (MappedTensor& tensor : map.tensors) {
+    if (tensor.theirs.starts_with(map.prefix)) tensor.theirs.erase(0, map.prefix.size());
+  }
+  map.prefix.clear();
+  return map;
+}
+
+}  // namespace systole

@@ -1,0 +1,216 @@
+#include "operate/cli/hf_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "execute/data/tokenizer_files.h"
+#include "execute/train/state.h"
+#include "execute/weights/hf_config.h"
+#include "operate/cli/run_tokenizer.h"
+#include "operate/observe/run_files.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kConfig = "config.json";
+constexpr Bytes kLargestConfig = kMiB * 16;
+
+Result<std::unique_ptr<Store>> open_folder(const std::string& path) {
+  auto store = open_posix_store(path);
+  if (store.ok()) return store;
+  return std::move(store).error().hinted("name the folder of a Hugging Face model: config.json, *.safetensors");
+}
+
+bool has_tokenizer(Store& store) {
+  for (const char* name : {"tokenizer.json", "vocab.json"}) {
+    if (const auto there = store.exists(name); there.ok() && *there) return true;
+  }
+  return false;
+}
+
+// All parameters where they lie, each layer's by itself.
+std::vector<ParameterPlace> places_of(Executor& executor) {
+  std::vector<ParameterPlace> places;
+  const std::vector<ProgramValue>& values = executor.program().values;
+  for (int v = 0; v < static_cast<int>(values.size()); ++v) {
+    const ProgramValue& value = values[static_cast<std::size_t>(v)];
+    if (value.residence != Residence::parameter) continue;
+    const std::span<std::byte> bytes = executor.view(v, 0);
+    CHECK(bytes.size() == static_cast<std::size_t>(value.type.bytes().count()), "'{}' cannot be seen by the host",
+          value.name);
+    const std::vector<std::string> names = tensor_names(value);
+    const bool stacked = names.front() != value.name;
+    const Type type = stacked ? slice_type(value.type) : value.type;
+    const std::size_t size = bytes.size() / names.size();
+    for (std::size_t i = 0; i < names.size(); ++i)
+      places.push_back({names[i], type.dtype, type.shape, bytes.subspan(i * size, size)});
+  }
+  return places;
+}
+
+}  // namespace
+
+bool is_hf_folder(const std::string& path) {
+  return !path.empty() && std::filesystem::is_regular_file(std::filesystem::path(path) / kConfig);
+}
+
+Result<std::vector<ImportedValue>> values_of_weights(const std::string& folder) {
+  const std::unique_ptr<Store> store = TRY(open_folder(folder));
+  if (!TRY(store->exists(kConfig))) {
+    return error(ErrorKind::not_found, "the folder '{}' has no config.json", folder)
+        .hinted("name the folder of a Hugging Face model: config.json, *.safetensors");
+  }
+  std::vector<ImportedValue> values =
+      TRY(values_of_config(TRY(read_text(*store, kConfig, kLargestConfig)), folder + "/" + kConfig));
+  if (has_tokenizer(*store)) {
+    values.push_back({"data.tokenizer.kind", name_of(TokenizerFamily::byte_level_bpe), false});
+    values.push_back({"data.tokenizer.file", to_json(Node(folder)), false});
+  }
+  return values;
+}
+
+Result<Workload> workload_around(const std::string& folder) {
+  const std::string text = fmt::format(
+      "{{ systole: 1, name: imported, model: {{ weights: {} }}, data: {{ train: {{ files: [none] }} }}, "
+      "train: {{ batch: 1, steps: 1, optimizer: {{ kind: sgd, rate: 1 }} }} }}",
+      to_json(Node(folder)));
+  WorkloadOptions options;
+  options.weights = [](const std::string& path) -> Result<std::vector<ImportedValue>> {
+    std::vector<ImportedValue> values = TRY(values_of_weights(path));
+    values.push_back({"data.tokenizer.kind", name_of(TokenizerFamily::byte_level_bpe), false});
+    values.push_back({"data.tokenizer.file", to_json(Node(path)), false});
+    return values;
+  };
+  Result<Workload> workload = read_workload(text, folder, options);
+  if (workload.ok()) return workload;
+  Error bad = std::move(workload).error();
+  bad.where = {};
+  return bad;
+}
+
+Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model) {
+  HfFolder folder;
+  folder.path = path;
+  folder.store = TRY(open_folder(path));
+  auto files = WeightFiles::open(*folder.store, "");
+  if (!files.ok()) return below(path, std::move(files).error());
+  folder.files = std::move(*files);
+  folder.map = fitting(TRY(name_map(model)), folder.files);
+  if (Status fits = check_weights(folder.files, folder.map); !fits.ok()) {
+    Error wrong = std::move(fits).error();
+    wrong.message = fmt::format("the weights in '{}' are not this model's: {}", path, wrong.message);
+    return wrong;
+  }
+  return folder;
+}
+
+Result<Tokenizer> tokenizer_of(const HfFolder& folder) {
+  auto bytes = read_tokenizer(*folder.store, "");
+  if (!bytes.ok()) {
+    Error bad = std::move(bytes).error();
+    if (bad.where.file.empty()) bad.where.file = ".";
+    return below(folder.path, std::move(bad));
+  }
+  auto tokenizer = Tokenizer::load(std::move(*bytes));
+  if (!tokenizer.ok()) return std::move(tokenizer).error().at({folder.path});
+  return tokenizer;
+}
+
+Status load_weights(Executor& executor, const HfFolder& folder) {
+  const std::vector<ParameterPlace> places = places_of(executor);
+  Status loaded = import_weights(folder.files, folder.map, places);
+  return loaded.ok() ? loaded : below(folder.path, std::move(loaded).error());
+}
+
+Status keep_weights(Store& run, const HfFolder& folder) {
+  Node tensors = Node::map();
+  for (const auto& [name, tensor] : folder.files.tensors()) tensors.set(name, name_of(tensor.dtype));
+  const Node about = Node::map({{"systole_weights", 1},
+                                {"folder", std::filesystem::absolute(folder.path).lexically_normal().string()},
+                                {"hash", to_hex(TRY(folder.files.hash()))},
+                                {"config", TRY(read_text(*folder.store, kConfig, kLargestConfig))},
+                                {"tensors", std::move(tensors)}});
+  return write_whole(run, RunFiles::weights, to_json(about, 2) + "\n");
+}
+
+Result<std::optional<KeptWeights>> kept_weights(Store& run) {
+  if (!TRY(run.exists(RunFiles::weights))) return std::optional<KeptWeights>();
+  const Node about = TRY(parse_json(TRY(read_text(run, RunFiles::weights, kLargestConfig)), RunFiles::weights));
+  if (TRY(TRY(about.get("systole_weights"))->as_int()) > 1) {
+    return error(ErrorKind::unsupported, "this file was written by a newer Systole")
+        .at({RunFiles::weights})
+        .hinted("use the Systole that wrote it or a newer one");
+  }
+  KeptWeights kept;
+  kept.folder = TRY(TRY(about.get("folder"))->as_string());
+  kept.hash = TRY(TRY(about.get("hash"))->as_string());
+  kept.config = TRY(TRY(about.get("config"))->as_string());
+  for (const Node::Entry& entry : TRY(about.get("tensors"))->entries()) {
+    const std::optional<DType> dtype = dtype_named(TRY(entry.value.as_string()));
+    if (!dtype)
+      return error(ErrorKind::corrupt, "'{}' is no type of a tensor", entry.value.text()).at(entry.value.where());
+    kept.dtypes.emplace(entry.key, *dtype);
+  }
+  return std::optional<KeptWeights>(std::move(kept));
+}
+
+namespace {
+
+// The names that the weights came by: with the prefix or without.
+NameMap as_imported(NameMap map, const KeptWeights& kept) {
+  const bool named = std::any_of(map.tensors.begin(), map.tensors.end(),
+                                 [&](const MappedTensor& t) { return kept.dtypes.contains(t.theirs); });
+  return named ? map : without_prefix(std::move(map));
+}
+
+ParameterSource source_of(const checkpoint::Checkpoint& from) {
+  const auto entry_of = [&from](const std::string& name) -> Result<const checkpoint::TensorEntry*> {
+    for (const checkpoint::TensorEntry& tensor : from.manifest().tensors) {
+      if (tensor.name == name) return &tensor;
+    }
+    return error(ErrorKind::not_found, "the checkpoint has no tensor '{}'", name);
+  };
+  ParameterSource source;
+  source.dtype = [entry_of](const std::string& name) -> Result<DType> { return TRY(entry_of(name))->dtype; };
+  source.shape = [entry_of](const std::string& name) -> Result<Shape> { return TRY(entry_of(name))->shape; };
+  source.read = [&from](const std::string& name, const Shape& shape, std::span<std::byte> into) {
+    return from.read(name, checkpoint::Box::whole(shape), into);
+  };
+  return source;
+}
+
+Status write_tokenizer(const Tokenizer& tokenizer, Store& to, std::vector<std::string>& written) {
+  TokenizerFiles files{{"tokenizer.model", tokenizer.model()}};
+  if (tokenizer.family() == TokenizerFamily::byte_level_bpe) files = TRY(unbundle_tokenizer(tokenizer.model()));
+  for (const auto& [name, text] : files) {
+    TRY(write_whole(to, name, text));
+    written.push_back(name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Checkpoint& from, Store& to,
+                                       ExportOptions options) {
+  const Workload workload = TRY(workload_of(run));
+  if (workload.model.adapter_rank > 0) {
+    return error(ErrorKind::unsupported, "'{}' has adapters beside its weights, and this layout has no place for them",
+                 run.path)
+        .hinted("systole ckpt export RUN FILE.safetensors writes them under their own names");
+  }
+  NameMap map = TRY(name_map(workload.model));
+  std::string config = config_of(workload.model);
+  if (const std::optional<KeptWeights> kept = TRY(kept_weights(*run.store))) {
+    map = as_imported(std::move(map), *kept);
+    options.dtypes = kept->dtypes;
+    config = kept->config;
+  }
+  ExportedFiles files = TRY(export_weights(source_of(from), map, to, options));
+  TRY(write_whole(to, kConfig, config));
+  files.files.emplace_back(kConfig);
+  if (workload.data.kind == DataSpec::Kind::text) TRY(write_tokenizer(TRY(kept_tokenizer(run)), to, files.files));
+  return files;
+}
+
+}  // namespace systole::cli

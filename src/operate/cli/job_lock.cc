@@ -1,0 +1,122 @@
+#include "operate/cli/job_lock.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "ground/base/hash.h"
+#include "operate/cli/version.h"
+#ifdef SYSTOLE_HAS_CPU
+#include "execute/backends/cpu/cpu.h"
+#endif
+
+namespace systole::cli {
+namespace {
+
+constexpr std::int64_t kLockVersion = 1;
+
+Result<std::string> hash_of_this_program() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  Hasher hasher;
+  std::string piece(1 << 20, 0);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0)
+    hasher.add(std::string_view(piece).substr(0, static_cast<std::size_t>(file.gcount())));
+  if (file.bad() || !file.eof()) return error(ErrorKind::io, "this program cannot be read to lock it");
+  return to_hex(hasher.digest());
+}
+
+// What decides the result: not names, places and what is told.
+Node deciding(const Workload& workload) {
+  const Node all = to_node(workload);
+  Node kept = Node::map();
+  for (const Node::Entry& e : all.entries()) {
+    if (e.key != "name" && e.key != "labels" && e.key != "observe" && e.key != "checkpoint" && e.key != "resources")
+      kept.set(e.key, e.value);
+  }
+  return kept;
+}
+
+void flatten_into(const Node& node, const std::string& path, std::map<std::string, std::string>& leaves) {
+  if (node.is_map()) {
+    for (const Node::Entry& e : node.entries())
+      flatten_into(e.value, path.empty() ? e.key : fmt::format("{}.{}", path, e.key), leaves);
+  } else {
+    leaves[path] = node.is_scalar() ? node.text() : to_json(node);
+  }
+}
+
+std::string what_to_do(const std::string& key, const std::string& path) {
+  if (key == "systole.hash" || key == "systole.version") return "run it with the program that the lock was made with";
+  if (key == "machine" || key == "libraries") return "run it on a machine like the one that the lock was made on";
+  if (key == "data") return "put the files of text back as they were";
+  return fmt::format("put it back, or lock what is now: systole lock; the lock is '{}'", path);
+}
+
+}  // namespace
+
+Result<Node> lock_of(const Prepared& p) {
+  std::string libraries;
+#ifdef SYSTOLE_HAS_CPU
+  if (p.job.program->target.kind == "cpu") libraries = cpu_library();
+#endif
+  return Node::map({{"systole_lock", kLockVersion},
+                    {"systole", Node::map({{"version", kVersion}, {"hash", TRY(hash_of_this_program())}})},
+                    {"machine", p.job.program->target.name},
+                    {"libraries", libraries},
+                    {"program", hash_of(*p.job.program)},
+                    {"weights", fmt::format("{} from seed {}", parameters_hash(*p.job.model), p.workload.train.seed)},
+                    {"data", p.data.dataset ? p.data.dataset->manifest.key : "made up"},
+                    {"workload", deciding(p.workload)}});
+}
+
+Result<std::string> lock_path_of(const std::string& workload) {
+  if (workload == "-") {
+    return error(ErrorKind::invalid, "a workload from standard input has no lock beside it")
+        .hinted("--lock FILE names one");
+  }
+  return std::filesystem::path(workload).replace_extension(".lock").string();
+}
+
+Result<Node> read_lock(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return error(ErrorKind::not_found, "there is no lock '{}'", path)
+        .hinted("systole lock WORKLOAD writes it; every run leaves one in its folder: --lock RUN/lock.json");
+  }
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  Node lock = TRY(parse_json(text, path));
+  const Node* version = lock.find("systole_lock");
+  if (version == nullptr)
+    return error(ErrorKind::invalid, "'{}' is no lock", path).hinted("systole lock WORKLOAD writes one");
+  if (TRY(version->as_int(1)) > kLockVersion) {
+    return error(ErrorKind::unsupported, "the lock '{}' is of version {}; this systole reads up to {}", path,
+                 version->text(), kLockVersion)
+        .hinted("use a newer systole, or lock anew: systole lock WORKLOAD");
+  }
+  return lock;
+}
+
+Status check_lock(const Node& lock, const Node& now, const std::string& path) {
+  std::map<std::string, std::string> then, here;
+  flatten_into(lock, "", then);
+  flatten_into(now, "", here);
+  std::map<std::string, std::string> keys = then;
+  keys.insert(here.begin(), here.end());
+  std::vector<Error> differences;
+  const auto told = [](const std::map<std::string, std::string>& of, const std::string& key) {
+    const auto found = of.find(key);
+    return found == of.end() ? std::string("nothing") : "'" + found->second + "'";
+  };
+  for (const auto& [key, value] : keys) {
+    if (told(then, key) == told(here, key)) continue;
+    differences.push_back(
+        error(ErrorKind::invalid, "--locked: {} is {}, the lock has {}", key, told(here, key), told(then, key))
+            .hinted(what_to_do(key, path)));
+  }
+  if (differences.empty()) return {};
+  return together(std::move(differences));
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,27 @@
+#pragma once
+// The lock: what the bits of a run depend on, each by its value or hash. A run leaves one in its folder (lock.json);
+// `systole lock` writes one beside the workload, and `run --locked` refuses what differs from it, by name. With the
+// same lock a run that ends at a step ends in the same state, whose hash it prints.
+
+#include <string>
+
+#include "ground/base/document.h"
+#include "operate/cli/session.h"
+
+namespace systole::cli {
+
+inline constexpr const char* kRunLock = "lock.json";  // in a run's folder
+
+// As a document. Errors: io, when this program cannot be read.
+Result<Node> lock_of(const Prepared& prepared);
+
+// "job.yaml" → "job.lock". Errors: invalid for standard input.
+Result<std::string> lock_path_of(const std::string& workload);
+
+// Errors: not_found with how to make one; invalid, unsupported (a newer version), io.
+Result<Node> read_lock(const std::string& path);
+
+// Errors: invalid, naming each thing that differs and both values.
+Status check_lock(const Node& lock, const Node& now, const std::string& path);
+
+}  // namespace systole::cli

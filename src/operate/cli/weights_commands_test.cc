@@ -1,0 +1,138 @@
+// The commands on other people's weights: the goldens of tools/oracles/make_models.py generate what `transformers`
+// generated, begin a run, and come back out of it bit for bit.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ground/base/document.h"
+#include "operate/cli/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+const std::filesystem::path kGolden = SYSTOLE_SOURCE_DIR "/src/execute/weights/golden";
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+constexpr const char* kWorkload = R"(systole: 1
+name: tuned
+model: { weights: model }
+data:
+  train: { files: text.txt }
+  folder: data
+train:
+  batch: 2
+  steps: 2
+  optimizer: { kind: adamw, rate: RATE }
+  precision: f32
+)";
+
+class Weights : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    systole_.write("text.txt", text_of(kGolden.parent_path().parent_path() / "data" / "golden" / "scripts.txt"));
+    std::filesystem::copy(kGolden / name(), systole_.folder() / "model");
+    std::filesystem::permissions(systole_.folder() / "model", std::filesystem::perms::owner_all);
+    write_job("1e-30");  // too little to change a number
+  }
+  virtual std::string name() const { return GetParam(); }
+  void write_job(const std::string& rate) {
+    std::string job = kWorkload;
+    job.replace(job.find("RATE"), 4, rate);
+    systole_.write("job.yaml", job);
+  }
+  // The bytes that follow the golden's prompt.
+  std::string generated(const std::string& from, const std::string& backend) {
+    const Node told = parse_json(text_of(kGolden / name() / "expected.json"), "expected.json").value();
+    const Captured got = systole_.run({"generate", from, "--backend", backend, "--temperature", "0", "--tokens", "30",
+                                       "--min-tokens", "30", "--prompt", told.find("text")->text()});
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    EXPECT_TRUE(got.out.starts_with(told.find("text")->text())) << got.out;
+    return got.out.substr(std::min(got.out.size(), told.find("text")->text().size()));
+  }
+  std::string expected() {
+    const Node told = parse_json(text_of(kGolden / name() / "expected.json"), "expected.json").value();
+    std::string bytes;
+    for (const Node& byte : told.find("greedy_bytes")->items()) bytes += static_cast<char>(byte.as_int().value());
+    return bytes + "\n";
+  }
+
+  SystoleRunner systole_;
+};
+
+TEST_P(Weights, GenerateWhatTransformersGenerates) {
+  EXPECT_EQ(generated("model", "reference"), expected());
+#ifdef SYSTOLE_HAS_CPU
+  EXPECT_EQ(generated("model", "cpu"), expected());
+#endif
+}
+
+TEST_P(Weights, BeginARunAndComeBackBitForBit) {
+  const Captured ran =
+      systole_.run({"run", "job.yaml", "--backend", "reference", "--set", "train.optimizer.weight_decay=0"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");  // a run has all it needs
+  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "back", "--shard-size", "10KB"});
+  ASSERT_EQ(out.exit.code, 0) << out.err;
+  EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "back" / "model.safetensors.index.json")) << out.out;
+  const Captured whole = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
+  ASSERT_EQ(whole.exit.code, 0) << whole.err;
+  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    if (!std::filesystem::exists(systole_.folder() / "gone" / file)) continue;  // in shards of its own
+    EXPECT_EQ(text_of(systole_.folder() / "whole" / file), text_of(systole_.folder() / "gone" / file)) << file;
+  }
+  EXPECT_EQ(generated("back", "reference"), expected());
+  EXPECT_EQ(generated("whole", "reference"), expected());
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Weights, testing::Values("gpt2", "llama", "llama_bf16"),
+                         [](const auto& name) { return name.param; });
+
+class WeightsOfGpt2 : public Weights {
+  std::string name() const override { return "gpt2"; }
+};
+
+TEST_P(WeightsOfGpt2, AreTrainedFurther) {
+  write_job("1e-3");
+  ASSERT_EQ(systole_.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
+  ASSERT_EQ(out.exit.code, 0) << out.err;
+  EXPECT_NE(text_of(systole_.folder() / "whole" / "model.safetensors"),
+            text_of(systole_.folder() / "model" / "model.safetensors"));
+  const Captured again = systole_.run({"resume", "tuned-1", "--backend", "reference", "--set", "train.steps=3"});
+  EXPECT_EQ(again.exit.code, 0) << again.err;
+}
+
+TEST_P(WeightsOfGpt2, AreRefusedByName) {
+  const auto refused = [&](const std::string& set, int exit = 2) {
+    const Captured got = systole_.run({"plan", "job.yaml", "--backend", "reference", "--set", set});
+    EXPECT_EQ(got.exit.code, exit) << got.out << got.err;
+    return got.err;
+  };
+  EXPECT_NE(refused("model.layers=3").find("model.layers is 3, and the weights in 'model' have 2\n"),
+            std::string::npos);
+  EXPECT_NE(refused("model.weights=gone").find("model.weights: "), std::string::npos);
+  std::string config = text_of(kGolden / "gpt2" / "config.json");
+  config.replace(config.find("\"n_layer\": 2"), 12, "\"n_layer\": 1");
+  systole_.write("model/config.json", config);
+  const std::string extra = refused("train.steps=3");
+  EXPECT_NE(
+      extra.find("the weights in 'model' are not this model's: tensor 'transformer.h.1.attn.c_attn.bias' ([48]) is "
+                 "no part of this model"),
+      std::string::npos)
+      << extra;
+  std::filesystem::resize_file(systole_.folder() / "model" / "model.safetensors", 3000);
+  EXPECT_NE(refused("train.steps=3", 1).find("model/model.safetensors"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfGpt2, testing::Values("gpt2"), [](const auto& name) { return name.param; });
+
+}  // namespace
+}  // namespace systole::cli
