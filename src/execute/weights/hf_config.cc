@@ -145,6 +145,7 @@ const char* activation_name(ModelSpec::Activation activation) {
     case A::gelu: return "gelu";
     case A::gelu_tanh: return "gelu_new";
     case A::relu: return "relu";
+    case A::relu2: return "relu2";
     case A::silu: return "silu";
     case A::tanh: return "tanh";
     case A::sigmoid: return "sigmoid";
