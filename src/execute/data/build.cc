@@ -219,6 +219,7 @@ class Builder {
         out = held(document.text);
         return true;
       };
+      step.cut = [&manifest] { ++manifest.cut; };
       step.sink = [&](std::span<const std::int32_t> tokens, std::int64_t bytes, bool out) {
         progress("encoding", before += bytes);
         return (out ? held_out : train).add(tokens, bytes);

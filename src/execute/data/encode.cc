@@ -2,7 +2,6 @@
 
 #include "execute/data/encode.h"
 
-#include <algorithm>
 #include <future>
 
 namespace systole {
@@ -14,6 +13,7 @@ struct Encoded {
   std::size_t end = 0;  // in the unit's tokens
   std::int64_t bytes = 0;
   bool held_out = false;
+  bool cut = false;
 };
 
 class Unit {
@@ -34,7 +34,7 @@ class Unit {
       Document document;
       bool held_out = false;
       if (!TRY(step.next(document, held_out))) return false;
-      documents_.push_back({0, document.bytes, held_out});
+      documents_.push_back({0, document.bytes, held_out, false});
       texts_.push_back(std::move(document.text));
       if (pairs_) targets_.push_back(std::move(document.target));
     }
@@ -44,10 +44,10 @@ class Unit {
   void encode() {
     tokens_.clear();
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      encode(texts_[i], pairs_ ? pairs_->input : 0);
+      documents_[i].cut = encode(texts_[i], pairs_ ? pairs_->input : 0);
       if (pairs_) {
         tokens_.push_back(bos_);
-        encode(targets_[i], pairs_->target);
+        if (encode(targets_[i], pairs_->target)) documents_[i].cut = true;
       }
       tokens_.push_back(eos_);
       documents_[i].end = tokens_.size();
@@ -58,17 +58,20 @@ class Unit {
     std::size_t begin = 0;
     for (const Encoded& document : documents_) {
       TRY(step.sink(std::span(tokens_).subspan(begin, document.end - begin), document.bytes, document.held_out));
+      if (document.cut && step.cut) step.cut();
       begin = document.end;
     }
     return Done{};
   }
 
  private:
-  // Appends the tokens of a text, fewer than `length` unless that is 0.
-  void encode(const std::string& text, std::size_t length) {
+  // Appends the tokens of a text, fewer than `length` unless that is 0; whether there were more.
+  bool encode(const std::string& text, std::size_t length) {
     const std::size_t begin = tokens_.size();
     encoder_.encode(text, tokens_);
-    if (length > 0) tokens_.resize(std::min(tokens_.size(), begin + length - 1));
+    if (length == 0 || tokens_.size() < begin + length) return false;
+    tokens_.resize(begin + length - 1);
+    return true;
   }
 
   Encoder encoder_;

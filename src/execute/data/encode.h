@@ -18,6 +18,7 @@ struct PairLengths {
 
 struct EncodeStep {
   std::optional<PairLengths> pairs = {};  // without: documents
+  std::function<void()> cut = {};         // called for each pair that was cut
   // Fills the document, and whether it is held out; false at the end.
   std::function<Result<bool>(Document&, bool& held_out)> next;
   // Takes a document's tokens, eos last, and its bytes of text, in the order that `next` gave them.

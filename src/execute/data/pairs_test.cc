@@ -97,6 +97,16 @@ TEST_F(Pairs, each_has_a_row_with_its_input_and_its_target) {
   }
   EXPECT_EQ(rows, 400);
   EXPECT_GT(cut, 0) << "no target was long enough to be cut";
+  std::int64_t longer = 0;
+  for (const auto& [input, target] : answers_) {
+    std::vector<std::int32_t> of_input, of_target;
+    Encoder(dataset.tokenizer).encode(input, of_input);
+    Encoder(dataset.tokenizer).encode(target, of_target);
+    longer += of_input.size() >= kInput || of_target.size() >= kTarget ? 1 : 0;
+  }
+  EXPECT_GT(longer, 0);
+  EXPECT_EQ(dataset.manifest.cut, longer);
+  EXPECT_EQ(parse_tokens_manifest(to_json(dataset.manifest), "tokens.json").value(), dataset.manifest);
 }
 
 TEST_F(Pairs, shards_verify_and_the_key_knows_the_rows_lengths) {

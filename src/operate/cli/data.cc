@@ -36,6 +36,7 @@ Node node_of(const TokensManifest& m) {
                     {"held_out", node_of(m.held_out)},
                     {"empty_documents", m.empty},
                     {"replaced_utf8", m.replaced},
+                    {"cut_pairs", m.cut},
                     {"held_out_also_in_train", m.held_out_also_in_train}});
 }
 
@@ -63,6 +64,7 @@ std::string text_of(Store& store, const TokensManifest& m) {
                 rows);
   if (m.empty > 0) text += fmt::format("{} empty documents were passed over\n", with_commas(m.empty));
   if (m.replaced > 0) text += fmt::format("{} ill-formed parts of UTF-8 were replaced\n", with_commas(m.replaced));
+  if (m.cut > 0) text += fmt::format("{} pairs are longer than their rows and were cut\n", with_commas(m.cut));
   if (m.held_out_also_in_train > 0) {
     text += fmt::format("{} training documents equal a held-out one\n", with_commas(m.held_out_also_in_train));
   }

@@ -24,6 +24,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   context.out.end_progress();
   if (prepared.machine.beyond) context.out.warning(*prepared.machine.beyond);
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
+  if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   for (const Error& note : preparing.notes) {
     context.out.warning(note);
     context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");

@@ -120,6 +120,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   context.out.end_progress();
   if (prepared.machine.beyond) context.out.warning(*prepared.machine.beyond);
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
+  if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (arguments.dry_run) {
     context.out.data(plan_text(prepared.plan));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());

@@ -218,9 +218,10 @@ RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenize
   RowReaderOptions options;
   const DataSpec& data = workload.data;
   if (workload.model.family == ModelSpec::Family::bert) {
-    options.masking =
-        Masking{data.masked_share, data.masked_hidden,  data.masked_random,    static_cast<std::uint64_t>(data.seed),
-                tokenizer.eos(),   tokenizer.eos() + 1, tokenizer.vocabulary()};
+    options.masking = Masking{data.masked_share,     data.masked_hidden,
+                              data.masked_random,    static_cast<std::uint64_t>(data.seed),
+                              tokenizer.eos(),       std::max(tokenizer.bos(), tokenizer.eos()) + 1,
+                              tokenizer.vocabulary()};
   }
   if (workload.model.family == ModelSpec::Family::t5) options.target_length = workload.model.target_context;
   options.batch_rows = batch_rows;

@@ -53,6 +53,7 @@ struct Data {
   std::unique_ptr<Store> files, folder;  // what the dataset borrows
   std::optional<Dataset> dataset;
   Bytes resident() const;
+  std::optional<Error> cut_pairs() const;  // what to tell when some are longer than their rows
 };
 //
 // `apart`: what is to be made is made by a process of its own, a copy of this one, so that what the making leaves

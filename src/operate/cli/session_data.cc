@@ -191,6 +191,27 @@ Bytes Data::resident() const {
   return bytes;
 }
 
+// A bert's mask is token 0, and so is what a t5's targets begin with; bos divides a pair.
+static Status check_marks(const Workload& workload, const Tokenizer& tokenizer, const WorkloadSource& source) {
+  if (workload.model.family != ModelSpec::Family::bert && workload.model.family != ModelSpec::Family::t5) return {};
+  if (tokenizer.bytes_of(0).empty() && tokenizer.eos() != 0 && tokenizer.bos() != tokenizer.eos()) return {};
+  return source.placed(
+      error(ErrorKind::unsupported,
+            "this tokenizer of kind {} has no mark at token 0 beside its bos and eos, which a bert's masks and a t5's "
+            "pairs need",
+            name_of(tokenizer.family()))
+          .hinted("data.tokenizer: { kind: sentencepiece, vocabulary: 8192 } trains one that has"),
+      "data.tokenizer.kind");
+}
+
+std::optional<Error> Data::cut_pairs() const {
+  if (!dataset || dataset->manifest.cut == 0) return std::nullopt;
+  const TokensManifest& m = dataset->manifest;
+  return error(ErrorKind::invalid, "{} of {} pairs are longer than their rows and were cut", with_commas(m.cut),
+               with_commas(m.train.documents + m.held_out.documents))
+      .hinted("a larger model.context or model.target_context, or a larger vocabulary, whose tokens are longer");
+}
+
 Status check_data_files(const Workload& workload, const WorkloadSource& source) {
   if (workload.data.kind != DataSpec::Kind::text) return {};
   const std::unique_ptr<Store> files = TRY(open_posix_store("/"));
@@ -230,6 +251,7 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
                              .hinted(fmt::format("model.vocabulary: {} or more", data.dataset->tokenizer.vocabulary())),
                          "model.vocabulary");
   }
+  TRY(check_marks(workload, data.dataset->tokenizer, source));
   malloc_trim(0);  // what building took is not the run's
   return data;
 }
