@@ -124,7 +124,8 @@ class TokenRows : public BatchSource {
     if (at_ + rows_ * (seq_ + 1) > static_cast<std::int64_t>(ids_.size())) at_ = 0;
     for (std::int64_t r = 0; r < rows_; ++r) {
       for (std::int64_t i = 0; i < seq_; ++i) {
-        const auto from = static_cast<std::size_t>(at_ + r * (seq_ + 1) + i), to = static_cast<std::size_t>(r * seq_ + i);
+        const auto from = static_cast<std::size_t>(at_ + r * (seq_ + 1) + i),
+                   to = static_cast<std::size_t>(r * seq_ + i);
         tokens_[to] = ids_[from];
         labels_[to] = ids_[from + 1];
         positions_[to] = static_cast<std::int32_t>(i);
@@ -169,8 +170,8 @@ int train_bench(const std::vector<std::string>& arguments) {
   parts.clock = clock.get();
   parts.events = &questions;
   parts.checkpoints = {store.get(), "checkpoints"};
-  parts.source = std::make_unique<TokenRows>(read_ids(arguments[1]), workload.train.batch, workload.model.context,
-                                             questions);
+  parts.source =
+      std::make_unique<TokenRows>(read_ids(arguments[1]), workload.train.batch, workload.model.context, questions);
   parts.vocabulary = job.model->vocabulary();
   Trainer(job, *executor, std::move(parts), ledger, {}).run().value();
   return 0;

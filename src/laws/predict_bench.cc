@@ -121,7 +121,7 @@ double run(const Shape& shape, const cli::Machine& machine, Times& predicted, Ti
 }
 
 int main_of_bench() {
-  const cli::Machine machine = cli::open_machine("cpu", {}).value();
+  const cli::Machine machine = cli::open_machine("cpu", {}, *real_clock()).value();
   const char* seed = std::getenv("SYSTOLE_TEST_SEED");
   const char* shapes = std::getenv("SHAPES");
   const unsigned number = seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1;

@@ -17,13 +17,18 @@ namespace systole {
 struct BatchShape {
   std::int64_t rows = 1;
   std::int64_t seq = 1;
+  std::int64_t target = 0;  // of pairs: the length of their targets' rows; 0: the model's
 };
 
 // What a model is trained on, hence what its graphs take besides parameters.
 //   language        tokens, labels (-1: ignored), segments (0: padding), positions, each i32[batch, seq]
+//   masked          tokens with some of them masked, labels (-1: not to be told), segments, positions, types (of a
+//                   sentence: 0, 1, …), each i32[batch, seq]
+//   pairs           tokens and segments i32[batch, seq]; target_tokens, labels and target_segments i32[batch, target]:
+//                   a target sees the tokens of its own segment
 //   regression      x f32[batch, inputs], y f32[batch, outputs]
 //   classification  x f32[batch, inputs], labels i32[batch] (-1: ignored)
-enum class Task { language, regression, classification };
+enum class Task { language, masked, pairs, regression, classification };
 
 class Model {
  public:
@@ -34,15 +39,18 @@ class Model {
   // Sizes of the vocabulary and the longest sequence; 0 where the task has none.
   virtual std::int64_t vocabulary() const { return 0; }
   virtual std::int64_t context() const { return 0; }
+  // Of pairs: the longest row of targets. Then a prompt is all encoded, and what is generated has caches of this length
+  // of its own; 0: a prompt and what goes on from it share one.
+  virtual std::int64_t target_context() const { return 0; }
 
   // Takes the task's inputs and, when `training` a model with dropout, i64[] "seed", "step" and "row" (global index of
-  // the first row). Output "loss" f32[]: the SUM over labels of the negative log likelihood (language, classification),
-  // or over rows of the squared error divided by the number of outputs (regression). The division by the global count
-  // of labels (rows for regression) comes once, later. Errors: Failure(invalid) when shape.seq is longer than the
-  // context.
+  // the first row). Output "loss" f32[]: the SUM over labels of the negative log likelihood (language, masked, pairs,
+  // classification), or over rows of the squared error divided by the number of outputs (regression). The division by
+  // the global count of labels (rows for regression) comes once, later. Errors: Failure(invalid) when shape.seq is
+  // longer than the context.
   virtual Graph loss(const BatchShape& shape, bool training) const = 0;
-  // The task's inputs without labels or y; output "logits" f32[batch, seq, vocab], "prediction" f32[batch, outputs] or
-  // "logits" f32[batch, outputs].
+  // The task's inputs without labels or y; output "logits" f32[batch, seq or target, vocab], "prediction" f32[batch,
+  // outputs] or "logits" f32[batch, outputs].
   virtual Graph forward(const BatchShape& shape) const = 0;
 
   // Language models. The caches "cache.k" and "cache.v", f32[layer, slots, cache, kv_heads, head], hold the keys and
@@ -51,6 +59,9 @@ class Model {
   // "logits"
   //   f32[1, vocab] after the last real token, and the caches with rows 0 … bucket - 1 of that slot written, of which
   //   those from `length` on mean nothing.
+  // With a target_context "cache.k" and "cache.v" are as long as it, begin with the prompt's first target at row 0 and
+  // are followed by "cache.prompt_k", "cache.prompt_v" f32[layer, slots, cache, heads, head] and "cache.length"
+  // i32[slots], which prefill writes.
   // decode: one token per slot. tokens i32[slots, 1], position i32[slots] (of that token) → "logits" f32[slots, vocab],
   // and
   //   the caches with that row of each slot written. A position outside the cache (-1: an idle slot) writes nothing.

@@ -146,6 +146,13 @@ void check_pairing(const Workload& w, Rules& broken) {
 void check_tokenizer(const Workload& w, Rules& broken) {
   const TokenizerSpec& t = w.data.tokenizer;
   if (w.data.kind != DataSpec::Kind::text) return;
+  if (t.kind == TokenizerSpec::Kind::byte_level_bpe && t.file.empty()) {
+    broken.push_back({{"data.tokenizer.file", "data.tokenizer.kind"},
+                      ErrorKind::unsupported,
+                      "a byte-level BPE is not trained here: it comes out of a file",
+                      "data.tokenizer.file: tokenizer.json, or data.tokenizer.kind: sentencepiece"});
+    return;
+  }
   if (t.vocabulary == 0 && t.file.empty()) {
     broken.push_back({{"data.tokenizer.vocabulary", "data.tokenizer.file"},
                       ErrorKind::invalid,

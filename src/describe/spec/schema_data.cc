@@ -62,13 +62,20 @@ void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextF
 void add_tokenizer_keys(std::vector<Key>& keys) {
   using Kind = TokenizerSpec::Kind;
   using Algorithm = TokenizerSpec::Algorithm;
-  keys.push_back({.path = "data.tokenizer.kind",
-                  .codec = choice_codec<Kind>(AT(data.tokenizer.kind), {{"sentencepiece", Kind::sentencepiece}}),
-                  .doc = "SentencePiece without normalisation and with byte fallback: it spells every string of bytes.",
-                  .default_yaml = "sentencepiece",
-                  .when = kText});
+  keys.push_back(
+      {.path = "data.tokenizer.kind",
+       .codec = choice_codec<Kind>(AT(data.tokenizer.kind),
+                                   {{"sentencepiece", Kind::sentencepiece}, {"byte_level_bpe", Kind::byte_level_bpe}}),
+       .doc = "sentencepiece: without normalisation and with byte fallback. byte_level_bpe: that of GPT-2, Llama "
+              "3 and others, out of `file`. Both spell every string of bytes.",
+       .default_yaml = "sentencepiece",
+       .when = kText});
+  Codec vocabulary = count_codec(AT(data.tokenizer.vocabulary), 260, 1'000'000);
+  vocabulary.write = [write = vocabulary.write](Workload& w) {  // 0 stands for "the file's", and is no value to read
+    return w.data.tokenizer.vocabulary == 0 ? Node() : write(w);
+  };
   keys.push_back({.path = "data.tokenizer.vocabulary",
-                  .codec = count_codec(AT(data.tokenizer.vocabulary), 260, 1'000'000),
+                  .codec = std::move(vocabulary),
                   .doc = "Tokens in all; 259 of them are the bytes and three marks.",
                   .more = "The tokenizer is trained on the training documents alone. With `file` this key is left out.",
                   .optional = true,
@@ -76,7 +83,10 @@ void add_tokenizer_keys(std::vector<Key>& keys) {
                   .group = "tokenizer"});
   keys.push_back({.path = "data.tokenizer.file",
                   .codec = text_codec(AT(data.tokenizer.file)),
-                  .doc = "A SentencePiece model to use instead of training one.",
+                  .doc = "A tokenizer to use instead of training one.",
+                  .more =
+                      "sentencepiece: a .model. byte_level_bpe: a tokenizer.json, a vocab.json with merges.txt beside "
+                      "it, or their folder; tokenizer_config.json beside them says which token is eos.",
                   .optional = true,
                   .when = kText,
                   .group = "tokenizer"});

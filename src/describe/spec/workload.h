@@ -34,7 +34,7 @@ struct Portion {
 };
 
 struct ModelSpec {
-  enum class Family { mlp, gpt, llama };
+  enum class Family { mlp, gpt, llama, bert, t5 };
   enum class Norm { layer, rms };
   enum class Activation { gelu, gelu_tanh, relu, relu2, silu, tanh, sigmoid };
   enum class Position { learned, rotary, none };
@@ -71,7 +71,12 @@ struct ModelSpec {
   std::int64_t adapter_rank = 0;  // > 0: every weight above is frozen and low-rank adapters of this rank are trained
   double adapter_scale = 1;       // of an adapter's contribution
 
-  // both
+  // t5, besides layers (of the encoder), width, heads, head, mlp, gated, context, vocabulary and tied
+  std::int64_t decoder_layers = 0;
+  std::int64_t target_context = 0;
+  std::int64_t relative_buckets = 32, relative_furthest = 128;
+
+  // all
   Activation activation = Activation::gelu_tanh;
   bool bias = true;
   double dropout = 0;
@@ -99,7 +104,7 @@ struct TextSpec {
 };
 
 struct TokenizerSpec {
-  enum class Kind { sentencepiece };
+  enum class Kind { sentencepiece, byte_level_bpe };
   enum class Algorithm { bpe, unigram };
 
   Kind kind = Kind::sentencepiece;

@@ -1,15 +1,11 @@
 #pragma once
-// A SentencePiece tokenizer under one promise: decode(encode(x)) == x for every string of bytes.
+// Tokenizers of two families under one promise: decode(encode(x)) == x for every string of bytes.
 //
-// SentencePiece alone does not keep it: it puts U+FFFD for ill-formed UTF-8, reads U+2581 as a space, and normalises.
-// So the model is trained with the identity normalisation, no dummy prefix, all white space kept and a token for each
-// byte, and a text is encoded chunk by chunk. A chunk ends before a space, before and after a byte SentencePiece
-// cannot take (ill-formed UTF-8, NUL, U+2581) or a newline, and after 128 bytes. Those bytes become byte tokens; every
-// other chunk goes to SentencePiece, and should its tokens not spell the chunk, it becomes byte tokens too. Pieces
-// never reach over a space, so the cut costs nothing and lets an Encoder remember the chunks it has seen.
+// `sentencepiece` (sentencepiece.cc) is trained here or brought along; `byte_level_bpe` (byte_level_bpe.h) is brought
+// along by other people's models: tokenizer.json, or vocab.json with merges.txt. Either is known by the bytes that
+// `load` takes, which is what datasets and runs keep.
 //
-// Tokens: 0 unk (never produced), 1 bos (starts every piece of a document; never predicted), 2 eos (ends a document),
-// 3..258 the bytes, then pieces. unk, bos and eos spell nothing: text such as "<s>" is encoded as text.
+// A special token (bos, eos, unk and others) spells nothing and no text becomes it: "<s>" in a text is encoded as text.
 
 #include <cstdint>
 #include <memory>
@@ -24,6 +20,13 @@
 
 namespace systole {
 
+class TokenizerModel;  // tokenizer_model.h
+class ModelEncoder;
+
+enum class TokenizerFamily { sentencepiece, byte_level_bpe };
+const char* name_of(TokenizerFamily family);
+
+// How a SentencePiece model is trained.
 enum class TokenizerKind { bpe, unigram };
 const char* name_of(TokenizerKind kind);
 
@@ -40,15 +43,18 @@ class Tokenizer {
   // Errors: invalid when the vocabulary is too small for the 259 fixed tokens and the characters, or too large for the
   // text, with the size that would do.
   static Result<Tokenizer> train(const TokenizerOptions& options, std::span<const std::string> documents);
-  // A serialised SentencePiece model. Errors: corrupt when it is none; unsupported when it normalises, lacks byte
-  // tokens, or has no bos or eos.
+  // A serialised SentencePiece model, a tokenizer.json, or several such files bundled (tokenizer_files.h).
+  // Errors: corrupt when it is none of them; unsupported, naming the part, when it is of an unknown kind, would not
+  // keep every byte of a text, lacks byte tokens, or has no eos.
   static Result<Tokenizer> load(std::string model);
 
+  TokenizerFamily family() const;
   const std::string& model() const;  // the bytes that `load` takes
   const Hash128& hash() const;       // of them
   int vocabulary() const;
-  std::int32_t bos() const;
-  std::int32_t eos() const;
+  Bytes resident() const;    // that it holds, about
+  std::int32_t bos() const;  // starts every piece of a document; never predicted, unless it is eos too
+  std::int32_t eos() const;  // ends a document
   // What a token spells, a space as ' '; empty for the special ones. REQUIRES: 0 <= token < vocabulary().
   std::string_view bytes_of(std::int32_t token) const;
   // Errors: invalid when a token is outside the vocabulary.
@@ -56,15 +62,14 @@ class Tokenizer {
 
  private:
   friend class Encoder;
-  struct Model;
-  explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  std::shared_ptr<const Model> model_;
+  explicit Tokenizer(std::shared_ptr<const TokenizerModel> model) : model_(std::move(model)) {}
+  std::shared_ptr<const TokenizerModel> model_;
 };
 
-// Encodes, with a memory of 4 MiB for chunks seen. One thread's; the result does not depend on what came before.
+// Encodes, with a memory of 4 MiB for words seen. One thread's; the result does not depend on what came before.
 class Encoder {
  public:
-  explicit Encoder(Tokenizer tokenizer);
+  explicit Encoder(const Tokenizer& tokenizer);
   ~Encoder();
   Encoder(Encoder&&) noexcept;
 
@@ -72,14 +77,8 @@ class Encoder {
   void encode(std::string_view text, std::vector<std::int32_t>& tokens);
 
  private:
-  struct Slot;
-  void encode_chunk(std::string_view chunk, std::vector<std::int32_t>& tokens);
-  void encode_new(std::string_view chunk);  // into fresh_
-  void encode_bytes(std::string_view bytes, std::vector<std::int32_t>& tokens) const;
-
-  Tokenizer tokenizer_;
-  std::vector<Slot> slots_;
-  std::vector<int> fresh_;
+  std::shared_ptr<const TokenizerModel> model_;
+  std::unique_ptr<ModelEncoder> encoder_;
 };
 
 }  // namespace systole

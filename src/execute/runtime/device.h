@@ -27,6 +27,8 @@ class Memory {
 // The end of something that was started. A default DeviceEvent has ended well. Failures are kept and given at the wait.
 class DeviceEvent {
  public:
+  // Of what has failed already.
+  static DeviceEvent failed(Error error);
   class Pending {
    public:
     virtual ~Pending() = default;
@@ -70,6 +72,22 @@ struct Addresses {
   std::int64_t scratch = 0;                      // offset in the memory
 };
 
+// One call of a kernel, as who watches it sees it; places are the host's.
+struct SeenKernel {
+  const Graph* graph = nullptr;  // that holds the node
+  const GraphNode* node = nullptr;
+  std::vector<std::int64_t> layers;  // the index of each repeat around it, outermost first
+  std::vector<const std::byte*> operands, results;
+};
+
+class KernelObserver {
+ public:
+  virtual ~KernelObserver() = default;
+  virtual void before(const SeenKernel& kernel) = 0;
+  // Not ok: the call ends here, with this.
+  virtual Status after(const SeenKernel& kernel) = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -90,6 +108,9 @@ class Device {
                                              const Addresses& addresses) = 0;
   // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.
   virtual DeviceEvent run(Call& call, WorkCounters& counters) = 0;
+
+  // Tells of every kernel of what is bound from now on; null: of none. False: this device cannot.
+  virtual bool observe(KernelObserver*) { return false; }
 
   // Per op of the executable; empty where the device cannot tell.
   virtual std::vector<OpTime> op_times(const Executable&) const { return {}; }

@@ -3,6 +3,20 @@
 #include <map>
 
 namespace systole {
+namespace {
+
+class Failed : public DeviceEvent::Pending {
+ public:
+  explicit Failed(Error error) : error_(std::move(error)) {}
+  Status wait() override { return error_; }
+
+ private:
+  Error error_;
+};
+
+}  // namespace
+
+DeviceEvent DeviceEvent::failed(Error error) { return DeviceEvent(std::make_shared<Failed>(std::move(error))); }
 
 Result<std::unique_ptr<Executor>> Executor::create(const Program& program, Device& device) {
   std::unique_ptr<Executor> executor = TRY(prepare(program, device));

@@ -25,7 +25,7 @@ class Flattener {
       const GraphNode& node = graph.nodes()[n];
       if (node.op->view) continue;
       const Placement::Inner& inner = placement.nodes[n];
-      KernelCall call{&graph, &node, {}, {}, -1, inner.workspace_bytes};
+      KernelCall call{&graph, &node, {}, {}, -1, inner.workspace_bytes, layers_};
       for (const ValueId id : node.operands)
         call.operands.push_back(resolve(placement.values[static_cast<std::size_t>(id.index)]));
       for (const ValueId id : node.results)
@@ -63,11 +63,14 @@ class Flattener {
         inputs[s] = slice(repeat.operands[s], body.inputs()[s].value);
       for (std::size_t o = carries; o < outputs.size(); ++o)
         outputs[o] = slice(repeat.results[o], body.outputs()[o].value);
+      layers_.push_back(index);
       run(body, inner.regions[0], inputs, outputs);
+      layers_.pop_back();
     }
   }
 
   std::int64_t scratch_;
+  std::vector<std::int64_t> layers_;
   std::vector<KernelCall> calls_;
 };
 

@@ -16,6 +16,7 @@ struct KernelCall {
   std::vector<std::int64_t> operands, results;  // offsets in the memory
   std::int64_t workspace = -1;                  // -1: none
   Bytes workspace_bytes;
+  std::vector<std::int64_t> layers;  // the index of each repeat around it, outermost first
 
   // Where the highest of the places that it is given ends.
   std::int64_t end() const {

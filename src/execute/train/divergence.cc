@@ -17,6 +17,9 @@ std::string remedies(const TrainSpec& train, const StepEnded& step) {
   if (train.precision.compute != DType::f32)
     list.push_back("train.precision: f32 (to see whether rounding is the cause)");
   if (std::isfinite(step.loss)) list.push_back("a look at the rows of this step with 'systole data show'");
+  if (!std::isfinite(step.loss) || step.skipped)
+    list.push_back(
+        "'systole resume RUN --eager', or 'systole run WORKLOAD --eager': names the first value that is no number");
   std::string text;
   for (std::size_t i = 0; i < list.size(); ++i) text += fmt::format("\n  {}. {}", i + 1, list[i]);
   return text;

@@ -14,7 +14,6 @@ namespace {
 constexpr Bytes kProcess = 15 * kMiB;      // code and heap of a process that has planned a run
 constexpr Bytes kOneDnn = 2 * kMiB;        // its code, as far as it is touched
 constexpr Bytes kText = 2 * kMiB;          // the reader's thread, SentencePiece's code and what reads tokens
-constexpr Bytes kPerToken = Bytes(256);    // of the tokenizer's vocabulary
 constexpr Bytes kPerThread = 16 * kKiB;    // its stack
 constexpr Bytes kPerKernel = Bytes(3328);  // a kernel of a function, its graph node included
 constexpr Bytes kPerCall = Bytes(2048);    // a kernel bound to its places
@@ -86,11 +85,11 @@ Bytes MemoryPlan::total() const {
   return sum;
 }
 
-Bytes planned_libraries(const Program& program, std::int64_t vocabulary) {
+Bytes planned_libraries(const Program& program, Bytes tokenizer) {
   const Kernels kernels = kernels_of(program);
   Bytes sum = kProcess + kPerKernel * kernels.of_functions + kPerCall * kernels.bound;
   if (program.target.kind == "cpu") sum += kOneDnn + kPerThread * program.target.threads;
-  if (vocabulary > 0) sum += kText + kPerToken * vocabulary;
+  if (tokenizer > Bytes()) sum += kText + tokenizer;
   return sum;
 }
 

@@ -24,8 +24,8 @@ struct OutsideArena {
 
 // What the process holds besides: code and libraries as far as they are touched, stacks, the tokenizer, and what every
 // bound kernel call takes. A rule with constants, so that it is the same in every process: docs/concepts/memory.md says
-// how they were measured, and the law's test holds runs against it. `vocabulary`: of the tokenizer; 0 for none.
-Bytes planned_libraries(const Program& program, std::int64_t vocabulary);
+// how they were measured, and the law's test holds runs against it. `tokenizer`: what it holds; 0 for none.
+Bytes planned_libraries(const Program& program, Bytes tokenizer);
 
 MemoryPlan plan_memory(const Program& program, const OutsideArena& outside);
 

@@ -14,10 +14,11 @@ namespace systole {
 class Trainer::PhaseObserver : public ActionObserver {
  public:
   PhaseObserver(TimeLedger& ledger, const TrainHooks& hooks) : ledger_(ledger), hooks_(hooks) {}
-  void begin(const Action&, const Function& function) override {
+  void begin(const Action& action, const Function& function) override {
     const Category category = category_of(function.name);
     before_ = ledger_.enter(category);
     if (hooks_.on_phase) hooks_.on_phase(name_of(category));
+    if (hooks_.on_action) hooks_.on_action(step, action, function);
     if (hooks_.in_compute && function.name == "forward") hooks_.in_compute(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }

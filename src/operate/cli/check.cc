@@ -16,7 +16,7 @@ struct CheckOptions {
 ExitCode check_workload(const CheckOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const Workload& workload = loaded.workload;
-  const Machine machine = open_machine(options.workload.backend, workload.resources).value();
+  const Machine machine = open_machine(options.workload.backend, workload.resources, context.clock).value();
   const std::unique_ptr<Device> device = make_null_device(machine.device->target());
   const Status files = check_data_files(workload, loaded.source);
   const Result<Job> made = make_job(workload, *device);

@@ -79,6 +79,7 @@ void add_resume(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_why(CLI::App& app, Context& context);
 void add_calibrate(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
 void add_runs(CLI::App& app, Context& context);
 void add_logs(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);

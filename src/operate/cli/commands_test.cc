@@ -320,10 +320,10 @@ TEST(Calibration, of_another_machine_is_passed_over) {
   const SystoleRunner systole;
   systole.write("text.txt", some_text());
   systole.write("job.yaml", kWorkload);
-  const auto plan = [&](const std::string& doc) {
+  const auto plan = [&](const std::string& doc, const std::string& date = "2026-01-02") {
     systole.write(".config/systole/catalog/this-machine.yaml",
                   "systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    calibrated: true\n    doc: \"" +
-                      doc + "\"\n    facts:\n      call: { value: 1 us, source: test, date: 2026-01-02 }\n");
+                      doc + "\"\n    facts:\n      call: { value: 1 us, source: test, date: " + date + " }\n");
     return systole.run({"plan", "job.yaml"});
   };
   const Captured elsewhere = plan("a clock with hands");
@@ -337,6 +337,29 @@ TEST(Calibration, of_another_machine_is_passed_over) {
   EXPECT_NE(incomplete.err.find("the calibration of 2026-01-02 cannot be used"), std::string::npos) << incomplete.err;
   EXPECT_NE(incomplete.err.find("systole calibrate"), std::string::npos) << incomplete.err;
   EXPECT_NE(incomplete.out.find("UNCALIBRATED"), std::string::npos) << incomplete.out;
+  const Captured future = plan(elsewhere.err.substr(from, elsewhere.err.find('\'', from) - from), "2999-01-02");
+  EXPECT_NE(future.err.find("the calibration is of 2999-01-02, which is still to come"), std::string::npos)
+      << future.err;
+  EXPECT_NE(future.out.find("UNCALIBRATED"), std::string::npos) << future.out;
+  const Captured doctor = systole.run({"doctor"});
+  EXPECT_NE(doctor.out.find("calibration    the calibration is of 2999-01-02"), std::string::npos) << doctor.out;
+}
+
+TEST(Doctor, looks_at_this_machine_and_at_a_workload) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");
+  const Captured machine = systole.run({"doctor", "--json"});
+  const Node seen = parse_json(machine.out, "stdout").value();
+  EXPECT_EQ(seen.find("fail")->text() == "0" ? 0 : 1, machine.exit.code) << machine.out;
+  std::string names;
+  for (const Node& finding : seen.find("findings")->items()) names += finding.find("name")->text() + ",";
+  EXPECT_EQ(names,
+            "cores,threads,load,instructions,frequency,memory,huge pages,disk,shared memory,clock,limits,library,"
+            "calibration,");
+  const Captured asked = systole.run({"doctor", "job.yaml"});
+  EXPECT_EQ(asked.exit.code, 1);
+  EXPECT_NE(asked.out.find("fail  threads        4096 asked for"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.out.find("hint: resources.threads:"), std::string::npos) << asked.out;
 }
 #endif
 

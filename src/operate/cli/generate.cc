@@ -20,9 +20,12 @@ struct GenerateCommand {
   GenerateOptions generate;
 };
 
-// Tokens that stand for no text: unk and bos, and rows of the embedding that are padding.
+// Tokens that stand for no text, but for eos: unk, bos and other marks, and rows of the embedding that are padding.
 std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t vocabulary) {
-  std::vector<std::int32_t> never{0, tokenizer.bos()};
+  std::vector<std::int32_t> never;
+  for (std::int32_t id = 0; id < tokenizer.vocabulary(); ++id) {
+    if (tokenizer.bytes_of(id).empty() && id != tokenizer.eos()) never.push_back(id);
+  }
   for (std::int64_t id = tokenizer.vocabulary(); id < vocabulary; ++id) never.push_back(static_cast<std::int32_t>(id));
   return never;
 }
@@ -43,7 +46,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Workload workload = workload_of(run).value();
   const Tokenizer tokenizer = kept_tokenizer(run).value();
   const checkpoint::Checkpoint from = open_checkpoint(place).value();
-  const Machine machine = open_machine(options.backend, workload.resources).value();
+  const Machine machine = open_machine(options.backend, workload.resources, context.clock).value();
   const std::unique_ptr<const Model> model = make_model(workload.model);
   EngineOptions engine_options;
   engine_options.parameter = workload.train.precision.parameter;

@@ -14,6 +14,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_logs(app, context);
   add_check(app, context);
   add_calibrate(app, context);
+  add_doctor(app, context);
   add_explain(app, context);
   add_show(app, context);
   add_data(app, context);

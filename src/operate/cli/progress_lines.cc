@@ -36,6 +36,11 @@ void ProgressLines::step(const StepEnded& step, Seconds at) {
       fmt::format("step {}  loss {:.4f}  norm {:.3g}  rate {:.3g}  {}  {:.0f}%{}{}", step.step, shown_loss_,
                   step.gradient_norm, step.rate, to_string(step.seconds.total()), std::floor(100 * done),
                   left(done, at), step.skipped ? "  SKIPPED: the gradient is not finite" : "");
+  if (step.skipped && !told_of_skip_) {
+    told_of_skip_ = true;
+    out_.warning(fmt::format("step {} was skipped: its gradient is not finite; the weights are as before", step.step),
+                 "systole run or resume with --eager names the first value that is no number");
+  }
   if (out_.terminal()) {
     out_.progress(line);
   } else if (step.step % std::max<std::int64_t>(1, every_) == 0 || step.step == 1) {

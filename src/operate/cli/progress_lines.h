@@ -25,8 +25,9 @@ class ProgressLines {
   const Plan& plan_;
   std::int64_t every_;
   double shown_loss_ = 0;  // a running mean
-  double begun_ = 0;       // fraction that was done when this process began
-  Seconds trained_;        // in steps, by earlier processes too
+  bool told_of_skip_ = false;
+  double begun_ = 0;  // fraction that was done when this process began
+  Seconds trained_;   // in steps, by earlier processes too
 };
 
 }  // namespace systole::cli

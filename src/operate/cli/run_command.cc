@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "execute/runtime/eager.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/plan_text.h"
@@ -88,6 +89,10 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
   command.add_option("--inject", arguments.inject,
                      "hold the run up on purpose: data=50ms@10,compute=20ms (places: data, compute, logging, "
                      "checkpoint); kill=PHASE@3 kills it");
+  command.add_flag(
+      "--eager", arguments.eager,
+      "look at every value as it is made, slowly: the ops of the first step are listed, and the first value "
+      "that is no number ends the run with its name");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
@@ -121,6 +126,13 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
     context.out.warning(told);
   };
   inject(arguments.inject, context.clock, request).value();
+  EagerCheck eager([&context](const std::string& line) { context.out.data(line); });
+  if (arguments.eager) {
+    request.observer = &eager;
+    request.hooks.on_action = [&eager](std::int64_t step, const Action& action, const Function& function) {
+      eager.enter(step, action, function);
+    };
+  }
 
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
   const Device& device = *prepared.machine.device;

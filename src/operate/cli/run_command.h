@@ -12,7 +12,7 @@ struct RunArguments {
   std::string folder;
   std::string inject;
   std::string again;  // what `systole resume FOLDER` needs besides, as machine_words says it
-  bool dry_run = false;
+  bool dry_run = false, eager = false;
 };
 
 void add_run_arguments(CLI::App& command, RunArguments& arguments);

@@ -23,13 +23,6 @@
 namespace systole::cli {
 namespace {
 
-Result<Catalog> read_catalog() {
-  std::vector<CatalogFile> files = builtin_catalog_files();
-  const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
-  for (CatalogFile& file : TRY(read_catalog_folder(folder))) files.push_back(std::move(file));
-  return Catalog::read(files);
-}
-
 // The instruction set in the device's name → the entry of the catalog.
 std::string default_entry(const std::string& target_name) {
   for (const auto& [isa, entry] :
@@ -149,7 +142,14 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
 
 }  // namespace
 
-Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources) {
+Result<Catalog> read_catalog() {
+  std::vector<CatalogFile> files = builtin_catalog_files();
+  const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+  for (CatalogFile& file : TRY(read_catalog_folder(folder))) files.push_back(std::move(file));
+  return Catalog::read(files);
+}
+
+Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock) {
   Machine machine;
   machine.device = TRY(open_device(backend, resources));
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
@@ -161,6 +161,10 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
       machine.stale = error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'",
                             own->second.date(), own->second.doc, machine.identity)
                           .hinted("systole calibrate");
+    } else if (const std::string today = clock.timestamp().substr(0, 10); own->second.date() > today) {
+      machine.stale = error(ErrorKind::invalid, "the calibration is of {}, which is still to come: today is {}",
+                            own->second.date(), today)
+                          .hinted("systole calibrate, when the clock is right");
     } else if (!speed.ok()) {
       machine.stale = error(ErrorKind::invalid, "the calibration of {} cannot be used: {}", own->second.date(),
                             speed.error().message)
@@ -236,7 +240,7 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock) {
   Prepared p;
   p.workload = workload;
-  p.machine = TRY(open_machine(options.backend, workload.resources));
+  p.machine = TRY(open_machine(options.backend, workload.resources, clock));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true);
   if (data.ok()) {
     p.data = std::move(*data);
@@ -258,7 +262,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
                                                  row_options(workload, p.job.evaluation_rows, RowPass::once, clock));
     }
   }
-  p.outside.libraries = planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.vocabulary() : 0);
+  p.outside.libraries =
+      planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
   p.memory = plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);

@@ -32,8 +32,11 @@ struct Machine {
   MachineSpeed speed;
 };
 
+// What is known of machines: built in, and the user's files over it.
+Result<Catalog> read_catalog();
+
 // `backend`: cpu or reference. Errors: unsupported; those of the catalog.
-Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources);
+Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock);
 
 // A Workload from a file ("-": standard input), and where its values stand there. Errors: not_found; those of
 // read_workload.

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "execute/data/tokenizer_files.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
 #include "operate/cli/session.h"
@@ -36,7 +37,9 @@ TextOptions text_options(const TextSpec& spec) {
 }
 static_assert(static_cast<int>(TextSpec::Document::blank_line) == static_cast<int>(DocumentRule::blank_line) &&
               static_cast<int>(TextSpec::InvalidUtf8::bytes) == static_cast<int>(InvalidUtf8::bytes) &&
-              static_cast<int>(TextSpec::Format::jsonl) == static_cast<int>(TextFormat::jsonl));
+              static_cast<int>(TextSpec::Format::jsonl) == static_cast<int>(TextFormat::jsonl) &&
+              static_cast<int>(TokenizerSpec::Kind::byte_level_bpe) ==
+                  static_cast<int>(TokenizerFamily::byte_level_bpe));
 
 // What is wrong with files that a workload names, gathered so that all of it is told at once.
 class FileCheck {
@@ -64,18 +67,26 @@ class FileCheck {
     return {};
   }
 
-  // A trained tokenizer.
-  std::optional<std::string> tokenizer(const std::string& path, const std::string& key) {
-    const std::string below = below_root({path})[0];
-    const auto found = expand_files(root_, {below}, "/");
-    if (!found.ok()) return missing(found.error(), path, key, 0), std::nullopt;
-    const auto model = read_text(root_, below);
-    if (!model.ok()) return add(model.error(), key, 0), std::nullopt;
-    if (const auto loaded = Tokenizer::load(*model); !loaded.ok()) {
-      Error bad = loaded.error();
+  // A trained tokenizer, of the kind that the workload says.
+  std::optional<std::string> tokenizer(const TokenizerSpec& spec) {
+    const std::string key = "data.tokenizer.file", below = below_root({spec.file})[0];
+    if (const auto found = expand_files(root_, {below}, "/"); !found.ok())
+      return missing(found.error(), spec.file, key, 0), std::nullopt;
+    const auto refused = [&](Error bad) {
       bad.message = fmt::format("'/{}': {}", below, bad.message);
-      if (bad.kind == ErrorKind::corrupt) bad.hint = "name the .model file that SentencePiece wrote";
+      bad.where = {};
+      if (bad.kind == ErrorKind::corrupt)
+        bad.hint =
+            "name the .model file that SentencePiece wrote, a tokenizer.json, or a vocab.json beside its merges.txt";
       return add(std::move(bad), key, 0), std::nullopt;
+    };
+    const auto model = read_tokenizer(root_, below);
+    if (!model.ok()) return refused(model.error());
+    const auto loaded = Tokenizer::load(*model);
+    if (!loaded.ok()) return refused(loaded.error());
+    if (static_cast<int>(loaded->family()) != static_cast<int>(spec.kind)) {
+      return refused(error(ErrorKind::invalid, "this tokenizer is of kind {}", name_of(loaded->family()))
+                         .hinted(fmt::format("data.tokenizer.kind: {}", name_of(loaded->family()))));
     }
     return *model;
   }
@@ -117,8 +128,7 @@ Result<WorkloadTexts> text_files(const Workload& workload, Store& root, const Wo
   texts.train = check.files(workload.data.train.files, "data.train.files");
   if (!workload.data.held_out.files.empty())
     texts.held_out = check.files(workload.data.held_out.files, "data.held_out.files");
-  if (!workload.data.tokenizer.file.empty())
-    texts.tokenizer_model = check.tokenizer(workload.data.tokenizer.file, "data.tokenizer.file");
+  if (!workload.data.tokenizer.file.empty()) texts.tokenizer_model = check.tokenizer(workload.data.tokenizer);
   TRY(std::move(check).finish());
   return texts;
 }

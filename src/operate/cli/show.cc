@@ -17,9 +17,9 @@ struct Planned {
   Job job;
 };
 
-Planned planned(const ShowOptions& options) {
+Planned planned(const ShowOptions& options, Clock& clock) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
-  Planned result{open_machine(options.workload.backend, loaded.workload.resources).value(), {}};
+  Planned result{open_machine(options.workload.backend, loaded.workload.resources, clock).value(), {}};
   Result<Job> job = make_job(loaded.workload, *result.machine.device);
   if (!job.ok()) fail(told_of_job(loaded.source, std::move(job).error()));
   result.job = *std::move(job);
@@ -45,7 +45,7 @@ const Part& part_named(const std::vector<Part>& parts, const std::string& name, 
 
 // The graph that the model builds, before any pass; or that of a function of the Program, after all of them.
 ExitCode show_graph(const ShowOptions& options, Context& context) {
-  const Planned p = planned(options);
+  const Planned p = planned(options, context.clock);
   if (!options.part.empty())
     return print(context, to_text(part_named(p.job.program->functions, options.part, "--function").graph));
   const BatchShape shape{p.job.microbatch_rows, std::max<std::int64_t>(1, p.job.model->context())};
@@ -53,7 +53,7 @@ ExitCode show_graph(const ShowOptions& options, Context& context) {
 }
 
 ExitCode show_program(const ShowOptions& options, Context& context) {
-  return print(context, to_text(*planned(options).job.program));
+  return print(context, to_text(*planned(options, context.clock).job.program));
 }
 
 std::string waits_of(const Action& action) {
@@ -76,7 +76,7 @@ std::vector<std::string> row_of(const Program& program, const Action& action, st
 }
 
 ExitCode show_schedule(const ShowOptions& options, Context& context) {
-  const Planned p = planned(options);
+  const Planned p = planned(options, context.clock);
   const Program& program = *p.job.program;
   std::vector<const Schedule*> chosen;
   if (!options.part.empty()) {

@@ -183,6 +183,10 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
   begin_measuring_memory();
+  if (request.observer != nullptr && !prepared.machine.device->observe(request.observer)) {
+    return error(ErrorKind::unsupported, "{} does not run kernel by kernel", prepared.machine.device->target().name)
+        .hinted("--eager needs --backend cpu or reference");
+  }
   {
     const InCategory compiling(ledger, Category::compile);
     TRY(prepared.executor->start());

@@ -13,16 +13,22 @@
 //   segments    q_segments[b, i] = k_segments[b, j]
 // A query that sees nothing gets o = 0, lse = -inf and gradients of 0.
 //
+// With bias_by_distance[h, m] the score of a pair is scale q_i·k_j + bias[a, clamp(j - i - offset[b] + bias_origin, 0,
+// m - 1)], so that a table as long as the distances that differ will do for any t and s (Raffel et al.,
+// arXiv:1910.10683, section 2.1, whose buckets are a table looked up at the bucket of each distance). Its gradient is
+// the sum of p_ij (g_i·v_j - Δ_i) over the pairs of a place in it.
+//
 // Operands: q[b, t, h, d], k and v[b, s, n, d]; of the gradient o, lse and g after them; then q_segments, k_segments
-// with `segments`; then offset with `offsets`.
+// with `segments`; then offset with `offsets`; then bias_by_distance with `bias_origin`.
 // Constraints: C1 operand counts as the flags say. C2 q, k, v of one float type and of one b and d, k and v alike. C3 n
 // divides h. C4 segments i32[b, t] and i32[b, s]. C5 offset i32[b], with causal only. C6 o and g like q, lse f32[b, h,
-// t] (f64 for f64). C7 scale > 0. C8 window ≥ 1, with causal only. Work: of the pairs that shape lets through: causal
-// without offsets Σ_i min(i + 1, s), of which a window leaves at most its width; with offsets, which are data, t s, or
-// t min(window, s). Forward, a pair is 4d + 3 and an exp, a query d + 1 and a log, and 4d of a pair count for
-// utilisation. Gradient, a pair is 10d + 5 and an exp, a query 2d, and 8d of a pair count: the scores done again do
-// not. Pairs masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v
-// together); queries when not causal.
+// t] (f64 for f64). C7 scale > 0. C8 bias_by_distance f32[h, m] (f64 for f64) with 0 <= bias_origin < m. C9 window ≥ 1,
+// with causal only. Work: of the pairs that shape lets through: causal without offsets Σ_i min(i + 1, s), of which a
+// window leaves at most its width; with offsets, which are data, t s, or t min(window, s). Forward, a pair is 4d + 3
+// and an exp, a query d + 1 and a log, and 4d of a pair count for utilisation. Gradient, a pair is 10d + 5 and an exp,
+// a query 2d, and 8d of a pair count: the scores done again do not. A bias adds 1 and, to the gradient's pair, 2. Pairs
+// masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v together); queries
+// when not causal and without a bias, whose distances need the whole.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +44,7 @@ namespace systole {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr int kForward = 3, kBackward = 6;  // operands before segments and offset
+constexpr int kForward = 3, kBackward = 6;  // operands before segments, offset and bias
 
 struct Sizes {
   std::int64_t b, t, s, h, n, d;
@@ -50,8 +56,9 @@ Sizes sizes_of(const Type& q, const Type& k) {
 
 // Where the operands that the flags ask for lie; -1 without them.
 struct Masks {
-  int q_segments = -1, k_segments = -1, offset = -1, num_operands = 0;
+  int q_segments = -1, k_segments = -1, offset = -1, bias = -1, num_operands = 0;
   bool causal = false;
+  std::int64_t origin = 0;  // of the bias
   std::int64_t window = 0;  // 0: none
 };
 
@@ -66,6 +73,10 @@ Masks masks_of(const Attrs& attrs, int first) {
     masks.k_segments = first++;
   }
   if (attrs.get_bool("offsets")) masks.offset = first++;
+  if (attrs.find("bias_origin") != nullptr) {
+    masks.bias = first++;
+    masks.origin = attrs.get_int("bias_origin");
+  }
   masks.num_operands = first;
   return masks;
 }
@@ -81,6 +92,10 @@ std::int64_t allowed_of(const Masks& masks, std::int64_t i, std::int64_t s) {
   if (masks.window == 0) return keys;
   return masks.offset >= 0 ? std::min(masks.window, s) : keys - std::clamp<std::int64_t>(i + 1 - masks.window, 0, s);
 }
+
+// Flops of a pair.
+std::int64_t forward_pair(const Masks& masks, std::int64_t d) { return 4 * d + 3 + (masks.bias < 0 ? 0 : 1); }
+std::int64_t backward_pair(const Masks& masks, std::int64_t d) { return 10 * d + 5 + (masks.bias < 0 ? 0 : 2); }
 
 std::int64_t pairs_of(const Masks& masks, const Sizes& z) {
   const std::int64_t rows = z.b * z.h;
@@ -108,8 +123,17 @@ void check_masks(const OpCall& call, const Masks& masks) {
   if (masks.offset >= 0 && !masks.causal) constraint("attention_c5", "an offset without causal masks nothing");
   if (call.attrs.find("window") == nullptr) return;
   if (masks.window < 1 || !masks.causal) {
-    constraint("attention_c8", "a window of {} keys{}", masks.window, masks.causal ? "" : " without causal");
+    constraint("attention_c9", "a window of {} keys{}", masks.window, masks.causal ? "" : " without causal");
   }
+}
+
+void check_bias(const OpCall& call, const Masks& masks) {
+  if (masks.bias < 0) return;
+  const Type &bias = call.operand(masks.bias), &q = call.operand(0);
+  const bool table = bias.ndim() == 2 && bias.size(0) == q.size(2) && bias.dtype == ops::statistic_dtype(q.dtype);
+  if (table && masks.origin >= 0 && masks.origin < bias.size(1)) return;
+  constraint("attention_c8", "bias_by_distance {} with bias_origin {} for q {}", to_string(bias), masks.origin,
+             to_string(q));
 }
 
 void check_call(const OpCall& call, int first) {
@@ -127,6 +151,7 @@ void check_call(const OpCall& call, int first) {
     constraint("attention_c3", "{} heads over {} kv_heads", q.size(2), k.size(2));
   }
   check_masks(call, masks);
+  check_bias(call, masks);
   const double scale = call.attrs.get_double("scale");
   if (!(scale > 0)) constraint("attention_c7", "scale is {}", scale);
 }
@@ -142,7 +167,9 @@ std::vector<Type> infer_grad(const OpCall& call) {
   if (!(o == q) || !(g == q) || !(lse == lse_type(q))) {
     constraint("attention_c6", "o {}, lse {}, g {} of q {}", to_string(o), to_string(lse), to_string(g), to_string(q));
   }
-  return {q, call.operand(1), call.operand(2)};
+  std::vector<Type> results{q, call.operand(1), call.operand(2)};
+  if (const Masks masks = masks_of(call.attrs, kBackward); masks.bias >= 0) results.push_back(call.operand(masks.bias));
+  return results;
 }
 
 Gradients gradient(GradientCall& call) {
@@ -153,20 +180,26 @@ Gradients gradient(GradientCall& call) {
   if (masks.q_segments >= 0) options.q_segments = call.operand(masks.q_segments);
   if (masks.k_segments >= 0) options.k_segments = call.operand(masks.k_segments);
   if (masks.offset >= 0) options.offset = call.operand(masks.offset);
+  if (masks.bias >= 0) {
+    options.bias_by_distance = call.operand(masks.bias);
+    options.bias_origin = masks.origin;
+  }
   const AttentionGrad d = attention_grad(call.operand(0), call.operand(1), call.operand(2), call.result(0),
                                          call.result(1), *call.cotangent(0), options);
   Gradients gradients(static_cast<std::size_t>(call.num_operands()));
   gradients[0] = d.dq;
   gradients[1] = d.dk;
   gradients[2] = d.dv;
+  if (masks.bias >= 0) gradients[static_cast<std::size_t>(masks.bias)] = d.dbias;
   return gradients;
 }
 
 Work work(const OpCall& call, std::span<const Type> results) {
   const Sizes z = sizes_of(call.operand(0), call.operand(1));
-  const std::int64_t pairs = pairs_of(masks_of(call.attrs, kForward), z), queries = z.b * z.h * z.t;
+  const Masks masks = masks_of(call.attrs, kForward);
+  const std::int64_t pairs = pairs_of(masks, z), queries = z.b * z.h * z.t;
   Work work = moves(call.operands, results);
-  work.flops = pairs * (4 * z.d + 3) + queries * (z.d + 1);
+  work.flops = pairs * forward_pair(masks, z.d) + queries * (z.d + 1);
   work.transcendentals = pairs + queries;
   work.model_flops = pairs * 4 * z.d;
   return work;
@@ -174,28 +207,38 @@ Work work(const OpCall& call, std::span<const Type> results) {
 
 Work work_grad(const OpCall& call, std::span<const Type> results) {
   const Sizes z = sizes_of(call.operand(0), call.operand(1));
-  const std::int64_t pairs = pairs_of(masks_of(call.attrs, kBackward), z), queries = z.b * z.h * z.t;
+  const Masks masks = masks_of(call.attrs, kBackward);
+  const std::int64_t pairs = pairs_of(masks, z), queries = z.b * z.h * z.t;
   Work work = moves(call.operands, results);
-  work.flops = pairs * (10 * z.d + 5) + queries * 2 * z.d;
+  work.flops = pairs * backward_pair(masks, z.d) + queries * 2 * z.d;
   work.transcendentals = pairs;
   work.model_flops = pairs * 8 * z.d;
   return work;
 }
 
 std::string mask_notation(const Masks& masks) {
-  return std::string(masks.q_segments >= 0 ? ",bt,bs" : "") + (masks.offset >= 0 ? ",b" : "");
+  return std::string(masks.q_segments >= 0 ? ",bt,bs" : "") + (masks.offset >= 0 ? ",b" : "") +
+         (masks.bias >= 0 ? ",hm" : "");
+}
+
+std::string whole_factors(const Masks& masks) {
+  return std::string(masks.causal || masks.bias >= 0 ? "tsd" : "sd") + (masks.bias >= 0 ? "m" : "");
 }
 
 ShardingRule sharding(const OpCall& call) {
   const Masks masks = masks_of(call.attrs, kForward);
-  return sharding_rule("bthd,bshd,bshd" + mask_notation(masks) + "->bthd,bht", "", masks.causal ? "tsd" : "sd");
+  return sharding_rule("bthd,bshd,bshd" + mask_notation(masks) + "->bthd,bht", "", whole_factors(masks));
 }
 
-// Cut queries leave dk and dv partial sums.
+// Cut queries leave dk and dv partial sums, a cut batch that of the bias.
 ShardingRule sharding_grad(const OpCall& call) {
   const Masks masks = masks_of(call.attrs, kBackward);
-  return sharding_rule("bthd,bshd,bshd,bthd,bht,bthd" + mask_notation(masks) + "->bthd,bshd,bshd",
-                       masks.causal ? "" : "t", masks.causal ? "tsd" : "sd");
+  return sharding_rule(
+      "bthd,bshd,bshd,bthd,bht,bthd" + mask_notation(masks) + "->bthd,bshd,bshd" + (masks.bias >= 0 ? ",hm" : ""),
+      masks.bias >= 0 ? "b"
+      : masks.causal  ? ""
+                      : "t",
+      whole_factors(masks));
 }
 
 // The operands of a call by name, and what a query sees.
@@ -207,6 +250,8 @@ class Call {
         k(call.operands[1]),
         v(call.operands[2]),
         scale(call.attrs.get_double("scale")),
+        flops_forward(forward_pair(masks_of(call.attrs, first), z.d)),
+        flops_backward(backward_pair(masks_of(call.attrs, first), z.d)),
         call_(call),
         masks_(masks_of(call.attrs, first)) {}
 
@@ -218,6 +263,19 @@ class Call {
     if (masks_.window > 0 && place - j >= masks_.window) return false;
     if (masks_.q_segments < 0) return true;
     return mask(masks_.q_segments, b * z.t + i) == mask(masks_.k_segments, b * z.s + j);
+  }
+  // The score of a pair, and where its bias lies.
+  Scalar score(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t a) const {
+    const Scalar product = dot(q, query(b, i, a), k, key(b, j, a)) * scale;
+    return has_bias() ? product + call_.operands[static_cast<std::size_t>(masks_.bias)].at(bias(b, i, j, a)) : product;
+  }
+  bool has_bias() const { return masks_.bias >= 0; }
+  std::int64_t bias_size() const {
+    return has_bias() ? call_.operands[static_cast<std::size_t>(masks_.bias)].type.num_elements() : 0;
+  }
+  std::int64_t bias(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t a) const {
+    const std::int64_t m = bias_size() / z.h, offset = masks_.offset < 0 ? 0 : mask(masks_.offset, b);
+    return a * m + std::clamp<std::int64_t>(j - i - offset + masks_.origin, 0, m - 1);
   }
   // Index of element 0 of a query, and of a key of the head that query head a uses.
   std::int64_t query(std::int64_t b, std::int64_t i, std::int64_t a) const { return ((b * z.t + i) * z.h + a) * z.d; }
@@ -242,6 +300,7 @@ class Call {
   const Sizes z;
   const TensorView &q, &k, &v;
   const Scalar scale;
+  const std::int64_t flops_forward, flops_backward;  // of a pair
 
  private:
   std::int64_t mask(int operand, std::int64_t at) const {
@@ -268,10 +327,10 @@ void reference_query(const Call& call, const ReferenceCall& raw, std::int64_t b,
   for (std::int64_t j = 0; j < call.keys(i); ++j) {
     if (!call.sees(b, i, j)) continue;
     const std::int64_t key = call.key(b, j, a);
-    seen.push_back({key, call.dot(call.q, query, call.k, key) * call.scale});
+    seen.push_back({key, call.score(b, i, j, a)});
     top = max(top, seen.back().score);
   }
-  skip(call.allowed(i) - static_cast<std::int64_t>(seen.size()), 4 * d + 3);
+  skip(call.allowed(i) - static_cast<std::int64_t>(seen.size()), call.flops_forward);
   const Scalar shift = top == Scalar(-kInf) ? Scalar(0) : top;
   std::vector<Scalar> o(static_cast<std::size_t>(d));
   for (const Pair& pair : seen) {
@@ -290,7 +349,7 @@ void reference(const ReferenceCall& raw) {
 }
 
 struct Sums {
-  std::vector<Scalar> dq, dk, dv;
+  std::vector<Scalar> dq, dk, dv, dbias;
 };
 
 void reference_grad_query(const Call& call, const ReferenceCall& raw, Sums& sums, std::int64_t b, std::int64_t i,
@@ -303,23 +362,25 @@ void reference_grad_query(const Call& call, const ReferenceCall& raw, Sums& sums
     if (!call.sees(b, i, j)) continue;
     ++seen;
     const std::int64_t key = call.key(b, j, a);
-    const Scalar e = exp(call.dot(call.q, query, call.k, key) * call.scale - lse);
+    const Scalar e = exp(call.score(b, i, j, a) - lse);
     const Scalar p = lse == Scalar(-kInf) ? Scalar(0) : e;
-    const Scalar ds = p * (call.dot(g, query, call.v, key) - delta) * call.scale;
+    const Scalar of_score = p * (call.dot(g, query, call.v, key) - delta), ds = of_score * call.scale;
+    if (call.has_bias()) sums.dbias[static_cast<std::size_t>(call.bias(b, i, j, a))] += of_score;
     for (std::int64_t c = 0; c < d; ++c) {
       sums.dv[static_cast<std::size_t>(key + c)] += p * g.at(query + c);
       sums.dq[static_cast<std::size_t>(query + c)] += ds * call.k.at(key + c);
       sums.dk[static_cast<std::size_t>(key + c)] += ds * call.q.at(query + c);
     }
   }
-  skip(call.allowed(i) - seen, 10 * d + 5);
+  skip(call.allowed(i) - seen, call.flops_backward);
 }
 
 void reference_grad(const ReferenceCall& raw) {
   const Call call(raw, kBackward);
   const auto queries = static_cast<std::size_t>(call.q.type.num_elements());
   const auto keys = static_cast<std::size_t>(call.k.type.num_elements());
-  Sums sums{std::vector<Scalar>(queries), std::vector<Scalar>(keys), std::vector<Scalar>(keys)};
+  Sums sums{std::vector<Scalar>(queries), std::vector<Scalar>(keys), std::vector<Scalar>(keys),
+            std::vector<Scalar>(static_cast<std::size_t>(call.bias_size()))};
   call.for_each_query(
       [&](std::int64_t b, std::int64_t i, std::int64_t a) { reference_grad_query(call, raw, sums, b, i, a); });
   for (std::size_t i = 0; i < queries; ++i) raw.results[0].set(static_cast<std::int64_t>(i), sums.dq[i]);
@@ -327,6 +388,7 @@ void reference_grad(const ReferenceCall& raw) {
     raw.results[1].set(static_cast<std::int64_t>(i), sums.dk[i]);
     raw.results[2].set(static_cast<std::int64_t>(i), sums.dv[i]);
   }
+  for (std::size_t i = 0; i < sums.dbias.size(); ++i) raw.results[3].set(static_cast<std::int64_t>(i), sums.dbias[i]);
 }
 
 std::vector<OpAttr> attention_attrs() {
@@ -334,7 +396,8 @@ std::vector<OpAttr> attention_attrs() {
           {"scale", "double", "of the scores"},
           {"segments", "bool", "only equal ids see each other"},
           {"offsets", "bool", "index of query 0 among the keys, per batch entry"},
-          {"window", "int", "key j is seen by query i when i + offset - j < window", false}};
+          {"window", "int", "key j is seen by query i when i + offset - j < window", false},
+          {"bias_origin", "int", "with bias_by_distance: where distance 0 stands in it", false}};
 }
 
 OpDef make_attention() {
@@ -343,7 +406,8 @@ OpDef make_attention() {
   op.summary = "o = softmax(scale q k^T + mask) v with grouped queries, lse = ln sum exp; arXiv:2205.14135";
   op.signature =
       "(q: float[b, t, h, d], k: float[b, s, n, d], v: like k, q_segments: i32[b, t], k_segments: i32[b, s] with "
-      "segments, offset: i32[b] with offsets) -> (o: like q, lse: f32[b, h, t])";
+      "segments, offset: i32[b] with offsets, bias_by_distance: f32[h, m] with bias_origin) -> (o: like q, lse: f32[b, "
+      "h, t])";
   op.attrs = attention_attrs();
   op.infer = infer;
   op.gradient = gradient;
@@ -360,8 +424,8 @@ OpDef make_attention_grad() {
   op.summary = "the gradient of attention, the scores computed again from q, k and lse; arXiv:2205.14135";
   op.signature =
       "(q: float[b, t, h, d], k: float[b, s, n, d], v: like k, o: like q, lse: f32[b, h, t], g: like q, q_segments: "
-      "i32[b, t], k_segments: i32[b, s] with segments, offset: i32[b] with offsets) -> (dq: like q, dk: like k, dv: "
-      "like k)";
+      "i32[b, t], k_segments: i32[b, s] with segments, offset: i32[b] with offsets, bias_by_distance: f32[h, m] with "
+      "bias_origin) -> (dq: like q, dk: like k, dv: like k, dbias: like bias_by_distance)";
   op.attrs = attention_attrs();
   op.infer = infer_grad;
   op.work = work_grad;
@@ -376,6 +440,7 @@ std::vector<Value> apply_attention(const char* name, std::vector<Value> operands
   if (options.q_segments) operands.push_back(*options.q_segments);
   if (options.k_segments) operands.push_back(*options.k_segments);
   if (options.offset) operands.push_back(*options.offset);
+  if (options.bias_by_distance) operands.push_back(*options.bias_by_distance);
   const Type& type = q.type();
   const double d = type.ndim() == 4 && type.size(3) > 0 ? static_cast<double>(type.size(3)) : 1;
   Attrs attrs{{"causal", options.causal},
@@ -383,6 +448,7 @@ std::vector<Value> apply_attention(const char* name, std::vector<Value> operands
               {"segments", options.q_segments.has_value() || options.k_segments.has_value()},
               {"offsets", options.offset.has_value()}};
   if (options.window != 0) attrs.set("window", options.window);
+  if (options.bias_by_distance) attrs.set("bias_origin", options.bias_origin);
   return q.graph->apply(name, operands, attrs);
 }
 
@@ -397,7 +463,7 @@ Attention attention(Value q, Value k, Value v, const AttentionOptions& options) 
 
 AttentionGrad attention_grad(Value q, Value k, Value v, Value o, Value lse, Value g, const AttentionOptions& options) {
   const std::vector<Value> results = apply_attention("attention_grad", {q, k, v, o, lse, g}, options);
-  return {results[0], results[1], results[2]};
+  return {results[0], results[1], results[2], results.size() > 3 ? std::optional(results[3]) : std::nullopt};
 }
 
 }  // namespace systole

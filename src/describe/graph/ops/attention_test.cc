@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "describe/graph/evaluate.h"
 #include "describe/graph/op.h"
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/passes/passes.h"
 
 namespace systole {
 namespace {
@@ -29,7 +32,8 @@ struct Inputs {
 };
 
 // Row of (b, i, a) in o, by the formula with a matrix of scores.
-std::vector<double> written_out(const Inputs& in, std::int64_t b, std::int64_t i, std::int64_t a, const auto& sees) {
+std::vector<double> written_out(const Inputs& in, std::int64_t b, std::int64_t i, std::int64_t a, const auto& sees,
+                                const std::function<double(std::int64_t, std::int64_t)>& bias) {
   std::vector<double> o(kD, 0.0);
   double sum = 0;
   for (std::int64_t j = 0; j < kS; ++j) {
@@ -37,7 +41,7 @@ std::vector<double> written_out(const Inputs& in, std::int64_t b, std::int64_t i
     const std::int64_t query = ((b * kT + i) * kH + a) * kD, key = ((b * kS + j) * kN + a / 2) * kD;
     double score = 0;
     for (std::int64_t c = 0; c < kD; ++c) score += in.q.at(query + c) * in.k.at(key + c);
-    const double p = std::exp(score / std::sqrt(3.0));
+    const double p = std::exp(score / std::sqrt(3.0) + (bias ? bias(a, j - i) : 0));
     sum += p;
     for (std::int64_t c = 0; c < kD; ++c) o[static_cast<std::size_t>(c)] += p * in.v.at(key + c);
   }
@@ -45,11 +49,13 @@ std::vector<double> written_out(const Inputs& in, std::int64_t b, std::int64_t i
   return o;
 }
 
-void expect_written_out(const Inputs& in, const HostTensor& o, const auto& sees) {
+// `bias`: of a head and a distance.
+void expect_written_out(const Inputs& in, const HostTensor& o, const auto& sees,
+                        const std::function<double(std::int64_t, std::int64_t)>& bias = nullptr) {
   for (std::int64_t b = 0; b < kB; ++b) {
     for (std::int64_t i = 0; i < kT; ++i) {
       for (std::int64_t a = 0; a < kH; ++a) {
-        const std::vector<double> want = written_out(in, b, i, a, sees);
+        const std::vector<double> want = written_out(in, b, i, a, sees, bias);
         for (std::int64_t c = 0; c < kD; ++c) {
           EXPECT_NEAR(o.at(((b * kT + i) * kH + a) * kD + c), want[static_cast<std::size_t>(c)], 1e-14);
         }
@@ -127,6 +133,49 @@ TEST(Attention, DecodingWithAnOffsetIsTheTailOfTheWhole) {
   const HostTensor tensors[] = {in.q, in.k, in.v};
   const std::vector<HostTensor> out = evaluate(built.graph, tensors);
   EXPECT_EQ(out[0], out[1]);
+}
+
+// Distances beyond the table take its ends; a cache's tail has the distances of the whole.
+TEST(Attention, ABiasByDistanceIsAddedToTheScores) {
+  constexpr std::int64_t kPlaces = 4, kOrigin = 2, kTail = 2;
+  for (const bool causal : {false, true}) {
+    Built built;
+    AttentionOptions options{.causal = causal};
+    options.bias_by_distance = built.graph.input("bias", Type(DType::f64, {kH, kPlaces}));
+    options.bias_origin = kOrigin;
+    built.graph.output("o", attention(built.q, built.k, built.v, options).o);
+    AttentionOptions cached = options;
+    cached.causal = true;
+    cached.offset = constant(built.graph, Type(DType::i32, {kB}), kT - kTail);
+    built.graph.output("tail", attention(slice_dim(built.q, 1, kT - kTail, kT), built.k, built.v, cached).o);
+    const Inputs in;
+    const HostTensor bias = waves({kH, kPlaces}, 3), tensors[] = {in.q, in.k, in.v, bias};
+    const std::vector<HostTensor> out = evaluate(built.graph, tensors);
+    const auto sees = [&](std::int64_t, std::int64_t i, std::int64_t j) { return !causal || j <= i; };
+    expect_written_out(in, out[0], sees, [&](std::int64_t a, std::int64_t distance) {
+      return bias.at(a * kPlaces + std::clamp<std::int64_t>(distance + kOrigin, 0, kPlaces - 1));
+    });
+    const std::int64_t row = kH * kD;
+    for (std::int64_t b = 0; causal && b < kB; ++b) {
+      for (std::int64_t x = 0; x < kTail * row; ++x)
+        EXPECT_EQ(out[1].at(b * kTail * row + x), out[0].at((b * kT + kT - kTail) * row + x));
+    }
+  }
+}
+
+TEST(Attention, ABiasStaysAsWideAsTheScores) {
+  Graph graph("bias");
+  const Type type(DType::f32, {kB, kT, kH, kD});
+  const Value q = graph.input("q", type);
+  AttentionOptions options;
+  options.bias_by_distance = graph.input("bias", Type(DType::f32, {kH, 3}));
+  graph.output("o", attention(q, q, q, options).o);
+  const Graph mixed = apply_precision(graph, {DType::f32, DType::bf16, DType::f32, DType::f32});
+  for (const GraphNode& node : mixed.nodes()) {
+    if (node.op->name != std::string_view("attention")) continue;
+    EXPECT_EQ(mixed.type(node.operands[0]).dtype, DType::bf16);
+    EXPECT_EQ(mixed.type(node.operands[3]).dtype, DType::f32);
+  }
 }
 
 Work work_of(const char* name, const std::vector<Type>& operands, const Attrs& attrs) {

@@ -149,7 +149,10 @@ struct AttentionOptions {
   double scale = 0;    // 0: 1/sqrt(d)
   std::optional<Value> q_segments, k_segments;  // i32[b, t], i32[b, s]: only equal ids see each other
   std::optional<Value> offset;                  // i32[b]: index of query 0 among the keys (decoding over a cache)
-  std::int64_t window = 0;                      // > 0: of those keys the last so many: i + offset[b] - j < window
+  // f32[h, m] (f64 for f64): its element at clamp(j - i - offset[b] + bias_origin, 0, m - 1) is added to the score.
+  std::optional<Value> bias_by_distance = {};
+  std::int64_t bias_origin = 0;
+  std::int64_t window = 0;  // > 0: of those keys the last so many: i + offset[b] - j < window
 };
 struct Attention {
   Value o;    // [b, t, h, d] of q's type; zeros where nothing is seen
@@ -158,6 +161,7 @@ struct Attention {
 Attention attention(Value q, Value k, Value v, const AttentionOptions& options);  // q[b,t,h,d] k,v[b,s,n,d]
 struct AttentionGrad {
   Value dq, dk, dv;
+  std::optional<Value> dbias;  // like bias_by_distance, with it
 };
 AttentionGrad attention_grad(Value q, Value k, Value v, Value o, Value lse, Value g, const AttentionOptions& options);
 

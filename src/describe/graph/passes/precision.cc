@@ -109,7 +109,11 @@ class Caster {
   std::vector<Value> plain_node(Graph& to, const GraphNode& node, std::vector<Value> operands) {
     switch (node.op->precision) {
       case PrecisionRule::compute:
-        for (Value& v : operands) v = to_type(v, precision_.compute);
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+          // What attention adds to its scores stays as wide as they are.
+          const bool bias = i + 1 == operands.size() && node.attrs.find("bias_origin") != nullptr;
+          if (!bias) operands[i] = to_type(operands[i], precision_.compute);
+        }
         return to.apply(*node.op, operands, with_dtype(node, DType::f32, precision_.compute), node.regions);
       case PrecisionRule::mixed:
         if (!operands.empty()) operands[0] = to_type(operands[0], precision_.compute);

@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "execute/backends/cpu/contract_plan.h"
+#include "execute/backends/cpu/contract_gemm.h"
+#include "execute/backends/cpu/contract_places.h"
 #include "execute/backends/cpu/contract_scratch.h"
 #include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/kernels/team.h"
@@ -36,12 +37,12 @@ struct Engine {
 // What all bound calls of a contraction share. Its pieces are made at the first of them: planning needs none.
 struct Product {
   ContractPlan plan;
-  Type a, b, y;
+  ContractTypes types;
   const Kernels* kernels;
   int threads;
   const Engine* engine = nullptr;
   std::vector<Piece> pieces;
-  std::int64_t scratchpad = 0, at_a = 0, at_b = 0, at_y = 0, workspace = 0;  // bytes
+  std::int64_t scratchpad = 0;  // bytes, at the beginning of the workspace; what is packed follows
 };
 
 // A matrix product needs 2 dims, a batched one 3.
@@ -51,86 +52,40 @@ dnnl::memory::desc describe(std::int64_t batch, std::int64_t rows, std::int64_t 
   return dnnl::memory::desc({batch, rows, columns}, data_type(dtype), {batch_stride, row_stride, column_stride});
 }
 
-CopyArgs copy_of(const Packing& packing, std::int64_t elem_size, bool into_packed, int threads) {
-  CopyArgs args{};
-  args.elem_size = static_cast<int>(elem_size);
-  args.operand_elements = packing.elements;
-  args.ndim = static_cast<int>(packing.size.size());
-  args.threads = threads;
-  std::int64_t stride = 1;
-  for (int k = args.ndim - 1; k >= 0; --k) {
-    const auto i = static_cast<std::size_t>(k);
-    args.size[k] = packing.size[i];
-    args.src_stride[k] = into_packed ? packing.stride[i] : stride;
-    args.dst_stride[k] = into_packed ? stride : packing.stride[i];
-    stride *= packing.size[i];
-  }
-  return args;
-}
-
 // One call with its addresses: packs, runs the product once per loop index, unpacks.
 class Bound {
  public:
-  Bound(const Product& product, const void* a, const void* b, void* y, void* workspace) : product_(product) {
-    auto* base = static_cast<char*>(workspace);
-    const ContractPlan& plan = product.plan;
-    const auto place = [&](const std::optional<Packing>& packing, const Type& type, const void* given, std::int64_t at,
-                           CopyArgs& copy) -> const void* {
-      if (!packing) return given;
-      copy = copy_of(*packing, size_of(type.dtype), true, product.threads);
-      copy.src = given;
-      copy.dst = base + at;
-      return copy.dst;
-    };
-    a = place(plan.pack_a, product.a, a, product.at_a, copy_a_);
-    b = place(plan.pack_b, product.b, b, product.at_b, copy_b_);
-    if (plan.pack_y) {
-      copy_y_ = copy_of(*plan.pack_y, size_of(product.y.dtype), false, product.threads);
-      copy_y_.src = base + product.at_y;
-      copy_y_.dst = y;
-      y = base + product.at_y;
-    }
-    left_ = static_cast<const char*>(plan.swapped ? b : a);
-    right_ = static_cast<const char*>(plan.swapped ? a : b);
-    out_ = static_cast<char*>(y);
-    for (const Piece& piece : product.pieces) add_call(piece, base);
+  Bound(const Product& product, const void* a, const void* b, void* y, void* workspace)
+      : product_(product),
+        places_(product.plan, product.types, *product.kernels, product.threads, a, b, y,
+                static_cast<char*>(workspace) + product.scratchpad) {
+    for (const Piece& piece : product.pieces) add_call(piece, workspace);
   }
 
   KernelReport run() {
     const ContractPlan& plan = product_.plan;
     use_threads(product_.threads);
-    if (plan.pack_a) product_.kernels->copy(copy_a_);
-    if (plan.pack_b) product_.kernels->copy(copy_b_);
-    std::int64_t products = 1;
-    for (const ContractLoop& loop : plan.loops) products *= loop.size;
-    const std::int64_t elem = size_of(product_.a.dtype), y_elem = size_of(product_.y.dtype);
+    places_.pack();
+    const std::int64_t elem = size_of(product_.types.a.dtype);
     KernelReport report{};
-    for (std::int64_t p = 0; p < products; ++p) {
-      std::int64_t left = 0, right = 0, out = 0, rest = p;
-      for (auto loop = plan.loops.rbegin(); loop != plan.loops.rend(); ++loop) {
-        const std::int64_t i = rest % loop->size;
-        rest /= loop->size;
-        left += i * (plan.swapped ? loop->b : loop->a);
-        right += i * (plan.swapped ? loop->a : loop->b);
-        out += i * loop->y;
-      }
+    places_.for_each_product([&](const char* left, const char* right, char* out) {
       for (std::size_t i = 0; i < calls_.size(); ++i) {
         const Piece& piece = product_.pieces[i];
         PieceCall& call = calls_[i];
-        if (products > 1) {
-          call.memories[0].set_data_handle(const_cast<char*>(left_ + (left + piece.first * plan.left.k) * elem));
-          call.memories[1].set_data_handle(const_cast<char*>(right_ + (right + piece.first * plan.right.k) * elem));
-          call.memories[2].set_data_handle(out_ + out * y_elem);
+        if (!plan.loops.empty()) {
+          call.memories[0].set_data_handle(const_cast<char*>(left + piece.first * plan.left.k * elem));
+          call.memories[1].set_data_handle(const_cast<char*>(right + piece.first * plan.right.k * elem));
+          call.memories[2].set_data_handle(out);
         }
         const dnnl_status_t status = dnnl_primitive_execute(piece.primitive.get(), product_.engine->stream.get(),
                                                             static_cast<int>(call.args.size()), call.args.data());
         CHECK(status == dnnl_success, "oneDNN's matmul failed with status {}", static_cast<int>(status));
         report.flops += 2 * plan.batch * plan.m * plan.n * piece.size;
       }
-    }
-    if (plan.pack_y) product_.kernels->copy(copy_y_);
-    report.bytes_read = (product_.a.bytes() + product_.b.bytes()).count();
-    report.bytes_written = product_.y.bytes().count();
+    });
+    places_.unpack();
+    report.bytes_read = (product_.types.a.bytes() + product_.types.b.bytes()).count();
+    report.bytes_written = product_.types.y.bytes().count();
     return report;
   }
 
@@ -140,27 +95,25 @@ class Bound {
     std::vector<dnnl_exec_arg_t> args;
   };
 
-  void add_call(const Piece& piece, char* scratchpad) {
+  void add_call(const Piece& piece, void* scratchpad) {
     const ContractPlan& plan = product_.plan;
     const dnnl::matmul::primitive_desc& pd = piece.description;
-    const std::int64_t elem = size_of(product_.a.dtype);
+    const std::int64_t elem = size_of(product_.types.a.dtype);
     PieceCall call;
     call.memories.reserve(4);
     const auto add = [&](int arg, const dnnl::memory::desc& desc, const void* data) {
       call.memories.emplace_back(desc, product_.engine->engine, const_cast<void*>(data));
       call.args.push_back({arg, call.memories.back().get()});
     };
-    add(DNNL_ARG_SRC, pd.src_desc(), left_ + piece.first * plan.left.k * elem);
-    add(DNNL_ARG_WEIGHTS, pd.weights_desc(), right_ + piece.first * plan.right.k * elem);
-    add(DNNL_ARG_DST, pd.dst_desc(), out_);
+    add(DNNL_ARG_SRC, pd.src_desc(), places_.left() + piece.first * plan.left.k * elem);
+    add(DNNL_ARG_WEIGHTS, pd.weights_desc(), places_.right() + piece.first * plan.right.k * elem);
+    add(DNNL_ARG_DST, pd.dst_desc(), places_.out());
     add(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad);
     calls_.push_back(std::move(call));
   }
 
   const Product& product_;
-  const char *left_, *right_;
-  char* out_;
-  CopyArgs copy_a_{}, copy_b_{}, copy_y_{};
+  const ContractPlaces places_;
   std::vector<PieceCall> calls_;
 };
 
@@ -219,31 +172,25 @@ void for_each_stretch(const ContractPlan& plan, DType y, const Visit& visit) {
   for (std::int64_t first = 0; first < plan.k; first += stretch) visit(first, std::min(stretch, plan.k - first));
 }
 
-Product plan_product(ContractPlan plan, const Type& a, const Type& b, const Type& y, const Kernels& kernels,
-                     int threads) {
+Product plan_product(ContractPlan plan, ContractTypes types, const Kernels& kernels, int threads) {
   Product product;
-  product.a = a;
-  product.b = b;
-  product.y = y;
   product.kernels = &kernels;
   product.threads = threads;
-  for_each_stretch(plan, y.dtype, [&](std::int64_t first, std::int64_t size) {
-    const std::int64_t most = matmul_scratch(plan, size, a.dtype, y.dtype, first > 0, dnnl_isa(), threads);
+  for_each_stretch(plan, types.y.dtype, [&](std::int64_t first, std::int64_t size) {
+    const std::int64_t most = matmul_scratch(plan, size, types.a.dtype, types.y.dtype, first > 0, dnnl_isa(), threads);
     product.scratchpad = std::max(product.scratchpad, aligned(most));
   });
-  product.at_a = product.scratchpad;
-  product.at_b = product.at_a + (plan.pack_a ? aligned(a.bytes().count()) : 0);
-  product.at_y = product.at_b + (plan.pack_b ? aligned(b.bytes().count()) : 0);
-  product.workspace = product.at_y + (plan.pack_y ? aligned(y.bytes().count()) : 0);
   product.plan = std::move(plan);
+  product.types = std::move(types);
   return product;
 }
 
 std::vector<Piece> make_pieces(const Product& product) {
   use_threads(product.threads);
   std::vector<Piece> pieces;
-  for_each_stretch(product.plan, product.y.dtype, [&](std::int64_t first, std::int64_t size) {
-    Piece piece = make_piece(product.plan, product.a.dtype, product.y.dtype, first, size, product.engine->engine);
+  for_each_stretch(product.plan, product.types.y.dtype, [&](std::int64_t first, std::int64_t size) {
+    Piece piece =
+        make_piece(product.plan, product.types.a.dtype, product.types.y.dtype, first, size, product.engine->engine);
     const auto wanted = static_cast<std::int64_t>(piece.description.scratchpad_desc().get_size());
     CHECK(wanted <= product.scratchpad,
           "{} wants {} bytes of scratch for {} × {} × {}, more than the {} that the rule of contract_scratch.cc gave",
@@ -257,7 +204,9 @@ class MatmulContraction : public Contraction {
  public:
   using MakeEngine = std::function<const Engine&()>;
   MatmulContraction(Product product, MakeEngine engine) : product_(std::move(product)), engine_(std::move(engine)) {}
-  std::int64_t workspace() const override { return product_.workspace; }
+  std::int64_t workspace() const override {
+    return product_.scratchpad + ContractPlaces::packed_bytes(product_.plan, product_.types);
+  }
   std::string implementation() const override {
     return product_.pieces.empty() ? std::string() : product_.pieces[0].description.impl_info_str();
   }
@@ -275,7 +224,7 @@ class MatmulContraction : public Contraction {
       product_.pieces = make_pieces(product_);
     } catch (const dnnl::error& e) {
       fail(error(ErrorKind::unsupported, "{} has no product of {} and {}: {}", dnnl_name(),
-                 systole::to_string(product_.a), systole::to_string(product_.b), e.what())
+                 systole::to_string(product_.types.a), systole::to_string(product_.types.b), e.what())
                .hinted("train.precision: f32 works on every machine that the cpu backend supports"));
     }
   }
@@ -308,13 +257,13 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
     return error(ErrorKind::unsupported, "cpu contracts f32 to f32 and bf16 to bf16 or f32, not {} and {} to {}",
                  systole::name_of(a.dtype), systole::name_of(b.dtype), systole::name_of(y.dtype));
   }
-  if (bf16 && dnnl_isa() < DnnlIsa::avx512) {
-    return error(ErrorKind::unsupported, "{} multiplies bf16 with AVX-512 only, which it does not use here", version())
-        .hinted("train.precision: f32 works on every machine that the cpu backend supports");
-  }
   ContractPlan plan = plan_contraction(spec, a.shape, b.shape, y.shape);
   if (plan.points == 0) {
     made = std::make_unique<EmptyContraction>(a, b, y, library_->kernels, library_->threads);
+    return static_cast<const Contraction*>(made.get());
+  }
+  if (multiplies_by_gemm(plan, a.dtype)) {
+    made = make_gemm_contraction(std::move(plan), {a, b, y}, library_->kernels, library_->threads);
     return static_cast<const Contraction*>(made.get());
   }
   const auto engine = [library = library_.get()]() -> const Engine& {
@@ -322,11 +271,11 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
     return *library->engine;
   };
   made = std::make_unique<MatmulContraction>(
-      plan_product(std::move(plan), a, b, y, library_->kernels, library_->threads), engine);
+      plan_product(std::move(plan), {a, b, y}, library_->kernels, library_->threads), engine);
   return static_cast<const Contraction*>(made.get());
 }
 
-std::string Contractions::version() { return dnnl_name(); }
+std::string Contractions::version() { return dnnl_name() + (widens_bf16() ? ", bf16 in f32" : ""); }
 
 std::map<std::string, int> Contractions::implementations() const {
   std::map<std::string, int> count;

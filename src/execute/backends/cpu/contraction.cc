@@ -22,6 +22,9 @@ BoundKernel bind_contract(const NodeInfo& info, const Places& places, Shared& sh
       ->bind(places.operand(0), places.operand(1), places.result(0), places.workspace);
 }
 
+bool has_bias(const NodeInfo& info) { return info.attrs().find("bias_origin") != nullptr; }
+
+// A bias by distance is the last operand.
 AttentionShape shape_of(const NodeInfo& info) {
   const Type &q = info.operand(0), &k = info.operand(1);
   return {q.size(0),
@@ -32,7 +35,12 @@ AttentionShape shape_of(const NodeInfo& info) {
           q.size(3),
           info.attrs().get_bool("causal"),
           info.attrs().get_double("scale"),
+          has_bias(info) ? info.operand(info.num_operands() - 1).size(1) : 0,
+          has_bias(info) ? info.attrs().get_int("bias_origin") : 0,
           info.attrs().find("window") == nullptr ? 0 : info.attrs().get_int("window")};
+}
+const float* bias_of(const NodeInfo& info, const Places& places) {
+  return has_bias(info) ? places.operand<float>(info.num_operands() - 1) : nullptr;
 }
 
 struct Masks {
@@ -57,11 +65,12 @@ BoundKernel bind_attention(const NodeInfo& info, const Places& places, Shared& s
   return call(shared.kernels.attention,
               AttentionArgs{shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1),
                             places.operand(2), masks.q_segments, masks.k_segments, masks.offset, places.result(0),
-                            places.result<float>(1), places.workspace, shared.threads});
+                            places.result<float>(1), places.workspace, shared.threads, bias_of(info, places)});
 }
 
 std::int64_t attention_grad_scratch(const NodeInfo& info, Shared& shared) {
-  return attention_grad_workspace(shape_of(info), shared.threads);
+  const AttentionShape shape = shape_of(info);
+  return attention_grad_workspace(shape, shared.threads) + attention_bias_workspace(shape);
 }
 BoundKernel bind_attention_grad(const NodeInfo& info, const Places& places, Shared& shared) {
   const Masks masks = masks_of(info, places, 6);
@@ -69,7 +78,8 @@ BoundKernel bind_attention_grad(const NodeInfo& info, const Places& places, Shar
               AttentionGradArgs{shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1),
                                 places.operand(2), places.operand(3), places.operand<float>(4), places.operand(5),
                                 masks.q_segments, masks.k_segments, masks.offset, places.result(0), places.result(1),
-                                places.result(2), places.workspace, shared.threads});
+                                places.result(2), places.workspace, shared.threads, bias_of(info, places),
+                                has_bias(info) ? places.result<float>(3) : nullptr});
 }
 
 constexpr KernelEntry kEntries[] = {

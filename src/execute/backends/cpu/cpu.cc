@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/node_call.h"
 #include "execute/runtime/arena_memory.h"
 #include "execute/runtime/flatten.h"
@@ -40,6 +41,8 @@ struct Step {
 class CpuCall : public Call {
  public:
   std::vector<Step> steps;
+  KernelObserver* observer = nullptr;
+  std::vector<SeenKernel> seen;  // per step, for the observer
 };
 
 // Each node of a graph and of its regions that runs as a kernel of its own.
@@ -118,6 +121,7 @@ class CpuDevice : public Device {
   Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
                                      const Addresses& addresses) override {
     auto list = std::make_unique<CpuCall>();
+    list->observer = observer_;
     const auto& compiled = static_cast<const CpuExecutable&>(executable);
     for (const KernelCall& call : flatten(compiled.function, addresses)) {
       const cpu::NodeInfo info{*call.graph, *call.node};
@@ -125,6 +129,13 @@ class CpuDevice : public Device {
       for (const std::int64_t offset : call.operands) places.operands.push_back(memory.host() + offset);
       for (const std::int64_t offset : call.results) places.results.push_back(memory.host() + offset);
       if (call.workspace >= 0) places.workspace = memory.host() + call.workspace;
+      if (observer_ != nullptr) {
+        list->seen.push_back({call.graph,
+                              call.node,
+                              call.layers,
+                              {places.operands.begin(), places.operands.end()},
+                              {places.results.begin(), places.results.end()}});
+      }
       OpTime& time = compiled.times[call.node->op->name];
       time.op = call.node->op->name;
       try {
@@ -137,7 +148,10 @@ class CpuDevice : public Device {
 
   DeviceEvent run(Call& call, WorkCounters& counters) override {
     auto began = std::chrono::steady_clock::now();
-    for (const Step& step : static_cast<CpuCall&>(call).steps) {
+    const auto& list = static_cast<CpuCall&>(call);
+    for (std::size_t i = 0; i < list.steps.size(); ++i) {
+      const Step& step = list.steps[i];
+      if (list.observer != nullptr) list.observer->before(list.seen[i]);
       const cpu::KernelReport report = step.kernel();
       const auto ended = std::chrono::steady_clock::now();
       step.time->time += Seconds(std::chrono::duration<double>(ended - began).count());
@@ -151,8 +165,17 @@ class CpuDevice : public Device {
       counters.bytes_read += report.bytes_read - step.twice_read;
       counters.bytes_written += report.bytes_written;
       counters.high_water = std::max(counters.high_water, step.end);
+      if (list.observer == nullptr) continue;
+      if (Status looked = list.observer->after(list.seen[i]); !looked.ok())
+        return DeviceEvent::failed(std::move(looked).error());
+      began = std::chrono::steady_clock::now();
     }
     return {};
+  }
+
+  bool observe(KernelObserver* observer) override {
+    observer_ = observer;
+    return true;
   }
 
   std::vector<OpTime> op_times(const Executable& executable) const override {
@@ -212,6 +235,7 @@ class CpuDevice : public Device {
   }
 
   Target target_;
+  KernelObserver* observer_ = nullptr;
   const cpu::Kernels& kernels_;
   cpu::Contractions contractions_;
   mutable cpu::Shared shared_;
@@ -231,5 +255,9 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
   const int threads = options.threads > 0 ? options.threads : cores_here();
   return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, options.isa.value_or(cpu::best_isa()), threads));
 }
+
+std::string cpu_library() { return cpu::dnnl_name(); }
+
+Status load_cpu_library() { return cpu::load_dnnl(); }
 
 }  // namespace systole

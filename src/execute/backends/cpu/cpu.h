@@ -22,4 +22,9 @@ struct CpuOptions {
 // Errors: unsupported on a machine without AVX2, or for an instruction set that it lacks.
 Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options = {});
 
+// What the device loads at its first contraction: its name ("oneDNN 2.6.3 avx512-bf16"), and that it can be loaded.
+// Errors: unsupported, naming the package.
+std::string cpu_library();
+Status load_cpu_library();
+
 }  // namespace systole

@@ -25,6 +25,7 @@
   X(memory_destroy)                     \
   X(memory_set_data_handle_v2)          \
   X(post_ops_append_sum)                \
+  X(post_ops_append_sum_v2)             \
   X(post_ops_create)                    \
   X(post_ops_destroy)                   \
   X(primitive_attr_create)              \
@@ -216,6 +217,9 @@ dnnl_status_t dnnl_memory_set_data_handle_v2(dnnl_memory_t memory, void* handle,
   CALL(memory_set_data_handle_v2, memory, handle, stream);
 }
 dnnl_status_t dnnl_post_ops_append_sum(dnnl_post_ops_t ops, float scale) { CALL(post_ops_append_sum, ops, scale); }
+dnnl_status_t dnnl_post_ops_append_sum_v2(dnnl_post_ops_t ops, float scale, dnnl_data_type_t type) {
+  CALL(post_ops_append_sum_v2, ops, scale, type);
+}
 dnnl_status_t dnnl_post_ops_create(dnnl_post_ops_t* ops) { CALL(post_ops_create, ops); }
 dnnl_status_t dnnl_post_ops_destroy(dnnl_post_ops_t ops) { CALL(post_ops_destroy, ops); }
 dnnl_status_t dnnl_primitive_attr_create(dnnl_primitive_attr_t* attr) { CALL(primitive_attr_create, attr); }

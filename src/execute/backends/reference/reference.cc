@@ -27,6 +27,8 @@ struct Step {
 class ReferenceCallList : public Call {
  public:
   std::vector<Step> steps;
+  KernelObserver* observer = nullptr;
+  std::vector<SeenKernel> seen;  // per step, for the observer
 };
 
 // The bytes of distinct operands: by address, as the law counts them.
@@ -70,6 +72,7 @@ class ReferenceDevice : public Device {
   Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
                                      const Addresses& addresses) override {
     auto list = std::make_unique<ReferenceCallList>();
+    list->observer = observer_;
     for (const KernelCall& call : flatten(static_cast<const ReferenceExecutable&>(executable).function, addresses)) {
       Step step{call.node, {}, {}, 0, 0, call.end()};
       const auto view = [&](ValueId id, std::int64_t offset) {
@@ -79,6 +82,12 @@ class ReferenceDevice : public Device {
         step.operands.push_back(view(call.node->operands[i], call.operands[i]));
       for (std::size_t i = 0; i < call.results.size(); ++i)
         step.results.push_back(view(call.node->results[i], call.results[i]));
+      if (observer_ != nullptr) {
+        SeenKernel seen{call.graph, call.node, call.layers, {}, {}};
+        for (const TensorView& each : step.operands) seen.operands.push_back(each.data);
+        for (const TensorView& each : step.results) seen.results.push_back(each.data);
+        list->seen.push_back(std::move(seen));
+      }
       step.bytes_read = distinct_bytes(step.operands);
       step.bytes_written = distinct_bytes(step.results);
       list->steps.push_back(std::move(step));
@@ -87,7 +96,10 @@ class ReferenceDevice : public Device {
   }
 
   DeviceEvent run(Call& call, WorkCounters& counters) override {
-    for (const Step& step : static_cast<ReferenceCallList&>(call).steps) {
+    const auto& list = static_cast<ReferenceCallList&>(call);
+    for (std::size_t i = 0; i < list.steps.size(); ++i) {
+      const Step& step = list.steps[i];
+      if (list.observer != nullptr) list.observer->before(list.seen[i]);
       const Tally before = tally();
       step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
       ++counters.calls;
@@ -98,14 +110,23 @@ class ReferenceDevice : public Device {
       counters.bytes_read += step.bytes_read - (tally().untouched_bytes - before.untouched_bytes);
       counters.bytes_written += step.bytes_written;
       counters.high_water = std::max(counters.high_water, step.end);
+      if (list.observer == nullptr) continue;
+      if (Status looked = list.observer->after(list.seen[i]); !looked.ok())
+        return DeviceEvent::failed(std::move(looked).error());
     }
     return {};
+  }
+
+  bool observe(KernelObserver* observer) override {
+    observer_ = observer;
+    return true;
   }
 
   std::vector<std::string> kernels_used() const override { return {"every op: reference"}; }
 
  private:
   Target target_;
+  KernelObserver* observer_ = nullptr;
 };
 
 }  // namespace

@@ -10,29 +10,32 @@ struct Sizes {
 
 struct Options {
   bool causal, segments, offsets;
+  std::int64_t distances = 0;  // places of a bias
   std::int64_t window = 0;
 };
 
 Attrs attrs_of(Options options) {
   Attrs attrs{{"causal", options.causal}, {"scale", 0.6}, {"segments", options.segments}, {"offsets", options.offsets}};
   if (options.window != 0) attrs.set("window", options.window);
+  if (options.distances > 0) attrs.set("bias_origin", options.distances / 2);
   return attrs;
 }
 
-void add_masks(std::vector<CaseOperand>& operands, Sizes z, Options options) {
+void add_masks(std::vector<CaseOperand>& operands, DType f, Sizes z, Options options) {
   if (options.segments) {
     operands.push_back(whole(Type(DType::i32, {z.b, z.t}), 0, 3));
     operands.push_back(whole(Type(DType::i32, {z.b, z.s}), 0, 3));
   }
   if (options.offsets) operands.push_back(whole(Type(DType::i32, {z.b}), -2, z.s));
+  if (options.distances > 0) operands.push_back(real(Type(ops::statistic_dtype(f), {z.h, options.distances})));
 }
 
 OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
   const CaseOperand q = real(Type(f, {z.b, z.t, z.h, z.d})), k = real(Type(f, {z.b, z.s, z.n, z.d}));
   const CaseOperand lse = real(Type(ops::statistic_dtype(f), {z.b, z.h, z.t}), 1, 3);
   const std::string note =
-      fmt::format("{}{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
-                  options.offsets ? "offsets " : "",
+      fmt::format("{}{}{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
+                  options.offsets ? "offsets " : "", options.distances > 0 ? "bias " : "",
                   options.window > 0 ? fmt::format("window {} ", options.window) : "", z.h == z.n ? "" : "grouped");
   OpCase forward{.op = "attention",
                  .operands = {q, k, k},
@@ -46,10 +49,10 @@ OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
                   .operands = {q, k, k, q, lse, q},
                   .attrs = attrs_of(options),
                   .note = note,
-                  .reduction = (z.s + z.t * (z.h / z.n)) * 2 + z.d,
+                  .reduction = (z.s + z.t * (z.h / z.n)) * 2 + z.d + (options.distances > 0 ? z.b * z.t * z.s : 0),
                   .shard = shard};
-  add_masks(forward.operands, z, options);
-  add_masks(backward.operands, z, options);
+  add_masks(forward.operands, f, z, options);
+  add_masks(backward.operands, f, z, options);
   return {{forward, backward}, {}};
 }
 
@@ -72,20 +75,25 @@ std::vector<BadCase> bad_cases(DType f) {
       {"attention_c6", "attention_grad", {q, k, k, q, Type(lse.dtype, {3, 5, 8}), q}, plain},
       {"attention_c6", "attention_grad", {q, k, k, k, lse, q}, plain},
       {"attention_c7", "attention", {q, k, k}, upside_down},
-      {"attention_c8", "attention", {q, k, k}, attrs_of({true, false, false, -1})},
-      {"attention_c8", "attention_grad", {q, k, k, q, lse, q}, attrs_of({false, false, false, 3})},
+      {"attention_c1", "attention", {q, k, k}, attrs_of({true, false, false, 9})},
+      {"attention_c8", "attention", {q, k, k, Type(lse.dtype, {4, 9})}, attrs_of({true, false, false, 9})},
+      {"attention_c8", "attention", {q, k, k, Type(DType::i32, {8, 9})}, attrs_of({true, false, false, 9})},
+      {"attention_c8", "attention", {q, k, k, Type(lse.dtype, {8, 4})}, attrs_of({true, false, false, 9})},
+      {"attention_c9", "attention", {q, k, k}, attrs_of({true, false, false, 0, -1})},
+      {"attention_c9", "attention_grad", {q, k, k, q, lse, q}, attrs_of({false, false, false, 0, 3})},
   };
 }
 
 }  // namespace
 
-// Every combination of the options, with more keys than queries and fewer.
+// Every combination of the options, with more keys than queries and fewer; distances beyond the bias on both sides.
 OpCases cases::attention_cases(DType f) {
   OpCases cases;
   for (const Options options :
        {Options{false, false, false}, Options{false, true, false}, Options{true, false, false},
         Options{true, true, false}, Options{true, false, true}, Options{true, true, true},
-        Options{true, false, false, 2}, Options{true, true, false, 3}, Options{true, true, true, 4}}) {
+        Options{false, true, false, 5}, Options{true, false, false, 4}, Options{true, true, true, 5},
+        Options{true, false, false, 0, 2}, Options{true, true, false, 0, 3}, Options{true, true, true, 5, 4}}) {
     cases += both(f, {3, 5, 7, 8, 4, 6}, options, true, false);
     cases += both(f, {3, 7, 5, 4, 4, 6}, options, true, false);
     cases += both(f, {12, 6, 5, 36, 18, 3}, options, false, true);

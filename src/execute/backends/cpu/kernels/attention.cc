@@ -37,8 +37,8 @@ Scratch scratch_of(const AttentionArgs& args, int thread) {
 }
 
 // Masks the scores of queries [i0, i0 + rows), finds their new maxima and scales what was summed under the old ones.
-void move_maxima(const Masks& masks, Sight sight, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1, float* top, float* weight,
-                 float* sums, i64 w) {
+void move_maxima(const Masks& masks, Sight sight, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1, float* top,
+                 float* weight, float* sums, i64 w) {
   float factor[kQueryBlock] = {};
   for (i64 r = 0; r < rows; ++r) {
     float* row = s.scores + r * kKeyBlock;
@@ -123,6 +123,7 @@ i64 chunk(const AttentionArgs& args, const Scratch& s, i64 b, i64 head, i64 firs
       const Band band = band_of(masks, i0, j0);
       product({s.queries + r * w, w, 1}, s.keys, kKeyBlock, s.scores, kKeyBlock, rows, false,
               [&](i64 i, i64 n) { return band.columns(i, n, kKeyBlock, z.d); });
+      if (args.bias != nullptr) add_bias(masks, args.bias + head * z.places, i0, rows, j0, s.scores);
       move_maxima(masks, sight, s, i0, rows, j0, j1, s.top + r, s.weight + r, s.sums + r * w, w);
       exponentiate(s, rows, s.top + r, s.weight + r);
       product({s.scores, kKeyBlock, 1}, s.values, w, s.sums + r * w, w, rows, true,
@@ -150,10 +151,11 @@ KernelReport attention(const AttentionArgs& args) {
   });
   const i64 queries = heads * z.t, skipped = all_pairs(z, args.offset != nullptr) - pairs, elem = size_of(args.elem);
   const i64 mask_bytes =
-      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4);
-  return {pairs * (4 * z.d + 3) + queries * (z.d + 1),
+      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4) + bias_bytes(z);
+  const i64 of_pair = 4 * z.d + 3 + (args.bias == nullptr ? 0 : 1);
+  return {pairs * of_pair + queries * (z.d + 1),
           pairs + queries,
-          skipped * (4 * z.d + 3),
+          skipped * of_pair,
           skipped,
           (queries + 2 * z.b * z.s * z.n) * z.d * elem + mask_bytes,
           queries * (z.d * elem + 4)};

@@ -11,6 +11,8 @@ struct AttentionShape {
   std::int64_t b, t, s, h, n, d;
   bool causal;  // query i sees keys j ≤ i + offset[b]
   double scale;
+  // Of a bias by distance, [h, places]; 0 places: none. A pair takes place clamp(j - i - offset[b] + origin).
+  std::int64_t places = 0, origin = 0;
   std::int64_t window = 0;  // > 0, with causal: and i + offset[b] - j < window
 };
 
@@ -24,6 +26,7 @@ struct AttentionArgs {
   float* lse;                                   // [b, h, t]; -inf where nothing is seen
   void* workspace;                              // attention_workspace bytes, aligned to 64
   int threads;
+  const float* bias = nullptr;  // [h, places], or null
 };
 
 struct AttentionGradArgs {
@@ -35,8 +38,10 @@ struct AttentionGradArgs {
   const std::int32_t *q_segments, *k_segments;
   const std::int32_t* offset;
   void *dq, *dk, *dv;
-  void* workspace;  // attention_grad_workspace bytes, aligned to 64
+  void* workspace;  // attention_grad_workspace and attention_bias_workspace bytes, aligned to 64
   int threads;
+  const float* bias = nullptr;
+  float* dbias = nullptr;  // [h, places], with bias
 };
 
 constexpr std::int64_t kQueryBlock = 64, kKeyBlock = 64;
@@ -55,6 +60,11 @@ static inline constexpr std::int64_t attention_workspace(const AttentionShape& s
 static inline constexpr std::int64_t attention_grad_workspace(const AttentionShape& shape, int threads) {
   const std::int64_t w = padded_head(shape.d), s = (shape.s + kKeyBlock - 1) / kKeyBlock * kKeyBlock;
   return threads * 4 * (5 * s * w + 3 * kQueryBlock * w + 2 * kQueryBlock * kKeyBlock + 2 * kQueryBlock);
+}
+
+// Bytes: of each batch entry and head, the gradient of its bias, so that no two parts add to one place.
+static inline constexpr std::int64_t attention_bias_workspace(const AttentionShape& shape) {
+  return 4 * shape.b * shape.h * shape.places;
 }
 
 }  // namespace systole::cpu

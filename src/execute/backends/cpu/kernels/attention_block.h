@@ -74,6 +74,42 @@ inline i64 all_pairs(const AttentionShape& shape, bool has_offset) {
   return heads * (ramp(shape.t) - (window > 0 ? ramp(greater(shape.t - window, 0)) : 0));
 }
 
+inline i64 bias_bytes(const AttentionShape& shape) { return shape.h * shape.places * 4; }
+
+// The bias of a block of queries and keys: along a diagonal it is one number, so a strip of rows + kKeyBlock - 1 holds
+// all; that of row r begins rows - 1 - r into it.
+constexpr i64 kBiasStrip = kQueryBlock + kKeyBlock;
+
+// Place in the bias of the strip's element 0; the next are one place further each. Clamped where it is used.
+inline i64 first_place(const Masks& masks, i64 i0, i64 rows, i64 j0) {
+  return j0 - (i0 + rows - 1) - masks.offset + masks.shape.origin;
+}
+inline i64 clamped_place(const Masks& masks, i64 place) {
+  return place < 0 ? 0 : place < masks.shape.places ? place : masks.shape.places - 1;
+}
+
+// Scores [rows, kKeyBlock] of queries i0 … and keys j0 … plus the bias of one head, [places].
+inline void add_bias(const Masks& masks, const float* bias, i64 i0, i64 rows, i64 j0, float* scores) {
+  float strip[kBiasStrip];
+  const i64 first = first_place(masks, i0, rows, j0);
+  for (i64 x = 0; x < kBiasStrip; ++x) strip[x] = bias[clamped_place(masks, first + x)];
+  for (i64 r = 0; r < rows; ++r) {
+    float* row = scores + r * kKeyBlock;
+    for (i64 c = 0; c < kKeyBlock; c += kLanes) store(row + c, load(row + c) + load(strip + rows - 1 - r + c));
+  }
+}
+
+// dbias[places] plus the sums along the diagonals of d, [rows, kKeyBlock], which is 0 where nothing is seen.
+inline void add_to_bias(const Masks& masks, const float* d, i64 i0, i64 rows, i64 j0, float* dbias) {
+  float strip[kBiasStrip] = {};
+  for (i64 r = 0; r < rows; ++r) {
+    float* at = strip + rows - 1 - r;
+    for (i64 c = 0; c < kKeyBlock; c += kLanes) store(at + c, load(at + c) + load(d + r * kKeyBlock + c));
+  }
+  const i64 first = first_place(masks, i0, rows, j0);
+  for (i64 x = 0; x < rows + kKeyBlock - 1; ++x) dbias[clamped_place(masks, first + x)] += strip[x];
+}
+
 inline I lane_numbers() {
   I numbers;
   for (int i = 0; i < kLanes; ++i) numbers[i] = i;

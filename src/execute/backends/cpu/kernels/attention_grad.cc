@@ -3,6 +3,9 @@
 // the blocks of 64 keys (scores are computed again from lse, nothing is t × s):
 //
 //   P = e^(scale Q Kᵀ - lse)     T = P ∘ (G Vᵀ - Δ), Δ = rowsum(o ∘ g)
+// (scores plus the bias by distance, whose gradient is the sums of T along its diagonals, per batch entry and head;
+// one thread adds up the batch at the end, in order)
+//
 //   dv += Pᵀ G      dk += Tᵀ (scale Q)      dq = scale T K
 //
 // Roofline: the f32 multiply-add rate, 10 d flops a pair.
@@ -47,6 +50,22 @@ Scratch scratch_of(const AttentionGradArgs& args, int thread) {
   return s;
 }
 
+// [b, h, places]
+float* partial_bias(const AttentionGradArgs& args) {
+  return reinterpret_cast<float*>(static_cast<char*>(args.workspace) +
+                                  attention_grad_workspace(args.shape, args.threads));
+}
+
+void sum_bias(const AttentionGradArgs& args) {
+  const i64 all = args.shape.h * args.shape.places;
+  const float* partial = partial_bias(args);
+  for (i64 i = 0; i < all; ++i) {
+    float sum = 0;
+    for (i64 b = 0; b < args.shape.b; ++b) sum += partial[b * all + i];
+    args.dbias[i] = sum;
+  }
+}
+
 // p: scores to probabilities. dp: g vᵀ to T.
 void probabilities(const Masks& masks, Sight sight, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1) {
   for (i64 r = 0; r < rows; ++r) {
@@ -82,8 +101,8 @@ void load_queries(const AttentionGradArgs& args, const Scratch& s, i64 b, i64 he
 
 // One block of queries against all keys that it sees. Returns the pairs done.
 template <typename T>
-i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch& s, i64 b, i64 head, i64 i0,
-                i64 rows) {
+i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch& s, i64 b, i64 head, i64 i0, i64 rows,
+                float* dbias) {
   const AttentionShape& z = args.shape;
   const i64 w = padded_head(z.d);
   load_queries<T>(args, s, b, head, i0, rows);
@@ -97,8 +116,10 @@ i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch
     const auto columns = [&](i64 i, i64 n) { return band.columns(i, n, kKeyBlock, z.d); };
     const auto by_query = [&](i64 i, i64) { return band.queries(i, w, rows); };
     product({s.queries, w, 1}, s.keys_t + j0 * w, kKeyBlock, s.p, kKeyBlock, rows, false, columns);
+    if (args.bias != nullptr) add_bias(masks, args.bias + head * z.places, i0, rows, j0, s.p);
     product({s.g, w, 1}, s.values_t + j0 * w, kKeyBlock, s.dp, kKeyBlock, rows, false, columns);
     probabilities(masks, sight, s, i0, rows, j0, j1);
+    if (args.bias != nullptr) add_to_bias(masks, s.dp, i0, rows, j0, dbias);
     product({s.p, 1, kKeyBlock}, s.g, w, s.dv + j0 * w, w, keys, true, by_query);
     product({s.dp, 1, kKeyBlock}, s.queries, w, s.dk + j0 * w, w, keys, true, by_query);
     product({s.dp, kKeyBlock, 1}, s.keys + j0 * w, w, s.dq, w, rows, true,
@@ -130,8 +151,10 @@ i64 kv_head(const AttentionGradArgs& args, const Scratch& s, i64 b, i64 kv) {
   }
   i64 pairs = 0;
   for (i64 head = kv * group; head < (kv + 1) * group; ++head) {
+    float* dbias = partial_bias(args) + (b * z.h + head) * z.places;
+    for (i64 m = 0; m < z.places; ++m) dbias[m] = 0;
     for (i64 i0 = 0; i0 < z.t; i0 += kQueryBlock)
-      pairs += query_block<T>(args, masks, s, b, head, i0, lesser(kQueryBlock, z.t - i0));
+      pairs += query_block<T>(args, masks, s, b, head, i0, lesser(kQueryBlock, z.t - i0), dbias);
   }
   for (i64 j = 0; j < z.s; ++j) {
     narrow_row(s.dk + j * w, z.d, 1.0f, static_cast<T*>(args.dk) + base + j * stride);
@@ -152,17 +175,19 @@ KernelReport attention_grad(const AttentionGradArgs& args) {
       __atomic_fetch_add(&pairs, done, __ATOMIC_RELAXED);
     });
   });
+  if (args.bias != nullptr) sum_bias(args);
   const i64 queries = z.b * z.h * z.t, skipped = all_pairs(z, args.offset != nullptr) - pairs,
             elem = size_of(args.elem);
   const i64 mask_bytes =
-      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4);
+      (args.q_segments == nullptr ? 0 : z.b * (z.t + z.s) * 4) + (args.offset == nullptr ? 0 : z.b * 4) + bias_bytes(z);
+  const i64 of_pair = 10 * z.d + 5 + (args.bias == nullptr ? 0 : 2);
   const i64 q_bytes = queries * z.d * elem, kv_bytes = 2 * z.b * z.s * z.n * z.d * elem;
-  return {pairs * (10 * z.d + 5) + queries * 2 * z.d,
+  return {pairs * of_pair + queries * 2 * z.d,
           pairs,
-          skipped * (10 * z.d + 5),
+          skipped * of_pair,
           skipped,
           3 * q_bytes + kv_bytes + queries * 4 + mask_bytes,
-          q_bytes + kv_bytes};
+          q_bytes + kv_bytes + bias_bytes(z)};
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

@@ -10,40 +10,59 @@ namespace {
 struct Case {
   std::int64_t b, t, s, h, n, d;
   bool causal, segments, offset;
+  std::int64_t places = 0;  // of a bias by distance
   std::int64_t window = 0;
 };
 const Case kCases[] = {
-    {1, 1, 1, 1, 1, 1, true, false, false},           {2, 5, 5, 2, 2, 3, true, false, false},
-    {1, 64, 64, 1, 1, 16, true, false, false},        {1, 65, 65, 2, 1, 17, true, false, false},
-    {2, 130, 130, 4, 2, 8, true, false, false},       {1, 300, 300, 1, 1, 32, true, false, false},
-    {1, 33, 70, 2, 2, 20, false, false, false},       {2, 130, 130, 2, 1, 8, true, true, false},
-    {1, 200, 200, 1, 1, 64, true, true, false},       {2, 70, 140, 2, 2, 5, false, true, false},
-    {3, 1, 90, 4, 1, 16, true, false, true},          {3, 10, 90, 2, 2, 16, true, false, true},
-    {2, 7, 3, 1, 1, 4, true, false, false},           {2, 0, 4, 1, 1, 4, true, false, false},
-    {1, 4, 0, 1, 1, 4, false, false, false},          {1, 5, 5, 2, 1, 8, true, false, false, 2},
-    {2, 300, 300, 2, 1, 16, true, false, false, 1},   {1, 300, 300, 2, 2, 16, true, false, false, 64},
-    {1, 400, 400, 1, 1, 32, true, false, false, 100}, {2, 200, 200, 2, 1, 8, true, true, false, 30},
-    {1, 70, 70, 1, 1, 8, true, false, false, 1000},   {3, 1, 200, 4, 1, 16, true, false, true, 24},
-    {3, 10, 200, 2, 2, 16, true, true, true, 70},
+    {1, 1, 1, 1, 1, 1, true, false, false},
+    {2, 5, 5, 2, 2, 3, true, false, false},
+    {1, 64, 64, 1, 1, 16, true, false, false},
+    {1, 65, 65, 2, 1, 17, true, false, false},
+    {2, 130, 130, 4, 2, 8, true, false, false},
+    {1, 300, 300, 1, 1, 32, true, false, false},
+    {1, 33, 70, 2, 2, 20, false, false, false},
+    {2, 130, 130, 2, 1, 8, true, true, false},
+    {1, 200, 200, 1, 1, 64, true, true, false},
+    {2, 70, 140, 2, 2, 5, false, true, false},
+    {3, 1, 90, 4, 1, 16, true, false, true},
+    {3, 10, 90, 2, 2, 16, true, false, true},
+    {2, 7, 3, 1, 1, 4, true, false, false},
+    {2, 0, 4, 1, 1, 4, true, false, false},
+    {1, 4, 0, 1, 1, 4, false, false, false},
+    {2, 70, 90, 4, 2, 8, false, true, false, 33},
+    {2, 150, 150, 2, 2, 8, true, true, false, 9},
+    {3, 10, 90, 2, 1, 16, true, false, true, 301},
+    {2, 65, 4, 2, 2, 3, false, false, false, 1},
+    {1, 5, 5, 2, 1, 8, true, false, false, 0, 2},
+    {2, 300, 300, 2, 1, 16, true, false, false, 0, 1},
+    {1, 300, 300, 2, 2, 16, true, false, false, 0, 64},
+    {1, 400, 400, 1, 1, 32, true, false, false, 0, 100},
+    {2, 200, 200, 2, 1, 8, true, true, false, 0, 30},
+    {1, 70, 70, 1, 1, 8, true, false, false, 0, 1000},
+    {3, 1, 200, 4, 1, 16, true, false, true, 0, 24},
+    {3, 10, 200, 2, 2, 16, true, true, true, 0, 70},
+    {2, 150, 150, 2, 2, 8, true, true, false, 9, 40},
 };
 
 struct Problem {
   Case c;
   Elem elem;
   AttentionShape shape;
-  Tensor q, k, v, g, q_segments, k_segments, offset;
+  Tensor q, k, v, g, q_segments, k_segments, offset, bias;
 
   Problem(const Case& c_, Elem e)
       : c(c_),
         elem(e),
-        shape{c.b, c.t, c.s, c.h, c.n, c.d, c.causal, 1 / std::sqrt(static_cast<double>(c.d)), c.window},
+        shape{c.b,      c.t,          c.s,     c.h, c.n, c.d, c.causal, 1 / std::sqrt(static_cast<double>(c.d)),
+              c.places, c.places / 3, c.window},
         q(random_tensor(e, c.b * c.t * c.h * c.d, 1, 2)),
         k(random_tensor(e, c.b * c.s * c.n * c.d, 2)),
         v(random_tensor(e, c.b * c.s * c.n * c.d, 3)),
         g(random_tensor(e, c.b * c.t * c.h * c.d, 4)),
         q_segments(Elem::i32, c.b * c.t),
         k_segments(Elem::i32, c.b * c.s),
-        offset(Elem::i32, c.b) {
+        offset(Elem::i32, c.b),
+        bias(random_tensor(Elem::f32, c.h * c.places, 5)) {
     for (std::int64_t i = 0; i < q_segments.size(); ++i)
       q_segments.set(i, static_cast<double>((i % std::max<std::int64_t>(c.t, 1)) / 27));
     for (std::int64_t i = 0; i < k_segments.size(); ++i)
@@ -67,6 +86,14 @@ struct Problem {
     return ((b * c.s + j) * c.n + a / (c.h / c.n)) * c.d;
   }
   std::int64_t row(std::int64_t b, std::int64_t i, std::int64_t a) const { return (b * c.h + a) * c.t + i; }
+  std::int64_t place(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t a) const {
+    const auto shift = static_cast<std::int64_t>(c.offset ? offset.at(b) : 0);
+    return a * c.places + std::clamp<std::int64_t>(j - i - shift + shape.origin, 0, c.places - 1);
+  }
+  double score(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t a) const {
+    return shape.scale * dot(q, query(b, i, a), k, key(b, j, a)) + (c.places > 0 ? bias.at(place(b, i, j, a)) : 0);
+  }
+  const float* bias_values() const { return c.places > 0 ? reinterpret_cast<const float*>(bias.bytes()) : nullptr; }
   double dot(const Tensor& x, std::int64_t at_x, const Tensor& y, std::int64_t at_y) const {
     double sum = 0;
     for (std::int64_t e = 0; e < c.d; ++e) sum += x.at(at_x + e) * y.at(at_y + e);
@@ -87,7 +114,9 @@ struct Problem {
     }
     return pairs;
   }
-  std::int64_t mask_bytes() const { return (c.segments ? c.b * (c.t + c.s) * 4 : 0) + (c.offset ? c.b * 4 : 0); }
+  std::int64_t mask_bytes() const {
+    return (c.segments ? c.b * (c.t + c.s) * 4 : 0) + (c.offset ? c.b * 4 : 0) + c.h * c.places * 4;
+  }
   template <typename T>
   const T* mask(const Tensor& t, bool used) const {
     return used ? reinterpret_cast<const T*>(t.bytes()) : nullptr;
@@ -106,7 +135,7 @@ Exact exact_attention(const Problem& p) {
     std::vector<double> scores(static_cast<std::size_t>(p.c.s), -kTestInf);
     for (std::int64_t j = 0; j < p.c.s; ++j) {
       if (!p.sees(b, i, j)) continue;
-      scores[static_cast<std::size_t>(j)] = p.shape.scale * p.dot(p.q, p.query(b, i, a), p.k, p.key(b, j, a));
+      scores[static_cast<std::size_t>(j)] = p.score(b, i, j, a);
       top = std::max(top, scores[static_cast<std::size_t>(j)]);
     }
     for (const double s : scores) sum += s == -kTestInf ? 0 : std::exp(s - top);
@@ -140,12 +169,13 @@ TEST(Attention, forward) {
             return k.attention(
                 {p.shape, elem, p.q.bytes(), p.k.bytes(), p.v.bytes(), p.mask<std::int32_t>(p.q_segments, c.segments),
                  p.mask<std::int32_t>(p.k_segments, c.segments), p.mask<std::int32_t>(p.offset, c.offset), o.data(),
-                 lse.as<float>(), workspace.data(), threads});
+                 lse.as<float>(), workspace.data(), threads, p.bias_values()});
           },
           [&](const KernelReport& report) {
             EXPECT_TRUE(workspace.intact());
             const std::int64_t queries = c.b * c.h * c.t, bytes = (p.q.size() + 2 * p.k.size()) * size_of(elem);
-            EXPECT_EQ(report.flops + report.skipped_flops, p.pairs() * (4 * c.d + 3) + queries * (c.d + 1));
+            EXPECT_EQ(report.flops + report.skipped_flops,
+                      p.pairs() * (4 * c.d + 3 + (c.places > 0 ? 1 : 0)) + queries * (c.d + 1));
             EXPECT_EQ(report.transcendentals + report.skipped_transcendentals, p.pairs() + queries);
             EXPECT_EQ(report.bytes_read, bytes + p.mask_bytes());
             EXPECT_EQ(report.bytes_written, p.q.size() * size_of(elem) + queries * 4);
@@ -175,7 +205,9 @@ TEST(Attention, gradient) {
       const Exact exact = exact_attention(p);
       const Tensor o(elem, exact.o);
       Tensor lse(Elem::f32, exact.lse), dq(elem, p.q.size()), dk(elem, p.k.size()), dv(elem, p.k.size()),
-          workspace(Elem::f32, attention_grad_workspace(p.shape, 3) / 4);
+          dbias(Elem::f32, p.bias.size()),
+          workspace(Elem::f32, (attention_grad_workspace(p.shape, 3) + attention_bias_workspace(p.shape)) / 4);
+      std::vector<double> want_b(static_cast<std::size_t>(p.bias.size())), size_b(want_b);
       std::vector<double> want_q(static_cast<std::size_t>(p.q.size())), want_k(static_cast<std::size_t>(p.k.size())),
           want_v(want_k), size_q(want_q), size_k(want_k), size_v(want_k);
       p.for_each_query([&](std::int64_t b, std::int64_t i, std::int64_t a) {
@@ -184,13 +216,17 @@ TEST(Attention, gradient) {
         for (std::int64_t j = 0; j < c.s; ++j) {
           if (!p.sees(b, i, j)) continue;
           const std::int64_t key = p.key(b, j, a);
-          const double weight = std::exp(p.shape.scale * p.dot(p.q, query, p.k, key) - lse.at(p.row(b, i, a)));
+          const double weight = std::exp(p.score(b, i, j, a) - lse.at(p.row(b, i, a)));
           const double ds = weight * (p.dot(p.g, query, p.v, key) - delta) * p.shape.scale;
           // The difference is of sums as large as Σ|g v|.
           double sum = 0;
           for (std::int64_t e = 0; e < c.d; ++e)
             sum += std::abs(p.g.at(query + e)) * (std::abs(p.v.at(key + e)) + std::abs(o.at(query + e)));
           const double ds_size = weight * sum * p.shape.scale;
+          if (c.places > 0) {
+            want_b[static_cast<std::size_t>(p.place(b, i, j, a))] += ds / p.shape.scale;
+            size_b[static_cast<std::size_t>(p.place(b, i, j, a))] += ds_size / p.shape.scale;
+          }
           for (std::int64_t e = 0; e < c.d; ++e) {
             want_q[static_cast<std::size_t>(query + e)] += ds * p.k.at(key + e);
             want_k[static_cast<std::size_t>(key + e)] += ds * p.q.at(query + e);
@@ -202,21 +238,23 @@ TEST(Attention, gradient) {
         }
       });
       everywhere(
-          {&dq, &dk, &dv},
+          {&dq, &dk, &dv, &dbias},
           [&](const Kernels& k, int threads) {
-            return k.attention_grad(
-                {p.shape, elem, p.q.bytes(), p.k.bytes(), p.v.bytes(), o.bytes(), lse.as<float>(), p.g.bytes(),
-                 p.mask<std::int32_t>(p.q_segments, c.segments), p.mask<std::int32_t>(p.k_segments, c.segments),
-                 p.mask<std::int32_t>(p.offset, c.offset), dq.data(), dk.data(), dv.data(), workspace.data(), threads});
+            return k.attention_grad({p.shape, elem, p.q.bytes(), p.k.bytes(), p.v.bytes(), o.bytes(), lse.as<float>(),
+                                     p.g.bytes(), p.mask<std::int32_t>(p.q_segments, c.segments),
+                                     p.mask<std::int32_t>(p.k_segments, c.segments),
+                                     p.mask<std::int32_t>(p.offset, c.offset), dq.data(), dk.data(), dv.data(),
+                                     workspace.data(), threads, p.bias_values(), dbias.as<float>()});
           },
           [&](const KernelReport& report) {
             EXPECT_TRUE(workspace.intact());
             const std::int64_t queries = c.b * c.h * c.t;
-            EXPECT_EQ(report.flops + report.skipped_flops, p.pairs() * (10 * c.d + 5) + queries * 2 * c.d);
+            EXPECT_EQ(report.flops + report.skipped_flops,
+                      p.pairs() * (10 * c.d + 5 + (c.places > 0 ? 2 : 0)) + queries * 2 * c.d);
             EXPECT_EQ(report.transcendentals + report.skipped_transcendentals, p.pairs());
             EXPECT_EQ(report.bytes_read,
                       (3 * p.q.size() + 2 * p.k.size()) * size_of(elem) + queries * 4 + p.mask_bytes());
-            EXPECT_EQ(report.bytes_written, (p.q.size() + 2 * p.k.size()) * size_of(elem));
+            EXPECT_EQ(report.bytes_written, (p.q.size() + 2 * p.k.size()) * size_of(elem) + p.bias.size() * 4);
             auto check = [&](const Tensor& got, const std::vector<double>& want, const std::vector<double>& size,
                              const char* what) {
               for (std::int64_t i = 0; i < got.size(); ++i) {
@@ -231,6 +269,7 @@ TEST(Attention, gradient) {
             check(dq, want_q, size_q, "dq");
             check(dk, want_k, size_k, "dk");
             check(dv, want_v, size_v, "dv");
+            check(dbias, want_b, size_b, "dbias");
           });
     }
   }

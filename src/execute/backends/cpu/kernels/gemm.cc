@@ -1,7 +1,7 @@
-// gemm, after Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008): B is packed by panels of
-// kGemmColumns columns and at most kGemmSteps of k, A by blocks of kGemmRows rows, each into slivers as wide as a tile
-// of C; a tile's kTileM × 2 vectors stay in registers while k goes by (2 loads, kTileM broadcasts and 2 kTileM fused
-// multiply-adds a step). Packing turns bf16 into f32 and transposes in registers where k is the contiguous dim.
+// gemm, after Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008): B is packed by panels
+// of kGemmColumns columns and at most kGemmSteps of k, A by blocks of kGemmRows rows, each into slivers as wide as a
+// tile of C; a tile's kTileM × 2 vectors stay in registers while k goes by (2 loads, kTileM broadcasts and 2 kTileM
+// fused multiply-adds a step). Packing turns bf16 into f32 and transposes in registers where k is the contiguous dim.
 //
 // Roofline: the f32 multiply-add rate. An element of A is packed once a panel and used in kGemmColumns columns.
 
@@ -17,8 +17,8 @@ namespace {
 constexpr int kTileM = kLanes == 16 ? 14 : 6, kTileN = 2 * kLanes;
 static_assert(kGemmRows % kTileM == 0 && 32 % kTileN == 0);
 
-// A sliver of kWidth rows of x, of which it has `rows` from here on, as f32 y[k][kWidth]; rows past them are 0. Writes up
-// to a vector past its end.
+// A sliver of kWidth rows of x, of which it has `rows` from here on, as f32 y[k][kWidth]; rows past them are 0. Writes
+// up to a vector past its end.
 template <int kWidth, typename T>
 inline void pack_sliver(const T* x, i64 row, i64 step, i64 rows, i64 k, float* y) {
   if (step == 1) {
@@ -112,8 +112,7 @@ struct Panel {
     const auto* from = static_cast<const In*>(args.b.data) + step * args.b.step;
     parallel(args.threads, ceil_div(columns, kTileN), Schedule::contiguous, [&](i64 s, int) {
       const i64 j = s * kTileN;
-      pack_sliver<kTileN>(from + (column + j) * args.b.row, args.b.row, args.b.step, columns - j, steps,
-                          b + j * steps);
+      pack_sliver<kTileN>(from + (column + j) * args.b.row, args.b.row, args.b.step, columns - j, steps, b + j * steps);
     });
   }
 
@@ -134,7 +133,8 @@ struct Panel {
   void run(float* a, i64 first, i64 last, i64 left, i64 right, const Place<T>& place) const {
     const auto* from = static_cast<const In*>(args.a.data) + step * args.a.step;
     for (i64 s = first; s < last; ++s) {
-      pack_sliver<kTileM>(from + s * kTileM * args.a.row, args.a.row, args.a.step, args.m - s * kTileM, steps, a + (s - first) * kTileM * steps);
+      pack_sliver<kTileM>(from + s * kTileM * args.a.row, args.a.row, args.a.step, args.m - s * kTileM, steps,
+                          a + (s - first) * kTileM * steps);
     }
     for (i64 t = left; t < right; ++t) {
       const i64 j = t * kTileN, width = lesser(kTileN, columns - j);
@@ -185,8 +185,7 @@ KernelReport gemm(const GemmArgs& args) {
     });
   });
   const i64 in = size_of(args.in);
-  return {2 * args.m * args.n * args.k,           0, 0, 0, (args.m + args.n) * args.k * in,
-          args.m * args.n * size_of(args.out)};
+  return {2 * args.m * args.n * args.k, 0, 0, 0, (args.m + args.n) * args.k * in, args.m * args.n * size_of(args.out)};
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

@@ -1,6 +1,6 @@
 #pragma once
-// C = A B in f32, of operands in f32 or bf16: where the instructions for bf16 are slower than those for f32, or oneDNN's
-// f32 product meets a stride that it is bad at (contract.cc says which).
+// C = A B in f32, of operands in f32 or bf16: where the instructions for bf16 are slower than those for f32, or
+// oneDNN's f32 product meets a stride that it is bad at (contract.cc says which).
 
 #include "execute/backends/cpu/kernels/elem.h"
 

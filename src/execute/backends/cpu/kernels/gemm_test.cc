@@ -23,8 +23,12 @@ struct Operand {
 
   Operand(Elem elem, std::int64_t rows, std::int64_t k, char unit, std::uint64_t stream)
       : data(random_tensor(elem, unit == 'n' ? 2 * rows * (k + 3) : (rows + 3) * (k + 3), stream)),
-        row(unit == 'k' ? k + 3 : unit == 'r' ? 1 : 2),
-        step(unit == 'k' ? 1 : unit == 'r' ? rows + 2 : 2 * rows) {}
+        row(unit == 'k'   ? k + 3
+            : unit == 'r' ? 1
+                          : 2),
+        step(unit == 'k'   ? 1
+             : unit == 'r' ? rows + 2
+                           : 2 * rows) {}
   GemmOperand operand() const { return {data.bytes(), row, step}; }
   double at(std::int64_t i, std::int64_t p) const { return data.at(i * row + p * step); }
 };
@@ -33,8 +37,8 @@ TEST(Gemm, sums_of_products) {
   for (const Elem in : {Elem::f32, Elem::bf16}) {
     for (const Elem out : {Elem::f32, Elem::bf16}) {
       for (const Case& z : kCases) {
-        SCOPED_TRACE(fmt::format("{}{} m {} n {} k {} {}{}", name_of(dtype_of(in)), name_of(dtype_of(out)), z.m, z.n, z.k,
-                                 z.a, z.b));
+        SCOPED_TRACE(fmt::format("{}{} m {} n {} k {} {}{}", name_of(dtype_of(in)), name_of(dtype_of(out)), z.m, z.n,
+                                 z.k, z.a, z.b));
         const Operand a(in, z.m, z.k, z.a, 1), b(in, z.n, z.k, z.b, 2);
         const std::int64_t c_row = z.n + 5;
         Tensor c(out, z.m * c_row), workspace(Elem::f32, gemm_workspace(z.m, z.n, z.k, out, 3) / 4);
@@ -42,8 +46,8 @@ TEST(Gemm, sums_of_products) {
         everywhere(
             {&c},
             [&](const Kernels& kernels, int threads) {
-              return kernels.gemm({z.m, z.n, z.k, in, out, a.operand(), b.operand(), c.data(), c_row, workspace.data(),
-                                   threads});
+              return kernels.gemm(
+                  {z.m, z.n, z.k, in, out, a.operand(), b.operand(), c.data(), c_row, workspace.data(), threads});
             },
             [&](const KernelReport& report) {
               EXPECT_TRUE(workspace.intact());
@@ -55,10 +59,10 @@ TEST(Gemm, sums_of_products) {
                     want += a.at(i, p) * b.at(j, p);
                     size += std::abs(a.at(i, p) * b.at(j, p));
                   }
-                  expect_near(c.at(i * c_row + j), want,
-                              static_cast<double>(z.k + 2) * rounding(Elem::f32) * size +
-                                  1.01 * rounding(out) * std::abs(want),
-                              fmt::format("c {} {}", i, j));
+                  expect_near(
+                      c.at(i * c_row + j), want,
+                      static_cast<double>(z.k + 2) * rounding(Elem::f32) * size + 1.01 * rounding(out) * std::abs(want),
+                      fmt::format("c {} {}", i, j));
                 }
               }
             });

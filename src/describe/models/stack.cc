@@ -1,0 +1,42 @@
+#include "describe/models/stack.h"
+
+namespace systole {
+
+Stack::Stack(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters, const std::string& prefix,
+             const StackDropout& dropout)
+    : dropout_(dropout) {
+  const std::string stack = prefix + "{layer}.";
+  std::int64_t count = 0;
+  for (const Parameter& p : parameters) {
+    if (!p.name.starts_with(stack)) continue;
+    count = p.type.size(0);
+    const std::string name = p.name.substr(stack.size());
+    slices_.emplace(name, layers.slice(name, outer[p.name]));
+  }
+  if (!dropout.key) return;
+  layer_ = layers.slice("layer", iota(*dropout.key->seed.graph, Type(DType::i64, {count}, {"layer"}), 0));
+  const Value seed = layers.share("seed", dropout.key->seed), step = layers.share("step", dropout.key->step);
+  key_ = DropoutKey{seed, step, layers.share("row", dropout.key->row)};
+}
+
+Value Stack::project(Value x, const std::string& name, const std::string& in, const std::string& out) const {
+  const Value y = contract(x, slices_.at(name), "bs" + in + "," + in + out + "->bs" + out);
+  const auto bias = slices_.find(name + "_bias");
+  return bias == slices_.end() ? y : add_bias(y, bias->second);
+}
+
+Value Stack::drop(Value x, std::int64_t site) const {
+  if (!key_) return x;
+  const Type scalar(DType::i64, {});
+  const auto number = [&](std::int64_t n) { return constant(*x.graph, scalar, static_cast<double>(n)); };
+  const Value at = add(mul(*layer_, number(dropout_.sites)), number(dropout_.first + site));
+  return drop_at(x, *key_, at, dropout_.rate);
+}
+
+Value add_bias(Value x, Value bias) {
+  std::vector<int> dims;
+  for (int i = 0; i < bias.type().ndim(); ++i) dims.push_back(x.type().ndim() - bias.type().ndim() + i);
+  return add(x, broadcast(bias, x.type().with(bias.dtype()), dims));
+}
+
+}  // namespace systole

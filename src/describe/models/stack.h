@@ -1,0 +1,45 @@
+#pragma once
+// The parameters of one stack of layers inside the body of its repeat, and what every block does with them. For
+// families that do not share gpt's block.
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "describe/models/dropout.h"
+#include "describe/models/layers.h"
+
+namespace systole {
+
+// Where dropout draws in a stack: site `first` + layer × `sites` + a number below `sites`. No key: nothing is dropped.
+struct StackDropout {
+  std::optional<DropoutKey> key;  // of the outer graph
+  double rate = 0;
+  std::int64_t first = 0, sites = 0;
+};
+
+class Stack {
+ public:
+  // Adds the parameters whose names begin with `prefix` + "{layer}." to `layers` as slices, and with a key the layer's
+  // number and the shared key. REQUIRES: the carries are there, and whatever else is sliced is too.
+  Stack(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters, const std::string& prefix,
+        const StackDropout& dropout);
+
+  // A parameter by its name in the layer: "attn.q".
+  Value operator[](const std::string& name) const { return slices_.at(name); }
+  // x[b, s, in] W[in, out], plus "<name>_bias" over `out` if there is one; dims as letters other than b and s.
+  Value project(Value x, const std::string& name, const std::string& in, const std::string& out) const;
+  Value drop(Value x, std::int64_t site) const;
+
+ private:
+  std::map<std::string, Value> slices_;
+  StackDropout dropout_;
+  std::optional<DropoutKey> key_;  // in the body
+  std::optional<Value> layer_;     // i64[]
+};
+
+// x plus a vector over its last dims.
+Value add_bias(Value x, Value bias);
+
+}  // namespace systole

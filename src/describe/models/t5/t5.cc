@@ -1,0 +1,264 @@
+#include "describe/models/t5/t5.h"
+
+#include <cmath>
+
+#include "describe/models/sizes.h"
+#include "describe/models/t5/block.h"
+
+namespace systole {
+namespace {
+
+// Sites of dropout: 0 and 1 are the embeddings'; then two a layer of the encoder, three of the decoder.
+constexpr std::int64_t kEncoderSites = 2, kDecoderSites = 3;
+
+Type ids(std::int64_t rows, std::int64_t seq, const char* dim) { return Type(DType::i32, {rows, seq}, {"batch", dim}); }
+Type per_row(std::int64_t rows) { return Type(DType::i32, {rows}, {"batch"}); }
+
+class T5 final : public Model {
+ public:
+  explicit T5(const T5Config& config) : config_(checked(config)), parameters_(t5_parameters(config_)) {}
+
+  const char* family() const override { return "t5"; }
+  Task task() const override { return Task::pairs; }
+  const std::vector<Parameter>& parameters() const override { return parameters_; }
+  std::int64_t vocabulary() const override { return config_.vocabulary; }
+  std::int64_t context() const override { return config_.context; }
+  std::int64_t target_context() const override { return config_.target_context; }
+
+  Graph loss(const BatchShape& shape, bool training) const override;
+  Graph forward(const BatchShape& shape) const override;
+  Graph prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const override;
+  Graph decode(std::int64_t slots, std::int64_t cache) const override;
+
+ private:
+  struct Rows {
+    Value tokens, segments;
+  };
+  StackDropout dropout(const std::optional<DropoutKey>& key, bool decoder) const;
+  Value embed(const Parameters& w, Value tokens, const std::optional<DropoutKey>& key, int site) const;
+  // What the encoder gives of its rows, after its last norm.
+  Value encode(const Parameters& w, const Rows& rows, const std::optional<DropoutKey>& key) const;
+  // The decoder's rows over all that the encoder gave of theirs, before its last norm.
+  Value decode_rows(const Parameters& w, const Rows& rows, Value encoded, Value encoded_segments,
+                    const std::optional<DropoutKey>& key) const;
+  Value trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
+              std::optional<Value>* labels) const;
+  Value head(const Parameters& w, Value x, const std::string& spec) const;
+  AttentionOptions self_options(bool causal, Value bias) const;
+
+  // Of all layers of the decoder, for every slot: its own keys and values, and those of the prompt.
+  struct Caches {
+    Value k, v, prompt_k, prompt_v;  // [layer, slots, target or cache, heads, head]
+    Value length;                    // i32[slots]: of the prompts
+  };
+  Caches cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const;
+  Graph step(std::int64_t slots, std::int64_t cache, std::optional<std::int64_t> bucket) const;
+
+  T5Config config_;
+  std::vector<Parameter> parameters_;
+};
+
+StackDropout T5::dropout(const std::optional<DropoutKey>& key, bool decoder) const {
+  if (decoder) return {key, config_.dropout, 2 + kEncoderSites * config_.layers, kDecoderSites};
+  return {key, config_.dropout, 2, kEncoderSites};
+}
+
+Value T5::embed(const Parameters& w, Value tokens, const std::optional<DropoutKey>& key, int site) const {
+  const Value x = embedding(w["embed.tokens"], tokens);
+  return key ? drop_at(x, *key, constant(*x.graph, Type(DType::i64, {}), site), config_.dropout) : x;
+}
+
+AttentionOptions T5::self_options(bool causal, Value bias) const {
+  AttentionOptions options{.causal = causal, .scale = 1};
+  options.bias_by_distance = bias;
+  options.bias_origin = config_.furthest;
+  return options;
+}
+
+Value T5::encode(const Parameters& w, const Rows& rows, const std::optional<DropoutKey>& key) const {
+  const Value bias = bias_by_distance(w["encoder.relative_bias"], config_.encoder_positions());
+  Layers layers("encoder", config_.layers);
+  const Value x = layers.carry("x", embed(w, rows.tokens, key, 0));
+  const Stack stack(layers, w, parameters_, "encoder.blocks.", dropout(key, false));
+  const Value seen = layers.share("segments", rows.segments);
+  AttentionOptions options = self_options(false, layers.share("bias", bias));
+  options.q_segments = options.k_segments = seen;
+  const T5Block block(config_, stack);
+  const Value mid = block.self(x, [&](Value q, Value k, Value v) { return attention(q, k, v, options).o; });
+  layers.body().output("x", block.feed_forward(mid, "norm2", 1));
+  const Value all = layers.run(config_.unrolled).carries[0];
+  return rms_norm(all, w["encoder.norm.scale"], config_.eps).y.named("encoded");
+}
+
+Value T5::decode_rows(const Parameters& w, const Rows& rows, Value encoded, Value encoded_segments,
+                      const std::optional<DropoutKey>& key) const {
+  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
+  Layers layers("decoder", config_.decoder_layers);
+  const Value x = layers.carry("x", embed(w, rows.tokens, key, 1));
+  const Stack stack(layers, w, parameters_, "decoder.blocks.", dropout(key, true));
+  const Value seen = layers.share("segments", rows.segments), source = layers.share("encoded", encoded);
+  const Value source_segments = layers.share("encoded_segments", encoded_segments);
+  AttentionOptions options = self_options(true, layers.share("bias", bias));
+  options.q_segments = options.k_segments = seen;
+  const T5Block block(config_, stack);
+  const Value own = block.self(x, [&](Value q, Value k, Value v) { return attention(q, k, v, options).o; });
+  const auto [keys, values] = block.keys_and_values(source);
+  const AttentionOptions across{.causal = false, .scale = 1, .q_segments = seen, .k_segments = source_segments};
+  const Value mid = block.cross(own, [&, k = keys, v = values](Value q) { return attention(q, k, v, across).o; });
+  layers.body().output("x", block.feed_forward(mid, "norm3", 2));
+  return layers.run(config_.unrolled).carries[0];
+}
+
+Value T5::head(const Parameters& w, Value x, const std::string& spec) const {
+  Value n = rms_norm(x, w["decoder.norm.scale"], config_.eps).y.named("head.norm");
+  if (config_.tied) n = scale(n, 1 / std::sqrt(static_cast<double>(config_.width)));
+  return contract(n, w[config_.tied ? "embed.tokens" : "head"], spec).named("logits");
+}
+
+Value T5::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
+                std::optional<Value>* labels) const {
+  const std::int64_t target = shape.target == 0 ? config_.target_context : shape.target;
+  require_length("rows", shape.seq, config_.context, "context");
+  require_length("rows of targets", target, config_.target_context, "target_context");
+  const Type source = ids(shape.rows, shape.seq, "seq"), targets = ids(shape.rows, target, "target");
+  const Value tokens = graph.input("tokens", source), segments = graph.input("segments", source);
+  const Value inputs = graph.input("target_tokens", targets);
+  if (labels != nullptr) *labels = graph.input("labels", targets);
+  const Value target_segments = graph.input("target_segments", targets);
+  std::optional<DropoutKey> key;
+  if (training && config_.dropout > 0) key = dropout_inputs(graph);
+  const Value encoded = encode(w, {tokens, segments}, key);
+  return decode_rows(w, {inputs, target_segments}, encoded, segments, key);
+}
+
+Graph T5::loss(const BatchShape& shape, bool training) const {
+  Graph graph("loss");
+  const Parameters w(graph, parameters_);
+  std::optional<Value> labels;
+  const Value x = trunk(graph, w, shape, training, &labels);
+  graph.output("loss", sum_all(cross_entropy(head(w, x, "bse,ve->bsv"), *labels).loss));
+  return graph;
+}
+
+Graph T5::forward(const BatchShape& shape) const {
+  Graph graph("forward");
+  const Parameters w(graph, parameters_);
+  graph.output("logits", head(w, trunk(graph, w, shape, false, nullptr), "bse,ve->bsv"));
+  return graph;
+}
+
+Graph T5::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
+  require_length("a cache", cache, config_.context, "context");
+  if (bucket < 1 || bucket > cache)
+    fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
+  return step(slots, cache, bucket);
+}
+
+Graph T5::decode(std::int64_t slots, std::int64_t cache) const {
+  require_length("a cache", cache, config_.context, "context");
+  return step(slots, cache, std::nullopt);
+}
+
+T5::Caches T5::cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const {
+  const auto type = [&](std::int64_t length) {
+    return Type(DType::f32, {config_.decoder_layers, slots, length, config_.heads, config_.head},
+                {"layer", "batch", "cache", "heads", "head"});
+  };
+  const Value k = graph.input("cache.k", type(config_.target_context)),
+              v = graph.input("cache.v", type(config_.target_context)),
+              prompt_k = graph.input("cache.prompt_k", type(cache));
+  const Value prompt_v = graph.input("cache.prompt_v", type(cache));
+  return {k, v, prompt_k, prompt_v, graph.input("cache.length", per_row(slots))};
+}
+
+// One token of the decoder: for every slot, over the caches; or with a bucket the first of one slot, whose prompt is
+// encoded before. In a layer the caches of all slots lie one after the other, so a slot begins at row slot × length.
+Graph T5::step(std::int64_t slots, std::int64_t cache, std::optional<std::int64_t> bucket) const {
+  Graph graph(bucket ? "prefill" : "decode");
+  const Parameters w(graph, parameters_);
+  const std::int64_t rows = bucket ? 1 : slots;
+  const Value tokens = graph.input("tokens", ids(rows, bucket ? *bucket : 1, "seq"));
+  std::optional<Value> length, slot, position, encoded;
+  if (bucket) {
+    length = graph.input("length", per_row(1));
+    slot = graph.input("slot", per_row(1));
+  } else {
+    position = graph.input("position", per_row(slots));
+  }
+  Caches outer = cache_inputs(graph, slots, cache);
+  Value first = tokens;
+  if (bucket) {
+    const Value places = iota(graph, tokens.type(), 1);
+    const Value real = compare(places, broadcast(*length, tokens.type(), std::vector<int>{0}), "lt");
+    encoded = encode(w, {tokens, select(real, full_like(tokens, 1), full_like(tokens, 0))}, std::nullopt);
+    first = constant(graph, ids(1, 1, "seq"), kT5Start);
+    const Type all(DType::i32, {1, slots}, {"", "batch"});
+    outer.length = reshape(cache_write(reshape(outer.length, all), reshape(*length, Type(DType::i32, {1, 1})), *slot),
+                           outer.length.type());
+  } else {
+    length = outer.length;
+  }
+  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
+  Layers layers("decoder", config_.decoder_layers);
+  const Value x = layers.carry("x", embed(w, first, std::nullopt, 1));
+  const Value old_k = layers.slice("cache.k", outer.k), old_v = layers.slice("cache.v", outer.v);
+  const Value prompt_k = layers.slice("cache.prompt_k", outer.prompt_k),
+              prompt_v = layers.slice("cache.prompt_v", outer.prompt_v);
+  const Stack stack(layers, w, parameters_, "decoder.blocks.", {});
+  const Value at = layers.share("at", bucket ? *slot : *position);
+  const Value last = layers.share("last", sub(*length, full_like(*length, 1)));  // place of the prompt's last token
+  AttentionOptions options = self_options(true, layers.share("bias", bias));
+  const AttentionOptions across{.causal = true, .scale = 1, .offset = last};
+  const T5Block block(config_, stack);
+  const auto in_slot = [&](Value all, Value fresh) {
+    const Type type = all.type();
+    const Type flat(type.dtype, {1, slots * type.size(1), type.size(2), type.size(3)}, {"", "cache", "heads", "head"});
+    const Value row = mul(at, full_like(at, static_cast<double>(type.size(1))));
+    return reshape(cache_write(reshape(all, flat), fresh, row), type);
+  };
+  std::optional<Value> next_k, next_v, next_prompt_k, next_prompt_v;
+  const Value own = block.self(x, [&](Value q, Value k, Value v) {
+    if (bucket) {
+      next_k = in_slot(old_k, k);
+      next_v = in_slot(old_v, v);
+      return attention(q, k, v, options).o;
+    }
+    options.offset = at;
+    next_k = cache_write(old_k, k, at);
+    next_v = cache_write(old_v, v, at);
+    return attention(q, *next_k, *next_v, options).o;
+  });
+  std::optional<KeysAndValues> fresh;
+  if (bucket) {
+    fresh = block.keys_and_values(layers.share("encoded", *encoded));
+    next_prompt_k = in_slot(prompt_k, fresh->k);
+    next_prompt_v = in_slot(prompt_v, fresh->v);
+  } else {
+    fresh = KeysAndValues{prompt_k, prompt_v};
+  }
+  const Value mid = block.cross(own, [&](Value q) { return attention(q, fresh->k, fresh->v, across).o; });
+  layers.body().output("x", block.feed_forward(mid, "norm3", 2));
+  layers.body().output("k", *next_k);
+  layers.body().output("v", *next_v);
+  if (bucket) {
+    layers.body().output("prompt_k", *next_prompt_k);
+    layers.body().output("prompt_v", *next_prompt_v);
+  }
+  const Repeat all = layers.run(config_.unrolled);
+  graph.output("cache.k", all.outputs[0]);
+  graph.output("cache.v", all.outputs[1]);
+  if (bucket) {
+    graph.output("cache.prompt_k", all.outputs[2]);
+    graph.output("cache.prompt_v", all.outputs[3]);
+    graph.output("cache.length", outer.length);
+  }
+  const Value row = reshape(all.carries[0], Type(DType::f32, {rows, config_.width}, {"batch", "embed"}));
+  graph.output("logits", head(w, row, "be,ve->bv"));
+  return graph;
+}
+
+}  // namespace
+
+std::unique_ptr<const Model> make_t5(const T5Config& config) { return std::make_unique<const T5>(config); }
+
+}  // namespace systole

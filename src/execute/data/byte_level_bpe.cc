@@ -1,0 +1,247 @@
+#include "execute/data/byte_level_bpe.h"
+
+#include <algorithm>
+#include <bitset>
+
+#include "execute/data/byte_alphabet.h"
+#include "execute/data/utf8.h"
+#include "execute/data/word_cache.h"
+#include "ground/base/utf8.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int32_t kLargestToken = 10'000'000;
+
+std::size_t index_of(char byte) { return static_cast<unsigned char>(byte); }
+
+class BytePairEncoder : public ModelEncoder {
+ public:
+  explicit BytePairEncoder(const BytePairModel& model) : model_(model) {
+    for (const SplitPattern& pattern : model.patterns) matchers_.emplace_back(pattern);
+    for (const BytePairModel::Added& added : model.added) begins_added_.set(index_of(added.text[0]));
+  }
+
+  void encode(std::string_view text, std::vector<std::int32_t>& tokens) override {
+    std::size_t from = 0;
+    for (std::size_t at = 0; begins_added_.any() && at < text.size();) {
+      const BytePairModel::Added* added = begins_added_[index_of(text[at])] ? added_at(text.substr(at)) : nullptr;
+      if (added == nullptr) {
+        ++at;
+        continue;
+      }
+      encode_stretch(text.substr(from, at - from), tokens);
+      tokens.push_back(added->token);
+      from = at += added->text.size();
+    }
+    encode_stretch(text.substr(from), tokens);
+  }
+
+ private:
+  const BytePairModel::Added* added_at(std::string_view text) const {
+    for (const BytePairModel::Added& added : model_.added) {
+      if (text.starts_with(added.text)) return &added;
+    }
+    return nullptr;
+  }
+
+  // Patterns see UTF-8; each ill-formed part stands alone.
+  void encode_stretch(std::string_view text, std::vector<std::int32_t>& tokens) {
+    while (!text.empty()) {
+      const std::size_t good = find_invalid_utf8(text).value_or(text.size());
+      split(text.substr(0, good), 0, tokens);
+      text.remove_prefix(good);
+      if (text.empty()) return;
+      const std::size_t bad = utf8_step(text).length;
+      for (const char byte : text.substr(0, bad)) tokens.push_back(model_.byte_tokens[index_of(byte)]);
+      text.remove_prefix(bad);
+    }
+  }
+
+  // By the patterns from the given one on: each cuts what the one before it left.
+  void split(std::string_view text, std::size_t pattern, std::vector<std::int32_t>& tokens) {
+    if (text.empty()) return;
+    if (pattern == matchers_.size()) return encode_word(text, tokens);
+    for (std::size_t at = 0; at < text.size();) {
+      const TextSpan match = matchers_[pattern].next(text, at);
+      split(text.substr(at, match.begin - at), pattern + 1, tokens);
+      split(text.substr(match.begin, match.end - match.begin), pattern + 1, tokens);
+      at = match.end;
+    }
+  }
+
+  void encode_word(std::string_view word, std::vector<std::int32_t>& tokens) {
+    if (word.size() == 1) return tokens.push_back(model_.byte_tokens[index_of(word[0])]);
+    if (known_.find(word, tokens)) return;
+    word_.clear();
+    const auto whole = model_.ignore_merges ? model_.whole.find(word) : model_.whole.end();
+    if (whole != model_.whole.end()) {
+      word_.push_back(whole->second);
+    } else {
+      for (const char byte : word) word_.push_back(model_.byte_tokens[index_of(byte)]);
+      model_.merges.apply(word_);
+    }
+    tokens.insert(tokens.end(), word_.begin(), word_.end());
+    known_.keep(word, word_);
+  }
+
+  const BytePairModel& model_;
+  std::vector<SplitPattern::Matcher> matchers_;
+  std::bitset<256> begins_added_;
+  WordCache known_;
+  std::vector<std::int32_t> word_;
+};
+
+Error damaged(std::string why) {
+  return error(ErrorKind::corrupt, "this tokenizer is damaged: {}", why).hinted("copy its files again");
+}
+
+Result<std::vector<Merge>> merges_of(const BytePairParts& parts) {
+  std::vector<Merge> merges;
+  merges.reserve(parts.merges.size());
+  std::string both;
+  for (const auto& [left, right] : parts.merges) {
+    both.assign(left).append(right);
+    Merge merge;
+    for (const auto& [name, token] : {std::pair(&left, &merge.left), std::pair(&right, &merge.right),
+                                      std::pair(&std::as_const(both), &merge.result)}) {
+      const auto found = parts.vocabulary.find(*name);
+      if (found == parts.vocabulary.end())
+        return damaged(
+            fmt::format("merge {} is '{}' and '{}', and '{}' is no token", merges.size(), left, right, *name));
+      *token = found->second;
+    }
+    merges.push_back(merge);
+  }
+  return merges;
+}
+
+Result<std::size_t> count_tokens(const BytePairParts& parts) {
+  std::int32_t last = -1;
+  const auto see = [&last](std::int32_t token) {
+    last = std::max(last, token);
+    return token >= 0 && token <= kLargestToken;
+  };
+  bool good = true;
+  for (const auto& [text, token] : parts.vocabulary) good = see(token) && good;
+  for (const BytePairParts::Added& added : parts.added) good = see(added.token) && good;
+  if (!good) return damaged(fmt::format("a token's number is not between 0 and {}", kLargestToken));
+  return static_cast<std::size_t>(last) + 1;
+}
+
+// What each token spells. Special tokens and numbers that nobody has spell nothing.
+Status find_spellings(const BytePairParts& parts, BytePairModel& model) {
+  model.spellings.resize(TRY(count_tokens(parts)));
+  std::vector<bool> taken(model.spellings.size());
+  for (const auto& [text, token] : parts.vocabulary) {
+    const auto place = static_cast<std::size_t>(token);
+    if (taken[place]) return damaged(fmt::format("two tokens have the number {}", token));
+    taken[place] = true;
+    model.spellings[place] = spelled_by(text).value_or(text);
+  }
+  for (const BytePairParts::Added& added : parts.added) {
+    model.spellings[static_cast<std::size_t>(added.token)] = added.special ? std::string() : added.text;
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto found = parts.vocabulary.find(letter_of(static_cast<unsigned char>(byte)));
+    if (found == parts.vocabulary.end()) {
+      return error(ErrorKind::unsupported,
+                   "this tokenizer cannot keep every byte of a text: it has no token for byte 0x{:02X}", byte)
+          .hinted("use a byte-level tokenizer whose vocabulary holds all 256 bytes");
+    }
+    model.byte_tokens[static_cast<std::size_t>(byte)] = found->second;
+  }
+  return {};
+}
+
+std::int32_t token_named(const BytePairParts& parts, std::string_view name) {
+  for (const BytePairParts::Added& added : parts.added) {
+    if (added.text == name) return added.token;
+  }
+  const auto found = parts.vocabulary.find(std::string(name));
+  return found == parts.vocabulary.end() ? -1 : found->second;
+}
+
+std::int32_t first_named(const BytePairParts& parts, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const std::int32_t token = token_named(parts, name); token >= 0) return token;
+  }
+  return -1;
+}
+
+// Marks the ends of documents: named in the files, or by their usual names.
+Status find_ends(const BytePairParts& parts, BytePairModel& model) {
+  for (const auto& [name, what] : {std::pair(&parts.bos, "bos_token"), std::pair(&parts.eos, "eos_token")}) {
+    if (!name->empty() && token_named(parts, *name) < 0)
+      return damaged(fmt::format("its {} is '{}', which is no token", what, *name));
+  }
+  model.eos = parts.eos.empty()
+                  ? first_named(parts, {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"})
+                  : token_named(parts, parts.eos);
+  if (model.eos < 0) {
+    return error(ErrorKind::unsupported, "nothing says which token of this tokenizer ends a document")
+        .hinted(R"(put a tokenizer_config.json beside it with {"eos_token": "..."})");
+  }
+  model.bos =
+      parts.bos.empty() ? first_named(parts, {"<|begin_of_text|>", "<s>", "<bos>"}) : token_named(parts, parts.bos);
+  if (model.bos < 0) model.bos = model.eos;
+  model.spellings[static_cast<std::size_t>(model.bos)].clear();
+  model.spellings[static_cast<std::size_t>(model.eos)].clear();
+  return {};
+}
+
+// Else text could become a token that spells nothing.
+Status check_special(const BytePairModel& model, std::span<const Merge> merges) {
+  const auto silent = [&](std::int32_t token) { return model.spellings[static_cast<std::size_t>(token)].empty(); };
+  for (const Merge& merge : merges) {
+    if (silent(merge.result)) return damaged(fmt::format("its merges make the special token {}", merge.result));
+  }
+  for (const std::int32_t token : model.byte_tokens) {
+    if (silent(token)) return damaged(fmt::format("its special token {} is a byte", token));
+  }
+  return {};
+}
+
+void find_added(const BytePairParts& parts, BytePairModel& model) {
+  for (const BytePairParts::Added& added : parts.added) {
+    const bool spells = !model.spellings[static_cast<std::size_t>(added.token)].empty();
+    if (spells && !added.special && !added.text.empty()) model.added.push_back({added.text, added.token});
+  }
+  std::stable_sort(model.added.begin(), model.added.end(),
+                   [](const auto& a, const auto& b) { return a.text.size() > b.text.size(); });
+}
+
+void find_whole_words(const BytePairParts& parts, BytePairModel& model) {
+  for (const auto& [text, token] : parts.vocabulary) {
+    const std::string& bytes = model.spellings[static_cast<std::size_t>(token)];
+    if (!bytes.empty() && spelled_by(text).has_value()) model.whole.emplace(bytes, token);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<ModelEncoder> BytePairModel::encoder() const { return std::make_unique<BytePairEncoder>(*this); }
+
+Bytes BytePairModel::resident() const {
+  constexpr std::size_t kPerEntry = 64;  // of `whole`: its node, a pointer to it and what malloc adds
+  std::size_t bytes = serialised.capacity() + spellings.capacity() * sizeof(std::string) + whole.size() * kPerEntry;
+  for (const std::string& one : spellings) bytes += one.capacity() < sizeof(std::string) / 2 ? 0 : one.capacity() + 16;
+  return Bytes(static_cast<std::int64_t>(bytes)) + merges.resident();
+}
+
+Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view serialised) {
+  BytePairParts parts = TRY(read_byte_pair_parts(serialised));
+  const std::vector<Merge> merges = TRY(merges_of(parts));
+  auto model = std::make_shared<BytePairModel>(MergeTable(merges));
+  model->family = TokenizerFamily::byte_level_bpe;
+  TRY(find_spellings(parts, *model));
+  TRY(find_ends(parts, *model));
+  TRY(check_special(*model, merges));
+  find_added(parts, *model);
+  model->patterns = std::move(parts.patterns);
+  model->ignore_merges = parts.ignore_merges;
+  if (parts.ignore_merges) find_whole_words(parts, *model);
+  return std::shared_ptr<TokenizerModel>(std::move(model));
+}
+
+}  // namespace systole

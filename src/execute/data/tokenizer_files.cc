@@ -1,0 +1,91 @@
+#include "execute/data/tokenizer_files.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace systole {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kVersion = 1;
+constexpr const char* kMark = "systole_tokenizer";
+constexpr Bytes kLargestFile = kMiB * 256;
+constexpr std::array<const char*, 2> kSayMore = {"tokenizer_config.json", "special_tokens_map.json"};
+
+std::string beside(const std::string& folder, const std::string& name) {
+  return folder.empty() ? name : folder + "/" + name;
+}
+
+Status add_file(Store& store, const std::string& folder, const std::string& name, TokenizerFiles& files) {
+  const std::string path = beside(folder, name);
+  std::string text = TRY(read_text(store, path, kLargestFile));
+  if (!Json::accept(text) && name != "merges.txt") {
+    return error(ErrorKind::corrupt, "this file is not JSON").at({path}).hinted("copy it again");
+  }
+  files.emplace(name, std::move(text));
+  return {};
+}
+
+Result<std::string> bundled(Store& store, const std::string& folder, bool whole) {
+  TokenizerFiles files;
+  if (whole) {
+    TRY(add_file(store, folder, "tokenizer.json", files));
+  } else {
+    if (!TRY(store.exists(beside(folder, "merges.txt")))) {
+      return error(ErrorKind::not_found, "vocab.json says which tokens there are, and merges.txt how they are made")
+          .at({beside(folder, "merges.txt")})
+          .hinted("put merges.txt beside vocab.json");
+    }
+    TRY(add_file(store, folder, "vocab.json", files));
+    TRY(add_file(store, folder, "merges.txt", files));
+  }
+  for (const char* name : kSayMore) {
+    if (TRY(store.exists(beside(folder, name)))) TRY(add_file(store, folder, name, files));
+  }
+  return bundle_tokenizer(files);
+}
+
+}  // namespace
+
+std::string bundle_tokenizer(const TokenizerFiles& files) {
+  Json json = {{kMark, kVersion}, {"files", Json::object()}};
+  for (const auto& [name, text] : files) json["files"][name] = text;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<TokenizerFiles> unbundle_tokenizer(std::string_view serialised) {
+  // A tokenizer.json is large and is parsed where it is read, not here.
+  const std::string_view head = serialised.substr(0, std::min<std::size_t>(serialised.size(), 64));
+  if (head.find(kMark) == std::string_view::npos) return TokenizerFiles{{"tokenizer.json", std::string(serialised)}};
+  TokenizerFiles files;
+  try {
+    const Json json = Json::parse(serialised);
+    if (const int version = json.at(kMark).get<int>(); version > kVersion) {
+      return error(ErrorKind::unsupported, "this tokenizer was kept in version {}; this Systole reads up to version {}",
+                   version, kVersion)
+          .hinted("use the Systole that wrote it or a newer one");
+    }
+    for (const auto& [name, text] : json.at("files").items()) files.emplace(name, text.get<std::string>());
+  } catch (const Json::exception& bad) {
+    return error(ErrorKind::corrupt, "this tokenizer is damaged: {}", bad.what()).hinted("copy its files again");
+  }
+  return files;
+}
+
+Result<std::string> read_tokenizer(Store& store, const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (name == "tokenizer.json") return bundled(store, folder, true);
+  if (name == "vocab.json" || name == "merges.txt") return bundled(store, folder, false);
+  if (!store.list(path).ok()) return read_text(store, path, kLargestFile);
+  if (TRY(store.exists(beside(path, "tokenizer.json")))) return bundled(store, path, true);
+  if (TRY(store.exists(beside(path, "vocab.json")))) return bundled(store, path, false);
+  if (TRY(store.exists(beside(path, "tokenizer.model"))))
+    return read_text(store, beside(path, "tokenizer.model"), kLargestFile);
+  return error(ErrorKind::not_found, "this folder holds no tokenizer")
+      .at({path})
+      .hinted("looked for: tokenizer.json, vocab.json with merges.txt, tokenizer.model");
+}
+
+}  // namespace systole
