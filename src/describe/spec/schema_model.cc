@@ -92,7 +92,7 @@ void add_decoder_keys(std::vector<Key>& keys) {
                   .when = kNotBert});
   keys.push_back({.path = "model.window",
                   .codec = window_codec(),
-                  .doc = "Sliding window: a token looks at itself and so many less one before it.",
+                  .doc = "Sliding window: a token looks at the last so many tokens, itself among them.",
                   .more =
                       "Time and memory of attention then grow with context × window. Without it a token looks at all "
                       "before it in its document.",
