@@ -26,7 +26,7 @@ TEST(Probe, shows_values_that_are_planned_and_changes_no_bit) {
   ASSERT_EQ(shop.systole(run("plain", {})).exit.code, 0);
   const Captured probed =
       shop.systole(run("probed", {"probe.values=[block.*.attn.norm, logits, gradients, embed.tokens]", "probe.every=2",
-                                  "probe.save=true"}));
+                                  "probe.save=block.0.attn.norm"}));
   ASSERT_EQ(probed.exit.code, 0) << probed.err;
   EXPECT_EQ(shop.state_hash("probed", 4), shop.state_hash("plain", 4));
   EXPECT_EQ(shop.unplanned_work("probed", 4), "");
