@@ -8,6 +8,8 @@ void add_run_keys(Schema& schema) {
   schema.sections.push_back({"checkpoint", "Saved states, from which a killed run goes on.", {}, {}});
   schema.sections.push_back({"resources", "What may be used.", {}, {}});
   schema.sections.push_back({"observe", "What is shown while it runs.", {}, {}});
+  schema.sections.push_back(
+      {"probe", "Values that are shown while it trains: range, mean, spread, and what is no number.", {}, {}});
   auto& keys = schema.keys;
   keys.push_back({.path = "checkpoint.every",
                   .codec = interval_codec(AT(checkpoint.every)),
@@ -51,11 +53,27 @@ void add_run_keys(Schema& schema) {
                   .codec = count_codec(AT(observe.every), 1, 1'000'000'000),
                   .doc = "Steps from one line of progress to the next. Every step is in the run's events anyway.",
                   .default_yaml = "10"});
+  keys.push_back(
+      {.path = "probe.values",
+       .codec = texts_codec(AT(probe.values)),
+       .doc = "Names of values to show, '*' for any part of one: block.*.attn.norm, logits, blocks.3.attn.q.",
+       .more = "parameters and gradients stand for all of them; gradient/NAME is that of one parameter. Values "
+               "inside the model are kept for it in planned memory, all layers of them, and are of the step's "
+               "last microbatch; gradients are sums over the step's labels, before clipping.",
+       .optional = true});
+  keys.push_back({.path = "probe.every",
+                  .codec = optional_count_codec(AT(probe.every), 1, 1'000'000'000),
+                  .doc = "Steps from one showing to the next. Without it, 10.",
+                  .optional = true});
+  keys.push_back({.path = "probe.save",
+                  .codec = texts_codec(AT(probe.save)),
+                  .doc = "Names, as in probe.values, whose tensors are kept too: probes/<step>/<name>.npy of the run.",
+                  .optional = true});
   keys.push_back({.path = "labels",
                   .codec = labels_codec(AT(labels)),
                   .doc = "Text of your own that the run carries along, for finding it again.",
                   .optional = true});
-  for (const char* later : {"probe", "serve", "objective", "secure", "secrets", "command", "program"}) {
+  for (const char* later : {"serve", "objective", "secure", "secrets", "command", "program"}) {
     keys.push_back(
         {.path = later,
          .codec = reserved_codec(std::string("'") + later + "' is kept for a later version; nothing reads it yet"),

@@ -195,6 +195,16 @@ struct ResourcesSpec {
   std::optional<std::int64_t> threads;  // without: what the machine has
 };
 
+struct ProbeSpec {
+  std::vector<std::string> values, save;  // globs; save: the tensors too. Both empty: nothing is shown
+  std::optional<std::int64_t> every;      // steps; without: 10
+  std::vector<std::string> all() const {
+    std::vector<std::string> globs = values;
+    globs.insert(globs.end(), save.begin(), save.end());
+    return globs;
+  }
+};
+
 struct ObserveSpec {
   std::int64_t every = 0;  // steps from one line of progress to the next
 };
@@ -213,6 +223,7 @@ struct Workload {
   std::map<std::string, std::vector<std::string>> sharding;  // dim name → axes
   ResourcesSpec resources;
   ObserveSpec observe;
+  ProbeSpec probe;
   std::map<std::string, std::string> labels;
 };
 

@@ -199,7 +199,7 @@ TEST(Workload, each_broken_value_says_why) {
       {"name: small", "", "missing key 'name'"},
       {"name: small", "name: small\nname: again", "name"},
       {"name: small", "name: small\nworkload: serve", "not in this version"},
-      {"name: small", "name: small\nprobe: {}", "kept for a later version"},
+      {"name: small", "name: small\nserve: {}", "kept for a later version"},
       {"name: small", "name: small\nmesh: { data: 2 }", "this version runs one"},
       {"name: small", "name: small\nsharding: { batch: data }", "there is one device"},
       {"name: small", "name: small\nresources: { memory: 0.5 }", "has no unit"},

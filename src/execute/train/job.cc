@@ -56,6 +56,7 @@ Strategy strategy_of(const Workload& workload) {
                         train.precision.reduce};
   strategy.recompute = policy_of(train.recompute);
   strategy.optimizer = update_rule_of(train.optimizer);
+  strategy.probes = workload.probe.all();
   strategy.snapshot = true;  // every run saves at its end
   return strategy;
 }
@@ -99,6 +100,7 @@ std::string numbers_hash(const Workload& workload) {
   decides.checkpoint = {};
   decides.resources = {};
   decides.observe = {};
+  decides.probe = {};
   decides.labels.clear();
   decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be made longer
   decides.train.time = std::nullopt;

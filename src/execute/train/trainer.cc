@@ -174,6 +174,7 @@ Status Trainer::one_step() {
   ended.tokens = state_.tokens;
   const InCategory logging(ledger_, Category::logging);
   if (parts_.hooks.in_logging) parts_.hooks.in_logging(step);
+  if (parts_.hooks.after_step) TRY(parts_.hooks.after_step(step));
   ended.seconds = ledger_.take_interval();
   last_ = ended;
   emit(ended);

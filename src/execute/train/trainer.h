@@ -30,6 +30,7 @@ struct TrainHooks {
   checkpoint::PhaseHook on_save_phase;                                           // on the thread of the phase
   // "read", "compute", "update", …: when the step's thread enters one; "wait": for a save that is still being written.
   std::function<void(const char* phase)> on_phase;
+  std::function<Status(std::int64_t step)> after_step;  // its values are still there
   std::function<void(std::int64_t step, const Action& action, const Function& function)> on_action;  // as it begins
 };
 

@@ -32,7 +32,8 @@ Node deciding(const Workload& workload) {
   const Node all = to_node(workload);
   Node kept = Node::map();
   for (const Node::Entry& e : all.entries()) {
-    if (e.key != "name" && e.key != "labels" && e.key != "observe" && e.key != "checkpoint" && e.key != "resources")
+    if (e.key != "name" && e.key != "labels" && e.key != "observe" && e.key != "probe" && e.key != "checkpoint" &&
+        e.key != "resources")
       kept.set(e.key, e.value);
   }
   return kept;

@@ -8,6 +8,7 @@
 #include "operate/cli/inject.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/plan_text.h"
+#include "operate/cli/probes.h"
 #include "operate/cli/progress_lines.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/train_run.h"
@@ -144,6 +145,10 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
     context.out.warning(told);
   };
   inject(arguments.inject, context.clock, request).value();
+  Probes probes(workload.probe, *prepared.executor, *folder.store,
+                [&context](const std::string& line) { context.out.data(line); });
+  if (!workload.probe.all().empty())
+    request.hooks.after_step = [&probes](std::int64_t step) { return probes.after_step(step); };
   EagerCheck eager([&context](const std::string& line) { context.out.data(line); });
   if (arguments.eager) {
     request.observer = &eager;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/graph/partition/probe.h"
 #include "describe/graph/passes/rewrite.h"
 
 namespace systole {
@@ -73,11 +74,17 @@ class TrainingBuilder {
     Differentiated parts = differentiate(typed, "loss", strategy_.recompute);
     parts.forward = run_passes(std::move(parts.forward), late, {}, &builder_.records());
     parts.backward = run_passes(std::move(parts.backward), late, {}, &builder_.records());
+    parts.forward = with_probes(parts.forward, probes_matching(parts.forward, strategy_.probes, also_probed()).value());
 
     Bindings in = data_bindings(parts.forward, "", true), out{{"loss", {"loss", true}}};
     std::vector<std::string> residuals;
     for (const GraphOutput& output : parts.forward.outputs()) {
       if (output.name == "loss") continue;
+      if (output.name.starts_with("probe/")) {
+        builder_.add_value({output.name, parts.forward.type(output.value), Residence::output, 1, std::nullopt, 0, 0});
+        out[output.name] = {output.name, false};
+        continue;
+      }
       builder_.add_value({output.name, parts.forward.type(output.value), Residence::residual, 1, std::nullopt, 0, 0});
       out[output.name] = {output.name, true};
       residuals.push_back(output.name);
@@ -93,6 +100,21 @@ class TrainingBuilder {
     builder_.add_function("forward", std::move(parts.forward), in, out);
     builder_.add_function("backward", std::move(backward), back_in, back_out, residuals);
     if (microbatches() > 1) add_zero();
+  }
+
+  // What a probe may name besides values of the graph: these are there anyway.
+  std::vector<std::string> also_probed() const {
+    std::vector<std::string> names{"parameters", "gradients"};
+    for (const Parameter& p : trained_) {
+      const std::size_t layer = p.name.find("{layer}");
+      for (std::int64_t i = 0; i < (layer == p.name.npos ? 1 : p.type.size(0)); ++i) {
+        std::string name = p.name;
+        if (layer != name.npos) name.replace(layer, 7, std::to_string(i));
+        names.push_back("gradient/" + name);
+        names.push_back(std::move(name));
+      }
+    }
+    return names;
   }
 
   // The backward graph with its gradients in the reduce type, added to what the microbatches before gave.

@@ -37,6 +37,7 @@ struct Strategy {
   RecomputePolicy recompute;
   UpdateRule optimizer;
   bool snapshot = true;
+  std::vector<std::string> probes;  // globs of values to show (probe.h): outputs "probe/<name>" of the last microbatch
 };
 
 // `loss`: of one microbatch, in f32, with the output "loss". `evaluation`: the same model without dropout, any batch.

@@ -1,0 +1,42 @@
+#pragma once
+// What `probe:` asks for, after each step where it is due: a line for each value with its range and moments, the same
+// as JSON in probes/<step>.jsonl of the run, and with probe.save the tensor itself as probes/<step>/<name>.npy.
+//
+// Activations are of the step's last microbatch; gradients are sums over all its labels, before clipping; parameters
+// are what the step left.
+
+#include <functional>
+
+#include "describe/spec/workload.h"
+#include "execute/runtime/executor.h"
+#include "ground/store/store.h"
+
+namespace systole::cli {
+
+class Probes {
+ public:
+  // All must outlive it. `told`: a line for people.
+  Probes(const ProbeSpec& spec, Executor& executor, Store& folder, std::function<void(const std::string&)> told);
+
+  // Errors: io, no_space.
+  Status after_step(std::int64_t step);
+
+ private:
+  // A value of the Program, or one index of its outermost dim.
+  struct Shown {
+    std::string name;
+    int value;
+    std::int64_t index;  // -1: all of it
+    bool saved;
+  };
+  void add(const std::string& name, int value, bool stacked, bool all);
+  Status show(const Shown& shown, std::int64_t step, std::string& lines);
+
+  const ProbeSpec& spec_;
+  Executor& executor_;
+  Store& folder_;
+  std::function<void(const std::string&)> told_;
+  std::vector<Shown> shown_;
+};
+
+}  // namespace systole::cli
