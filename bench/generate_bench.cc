@@ -49,10 +49,11 @@ void measure(const Model& model, const cli::HfFolder& folder, const cli::Machine
   for (const Parameter& p : model.parameters())
     bytes += static_cast<double>(p.type.num_elements() * size_of(parameter)) * (p.name == "embed.positions" ? 0 : 1);
   const double bandwidth = machine.speed.memory.count();
-  fmt::print("{} parameters, {} sequence{}: {:.1f} tokens/s, {:.2f} ms a step, {:.1f} GB/s of parameters, {:.0f}% of "
-             "this machine's {:.1f}\n",
-             name_of(parameter), slots, slots == 1 ? "" : "s", static_cast<double>(slots) / step, 1e3 * step,
-             bytes / step / 1e9, 100 * bytes / step / bandwidth, bandwidth / 1e9);
+  fmt::print(
+      "{} parameters, {} sequence{}: {:.1f} tokens/s, {:.2f} ms a step, {:.1f} GB/s of parameters, {:.0f}% of "
+      "this machine's {:.1f}\n",
+      name_of(parameter), slots, slots == 1 ? "" : "s", static_cast<double>(slots) / step, 1e3 * step,
+      bytes / step / 1e9, 100 * bytes / step / bandwidth, bandwidth / 1e9);
   std::map<std::string, double> ops;
   for (int f = 0; f < static_cast<int>(engine->program().functions.size()); ++f) {
     if (engine->program().functions[static_cast<std::size_t>(f)].name != "decode") continue;
