@@ -66,6 +66,10 @@ std::vector<Edit> edits_of(const Workload& workload) {
     edits.push_back({fmt::format("train.microbatches: {}", m), workload});
     edits.back().workload.train.microbatches = m;
   }
+  if (workload.checkpoint.asynchronous) {
+    edits.push_back({"checkpoint.asynchronous: false", workload});
+    edits.back().workload.checkpoint.asynchronous = false;
+  }
   if (workload.train.recompute.kind == RecomputeSpec::Kind::none) {
     edits.push_back({"train.recompute: block", workload});
     edits.back().workload.train.recompute.kind = RecomputeSpec::Kind::block;
