@@ -127,6 +127,9 @@ TEST(HfConfig, WritesWhatItReads) {
     EXPECT_EQ(again.tied, model.tied);
     EXPECT_EQ(again.eps, model.eps);
   }
+  const std::string ends = config_of(workload(golden("t5"), "").value().model, 2);
+  EXPECT_NE(ends.find("\"eos_token_id\": 2"), std::string::npos) << ends;
+  EXPECT_NE(ends.find("\"decoder_start_token_id\": 0"), std::string::npos) << ends;
 }
 
 }  // namespace
