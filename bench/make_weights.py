@@ -1,7 +1,6 @@
-"""Writes a folder as Hugging Face has it (config.json, model.safetensors) with random weights, and a file of tokens:
-what both sides of a benchmark start from. GPT-2 for a config with learned positions, Llama for one with rotary ones."""
+"""A folder as Hugging Face has it (config.json, model.safetensors) with random weights, and a file of tokens: what both
+sides of a benchmark start from. GPT-2 for a shape with learned positions, Llama for one with rotary ones."""
 
-import argparse
 import json
 import os
 
@@ -9,7 +8,7 @@ import numpy
 from safetensors.numpy import save_file
 
 
-def gpt2(c, normal, out):
+def gpt2(c, normal):
     w = c["width"]
     ones, zeros = (lambda n: numpy.ones(n, "f4")), (lambda n: numpy.zeros(n, "f4"))
     tensors = {"wte.weight": normal(c["vocabulary"], w), "wpe.weight": normal(c["context"], w),
@@ -27,7 +26,7 @@ def gpt2(c, normal, out):
     return tensors, config
 
 
-def llama(c, normal, out):
+def llama(c, normal):
     w, kv = c["width"], c["width"] // c["heads"] * c["kv_heads"]
     tensors = {"model.embed_tokens.weight": normal(c["vocabulary"], w), "model.norm.weight": numpy.ones(w, "f4"),
                "lm_head.weight": normal(c["vocabulary"], w)}
@@ -47,23 +46,13 @@ def llama(c, normal, out):
     return tensors, config
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--config", required=True)
-    parser.add_argument("--tokens", type=int, required=True, help="how many")
-    parser.add_argument("out")
-    args = parser.parse_args()
-    c = json.load(open(args.config))
+def write(c, tokens, folder):
     random = numpy.random.default_rng(1)
     family = gpt2 if c["position"] == "learned" else llama
-    tensors, config = family(c, lambda *shape: (random.standard_normal(shape, "f4") * 0.02), args.out)
-    os.makedirs(args.out, exist_ok=True)
-    save_file(tensors, os.path.join(args.out, "model.safetensors"))
-    json.dump(config | {"torch_dtype": "float32"}, open(os.path.join(args.out, "config.json"), "w"), indent=1)
-    # A few thousand words with the frequencies of text, so that 20 steps have something to learn.
-    ids = numpy.minimum(random.zipf(1.2, args.tokens), c["vocabulary"]) - 1
-    ids.astype("<i4").tofile(os.path.join(args.out, "tokens.i32"))
-
-
-if __name__ == "__main__":
-    main()
+    tensors, config = family(c, lambda *shape: random.standard_normal(shape, "f4") * 0.02)
+    os.makedirs(folder)
+    save_file(tensors, os.path.join(folder, "model.safetensors"))
+    json.dump(config | {"torch_dtype": "float32"}, open(os.path.join(folder, "config.json"), "w"), indent=1)
+    # Ids with the frequencies of words, so that the first steps have something to learn.
+    ids = numpy.minimum(random.zipf(1.2, tokens), c["vocabulary"]) - 1
+    ids.astype("<i4").tofile(os.path.join(folder, "tokens.i32"))

@@ -4,6 +4,7 @@
 //   steps N    runs N steps, answers {"seconds": [..N..], "losses": [..N..]}
 //   memory     answers {"peak_bytes": high-water mark of resident memory}
 //   ops        answers the milliseconds in each op since the last time, a step
+//   matmul     answers {"f32": FLOP/s, "bf16": FLOP/s} of a product of two 2048 x 2048 matrices, here and now
 //   quit       or the end of the input
 //
 // Batches come from a file of little-endian i32 token ids: `batch` rows of `seq + 1` tokens a step, from its beginning
@@ -18,9 +19,12 @@
 #include <map>
 #include <sstream>
 
+#include "describe/graph/ops/ops.h"
+#include "execute/calibrate/micro_run.h"
 #include "execute/runtime/initialize.h"
 #include "execute/train/trainer.h"
 #include "ground/process/machine.h"
+#include "operate/cli/hf_folder.h"
 #include "operate/cli/session.h"
 
 namespace systole {
@@ -40,7 +44,8 @@ void answer(const std::string& line) { std::cout << line << std::endl; }
 // The other side's questions, asked when the trainer wants its next batch: what it answers then is all done.
 class Questions : public EventSink {
  public:
-  Questions(const Executor& executor, const Program& program) : executor_(executor), program_(program) {}
+  Questions(Device& device, const Executor& executor, const Job& job, Clock& clock)
+      : device_(device), executor_(executor), job_(job), clock_(clock) {}
 
   void add(const Event& event) override {
     const auto* step = std::get_if<StepEnded>(&event.body);
@@ -80,6 +85,8 @@ class Questions : public EventSink {
         answer(fmt::format("{{\"peak_bytes\": {}}}", peak_resident_memory().count()));
       } else if (word == "ops") {
         tell_ops();
+      } else if (word == "matmul") {
+        answer(fmt::format("{{\"f32\": {:.4g}, \"bf16\": {:.4g}}}", matmul(DType::f32), matmul(DType::bf16)));
       } else {
         return false;
       }
@@ -89,7 +96,7 @@ class Questions : public EventSink {
 
   void tell_ops() {
     std::map<std::string, double> now;
-    for (int f = 0; f < static_cast<int>(program_.functions.size()); ++f) {
+    for (int f = 0; f < static_cast<int>(job_.program->functions.size()); ++f) {
       for (const OpTime& op : executor_.op_times(f)) now[op.op] += op.time.count();
     }
     std::string text;
@@ -101,8 +108,20 @@ class Questions : public EventSink {
     answer("{" + text + "}");
   }
 
+  double matmul(DType dtype) {
+    const Type type(dtype, {2048, 2048});
+    Graph graph("matmul");
+    const Value a = graph.input("a", type), b = graph.input("b", type);
+    graph.output("y", contract(a, b, "ij,kj->ik"));
+    const auto run = MicroRun::make(device_, std::move(graph)).value();
+    const Sample sample = run->measure(clock_, Seconds(0.5)).value();
+    return static_cast<double>(run->work().flops) / sample.median.count();
+  }
+
+  Device& device_;
   const Executor& executor_;
-  const Program& program_;
+  const Job& job_;
+  Clock& clock_;
   int left_ = 0, steps_ = 0;
   std::vector<double> seconds_, losses_;
   std::chrono::steady_clock::time_point began_;
@@ -120,7 +139,7 @@ class TokenRows : public BatchSource {
   }
 
   Result<const StepBatch*> next() override {
-    if (!questions_.another()) return nullptr;
+    if (!questions_.another()) std::exit(0);
     if (at_ + rows_ * (seq_ + 1) > static_cast<std::int64_t>(ids_.size())) at_ = 0;
     for (std::int64_t r = 0; r < rows_; ++r) {
       for (std::int64_t i = 0; i < seq_; ++i) {
@@ -155,15 +174,20 @@ class TokenRows : public BatchSource {
 // arguments: workload, tokens, then changes to the workload: key=value.
 int train_bench(const std::vector<std::string>& arguments) {
   WorkloadOptions options;
+  options.weights = cli::values_of_weights;
   for (std::size_t i = 2; i < arguments.size(); ++i) options.sets.push_back(arguments[i]);
   const Workload workload = cli::load_workload(arguments[0], options).value();
   const std::unique_ptr<Clock> clock = real_clock();
   const cli::Machine machine = cli::open_machine("cpu", workload.resources, *clock).value();
   const Job job = make_job(workload, *machine.device).value();
   const std::unique_ptr<Executor> executor = Executor::create(*job.program, *machine.device).value();
-  initialize(*executor, 1).value();
+  if (workload.model.weights.empty()) {
+    initialize(*executor, 1).value();
+  } else {
+    cli::load_weights(*executor, cli::open_hf_folder(workload.model.weights, workload.model).value()).value();
+  }
   answer(fmt::format("{{\"peer\": \"systole on {}\"}}", machine.device->target().name));
-  Questions questions(*executor, *job.program);
+  Questions questions(*machine.device, *executor, job, *clock);
   TimeLedger ledger(*clock, Category::startup);
   const std::unique_ptr<Store> store = make_memory_store();
   TrainerParts parts;
@@ -173,7 +197,7 @@ int train_bench(const std::vector<std::string>& arguments) {
   parts.source =
       std::make_unique<TokenRows>(read_ids(arguments[1]), workload.train.batch, workload.model.context, questions);
   parts.vocabulary = job.model->vocabulary();
-  Trainer(job, *executor, std::move(parts), ledger, {}).run().value();
+  Trainer(job, *executor, std::move(parts), ledger, {}).run().value();  // to the end of the questions
   return 0;
 }
 

@@ -27,6 +27,12 @@ void add_run_keys(Schema& schema) {
                   .codec = bool_codec(AT(checkpoint.best)),
                   .doc = "Beside these, the one with the lowest held-out loss is kept.",
                   .default_yaml = "false"});
+  keys.push_back({.path = "checkpoint.asynchronous",
+                  .codec = bool_codec(AT(checkpoint.asynchronous)),
+                  .doc = "Training goes on while a checkpoint is written, from a copy of the state in memory.",
+                  .more = "Without it training waits until the checkpoint is written, and needs no memory for a copy: "
+                          "with AdamW three numbers less a parameter.",
+                  .default_yaml = "true"});
   keys.push_back({.path = "checkpoint.folder",
                   .codec = text_codec(AT(checkpoint.folder)),
                   .doc = "Where they go; a relative path is inside the run's folder.",

@@ -187,6 +187,7 @@ struct CheckpointSpec {
   std::int64_t keep = 0;        // the newest
   std::int64_t keep_every = 0;  // and each whose step is a multiple; 0 for none
   bool best = false;            // and that of the lowest held-out loss
+  bool asynchronous = true;     // written from a copy while training goes on
   std::string folder;           // relative: inside the run's folder
 };
 

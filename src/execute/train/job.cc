@@ -57,7 +57,7 @@ Strategy strategy_of(const Workload& workload) {
   strategy.recompute = policy_of(train.recompute);
   strategy.optimizer = update_rule_of(train.optimizer);
   strategy.probes = workload.probe.all();
-  strategy.snapshot = true;  // every run saves at its end
+  strategy.snapshot = workload.checkpoint.asynchronous;
   return strategy;
 }
 

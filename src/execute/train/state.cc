@@ -12,6 +12,8 @@ bool is_stacked(const std::string& name) { return name.find(kLayer) != name.npos
 // Type of one of the value's tensors.
 Type tensor_type(const ProgramValue& value) { return is_stacked(value.name) ? slice_type(value.type) : value.type; }
 
+bool is_frozen(const ProgramValue& value) { return value.parameter && !value.parameter->trainable; }
+
 bool is_kept(Residence r) { return r == Residence::parameter || r == Residence::state; }
 
 Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_state) {
@@ -51,7 +53,7 @@ std::vector<std::string> tensor_names(const ProgramValue& value) {
   return names;
 }
 
-std::vector<checkpoint::TensorPart> staged_state(Executor& executor) {
+std::vector<checkpoint::TensorPart> state_to_save(Executor& executor) {
   std::vector<checkpoint::TensorPart> parts;
   const Program& program = executor.program();
   for (int v = 0; v < static_cast<int>(program.values.size()); ++v) {
@@ -67,7 +69,7 @@ std::vector<checkpoint::TensorPart> staged_state(Executor& executor) {
     for (std::string& name : tensor_names(value)) {
       const auto role = value.residence == Residence::parameter ? checkpoint::Role::parameter : checkpoint::Role::state;
       parts.push_back({std::move(name), role, type.dtype, type.shape, checkpoint::Box::whole(type.shape),
-                       bytes.subspan(at, size), staged ? 0 : 1});
+                       bytes.subspan(at, size), is_frozen(value) ? 1 : 0});
       at += size;
     }
   }

@@ -11,10 +11,10 @@
 
 namespace systole {
 
-// The parts of what the "snapshot" schedule has put into staging, and of frozen parameters where they lie. The spans
-// stay valid as long as the executor; their bytes as long as no snapshot runs. REQUIRES: the device's memory is the
-// host's.
-std::vector<checkpoint::TensorPart> staged_state(Executor& executor);
+// Parameters and state: what the "snapshot" schedule has put into staging, and where they lie what it leaves out:
+// frozen parameters, and everything of a Program that has no such schedule. The spans stay valid as long as the
+// executor; their bytes as long as no snapshot runs, or no step. REQUIRES: the device's memory is the host's.
+std::vector<checkpoint::TensorPart> state_to_save(Executor& executor);
 
 // Writes parameters and state from a checkpoint. Errors: those of Checkpoint::read; invalid when tensors are missing.
 Status load_state(Executor& executor, const checkpoint::Checkpoint& from);

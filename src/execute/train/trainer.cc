@@ -68,7 +68,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
       evaluation_feed_(executor, "evaluate/"),
       train_(job.program->schedule_named("train")),
       evaluate_(job.program->find_schedule("evaluate")),
-      snapshot_(job.program->schedule_named("snapshot")) {
+      snapshot_(job.program->find_schedule("snapshot")) {
   observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks);
   const CheckpointSpec& spec = job.workload.checkpoint;
   save_options_.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
@@ -79,7 +79,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   };
   saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, save_options_, Bytes(0));
   request_.identity = {job.model->family(), parameters_hash(*job.model), numbers_hash(job.workload)};
-  request_.tensors = staged_state(executor_);
+  request_.tensors = state_to_save(executor_);
   loss_ = job.program->value_named("loss");
   norm_ = job.program->value_named("norm");
   skipped_ = job.program->value_named("skipped");
@@ -246,12 +246,12 @@ std::optional<double> Trainer::metric() const {
   return evaluated_step_ == state_.step ? evaluated_loss_ : std::nullopt;
 }
 
-// The step's thread copies; another writes.
+// The step's thread copies; another writes, and is waited for where there is no copy.
 Status Trainer::save(bool wait) {
   TRY(wait_for_save_before());
   const Seconds before = parts_.clock->now();
   if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(checkpoint::SavePhase::snapshot, true);
-  TRY(executor_.run(snapshot_, observer_.get()));
+  if (snapshot_ != nullptr) TRY(executor_.run(*snapshot_, observer_.get()));
   if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(checkpoint::SavePhase::snapshot, false);
   snapshot_time_ = parts_.clock->now() - before;
   state_.cursor = parts_.source->cursor();
@@ -267,7 +267,7 @@ Status Trainer::save(bool wait) {
     TRY(saver_->begin_in_place(request_));
   }
   saving_step_ = state_.step;
-  return wait ? finish_save(true) : Status();
+  return wait || snapshot_ == nullptr ? finish_save(true) : Status();
 }
 
 Result<Evaluated> Trainer::evaluate(std::int64_t batches) {

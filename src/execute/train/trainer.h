@@ -108,7 +108,7 @@ class Trainer {
   checkpoint::SaveRequest request_;  // reused
   const Schedule& train_;
   const Schedule* evaluate_;
-  const Schedule& snapshot_;
+  const Schedule* snapshot_;  // null: training waits for its checkpoints
   int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;
   checkpoint::SaveOptions save_options_;
   Seconds opened_;  // when the run was opened

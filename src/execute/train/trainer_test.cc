@@ -104,6 +104,7 @@ class Trained : public testing::Test {
 };
 
 using TrainerMetric = Trained;
+using TrainerSaves = Trained;
 using TrainerTime = Trained;
 using TrainerNotes = Trained;
 using TrainerDisk = Trained;
@@ -165,6 +166,22 @@ TEST_F(TrainerMetric, is_the_same_after_a_kill) {
   killed_at(18, sets);
   ASSERT_TRUE(process(sets).ok());
   EXPECT_EQ(metrics(), whole);
+}
+
+// Without a copy of the state a checkpoint is whole before the next step changes what it was written from.
+TEST_F(TrainerSaves, wait_where_there_is_no_copy) {
+  const std::vector<std::string> sets = {"train.steps=12", "checkpoint.asynchronous=false"};
+  std::vector<std::int64_t> whole;
+  TrainHooks hooks;
+  hooks.in_compute = [&](std::int64_t step) {
+    if (step % 4 == 1) whole = checkpoint::list_steps(folder_).value();
+    if (step > 4) { EXPECT_EQ(whole.back(), (step - 1) / 4 * 4) << step; }
+  };
+  killed_at(11, sets, hooks);
+  const TrainOutcome resumed = process(sets, hooks).value();
+  folder_.dir = "others";
+  const TrainOutcome copied = process({"train.steps=12"}).value();
+  EXPECT_EQ(resumed.evaluation, copied.evaluation);
 }
 
 TEST_F(TrainerTime, is_that_of_the_steps_alone) {

@@ -82,7 +82,8 @@ PlannedTime planned_time(const Prepared& p) {
   const Seconds evaluation =
       evaluate != nullptr ? p.estimate.schedule_named("evaluate").time * static_cast<double>(evaluation_batches(p))
                           : Seconds();
-  const Seconds snapshot = p.estimate.schedule_named("snapshot").time;
+  const bool copies = p.job.program->find_schedule("snapshot") != nullptr;
+  const Seconds snapshot = copies ? p.estimate.schedule_named("snapshot").time : Seconds();
   const double labels = p.data.dataset
                             ? static_cast<double>(p.data.dataset->train->packing.tokens) /
                                   static_cast<double>(std::max<std::int64_t>(1, p.data.dataset->train->packing.rows()))

@@ -233,7 +233,7 @@ TEST(Snapshots, files_that_are_not_what_they_should_be) {
       systole.run({"check", "job.yaml", "--set", "data.held_out.files=some.txt", "--set", "model.vocabulary=300"});
   EXPECT_EQ(got.exit.code, 1);
   EXPECT_TRUE(got.err.starts_with("job.yaml:7:22: error: data.tokenizer.file: '" + folder +
-                                  "/some.txt': this is not a SentencePiece model\n"))
+                                  "/some.txt': this is neither a SentencePiece model nor a tokenizer.json\n"))
       << got.err;
 }
 

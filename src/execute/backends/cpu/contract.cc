@@ -208,7 +208,8 @@ class MatmulContraction : public Contraction {
     return product_.scratchpad + ContractPlaces::packed_bytes(product_.plan, product_.types);
   }
   std::string implementation() const override {
-    return product_.pieces.empty() ? std::string() : product_.pieces[0].description.impl_info_str();
+    return product_.pieces.empty() ? std::string()
+                                   : fmt::format("oneDNN {}", product_.pieces[0].description.impl_info_str());
   }
   BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const override {
     if (product_.pieces.empty()) make();

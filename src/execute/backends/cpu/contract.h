@@ -1,7 +1,8 @@
 #pragma once
-// Contractions through oneDNN's matmul, whose headers stay in contract.cc. A Contraction is made once for its spec and
-// types, before the first step: scratchpad and packed operands are all known then and live in planned workspace. oneDNN
-// is loaded, and its primitive made, when a Contraction is first bound.
+// Contractions through oneDNN's matmul, whose headers stay in contract.cc, or through a kernel of our own where that is
+// faster (contract_gemm.h). A Contraction is made once for its spec and types, before the first step: scratchpad and
+// packed operands are all known then and live in planned workspace. oneDNN is loaded, and its primitive made, when a
+// Contraction of its is first bound.
 
 #include <functional>
 #include <map>
@@ -21,7 +22,7 @@ class Contraction {
  public:
   virtual ~Contraction() = default;
   virtual std::int64_t workspace() const = 0;      // bytes
-  virtual std::string implementation() const = 0;  // oneDNN's name: "brg:avx512_core_bf16"; empty until bound
+  virtual std::string implementation() const = 0;  // "oneDNN brg:avx512_core", "gemm f32"; empty until bound
   // `workspace` is aligned to 64. The Contraction must outlive the kernel. Throws Failure (unsupported) where oneDNN
   // cannot be loaded or has no such product.
   virtual BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const = 0;

@@ -17,7 +17,7 @@ class GemmContraction : public Contraction {
 
   std::int64_t workspace() const override { return gemm_bytes() + ContractPlaces::packed_bytes(plan_, types_); }
   std::string implementation() const override {
-    return types_.a.dtype == DType::bf16 ? "gemm: bf16 in f32" : "gemm: f32";
+    return types_.a.dtype == DType::bf16 ? "gemm bf16 in f32" : "gemm f32";
   }
 
   BoundKernel bind(const void* a, const void* b, void* y, void* workspace) const override {

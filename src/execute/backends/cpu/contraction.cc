@@ -1,4 +1,4 @@
-// contract through oneDNN; attention and its gradient by kernels of our own.
+// contract through oneDNN or gemm; attention and its gradient by kernels of our own.
 
 #include "execute/backends/cpu/node_call.h"
 
@@ -83,7 +83,7 @@ BoundKernel bind_attention_grad(const NodeInfo& info, const Places& places, Shar
 }
 
 constexpr KernelEntry kEntries[] = {
-    {"contract", refuses_contract, contract_scratch, bind_contract, "oneDNN matmul"},
+    {"contract", refuses_contract, contract_scratch, bind_contract, "matmul"},
     {"attention", accepts, attention_scratch, bind_attention, "attention"},
     {"attention_grad", accepts, attention_grad_scratch, bind_attention_grad, "attention"}};
 

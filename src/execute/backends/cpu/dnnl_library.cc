@@ -262,3 +262,14 @@ dnnl_status_t dnnl_stream_create(dnnl_stream_t* stream, dnnl_engine_t engine, un
 dnnl_status_t dnnl_stream_destroy(dnnl_stream_t stream) { CALL(stream_destroy, stream); }
 const dnnl_version_t* dnnl_version(void) { CALL(version); }
 }
+
+// gcc 12's LeakSanitizer crashes where it looks through the thread-local storage of a library that was loaded late, so
+// it is told not to; what dlopen keeps there for dlerror then looks lost.
+#ifdef __SANITIZE_ADDRESS__
+extern "C" {
+const char* __lsan_default_options();
+const char* __lsan_default_options() { return "use_tls=0"; }
+const char* __lsan_default_suppressions();
+const char* __lsan_default_suppressions() { return "leak:_dlerror_run\nleak:dl_exception_create\n"; }
+}
+#endif

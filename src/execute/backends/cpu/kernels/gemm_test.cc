@@ -20,6 +20,7 @@ const Case kCases[] = {{1, 1, 1, 'k', 'k'},      {14, 32, 16, 'k', 'r'},    {13,
 struct Operand {
   Tensor data;
   std::int64_t row, step;
+  std::vector<double> values;
 
   Operand(Elem elem, std::int64_t rows, std::int64_t k, char unit, std::uint64_t stream)
       : data(random_tensor(elem, unit == 'n' ? 2 * rows * (k + 3) : (rows + 3) * (k + 3), stream)),
@@ -28,9 +29,11 @@ struct Operand {
                           : 2),
         step(unit == 'k'   ? 1
              : unit == 'r' ? rows + 2
-                           : 2 * rows) {}
+                           : 2 * rows) {
+    for (std::int64_t i = 0; i < data.size(); ++i) values.push_back(data.at(i));
+  }
   GemmOperand operand() const { return {data.bytes(), row, step}; }
-  double at(std::int64_t i, std::int64_t p) const { return data.at(i * row + p * step); }
+  double at(std::int64_t i, std::int64_t p) const { return values[static_cast<std::size_t>(i * row + p * step)]; }
 };
 
 TEST(Gemm, sums_of_products) {
@@ -41,6 +44,19 @@ TEST(Gemm, sums_of_products) {
                                  z.k, z.a, z.b));
         const Operand a(in, z.m, z.k, z.a, 1), b(in, z.n, z.k, z.b, 2);
         const std::int64_t c_row = z.n + 5;
+        std::vector<double> exact, sizes;
+        for (std::int64_t i = 0; i < z.m; ++i) {
+          for (std::int64_t j = 0; j < z.n; ++j) {
+            double sum = 0, size = 0;
+            for (std::int64_t p = 0; p < z.k; ++p) {
+              const double product = a.at(i, p) * b.at(j, p);
+              sum += product;
+              size += std::abs(product);
+            }
+            exact.push_back(sum);
+            sizes.push_back(size);
+          }
+        }
         Tensor c(out, z.m * c_row), workspace(Elem::f32, gemm_workspace(z.m, z.n, z.k, out, 3) / 4);
         for (std::int64_t i = 0; i < c.size(); ++i) c.set(i, 7);
         everywhere(
@@ -54,11 +70,8 @@ TEST(Gemm, sums_of_products) {
               expect_report(report, 2 * z.m * z.n * z.k, 0, (z.m + z.n) * z.k * size_of(in), z.m * z.n * size_of(out));
               for (std::int64_t i = 0; i < z.m; ++i) {
                 for (std::int64_t j = 0; j < c_row; ++j) {
-                  double want = j < z.n ? 0 : 7, size = 0;
-                  for (std::int64_t p = 0; j < z.n && p < z.k; ++p) {
-                    want += a.at(i, p) * b.at(j, p);
-                    size += std::abs(a.at(i, p) * b.at(j, p));
-                  }
+                  const auto at = static_cast<std::size_t>(i * z.n + j);
+                  const double want = j < z.n ? exact[at] : 7, size = j < z.n ? sizes[at] : 0;
                   expect_near(
                       c.at(i * c_row + j), want,
                       static_cast<double>(z.k + 2) * rounding(Elem::f32) * size + 1.01 * rounding(out) * std::abs(want),
