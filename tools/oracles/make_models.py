@@ -7,7 +7,7 @@
 Into FOLDER/<name>, by default src/execute/weights/golden/<name>: config.json and model.safetensors as save_pretrained
 writes them, and expected.json: {"text": ..., "prompt": its tokens, "logits": [[number]] of the prompt's last
 three positions, "greedy": the next tokens by greedy generation, marks left out}; and tokenizer.json. Names: gpt2; llama: grouped queries, Llama 3's rope scaling, a head of its own;
-llama_bf16: tied, in bf16, in two shards.
+llama_bf16: tied, in bf16, in two shards; t5, t5_gated: see t5_models.py.
 """
 import json
 import os
@@ -21,6 +21,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import make_tokenizers  # noqa: E402  (beside this file)
+import t5_models  # noqa: E402
 
 GOLDEN = os.path.join(HERE, "..", "..", "src", "execute", "weights", "golden")
 NEW_TOKENS = 30
@@ -108,6 +109,7 @@ def main():
             json.dump(told, file, separators=(",", ":"))
             file.write("\n")
         print(name, told["greedy"], flush=True)
+    t5_models.write(target, randomized)
 
 
 if __name__ == "__main__":

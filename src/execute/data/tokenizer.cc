@@ -20,6 +20,13 @@ Result<Tokenizer> Tokenizer::load(std::string serialised) {
   return Tokenizer(std::move(model));
 }
 
+Result<Tokenizer> Tokenizer::load_foreign(std::string serialised) {
+  std::shared_ptr<TokenizerModel> model = TRY(load_foreign_sentencepiece(serialised));
+  model->hash = hash128(serialised);
+  model->serialised = std::move(serialised);
+  return Tokenizer(std::move(model));
+}
+
 TokenizerFamily Tokenizer::family() const { return model_->family; }
 const std::string& Tokenizer::model() const { return model_->serialised; }
 const Hash128& Tokenizer::hash() const { return model_->hash; }
@@ -28,6 +35,7 @@ Bytes Tokenizer::resident() const { return model_->resident(); }
 std::int32_t Tokenizer::bos() const { return model_->bos; }
 std::int32_t Tokenizer::eos() const { return model_->eos; }
 bool Tokenizer::puts_bos() const { return model_->puts_bos; }
+bool Tokenizer::begins_with_space() const { return model_->begins_with_space; }
 
 std::string_view Tokenizer::bytes_of(std::int32_t token) const {
   CHECK(token >= 0 && token < vocabulary(), "token {} of {}", token, vocabulary());
@@ -42,6 +50,7 @@ Result<std::string> Tokenizer::decode(std::span<const std::int32_t> tokens) cons
     }
     text += bytes_of(token);
   }
+  if (begins_with_space()) text.erase(0, text.find_first_not_of(' '));
   return text;
 }
 

@@ -5,6 +5,8 @@
 // along by other people's models: tokenizer.json, or vocab.json with merges.txt. Either is known by the bytes that
 // `load` takes, which is what datasets and runs keep.
 //
+// The promise does not hold of `load_foreign`, which reads prompts for models that were trained without it.
+//
 // A special token (bos, eos, unk and others) spells nothing and no text becomes it: "<s>" in a text is encoded as text.
 
 #include <cstdint>
@@ -47,6 +49,9 @@ class Tokenizer {
   // Errors: corrupt when it is none of them; unsupported, naming the part, when it is of an unknown kind, would not
   // keep every byte of a text, lacks byte tokens, or has no eos.
   static Result<Tokenizer> load(std::string model);
+  // Any SentencePiece model with an eos, as T5's: it may alter a text (foreign_sentencepiece.cc), so no dataset is made
+  // with it. Errors: corrupt; unsupported without eos.
+  static Result<Tokenizer> load_foreign(std::string model);
 
   TokenizerFamily family() const;
   const std::string& model() const;  // the bytes that `load` takes
@@ -58,6 +63,9 @@ class Tokenizer {
   // Whether the model that it comes with was trained with bos before every text, as its files say. (What is trained
   // here is, whatever they say.)
   bool puts_bos() const;
+  // Whether a text's first token spells a space that is not of the text: only with load_foreign. `decode` leaves spaces
+  // there out.
+  bool begins_with_space() const;
   // What a token spells, a space as ' '; empty for the special ones. REQUIRES: 0 <= token < vocabulary().
   std::string_view bytes_of(std::int32_t token) const;
   // Errors: invalid when a token is outside the vocabulary.

@@ -34,12 +34,14 @@ class TokenizerModel {
   Hash128 hash;
   std::int32_t bos = 0, eos = 0;
   bool puts_bos = true;
+  bool begins_with_space = false;
   std::vector<std::string> spellings;         // by token; empty for the special ones
   std::array<std::int32_t, 256> byte_tokens;  // by byte
 };
 
-// Both take what Tokenizer::load takes; so do their errors.
+// These take what Tokenizer::load takes, the last what load_foreign takes; so do their errors.
 Result<std::shared_ptr<TokenizerModel>> load_sentencepiece(std::string_view serialised);
 Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view serialised);
+Result<std::shared_ptr<TokenizerModel>> load_foreign_sentencepiece(std::string_view serialised);
 
 }  // namespace systole

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "execute/data/made_up_text.h"
+#include "ground/store/store.h"
 
 namespace systole {
 namespace {
@@ -176,6 +177,24 @@ TEST(Tokenizer, RefusesWhatIsNoModel) {
   EXPECT_EQ(Tokenizer::load("no model at all").error().kind, ErrorKind::corrupt);
   const std::string model = tokenizer_of(TokenizerKind::bpe).model();
   EXPECT_FALSE(Tokenizer::load(model.substr(0, model.size() / 2)).ok());
+}
+
+// As T5's is: rules of normalisation, a space before the text, no tokens for bytes, no bos.
+TEST(Tokenizer, ForeignModelsReadPromptsAndMakeNoData) {
+  const auto store = open_posix_store(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/t5").value();
+  const std::string model = read_text(*store, "spiece.model").value();
+  EXPECT_EQ(Tokenizer::load(model).error().kind, ErrorKind::unsupported);
+  const Tokenizer tokenizer = Tokenizer::load_foreign(model).value();
+  EXPECT_EQ(tokenizer.eos(), 1);
+  EXPECT_FALSE(tokenizer.puts_bos());
+  EXPECT_TRUE(tokenizer.begins_with_space());
+  EXPECT_EQ(tokenizer.bytes_of(0), "");
+  EXPECT_EQ(tokenizer.bytes_of(2), "");
+  std::vector<std::int32_t> tokens;
+  Encoder(tokenizer).encode("  All  \xEF\xAC\x81ve", tokens);
+  EXPECT_EQ(tokenizer.decode(tokens).value(), "All five");
+  EXPECT_EQ(Tokenizer::load_foreign("no model at all").error().kind, ErrorKind::corrupt);
+  EXPECT_FALSE(tokenizer_of(TokenizerKind::unigram).begins_with_space());
 }
 
 TEST(Tokenizer, DecodeRefusesStrangeTokens) {

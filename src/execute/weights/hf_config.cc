@@ -48,7 +48,9 @@ class Config {
 
   Status activation(const char* entry, const char* otherwise) {
     const Node* found = find(entry);
-    const std::string theirs = found == nullptr ? otherwise : found->text();
+    return activation_named(found == nullptr ? otherwise : found->text(), found, entry);
+  }
+  Status activation_named(const std::string& theirs, const Node* found, const char* entry) {
     for (const auto& [name, ours] : {std::pair("gelu_new", "gelu_tanh"), std::pair("gelu_pytorch_tanh", "gelu_tanh"),
                                      std::pair("gelu_fast", "gelu_tanh"), std::pair("gelu", "gelu"),
                                      std::pair("relu", "relu"), std::pair("relu2", "relu2"), std::pair("silu", "silu"),
@@ -57,9 +59,19 @@ class Config {
     }
     return other(*found, entry, "gelu_new, gelu, relu, silu or tanh");
   }
+  // "relu", or "gated-" and the name of one; "gated-gelu" is the approximation, though "gelu" is the exact function.
+  Status feed_forward(const char* entry) {
+    const Node* found = find(entry);
+    const std::string theirs = found == nullptr ? "relu" : found->text();
+    const bool gated = theirs.starts_with("gated-");
+    TRY(give("model.gated", gated ? "true" : "false", true));
+    const std::string name = theirs == "gated-gelu" ? "gelu_new" : gated ? theirs.substr(6) : theirs;
+    return activation_named(name, found, entry);
+  }
 
-  Status tied(bool otherwise) {
-    const Node* found = find("tie_word_embeddings");
+  Status tied(bool otherwise) { return tied("tie_word_embeddings", otherwise); }
+  Status tied(const char* entry, bool otherwise) {
+    const Node* found = find(entry);
     const bool is = found == nullptr ? otherwise : TRY(found->as_bool());
     return give("model.tied", is ? "true" : "false", true);
   }
@@ -139,6 +151,30 @@ Status read_llama(Config& config) {
   return config.tied(false);
 }
 
+// Transformers 5 writes tie_word_embeddings: true beside every T5; whether its head is scaled, as a tied one's is,
+// stands in scale_decoder_outputs.
+Status read_t5(Config& config) {
+  TRY(config.give("model.family", "t5", true));
+  TRY(config.fixed("num_layers", "model.layers"));
+  const bool both = config.find("num_decoder_layers") != nullptr;
+  TRY(config.fixed(both ? "num_decoder_layers" : "num_layers", "model.decoder_layers"));
+  TRY(config.fixed("d_model", "model.width"));
+  TRY(config.fixed("num_heads", "model.heads"));
+  TRY(config.fixed("d_kv", "model.head"));
+  TRY(config.fixed("d_ff", "model.mlp"));
+  TRY(config.fixed("vocab_size", "model.vocabulary"));
+  TRY(config.number("relative_attention_num_buckets", "model.relative.buckets", "32"));
+  TRY(config.number("relative_attention_max_distance", "model.relative.furthest", "128"));
+  TRY(config.number("layer_norm_epsilon", "model.eps", "1e-6"));
+  TRY(config.feed_forward("feed_forward_proj"));
+  TRY(config.must("is_encoder_decoder", "true"));
+  TRY(config.must("decoder_start_token_id", "0"));
+  TRY(config.give("model.context", "512", false));  // as it was trained; relative positions have no end
+  TRY(config.give("model.target_context", "512", false));
+  const bool scaled = config.find("scale_decoder_outputs") != nullptr;
+  return config.tied(scaled ? "scale_decoder_outputs" : "tie_word_embeddings", true);
+}
+
 const char* activation_name(ModelSpec::Activation activation) {
   using A = ModelSpec::Activation;
   switch (activation) {
@@ -164,12 +200,12 @@ Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const
   }
   Config config(*parsed, name);
   const std::string type = TRY(TRY(config.need("model_type"))->as_string());
-  if (type != "gpt2" && type != "llama") {
+  if (type != "gpt2" && type != "llama" && type != "t5") {
     return error(ErrorKind::unsupported, "a model of type '{}' cannot be taken", type)
         .at({name})
-        .hinted("gpt2 and llama can");
+        .hinted("gpt2, llama and t5 can");
   }
-  Status read = type == "gpt2" ? read_gpt2(config) : read_llama(config);
+  Status read = type == "gpt2" ? read_gpt2(config) : type == "llama" ? read_llama(config) : read_t5(config);
   if (!read.ok()) {
     Error bad = std::move(read).error();
     if (bad.kind == ErrorKind::invalid || bad.kind == ErrorKind::not_found) bad.kind = ErrorKind::corrupt;
@@ -178,7 +214,7 @@ Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const
   return std::move(config.values);
 }
 
-std::string config_of(const ModelSpec& m) {
+std::string config_of(const ModelSpec& m, std::optional<std::int64_t> eos) {
   Node config = Node::map();
   if (m.family == ModelSpec::Family::llama) {
     Node rope = Node::map({{"rope_theta", m.theta}, {"rope_type", "default"}});
@@ -204,6 +240,25 @@ std::string config_of(const ModelSpec& m) {
                         {"num_key_value_heads", m.kv_heads},
                         {"rms_norm_eps", m.eps},
                         {"rope_parameters", std::move(rope)}});
+  } else if (m.family == ModelSpec::Family::t5) {
+    const std::string activation =
+        m.activation == ModelSpec::Activation::gelu_tanh && m.gated ? "gelu" : activation_name(m.activation);
+    config = Node::map({{"architectures", Node::sequence({"T5ForConditionalGeneration"})},
+                        {"d_ff", m.mlp},
+                        {"d_kv", m.head},
+                        {"d_model", m.width},
+                        {"decoder_start_token_id", 0},
+                        {"feed_forward_proj", (m.gated ? "gated-" : "") + activation},
+                        {"is_encoder_decoder", true},
+                        {"layer_norm_epsilon", m.eps},
+                        {"model_type", "t5"},
+                        {"num_decoder_layers", m.decoder_layers},
+                        {"num_heads", m.heads},
+                        {"num_layers", m.layers},
+                        {"pad_token_id", 0},
+                        {"relative_attention_max_distance", m.relative_furthest},
+                        {"relative_attention_num_buckets", m.relative_buckets}});
+    if (eos) config.set("eos_token_id", *eos);
   } else {
     config = Node::map({{"activation_function", activation_name(m.activation)},
                         {"architectures", Node::sequence({"GPT2LMHeadModel"})},

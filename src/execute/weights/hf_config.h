@@ -1,6 +1,8 @@
 #pragma once
 // A Hugging Face config.json as keys of our model, and back.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,12 +12,13 @@
 
 namespace systole {
 
-// The model that a config.json describes (model_type gpt2 or llama), as values of keys. Those that the weights decide
-// are fixed: the workload may not say otherwise. `name` is the file's. Errors: corrupt; unsupported, naming the entry
-// that we cannot follow.
+// The model that a config.json describes (model_type gpt2, llama or t5), as values of keys. Those that the weights
+// decide are fixed: the workload may not say otherwise. `name` is the file's. Errors: corrupt; unsupported, naming the
+// entry that we cannot follow.
 Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const std::string& name);
 
-// A config.json of such a model. REQUIRES: name_map(model) is ok.
-std::string config_of(const ModelSpec& model);
+// A config.json of such a model. `eos`: the token that a t5's answer ends with, where it is known. REQUIRES:
+// name_map(model) is ok.
+std::string config_of(const ModelSpec& model, std::optional<std::int64_t> eos = std::nullopt);
 
 }  // namespace systole

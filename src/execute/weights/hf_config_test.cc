@@ -41,6 +41,53 @@ TEST(HfConfig, DecidesTheModel) {
   EXPECT_EQ(workload(golden("llama_bf16"), "").value().model.head, 8);
 }
 
+TEST(HfConfig, DecidesAT5) {
+  const ModelSpec t5 = workload(golden("t5"), "").value().model;
+  EXPECT_EQ(t5.family, ModelSpec::Family::t5);
+  EXPECT_EQ(t5.layers, 2);
+  EXPECT_EQ(t5.decoder_layers, 2);
+  EXPECT_EQ(t5.head, 4);
+  EXPECT_EQ(t5.heads, 2);
+  EXPECT_EQ(t5.mlp, 20);
+  EXPECT_EQ(t5.context, 512);
+  EXPECT_EQ(t5.target_context, 512);
+  EXPECT_EQ(t5.relative_buckets, 8);
+  EXPECT_EQ(t5.relative_furthest, 20);
+  EXPECT_EQ(t5.activation, ModelSpec::Activation::relu);
+  EXPECT_FALSE(t5.gated);
+  EXPECT_TRUE(t5.tied);
+  const ModelSpec gated = workload(golden("t5_gated"), ", context: 64, target_context: 32").value().model;
+  EXPECT_EQ(gated.layers, 1);
+  EXPECT_EQ(gated.decoder_layers, 2);
+  EXPECT_EQ(gated.context, 64);
+  EXPECT_EQ(gated.target_context, 32);
+  EXPECT_EQ(gated.activation, ModelSpec::Activation::gelu_tanh);
+  EXPECT_TRUE(gated.gated);
+  EXPECT_FALSE(gated.tied);
+}
+
+// What an old config.json leaves out, and what transformers 5 writes of a head that is not scaled.
+TEST(HfConfig, ReadsT5sOfAllAges) {
+  const std::string sizes = R"("model_type": "t5", "num_layers": 3, "d_model": 8, "num_heads": 2, "d_kv": 4, "d_ff": 16,
+                               "vocab_size": 320)";
+  const ModelSpec old = workload("{" + sizes + "}", "").value().model;
+  EXPECT_EQ(old.decoder_layers, 3);
+  EXPECT_EQ(old.relative_buckets, 32);
+  EXPECT_EQ(old.relative_furthest, 128);
+  EXPECT_EQ(old.eps, 1e-6);
+  EXPECT_EQ(old.activation, ModelSpec::Activation::relu);
+  EXPECT_TRUE(old.tied);
+  EXPECT_FALSE(workload("{" + sizes + R"(, "tie_word_embeddings": true, "scale_decoder_outputs": false})", "")
+                   .value()
+                   .model.tied);
+  const auto refusal = [&](const std::string& more) {
+    return workload("{" + sizes + ", " + more + "}", "").error().message;
+  };
+  EXPECT_NE(refusal(R"("feed_forward_proj": "gated-mish")").find("feed_forward_proj is text 'gated-mish'"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"("decoder_start_token_id": 5)").find("decoder_start_token_id is"), std::string::npos);
+}
+
 TEST(HfConfig, IsNotContradicted) {
   const Error wrong = workload(golden("gpt2"), ", layers: 3, eps: 1e-6").error();
   EXPECT_EQ(to_string(wrong.where), "job.yaml:3:30");
@@ -71,13 +118,18 @@ TEST(HfConfig, RefusesWhatIsNotFollowed) {
 }
 
 TEST(HfConfig, WritesWhatItReads) {
-  for (const char* name : {"gpt2", "llama", "llama_bf16"}) {
+  for (const char* name : {"gpt2", "llama", "llama_bf16", "t5", "t5_gated"}) {
     const ModelSpec model = workload(golden(name), "").value().model;
     const ModelSpec again = workload(config_of(model), "").value().model;
     EXPECT_EQ(config_of(again), config_of(model)) << name;
     EXPECT_EQ(again.mlp, model.mlp);
+    EXPECT_EQ(again.activation, model.activation);
+    EXPECT_EQ(again.tied, model.tied);
     EXPECT_EQ(again.eps, model.eps);
   }
+  const std::string ends = config_of(workload(golden("t5"), "").value().model, 2);
+  EXPECT_NE(ends.find("\"eos_token_id\": 2"), std::string::npos) << ends;
+  EXPECT_NE(ends.find("\"decoder_start_token_id\": 0"), std::string::npos) << ends;
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class Wrongs {
 };
 
 bool is_empty_name(const NameMap& map, const std::string& name) {
-  if (name == map.tied) return true;
+  if (std::find(map.copies.begin(), map.copies.end(), name) != map.copies.end()) return true;
   return std::any_of(map.empty.begin(), map.empty.end(), [&](const std::string& end) { return name.ends_with(end); });
 }
 
@@ -106,6 +106,24 @@ class Importer {
     return {};
   }
 
+  // Whether a second tensor holds the same bytes.
+  Status compare(const std::string& copy, const std::string& original) {
+    const WeightTensor &a = files_.tensors().at(copy), &b = files_.tensors().at(original);
+    bool same = a.shape == b.shape && a.dtype == b.dtype;
+    const std::int64_t count = num_elements(b.shape), at_once = kPartBytes / size_of(b.dtype);
+    for (std::int64_t first = 0; same && first < count; first += at_once) {
+      raw_.resize(static_cast<std::size_t>(std::min(at_once, count - first) * size_of(b.dtype)));
+      other_.resize(raw_.size());
+      TRY(files_.read_elements(original, first, raw_));
+      TRY(files_.read_elements(copy, first, other_));
+      same = raw_ == other_;
+    }
+    if (same) return {};
+    return error(ErrorKind::invalid, "tensor '{}' is not equal to '{}', and config.json makes them one", copy, original)
+        .hinted(copy == "lm_head.weight" ? "if they were trained apart, tie_word_embeddings: false in config.json"
+                                         : "the file was put together of several models, or damaged");
+  }
+
  private:
   void widen(DType dtype) {
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
@@ -122,7 +140,7 @@ class Importer {
   }
 
   const WeightFiles& files_;
-  std::vector<std::byte> raw_;
+  std::vector<std::byte> raw_, other_;
   std::vector<float> numbers_;
 };
 
@@ -189,6 +207,9 @@ Status import_weights(const WeightFiles& files, const NameMap& map, std::span<co
     }
     TRY(importer.read(begin->theirs, into));
     begin = end;
+  }
+  for (const std::string& copy : map.copies) {
+    if (files.tensors().contains(copy)) TRY(importer.compare(copy, map.embedding));
   }
   return {};
 }

@@ -34,7 +34,7 @@ Status check_weights(const WeightFiles& files, const NameMap& map);
 
 // Fills the parameters that the map knows; what it does not know (adapters) stays as it is. f32, bf16 and f16 are
 // converted to the parameter's type, exactly where that is wider. Errors: as check_weights; invalid when a parameter of
-// the map is not among `places` or has another size; those of reading.
+// the map is not among `places` or has another size, or what must be a copy of the embedding is none; those of reading.
 Status import_weights(const WeightFiles& files, const NameMap& map, std::span<const ParameterPlace> places);
 
 }  // namespace systole

@@ -102,7 +102,7 @@ TEST_P(GoldenWeights, ComeBackBitForBit) {
   EXPECT_EQ(read_all(*out, "model.safetensors").value(), read_all(*store, "model.safetensors").value());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenWeights, testing::Values("gpt2", "llama", "llama_bf16"),
+INSTANTIATE_TEST_SUITE_P(All, GoldenWeights, testing::Values("gpt2", "llama", "llama_bf16", "t5", "t5_gated"),
                          [](const auto& name) { return name.param; });
 
 TEST(Import, CutsWhatIsFusedAndTurnsWhatIsTurned) {
@@ -126,9 +126,33 @@ TEST(Import, CutsWhatIsFusedAndTurnsWhatIsTurned) {
   EXPECT_EQ(turned.number("blocks.0.attn.k", 3 * 8 + 5), rounded(DType::bf16, k[5 * 16 + 3]));
 }
 
+TEST(Import, GivesEachT5ItsLayers) {
+  const auto store = golden("t5_gated");
+  const WeightFiles files = WeightFiles::open(*store, "").value();
+  const NameMap map = name_map(model_of(*store)).value();
+  Parameters parameters(map, DType::f32);
+  ASSERT_TRUE(import_weights(files, map, parameters.places()).ok());
+  const auto theirs = [&](const std::string& name, std::size_t count) {
+    std::vector<float> numbers(count);
+    EXPECT_TRUE(files.read_elements(name, 0, std::as_writable_bytes(std::span(numbers))).ok()) << name;
+    return numbers;
+  };
+  const std::string block = "decoder.block.1.layer.";
+  EXPECT_EQ(parameters.number("decoder.blocks.1.cross.k", 3 * 8 + 5),
+            theirs(block + "1.EncDecAttention.k.weight", 8 * 12)[5 * 12 + 3]);
+  EXPECT_EQ(parameters.number("decoder.blocks.1.attn.o", 3 * 12 + 5),
+            theirs(block + "0.SelfAttention.o.weight", 12 * 8)[5 * 8 + 3]);
+  EXPECT_EQ(parameters.number("decoder.blocks.1.mlp.gate", 3 * 20 + 5),
+            theirs(block + "2.DenseReluDense.wi_0.weight", 20 * 12)[5 * 12 + 3]);
+  EXPECT_EQ(parameters.number("decoder.relative_bias", 3),
+            theirs("decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 16)[3]);
+  EXPECT_EQ(parameters.number("head", 7), theirs("lm_head.weight", 320 * 12)[7]);
+}
+
 // The golden's tensors, changed, as a file.
-Status refusal(const std::function<void(std::vector<checkpoint::SafetensorsSource>&)>& change) {
-  const auto store = golden("gpt2");
+std::unique_ptr<Store> changed(const std::string& name,
+                               const std::function<void(std::vector<checkpoint::SafetensorsSource>&)>& change) {
+  const auto store = golden(name);
   const auto file = checkpoint::SafetensorsFile::open(*store, "model.safetensors").value();
   std::vector<checkpoint::SafetensorsSource> tensors;
   for (const auto& entry : file.header().tensors) {
@@ -137,10 +161,54 @@ Status refusal(const std::function<void(std::vector<checkpoint::SafetensorsSourc
     tensors.push_back({entry.name, entry.dtype, entry.shape, [bytes](const auto& take) { return take(bytes); }});
   }
   change(tensors);
-  const auto changed = make_memory_store();
-  EXPECT_TRUE(checkpoint::write_safetensors(*changed, "model.safetensors", std::move(tensors), {}).ok());
-  const WeightFiles files = WeightFiles::open(*changed, "").value();
-  return check_weights(files, fitting(name_map(model_of(*store)).value(), files));
+  auto made = make_memory_store();
+  EXPECT_TRUE(checkpoint::write_safetensors(*made, "model.safetensors", std::move(tensors), {}).ok());
+  return made;
+}
+
+Status refusal(const std::function<void(std::vector<checkpoint::SafetensorsSource>&)>& change) {
+  const auto made = changed("gpt2", change);
+  const WeightFiles files = WeightFiles::open(*made, "").value();
+  return check_weights(files, fitting(name_map(model_of(*golden("gpt2"))).value(), files));
+}
+
+// With a second tensor of the embedding's size, equal to it or not.
+Status imported_beside(const std::string& copy, bool equal) {
+  const auto made = changed("t5", [&](auto& tensors) {
+    const auto shared =
+        std::find_if(tensors.begin(), tensors.end(), [](const auto& t) { return t.name == "shared.weight"; });
+    std::vector<std::byte> bytes;
+    EXPECT_TRUE(shared
+                    ->produce([&](std::span<const std::byte> all) -> Status {
+                      bytes.insert(bytes.end(), all.begin(), all.end());
+                      return {};
+                    })
+                    .ok());
+    if (!equal) bytes.back() ^= std::byte{1};
+    tensors.push_back({copy, DType::f32, {320, 12}, [bytes](const auto& take) { return take(bytes); }});
+  });
+  const WeightFiles files = WeightFiles::open(*made, "").value();
+  const NameMap map = name_map(model_of(*golden("t5"))).value();
+  Parameters parameters(map, DType::f32);
+  return import_weights(files, map, parameters.places());
+}
+
+TEST(Import, TakesCopiesOfTheEmbeddingThatAreCopies) {
+  for (const char* copy : {"lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}) {
+    EXPECT_TRUE(imported_beside(copy, true).ok()) << copy;
+    const Status other = imported_beside(copy, false);
+    ASSERT_FALSE(other.ok()) << copy;
+    EXPECT_EQ(other.error().message,
+              std::string("tensor '") + copy + "' is not equal to 'shared.weight', and config.json makes them one");
+  }
+  const auto old = changed("t5", [](auto& tensors) {
+    const std::vector<std::byte> bytes(8 * 2 * 4);
+    tensors.push_back({"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+                       DType::f32,
+                       {8, 2},
+                       [bytes](const auto& take) { return take(bytes); }});
+  });
+  EXPECT_TRUE(check_weights(WeightFiles::open(*old, "").value(), name_map(model_of(*golden("t5"))).value()).ok());
 }
 
 checkpoint::SafetensorsSource zeros(const std::string& name, DType dtype, Shape shape) {
@@ -182,6 +250,11 @@ TEST(NameMap, RefusesWhatTheFamilyIsNot) {
   EXPECT_TRUE(name_map(model).ok());
   model.window = 8;
   EXPECT_EQ(name_map(model).error().message, "Hugging Face's Llama has no such model: model.window is not 0");
+  model = model_of(*golden("t5_gated"));
+  EXPECT_TRUE(name_map(model).ok());
+  model.activation = ModelSpec::Activation::gelu;
+  EXPECT_EQ(name_map(model).error().message,
+            "Hugging Face's T5 has no such model: model.activation is not gelu_tanh where gated");
   model = {};
   model.family = ModelSpec::Family::mlp;
   EXPECT_EQ(name_map(model).error().kind, ErrorKind::unsupported);

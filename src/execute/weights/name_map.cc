@@ -116,16 +116,73 @@ Result<NameMap> llama_map(const ModelSpec& m) {
   return map;
 }
 
+void list_t5_attention(Lister& list, const std::string& theirs, const std::string& ours, const ModelSpec& m) {
+  const std::int64_t inner = m.heads * m.head;
+  list.turned(theirs + ".q.weight", inner, m.width, ours + ".q");
+  list.turned(theirs + ".k.weight", inner, m.width, ours + ".k");
+  list.turned(theirs + ".v.weight", inner, m.width, ours + ".v");
+  list.turned(theirs + ".o.weight", m.width, inner, ours + ".o");
+}
+
+void list_t5_stack(Lister& list, const std::string& stack, std::int64_t layers, const ModelSpec& m) {
+  const bool decoder = stack == "decoder";
+  const std::int64_t e = m.width;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const std::string block = fmt::format("{}.block.{}.layer.", stack, layer);
+    const std::string ours = fmt::format("{}.blocks.{}.", stack, layer);
+    list_t5_attention(list, block + "0.SelfAttention", ours + "attn", m);
+    if (layer == 0) {
+      list.same(block + "0.SelfAttention.relative_attention_bias.weight", {m.relative_buckets, m.heads},
+                stack + ".relative_bias");
+    }
+    list.same(block + "0.layer_norm.weight", {e}, ours + "norm1.scale");
+    if (decoder) {
+      list_t5_attention(list, block + "1.EncDecAttention", ours + "cross", m);
+      list.same(block + "1.layer_norm.weight", {e}, ours + "norm2.scale");
+    }
+    const std::string last = block + (decoder ? "2." : "1.");
+    if (m.gated) list.turned(last + "DenseReluDense.wi_0.weight", m.mlp, e, ours + "mlp.gate");
+    list.turned(last + (m.gated ? "DenseReluDense.wi_1.weight" : "DenseReluDense.wi.weight"), m.mlp, e,
+                ours + "mlp.up");
+    list.turned(last + "DenseReluDense.wo.weight", e, m.mlp, ours + "mlp.down");
+    list.same(last + "layer_norm.weight", {e}, ours + (decoder ? "norm3.scale" : "norm2.scale"));
+  }
+  list.same(stack + ".final_layer_norm.weight", {e}, stack + ".norm.scale");
+}
+
+Result<NameMap> t5_map(const ModelSpec& m) {
+  TRY(Only("T5")
+          .holds(!m.gated || m.activation != ModelSpec::Activation::gelu, "model.activation", "gelu_tanh where gated")
+          .finish());
+  NameMap map;
+  // Layers across have no positions; the first conversions wrote a table all the same, and no code reads it.
+  map.empty = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
+  map.copies = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
+  Lister list(map);
+  list.same("shared.weight", {m.vocabulary, m.width}, "embed.tokens");
+  list_t5_stack(list, "encoder", m.layers, m);
+  list_t5_stack(list, "decoder", m.decoder_layers, m);
+  return map;
+}
+
+Result<NameMap> family_map(const ModelSpec& model) {
+  switch (model.family) {
+    case ModelSpec::Family::gpt: return gpt2_map(model);
+    case ModelSpec::Family::llama: return llama_map(model);
+    case ModelSpec::Family::t5: return t5_map(model);
+    default: break;
+  }
+  return error(ErrorKind::unsupported, "weights of this model.family cannot be exchanged")
+      .hinted("those of the families gpt, llama and t5 can");
+}
+
 }  // namespace
 
 Result<NameMap> name_map(const ModelSpec& model) {
-  if (!model.is_decoder()) {
-    return error(ErrorKind::unsupported, "weights of this model.family cannot be exchanged")
-        .hinted("those of the families gpt and llama can");
-  }
-  NameMap map = TRY(model.family == ModelSpec::Family::llama ? llama_map(model) : gpt2_map(model));
+  NameMap map = TRY(family_map(model));
+  map.embedding = map.tensors.front().theirs;
   if (model.tied) {
-    map.tied = "lm_head.weight";
+    map.copies.emplace_back("lm_head.weight");
   } else {
     map.tensors.push_back(
         {"lm_head.weight", {model.vocabulary, model.width}, "head", model.width, 0, false});  // never prefixed
@@ -137,6 +194,7 @@ NameMap without_prefix(NameMap map) {
   for (MappedTensor& tensor : map.tensors) {
     if (tensor.theirs.starts_with(map.prefix)) tensor.theirs.erase(0, map.prefix.size());
   }
+  if (map.embedding.starts_with(map.prefix)) map.embedding.erase(0, map.prefix.size());
   map.prefix.clear();
   return map;
 }

@@ -1,8 +1,9 @@
 #pragma once
-// Which tensor of Hugging Face's models is which of ours, family by family (transformers' modeling_gpt2.py and
-// modeling_llama.py, version 5). Two things differ besides names. Llama's Linear holds a matrix [out, in], ours is
-// [in, out]: turned. GPT-2's Conv1D holds [in, out] as we do, but q, k and v side by side in one: ours are its columns.
-// Rotary positions pair the halves of a head in both.
+// Which tensor of Hugging Face's models is which of ours, family by family (transformers' modeling_gpt2.py,
+// modeling_llama.py and modeling_t5.py, version 5). Two things differ besides names. Llama's and T5's Linear holds a
+// matrix [out, in], ours is [in, out]: turned. GPT-2's Conv1D holds [in, out] as we do, but q, k and v side by side in
+// one: ours are its columns. Rotary positions pair the halves of a head in both; T5's relative biases stand in the
+// first layer of each stack and serve all of it.
 
 #include <cstdint>
 #include <string>
@@ -27,7 +28,8 @@ struct NameMap {
   std::vector<MappedTensor> tensors;  // those of one of their tensors stand together
   std::string prefix;                 // "transformer.": models without a head are saved without it
   std::vector<std::string> empty;     // ends of names that old files hold besides: masks and tables, no weights
-  std::string tied;                   // a second name of the embedding, when it is tied; else empty
+  std::vector<std::string> copies;    // names under which a file may hold the embedding once more, the same to the bit
+  std::string embedding;              // theirs, that those are copies of
 };
 
 // Errors: unsupported when Hugging Face's family has no such model, naming the key.

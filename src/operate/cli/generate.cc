@@ -72,7 +72,7 @@ Origin origin_of_run(const std::string& asked) {
 Origin origin_of_folder(const std::string& path) {
   const Workload workload = workload_around(path).value();
   const auto folder = std::make_shared<HfFolder>(open_hf_folder(path, workload.model).value());
-  Tokenizer tokenizer = tokenizer_of(*folder).value();
+  Tokenizer tokenizer = tokenizer_of(*folder, workload.model).value();
   if (tokenizer.vocabulary() > workload.model.vocabulary) {
     fail(error(ErrorKind::invalid, "the tokenizer in '{}' has {} tokens, its model {}", path, tokenizer.vocabulary(),
                workload.model.vocabulary)
@@ -111,8 +111,13 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const SignalWatch watch;
   if (!encoded) context.out.stream(prompt);
   const Seconds began = context.clock.now();
+  bool blank = encoded && tokenizer.begins_with_space();  // so far: an answer does not begin with spaces then
   const std::vector<Generated> made = generate(*engine, prompts, wanted, [&](std::size_t, std::int32_t token) {
-                                        context.out.stream(tokenizer.bytes_of(token));
+                                        std::string_view bytes = tokenizer.bytes_of(token);
+                                        if (blank)
+                                          bytes.remove_prefix(std::min(bytes.find_first_not_of(' '), bytes.size()));
+                                        blank = blank && bytes.empty();
+                                        context.out.stream(bytes);
                                         return !watch.stop_requested();
                                       }).value();
   const Seconds took = context.clock.now() - began;

@@ -13,7 +13,8 @@ namespace systole::cli {
 namespace {
 
 constexpr const char* kConfig = "config.json";
-constexpr Bytes kLargestConfig = kMiB * 16;
+constexpr const char* kPieces = "spiece.model";
+constexpr Bytes kLargestConfig = kMiB * 16, kLargestPieces = kMiB * 256;
 
 Result<std::unique_ptr<Store>> open_folder(const std::string& path) {
   auto store = open_posix_store(path);
@@ -21,7 +22,9 @@ Result<std::unique_ptr<Store>> open_folder(const std::string& path) {
   return std::move(store).error().hinted("name the folder of a Hugging Face model: config.json, *.safetensors");
 }
 
+// One that data can be made with.
 bool has_tokenizer(Store& store) {
+  if (const auto pieces = store.exists(kPieces); pieces.ok() && *pieces) return false;
   for (const char* name : {"tokenizer.json", "vocab.json"}) {
     if (const auto there = store.exists(name); there.ok() && *there) return true;
   }
@@ -104,7 +107,9 @@ Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model)
   return folder;
 }
 
-Result<Tokenizer> tokenizer_of(const HfFolder& folder) {
+namespace {
+
+Result<Tokenizer> read_kept(const HfFolder& folder) {
   auto bytes = read_tokenizer(*folder.store, "");
   if (!bytes.ok()) {
     Error bad = std::move(bytes).error();
@@ -114,6 +119,22 @@ Result<Tokenizer> tokenizer_of(const HfFolder& folder) {
   auto tokenizer = Tokenizer::load(std::move(*bytes));
   if (!tokenizer.ok()) return std::move(tokenizer).error().at({folder.path});
   return tokenizer;
+}
+
+}  // namespace
+
+Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model) {
+  const bool t5 = model.family == ModelSpec::Family::t5;
+  if (t5 && TRY(folder.store->exists(kPieces))) {
+    auto tokenizer = Tokenizer::load_foreign(TRY(read_text(*folder.store, kPieces, kLargestPieces)));
+    if (!tokenizer.ok()) return std::move(tokenizer).error().at({folder.path + "/" + kPieces});
+    return tokenizer;
+  }
+  auto tokenizer = read_kept(folder);
+  if (tokenizer.ok() || !t5 || tokenizer.error().kind == ErrorKind::corrupt) return tokenizer;
+  Error bad = std::move(tokenizer).error();
+  bad.hint = fmt::format("put {} beside config.json: it is published with every T5", kPieces);
+  return bad;
 }
 
 Status load_weights(Executor& executor, const HfFolder& folder) {
@@ -200,7 +221,10 @@ Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Ch
         .hinted("systole ckpt export RUN FILE.safetensors writes them under their own names");
   }
   NameMap map = TRY(name_map(workload.model));
-  std::string config = config_of(workload.model);
+  const bool text = workload.data.kind == DataSpec::Kind::text;
+  std::optional<Tokenizer> tokenizer;
+  if (text) tokenizer = TRY(kept_tokenizer(run));
+  std::string config = config_of(workload.model, text ? std::optional<std::int64_t>(tokenizer->eos()) : std::nullopt);
   if (const std::optional<KeptWeights> kept = TRY(kept_weights(*run.store))) {
     map = as_imported(std::move(map), *kept);
     options.dtypes = kept->dtypes;
@@ -209,7 +233,7 @@ Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Ch
   ExportedFiles files = TRY(export_weights(source_of(from), map, to, options));
   TRY(write_whole(to, kConfig, config));
   files.files.emplace_back(kConfig);
-  if (workload.data.kind == DataSpec::Kind::text) TRY(write_tokenizer(TRY(kept_tokenizer(run)), to, files.files));
+  if (text) TRY(write_tokenizer(*tokenizer, to, files.files));
   return files;
 }
 

@@ -134,5 +134,74 @@ TEST_P(WeightsOfGpt2, AreRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfGpt2, testing::Values("gpt2"), [](const auto& name) { return name.param; });
 
+// A t5 answers, and its answer alone is printed. Its data are pairs, made with a tokenizer that keeps every byte.
+class WeightsOfT5 : public Weights {
+ protected:
+  void SetUp() override {
+    Weights::SetUp();
+    std::string pairs;
+    for (int i = 0; i < 40; ++i)
+      pairs += fmt::format("{{\"input\": \"question {} of {}\", \"target\": \"answer {}\"}}\n", i, i * i, i % 7);
+    systole_.write("pairs.jsonl", pairs);
+    systole_.write("job.yaml", R"(systole: 1
+name: tuned
+model: { weights: model, context: 32, target_context: 16 }
+data:
+  train: { files: pairs.jsonl }
+  folder: data
+  tokenizer: { vocabulary: 300 }
+train:
+  batch: 2
+  steps: 2
+  optimizer: { kind: adamw, rate: 1e-30, weight_decay: 0 }
+  precision: f32
+)");
+  }
+  Node told() const { return parse_json(text_of(kGolden / name() / "expected.json"), "expected.json").value(); }
+  Captured answer(const std::string& backend) {
+    return systole_.run({"generate", "model", "--backend", backend, "--temperature", "0", "--tokens", "20",
+                         "--min-tokens", "20", "--prompt", told().find("text")->text()});
+  }
+};
+
+TEST_P(WeightsOfT5, AnswerWhatTransformersAnswers) {
+  for (const char* backend : {"reference", "cpu"}) {
+#ifndef SYSTOLE_HAS_CPU
+    if (backend == std::string("cpu")) continue;
+#endif
+    const Captured got = answer(backend);
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    EXPECT_EQ(got.out, expected()) << backend;
+  }
+}
+
+TEST_P(WeightsOfT5, BeginARunAndComeBackBitForBit) {
+  const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");
+  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
+  ASSERT_EQ(out.exit.code, 0) << out.err;
+  for (const char* file : {"config.json", "model.safetensors"})
+    EXPECT_EQ(text_of(systole_.folder() / "whole" / file), text_of(systole_.folder() / "gone" / file)) << file;
+  // It answers with the tokenizer that it was trained with.
+  const Captured again = systole_.run(
+      {"generate", "whole", "--backend", "reference", "--tokens", "3", "--temperature", "0", "--prompt", "question"});
+  EXPECT_EQ(again.exit.code, 0) << again.err;
+}
+
+TEST_P(WeightsOfT5, NeedTheirSentencePiece) {
+  std::filesystem::remove(systole_.folder() / "model" / "spiece.model");
+  EXPECT_NE(answer("reference").err.find("put spiece.model beside config.json"), std::string::npos);
+  systole_.write("model/tokenizer.json",
+                 R"({"version": "1.0", "model": {"type": "Unigram", "unk_id": 2, "vocab": []}})");
+  const Captured unigram = answer("reference");
+  EXPECT_EQ(unigram.exit.code, 3) << unigram.err;
+  EXPECT_NE(unigram.err.find("'Unigram' is not BPE"), std::string::npos) << unigram.err;
+  EXPECT_NE(unigram.err.find("hint: put spiece.model beside config.json"), std::string::npos) << unigram.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfT5, testing::Values("t5", "t5_gated"),
+                         [](const auto& name) { return name.param; });
+
 }  // namespace
 }  // namespace systole::cli

@@ -73,9 +73,10 @@ TEST_P(WeightsLogits, AreThoseOfTransformers) {
 
   const std::vector<std::int32_t> prompt = tokens_at(told, "prompt"), greedy = tokens_at(told, "greedy");
   ASSERT_EQ(greedy.size(), 30u);
-  Encoder encoder(tokenizer_of(folder).value());
+  const Tokenizer tokenizer = tokenizer_of(folder, workload.model).value();
+  Encoder encoder(tokenizer);
   std::vector<std::int32_t> encoded;
-  if (name != "gpt2") encoded.push_back(tokenizer_of(folder).value().bos());
+  if (name != "gpt2") encoded.push_back(tokenizer.bos());
   encoder.encode(told.find("text")->text(), encoded);
   EXPECT_EQ(encoded, prompt);
 
@@ -95,6 +96,47 @@ TEST_P(WeightsLogits, AreThoseOfTransformers) {
   EXPECT_EQ(drawn, greedy);
 }
 
+// A t5 reads the prompt in its encoder; its answer begins with token 0. Logits of the answer's first, second and last
+// position, the answer being transformers' own.
+class WeightsLogitsOfT5 : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(WeightsLogitsOfT5, AreThoseOfTransformers) {
+  const auto& [name, backend] = GetParam();
+  const std::string path = folder_of(name);
+  const auto store = open_posix_store(path).value();
+  const Node told = parse_json(read_text(*store, "expected.json").value(), "expected.json").value();
+  const Workload workload = workload_around(path).value();
+  const HfFolder folder = open_hf_folder(path, workload.model).value();
+  FakeClock clock;
+  const Machine machine = open_machine(backend, workload.resources, clock).value();
+  const auto model = make_model(workload.model);
+  const auto engine = Engine::create(*model, *machine.device, {.cache = 64}).value();
+  ASSERT_TRUE(load_weights(engine->executor(), folder).ok());
+
+  const std::vector<std::int32_t> prompt = tokens_at(told, "prompt"), greedy = tokens_at(told, "greedy");
+  ASSERT_EQ(greedy.size(), 20u);
+  const Tokenizer tokenizer = tokenizer_of(folder, workload.model).value();
+  std::vector<std::int32_t> encoded;
+  Encoder(tokenizer).encode(told.find("text")->text(), encoded);
+  encoded.push_back(tokenizer.eos());
+  EXPECT_EQ(encoded, prompt);
+
+  const std::span<const Node> rows = told.find("logits")->items();
+  ASSERT_EQ(rows.size(), 3u);
+  ASSERT_TRUE(engine->prefill(0, prompt).ok());
+  std::vector<std::int32_t> drawn;
+  for (std::size_t i = 0; i < greedy.size(); ++i) {
+    if (i < 2) expect_logits(rows[i], engine->logits(0));
+    // After pad, eos and unk; beyond the tokenizer: padding.
+    const auto logits = engine->logits(0).first(static_cast<std::size_t>(tokenizer.vocabulary()));
+    drawn.push_back(static_cast<std::int32_t>(std::max_element(logits.begin() + 3, logits.end()) - logits.begin()));
+    const Engine::Next next[] = {{0, drawn.back()}};
+    ASSERT_TRUE(engine->decode(next).ok());
+  }
+  expect_logits(rows[2], engine->logits(0));
+  EXPECT_EQ(drawn, greedy);
+}
+
 #ifdef SYSTOLE_HAS_CPU
 const auto kBackends = testing::Values("reference", "cpu");
 #else
@@ -102,6 +144,8 @@ const auto kBackends = testing::Values("reference");
 #endif
 INSTANTIATE_TEST_SUITE_P(All, WeightsLogits,
                          testing::Combine(testing::Values("gpt2", "llama", "llama_bf16"), kBackends),
+                         [](const auto& at) { return std::get<0>(at.param) + "_" + std::get<1>(at.param); });
+INSTANTIATE_TEST_SUITE_P(All, WeightsLogitsOfT5, testing::Combine(testing::Values("t5", "t5_gated"), kBackends),
                          [](const auto& at) { return std::get<0>(at.param) + "_" + std::get<1>(at.param); });
 
 }  // namespace

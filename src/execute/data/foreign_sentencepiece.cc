@@ -1,0 +1,74 @@
+// SentencePiece as other people's models were trained with it (T5's spiece.model): it normalises the text, puts a space
+// before it, makes one space of several, and what it has no token for becomes unk. So decode(encode(x)) need not be x:
+// such a tokenizer is for reading prompts and spelling answers, not for datasets.
+
+#include <sentencepiece_processor.h>
+
+#include "execute/data/tokenizer_model.h"
+
+namespace systole {
+namespace {
+
+constexpr Bytes kPerToken = Bytes(256);  // as sentencepiece.cc has it
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+
+class ForeignModel : public TokenizerModel {
+ public:
+  std::unique_ptr<ModelEncoder> encoder() const override;
+  Bytes resident() const override { return kPerToken * static_cast<std::int64_t>(spellings.size()); }
+  sentencepiece::SentencePieceProcessor processor;
+};
+
+class WholeEncoder : public ModelEncoder {
+ public:
+  explicit WholeEncoder(const ForeignModel& model) : model_(model) {}
+
+  void encode(std::string_view text, std::vector<std::int32_t>& tokens) override {
+    std::vector<int> ids;
+    const auto status = model_.processor.Encode(text, &ids);
+    CHECK(status.ok(), "SentencePiece: {}", status.ToString());
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+  }
+
+ private:
+  const ForeignModel& model_;
+};
+
+std::unique_ptr<ModelEncoder> ForeignModel::encoder() const { return std::make_unique<WholeEncoder>(*this); }
+
+// "▁of" is " of", and "<0x41>" of a model with tokens for bytes is "A".
+std::string spelled(const std::string& piece, bool byte) {
+  if (byte) return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+  std::string text;
+  for (std::size_t at = 0; at < piece.size();) {
+    const bool space = std::string_view(piece).substr(at).starts_with(kSpaceMark);
+    text += space ? ' ' : piece[at];
+    at += space ? kSpaceMark.size() : 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TokenizerModel>> load_foreign_sentencepiece(std::string_view serialised) {
+  auto model = std::make_shared<ForeignModel>();
+  const sentencepiece::SentencePieceProcessor& processor = model->processor;
+  if (!model->processor.LoadFromSerializedProto(serialised).ok())
+    return error(ErrorKind::corrupt, "this is no SentencePiece model").hinted("copy the file again");
+  model->family = TokenizerFamily::sentencepiece;
+  model->eos = processor.eos_id();
+  if (model->eos < 0)
+    return error(ErrorKind::unsupported, "this SentencePiece model has no token that ends a text (</s>)");
+  model->bos = processor.bos_id() < 0 ? model->eos : processor.bos_id();
+  model->puts_bos = false;
+  for (int token = 0; token < processor.GetPieceSize(); ++token) {
+    const bool mark = processor.IsControl(token) || processor.IsUnknown(token);
+    model->spellings.push_back(mark ? std::string() : spelled(processor.IdToPiece(token), processor.IsByte(token)));
+  }
+  std::vector<int> tokens;
+  model->begins_with_space = processor.Encode("a", &tokens).ok() && !tokens.empty() &&
+                             model->spellings[static_cast<std::size_t>(tokens[0])].starts_with(' ');
+  return std::shared_ptr<TokenizerModel>(std::move(model));
+}
+
+}  // namespace systole
