@@ -26,7 +26,7 @@ TEST(RefusalsHaveReasons, every_wrong_workload) {
       {"model.width=-1", 2, "model.width"},
       {"model.width=99999999999", 2, "model.width"},
       {"model.vocabulary=20", 2, "model.vocabulary"},
-      {"model.family=bert", 2, "bert"},
+      {"model.family=mamba", 2, "mamba"},
       {"train.batch=many", 2, "many"},
       {"train.steps=0", 2, "train.steps"},
       {"train.microbatches=7", 2, "train.microbatches"},
