@@ -21,7 +21,7 @@ import make_weights
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAIRS = int(os.environ.get("PAIRS", "7"))
-LOSS_STEPS = 20
+LOSS_STEPS = int(os.environ.get("LOSS_STEPS", "20"))
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000"}  # as the program sets them (operate/cli/main.cc)
 GPT = {"position": "learned", "norm": "layer", "bias": True, "gated": False, "tied": True, "eps": 1e-5, "theta": 1e4}
 LLAMA = {"position": "rotary", "norm": "rms", "bias": False, "gated": True, "tied": False, "eps": 1e-5, "theta": 1e4}
