@@ -14,19 +14,25 @@ class ParameterList {
  public:
   // Name and size of each letter's dim.
   using Dims = std::map<char, std::pair<std::string, std::int64_t>>;
-  explicit ParameterList(Dims dims) : dims_(std::move(dims)) {}
+  // Not `trained`: all but adapters are frozen.
+  explicit ParameterList(Dims dims, bool trained = true) : dims_(std::move(dims)), trained_(trained) {}
 
   void weight(const std::string& name, const std::string& dims, double stddev);  // normal; decays
   void bias(const std::string& name, const std::string& dims);                   // zeros
   void scale(const std::string& name, const std::string& dims);                  // ones
   // A weight, and with `biased` its "<name>_bias" over `out`.
   void projection(const std::string& name, const std::string& in, const std::string& out, double stddev, bool biased);
+  // Beside a projection (Hu et al., arXiv:2106.09685): "<name>.lora_a" from `in` to the dim 'r',
+  // uniform(1/sqrt(inputs)) as in their code, and "<name>.lora_b" from there to `out`, zeros. Both decay.
+  void adapter(const std::string& name, const std::string& in, const std::string& out);
 
   std::vector<Parameter> take() { return std::move(list_); }
 
  private:
-  void add(const std::string& name, const std::string& dims, Init init, bool decay);
+  const std::pair<std::string, std::int64_t>& dim(char letter) const;
+  void add(const std::string& name, const std::string& dims, Init init, bool decay, bool trained);
   Dims dims_;
+  bool trained_;
   std::vector<Parameter> list_;
 };
 

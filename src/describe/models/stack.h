@@ -1,6 +1,5 @@
 #pragma once
-// The parameters of one stack of layers inside the body of its repeat, and what every block does with them. For
-// families that do not share gpt's block.
+// The parameters of one stack of layers inside the body of its repeat, and what every family's block does with them.
 
 #include <map>
 #include <optional>

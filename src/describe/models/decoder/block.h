@@ -11,12 +11,10 @@
 // mlp.hidden (of up), mlp.act (what goes down), mlp.out.
 
 #include <functional>
-#include <map>
 #include <optional>
 
 #include "describe/models/decoder/parameters.h"
-#include "describe/models/dropout.h"
-#include "describe/models/layers.h"
+#include "describe/models/stack.h"
 
 namespace systole {
 
@@ -25,26 +23,21 @@ Value decoder_norm(const DecoderConfig& config, Value x, Value scale, const std:
 
 class DecoderBlock {
  public:
-  // Adds all stacked parameters to `layers` as slices, and with `key` the layer's index and the shared key.
-  // REQUIRES: the carry is there, and whatever else is sliced is too.
+  // REQUIRES as a Stack's; `parameters` are decoder_parameters(config).
   DecoderBlock(Layers& layers, const DecoderConfig& config, const Parameters& outer,
-               const std::optional<DropoutKey>& key);
+               std::span<const Parameter> parameters, const std::optional<DropoutKey>& key);
 
   // x f32[batch, seq, embed]; attend(q[b, t, h, d], k[b, t, n, d], v) → [b, t, h, d]. Sites of dropout: 0 is the
   // embedding's, 2 layer + 1 and 2 layer + 2 the block's.
   Value operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend) const;
 
  private:
-  Value parameter(const std::string& name) const { return slices_.at(name); }
   Value norm(Value x, const std::string& name) const;
   Value project(Value x, const std::string& name) const;
   Value feed_forward(Value normed) const;
-  Value drop(Value x, int site) const;
 
   const DecoderConfig& config_;
-  std::map<std::string, Value> slices_;
-  std::optional<DropoutKey> key_;  // in the body
-  std::optional<Value> layer_;     // i64[]
+  const Stack stack_;
 };
 
 }  // namespace systole

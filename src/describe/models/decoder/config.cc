@@ -3,28 +3,11 @@
 #include <algorithm>
 
 #include "describe/models/decoder/parameters.h"
+#include "describe/models/sizes.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
 namespace {
-
-void positive(const char* key, std::int64_t value) {
-  if (value < 1) fail(error(ErrorKind::invalid, "model.{} is {}, must be at least 1", key, value));
-}
-
-std::string divisors(std::int64_t n) {
-  std::string text;
-  for (std::int64_t d = 1; d <= n; ++d) {
-    if (n % d == 0) text += (text.empty() ? "" : ", ") + std::to_string(d);
-  }
-  return text;
-}
-
-void divides(const char* part_key, std::int64_t part, const char* whole_key, std::int64_t whole) {
-  if (whole % part == 0) return;
-  fail(error(ErrorKind::invalid, "model.{}: {} does not divide model.{}: {}", part_key, part, whole_key, whole)
-           .hinted(fmt::format("{} may be {}", part_key, divisors(whole))));
-}
 
 void check_lora(const DecoderConfig& config) {
   const LoraConfig& lora = config.lora;
@@ -44,22 +27,21 @@ void check_lora(const DecoderConfig& config) {
 DecoderConfig checked(DecoderConfig config) {
   if (config.kv_heads == 0) config.kv_heads = config.heads;
   if (config.mlp == 0) config.mlp = 4 * config.width;
-  positive("layers", config.layers);
-  positive("width", config.width);
-  positive("heads", config.heads);
-  positive("kv_heads", config.kv_heads);
-  positive("mlp", config.mlp);
-  positive("vocabulary", config.vocabulary);
-  positive("context", config.context);
+  require_positive("layers", config.layers);
+  require_positive("width", config.width);
+  require_positive("heads", config.heads);
+  require_positive("kv_heads", config.kv_heads);
+  require_positive("mlp", config.mlp);
+  require_positive("vocabulary", config.vocabulary);
+  require_positive("context", config.context);
   if (config.head == 0) {
-    divides("heads", config.heads, "width", config.width);
+    require_divides("heads", config.heads, "width", config.width);
     config.head = config.width / config.heads;
   }
-  positive("head", config.head);
-  divides("kv_heads", config.kv_heads, "heads", config.heads);
+  require_positive("head", config.head);
+  require_divides("kv_heads", config.kv_heads, "heads", config.heads);
   if (config.window < 0) fail(error(ErrorKind::invalid, "model.window is {}, must not be negative", config.window));
-  if (!(config.dropout >= 0 && config.dropout < 1))
-    fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
+  require_share("dropout", config.dropout);
   if (config.position == ModelSpec::Position::rotary && config.head % 2 != 0) {
     fail(error(ErrorKind::invalid, "rotary positions need an even number of dims a head, not {}", config.head)
              .hinted("another model.heads or model.head, or model.position: learned"));

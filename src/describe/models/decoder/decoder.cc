@@ -1,6 +1,7 @@
 #include "describe/models/decoder/decoder.h"
 
 #include "describe/models/decoder/block.h"
+#include "describe/models/sizes.h"
 
 namespace systole {
 namespace {
@@ -31,7 +32,6 @@ class Decoder final : public Model {
   }
   // Positions as the blocks need them: none unless rotary.
   std::optional<Value> share_positions(Layers& layers, Value positions) const;
-  void require_length(const char* what, std::int64_t length) const;
 
   struct Caches {
     Value k, v;
@@ -46,12 +46,6 @@ class Decoder final : public Model {
 
 Type ids(std::int64_t rows, std::int64_t seq) { return Type(DType::i32, {rows, seq}, {"batch", "seq"}); }
 Type per_row(std::int64_t rows) { return Type(DType::i32, {rows}, {"batch"}); }
-
-void Decoder::require_length(const char* what, std::int64_t length) const {
-  if (length >= 1 && length <= config_.context) return;
-  fail(error(ErrorKind::invalid, "{} of {} positions, the model has {}", what, length, config_.context)
-           .hinted(fmt::format("at most {}, or a larger model.context", config_.context)));
-}
 
 Value Decoder::embed(const Parameters& w, Value tokens, Value positions) const {
   const Value x = embedding(w["embed.tokens"], tokens);
@@ -71,7 +65,7 @@ std::optional<Value> Decoder::share_positions(Layers& layers, Value positions) c
 
 Value Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
                      std::optional<Value>* labels) const {
-  require_length("rows", shape.seq);
+  require_length("rows", shape.seq, config_.context, "context");
   const Type type = ids(shape.rows, shape.seq);
   const Value tokens = graph.input("tokens", type);
   if (labels != nullptr) *labels = graph.input("labels", type);
@@ -84,7 +78,7 @@ Value Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& shape,
   }
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", x0);
-  const DecoderBlock block(layers, config_, w, key);
+  const DecoderBlock block(layers, config_, w, parameters_, key);
   const Value seen = layers.share("segments", segments);
   const std::optional<Value> at = share_positions(layers, positions);
   const Value y = block(x, [&](Value q, Value k, Value v) {
@@ -113,7 +107,7 @@ Graph Decoder::forward(const BatchShape& shape) const {
 
 // In a layer the caches of all slots lie one after the other, so a slot begins at row slot × cache.
 Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
-  require_length("a cache", cache);
+  require_length("a cache", cache, config_.context, "context");
   if (bucket < 1 || bucket > cache)
     fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
   Graph graph("prefill");
@@ -125,7 +119,7 @@ Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cac
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const DecoderBlock block(layers, config_, w, std::nullopt);
+  const DecoderBlock block(layers, config_, w, parameters_, std::nullopt);
   const Value row = layers.share("row", mul(slot, full_like(slot, static_cast<double>(cache))));
   const std::optional<Value> at = share_positions(layers, positions);
   const auto written = [&](Value all, Value rows) {
@@ -145,7 +139,7 @@ Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cac
 }
 
 Graph Decoder::decode(std::int64_t slots, std::int64_t cache) const {
-  require_length("a cache", cache);
+  require_length("a cache", cache, config_.context, "context");
   Graph graph("decode");
   const Parameters w(graph, parameters_);
   const Value tokens = graph.input("tokens", ids(slots, 1)), position = graph.input("position", per_row(slots));
@@ -154,7 +148,7 @@ Graph Decoder::decode(std::int64_t slots, std::int64_t cache) const {
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const DecoderBlock block(layers, config_, w, std::nullopt);
+  const DecoderBlock block(layers, config_, w, parameters_, std::nullopt);
   const Value row = layers.share("position", position);
   const std::optional<Value> at = share_positions(layers, positions);
   std::optional<Caches> next;

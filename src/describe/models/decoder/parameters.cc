@@ -1,11 +1,13 @@
 // Initial values as in GPT-2: weights and embeddings normal(0.02), those that write to the residual stream divided by
 // sqrt(2 layers) ("we scale the weights of residual layers at initialization by a factor of 1/√N", section 2.3), biases
-// 0, scales 1. Adapters as in their paper's code: A uniform(1/sqrt(inputs)), B zero. Weight decay on matrices only.
+// 0, scales 1. Weight decay on matrices only.
 
 #include "describe/models/decoder/parameters.h"
 
 #include <algorithm>
 #include <cmath>
+
+#include "describe/models/parameter_list.h"
 
 namespace systole {
 namespace {
@@ -18,74 +20,23 @@ constexpr Projection kProjections[] = {
 
 constexpr double kStddev = 0.02;
 
-class Lister {
- public:
-  explicit Lister(const DecoderConfig& config) : config_(config), frozen_(config.lora.rank > 0) {}
-
-  void weight(const std::string& name, const std::string& dims, Init init) { add(name, dims, init, true); }
-  void vector(const std::string& name, const std::string& dims, Init::Kind kind) {
-    add(name, dims, Init{kind, 0}, false);
-  }
-  void adapter(const std::string& name, const std::string& dims, Init init) {
-    add(name, dims, init, true);
-    list.back().trainable = true;
-  }
-  std::int64_t size(char letter) const { return dim(letter).second; }
-
-  std::vector<Parameter> list;
-
- private:
-  std::pair<const char*, std::int64_t> dim(char letter) const {
-    switch (letter) {
-      case 'l': return {"layer", config_.layers};
-      case 'e': return {"embed", config_.width};
-      case 'h': return {"heads", config_.heads};
-      case 'n': return {"kv_heads", config_.kv_heads};
-      case 'd': return {"head", config_.head};
-      case 'm': return {"mlp", config_.mlp};
-      case 'v': return {"vocab", config_.vocabulary};
-      case 'p': return {"position", config_.context};
-      case 'r': return {"lora", config_.lora.rank};
-    }
-    CHECK(false, "no dim '{}'", letter);
-  }
-
-  void add(const std::string& name, const std::string& dims, Init init, bool decay) {
-    Shape shape;
-    std::vector<std::string> names;
-    for (const char letter : dims) {
-      names.emplace_back(dim(letter).first);
-      shape.push_back(dim(letter).second);
-    }
-    list.push_back({name, Type(DType::f32, std::move(shape), std::move(names)), init, !frozen_, decay, 0});
-  }
-
-  const DecoderConfig& config_;
-  bool frozen_;
-};
-
-void list_projection(Lister& lister, const Projection& p, const DecoderConfig& config) {
-  const std::string name = std::string("blocks.{layer}.") + p.name, in = p.in, out = p.out;
+void list_projection(ParameterList& list, const Projection& p, const DecoderConfig& config) {
+  const std::string name = std::string("blocks.{layer}.") + p.name;
   const double shrink = p.residual ? 1 / std::sqrt(2.0 * static_cast<double>(config.layers)) : 1;
-  lister.weight(name, "l" + in + out, {Init::Kind::normal, kStddev * shrink});
-  if (config.bias) lister.vector(name + "_bias", "l" + out, Init::Kind::zeros);
-  if (!has_adapter(config, p)) return;
-  double inputs = 1;
-  for (const char letter : in) inputs *= static_cast<double>(lister.size(letter));
-  lister.adapter(name + ".lora_a", "l" + in + "r", {Init::Kind::uniform, 1 / std::sqrt(inputs)});
-  lister.adapter(name + ".lora_b", "lr" + out, {Init::Kind::zeros, 0});
+  list.projection(name, p.in, p.out, kStddev * shrink, config.bias);
+  if (has_adapter(config, p)) list.adapter(name, p.in, p.out);
 }
 
 // The projections of a part of a block, "attn." or "mlp.".
-void list_part(Lister& lister, std::string_view part, const DecoderConfig& config) {
+void list_part(ParameterList& list, std::string_view part, const DecoderConfig& config) {
   for (const Projection& p : decoder_projections()) {
-    if (std::string_view(p.name).starts_with(part) && has_projection(config, p)) list_projection(lister, p, config);
+    if (std::string_view(p.name).starts_with(part) && has_projection(config, p)) list_projection(list, p, config);
   }
 }
 
-void list_norm(Lister& lister, const std::string& name, const std::string& dims, const DecoderConfig& config) {
-  lister.vector(name + ".scale", dims, Init::Kind::ones);
-  if (has_norm_bias(config)) lister.vector(name + ".bias", dims, Init::Kind::zeros);
+void list_norm(ParameterList& list, const std::string& name, const std::string& dims, const DecoderConfig& config) {
+  list.scale(name + ".scale", dims);
+  if (has_norm_bias(config)) list.bias(name + ".bias", dims);
 }
 
 }  // namespace
@@ -105,17 +56,25 @@ bool has_adapter(const DecoderConfig& config, const Projection& projection) {
 bool has_norm_bias(const DecoderConfig& config) { return config.bias && config.norm == ModelSpec::Norm::layer; }
 
 std::vector<Parameter> decoder_parameters(const DecoderConfig& config) {
-  Lister lister(config);
-  lister.weight("embed.tokens", "ve", {Init::Kind::normal, kStddev});
-  if (config.position == ModelSpec::Position::learned)
-    lister.weight("embed.positions", "pe", {Init::Kind::normal, kStddev});
-  list_norm(lister, "blocks.{layer}.norm1", "le", config);
-  list_part(lister, "attn.", config);
-  if (!config.parallel) list_norm(lister, "blocks.{layer}.norm2", "le", config);
-  list_part(lister, "mlp.", config);
-  list_norm(lister, "norm", "e", config);
-  if (!config.tied) lister.weight("head", "ve", {Init::Kind::normal, kStddev});
-  return std::move(lister.list);
+  ParameterList list({{'l', {"layer", config.layers}},
+                      {'e', {"embed", config.width}},
+                      {'h', {"heads", config.heads}},
+                      {'n', {"kv_heads", config.kv_heads}},
+                      {'d', {"head", config.head}},
+                      {'m', {"mlp", config.mlp}},
+                      {'v', {"vocab", config.vocabulary}},
+                      {'p', {"position", config.context}},
+                      {'r', {"lora", config.lora.rank}}},
+                     config.lora.rank == 0);
+  list.weight("embed.tokens", "ve", kStddev);
+  if (config.position == ModelSpec::Position::learned) list.weight("embed.positions", "pe", kStddev);
+  list_norm(list, "blocks.{layer}.norm1", "le", config);
+  list_part(list, "attn.", config);
+  if (!config.parallel) list_norm(list, "blocks.{layer}.norm2", "le", config);
+  list_part(list, "mlp.", config);
+  list_norm(list, "norm", "e", config);
+  if (!config.tied) list.weight("head", "ve", kStddev);
+  return list.take();
 }
 
 }  // namespace systole
