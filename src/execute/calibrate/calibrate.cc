@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMatmul = 2048, kChainElements = 1 << 19;
 constexpr int kChainSteps = 20;
-constexpr Bytes kLarge = 64 * kMiB;  // beyond every cache that one core gets
+constexpr Bytes kLeast = 192 * kMiB, kMost = 512 * kMiB;  // what memory is measured with
 
 bool computes(const Device& device, DType dtype) {
   const std::vector<DType>& dtypes = device.target().dtypes;
@@ -101,10 +101,23 @@ Graph stream_graph(Bytes bytes) {
   return g;
 }
 
+// Seven numbers are moved for each parameter, three of them to where they were read.
+Graph update_graph(Bytes bytes) {
+  Graph g("update");
+  const Type type(DType::f32, {bytes.count() / 28 / 16 * 16}), scalar(DType::f32, {});
+  const Adamw step = adamw(g.input("p", type), g.input("g", type), g.input("m", type), g.input("v", type),
+                           g.input("scale", scalar), g.input("rate", scalar), g.input("count", Type(DType::i32, {})),
+                           g.input("apply", Type(DType::boolean, {})), {});
+  g.output("p", step.parameter);
+  g.output("m", step.m);
+  g.output("v", step.v);
+  return g;
+}
+
 class Calibrator {
  public:
   Calibrator(Device& device, Clock& clock, const CalibrateOptions& options)
-      : device_(device), clock_(clock), options_(options), each_(options.quick ? 0.4 : 2.5) {}
+      : device_(device), clock_(clock), options_(options), each_(options.quick ? 0.35 : 2) {}
 
   Result<std::vector<CalibratedFact>> run() {
     const int threads = device_.target().threads;
@@ -142,11 +155,11 @@ class Calibrator {
   }
 
   static std::string times(std::string how, const Sample& s) {
-    return fmt::format("{}, median of {}", std::move(how), s.runs);
+    return fmt::format("{}, lower quarter of {}", std::move(how), s.runs);
   }
 
-  // Two sums that the caches hold, one four times the other: what does not grow is the start of a kernel by the team,
-  // what grows is their bandwidth.
+  // Two sums that the second level holds, one four times the other: what does not grow is the start of a kernel by the
+  // team, what grows is their bandwidth.
   Status call(int threads) {
     const long l2 = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
     const Bytes size = l2 > 0 ? Bytes(static_cast<std::int64_t>(l2)) * threads : kMiB;
@@ -154,18 +167,72 @@ class Calibrator {
     const Sample one = TRY(sample(stream_graph(size * 0.125), &small)),
                  four = TRY(sample(stream_graph(size * 0.5), &large));
     const Bytes more = (large.read + large.written) - (small.read + small.written);
-    const Seconds growth = std::max(four.median - one.median, four.median * 0.05);
+    const Seconds growth = std::max(four.time - one.time, four.time * 0.05);
     const BytesPerSecond bandwidth = more / growth;
-    call_ = std::max(one.median - (small.read + small.written) / bandwidth, one.median * 0.01);
+    call_ = std::max(one.time - (small.read + small.written) / bandwidth, one.time * 0.01);
     const std::string how = fmt::format("x + y, {} and {} in all", to_string(small.read + small.written),
                                         to_string(large.read + large.written));
     const double spread = std::max(one.spread, four.spread);
     add({"call", call_.count(), CatalogUnit::seconds, spread, how});
-    if (l2 <= 0) return {};
-    add({"cache.l2.size", static_cast<double>(size.count()), CatalogUnit::bytes, 0,
-         fmt::format("what the system says, times {}", threads)});
-    add({"cache.l2.bandwidth", bandwidth.count(), CatalogUnit::bytes_per_second, spread, how});
+    if (l2 > 0) add_cache("l2", size, bandwidth, spread, fmt::format("what the system says, times {}", threads), how);
     return {};
+  }
+
+  // Memory, and the level between it and the second. The system tells the size of the third, not how much of it
+  // others leave: it ends where a sum, half as large again each time, is no longer nearer to its bandwidth than to
+  // memory's.
+  Status memory() {
+    const Bytes l3(std::max<std::int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE)));
+    const Bytes large = std::clamp(l3 * 1.5, kLeast, kMost);
+    const auto [memory, spread, how] = TRY(stream(large));
+    memory_ = memory;
+    add({"memory.bandwidth", memory.count(), CatalogUnit::bytes_per_second, spread, how});
+    Work work;
+    const Sample s = TRY(sample(update_graph(large), &work));
+    add({"memory.update", ((work.read + work.written) / s.time).count(), CatalogUnit::bytes_per_second, s.spread,
+         times(fmt::format("adamw in place, {} in all", to_string(work.read + work.written)), s)});
+    if (caches_.empty()) return {};
+    Bytes holds = caches_.back().size * 4;
+    if (holds > l3) return {};
+    const auto [third, third_spread, third_how] = TRY(stream(holds));
+    if (third < memory * 1.2) return {};
+    for (Bytes next = holds * 1.5; next <= std::min(l3, large); next = next * 1.5) {
+      if (TRY(stream(next)).bandwidth < (third + memory) * 0.5) break;
+      holds = next;
+    }
+    add_cache("l3", holds, third, third_spread, "the largest x + y nearer to its bandwidth than to memory's",
+              third_how);
+    return {};
+  }
+
+  struct Stream {
+    BytesPerSecond bandwidth;
+    double spread = 0;
+    std::string how;
+  };
+  Result<Stream> stream(Bytes bytes) {
+    Work work;
+    const Sample s = TRY(sample(stream_graph(bytes), &work));
+    const Bytes moved = work.read + work.written;
+    return Stream{moved / std::max(s.time - call_, s.time * 0.1), s.spread,
+                  times(fmt::format("x + y, {} in all", to_string(moved)), s)};
+  }
+
+  void add_cache(const std::string& level, Bytes size, BytesPerSecond bandwidth, double spread, std::string how_large,
+                 std::string how_fast) {
+    caches_.push_back({size, bandwidth});
+    add({"cache." + level + ".size", static_cast<double>(size.count()), CatalogUnit::bytes, 0, std::move(how_large)});
+    add({"cache." + level + ".bandwidth", bandwidth.count(), CatalogUnit::bytes_per_second, spread,
+         std::move(how_fast)});
+  }
+
+  // What moving takes where the same is done over and over, as perf says it.
+  Seconds moving(const Work& work) const {
+    const Bytes bytes = work.read + work.written;
+    for (const Cache& cache : caches_) {
+      if (bytes <= cache.size) return bytes / cache.bandwidth;
+    }
+    return bytes / memory_;
   }
 
   // The same products with once and twice as many exponentials: two equations for the two rates.
@@ -174,7 +241,7 @@ class Calibrator {
     const Sample s4 = TRY(sample(graph(dtype, 4), &few)), s8 = TRY(sample(graph(dtype, 8), &many));
     const auto flops4 = static_cast<double>(few.flops), exps4 = static_cast<double>(few.transcendentals);
     const auto flops8 = static_cast<double>(many.flops), exps8 = static_cast<double>(many.transcendentals);
-    const double t4 = s4.median.count(), t8 = s8.median.count();
+    const double t4 = s4.time.count(), t8 = s8.time.count();
     const double determinant = flops4 * exps8 - flops8 * exps4;
     const double a_flop = std::max((t4 * exps8 - t8 * exps4) / determinant, 0.1 * t4 / flops4);
     const double an_exp = std::max((flops4 * t8 - flops8 * t4) / determinant, 0.01 * t4 / exps4);
@@ -186,20 +253,20 @@ class Calibrator {
   }
 
   Status chain() {
-    const Sample s = TRY(sample(vector_graph()));
-    const Seconds time = std::max(s.median - call_, s.median * 0.1);
+    Work work;
+    const Sample s = TRY(sample(vector_graph(), &work));
+    const Seconds time = std::max(s.time - call_ - moving(work), s.time * 0.1);
     add({"chain.f32", kChainSteps * static_cast<double>(kChainElements) / time.count(), CatalogUnit::per_second,
          s.spread, times(fmt::format("a chain of {} ops on 512 Ki numbers", kChainSteps), s)});
     return {};
   }
 
-  // Net of the call, of elementary functions, and for a product of what moving its operands takes, as perf adds them.
+  // Net of the call, of elementary functions and of moving, as perf adds them.
   Status rate(const std::string& key, Graph graph, std::string how) {
     Work work;
     const Sample s = TRY(sample(std::move(graph), &work));
-    Seconds apart = call_ + Seconds(static_cast<double>(work.transcendentals) * elementary_);
-    if (key.starts_with("matmul.") || key.starts_with("contraction.")) apart += (work.read + work.written) / memory_;
-    const Seconds time = std::max(s.median - apart, s.median * 0.1);
+    const Seconds apart = call_ + Seconds(static_cast<double>(work.transcendentals) * elementary_) + moving(work);
+    const Seconds time = std::max(s.time - apart, s.time * 0.1);
     add({key, static_cast<double>(work.flops) / time.count(), CatalogUnit::flop_rate, s.spread,
          times(std::move(how), s)});
     return {};
@@ -208,28 +275,25 @@ class Calibrator {
   Status elementary() {
     Work work;
     const Sample s = TRY(sample(elementary_graph(), &work));
-    elementary_ = (s.median - call_).count() / static_cast<double>(work.transcendentals);
+    elementary_ =
+        std::max(s.time - call_ - moving(work), s.time * 0.1).count() / static_cast<double>(work.transcendentals);
     add({"elementary.f32", 1 / elementary_, CatalogUnit::per_second, s.spread,
          times("exp and tanh on 512 Ki numbers", s)});
     return {};
   }
 
-  Status memory() {
-    Work work;
-    const Sample s = TRY(sample(stream_graph(kLarge * 3), &work));
-    const Bytes moved = work.read + work.written;
-    memory_ = moved / (s.median - call_);
-    add({"memory.bandwidth", memory_.count(), CatalogUnit::bytes_per_second, s.spread,
-         times(fmt::format("x + y, {} in all", to_string(moved)), s)});
-    return {};
-  }
+  struct Cache {
+    Bytes size;
+    BytesPerSecond bandwidth;
+  };
 
   Device& device_;
   Clock& clock_;
   const CalibrateOptions& options_;
   const Seconds each_;  // for one figure
   Seconds call_;
-  double elementary_ = 0;  // seconds of one
+  double elementary_ = 0;      // seconds of one
+  std::vector<Cache> caches_;  // smallest first
   BytesPerSecond memory_;
   std::vector<CalibratedFact> facts_;
 };

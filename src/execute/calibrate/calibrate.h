@@ -3,7 +3,7 @@
 // workload: what it runs are single ops, each a Program of its own on the Device that runs everything else, so what is
 // measured is what serves.
 //
-// Each figure is the median of several runs; its spread is what the middle half of them lies within, of the median.
+// Each figure is the lower quarter of several runs; its spread is what the middle half of them lies within.
 
 #include <functional>
 #include <string>
@@ -20,7 +20,7 @@ struct CalibratedFact {
   std::string key;  // as in the catalog: "matmul.bf16"
   double value = 0;
   CatalogUnit unit = CatalogUnit::number;
-  double spread = 0;  // of the median; 0: not of a measurement
+  double spread = 0;  // 0: not of a measurement
   std::string how;    // "contract 2048 x 2048 x 2048, 7 times"
 };
 

@@ -12,8 +12,10 @@ namespace {
 // 0.37 apart on a circle of circumference 2: no two neighbours alike, none zero for long.
 Status fill(Executor& executor, int value, const Type& type) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes().count()));
-  for (std::int64_t i = 0; is_float(type.dtype) && i < type.num_elements(); ++i)
-    store(type.dtype, bytes.data(), i, std::fmod(0.37 * static_cast<double>(i + 1), 2.0) - 1.0);
+  for (std::int64_t i = 0; i < type.num_elements(); ++i) {
+    const double number = std::fmod(0.37 * static_cast<double>(i + 1), 2.0) - 1.0;
+    store(type.dtype, bytes.data(), i, is_float(type.dtype) ? number : 1);
+  }
   return executor.write(value, 0, bytes);
 }
 
@@ -23,24 +25,31 @@ Sample sample_of(std::vector<Seconds> times) {
   CHECK(!times.empty(), "a sample of nothing");
   std::sort(times.begin(), times.end());
   const std::size_t n = times.size();
-  const Seconds median = times[n / 2];
-  return {median, (times[(3 * n) / 4] - times[n / 4]) / median, static_cast<int>(n)};
+  const Seconds lower = times[n / 4];
+  return {lower, (times[(3 * n) / 4] - lower) / lower, static_cast<int>(n)};
 }
 
 Result<std::unique_ptr<MicroRun>> MicroRun::make(Device& device, Graph graph) {
   const WorkspaceOf workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
   ProgramBuilder builder("calibrate", Mesh(), device.target(), workspace);
-  for (const GraphInput& input : graph.inputs())
-    builder.add_value({input.name, graph.type(input.value), Residence::input, 1, std::nullopt, 0, 0});
-  for (const GraphOutput& output : graph.outputs())
+  const auto is_output = [&graph](const std::string& name) {
+    return std::ranges::any_of(graph.outputs(), [&](const GraphOutput& output) { return output.name == name; });
+  };
+  for (const GraphInput& input : graph.inputs()) {
+    const Residence residence = is_output(input.name) ? Residence::state : Residence::input;
+    builder.add_value({input.name, graph.type(input.value), residence, 1, std::nullopt, 0, 0});
+  }
+  for (const GraphOutput& output : graph.outputs()) {
+    if (builder.has_value(output.name)) continue;  // in the place of the input
     builder.add_value({output.name, graph.type(output.value), Residence::output, 1, std::nullopt, 0, 0});
+  }
   const int f = builder.add_function("op", std::move(graph), {}, {});
   builder.add_schedule({"run", {{f, 0, 0, Stream::compute, {}}}});
   std::unique_ptr<MicroRun> run(new MicroRun(builder.finish()));  // the constructor is private
   run->executor_ = TRY(Executor::create(run->program_, device));
   for (std::size_t v = 0; v < run->program_.values.size(); ++v) {
     const ProgramValue& value = run->program_.values[v];
-    if (value.residence == Residence::input) TRY(fill(*run->executor_, static_cast<int>(v), value.type));
+    if (value.residence != Residence::output) TRY(fill(*run->executor_, static_cast<int>(v), value.type));
   }
   return run;
 }

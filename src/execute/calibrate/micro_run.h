@@ -10,9 +10,10 @@
 
 namespace systole {
 
+// Others on the machine make a run slow, never fast: the lower quarter is the machine's own.
 struct Sample {
-  Seconds median;
-  double spread = 0;  // of the median: what the middle half lies within
+  Seconds time;       // that a quarter of the runs took less than
+  double spread = 0;  // what the middle half lies within, of the time
   int runs = 0;
 };
 // REQUIRES: times is not empty.
@@ -20,7 +21,8 @@ Sample sample_of(std::vector<Seconds> times);
 
 class MicroRun {
  public:
-  // Inputs of floating-point type are filled with numbers in (-1, 1), the others with zeros.
+  // Inputs of floating-point type are filled with numbers in (-1, 1), the others with ones. An output named as an input
+  // takes its place.
   // Errors: of the device.
   static Result<std::unique_ptr<MicroRun>> make(Device& device, Graph graph);
 

@@ -59,6 +59,7 @@ Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
   speed.kernel = TRY(entry.flop_rate("kernel.f32")) * times;
   speed.elementary = FlopRate(TRY(entry.per_second("elementary.f32")) * times);
   speed.memory = TRY(entry.bytes_per_second("memory.bandwidth")) * times;
+  if (entry.facts.contains("memory.update")) speed.update = TRY(entry.bytes_per_second("memory.update")) * times;
   speed.caches = TRY(caches_of(entry, times));
   speed.call = TRY(entry.seconds("call"));
   TRY(check(speed));

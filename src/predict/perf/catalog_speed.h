@@ -1,7 +1,8 @@
 #pragma once
 // A machine's speed out of the catalog, for a machine that nobody has measured: the facts of its entry, times its cores
 // where they are stated per core. Facts: matmul.<type>, attention.<type>, vector.f32, elementary.f32 (/s),
-// memory.bandwidth, cache.<level>.size with cache.<level>.bandwidth, call. A cache's size is a core's own.
+// memory.bandwidth, memory.update (may be absent), cache.<level>.size with cache.<level>.bandwidth, call. A cache's
+// size is a core's own.
 
 #include "ground/catalog/catalog.h"
 #include "predict/perf/machine_speed.h"

@@ -62,6 +62,19 @@ ScheduleEstimate estimate_schedule(const Program& program, const Schedule& sched
   return result;
 }
 
+// The place of what it makes on the way, and its ports.
+Bytes touched_by(const Program& program, const Function& function) {
+  Bytes touched = function.scratch;
+  std::set<int> values;
+  for (const std::vector<Port>* ports : {&function.inputs, &function.outputs}) {
+    for (const Port& port : *ports) {
+      if (values.insert(port.value).second)
+        touched += program.values[static_cast<std::size_t>(port.value)].type.bytes();
+    }
+  }
+  return touched;
+}
+
 }  // namespace
 
 const ScheduleEstimate& Estimate::schedule_named(std::string_view name) const {
@@ -71,26 +84,25 @@ const ScheduleEstimate& Estimate::schedule_named(std::string_view name) const {
   fail(error(ErrorKind::not_found, "no schedule '{}' was estimated", name));
 }
 
-MachineSpeed speed_for(const Function& function, const Program& program, const MachineSpeed& speed) {
-  Bytes touched = function.scratch;
-  std::set<int> values;
-  for (const std::vector<Port>* ports : {&function.inputs, &function.outputs}) {
-    for (const Port& port : *ports) {
-      if (values.insert(port.value).second)
-        touched += program.values[static_cast<std::size_t>(port.value)].type.bytes();
-    }
+Bytes touched_between(const Program& program, int function) {
+  Bytes most = touched_by(program, program.functions[static_cast<std::size_t>(function)]);
+  for (const Schedule& schedule : program.schedules) {
+    std::set<int> acting;
+    for (const Action& action : schedule.actions) acting.insert(action.function);
+    if (!acting.contains(function)) continue;
+    Bytes touched;
+    for (const int f : acting) touched += touched_by(program, program.functions[static_cast<std::size_t>(f)]);
+    most = std::max(most, touched);
   }
-  MachineSpeed cold = speed;
-  std::erase_if(cold.caches, [&](const CacheLevel& level) { return level.size < touched; });
-  return cold;
+  return most;
 }
 
 Estimate estimate(const Program& program, const MachineSpeed& speed) {
   check(speed).value();
   Estimate result{speed.name, speed.source, speed.calibrated, {}, memory_by_owner(program), program.arena};
   std::vector<TimeByClass> times;
-  for (const Function& function : program.functions)
-    times.push_back(graph_time(function.graph, speed_for(function, program, speed)));
+  for (std::size_t f = 0; f < program.functions.size(); ++f)
+    times.push_back(graph_time(program.functions[f].graph, speed, touched_between(program, static_cast<int>(f))));
   for (const Schedule& schedule : program.schedules)
     result.schedules.push_back(estimate_schedule(program, schedule, times));
   return result;

@@ -35,9 +35,9 @@ struct Estimate {
   const ScheduleEstimate& schedule_named(std::string_view name) const;
 };
 
-// The machine as the kernels of a function find it: caches that all it touches does not fit into hold nothing for the
-// next kernel, so they are left out.
-MachineSpeed speed_for(const Function& function, const Program& program, const MachineSpeed& speed);
+// Bytes that are touched from one run of a function to the next: by all functions of the schedule that it acts in, of
+// several the one that touches most.
+Bytes touched_between(const Program& program, int function);
 
 // Errors: Failure as op_time; invalid as check(speed).
 Estimate estimate(const Program& program, const MachineSpeed& speed);

@@ -72,14 +72,14 @@ TEST(Estimate, streams_run_side_by_side_but_waits_hold) {
   EXPECT_NEAR(estimate(program, round_machine()).schedules[0].busy.total().count(), 14e-6, 1e-12);
 }
 
-// x, w, y of 400 bytes each: a cache of 1,199 bytes holds none of it for the next kernel.
-TEST(Estimate, a_cache_counts_where_the_function_fits) {
+// x, w, y of 400 bytes each, in two functions that take turns.
+TEST(Estimate, what_the_functions_of_a_schedule_touch_lies_between_two_runs) {
   const Program program = two_functions(Stream::compute, {});
-  MachineSpeed speed = round_machine();
-  speed.caches = {{Bytes(1199), BytesPerSecond(1e9)}, {Bytes(2000), BytesPerSecond(2e9)}};
-  const MachineSpeed seen = speed_for(program.functions[0], program, speed);
-  ASSERT_EQ(seen.caches.size(), 1U);
-  EXPECT_EQ(seen.caches[0].size, Bytes(2000));
+  EXPECT_EQ(touched_between(program, 0), touched_between(program, 1));
+  EXPECT_GE(touched_between(program, 0), Bytes(1200));
+  Program apart = program;
+  apart.schedules.clear();
+  EXPECT_LT(touched_between(apart, 0), touched_between(program, 0));
 }
 
 TEST(Estimate, memory_is_the_programs) {

@@ -22,11 +22,11 @@ AttentionSpeed attention_speed(const MachineSpeed& speed, DType dtype, bool grad
   return found != speeds.end() ? found->second : AttentionSpeed{matmul_rate(speed, dtype), speed.elementary};
 }
 
-BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes) {
+BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes, bool update) {
   for (const CacheLevel& level : speed.caches) {
     if (bytes <= level.size) return level.bandwidth;
   }
-  return speed.memory;
+  return update && speed.update.count() > 0 ? speed.update : speed.memory;
 }
 
 Status check(const MachineSpeed& speed) {
@@ -50,6 +50,7 @@ Status check(const MachineSpeed& speed) {
   if (!(speed.kernel.count() > 0)) return wrong("the rate of kernels", speed.kernel.count());
   if (!(speed.elementary.count() > 0)) return wrong("the rate of elementary functions", speed.elementary.count());
   if (!(speed.memory.count() > 0)) return wrong("the memory bandwidth", speed.memory.count());
+  if (!(speed.update.count() >= 0)) return wrong("the memory bandwidth of updates", speed.update.count());
   if (!(speed.call.count() >= 0)) return wrong("the time of a kernel call", speed.call.count());
   for (std::size_t i = 0; i < speed.caches.size(); ++i) {
     if (!(speed.caches[i].bandwidth.count() > 0))

@@ -35,6 +35,7 @@ struct MachineSpeed {
   FlopRate kernel;                 // flops of the other kernels: norms, losses, sums, optimizers
   FlopRate elementary;             // exp, log, tanh, sqrt, … per second
   BytesPerSecond memory;           // reads and writes together
+  BytesPerSecond update;           // the same of optimizers, which write where they have read; zero: memory's
   std::vector<CacheLevel> caches;  // smallest first; may be empty
   Seconds call;                    // of starting one kernel
 };
@@ -45,8 +46,8 @@ FlopRate matmul_rate(const MachineSpeed& speed, DType dtype);
 // Of a product as training has it; where it was not measured, the matmul rate.
 FlopRate contraction_rate(const MachineSpeed& speed, DType dtype);
 AttentionSpeed attention_speed(const MachineSpeed& speed, DType dtype, bool gradient);
-// Of the smallest level that holds `bytes`.
-BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes);
+// Of the smallest level that holds `bytes`; `update`: of an optimizer.
+BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes, bool update = false);
 
 // Errors: invalid, naming the rate that is not positive or the caches that are out of order.
 Status check(const MachineSpeed& speed);

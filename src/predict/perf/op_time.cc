@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/graph/work.h"
+#include "predict/perf/reuse.h"
 
 namespace systole {
 namespace {
@@ -67,12 +68,10 @@ std::int64_t chain_steps(const GraphNode& node) {
   return std::max<std::int64_t>(1, std::count_if(nodes.begin(), nodes.end(), counts));
 }
 
-Seconds kernel_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
-  const Work work = work_of(graph, node);
+Seconds kernel_time(const Graph& graph, const GraphNode& node, const Work& work, Seconds moving,
+                    const MachineSpeed& speed) {
   const DType dtype = node.operands.empty() ? graph.type(node.results[0]).dtype : graph.type(node.operands[0]).dtype;
   const Flops flops(work.flops), elementary(work.transcendentals);
-  const Bytes bytes = work.read + work.written;
-  const Seconds moving = bytes / bandwidth_for(speed, bytes);
   switch (class_of(*node.op)) {
     case OpClass::contraction: return flops / contraction_rate(speed, dtype) + moving;
     case OpClass::attention: {
@@ -127,22 +126,67 @@ TimeByClass TimeByClass::operator*(double times) const {
 }
 
 Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
-  if (is_repeat(node))
-    return graph_time(node.regions[0], speed).total() * static_cast<double>(node.attrs.get_int("count"));
+  if (is_repeat(node)) {
+    const Graph& body = node.regions[0];
+    return graph_time(body, speed, touched_by(body)).total() * static_cast<double>(node.attrs.get_int("count"));
+  }
   if (node.op->view) return {};
   if (class_of(*node.op) == OpClass::collective) return collective_time(node);
-  return kernel_time(graph, node, speed) + speed.call;
+  const Work work = work_of(graph, node);
+  const Bytes bytes = work.read + work.written;
+  const bool update = class_of(*node.op) == OpClass::optimizer;
+  return kernel_time(graph, node, work, bytes / bandwidth_for(speed, bytes, update), speed) + speed.call;
 }
 
-TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed) {
-  TimeByClass time;
+namespace {
+
+// Carries lie on top of the stack; slices were touched as long ago as the operands that they are of; what all
+// iterations share, an iteration ago.
+ReuseStack stack_of_body(const GraphNode& repeat, const MachineSpeed& speed, Bytes ago) {
+  const Graph& body = repeat.regions[0];
+  const auto carries = static_cast<std::size_t>(repeat.attrs.get_int("carries")),
+             stacked = static_cast<std::size_t>(repeat.attrs.get_int("stacked"));
+  ReuseStack stack(body, speed, ago);
+  const Bytes iteration = std::min(ago, touched_by(body));
+  for (std::size_t i = carries + stacked; i < body.inputs().size(); ++i)
+    stack.set_ago(body.inputs()[i].value, iteration);
+  for (std::size_t i = 0; i < carries; ++i) {
+    stack.set_ago(body.outputs()[i].value, Bytes());
+    stack.touch(body.inputs()[i].value, body.type(body.inputs()[i].value).bytes());
+  }
+  return stack;
+}
+
+void each_kernel(const Graph& graph, const MachineSpeed& speed, Bytes ago, ReuseStack stack, double runs,
+                 const KernelTime& told) {
   for (const GraphNode& node : graph.nodes()) {
     if (is_repeat(node)) {
-      time += graph_time(node.regions[0], speed) * static_cast<double>(node.attrs.get_int("count"));
-    } else {
-      time[class_of(*node.op)] += op_time(graph, node, speed);
+      const auto count = static_cast<double>(node.attrs.get_int("count"));
+      each_kernel(node.regions[0], speed, ago, stack_of_body(node, speed, ago), runs * count, told);
+      for (const ValueId id : node.operands) stack.touch(id, graph.type(id).bytes());
+      for (const ValueId id : node.results) stack.touch(id, graph.type(id).bytes());
+    } else if (class_of(*node.op) == OpClass::collective) {
+      told(node, collective_time(node), runs);
+    } else if (!node.op->view) {
+      const Work work = work_of(graph, node);
+      told(node,
+           kernel_time(graph, node, work, stack.moving(node, work, class_of(*node.op) == OpClass::optimizer), speed) +
+               speed.call,
+           runs);
     }
   }
+}
+
+}  // namespace
+
+void each_kernel(const Graph& graph, const MachineSpeed& speed, Bytes ago, const KernelTime& told) {
+  each_kernel(graph, speed, ago, ReuseStack(graph, speed, ago), 1, told);
+}
+
+TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed, Bytes ago) {
+  TimeByClass time;
+  each_kernel(graph, speed, ago,
+              [&](const GraphNode& node, Seconds one, double runs) { time[class_of(*node.op)] += one * runs; });
   return time;
 }
 

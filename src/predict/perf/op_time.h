@@ -8,11 +8,12 @@
 //   the others    the roofline: arithmetic or bytes / bandwidth, whichever is longer (Williams, Waterman and Patterson,
 //                 "Roofline", CACM 2009)
 //
-// Where both are added, the kernels go through blocks that are first moved and then worked on. Bytes go
-// with the bandwidth of the smallest level that holds all its operands and results. Rates of contraction and attention
-// are what is left when the other term is taken off a measurement. Ops know work; only this file divides it by a speed.
+// Where both are added, the kernels go through blocks that are first moved and then worked on. Bytes move with the
+// bandwidth of the cache that still holds them (reuse.h). Rates are what is left when the other terms are taken off a
+// measurement. Ops know work; only this file divides it by a speed.
 
 #include <array>
+#include <functional>
 
 #include "describe/graph/op.h"
 #include "predict/perf/machine_speed.h"
@@ -46,10 +47,15 @@ class TimeByClass {
   std::array<Seconds, kNumOpClasses> seconds_{};
 };
 
-// One kernel call. Nothing for a view; nothing for a collective of one device.
+// One kernel call, over and over: its bytes come from the smallest cache that holds all of them. Nothing for a view;
+// nothing for a collective of one device.
 // Errors: Failure(not_found) for a type that the machine has no rate for; unsupported for a collective of more devices.
 Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed);
-// All of a graph's, one after the other, bodies of repeats as often as they run.
-TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed);
+// All of a graph's, one after the other, bodies of repeats as often as they run. `ago`: bytes that are touched from one
+// run of the graph to the next, its own included; at least touched_by(graph).
+TimeByClass graph_time(const Graph& graph, const MachineSpeed& speed, Bytes ago);
+// The same by kernel: the time of one call, and how often it runs.
+using KernelTime = std::function<void(const GraphNode& node, Seconds time, double runs)>;
+void each_kernel(const Graph& graph, const MachineSpeed& speed, Bytes ago, const KernelTime& told);
 
 }  // namespace systole

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "describe/graph/ops/ops.h"
+#include "predict/perf/reuse.h"
 #include "predict/perf/utilisation.h"
 
 namespace systole {
@@ -120,13 +121,13 @@ TEST(OpTime, views_are_free_and_a_repeat_is_its_body_as_often) {
   const Type type(DType::f32, {10, 100});
   Graph body("body");
   body.output("x", exp(body.input("x", type)));
-  const Seconds once = graph_time(body, round_machine()).total();
+  const Seconds once = graph_time(body, round_machine(), touched_by(body)).total();
   Graph g("stack");
   const Value x = g.input("x", type), carries[] = {x};
   const Value y = repeat(body, 7, carries, {}, {}).carries[0];
   reshape(y, Type(DType::f32, {1000}));
-  EXPECT_NEAR(graph_time(g, round_machine()).total().count(), 7 * once.count(), 1e-12);
-  EXPECT_NEAR(graph_time(g, round_machine())[OpClass::elementwise].count(), 7 * once.count(), 1e-12);
+  EXPECT_NEAR(graph_time(g, round_machine(), touched_by(g)).total().count(), 7 * once.count(), 1e-12);
+  EXPECT_NEAR(graph_time(g, round_machine(), touched_by(g))[OpClass::elementwise].count(), 7 * once.count(), 1e-12);
   EXPECT_NEAR(op_time(g, g.nodes()[0], round_machine()).count(), 7 * once.count(), 1e-12);
 }
 
@@ -169,8 +170,8 @@ TEST(OpTime, collectives_of_one_device_are_free_and_of_more_refused) {
   Graph one("one"), two("two");
   all_reduce(one.input("x", Type(DType::f32, {8})), "data", 1);
   all_reduce(two.input("x", Type(DType::f32, {8})), "data", 2);
-  EXPECT_EQ(graph_time(one, round_machine()).total(), Seconds(0));
-  EXPECT_THROW(graph_time(two, round_machine()), Failure);
+  EXPECT_EQ(graph_time(one, round_machine(), touched_by(one)).total(), Seconds(0));
+  EXPECT_THROW(graph_time(two, round_machine(), touched_by(two)), Failure);
 }
 
 TEST(MachineSpeed, rates_must_be_positive_and_caches_in_order) {
