@@ -1,5 +1,6 @@
 #include "execute/data/tokenizer_files.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,11 @@ constexpr int kVersion = 1;
 constexpr const char* kMark = "systole_tokenizer";
 constexpr Bytes kLargestFile = kMiB * 256;
 constexpr std::array<const char*, 2> kSayMore = {"tokenizer_config.json", "special_tokens_map.json"};
+constexpr std::array<const char*, 5> kAll = {"tokenizer.json", "vocab.json", "merges.txt", kSayMore[0], kSayMore[1]};
+
+Error damaged(std::string_view why) {
+  return error(ErrorKind::corrupt, "this tokenizer is damaged: {}", why).hinted("copy its files again");
+}
 
 std::string beside(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
@@ -65,10 +71,12 @@ Result<TokenizerFiles> unbundle_tokenizer(std::string_view serialised) {
                    version, kVersion)
           .hinted("use the Systole that wrote it or a newer one");
     }
-    for (const auto& [name, text] : json.at("files").items()) files.emplace(name, text.get<std::string>());
-  } catch (const Json::exception& bad) {
-    return error(ErrorKind::corrupt, "this tokenizer is damaged: {}", bad.what()).hinted("copy its files again");
-  }
+    for (const auto& [name, text] : json.at("files").items()) {
+      if (std::find(kAll.begin(), kAll.end(), name) == kAll.end())  // an export writes each under its name
+        return damaged(fmt::format("'{}' is no file of a tokenizer", name));
+      files.emplace(name, text.get<std::string>());
+    }
+  } catch (const Json::exception& bad) { return damaged(bad.what()); }
   return files;
 }
 
