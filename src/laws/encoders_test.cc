@@ -8,7 +8,7 @@
 #include "describe/models/bert/bert.h"
 #include "describe/models/t5/t5.h"
 #include "execute/backends/reference/reference.h"
-#include "laws/tiny_job.h"
+#include "laws/tiny_laws.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
 #endif
@@ -82,28 +82,6 @@ std::vector<MakeDevice> devices() {
   return all;
 }
 
-void expect_planned(TinyJob& job, const char* schedule) {
-  const Schedule& s = job.program().schedule_named(schedule);
-  std::vector<std::int64_t> calls(job.program().functions.size(), 0);
-  for (const Action& action : s.actions) ++calls[static_cast<std::size_t>(action.function)];
-  const std::vector<WorkCounters> before = job.executor().counters();
-  if (std::string_view(schedule) == "train") {
-    job.step();
-  } else {
-    job.executor().run(s).value();
-  }
-  for (std::size_t f = 0; f < calls.size(); ++f) {
-    const Work planned = job.program().functions[f].work * calls[f];
-    const WorkCounters &now = job.executor().counters()[f], &then = before[f];
-    SCOPED_TRACE(job.program().functions[f].name);
-    EXPECT_EQ(now.flops + now.skipped_flops - then.flops - then.skipped_flops, planned.flops);
-    EXPECT_EQ(now.transcendentals + now.skipped_transcendentals - then.transcendentals - then.skipped_transcendentals,
-              planned.transcendentals);
-    EXPECT_EQ(now.bytes_read - then.bytes_read, planned.read.count());
-    EXPECT_EQ(now.bytes_written - then.bytes_written, planned.written.count());
-  }
-}
-
 TEST(PlanIsRunEncoders, under_every_precision_policy_and_microbatching) {
   for (const MakeDevice device : devices()) {
     for (const auto& model : models()) {
@@ -153,28 +131,11 @@ TEST(OneResultEncoders, microbatches_and_policies_change_nothing) {
 }
 
 #ifdef SYSTOLE_HAS_CPU
-// Within what rounding allows: eps of the compute type times the root of the longest sum.
 TEST(CpuIsReferenceEncoders, losses_and_gradients) {
   for (const auto& model : models()) {
     for (const Strategy& strategy : {f32_strategy(), bf16_strategy()}) {
       TinyJob fast(*model, 4, strategy, devices()[1]()), slow(*model, 4, strategy, reference());
-      for (TinyJob* job : {&fast, &slow}) {
-        job->begin();
-        job->set_batch(batch_of(*model));
-        job->step();
-      }
-      const double tolerance = 32 * epsilon_of(strategy.precision.compute);
-      EXPECT_NEAR(fast.loss(), slow.loss(), tolerance * std::abs(slow.loss()));
-      const auto a = fast.gradients(), b = slow.gradients();
-      ASSERT_EQ(a.size(), b.size());
-      for (std::size_t p = 0; p < a.size(); ++p) {
-        double norm = 0, error = 0;
-        for (std::size_t i = 0; i < a[p].size(); ++i) {
-          norm += b[p][i] * b[p][i];
-          error += (a[p][i] - b[p][i]) * (a[p][i] - b[p][i]);
-        }
-        EXPECT_LE(std::sqrt(error), tolerance * (std::sqrt(norm) + 0.1)) << "tensor " << p;
-      }
+      expect_same_step(fast, slow, batch_of(*model), strategy);
     }
   }
 }

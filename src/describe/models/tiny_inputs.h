@@ -29,6 +29,11 @@ inline HostTensor random_ids(const Type& type, std::uint64_t key, std::int64_t b
   return tensor;
 }
 
+inline HostTensor ints(Shape shape, std::vector<double> values) {
+  return HostTensor(DType::i32, std::move(shape), values);
+}
+inline HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<double>{value}); }
+
 // The graph with every f32 turned into f64.
 inline Graph in_f64(const Graph& graph) {
   return apply_precision(graph, {DType::f64, DType::f64, DType::f64, DType::f64});

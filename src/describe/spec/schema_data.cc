@@ -93,9 +93,9 @@ void add_tokenizer_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "data.tokenizer.file",
                   .codec = text_codec(AT(data.tokenizer.file)),
                   .doc = "A tokenizer to use instead of training one.",
-                  .more =
-                      "sentencepiece: a .model. byte_level_bpe: a tokenizer.json, a vocab.json with merges.txt beside "
-                      "it, or their folder; tokenizer_config.json beside them says which token is eos.",
+                  .more = "sentencepiece: a .model; a t5 may have its own spiece.model. byte_level_bpe: a "
+                          "tokenizer.json, a vocab.json with merges.txt beside "
+                          "it, or their folder; tokenizer_config.json beside them says which token is eos.",
                   .optional = true,
                   .when = kText,
                   .group = "tokenizer"});

@@ -268,7 +268,7 @@ void add_model_keys(Schema& schema) {
        .codec = std::move(weights),
        .doc = "Folder of a Hugging Face model (safetensors of GPT-2, Llama or T5) that training starts from.",
        .more = "Its config.json decides the keys of `model`, which can be left out, and its tokenizer is used "
-               "unless data.tokenizer says otherwise; that of a T5 is for `generate` alone. docs/guide/weights.md",
+               "unless data.tokenizer says otherwise. docs/guide/weights.md",
        .optional = true});
   keys.push_back(
       {.path = "model.family",

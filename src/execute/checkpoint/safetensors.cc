@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kSizeBytes = 8;
 constexpr std::string_view kMetadata = "__metadata__";
+constexpr std::int64_t kMostValues = 2'000'000;  // in a header: 300,000 tensors; its tree takes 300 MB then
 constexpr std::size_t kHeaderAlignment = 8;
 
 struct DTypeName {
@@ -161,6 +162,11 @@ Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> he
   const std::string_view text(reinterpret_cast<const char*>(head.data()) + kSizeBytes, static_cast<std::size_t>(size));
   if (!text.starts_with('{'))
     return error(ErrorKind::corrupt, "the header does not begin with '{{'").at({std::string(file)});
+  if (const auto values = std::count(text.begin(), text.end(), ','); values > kMostValues) {
+    return error(ErrorKind::corrupt, "the header has {} values, and no more than {} are read", values, kMostValues)
+        .at({std::string(file)})
+        .hinted("this is no model: its tensors alone would be 300,000");
+  }
   auto header = read_header(text, kSizeBytes + size, file_bytes - kSizeBytes - size, file);
   if (header || header.error().kind == ErrorKind::unsupported) return header;
   Error damaged = std::move(header).error();

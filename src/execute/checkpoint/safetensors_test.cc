@@ -132,6 +132,9 @@ TEST(Safetensors, HostileHeadersAreRefused) {
   EXPECT_EQ(kind(parse("{\"a\":1}", 0)), corrupt);
   EXPECT_EQ(kind(parse("{\"a\":{}}", 0)), corrupt);
   EXPECT_EQ(kind(parse(R"({"__metadata__":{"k":1}})", 0)), corrupt);
+  std::string crowded = "{\"a\":{\"dtype\":\"F32\",\"shape\":[0";
+  for (int i = 0; i < 2'000'000; ++i) crowded += ",0";
+  EXPECT_EQ(kind(parse(crowded + "],\"data_offsets\":[0,0]}}", 0)), corrupt) << "a tree of gigabytes";
   const auto tensor = [](std::string_view shape, std::string_view offsets) {
     return fmt::format(R"({{"a":{{"dtype":"U8","shape":{},"data_offsets":{}}}}})", shape, offsets);
   };

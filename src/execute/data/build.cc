@@ -131,6 +131,7 @@ class Builder {
   }
 
  private:
+  TokenizerUse use() const { return options_.target_length > 0 ? TokenizerUse::pairs : TokenizerUse::documents; }
   void progress(std::string_view stage, std::int64_t bytes) const {
     if (options_.progress) options_.progress(stage, Bytes(bytes));
   }
@@ -191,7 +192,7 @@ class Builder {
           .hinted("raise the fraction, cut the text into smaller documents, or name held-out files");
     }
     if (!options_.tokenizer_model) progress("training the tokenizer", reader.stats().bytes);
-    Tokenizer tokenizer = TRY(options_.tokenizer_model ? Tokenizer::load(*options_.tokenizer_model)
+    Tokenizer tokenizer = TRY(options_.tokenizer_model ? Tokenizer::load(*options_.tokenizer_model, use())
                                                        : Tokenizer::train(options_.tokenizer, sample.take()));
     TRY(write_whole(store_, inputs_.key + "/tokenizer.model", tokenizer.model()));
     return tokenizer;
@@ -253,7 +254,7 @@ class Builder {
     const std::string path = packing_path(inputs_.key, held_out, options_.row_length, options_.policy);
     if (split.shards.empty() || TRY(store_.exists(path))) return Done{};
     progress("packing", split.bytes);
-    const Tokenizer tokenizer = TRY(Tokenizer::load(TRY(read_text(store_, inputs_.key + "/tokenizer.model"))));
+    const Tokenizer tokenizer = TRY(Tokenizer::load(TRY(read_text(store_, inputs_.key + "/tokenizer.model")), use()));
     std::vector<TokenShard> shards;
     for (const ShardInfo& shard : split.shards) {
       shards.push_back(TRY(TokenShard::open(store_, inputs_.key + "/" + shard.path)));

@@ -140,7 +140,14 @@ Status find_spellings(const BytePairParts& parts, BytePairModel& model) {
     model.spellings[place] = spelled_by(text).value_or(text);
   }
   for (const BytePairParts::Added& added : parts.added) {
-    model.spellings[static_cast<std::size_t>(added.token)] = added.special ? std::string() : added.text;
+    const auto place = static_cast<std::size_t>(added.token);
+    std::string& spelling = model.spellings[place];
+    if (taken[place] && !added.special && spelling != added.text) {
+      return damaged(
+          fmt::format("the added token '{}' has the number {}, which another token has", added.text, added.token));
+    }
+    taken[place] = true;
+    spelling = added.special ? std::string() : added.text;
   }
   for (int byte = 0; byte < 256; ++byte) {
     const auto found = parts.vocabulary.find(letter_of(static_cast<unsigned char>(byte)));

@@ -228,10 +228,38 @@ TEST(ByteLevelBpe, RefusesWhatIsDamaged) {
   EXPECT_EQ(refusal([](Json& j) { j["model"]["merges"][0] = Json::array({"a"}); }),
             "the tokenizer's tokenizer.json is damaged: a merge is not two tokens");
   EXPECT_EQ(refusal([](Json& j) { j.erase("model"); }), "the tokenizer's tokenizer.json is damaged: it has no model");
+  EXPECT_EQ(refusal([](Json& j) {
+              j["added_tokens"].push_back({{"id", 5}, {"content", "<m>"}, {"special", false}});
+            }),
+            "this tokenizer is damaged: the added token '<m>' has the number 5, which another token has");
   EXPECT_EQ(Tokenizer::load("{").error().kind, ErrorKind::corrupt);
   EXPECT_EQ(Tokenizer::load("{}").error().kind, ErrorKind::corrupt);
   EXPECT_EQ(Tokenizer::load(R"({"systole_tokenizer":1,"files":{}})").error().kind, ErrorKind::corrupt);
   EXPECT_EQ(Tokenizer::load(R"({"systole_tokenizer":9,"files":{}})").error().kind, ErrorKind::unsupported);
+}
+
+TEST(ByteLevelBpe, AnAddedTokenMayStandInTheVocabularyToo) {
+  const Result<Tokenizer> tokenizer = changed([](Json& j) {
+    j["model"]["vocab"]["<m>"] = 700;
+    j["added_tokens"].push_back({{"id", 700}, {"content", "<m>"}, {"special", false}});
+  });
+  EXPECT_EQ(tokenizer.value().bytes_of(700), "<m>");
+}
+
+TEST(ByteLevelBpe, RefusesWhatIsNestedTooDeep) {
+  std::string text = read_text(golden(), "gpt2.json").value();
+  const std::string deep = std::string(2'000'000, '[') + std::string(2'000'000, ']');
+  text.erase(text.rfind('}'));
+  text += ", \"normalizer\": " + deep + "}";
+  const auto refused = Tokenizer::load(text);
+  EXPECT_EQ(refused.error().message,
+            "the tokenizer's tokenizer.json is damaged: lists and maps stand in each other more than 100 deep");
+}
+
+TEST(TokenizerFiles, AreThoseOfATokenizerAndNoOthers) {
+  const auto files = unbundle_tokenizer(R"({"systole_tokenizer":1,"files":{"model.safetensors":"x"}})");
+  EXPECT_EQ(files.error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(files.error().message, "this tokenizer is damaged: 'model.safetensors' is no file of a tokenizer");
 }
 
 TEST(TokenizerFiles, SaysWhatAFolderLacks) {
@@ -249,11 +277,14 @@ TEST(SplitPattern, TranslatesWhatMeansTheSameAndRefusesTheRest) {
             R"([\t-\r \x{85}\p{Z}]+(?![^\t-\r \x{85}\p{Z}])|[^\t-\r \x{85}\p{Z}\p{L}])");
   EXPECT_EQ(translate_pattern(R"(\p{Han}|\d{1,3}|\u4e00)").value(), R"(\p{sc:Han}|\p{Nd}{1,3}|\x{4e00})");
   for (const char* other :
-       {R"(\w+)", R"(a\b)", "^a", "a$", "[a[b]]", "[a&&b]", "(?m:a)", "a{1,3}+", "a\\", R"([\S])", "[]a]"}) {
+       {R"(\w+)", R"(a\b)", "^a", "a$", "[a[b]]", "[a&&b]", "(?m:a)", "a{1,3}+", "a\\", R"([\S])", "[]a]",
+        // Python's tokenizers read these: a{0,3}, (?:a{2})?, x(?i:b|c).
+        "a{,3}", "a{2}?", "x(?i)b|c", "(?:a|(*ACCEPT))b", "(*UTF)a"}) {
     const auto refused = translate_pattern(other);
     ASSERT_FALSE(refused.ok()) << other;
     EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
   }
+  EXPECT_EQ(translate_pattern("(?i)b|c{2,3}?").value(), "(?i)b|c{2,3}?");
   for (const char* other : {"(a", "a*", "", R"(\p{Nonsense})", "[b-a]"})
     EXPECT_FALSE(SplitPattern::compile(other).ok()) << other;
 }

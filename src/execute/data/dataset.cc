@@ -30,7 +30,7 @@ Result<std::vector<TokenShard>> open_shards(Store& store, const TokensManifest& 
 
 Result<Tokenizer> open_tokenizer(Store& store, const TokensManifest& manifest) {
   const std::string path = in(manifest.key, "tokenizer.model");
-  Result<Tokenizer> tokenizer = Tokenizer::load(TRY(read_text(store, path)));
+  Result<Tokenizer> tokenizer = Tokenizer::load(TRY(read_text(store, path)), manifest.use());
   if (!tokenizer.ok()) return std::move(tokenizer).error().at({path});
   if (tokenizer->hash() != manifest.tokenizer) {
     return error(ErrorKind::corrupt, "this tokenizer is not the one that tokens.json names")

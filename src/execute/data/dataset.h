@@ -49,6 +49,7 @@ struct TokensManifest {
   std::int64_t empty = 0, replaced = 0;     // documents without text; ill-formed UTF-8 put right
   std::int64_t cut = 0;                     // pairs whose input or target is longer than its row
   std::int64_t held_out_also_in_train = 0;  // training documents that equal a held-out one: leakage
+  TokenizerUse use() const;                 // pairs, if its inputs say so
   bool operator==(const TokensManifest&) const = default;
 };
 

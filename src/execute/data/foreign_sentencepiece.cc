@@ -1,6 +1,6 @@
 // SentencePiece as other people's models were trained with it (T5's spiece.model): it normalises the text, puts a space
 // before it, makes one space of several, and what it has no token for becomes unk. So decode(encode(x)) need not be x:
-// such a tokenizer is for reading prompts and spelling answers, not for datasets.
+// such a tokenizer is for prompts and answers, and for datasets of pairs.
 
 #include <sentencepiece_processor.h>
 
@@ -9,13 +9,10 @@
 namespace systole {
 namespace {
 
-constexpr Bytes kPerToken = Bytes(256);  // as sentencepiece.cc has it
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
-
 class ForeignModel : public TokenizerModel {
  public:
   std::unique_ptr<ModelEncoder> encoder() const override;
-  Bytes resident() const override { return kPerToken * static_cast<std::int64_t>(spellings.size()); }
+  Bytes resident() const override { return kSentencePieceToken * static_cast<std::int64_t>(spellings.size()); }
   sentencepiece::SentencePieceProcessor processor;
 };
 
@@ -36,16 +33,9 @@ class WholeEncoder : public ModelEncoder {
 
 std::unique_ptr<ModelEncoder> ForeignModel::encoder() const { return std::make_unique<WholeEncoder>(*this); }
 
-// "▁of" is " of", and "<0x41>" of a model with tokens for bytes is "A".
+// "<0x41>" of a model with tokens for bytes is "A".
 std::string spelled(const std::string& piece, bool byte) {
-  if (byte) return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
-  std::string text;
-  for (std::size_t at = 0; at < piece.size();) {
-    const bool space = std::string_view(piece).substr(at).starts_with(kSpaceMark);
-    text += space ? ' ' : piece[at];
-    at += space ? kSpaceMark.size() : 1;
-  }
-  return text;
+  return byte ? std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16))) : spelled_piece(piece);
 }
 
 }  // namespace
@@ -59,8 +49,9 @@ Result<std::shared_ptr<TokenizerModel>> load_foreign_sentencepiece(std::string_v
   model->eos = processor.eos_id();
   if (model->eos < 0)
     return error(ErrorKind::unsupported, "this SentencePiece model has no token that ends a text (</s>)");
-  model->bos = processor.bos_id() < 0 ? model->eos : processor.bos_id();
+  model->bos = processor.bos_id() >= 0 ? processor.bos_id() : processor.pad_id() >= 0 ? processor.pad_id() : model->eos;
   model->puts_bos = false;
+  model->keeps_text = false;
   for (int token = 0; token < processor.GetPieceSize(); ++token) {
     const bool mark = processor.IsControl(token) || processor.IsUnknown(token);
     model->spellings.push_back(mark ? std::string() : spelled(processor.IdToPiece(token), processor.IsByte(token)));

@@ -76,6 +76,10 @@ Error damaged(const std::string& name, std::string_view why) {
 
 }  // namespace
 
+TokenizerUse TokensManifest::use() const {
+  return inputs.find("\npairs ") == std::string::npos ? TokenizerUse::documents : TokenizerUse::pairs;
+}
+
 std::string to_json(const TokensManifest& manifest) {
   Json sources = Json::array();
   for (const SourceFile& source : manifest.sources) {

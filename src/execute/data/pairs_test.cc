@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "execute/data/build.h"
 #include "execute/data/made_up_text.h"
@@ -107,6 +108,34 @@ TEST_F(Pairs, each_has_a_row_with_its_input_and_its_target) {
   EXPECT_GT(longer, 0);
   EXPECT_EQ(dataset.manifest.cut, longer);
   EXPECT_EQ(parse_tokens_manifest(to_json(dataset.manifest), "tokens.json").value(), dataset.manifest);
+}
+
+// A T5's own model: unigram, without bos, bytes or the promise to keep a text.
+TEST_F(Pairs, are_made_with_a_t5s_own_tokenizer) {
+  const auto golden = open_posix_store(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/t5").value();
+  options_.tokenizer_model = read_text(*golden, "spiece.model").value();
+  const Dataset dataset = build_dataset(*out_, options_).value();
+  EXPECT_EQ(dataset.tokenizer.eos(), 1);
+  EXPECT_EQ(dataset.train->bos, 0) << "pad divides a pair";
+  EXPECT_FALSE(dataset.tokenizer.keeps_text());
+  std::set<std::vector<std::int32_t>> expected;
+  for (const auto& [input, target] : answers_) expected.insert(tokens_of(dataset.tokenizer, input, kInput));
+  reader_.pass = RowPass::once;
+  RowReader reader = RowReader::open(dataset.train, reader_).value();
+  std::int64_t rows = 0;
+  while (const Batch* batch = reader.next().value()) {
+    for (std::int64_t r = 0; r < batch->rows; ++r, ++rows) {
+      const auto row = batch->tokens.subspan(static_cast<std::size_t>(r * kInput), kInput);
+      EXPECT_TRUE(expected.contains({row.begin(), std::find(row.begin(), row.end(), 1) + 1}));
+    }
+  }
+  EXPECT_EQ(rows, dataset.train->packing.rows());
+  EXPECT_TRUE(build_dataset(*out_, options_).value().built.empty()) << "it is there";
+  EXPECT_TRUE(verify_dataset(*out_, dataset.manifest.key).ok());
+  options_.target_length = 0;
+  options_.train_text.target.clear();
+  const Error refused = build_dataset(*out_, options_).error();
+  EXPECT_NE(refused.message.find("cannot keep every byte of a text"), std::string::npos) << refused.message;
 }
 
 TEST_F(Pairs, shards_verify_and_the_key_knows_the_rows_lengths) {

@@ -18,24 +18,12 @@
 namespace systole {
 namespace {
 
-// Measured beside the memory of runs (docs/concepts/memory.md): the processor's tries and tables, and our spellings.
-constexpr Bytes kPerToken = Bytes(256);
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
-
-std::string spelled(const std::string& piece) {
-  std::string text;
-  for (std::size_t at = 0; at < piece.size();) {
-    const bool space = std::string_view(piece).substr(at).starts_with(kSpaceMark);
-    text += space ? ' ' : piece[at];
-    at += space ? kSpaceMark.size() : 1;
-  }
-  return text;
-}
 
 class SentencePieceModel : public TokenizerModel {
  public:
   std::unique_ptr<ModelEncoder> encoder() const override;
-  Bytes resident() const override { return kPerToken * static_cast<std::int64_t>(spellings.size()); }
+  Bytes resident() const override { return kSentencePieceToken * static_cast<std::int64_t>(spellings.size()); }
   sentencepiece::SentencePieceProcessor processor;
 };
 
@@ -110,7 +98,7 @@ void find_spellings(SentencePieceModel& model) {
   model.spellings.resize(static_cast<std::size_t>(tokens));
   for (int token = 0; token < tokens; ++token) {
     if (processor.IsControl(token) || processor.IsUnknown(token) || processor.IsByte(token)) continue;
-    model.spellings[static_cast<std::size_t>(token)] = spelled(processor.IdToPiece(token));
+    model.spellings[static_cast<std::size_t>(token)] = spelled_piece(processor.IdToPiece(token));
   }
   for (int byte = 0; byte < 256; ++byte) {
     model.spellings[static_cast<std::size_t>(model.byte_tokens[static_cast<std::size_t>(byte)])] =
@@ -131,6 +119,16 @@ bool keeps_text(const SentencePieceModel& model) {
 }
 
 }  // namespace
+
+std::string spelled_piece(const std::string& piece) {
+  std::string text;
+  for (std::size_t at = 0; at < piece.size();) {
+    const bool space = std::string_view(piece).substr(at).starts_with(kSpaceMark);
+    text += space ? ' ' : piece[at];
+    at += space ? kSpaceMark.size() : 1;
+  }
+  return text;
+}
 
 Result<std::shared_ptr<TokenizerModel>> load_sentencepiece(std::string_view serialised) {
   auto model = std::make_shared<SentencePieceModel>();

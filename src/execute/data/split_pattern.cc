@@ -99,8 +99,8 @@ class Translation {
 
   Status plain(char c) {
     if (c == '^' || c == '$') return differs(std::string_view(&c, 1));
-    if (c == '(' && follows("(?")) TRY(group());
-    if (c == '}' && at_ + 1 < regex_.size() && regex_[at_ + 1] == '+') return differs("}+");
+    if (c == '(') TRY(group());
+    if (c == '{') TRY(repetition());
     out_ += c;
     if (c != '[') return {};
     in_class_ = true;
@@ -109,11 +109,27 @@ class Translation {
     return {};
   }
 
+  // (?i) amid a pattern reaches over the next '|' there, and "(*" begins what only one of them knows.
   Status group() const {
-    for (const std::string_view known : {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?i)"}) {
+    if (!follows("(?") && !follows("(*")) return {};
+    if (at_ == 0 && follows("(?i)")) return {};
+    for (const std::string_view known : {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:"}) {
       if (follows(known)) return {};
     }
     return differs(regex_.substr(at_, 4));
+  }
+
+  // {2}, {2,} and {2,3} are the same, and so is {2,3}?; there, {,3} begins at 0, and ? and + behind others mean "or not
+  // at all" and "again".
+  Status repetition() const {
+    const std::size_t close = regex_.find('}', at_);
+    if (close == std::string_view::npos) return {};
+    const std::string_view inner = regex_.substr(at_ + 1, close - at_ - 1);
+    const char next = close + 1 < regex_.size() ? regex_[close + 1] : '\0';
+    const bool exact = inner.find(',') == std::string_view::npos;
+    if (inner.starts_with(',') || next == '+' || (next == '?' && exact))
+      return differs(regex_.substr(at_, close - at_ + 2));
+    return {};
   }
 
   std::string_view regex_;

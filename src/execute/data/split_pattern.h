@@ -3,8 +3,8 @@
 // matches are words (`tokenizers` calls this Split, Isolated). PCRE2, compiled to machine code where it can be.
 //
 // tokenizer.json's patterns are written for Oniguruma with Ruby's syntax. Most means the same here; what does not is
-// translated (\s, \d, script names) or refused by name (\w, \b, anchors, nested classes, flags other than i, …), so
-// that no pattern is taken to mean something else. Private to this folder.
+// translated (\s, \d, script names) or refused by name (\w, \b, anchors, nested classes, {,n}, verbs, flags other than
+// i, …), so that no pattern is taken to mean something else. Private to this folder.
 
 #include <cstddef>
 #include <memory>

@@ -10,11 +10,14 @@ const char* name_of(TokenizerFamily family) {
 
 const char* name_of(TokenizerKind kind) { return kind == TokenizerKind::bpe ? "bpe" : "unigram"; }
 
-Result<Tokenizer> Tokenizer::load(std::string serialised) {
+Result<Tokenizer> Tokenizer::load(std::string serialised, TokenizerUse use) {
   // A SentencePiece model is a protobuf message and cannot begin with a brace: that would be field 15, group.
   const std::size_t first = serialised.find_first_not_of(" \t\r\n");
   const bool json = first != std::string::npos && serialised[first] == '{';
-  std::shared_ptr<TokenizerModel> model = TRY(json ? load_byte_level_bpe(serialised) : load_sentencepiece(serialised));
+  auto loaded = json ? load_byte_level_bpe(serialised) : load_sentencepiece(serialised);
+  if (!loaded.ok() && loaded.error().kind == ErrorKind::unsupported && !json && use == TokenizerUse::pairs)
+    return load_foreign(std::move(serialised));
+  std::shared_ptr<TokenizerModel> model = TRY(std::move(loaded));
   model->hash = hash128(serialised);
   model->serialised = std::move(serialised);
   return Tokenizer(std::move(model));
@@ -35,6 +38,7 @@ Bytes Tokenizer::resident() const { return model_->resident(); }
 std::int32_t Tokenizer::bos() const { return model_->bos; }
 std::int32_t Tokenizer::eos() const { return model_->eos; }
 bool Tokenizer::puts_bos() const { return model_->puts_bos; }
+bool Tokenizer::keeps_text() const { return model_->keeps_text; }
 bool Tokenizer::begins_with_space() const { return model_->begins_with_space; }
 
 std::string_view Tokenizer::bytes_of(std::int32_t token) const {

@@ -5,7 +5,7 @@
 // along by other people's models: tokenizer.json, or vocab.json with merges.txt. Either is known by the bytes that
 // `load` takes, which is what datasets and runs keep.
 //
-// The promise does not hold of `load_foreign`, which reads prompts for models that were trained without it.
+// The promise does not hold of `load_foreign`, which reads prompts and pairs for models that were trained without it.
 //
 // A special token (bos, eos, unk and others) spells nothing and no text becomes it: "<s>" in a text is encoded as text.
 
@@ -32,6 +32,10 @@ const char* name_of(TokenizerFamily family);
 enum class TokenizerKind { bpe, unigram };
 const char* name_of(TokenizerKind kind);
 
+// What is made with a tokenizer. Of pairs, as a t5 learns them, no text is given back, so a SentencePiece model that
+// does not keep every byte will do.
+enum class TokenizerUse { documents, pairs };
+
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::bpe;
   int vocabulary = 2048;                // tokens in all, bytes and special ones included
@@ -48,9 +52,10 @@ class Tokenizer {
   // A serialised SentencePiece model, a tokenizer.json, or several such files bundled (tokenizer_files.h).
   // Errors: corrupt when it is none of them; unsupported, naming the part, when it is of an unknown kind, would not
   // keep every byte of a text, lacks byte tokens, or has no eos.
-  static Result<Tokenizer> load(std::string model);
-  // Any SentencePiece model with an eos, as T5's: it may alter a text (foreign_sentencepiece.cc), so no dataset is made
-  // with it. Errors: corrupt; unsupported without eos.
+  // For pairs a SentencePiece model that would not keep the bytes is taken as `load_foreign` does.
+  static Result<Tokenizer> load(std::string model, TokenizerUse use = TokenizerUse::documents);
+  // Any SentencePiece model with an eos, as T5's: it may alter a text (foreign_sentencepiece.cc). Its bos is its pad
+  // where it has none. Errors: corrupt; unsupported without eos.
   static Result<Tokenizer> load_foreign(std::string model);
 
   TokenizerFamily family() const;
@@ -63,6 +68,7 @@ class Tokenizer {
   // Whether the model that it comes with was trained with bos before every text, as its files say. (What is trained
   // here is, whatever they say.)
   bool puts_bos() const;
+  bool keeps_text() const;  // the promise above
   // Whether a text's first token spells a space that is not of the text: only with load_foreign. `decode` leaves spaces
   // there out.
   bool begins_with_space() const;

@@ -1,5 +1,6 @@
 #include "execute/data/tokenizer_files.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -9,8 +10,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int kVersion = 1;
 constexpr const char* kMark = "systole_tokenizer";
+constexpr const char* kPieces = "spiece.model";  // a T5's; a tokenizer.json beside it is the same in another form
 constexpr Bytes kLargestFile = kMiB * 256;
 constexpr std::array<const char*, 2> kSayMore = {"tokenizer_config.json", "special_tokens_map.json"};
+constexpr std::array<const char*, 5> kAll = {"tokenizer.json", "vocab.json", "merges.txt", kSayMore[0], kSayMore[1]};
+
+Error damaged(std::string_view why) {
+  return error(ErrorKind::corrupt, "this tokenizer is damaged: {}", why).hinted("copy its files again");
+}
 
 std::string beside(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
@@ -65,10 +72,12 @@ Result<TokenizerFiles> unbundle_tokenizer(std::string_view serialised) {
                    version, kVersion)
           .hinted("use the Systole that wrote it or a newer one");
     }
-    for (const auto& [name, text] : json.at("files").items()) files.emplace(name, text.get<std::string>());
-  } catch (const Json::exception& bad) {
-    return error(ErrorKind::corrupt, "this tokenizer is damaged: {}", bad.what()).hinted("copy its files again");
-  }
+    for (const auto& [name, text] : json.at("files").items()) {
+      if (std::find(kAll.begin(), kAll.end(), name) == kAll.end())  // an export writes each under its name
+        return damaged(fmt::format("'{}' is no file of a tokenizer", name));
+      files.emplace(name, text.get<std::string>());
+    }
+  } catch (const Json::exception& bad) { return damaged(bad.what()); }
   return files;
 }
 
@@ -79,13 +88,14 @@ Result<std::string> read_tokenizer(Store& store, const std::string& path) {
   if (name == "tokenizer.json") return bundled(store, folder, true);
   if (name == "vocab.json" || name == "merges.txt") return bundled(store, folder, false);
   if (!store.list(path).ok()) return read_text(store, path, kLargestFile);
+  if (TRY(store.exists(beside(path, kPieces)))) return read_text(store, beside(path, kPieces), kLargestFile);
   if (TRY(store.exists(beside(path, "tokenizer.json")))) return bundled(store, path, true);
   if (TRY(store.exists(beside(path, "vocab.json")))) return bundled(store, path, false);
   if (TRY(store.exists(beside(path, "tokenizer.model"))))
     return read_text(store, beside(path, "tokenizer.model"), kLargestFile);
   return error(ErrorKind::not_found, "this folder holds no tokenizer")
       .at({path})
-      .hinted("looked for: tokenizer.json, vocab.json with merges.txt, tokenizer.model");
+      .hinted("looked for: spiece.model, tokenizer.json, vocab.json with merges.txt, tokenizer.model");
 }
 
 }  // namespace systole

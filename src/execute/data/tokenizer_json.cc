@@ -40,6 +40,8 @@ bool absent(const Json& json, const char* key) {
   return found == json.end() || found->is_null();
 }
 
+constexpr int kDeepest = 100;  // a deeper tree could not be copied: that takes a stack frame a level
+
 // Takes model.vocab and model.merges out of the events of parsing. `outer`: keys that stand around the text parsed.
 class Collector {
  public:
@@ -49,6 +51,8 @@ class Collector {
   }
 
   bool operator()(int depth, Json::parse_event_t event, Json& value) {
+    if (depth > kDeepest)
+      return complain(fmt::format("lists and maps stand in each other more than {} deep", kDeepest));
     depth += outer_;
     if (event == Json::parse_event_t::key) {
       if (depth <= 2) path_[static_cast<std::size_t>(depth) - 1] = value.get<std::string>();

@@ -34,10 +34,15 @@ class TokenizerModel {
   Hash128 hash;
   std::int32_t bos = 0, eos = 0;
   bool puts_bos = true;
+  bool keeps_text = true;
   bool begins_with_space = false;
   std::vector<std::string> spellings;         // by token; empty for the special ones
   std::array<std::int32_t, 256> byte_tokens;  // by byte
 };
+
+// What a piece of SentencePiece spells: "▁of" is " of".
+std::string spelled_piece(const std::string& piece);
+constexpr Bytes kSentencePieceToken = Bytes(256);  // that its processor and our spellings hold of a token, measured
 
 // These take what Tokenizer::load takes, the last what load_foreign takes; so do their errors.
 Result<std::shared_ptr<TokenizerModel>> load_sentencepiece(std::string_view serialised);

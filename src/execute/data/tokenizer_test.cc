@@ -180,10 +180,12 @@ TEST(Tokenizer, RefusesWhatIsNoModel) {
 }
 
 // As T5's is: rules of normalisation, a space before the text, no tokens for bytes, no bos.
-TEST(Tokenizer, ForeignModelsReadPromptsAndMakeNoData) {
+TEST(Tokenizer, ForeignModelsReadPromptsAndPairsAlone) {
   const auto store = open_posix_store(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/t5").value();
   const std::string model = read_text(*store, "spiece.model").value();
   EXPECT_EQ(Tokenizer::load(model).error().kind, ErrorKind::unsupported);
+  EXPECT_FALSE(Tokenizer::load(model, TokenizerUse::pairs).value().keeps_text());
+  EXPECT_TRUE(Tokenizer::load(tokenizer_of(TokenizerKind::bpe).model(), TokenizerUse::pairs).value().keeps_text());
   const Tokenizer tokenizer = Tokenizer::load_foreign(model).value();
   EXPECT_EQ(tokenizer.eos(), 1);
   EXPECT_FALSE(tokenizer.puts_bos());

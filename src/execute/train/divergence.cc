@@ -1,10 +1,13 @@
 #include "execute/train/divergence.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 namespace systole {
 namespace {
+
+constexpr double kWayBack = 3;  // a third of the first loss
 
 // What to try, likeliest first.
 std::string remedies(const TrainSpec& train, const StepEnded& step) {
@@ -27,18 +30,18 @@ std::string remedies(const TrainSpec& train, const StepEnded& step) {
 
 }  // namespace
 
-std::optional<std::string> divergence_of(const TrainSpec& train, const StepEnded& step, double lowest_loss,
-                                         std::int64_t skips) {
+std::optional<std::string> divergence_of(const TrainSpec& train, const StepEnded& step, const LossHistory& losses) {
   if (train.on_divergence == TrainSpec::OnDivergence::ignore) return std::nullopt;
-  if (train.divergence_skips > 0 && skips >= train.divergence_skips) {
+  if (train.divergence_skips > 0 && losses.skips >= train.divergence_skips) {
     return fmt::format(
         "diverged at step {}: the gradient of {} steps in a row was not finite; the weights are those of step {}; "
         "try{}",
-        step.step, skips, step.step - skips, remedies(train, step));
+        step.step, losses.skips, step.step - losses.skips, remedies(train, step));
   }
-  if (train.divergence_factor > 0 && lowest_loss > 0 && step.loss > train.divergence_factor * lowest_loss) {
+  const double most = std::max(train.divergence_factor * losses.lowest, losses.first / kWayBack);
+  if (train.divergence_factor > 0 && losses.lowest > 0 && step.loss > most) {
     return fmt::format("diverged at step {}: the loss is {:.4g}, the lowest was {:.4g}; try{}", step.step, step.loss,
-                       lowest_loss, remedies(train, step));
+                       losses.lowest, remedies(train, step));
   }
   return std::nullopt;
 }

@@ -43,6 +43,7 @@ Node to_node(const TrainState& state) {
                     {"tokens", state.tokens},
                     {"skipped", state.skipped},
                     {"trained_seconds", state.trained.count()},
+                    {"first_loss", state.first_loss},
                     {"lowest_loss", state.lowest_loss},
                     {"cursor", state.cursor}});
 }
@@ -53,6 +54,8 @@ Result<TrainState> state_from(const Node& extra) {
   state.tokens = TRY(TRY(extra.get("tokens"))->as_int(0));
   state.skipped = TRY(TRY(extra.get("skipped"))->as_int(0));
   state.trained = Seconds(TRY(TRY(extra.get("trained_seconds"))->as_double()));
+  // Checkpoints of before it was kept have none.
+  if (const Node* first = extra.find("first_loss")) state.first_loss = TRY(first->as_double());
   state.lowest_loss = TRY(TRY(extra.get("lowest_loss"))->as_double());
   state.cursor = *TRY(extra.get("cursor"));
   return state;
@@ -170,6 +173,7 @@ Status Trainer::one_step() {
   state_.skipped += ended.skipped ? 1 : 0;
   if (std::isfinite(ended.loss) && (state_.lowest_loss == 0 || ended.loss < state_.lowest_loss))
     state_.lowest_loss = ended.loss;
+  if (std::isfinite(ended.loss) && state_.first_loss == 0) state_.first_loss = ended.loss;
   skips_in_row_ = ended.skipped ? skips_in_row_ + 1 : 0;
   ended.tokens = state_.tokens;
   const InCategory logging(ledger_, Category::logging);
@@ -313,7 +317,8 @@ Result<TrainOutcome> Trainer::run() {
       break;
     }
     TRY(one_step());
-    if (std::optional<std::string> why = divergence_of(workload.train, *last_, state_.lowest_loss, skips_in_row_)) {
+    if (std::optional<std::string> why =
+            divergence_of(workload.train, *last_, {state_.first_loss, state_.lowest_loss, skips_in_row_})) {
       outcome.ending = Ending::diverged;
       outcome.detail = std::move(*why);
       break;

@@ -40,6 +40,9 @@ class Config {
     const Node* found = find(entry);
     return found == nullptr || found->text() == wanted ? Status() : other(*found, entry, std::string(wanted));
   }
+  Status one(const Node* found, const char* entry) const {
+    return found == nullptr || found->is_null() || TRY(found->as_double()) == 1 ? Status() : other(*found, entry, "1");
+  }
   Error other(const Node& found, const char* entry, const std::string& wanted) const {
     return error(ErrorKind::unsupported, "{} is {}, and only {} is followed here", entry, found.describe(), wanted)
         .at(found.where())
@@ -103,11 +106,16 @@ Status read_gpt2(Config& config) {
   return config.tied(true);
 }
 
-// rope_parameters (transformers 5), or rope_theta and rope_scaling beside the others.
+// rope_parameters (transformers 5) or rope_scaling, and rope_theta in it or beside it.
 Status read_rope(Config& config) {
   const Node* both = config.find("rope_parameters");
   const Node* scaling = both != nullptr ? both : config.find("rope_scaling");
-  const Node* theta = both != nullptr ? both->find("rope_theta") : config.find("rope_theta");
+  if (scaling != nullptr && !scaling->is_map()) return scaling->wrong("a map");
+  const Node* theta = scaling == nullptr ? nullptr : scaling->find("rope_theta");
+  if (theta == nullptr) theta = config.find("rope_theta");
+  const char* partial = "partial_rotary_factor";
+  TRY(config.one(config.find(partial), partial));
+  TRY(config.one(scaling == nullptr ? nullptr : scaling->find(partial), partial));
   if (theta != nullptr) TRY(theta->as_double());
   TRY(config.give("model.theta", theta == nullptr ? "10000" : theta->text(), true));
   const Node* kind = scaling == nullptr ? nullptr : scaling->find("rope_type");

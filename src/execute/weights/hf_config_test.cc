@@ -88,6 +88,29 @@ TEST(HfConfig, ReadsT5sOfAllAges) {
   EXPECT_NE(refusal(R"("decoder_start_token_id": 5)").find("decoder_start_token_id is"), std::string::npos);
 }
 
+// transformers 5 looks for rope_theta among the rope_parameters, then beside them.
+TEST(HfConfig, FindsTheBaseOfRotaryPositions) {
+  const auto with = [](const std::string& rope) {
+    return workload(
+        R"({"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 32, "num_attention_heads": 4, "vocab_size": 320,
+            "intermediate_size": 40, "max_position_embeddings": 64, )" +
+            rope + "}",
+        "");
+  };
+  const auto theta = [&](const std::string& rope) { return with(rope).value().model.theta; };
+  EXPECT_EQ(theta(R"("rope_parameters": {"rope_type": "default", "rope_theta": 70}, "rope_theta": 500)"), 70);
+  EXPECT_EQ(theta(R"("rope_parameters": {"rope_type": "default"}, "rope_theta": 500)"), 500);
+  EXPECT_EQ(theta(R"("rope_scaling": {"type": "default", "rope_theta": 70}, "rope_theta": 500)"), 70);
+  EXPECT_EQ(theta(R"("rope_scaling": null, "rope_theta": 500)"), 500);
+  EXPECT_EQ(theta(R"("rms_norm_eps": 1e-5)"), 10000);
+  EXPECT_NE(with(R"("rope_parameters": [500])").error().message.find("config.json:2:"), std::string::npos)
+      << with(R"("rope_parameters": [500])").error().message;
+  EXPECT_NE(with(R"("rope_parameters": [500])").error().message.find("expected a map, found a list"), std::string::npos)
+      << with(R"("rope_parameters": [500])").error().message;
+  EXPECT_FALSE(with(R"("rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5})").ok());
+  EXPECT_EQ(theta(R"("rope_parameters": {"rope_type": "default", "partial_rotary_factor": 1.0})"), 10000);
+}
+
 TEST(HfConfig, IsNotContradicted) {
   const Error wrong = workload(golden("gpt2"), ", layers: 3, eps: 1e-6").error();
   EXPECT_EQ(to_string(wrong.where), "job.yaml:3:30");
@@ -111,6 +134,13 @@ TEST(HfConfig, RefusesWhatIsNotFollowed) {
   EXPECT_NE(refusal(rope).find("rope_type is text 'yarn', and only default or llama3 is followed here"),
             std::string::npos)
       << refusal(rope);
+  const auto llama_with = [&](const std::string& more) {
+    std::string changed = golden("llama");
+    return changed.insert(changed.find('{') + 1, more + ", ");
+  };
+  EXPECT_NE(
+      refusal(llama_with(R"("partial_rotary_factor": 0.5)")).find("partial_rotary_factor is number 0.5, and only"),
+      std::string::npos);
   std::string many = golden("gpt2");
   many.replace(many.find("\"n_layer\": 2"), 12, "\"n_layer\": 20000000");
   EXPECT_NE(refusal(many).find("the weights in 'w' have model.layers: 20000000 is too high"), std::string::npos)

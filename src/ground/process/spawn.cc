@@ -16,31 +16,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 
+#include "ground/base/fd.h"
 #include "ground/base/os_error.h"
 
 extern char** environ;
 
 namespace systole {
 namespace {
-
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 struct Pipe {
   Fd read, write;

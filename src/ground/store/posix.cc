@@ -11,30 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ground/base/fd.h"
 #include "ground/base/os_error.h"
 #include "ground/store/path.h"
 #include "ground/store/store.h"
 
 namespace systole {
 namespace {
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 template <typename Call>
 auto uninterrupted(Call call) {

@@ -22,13 +22,18 @@ Result<std::unique_ptr<Store>> open_folder(const std::string& path) {
   return std::move(store).error().hinted("name the folder of a Hugging Face model: config.json, *.safetensors");
 }
 
-// One that data can be made with.
-bool has_tokenizer(Store& store) {
-  if (const auto pieces = store.exists(kPieces); pieces.ok() && *pieces) return false;
+// The keys of the tokenizer beside the weights, if there is one that data can be made with.
+Result<std::vector<ImportedValue>> values_of_tokenizer(Store& store, const std::string& folder, bool t5) {
+  const auto values = [](TokenizerFamily kind, const std::string& file) {
+    return std::vector<ImportedValue>{{"data.tokenizer.kind", name_of(kind), false},
+                                      {"data.tokenizer.file", to_json(Node(file)), false}};
+  };
+  if (TRY(store.exists(kPieces)))
+    return t5 ? values(TokenizerFamily::sentencepiece, folder + "/" + kPieces) : std::vector<ImportedValue>();
   for (const char* name : {"tokenizer.json", "vocab.json"}) {
-    if (const auto there = store.exists(name); there.ok() && *there) return true;
+    if (TRY(store.exists(name))) return values(TokenizerFamily::byte_level_bpe, folder);
   }
-  return false;
+  return std::vector<ImportedValue>();
 }
 
 // All parameters where they lie, each layer's by itself.
@@ -65,10 +70,10 @@ Result<std::vector<ImportedValue>> values_of_weights(const std::string& folder) 
   }
   std::vector<ImportedValue> values =
       TRY(values_of_config(TRY(read_text(*store, kConfig, kLargestConfig)), folder + "/" + kConfig));
-  if (has_tokenizer(*store)) {
-    values.push_back({"data.tokenizer.kind", name_of(TokenizerFamily::byte_level_bpe), false});
-    values.push_back({"data.tokenizer.file", to_json(Node(folder)), false});
-  }
+  const bool t5 = std::any_of(values.begin(), values.end(), [](const ImportedValue& value) {
+    return value.path == "model.family" && value.yaml == "t5";
+  });
+  for (ImportedValue& value : TRY(values_of_tokenizer(*store, folder, t5))) values.push_back(std::move(value));
   return values;
 }
 
@@ -201,7 +206,7 @@ ParameterSource source_of(const checkpoint::Checkpoint& from) {
 }
 
 Status write_tokenizer(const Tokenizer& tokenizer, Store& to, std::vector<std::string>& written) {
-  TokenizerFiles files{{"tokenizer.model", tokenizer.model()}};
+  TokenizerFiles files{{tokenizer.keeps_text() ? "tokenizer.model" : kPieces, tokenizer.model()}};
   if (tokenizer.family() == TokenizerFamily::byte_level_bpe) files = TRY(unbundle_tokenizer(tokenizer.model()));
   for (const auto& [name, text] : files) {
     TRY(write_whole(to, name, text));

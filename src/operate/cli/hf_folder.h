@@ -36,7 +36,7 @@ Result<Workload> workload_around(const std::string& folder);
 
 // Reads headers alone. Errors: not_found, unsupported, those of check_weights; all with the file's path.
 Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model);
-// To generate with; a t5's is its spiece.model, which data are not made with. Errors: not_found, corrupt, unsupported.
+// To generate with; a t5's is its spiece.model. Errors: not_found, corrupt, unsupported.
 Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model);
 // Into the executor's parameters. Errors: as import_weights.
 Status load_weights(Executor& executor, const HfFolder& folder);

@@ -31,8 +31,13 @@ Status keep_tokenizer(Store& run, const std::string& folder, const Dataset& data
   return write_whole(run, RunFiles::tokenizer_about, to_json(about, 2) + "\n");
 }
 
+TokenizerUse tokenizer_use(const ModelSpec& model) {
+  return model.family == ModelSpec::Family::t5 ? TokenizerUse::pairs : TokenizerUse::documents;
+}
+
 Result<Tokenizer> kept_tokenizer(const RunPlace& run) {
-  if (TRY(workload_of(run)).data.kind != DataSpec::Kind::text) {
+  const Workload workload = TRY(workload_of(run));
+  if (workload.data.kind != DataSpec::Kind::text) {
     return error(ErrorKind::invalid, "'{}' was not trained on text: there is none to generate", run.path)
         .hinted("name a run of a model of family gpt; 'systole runs' lists those there are");
   }
@@ -50,7 +55,7 @@ Result<Tokenizer> kept_tokenizer(const RunPlace& run) {
         .hinted(
             fmt::format("copy it back, or `systole resume {}`: it is written again out of the run's data", run.path));
   }
-  return Tokenizer::load(std::move(model));
+  return Tokenizer::load(std::move(model), tokenizer_use(workload.model));
 }
 
 }  // namespace systole::cli

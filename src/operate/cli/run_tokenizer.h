@@ -12,6 +12,9 @@
 
 namespace systole::cli {
 
+// What a model's data are.
+TokenizerUse tokenizer_use(const ModelSpec& model);
+
 // Writes it where it is not there yet. `folder`: how the run is called in messages. Errors: invalid when the run was
 // begun with another tokenizer than the dataset's; corrupt; io, no_space.
 Status keep_tokenizer(Store& run, const std::string& folder, const Dataset& dataset);

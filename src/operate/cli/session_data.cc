@@ -12,6 +12,7 @@
 #include "execute/data/tokenizer_files.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
+#include "operate/cli/run_tokenizer.h"
 #include "operate/cli/session.h"
 
 namespace systole::cli {
@@ -69,7 +70,7 @@ class FileCheck {
   }
 
   // A trained tokenizer, of the kind that the workload says.
-  std::optional<std::string> tokenizer(const TokenizerSpec& spec) {
+  std::optional<std::string> tokenizer(const TokenizerSpec& spec, TokenizerUse use) {
     const std::string key = "data.tokenizer.file", below = below_root({spec.file})[0];
     if (const auto found = expand_files(root_, {below}, "/"); !found.ok())
       return missing(found.error(), spec.file, key, 0), std::nullopt;
@@ -83,7 +84,7 @@ class FileCheck {
     };
     const auto model = read_tokenizer(root_, below);
     if (!model.ok()) return refused(model.error());
-    const auto loaded = Tokenizer::load(*model);
+    const auto loaded = Tokenizer::load(*model, use);
     if (!loaded.ok()) return refused(loaded.error());
     if (static_cast<int>(loaded->family()) != static_cast<int>(spec.kind)) {
       return refused(error(ErrorKind::invalid, "this tokenizer is of kind {}", name_of(loaded->family()))
@@ -129,7 +130,8 @@ Result<WorkloadTexts> text_files(const Workload& workload, Store& root, const Wo
   texts.train = check.files(workload.data.train.files, "data.train.files");
   if (!workload.data.held_out.files.empty())
     texts.held_out = check.files(workload.data.held_out.files, "data.held_out.files");
-  if (!workload.data.tokenizer.file.empty()) texts.tokenizer_model = check.tokenizer(workload.data.tokenizer);
+  if (!workload.data.tokenizer.file.empty())
+    texts.tokenizer_model = check.tokenizer(workload.data.tokenizer, tokenizer_use(workload.model));
   TRY(std::move(check).finish());
   return texts;
 }

@@ -2,23 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <csignal>
-
 #include "ground/base/document.h"
 #include "operate/cli/run_systole.h"
+#include "operate/cli/small_workload.h"
 
 namespace systole::cli {
 namespace {
-
-constexpr const char* kWorkload = R"(systole: 1
-name: small
-model: { family: mlp, inputs: 4, outputs: 2 }
-data: { kind: linear, rows: 64, held_out_rows: 16 }
-train:
-  batch: 8
-  steps: 4
-  optimizer: { kind: sgd, rate: 0.1 }
-)";
 
 struct Snapshot {
   int exit;
@@ -30,12 +19,6 @@ void expect(const Captured& got, const Snapshot& want) {
   EXPECT_EQ(got.exit.signal, 0);
   EXPECT_EQ(got.out, want.out);
   EXPECT_EQ(got.err, want.err);
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  const std::size_t at = text.find(what);
-  CHECK(at != text.npos, "'{}' is not there", what);
-  return text.replace(at, what.size(), with);
 }
 
 TEST(Snapshots, a_command_that_is_not_there) {
@@ -272,14 +255,6 @@ TEST(Snapshots, options_out_of_range) {
           "  hint: it looks like a workload: systole run job.yaml begins a run\n"});
 }
 
-TEST(Snapshots, a_reader_that_goes_away_does_not_end_a_run) {
-  const SystoleRunner systole;
-  systole.write("job.yaml", kWorkload);
-  const Captured got = systole.shell("\"$SYSTOLE\" run job.yaml --backend reference --folder runs/r 2>&1 | true");
-  EXPECT_EQ(got.exit.code, 0);
-  EXPECT_NE(systole.run({"runs"}).out.find("finished"), std::string::npos) << systole.run({"runs"}).out;
-}
-
 TEST(Snapshots, groups_name_their_commands) {
   expect(SystoleRunner().run({"data"}), {2, "",
                                          "error: 'systole data' is no command by itself\n"
@@ -302,54 +277,6 @@ TEST(Snapshots, a_dry_run_prints_its_plan_as_json) {
   const Node document = parse_json(dry.out, "stdout").value();
   EXPECT_NE(document.find("workload"), nullptr) << dry.out;
   EXPECT_FALSE(std::filesystem::exists(systole.folder() / "r"));
-}
-
-TEST(Snapshots, a_run_folder_that_cannot_be_made) {
-  const SystoleRunner systole;
-  systole.write("job.yaml", kWorkload);
-  systole.write("file", "");
-  expect(systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "file/run"}),
-         {1, "",
-          "error: cannot make the run folder 'file/run': Not a directory\n"
-          "  hint: --folder: a folder that may be made and written\n"});
-}
-
-// SIGKILL leaves no word; the ring of spans has the last moment.
-TEST(Snapshots, why_of_a_killed_run_says_where_it_was) {
-  const SystoleRunner systole;
-  systole.write("job.yaml", kWorkload);
-  const Captured killed =
-      systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "r", "--inject", "kill=update@3"});
-  EXPECT_EQ(killed.exit.signal, SIGKILL);
-  const Captured why = systole.run({"why", "r"});
-  EXPECT_NE(why.out.find("last seen in update of step 3, "), std::string::npos) << why.out;
-}
-
-// The disk takes no more events: the run says so, and what that means for its state.
-TEST(Snapshots, a_run_whose_events_could_not_be_written) {
-  const SystoleRunner systole;
-  systole.write("job.yaml", replaced(kWorkload, "steps: 4", "steps: 2000\n  divergence: { policy: ignore }") +
-                                std::string("checkpoint: { every: never }\n"));
-  const Captured got =
-      systole.shell("trap '' XFSZ; ulimit -f 100; exec \"$SYSTOLE\" run job.yaml --backend reference --folder r");
-  EXPECT_EQ(got.exit.code, 1) << got.err;
-  EXPECT_NE(got.err.find("r/events/000.jsonl: error: events of the run could not be written: "), std::string::npos)
-      << got.err;
-  EXPECT_NE(got.err.find("; no checkpoint was written after it\n  hint: make room, then: systole resume r\n"),
-            std::string::npos)
-      << got.err;
-  EXPECT_EQ(got.err.find("next: "), std::string::npos) << got.err;
-}
-
-TEST(Snapshots, progress_says_nothing_silly) {
-  const SystoleRunner systole;
-  systole.write("job.yaml", std::string(kWorkload) + "observe: { every: 1 }\n");
-  const Captured got = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "r"});
-  ASSERT_EQ(got.exit.code, 0) << got.err;
-  EXPECT_EQ(got.err.find("0.00 ns"), std::string::npos) << got.err;
-  EXPECT_NE(got.err.find("under 1 s left"), std::string::npos) << got.err;
-  EXPECT_NE(got.err.find("  100%\n"), std::string::npos) << "nothing is left after the last step\n" << got.err;
-  EXPECT_LT(got.err.find("every op: reference"), got.err.find("step 1 ")) << got.err;
 }
 
 TEST(Snapshots, a_wrong_unit) {
@@ -393,15 +320,6 @@ TEST(Snapshots, no_run_yet) {
   expect(systole.run({"runs", "--quiet"}), {0, "", ""});
 }
 
-TEST(Snapshots, what_does_not_fit_is_refused_before_anything_starts) {
-  const SystoleRunner systole;
-  systole.write("job.yaml", kWorkload);
-  const Captured got = systole.run({"run", "job.yaml", "--backend", "reference", "--memory", "1MiB", "--folder", "r"});
-  EXPECT_EQ(got.exit.code, 1);
-  EXPECT_NE(got.err.find("error: does not fit"), got.err.npos) << got.err;
-  EXPECT_FALSE(std::filesystem::exists(systole.folder() / "r" / "checkpoints" / "manifests"));
-}
-
 TEST(Snapshots, version_and_help) {
   const SystoleRunner systole;
   expect(systole.run({"--version"}), {0, "systole 0.1.0\n", ""});
@@ -412,15 +330,6 @@ TEST(Snapshots, version_and_help) {
   }
   EXPECT_NE(systole.run({"ckpt", "diff", "--help"}).out.find("systole ckpt diff [OPTIONS] run other"),
             std::string::npos);
-}
-
-// No colour, no carriage return when nobody looks: neither stream is a terminal here.
-TEST(Snapshots, plain_where_there_is_no_terminal) {
-  const SystoleRunner systole;
-  systole.write("job.yaml", kWorkload);
-  const Captured got = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "r"});
-  ASSERT_EQ(got.exit.code, 0) << got.err;
-  EXPECT_EQ((got.out + got.err).find_first_of("\r\x1b"), std::string::npos);
 }
 
 }  // namespace

@@ -189,6 +189,29 @@ TEST_P(WeightsOfT5, BeginARunAndComeBackBitForBit) {
   EXPECT_EQ(again.exit.code, 0) << again.err;
 }
 
+// Without data.tokenizer the pairs are made with the spiece.model beside the weights, which comes back as it was.
+TEST_P(WeightsOfT5, AreTrainedFurtherWithTheirOwnTokenizer) {
+  std::string job = text_of(systole_.folder() / "job.yaml");
+  job.erase(job.find("  tokenizer: { vocabulary: 300 }\n"), std::string("  tokenizer: { vocabulary: 300 }\n").size());
+  systole_.write("job.yaml", job);
+  const Captured ran = systole_.run(
+      {"run", "job.yaml", "--backend", "reference", "--set", "model.context=64", "--set", "model.target_context=32"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  EXPECT_EQ(ran.err.find("training a tokenizer"), std::string::npos) << ran.err;
+  const std::string pieces = text_of(kGolden / name() / "spiece.model");
+  EXPECT_TRUE(text_of(systole_.folder() / "runs" / "tuned-1" / "tokenizer.model") == pieces);
+  // A rate of 1e-30 changes no weight, so the run answers what the model answers, and what comes out of it as well.
+  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
+  ASSERT_EQ(out.exit.code, 0) << out.err;
+  EXPECT_TRUE(text_of(systole_.folder() / "whole" / "spiece.model") == pieces);
+  for (const char* from : {"tuned-1", "whole"}) {
+    const Captured got = systole_.run({"generate", from, "--backend", "reference", "--temperature", "0", "--tokens",
+                                       "20", "--min-tokens", "20", "--prompt", told().find("text")->text()});
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    EXPECT_EQ(got.out, expected()) << from;
+  }
+}
+
 TEST_P(WeightsOfT5, NeedTheirSentencePiece) {
   std::filesystem::remove(systole_.folder() / "model" / "spiece.model");
   EXPECT_NE(answer("reference").err.find("put spiece.model beside config.json"), std::string::npos);

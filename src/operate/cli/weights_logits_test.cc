@@ -56,85 +56,85 @@ void expect_logits(const Node& row, std::span<const float> logits) {
   EXPECT_LE(worst, kTolerance);
 }
 
-class WeightsLogits : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+// A model in an engine, and what transformers said of it: parameters are the model's name and the backend.
+class GoldenModel : public testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  void SetUp() override {
+    const auto& [name, backend] = GetParam();
+    const std::string path = folder_of(name);
+    told_ = parse_json(read_text(*open_posix_store(path).value(), "expected.json").value(), "expected.json").value();
+    const Workload workload = workload_around(path).value();
+    const HfFolder folder = open_hf_folder(path, workload.model).value();
+    tokenizer_ = tokenizer_of(folder, workload.model).value();
+    FakeClock clock;
+    machine_ = open_machine(backend, workload.resources, clock).value();
+    model_ = make_model(workload.model);
+    engine_ = Engine::create(*model_, *machine_->device, {.cache = 64}).value();
+    ASSERT_TRUE(load_weights(engine_->executor(), folder).ok());
+    prompt_ = tokens_at(told_, "prompt");
+    greedy_ = tokens_at(told_, "greedy");
+  }
+
+  std::vector<std::int32_t> encoded_text() const {
+    std::vector<std::int32_t> tokens;
+    Encoder(*tokenizer_).encode(told_.find("text")->text(), tokens);
+    return tokens;
+  }
+  std::span<const Node> rows() const { return told_.find("logits")->items(); }
+
+  // The likeliest token from `first` on, which is then decoded. Beyond the tokenizer: padding.
+  std::int32_t draw(int first) {
+    const auto logits = engine_->logits(0).first(static_cast<std::size_t>(tokenizer_->vocabulary()));
+    const auto token =
+        static_cast<std::int32_t>(std::max_element(logits.begin() + first, logits.end()) - logits.begin());
+    const Engine::Next next[] = {{0, token}};
+    EXPECT_TRUE(engine_->decode(next).ok());
+    return token;
+  }
+
+  Node told_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<Machine> machine_;
+  std::unique_ptr<const Model> model_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::int32_t> prompt_, greedy_;
+};
+
+class WeightsLogits : public GoldenModel {};
 
 TEST_P(WeightsLogits, AreThoseOfTransformers) {
-  const auto& [name, backend] = GetParam();
-  const std::string path = folder_of(name);
-  const auto store = open_posix_store(path).value();
-  const Node told = parse_json(read_text(*store, "expected.json").value(), "expected.json").value();
-  const Workload workload = workload_around(path).value();
-  const HfFolder folder = open_hf_folder(path, workload.model).value();
-  FakeClock clock;
-  const Machine machine = open_machine(backend, workload.resources, clock).value();
-  const auto model = make_model(workload.model);
-  const auto engine = Engine::create(*model, *machine.device, {.cache = 64}).value();
-  ASSERT_TRUE(load_weights(engine->executor(), folder).ok());
-
-  const std::vector<std::int32_t> prompt = tokens_at(told, "prompt"), greedy = tokens_at(told, "greedy");
-  ASSERT_EQ(greedy.size(), 30u);
-  const Tokenizer tokenizer = tokenizer_of(folder, workload.model).value();
-  Encoder encoder(tokenizer);
-  std::vector<std::int32_t> encoded;
-  if (name != "gpt2") encoded.push_back(tokenizer.bos());
-  encoder.encode(told.find("text")->text(), encoded);
-  EXPECT_EQ(encoded, prompt);
-
-  const std::span<const Node> rows = told.find("logits")->items();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::size_t length = prompt.size() - rows.size() + 1 + i;
-    ASSERT_TRUE(engine->prefill(0, std::span(prompt).first(length)).ok());
-    expect_logits(rows[i], engine->logits(0));
+  ASSERT_EQ(greedy_.size(), 30u);
+  std::vector<std::int32_t> encoded = encoded_text();
+  if (std::get<0>(GetParam()) != "gpt2") encoded.insert(encoded.begin(), tokenizer_->bos());
+  EXPECT_EQ(encoded, prompt_);
+  for (std::size_t i = 0; i < rows().size(); ++i) {
+    const std::size_t length = prompt_.size() - rows().size() + 1 + i;
+    ASSERT_TRUE(engine_->prefill(0, std::span(prompt_).first(length)).ok());
+    expect_logits(rows()[i], engine_->logits(0));
   }
   std::vector<std::int32_t> drawn;
-  for (std::size_t i = 0; i < greedy.size(); ++i) {
-    const std::span<const float> logits = engine->logits(0).subspan(0, 300);  // beyond the tokenizer: padding
-    drawn.push_back(static_cast<std::int32_t>(std::max_element(logits.begin() + 2, logits.end()) - logits.begin()));
-    const Engine::Next next[] = {{0, drawn.back()}};
-    ASSERT_TRUE(engine->decode(next).ok());
-  }
-  EXPECT_EQ(drawn, greedy);
+  while (drawn.size() < greedy_.size()) drawn.push_back(draw(2));
+  EXPECT_EQ(drawn, greedy_);
 }
 
 // A t5 reads the prompt in its encoder; its answer begins with token 0. Logits of the answer's first, second and last
 // position, the answer being transformers' own.
-class WeightsLogitsOfT5 : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+class WeightsLogitsOfT5 : public GoldenModel {};
 
 TEST_P(WeightsLogitsOfT5, AreThoseOfTransformers) {
-  const auto& [name, backend] = GetParam();
-  const std::string path = folder_of(name);
-  const auto store = open_posix_store(path).value();
-  const Node told = parse_json(read_text(*store, "expected.json").value(), "expected.json").value();
-  const Workload workload = workload_around(path).value();
-  const HfFolder folder = open_hf_folder(path, workload.model).value();
-  FakeClock clock;
-  const Machine machine = open_machine(backend, workload.resources, clock).value();
-  const auto model = make_model(workload.model);
-  const auto engine = Engine::create(*model, *machine.device, {.cache = 64}).value();
-  ASSERT_TRUE(load_weights(engine->executor(), folder).ok());
-
-  const std::vector<std::int32_t> prompt = tokens_at(told, "prompt"), greedy = tokens_at(told, "greedy");
-  ASSERT_EQ(greedy.size(), 20u);
-  const Tokenizer tokenizer = tokenizer_of(folder, workload.model).value();
-  std::vector<std::int32_t> encoded;
-  Encoder(tokenizer).encode(told.find("text")->text(), encoded);
-  encoded.push_back(tokenizer.eos());
-  EXPECT_EQ(encoded, prompt);
-
-  const std::span<const Node> rows = told.find("logits")->items();
-  ASSERT_EQ(rows.size(), 3u);
-  ASSERT_TRUE(engine->prefill(0, prompt).ok());
+  ASSERT_EQ(greedy_.size(), 20u);
+  ASSERT_EQ(rows().size(), 3u);
+  std::vector<std::int32_t> encoded = encoded_text();
+  encoded.push_back(tokenizer_->eos());
+  EXPECT_EQ(encoded, prompt_);
+  ASSERT_TRUE(engine_->prefill(0, prompt_).ok());
   std::vector<std::int32_t> drawn;
-  for (std::size_t i = 0; i < greedy.size(); ++i) {
-    if (i < 2) expect_logits(rows[i], engine->logits(0));
-    // After pad, eos and unk; beyond the tokenizer: padding.
-    const auto logits = engine->logits(0).first(static_cast<std::size_t>(tokenizer.vocabulary()));
-    drawn.push_back(static_cast<std::int32_t>(std::max_element(logits.begin() + 3, logits.end()) - logits.begin()));
-    const Engine::Next next[] = {{0, drawn.back()}};
-    ASSERT_TRUE(engine->decode(next).ok());
+  while (drawn.size() < greedy_.size()) {
+    if (drawn.size() < 2) expect_logits(rows()[drawn.size()], engine_->logits(0));
+    drawn.push_back(draw(3));  // after pad, eos and unk
   }
-  expect_logits(rows[2], engine->logits(0));
-  EXPECT_EQ(drawn, greedy);
+  expect_logits(rows()[2], engine_->logits(0));
+  EXPECT_EQ(drawn, greedy_);
 }
 
 #ifdef SYSTOLE_HAS_CPU

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <thread>
 
+#include "ground/base/fd.h"
 #include "operate/doctor/facts.h"
 
 namespace systole {
@@ -24,20 +25,6 @@ using Steady = std::chrono::steady_clock;
 using Calendar = std::chrono::system_clock;
 
 double seconds_of(auto duration) { return std::chrono::duration<double>(duration).count(); }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Error lost(const std::string& folder) {
   return error(errno == ENOSPC ? ErrorKind::no_space : ErrorKind::io, "cannot write in '{}': {}", folder,
@@ -85,7 +72,7 @@ class ThisSystem : public System {
 
   Result<Seconds> sync_time(const std::string& folder) override {
     std::string name = folder + "/.systole-doctor-XXXXXX";
-    const Descriptor file(mkostemp(name.data(), O_CLOEXEC));
+    const Fd file(mkostemp(name.data(), O_CLOEXEC));
     if (file.get() < 0) return lost(folder);
     unlink(name.c_str());
     constexpr int kTimes = 7;

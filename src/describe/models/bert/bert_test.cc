@@ -22,8 +22,6 @@ BertConfig tiny() {
   return config;
 }
 
-HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<double>{value}); }
-
 // Pieces one after another in a row, the rest padding; every second token is to be told.
 Tensors rows_of(std::int64_t rows, std::int64_t seq, const std::vector<std::int64_t>& pieces, std::uint64_t key = 1) {
   const Type ids(DType::i32, {rows, seq});

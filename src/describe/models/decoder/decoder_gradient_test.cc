@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/models/decoder/decoder.h"
+#include "describe/models/decoder/tiny_decoder.h"
 #include "describe/models/gradient_check.h"
 #include "describe/models/mlp/mlp.h"
 
@@ -35,72 +35,42 @@ void expect_gradients(const Graph& loss, std::int64_t vocabulary) {
   expect_gradients(loss, inputs_of(loss, vocabulary));
 }
 
-DecoderConfig tiny() {
-  DecoderConfig config;
-  config.layers = 3;
-  config.width = 12;
-  config.heads = 3;
-  config.mlp = 20;
-  config.vocabulary = 11;
+// The loss of rows of 8 with dropout.
+Graph loss_of(DecoderConfig config) {
   config.context = 8;
   config.dropout = 0.2;
-  return config;
+  return in_f64(make_decoder(config)->loss({2, 8}, true));
 }
 
-TEST(DecoderGradient, tied_with_dropout) { expect_gradients(in_f64(make_decoder(tiny())->loss({2, 8}, true)), 11); }
-
-TEST(DecoderGradient, untied_rms_rotary_grouped_without_biases) {
-  DecoderConfig config = tiny();
-  config.tied = false;
-  config.bias = false;
-  config.kv_heads = 1;
-  config.norm = ModelSpec::Norm::rms;
-  config.activation = ModelSpec::Activation::silu;
-  config.position = ModelSpec::Position::rotary;
-  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
-}
-
-TEST(DecoderGradient, llama_with_stretched_positions) {
-  DecoderConfig config = tiny();
-  config.heads = 4;
-  config.kv_heads = 2;
-  config.head = 6;
-  config.gated = true;
-  config.tied = false;
-  config.bias = false;
-  config.norm = ModelSpec::Norm::rms;
-  config.activation = ModelSpec::Activation::silu;
-  config.position = ModelSpec::Position::rotary;
-  config.rope_scaling = RotaryScaling{8, 1, 4, 12};
-  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
-}
+TEST(DecoderGradient, tied_with_dropout) { expect_gradients(loss_of(tiny_decoder()), 11); }
+TEST(DecoderGradient, untied_rms_rotary_grouped_without_biases) { expect_gradients(loss_of(modern_decoder()), 11); }
+TEST(DecoderGradient, llama_with_stretched_positions) { expect_gradients(loss_of(llama_decoder()), 11); }
 
 TEST(DecoderGradient, parallel_blocks_of_squared_relu) {
-  DecoderConfig config = tiny();
-  config.parallel = true;
-  config.kv_heads = 1;
-  config.activation = ModelSpec::Activation::relu2;
-  config.position = ModelSpec::Position::none;
-  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
+  DecoderConfig config = parallel_decoder();
+  for (const bool bias : {false, true}) {
+    config.bias = bias;
+    expect_gradients(loss_of(config), 11);
+  }
 }
 
 TEST(DecoderGradient, in_a_window) {
-  DecoderConfig config = tiny();
+  DecoderConfig config = tiny_decoder();
   config.window = 2;
-  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
+  expect_gradients(loss_of(config), 11);
 }
 
 TEST(DecoderGradient, frozen_base_with_adapters) {
-  DecoderConfig config = tiny();
+  DecoderConfig config = tiny_decoder();
   config.lora.rank = 2;
   config.lora.scale = 0.5;
-  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
+  expect_gradients(loss_of(config), 11);
 }
 
 TEST(DecoderGradient, unrolled) {
-  DecoderConfig config = tiny();
+  DecoderConfig config = tiny_decoder();
   config.unrolled = true;
-  expect_gradients(in_f64(make_decoder(config)->loss({2, 8}, true)), 11);
+  expect_gradients(loss_of(config), 11);
 }
 
 TEST(MlpGradient, regression_and_classes) {

@@ -1,5 +1,6 @@
 #include "describe/models/t5/t5.h"
 
+#include <array>
 #include <cmath>
 
 #include "describe/models/sizes.h"
@@ -13,6 +14,19 @@ constexpr std::int64_t kEncoderSites = 2, kDecoderSites = 3;
 
 Type ids(std::int64_t rows, std::int64_t seq, const char* dim) { return Type(DType::i32, {rows, seq}, {"batch", dim}); }
 Type per_row(std::int64_t rows) { return Type(DType::i32, {rows}, {"batch"}); }
+
+// 1 where a row's prompt of this length stands, 0 behind it.
+Value segments_of(Value tokens, Value length) {
+  const Value places = iota(*tokens.graph, tokens.type(), 1);
+  const Value real = compare(places, broadcast(length, tokens.type(), std::vector<int>{0}), "lt");
+  return select(real, full_like(tokens, 1), full_like(tokens, 0));
+}
+
+// The lengths of all slots with that of one slot replaced.
+Value with_length(Value lengths, Value length, Value slot) {
+  const Type row(DType::i32, {1, lengths.type().size(0)}, {"", "batch"});
+  return reshape(cache_write(reshape(lengths, row), reshape(length, Type(DType::i32, {1, 1})), slot), lengths.type());
+}
 
 class T5 final : public Model {
  public:
@@ -46,13 +60,19 @@ class T5 final : public Model {
   Value head(const Parameters& w, Value x, const std::string& spec) const;
   AttentionOptions self_options(bool causal, Value bias) const;
 
-  // Of all layers of the decoder, for every slot: its own keys and values, and those of the prompt.
+  // Of the decoder, for every slot: its own keys and values, and those of the prompt. Of all layers
+  // [layer, slots, target or cache, heads, head], or of one.
   struct Caches {
-    Value k, v, prompt_k, prompt_v;  // [layer, slots, target or cache, heads, head]
-    Value length;                    // i32[slots]: of the prompts
+    Value k, v, prompt_k, prompt_v;
   };
   Caches cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const;
-  Graph step(std::int64_t slots, std::int64_t cache, std::optional<std::int64_t> bucket) const;
+  static Caches slices_of(Layers& layers, const Caches& outer);
+  // How a token of the decoder sees a prompt of this length, i32[batch].
+  static AttentionOptions across_prompt(Layers& layers, Value length);
+  // Closes the body and declares the caches as outputs (`next`: of a layer, those that change, in the order of Caches);
+  // the residual stream after all layers.
+  Value run_with_caches(Layers& layers, Graph& graph, Value x, std::span<const Value> next) const;
+  Value token_logits(const Parameters& w, Value x) const;
 
   T5Config config_;
   std::vector<Parameter> parameters_;
@@ -147,16 +167,78 @@ Graph T5::forward(const BatchShape& shape) const {
   return graph;
 }
 
+// The first token of an answer, of one slot, whose prompt is encoded before. In a layer the caches of all slots lie one
+// after the other, so a slot begins at row slot × length.
 Graph T5::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
   require_length("a cache", cache, config_.context, "context");
   if (bucket < 1 || bucket > cache)
     fail(error(ErrorKind::invalid, "a bucket of {} positions for a cache of {}", bucket, cache));
-  return step(slots, cache, bucket);
+  Graph graph("prefill");
+  const Parameters w(graph, parameters_);
+  const Value tokens = graph.input("tokens", ids(1, bucket, "seq")), length = graph.input("length", per_row(1)),
+              slot = graph.input("slot", per_row(1));
+  const Caches outer = cache_inputs(graph, slots, cache);
+  const Value lengths = graph.input("cache.length", per_row(slots));
+  const Value encoded = encode(w, {tokens, segments_of(tokens, length)}, std::nullopt);
+  const Value start = constant(graph, ids(1, 1, "seq"), kT5Start);
+  const Value next_lengths = with_length(lengths, length, slot);
+  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
+  Layers layers("decoder", config_.decoder_layers);
+  const Value x = layers.carry("x", embed(w, start, std::nullopt, 1));
+  const Caches old = slices_of(layers, outer);
+  const Stack stack(layers, w, parameters_, "decoder.blocks.", {});
+  const Value at = layers.share("at", slot);
+  const AttentionOptions across = across_prompt(layers, length);
+  const AttentionOptions options = self_options(true, layers.share("bias", bias));
+  const T5Block block(config_, stack);
+  const auto in_slot = [&](Value all, Value fresh) {
+    const Type type = all.type();
+    const Type flat(type.dtype, {1, slots * type.size(1), type.size(2), type.size(3)}, {"", "cache", "heads", "head"});
+    const Value row = mul(at, full_like(at, static_cast<double>(type.size(1))));
+    return reshape(cache_write(reshape(all, flat), fresh, row), type);
+  };
+  std::vector<Value> next;
+  const Value own = block.self(x, [&](Value q, Value k, Value v) {
+    next = {in_slot(old.k, k), in_slot(old.v, v)};
+    return attention(q, k, v, options).o;
+  });
+  const KeysAndValues prompt = block.keys_and_values(layers.share("encoded", encoded));
+  next.push_back(in_slot(old.prompt_k, prompt.k));
+  next.push_back(in_slot(old.prompt_v, prompt.v));
+  const Value mid = block.cross(own, [&](Value q) { return attention(q, prompt.k, prompt.v, across).o; });
+  const Value last = run_with_caches(layers, graph, block.feed_forward(mid, "norm3", 2), next);
+  graph.output("cache.length", next_lengths);
+  graph.output("logits", token_logits(w, last));
+  return graph;
 }
 
+// The next token of every slot, over the caches.
 Graph T5::decode(std::int64_t slots, std::int64_t cache) const {
   require_length("a cache", cache, config_.context, "context");
-  return step(slots, cache, std::nullopt);
+  Graph graph("decode");
+  const Parameters w(graph, parameters_);
+  const Value tokens = graph.input("tokens", ids(slots, 1, "seq")), position = graph.input("position", per_row(slots));
+  const Caches outer = cache_inputs(graph, slots, cache);
+  const Value lengths = graph.input("cache.length", per_row(slots));
+  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
+  Layers layers("decoder", config_.decoder_layers);
+  const Value x = layers.carry("x", embed(w, tokens, std::nullopt, 1));
+  const Caches old = slices_of(layers, outer);
+  const Stack stack(layers, w, parameters_, "decoder.blocks.", {});
+  const Value at = layers.share("at", position);
+  const AttentionOptions across = across_prompt(layers, lengths);
+  AttentionOptions options = self_options(true, layers.share("bias", bias));
+  options.offset = at;
+  const T5Block block(config_, stack);
+  std::vector<Value> next;
+  const Value own = block.self(x, [&](Value q, Value k, Value v) {
+    next = {cache_write(old.k, k, at), cache_write(old.v, v, at)};
+    return attention(q, next[0], next[1], options).o;
+  });
+  const Value mid = block.cross(own, [&](Value q) { return attention(q, old.prompt_k, old.prompt_v, across).o; });
+  const Value last = run_with_caches(layers, graph, block.feed_forward(mid, "norm3", 2), next);
+  graph.output("logits", token_logits(w, last));
+  return graph;
 }
 
 T5::Caches T5::cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const {
@@ -167,94 +249,31 @@ T5::Caches T5::cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache
   const Value k = graph.input("cache.k", type(config_.target_context)),
               v = graph.input("cache.v", type(config_.target_context)),
               prompt_k = graph.input("cache.prompt_k", type(cache));
-  const Value prompt_v = graph.input("cache.prompt_v", type(cache));
-  return {k, v, prompt_k, prompt_v, graph.input("cache.length", per_row(slots))};
+  return {k, v, prompt_k, graph.input("cache.prompt_v", type(cache))};
 }
 
-// One token of the decoder: for every slot, over the caches; or with a bucket the first of one slot, whose prompt is
-// encoded before. In a layer the caches of all slots lie one after the other, so a slot begins at row slot × length.
-Graph T5::step(std::int64_t slots, std::int64_t cache, std::optional<std::int64_t> bucket) const {
-  Graph graph(bucket ? "prefill" : "decode");
-  const Parameters w(graph, parameters_);
-  const std::int64_t rows = bucket ? 1 : slots;
-  const Value tokens = graph.input("tokens", ids(rows, bucket ? *bucket : 1, "seq"));
-  std::optional<Value> length, slot, position, encoded;
-  if (bucket) {
-    length = graph.input("length", per_row(1));
-    slot = graph.input("slot", per_row(1));
-  } else {
-    position = graph.input("position", per_row(slots));
-  }
-  Caches outer = cache_inputs(graph, slots, cache);
-  Value first = tokens;
-  if (bucket) {
-    const Value places = iota(graph, tokens.type(), 1);
-    const Value real = compare(places, broadcast(*length, tokens.type(), std::vector<int>{0}), "lt");
-    encoded = encode(w, {tokens, select(real, full_like(tokens, 1), full_like(tokens, 0))}, std::nullopt);
-    first = constant(graph, ids(1, 1, "seq"), kT5Start);
-    const Type all(DType::i32, {1, slots}, {"", "batch"});
-    outer.length = reshape(cache_write(reshape(outer.length, all), reshape(*length, Type(DType::i32, {1, 1})), *slot),
-                           outer.length.type());
-  } else {
-    length = outer.length;
-  }
-  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
-  Layers layers("decoder", config_.decoder_layers);
-  const Value x = layers.carry("x", embed(w, first, std::nullopt, 1));
-  const Value old_k = layers.slice("cache.k", outer.k), old_v = layers.slice("cache.v", outer.v);
-  const Value prompt_k = layers.slice("cache.prompt_k", outer.prompt_k),
-              prompt_v = layers.slice("cache.prompt_v", outer.prompt_v);
-  const Stack stack(layers, w, parameters_, "decoder.blocks.", {});
-  const Value at = layers.share("at", bucket ? *slot : *position);
-  const Value last = layers.share("last", sub(*length, full_like(*length, 1)));  // place of the prompt's last token
-  AttentionOptions options = self_options(true, layers.share("bias", bias));
-  const AttentionOptions across{.causal = true, .scale = 1, .offset = last};
-  const T5Block block(config_, stack);
-  const auto in_slot = [&](Value all, Value fresh) {
-    const Type type = all.type();
-    const Type flat(type.dtype, {1, slots * type.size(1), type.size(2), type.size(3)}, {"", "cache", "heads", "head"});
-    const Value row = mul(at, full_like(at, static_cast<double>(type.size(1))));
-    return reshape(cache_write(reshape(all, flat), fresh, row), type);
-  };
-  std::optional<Value> next_k, next_v, next_prompt_k, next_prompt_v;
-  const Value own = block.self(x, [&](Value q, Value k, Value v) {
-    if (bucket) {
-      next_k = in_slot(old_k, k);
-      next_v = in_slot(old_v, v);
-      return attention(q, k, v, options).o;
-    }
-    options.offset = at;
-    next_k = cache_write(old_k, k, at);
-    next_v = cache_write(old_v, v, at);
-    return attention(q, *next_k, *next_v, options).o;
-  });
-  std::optional<KeysAndValues> fresh;
-  if (bucket) {
-    fresh = block.keys_and_values(layers.share("encoded", *encoded));
-    next_prompt_k = in_slot(prompt_k, fresh->k);
-    next_prompt_v = in_slot(prompt_v, fresh->v);
-  } else {
-    fresh = KeysAndValues{prompt_k, prompt_v};
-  }
-  const Value mid = block.cross(own, [&](Value q) { return attention(q, fresh->k, fresh->v, across).o; });
-  layers.body().output("x", block.feed_forward(mid, "norm3", 2));
-  layers.body().output("k", *next_k);
-  layers.body().output("v", *next_v);
-  if (bucket) {
-    layers.body().output("prompt_k", *next_prompt_k);
-    layers.body().output("prompt_v", *next_prompt_v);
-  }
+T5::Caches T5::slices_of(Layers& layers, const Caches& outer) {
+  const Value k = layers.slice("cache.k", outer.k), v = layers.slice("cache.v", outer.v),
+              prompt_k = layers.slice("cache.prompt_k", outer.prompt_k);
+  return {k, v, prompt_k, layers.slice("cache.prompt_v", outer.prompt_v)};
+}
+
+AttentionOptions T5::across_prompt(Layers& layers, Value length) {
+  const Value last = layers.share("last", sub(length, full_like(length, 1)));  // place of the prompt's last token
+  return {.causal = true, .scale = 1, .offset = last};
+}
+
+Value T5::run_with_caches(Layers& layers, Graph& graph, Value x, std::span<const Value> next) const {
+  const std::array<std::string, 4> names = {"k", "v", "prompt_k", "prompt_v"};
+  layers.body().output("x", x);
+  for (std::size_t i = 0; i < next.size(); ++i) layers.body().output(names[i], next[i]);
   const Repeat all = layers.run(config_.unrolled);
-  graph.output("cache.k", all.outputs[0]);
-  graph.output("cache.v", all.outputs[1]);
-  if (bucket) {
-    graph.output("cache.prompt_k", all.outputs[2]);
-    graph.output("cache.prompt_v", all.outputs[3]);
-    graph.output("cache.length", outer.length);
-  }
-  const Value row = reshape(all.carries[0], Type(DType::f32, {rows, config_.width}, {"batch", "embed"}));
-  graph.output("logits", head(w, row, "be,ve->bv"));
-  return graph;
+  for (std::size_t i = 0; i < next.size(); ++i) graph.output("cache." + names[i], all.outputs[i]);
+  return all.carries[0];
+}
+
+Value T5::token_logits(const Parameters& w, Value x) const {
+  return head(w, reshape(x, Type(DType::f32, {x.type().size(0), config_.width}, {"batch", "embed"})), "be,ve->bv");
 }
 
 }  // namespace

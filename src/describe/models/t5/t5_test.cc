@@ -7,39 +7,12 @@
 #include "describe/graph/text.h"
 #include "describe/graph/work.h"
 #include "describe/models/gradient_check.h"
+#include "describe/models/t5/tiny_t5.h"
 
 namespace systole {
 namespace {
 
 constexpr std::int64_t kVocabulary = 11;
-
-// Distances go beyond `furthest` on both sides.
-T5Config tiny() {
-  T5Config config;
-  config.layers = 2;
-  config.decoder_layers = 3;
-  config.width = 12;
-  config.heads = 3;
-  config.head = 5;
-  config.mlp = 20;
-  config.vocabulary = kVocabulary;
-  config.context = 12;
-  config.target_context = 10;
-  config.buckets = 8;
-  config.furthest = 6;
-  return config;
-}
-
-T5Config gated() {
-  T5Config config = tiny();
-  config.gated = true;
-  config.tied = false;
-  config.activation = ModelSpec::Activation::gelu_tanh;
-  return config;
-}
-
-HostTensor ints(Shape shape, std::vector<double> values) { return HostTensor(DType::i32, std::move(shape), values); }
-HostTensor scalar(double value) { return HostTensor(DType::i64, {}, std::vector<double>{value}); }
 
 struct Pair {
   std::int64_t input, target;  // lengths
@@ -103,7 +76,7 @@ TEST(T5, counts_are_the_published_ones) {
 }
 
 TEST(T5, graphs_verify_read_back_and_declare_the_same_parameters) {
-  for (T5Config config : {tiny(), gated()}) {
+  for (T5Config config : {tiny_t5(), tiny_gated_t5()}) {
     config.dropout = 0.1;
     const auto model = make_t5(config);
     for (const Graph& graph : {model->loss({2, 8, 6}, true), model->loss({2, 8}, false), model->forward({2, 8}),
@@ -118,7 +91,7 @@ TEST(T5, graphs_verify_read_back_and_declare_the_same_parameters) {
 }
 
 TEST(T5, unrolled_is_rolled) {
-  for (T5Config config : {tiny(), gated()}) {
+  for (T5Config config : {tiny_t5(), tiny_gated_t5()}) {
     config.dropout = 0.3;
     const auto rolled = make_t5(config);
     config.unrolled = true;
@@ -131,7 +104,7 @@ TEST(T5, unrolled_is_rolled) {
 
 // Law packed-is-unpacked: pairs that share rows lose what they lose alone.
 TEST(T5, packed_is_unpacked) {
-  for (const T5Config& config : {tiny(), gated()}) {
+  for (const T5Config& config : {tiny_t5(), tiny_gated_t5()}) {
     const auto model = make_t5(config);
     const std::vector<Pair> pairs{{5, 4}, {1, 1}, {4, 3}};
     double alone = 0;
@@ -145,7 +118,7 @@ TEST(T5, packed_is_unpacked) {
 }
 
 TEST(T5, gradients_are_finite_differences) {
-  for (T5Config config : {tiny(), gated()}) {
+  for (T5Config config : {tiny_t5(), tiny_gated_t5()}) {
     config.dropout = 0.2;
     const Graph loss = in_f64(make_t5(config)->loss({2, 12, 9}, true));
     Tensors given = rows_of(2, 12, 9, {{5, 4}, {6, 3}});
@@ -205,15 +178,15 @@ void expect_decode_is_forward(const T5Config& config) {
 }
 
 TEST(T5, prefill_and_decode_are_the_whole_forward) {
-  expect_decode_is_forward(tiny());
-  expect_decode_is_forward(gated());
-  T5Config unrolled = tiny();
+  expect_decode_is_forward(tiny_t5());
+  expect_decode_is_forward(tiny_gated_t5());
+  T5Config unrolled = tiny_t5();
   unrolled.unrolled = true;
   expect_decode_is_forward(unrolled);
 }
 
 TEST(T5, dropout_differs_by_step_and_ends_with_training) {
-  T5Config config = tiny();
+  T5Config config = tiny_t5();
   config.dropout = 0.3;
   const auto model = make_t5(config);
   Tensors data = rows_of(2, 8, 6, {{8, 6}});
@@ -221,13 +194,13 @@ TEST(T5, dropout_differs_by_step_and_ends_with_training) {
   EXPECT_EQ(first, run(model->loss({2, 8, 6}, true), data)[0]);
   data["step"] = scalar(7);
   EXPECT_NE(first, run(model->loss({2, 8, 6}, true), data)[0]);
-  EXPECT_EQ(run(make_t5(tiny())->loss({2, 8, 6}, false), data), run(model->loss({2, 8, 6}, false), data));
+  EXPECT_EQ(run(make_t5(tiny_t5())->loss({2, 8, 6}, false), data), run(model->loss({2, 8, 6}, false), data));
 }
 
 // 2 FLOPs a matmul parameter and token of its side, all pairs of the encoder and across, the causal half of the
 // decoder.
 TEST(T5, model_flops_follow_the_convention) {
-  const T5Config c = checked(gated());
+  const T5Config c = checked(tiny_gated_t5());
   const std::int64_t rows = 2, seq = 12, target = 9;
   const std::int64_t attention = 4 * c.width * c.heads * c.head, mlp = 3 * c.width * c.mlp;
   const std::int64_t keys = attention / 2;  // across, keys and values are of the encoder's tokens
@@ -247,20 +220,20 @@ std::string message_of(const T5Config& config) {
 }
 
 TEST(T5, refusals_name_the_key_and_what_would_do) {
-  T5Config config = tiny();
+  T5Config config = tiny_t5();
   config.head = 0;
   config.heads = 5;
   EXPECT_NE(message_of(config).find("model.heads: 5 does not divide model.width: 12"), std::string::npos);
-  config = tiny();
+  config = tiny_t5();
   config.buckets = 6;
   EXPECT_NE(message_of(config).find("model.relative.buckets is 6"), std::string::npos);
-  config = tiny();
+  config = tiny_t5();
   config.furthest = 4;
   EXPECT_NE(message_of(config).find("model.relative.furthest is 4"), std::string::npos);
-  EXPECT_THROW(make_t5(tiny())->loss({1, 13}, true), Failure);
-  EXPECT_THROW(make_t5(tiny())->loss({1, 12, 11}, true), Failure);
-  EXPECT_THROW(make_t5(tiny())->prefill(1, 8, 7), Failure);
-  EXPECT_THROW(make_t5(tiny())->decode(1, 13), Failure);
+  EXPECT_THROW(make_t5(tiny_t5())->loss({1, 13}, true), Failure);
+  EXPECT_THROW(make_t5(tiny_t5())->loss({1, 12, 11}, true), Failure);
+  EXPECT_THROW(make_t5(tiny_t5())->prefill(1, 8, 7), Failure);
+  EXPECT_THROW(make_t5(tiny_t5())->decode(1, 13), Failure);
 }
 
 }  // namespace

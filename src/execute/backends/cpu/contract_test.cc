@@ -284,5 +284,13 @@ TEST(ContractPlan, swaps_for_a_result_with_rows_of_the_left_letters) {
   EXPECT_EQ(plan.out.n, 1);
 }
 
+// An AVX-512 machine without AVX2's VNNI, asked for that, multiplies by AVX2: as oneDNN has it.
+TEST(Dnnl, IsLoweredToWhatTheMachineHas) {
+  EXPECT_EQ(lowered(DnnlIsa::avx512_bf16, false, DnnlIsa::avx2_vnni), DnnlIsa::avx2);
+  EXPECT_EQ(lowered(DnnlIsa::avx512_bf16, true, DnnlIsa::avx2_vnni), DnnlIsa::avx2_vnni);
+  EXPECT_EQ(lowered(DnnlIsa::avx512, false, DnnlIsa::amx), DnnlIsa::avx512);
+  EXPECT_EQ(lowered(DnnlIsa::amx, false, DnnlIsa::avx512_vnni), DnnlIsa::avx512_vnni);
+}
+
 }  // namespace
 }  // namespace systole::cpu

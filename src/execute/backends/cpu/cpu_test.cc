@@ -19,6 +19,7 @@
 #include "execute/backends/cpu/node_call.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/executor.h"
+#include "execute/runtime/expect_planned_work.h"
 #include "execute/runtime/initialize.h"
 
 namespace systole {
@@ -248,13 +249,8 @@ TEST(CpuDevice, does_the_work_that_was_planned) {
       const Outcome outcome = train(*device, precision, 1, &program);
       for (const Action& action : program->schedule_named("train").actions) {
         const auto f = static_cast<std::size_t>(action.function);
-        const Work& planned = program->functions[f].work;
-        const WorkCounters& counted = outcome.counters[f];
         SCOPED_TRACE(program->functions[f].name);
-        EXPECT_EQ(counted.flops + counted.skipped_flops, planned.flops);
-        EXPECT_EQ(counted.transcendentals + counted.skipped_transcendentals, planned.transcendentals);
-        EXPECT_EQ(counted.bytes_read, planned.read.count());
-        EXPECT_EQ(counted.bytes_written, planned.written.count());
+        expect_planned_work(program->functions[f].work, outcome.counters[f]);
       }
     }
   }

@@ -121,20 +121,26 @@ bool tiles_allowed() {
   return has() || (syscall(SYS_arch_prctl, kAskPermission, kTileData) == 0 && has());
 }
 
-DnnlIsa isa_of_machine() {
+struct MachineIsa {
+  DnnlIsa best = DnnlIsa::other;
+  bool avx2_vnni = false;
+};
+
+MachineIsa isa_of_machine() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   const bool leaf7 = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0;
   const bool tiles = leaf7 && (d >> 24 & 1) && (d >> 22 & 1) && (d >> 25 & 1);
   a = 0;
   const bool leaf71 = leaf7 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0;
   const bool vnni_of_avx2 = leaf71 && (a >> 4 & 1), bf16 = leaf71 && (a >> 5 & 1);
-  if (!__builtin_cpu_supports("avx2")) return DnnlIsa::other;
+  const auto with = [&](DnnlIsa best) { return MachineIsa{best, vnni_of_avx2}; };
+  if (!__builtin_cpu_supports("avx2")) return with(DnnlIsa::other);
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  if (!avx512) return vnni_of_avx2 ? DnnlIsa::avx2_vnni : DnnlIsa::avx2;
-  if (!__builtin_cpu_supports("avx512vnni")) return DnnlIsa::avx512;
-  if (!bf16) return DnnlIsa::avx512_vnni;
-  return tiles && tiles_allowed() ? DnnlIsa::amx : DnnlIsa::avx512_bf16;
+  if (!avx512) return with(vnni_of_avx2 ? DnnlIsa::avx2_vnni : DnnlIsa::avx2);
+  if (!__builtin_cpu_supports("avx512vnni")) return with(DnnlIsa::avx512);
+  if (!bf16) return with(DnnlIsa::avx512_vnni);
+  return with(tiles && tiles_allowed() ? DnnlIsa::amx : DnnlIsa::avx512_bf16);
 }
 
 DnnlIsa most_by_environment() {
@@ -171,8 +177,16 @@ const char* name_of(DnnlIsa isa) {
 }
 
 DnnlIsa dnnl_isa() {
-  static const DnnlIsa isa = std::min(isa_of_machine(), most_by_environment());
+  static const DnnlIsa isa = [] {
+    const MachineIsa machine = isa_of_machine();
+    return lowered(machine.best, machine.avx2_vnni, most_by_environment());
+  }();
   return isa;
+}
+
+DnnlIsa lowered(DnnlIsa machine, bool avx2_vnni, DnnlIsa most) {
+  const DnnlIsa isa = std::min(machine, most);
+  return isa == DnnlIsa::avx2_vnni && !avx2_vnni ? DnnlIsa::avx2 : isa;
 }
 
 std::string dnnl_name() { return named(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH, dnnl_isa()); }

@@ -19,6 +19,10 @@ const char* name_of(DnnlIsa isa);
 // What oneDNN will use on this machine; ONEDNN_MAX_CPU_ISA lowers it, as oneDNN has it.
 DnnlIsa dnnl_isa();
 
+// The best of a machine's that `most` allows. AVX2's VNNI is no part of AVX-512: `avx2_vnni` says if the machine has
+// it.
+DnnlIsa lowered(DnnlIsa machine, bool avx2_vnni, DnnlIsa most);
+
 // "oneDNN 2.6.3 avx512-bf16"
 std::string dnnl_name();
 

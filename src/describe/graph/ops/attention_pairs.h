@@ -1,0 +1,123 @@
+#pragma once
+// What attention and attention_grad share: which key a query sees, what a pair of them costs, how both are called. The
+// formulas and constraints stand in attention.cc. Private to this folder.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "describe/graph/op.h"
+#include "describe/graph/ops/ops.h"
+
+namespace systole::ops {
+
+constexpr int kForward = 3, kBackward = 6;  // operands before segments, offset and bias
+
+struct AttentionSizes {
+  std::int64_t b, t, s, h, n, d;
+};
+AttentionSizes sizes_of(const Type& q, const Type& k);
+
+// Where the operands that the flags ask for lie; -1 without them.
+struct AttentionMasks {
+  int q_segments = -1, k_segments = -1, offset = -1, bias = -1, num_operands = 0;
+  bool causal = false;
+  std::int64_t origin = 0;  // of the bias
+  std::int64_t window = 0;  // 0: none
+};
+
+AttentionMasks masks_of(const Attrs& attrs, int first);
+
+// Flops of a pair.
+std::int64_t forward_pair(const AttentionMasks& masks, std::int64_t d);
+std::int64_t backward_pair(const AttentionMasks& masks, std::int64_t d);
+// That shape lets through.
+std::int64_t pairs_of(const AttentionMasks& masks, const AttentionSizes& z);
+
+Type lse_type(const Type& q);
+// C1 to C5 and C7 to C9. Errors: Failure, naming the constraint.
+void check_attention(const OpCall& call, int first);
+
+// In the notation of sharding_rule: the operands after the first, and the factors that must be whole.
+std::string mask_notation(const AttentionMasks& masks);
+std::string whole_factors(const AttentionMasks& masks);
+
+std::vector<OpAttr> attention_attrs();
+std::vector<Value> apply_attention(const char* name, std::vector<Value> operands, const AttentionOptions& options);
+
+OpDef attention_grad_op();  // attention_grad.cc
+
+// Tallies pairs that data masked.
+void skip_pairs(std::int64_t pairs, std::int64_t flops);
+
+// The operands of a call by name, and what a query sees.
+class AttentionCall {
+ public:
+  AttentionCall(const ReferenceCall& call, int first)
+      : z(sizes_of(call.operands[0].type, call.operands[1].type)),
+        q(call.operands[0]),
+        k(call.operands[1]),
+        v(call.operands[2]),
+        scale(call.attrs.get_double("scale")),
+        flops_forward(forward_pair(masks_of(call.attrs, first), z.d)),
+        flops_backward(backward_pair(masks_of(call.attrs, first), z.d)),
+        call_(call),
+        masks_(masks_of(call.attrs, first)) {}
+
+  // No key from here on is seen by query i, by shape; and how many shape lets it see.
+  std::int64_t keys(std::int64_t i) const;
+  std::int64_t allowed(std::int64_t i) const;
+  bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
+    const std::int64_t place = i + (masks_.offset >= 0 ? mask(masks_.offset, b) : 0);
+    if (masks_.causal && j > place) return false;
+    if (masks_.window > 0 && place - j >= masks_.window) return false;
+    if (masks_.q_segments < 0) return true;
+    return mask(masks_.q_segments, b * z.t + i) == mask(masks_.k_segments, b * z.s + j);
+  }
+  // The score of a pair, and where its bias lies.
+  Scalar score(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t a) const {
+    const Scalar product = dot(q, query(b, i, a), k, key(b, j, a)) * scale;
+    return has_bias() ? product + call_.operands[static_cast<std::size_t>(masks_.bias)].at(bias(b, i, j, a)) : product;
+  }
+  bool has_bias() const { return masks_.bias >= 0; }
+  std::int64_t bias_size() const {
+    return has_bias() ? call_.operands[static_cast<std::size_t>(masks_.bias)].type.num_elements() : 0;
+  }
+  std::int64_t bias(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t a) const {
+    const std::int64_t m = bias_size() / z.h, offset = masks_.offset < 0 ? 0 : mask(masks_.offset, b);
+    return a * m + std::clamp<std::int64_t>(j - i - offset + masks_.origin, 0, m - 1);
+  }
+  // Index of element 0 of a query, and of a key of the head that query head a uses.
+  std::int64_t query(std::int64_t b, std::int64_t i, std::int64_t a) const { return ((b * z.t + i) * z.h + a) * z.d; }
+  std::int64_t key(std::int64_t b, std::int64_t j, std::int64_t a) const {
+    return ((b * z.s + j) * z.n + a / (z.h / z.n)) * z.d;
+  }
+  std::int64_t row(std::int64_t b, std::int64_t i, std::int64_t a) const { return (b * z.h + a) * z.t + i; }  // of lse
+  Scalar dot(const TensorView& x, std::int64_t at_x, const TensorView& y, std::int64_t at_y) const {
+    Scalar sum(0);
+    for (std::int64_t c = 0; c < z.d; ++c) sum += x.at(at_x + c) * y.at(at_y + c);
+    return sum;
+  }
+  template <typename Visit>
+  void for_each_query(Visit visit) const {
+    for (std::int64_t b = 0; b < z.b; ++b) {
+      for (std::int64_t i = 0; i < z.t; ++i) {
+        for (std::int64_t a = 0; a < z.h; ++a) visit(b, i, a);
+      }
+    }
+  }
+
+  const AttentionSizes z;
+  const TensorView &q, &k, &v;
+  const Scalar scale;
+  const std::int64_t flops_forward, flops_backward;  // of a pair
+
+ private:
+  std::int64_t mask(int operand, std::int64_t at) const {
+    return call_.operands[static_cast<std::size_t>(operand)].integer(at);
+  }
+  const ReferenceCall& call_;
+  const AttentionMasks masks_;
+};
+
+}  // namespace systole::ops
