@@ -128,8 +128,10 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   }
   check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
       .value();
-  const Node lock = lock_of(prepared).value();
-  if (!arguments.lock.empty()) hold_to_lock(prepared, lock, arguments.lock).value();
+  const bool held = !arguments.lock.empty();
+  std::optional<Node> lock;  // of what begins: it is kept, or held to another
+  if (held || !(resume || arguments.dry_run)) lock = lock_of(prepared).value();
+  if (held) hold_to_lock(prepared, *lock, arguments.lock).value();
   if (arguments.dry_run) return ExitCode::done;
   RunFolder folder = claim_folder(arguments.folder, resume).value();
   check_disk(prepared, folder).value();  // before anything says that there was a run
@@ -160,7 +162,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
   const Device& device = *prepared.machine.device;
   request.began = [&](const TrainState& state) {
-    if (!resume) write_whole(*folder.store, kRunLock, to_json(lock, 2) + "\n").value();
+    if (!resume) write_whole(*folder.store, kRunLock, to_json(*lock, 2) + "\n").value();
     context.out.message(kernels_text(device));
     lines.begin(state.step, state.tokens, state.trained);
   };
@@ -178,7 +180,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   if (!written.ok()) fail(events_lost(written.error(), folder.path, file, outcome));
   const TrainOutcome& ended = outcome.value();
   std::string result;
-  if (!arguments.lock.empty() && ended.ending == Ending::finished && ended.saved)
+  if (held && ended.ending == Ending::finished && ended.saved)
     result = result_hash(prepared, folder, ended.state.step).value();
   tell_end(ended, result, folder.path, arguments.again, context);
   if (ended.ending == Ending::stopped && signals.signal() == SIGINT && !ended.saved) return ExitCode::interrupted;

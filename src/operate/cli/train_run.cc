@@ -103,7 +103,7 @@ Status begin_parameters(Prepared& p, Store& run) {
   if (p.workload.model.weights.empty()) return {};
   if (!p.weights) p.weights = TRY(open_hf_folder(p.workload.model.weights, p.workload.model));
   if (const std::optional<KeptWeights> kept = TRY(kept_weights(run))) {
-    if (const std::string now = to_hex(TRY(p.weights->files.hash())); now != kept->hash) {
+    if (const std::string now = TRY(p.weights->hash()); now != kept->hash) {
       return error(ErrorKind::invalid, "the weights in '{}' hash to {}, and the run was begun with {}", p.weights->path,
                    now, kept->hash)
           .hinted("put the folder back as it was, or begin a new run with --folder");
