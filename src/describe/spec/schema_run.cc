@@ -62,8 +62,9 @@ void add_run_keys(Schema& schema) {
   keys.push_back(
       {.path = "probe.values",
        .codec = texts_codec(AT(probe.values)),
-       .doc = "Names of values to show, '*' for any part of one: block.*.attn.norm, logits, blocks.3.attn.q.",
-       .more = "parameters and gradients stand for all of them; gradient/NAME is that of one parameter. Values "
+       .doc = "Names of values to show, '*' for any part of one: block.*.attn.norm, logits, blocks.[0-3].attn.q.",
+       .more = "As in a shell '?' is any character and [0-3] one of these. parameters and gradients stand for all of "
+               "them; gradient/NAME is that of one parameter. Values "
                "inside the model are kept for it in planned memory, all layers of them, and are of the step's "
                "last microbatch; gradients are sums over the step's labels, before clipping.",
        .optional = true});
