@@ -53,7 +53,8 @@ void add_run_keys(Schema& schema) {
                   .optional = true});
   keys.push_back({.path = "resources.threads",
                   .codec = optional_count_codec(AT(resources.threads), 1, 4096),
-                  .doc = "Threads that compute. Without it, as many as the process may use cores.",
+                  .doc = "Threads that compute; no more than the process may use cores, by affinity and control group. "
+                         "Without it, as many.",
                   .optional = true});
   keys.push_back({.path = "observe.every",
                   .codec = count_codec(AT(observe.every), 1, 1'000'000'000),

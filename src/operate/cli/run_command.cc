@@ -119,7 +119,6 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
-  if (prepared.machine.beyond) context.out.warning(*prepared.machine.beyond);
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (arguments.dry_run) {
