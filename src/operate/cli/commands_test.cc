@@ -384,6 +384,31 @@ TEST(Threads, beyond_the_affinity_are_refused) {
   EXPECT_EQ(systole.shell(one + "plan job.yaml --set resources.threads=1").exit.code, 0);
 }
 
+// OpenMP binds the process to one core before main; it computes with as many as without.
+TEST(Threads, are_as_many_where_openmp_binds_them) {
+  const SystoleRunner systole;
+  systole.write(
+      "job.yaml",
+      "systole: 1\nname: timed\nmodel: { family: mlp, inputs: 4, outputs: 2 }\ndata: { kind: linear, rows: 64, "
+      "held_out_rows: 16 }\ntrain: { batch: 8, steps: 2, optimizer: { kind: sgd, rate: 0.1 } }\n");
+  const auto device = [](const Captured& told) {
+    const std::string all = told.out + told.err;
+    const std::size_t at = all.find("this-machine(");
+    return at == all.npos ? all : all.substr(at, all.find(')', at) - at);
+  };
+  for (const std::string command : {"plan job.yaml", "run job.yaml --folder "}) {
+    const auto run = [&](const std::string& environment, const std::string& folder) {
+      const Captured got =
+          systole.shell(environment + " $SYSTOLE " + command + (command.starts_with("run") ? folder : ""));
+      EXPECT_EQ(got.exit.code, 0) << got.err;
+      return device(got);
+    };
+    const std::string free = run("", "free");
+    EXPECT_EQ(run("OMP_PROC_BIND=true", "bound"), free);
+    EXPECT_EQ(run("OMP_PLACES=cores", "placed"), free);
+  }
+}
+
 TEST(Doctor, looks_at_this_machine_and_at_a_workload) {
   const SystoleRunner systole;
   systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");

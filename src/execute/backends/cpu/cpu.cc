@@ -278,6 +278,8 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
       options, options.isa.value_or(options.supports(cpu::Isa::avx512) ? cpu::Isa::avx512 : cpu::Isa::avx2), threads));
 }
 
+void undo_openmp_binding() { cpu::use_all_places(); }
+
 std::string cpu_library() { return cpu::dnnl_name(); }
 
 Status load_cpu_library() { return cpu::load_dnnl(); }

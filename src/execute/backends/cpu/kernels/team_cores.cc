@@ -62,6 +62,19 @@ HeldToCores::~HeldToCores() {
   if (cores_ != nullptr) run_on(cores_->all_);
 }
 
+void use_all_places() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    std::vector<int> cores(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    omp_get_place_proc_ids(place, cores.data());
+    for (const int core : cores) {
+      if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &all);
+    }
+  }
+  if (CPU_COUNT(&all) > 0) run_on(all);
+}
+
 const TeamCores* team_cores() { return held_team; }
 
 void hold_to_core(const TeamCores* cores, int thread) {

@@ -45,6 +45,9 @@ class HeldToCores {
   const TeamCores* cores_ = nullptr;  // where the caller is held; null: it is not
 };
 
+// Lets the calling thread run on the cores of all of OpenMP's places, if there are any.
+void use_all_places();
+
 // Where the calling thread's team is held; null: nowhere.
 const TeamCores* team_cores();
 // For the threads of a team but its caller, at the begin of a region: where `thread` is to be from now on.
