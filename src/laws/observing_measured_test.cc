@@ -7,6 +7,7 @@
 #ifdef SYSTOLE_HAS_CPU
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "execute/backends/cpu/cpu.h"
 #include "execute/runtime/initialize.h"
@@ -62,10 +63,18 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-TEST(ObservingMeasured, costs_at_most_one_percent_of_a_step) {
-  if (is_sanitized()) GTEST_SKIP() << "measures time: runs in the release build";
+// A busy machine makes single steps slow, never fast: the lower quarter is the step's own.
+double lower_quarter(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 4];
+}
+
+// What watching adds to a step, as a share of it: 40 pairs of steps, in turn, and in turn first.
+double cost_of_watching(bool watched_first) {
   const Workshop shop;
-  Trained watched(true), alone(false);
+  std::optional<Trained> first(watched_first), second(!watched_first);
+  Trained& watched = watched_first ? *first : *second;
+  Trained& alone = watched_first ? *second : *first;
   const std::unique_ptr<Clock> clock = real_clock();
   const std::unique_ptr<Store> store = open_posix_store(shop.path("")).value();
   const std::unique_ptr<Ring> ring = Ring::create(shop.path("spans"), 1024).value();
@@ -88,21 +97,26 @@ TEST(ObservingMeasured, costs_at_most_one_percent_of_a_step) {
     run_alone();
   }
   std::vector<double> with, without;
-  for (int i = 0; i < 150; ++i) {  // in turn, and in turn first
+  for (int i = 0; i < 40; ++i) {
     if (i % 2 == 0) with.push_back(seconds_of(watch));
     without.push_back(seconds_of(run_alone));
     if (i % 2 == 1) with.push_back(seconds_of(watch));
   }
-  // A busy machine makes single steps slow, never fast: the lower quarter is the step's own.
-  const auto lower = [](std::vector<double> times) {
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 4];
-  };
-  const double cost = lower(with) / lower(without) - 1;
-  note(fmt::format("watching a step of {:.2f} ms costs {:+.2f}% ({} kernels counted)", 1e3 * lower(without), 100 * cost,
-                   watched.executor->counters()[0].calls));
   EXPECT_GT(watched.executor->counters()[0].calls, 0);
   EXPECT_EQ(alone.executor->counters()[0].calls, 0);
+  return lower_quarter(with) / lower_quarter(without) - 1;
+}
+
+// Where an arena happens to lie makes one of two equal executors a percent faster: each round has two new ones, made
+// in turn first, and the median round counts.
+TEST(ObservingMeasured, costs_at_most_one_percent_of_a_step) {
+  if (is_sanitized()) GTEST_SKIP() << "measures time: runs in the release build";
+  std::vector<double> costs;
+  for (int round = 0; round < 10; ++round) costs.push_back(cost_of_watching(round % 2 == 0));
+  std::sort(costs.begin(), costs.end());
+  const double cost = (costs[4] + costs[5]) / 2;
+  note(fmt::format("watching a step costs {:+.2f}% (rounds from {:+.2f}% to {:+.2f}%)", 100 * cost, 100 * costs.front(),
+                   100 * costs.back()));
   EXPECT_LE(cost, 0.01);
 }
 

@@ -32,9 +32,12 @@ class StartMeasured : public ::testing::Test {
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
     }
     std::sort(seconds.begin(), seconds.end());
-    note(fmt::format("plan of {}: {:.1f} ms (fastest {:.1f}, slowest {:.1f} of {})", example, 1e3 * seconds[10],
-                     1e3 * seconds.front(), 1e3 * seconds.back(), seconds.size()));
-    EXPECT_LE(seconds[10], kMost) << example;
+    // A busy machine makes single plans slow, never fast: the lower quarter is the program's own.
+    const double lower = seconds[seconds.size() / 4];
+    note(fmt::format("plan of {}: {:.1f} ms (fastest {:.1f}, median {:.1f}, slowest {:.1f} of {})", example,
+                     1e3 * lower, 1e3 * seconds.front(), 1e3 * seconds[seconds.size() / 2], 1e3 * seconds.back(),
+                     seconds.size()));
+    EXPECT_LE(lower, kMost) << example;
   }
   const Workshop shop_;
 };

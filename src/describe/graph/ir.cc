@@ -38,7 +38,9 @@ void Graph::output(std::string name, Value value) {
 std::vector<Value> Graph::apply(const OpDef& op, std::span<const Value> operands, Attrs attrs,
                                 std::vector<Graph> regions) {
   std::vector<Type> types;
+  types.reserve(operands.size());
   GraphNode node;
+  node.operands.reserve(operands.size());
   for (const Value& operand : operands) {
     CHECK(operand.graph == this, "an operand of '{}' belongs to graph '{}', not '{}'", op.name,
           operand.graph == nullptr ? "none" : operand.graph->name(), name_);

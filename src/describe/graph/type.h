@@ -5,6 +5,7 @@
 //
 // Text: bf16[batch=16, seq=256], f32[3, 4], f32[].
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,18 +15,19 @@
 
 namespace systole {
 
+// Every pass copies types and hardly any changes a name: copies share their names.
 struct Type {
   DType dtype = DType::f32;
-  Shape shape;
-  std::vector<std::string> names;  // as many as dims
+  Shape shape;  // sizes may be set; dims come and go by add_dim and remove_dim
 
   Type() = default;
-  Type(DType d, Shape s) : dtype(d), shape(std::move(s)), names(shape.size()) {}
-  Type(DType d, Shape s, std::vector<std::string> n);  // REQUIRES: one name per dim
+  Type(DType d, Shape s) : dtype(d), shape(std::move(s)) {}
+  Type(DType d, Shape s, std::vector<std::string> names);  // REQUIRES: one name per dim
 
   int ndim() const { return static_cast<int>(shape.size()); }
   std::int64_t size(int dim) const { return shape[static_cast<std::size_t>(dim)]; }
-  const std::string& name(int dim) const { return names[static_cast<std::size_t>(dim)]; }
+  const std::string& name(int dim) const;
+  std::vector<std::string> names() const;  // as many as dims
   std::int64_t num_elements() const { return systole::num_elements(shape); }
   Bytes bytes() const { return bytes_of(dtype, shape); }
   Type with(DType other) const {
@@ -33,8 +35,13 @@ struct Type {
     t.dtype = other;
     return t;
   }
+  void add_dim(std::int64_t size, std::string name);  // innermost
+  void remove_dim(int dim);
 
   bool operator==(const Type& other) const { return dtype == other.dtype && shape == other.shape; }
+
+ private:
+  std::shared_ptr<const std::vector<std::string>> names_;  // null: none has a name
 };
 
 std::string to_string(const Type& type);

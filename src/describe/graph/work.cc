@@ -6,12 +6,14 @@ namespace systole {
 
 std::vector<Type> operand_types(const Graph& graph, const GraphNode& node) {
   std::vector<Type> types;
+  types.reserve(node.operands.size());
   for (const ValueId id : node.operands) types.push_back(graph.type(id));
   return types;
 }
 
 std::vector<Type> result_types(const Graph& graph, const GraphNode& node) {
   std::vector<Type> types;
+  types.reserve(node.results.size());
   for (const ValueId id : node.results) types.push_back(graph.type(id));
   return types;
 }

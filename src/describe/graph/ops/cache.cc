@@ -27,8 +27,7 @@ std::vector<Type> infer_take_row(const OpCall& call) {
   if (x.ndim() < 2 || !(index == Type(DType::i32, {x.shape[0]})))
     constraint("take_row_c1", "take_row of {} at {}", to_string(x), to_string(index));
   Type y = x;
-  y.shape.erase(y.shape.begin() + 1);
-  y.names.erase(y.names.begin() + 1);
+  y.remove_dim(1);
   return {y};
 }
 

@@ -79,14 +79,16 @@ std::vector<Type> infer(const OpCall& call) {
     constraint("contract_c5", "{} and {} to {}: one float type, cast first", to_string(a), to_string(b),
                name_of(dtype));
   }
-  Type y(dtype, {});
+  Shape shape;
+  std::vector<std::string> names;
   for (const char c : spec.y) {
     const std::size_t i = spec.a.find(c), j = spec.b.find(c);
     const bool in_a = i != std::string::npos, in_b = j != std::string::npos;
-    y.shape.push_back(in_a ? a.shape[i] : b.shape[j]);
-    y.names.push_back(in_a && (!in_b || !a.names[i].empty()) ? a.names[i] : b.names[j]);
+    shape.push_back(in_a ? a.shape[i] : b.shape[j]);
+    const std::string a_name = in_a ? a.name(static_cast<int>(i)) : "";
+    names.push_back(in_b && a_name.empty() ? b.name(static_cast<int>(j)) : a_name);
   }
-  return {y};
+  return {Type(dtype, std::move(shape), std::move(names))};
 }
 
 Gradients gradient(GradientCall& call) {

@@ -29,8 +29,7 @@ std::vector<Type> infer(const OpCall& call) {
   const Type &table = call.operand(0), &ids = call.operand(1);
   if (ids.dtype != DType::i32) constraint("embedding_c2", "ids are {}, not i32", to_string(ids));
   Type result = ids.with(table.dtype);
-  result.shape.push_back(table.size(1));
-  result.names.push_back(table.name(1));
+  result.add_dim(table.size(1), table.name(1));
   return {result};
 }
 
@@ -46,7 +45,7 @@ std::vector<Type> infer_grad(const OpCall& call) {
   const std::int64_t vocab = call.attrs.get_int("vocab");
   const DType dtype = call.attrs.get_dtype("dtype");
   if (vocab < 1 || !is_float(dtype)) constraint("embedding_c4", "{} rows of {}", vocab, name_of(dtype));
-  return {Type(dtype, {vocab, ops::last_size(g)}, {call.attrs.get_string("vocab_name"), g.names.back()})};
+  return {Type(dtype, {vocab, ops::last_size(g)}, {call.attrs.get_string("vocab_name"), g.name(g.ndim() - 1)})};
 }
 
 Gradients gradient(GradientCall& call) {

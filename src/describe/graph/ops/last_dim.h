@@ -11,7 +11,9 @@ inline DType statistic_dtype(DType dtype) { return dtype == DType::f64 ? DType::
 
 // `type` without its last dim. REQUIRES: ndim > 0.
 inline Type without_last(const Type& type, DType dtype) {
-  return Type(dtype, Shape(type.shape.begin(), type.shape.end() - 1), {type.names.begin(), type.names.end() - 1});
+  Type rest = type.with(dtype);
+  rest.remove_dim(rest.ndim() - 1);
+  return rest;
 }
 
 inline std::int64_t last_size(const Type& type) { return type.size(type.ndim() - 1); }

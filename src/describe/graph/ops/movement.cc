@@ -61,10 +61,7 @@ std::vector<Type> infer_transpose(const OpCall& call) {
     constraint("transpose_c1", "{} permutes {} dims, not those of {}", to_string(Attr(perm)), perm.size(),
                to_string(x));
   Type y(x.dtype, {});
-  for (const std::int64_t dim : perm) {
-    y.shape.push_back(x.size(static_cast<int>(dim)));
-    y.names.push_back(x.name(static_cast<int>(dim)));
-  }
+  for (const std::int64_t dim : perm) y.add_dim(x.size(static_cast<int>(dim)), x.name(static_cast<int>(dim)));
   return {y};
 }
 

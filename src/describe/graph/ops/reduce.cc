@@ -41,9 +41,7 @@ Type reduced_type(const OpCall& call) {
   const Ints& dims = call.attrs.get_ints("dims");
   Type y(x.dtype, {});
   for (int dim = 0; dim < x.ndim(); ++dim) {
-    if (std::find(dims.begin(), dims.end(), dim) != dims.end()) continue;
-    y.shape.push_back(x.size(dim));
-    y.names.push_back(x.name(dim));
+    if (std::find(dims.begin(), dims.end(), dim) == dims.end()) y.add_dim(x.size(dim), x.name(dim));
   }
   return y;
 }

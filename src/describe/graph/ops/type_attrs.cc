@@ -12,9 +12,9 @@ std::vector<OpAttr> shape_attrs() {
 
 void set_shape(Attrs& attrs, const Type& type) {
   attrs.set("shape", Ints(type.shape.begin(), type.shape.end()));
-  const bool named =
-      std::any_of(type.names.begin(), type.names.end(), [](const std::string& name) { return !name.empty(); });
-  if (named) attrs.set("names", fmt::format("{}", fmt::join(type.names, ",")));
+  const std::vector<std::string> names = type.names();
+  const bool named = std::any_of(names.begin(), names.end(), [](const std::string& name) { return !name.empty(); });
+  if (named) attrs.set("names", fmt::format("{}", fmt::join(names, ",")));
 }
 
 void set_type(Attrs& attrs, const Type& type) {

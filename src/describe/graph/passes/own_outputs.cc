@@ -26,9 +26,9 @@ Graph own(const Graph& graph) {
 Graph own_outputs(const Graph& graph) {
   return own(rewrite(graph, [](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (!is(call.node, "repeat")) return std::nullopt;
-    GraphNode owned = call.node;
-    for (Graph& region : owned.regions) region = own(region);
-    return copy_node(call.to, owned, call.operands);
+    GraphNode owned{call.node.op, call.node.attrs, {}, {}, {}, call.node.recomputed};
+    for (const Graph& region : call.node.regions) owned.regions.push_back(own(region));
+    return move_node(call.to, std::move(owned), call.operands);
   }));
 }
 

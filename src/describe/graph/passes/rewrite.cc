@@ -6,10 +6,14 @@ namespace systole {
 
 bool is(const GraphNode& node, const char* op) { return std::string_view(node.op->name) == op; }
 
-std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands) {
-  std::vector<Value> results = to.apply(*node.op, operands, node.attrs, node.regions);
+std::vector<Value> move_node(Graph& to, GraphNode&& node, std::span<const Value> operands) {
+  std::vector<Value> results = to.apply(*node.op, operands, std::move(node.attrs), std::move(node.regions));
   to.last_node().recomputed = node.recomputed;
   return results;
+}
+
+std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands) {
+  return move_node(to, GraphNode(node), operands);
 }
 
 std::vector<Value> copy_inputs(Graph& to, const Graph& from) {
@@ -66,17 +70,17 @@ Graph rewrite(const Graph& graph, const RewriteFn& fn,
     for (const ValueId id : original.operands) operands.push_back(at(id));
     std::optional<GraphNode> changed;
     if (is(original, "repeat")) {
-      changed = original;
-      for (Graph& region : changed->regions) region = rewrite(region, fn);
+      changed = GraphNode{original.op, original.attrs, original.operands, original.results, {}, original.recomputed};
+      for (const Graph& region : original.regions) changed->regions.push_back(rewrite(region, fn));
     }
     const GraphNode& node = changed ? *changed : original;
     std::optional<std::vector<Value>> results = fn(RewriteCall{to, graph, node, operands});
-    if (!results) results = copy_node(to, node, operands);
-    CHECK(results->size() == node.results.size(), "'{}' rewritten to {} results, not {}", node.op->name,
-          results->size(), node.results.size());
+    if (!results) results = changed ? move_node(to, std::move(*changed), operands) : copy_node(to, node, operands);
+    CHECK(results->size() == original.results.size(), "'{}' rewritten to {} results, not {}", original.op->name,
+          results->size(), original.results.size());
     for (std::size_t i = 0; i < results->size(); ++i) {
-      at(node.results[i]) = (*results)[i];
-      const std::string& name = graph.value_name(node.results[i]);
+      at(original.results[i]) = (*results)[i];
+      const std::string& name = graph.value_name(original.results[i]);
       const Value value = (*results)[i];
       if (!name.empty() && to.value_name(value.id).empty() && to.producer(value.id).valid()) value.named(name);
     }

@@ -45,8 +45,9 @@ class ValueMap {
   std::vector<Value> values_;
 };
 
-// Copies one node, with its flags.
+// Copies or moves one node to other operands, with its flags.
 std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands);
+std::vector<Value> move_node(Graph& to, GraphNode&& node, std::span<const Value> operands);
 
 bool is(const GraphNode& node, const char* op);
 

@@ -69,7 +69,6 @@ std::string key_of(const RewriteCall& call) {
   std::string key = call.node.op->name;
   for (const Value& v : call.operands) key += fmt::format(" %{}", v.id.index);
   key += to_string(call.node.attrs);
-  for (const Graph& region : call.node.regions) key += to_text(region);
   return key;
 }
 
@@ -83,27 +82,25 @@ std::vector<int> count_readers(const Graph& graph) {
   return readers;
 }
 
-// A repeat without the outputs that nobody reads.
-std::vector<Value> trimmed_repeat(const RewriteCall& call, const std::vector<int>& readers) {
-  const auto carries = static_cast<std::size_t>(call.node.attrs.get_int("carries"));
-  const Graph& body = call.node.regions[0];
+// Copies a repeat without the outputs that nobody reads.
+void copy_trimmed(Graph& to, const GraphNode& node, const std::vector<int>& readers, ValueMap& map) {
+  const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries"));
+  const Graph& body = node.regions[0];
   Graph trimmed(body.name());
   std::vector<Value> inputs;
   for (const GraphInput& input : body.inputs()) inputs.push_back(trimmed.input(input.name, body.type(input.value)));
   const std::vector<Value> outputs = inline_graph(trimmed, body, inputs);
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (i >= carries && readers[static_cast<std::size_t>(call.node.results[i].index)] == 0) continue;
+    if (i >= carries && readers[static_cast<std::size_t>(node.results[i].index)] == 0) continue;
     trimmed.output(body.outputs()[i].name, outputs[i]);
     kept.push_back(i);
   }
   std::vector<Graph> regions;
   regions.push_back(drop_dead(trimmed));
-  const std::vector<Value> results = call.to.apply(*call.node.op, call.operands, call.node.attrs, std::move(regions));
-  call.to.last_node().recomputed = call.node.recomputed;
-  std::vector<Value> all(call.node.results.size(), results[0]);  // the dead ones stand for nothing
-  for (std::size_t k = 0; k < kept.size(); ++k) all[kept[k]] = results[k];
-  return all;
+  const std::vector<Value> results =
+      move_node(to, {node.op, node.attrs, {}, {}, std::move(regions), node.recomputed}, map.operands(node));
+  for (std::size_t k = 0; k < kept.size(); ++k) map.set(node.results[kept[k]], results[k]);
 }
 
 }  // namespace
@@ -114,6 +111,7 @@ Graph merge_common(const Graph& graph) {
   std::unordered_map<const Graph*, std::unordered_map<std::string, std::vector<Value>>> seen;  // per graph being built
   return rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (call.to.nodes().empty()) seen[&call.to].clear();  // a body built where an earlier one was
+    if (!call.node.regions.empty()) return std::nullopt;
     auto [entry, fresh] = seen[&call.to].try_emplace(key_of(call));
     if (fresh) entry->second = copy_node(call.to, call.node, call.operands);
     return entry->second;
@@ -127,10 +125,17 @@ Graph drop_dead(const Graph& graph) {
   for (std::size_t i = 0; i < outputs.size(); ++i) live.output(graph.outputs()[i].name, outputs[i]);
 
   const std::vector<int> readers = count_readers(live);
-  return rewrite(live, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
-    if (&call.from != &live || !is(call.node, "repeat")) return std::nullopt;
-    return trimmed_repeat(call, readers);
-  });
+  Graph trimmed(graph.name());
+  ValueMap map(trimmed, live);
+  for (const GraphNode& node : live.nodes()) {
+    if (is(node, "repeat")) {
+      copy_trimmed(trimmed, node, readers, map);
+    } else {
+      map.copy(node);
+    }
+  }
+  map.copy_outputs();
+  return trimmed;
 }
 
 Graph widen_results(const Graph& graph) {

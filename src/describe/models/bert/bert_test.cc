@@ -85,7 +85,7 @@ TEST(Bert, graphs_verify_read_back_and_declare_the_same_parameters) {
     ASSERT_GT(graph.inputs().size(), parameters.size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       EXPECT_EQ(graph.inputs()[i].parameter, parameters[i]);
-      for (const std::string& name : parameters[i].type.names) EXPECT_NE(name, "") << parameters[i].name;
+      for (const std::string& name : parameters[i].type.names()) EXPECT_NE(name, "") << parameters[i].name;
     }
   }
 }

@@ -100,7 +100,7 @@ TEST(Decoder, parameters_carry_names_inits_and_decay) {
   const auto model = make_decoder(config);
   for (const Parameter& p : model->parameters()) {
     EXPECT_TRUE(p.trainable) << p.name;
-    for (const std::string& name : p.type.names) EXPECT_NE(name, "") << p.name;
+    for (const std::string& name : p.type.names()) EXPECT_NE(name, "") << p.name;
     const bool vector = p.name.ends_with("bias") || p.name.ends_with("scale");
     EXPECT_EQ(p.decay, !vector) << p.name;
     const bool residual = p.name.ends_with("attn.o") || p.name.ends_with("mlp.down");
