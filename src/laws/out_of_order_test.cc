@@ -113,6 +113,33 @@ TEST(OutOfOrder, other_numbers_do_not_go_on_from_a_checkpoint) {
   }
 }
 
+// The bits depend on the instructions and threads: a run says which they were, and goes on with no others when it is
+// to be exact.
+TEST(OutOfOrder, an_exact_run_does_not_go_on_with_other_numerics) {
+#ifndef SYSTOLE_HAS_CPU
+  GTEST_SKIP() << "the reference backend is the same everywhere";
+#endif
+  const Workshop shop;
+  Command begin = shop.command({"run", "job.yaml", "--folder", "run", "--set", "train.steps=4"});
+  begin.env.emplace_back("ONEDNN_MAX_CPU_ISA", "AVX2");
+  const Captured began = run_captured(begin).value();
+  ASSERT_EQ(began.exit.code, 0) << began.err;
+  const std::string numerics = last_of<Opened>(shop.events("run")).numerics;
+  EXPECT_TRUE(numerics.starts_with("this-machine(avx")) << numerics;
+  EXPECT_NE(numerics.find(", oneDNN "), numerics.npos) << numerics;
+  EXPECT_TRUE(numerics.ends_with(" avx2, bf16 in f32, 2 threads)")) << numerics;
+  Command other = shop.command({"resume", "run", "--set", "train.steps=8", "--set", "resources.threads=1"});
+  other.env = begin.env;
+  const Captured refused = run_captured(other).value();
+  EXPECT_EQ(refused.exit.code, 2) << refused.err;
+  EXPECT_NE(refused.err.find("error: train.exact: the run began on " + numerics + ", this is "), std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("hint: go on where it began"), std::string::npos) << refused.err;
+  other.argv.insert(other.argv.end(), {"--set", "train.exact=false"});
+  const Captured went_on = run_captured(other).value();
+  EXPECT_EQ(went_on.exit.code, 0) << went_on.err;
+}
+
 // /proc takes no folder from anybody, root included.
 TEST(OutOfOrder, a_folder_that_cannot_be_written) {
   const Workshop shop;

@@ -25,11 +25,12 @@ struct Link {
 };
 
 struct Target {
-  std::string name;             // "this-machine(avx512-bf16, 2 threads)"
-  std::string kind;             // of the backend that runs it: reference, cpu, null, xla
-  std::int64_t alignment = 64;  // of every buffer, bytes
-  Bytes memory_limit;           // 0: not limited
-  std::vector<DType> dtypes;    // that it computes with
+  std::string name;                     // "this-machine(avx512-bf16, 2 threads)"
+  std::string kind;                     // of the backend that runs it: reference, cpu, null, xla
+  std::int64_t alignment = 64;          // of every buffer, bytes
+  Bytes memory_limit;                   // 0: not limited
+  std::vector<DType> dtypes;            // that it computes with
+  std::vector<DType> library_products;  // of which a library makes products, whose code and objects take memory
   FusionRules fusion;
   std::map<std::string, Bytes> workspace;  // signature of a node (workspace_key) → scratch bytes; absent: none
   std::vector<Link> links;

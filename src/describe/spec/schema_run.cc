@@ -53,7 +53,8 @@ void add_run_keys(Schema& schema) {
                   .optional = true});
   keys.push_back({.path = "resources.threads",
                   .codec = optional_count_codec(AT(resources.threads), 1, 4096),
-                  .doc = "Threads that compute. Without it, as many as the process may use cores.",
+                  .doc = "Threads that compute; no more than the process may use cores, by affinity and control group. "
+                         "Without it, as many.",
                   .optional = true});
   keys.push_back({.path = "observe.every",
                   .codec = count_codec(AT(observe.every), 1, 1'000'000'000),
@@ -62,8 +63,9 @@ void add_run_keys(Schema& schema) {
   keys.push_back(
       {.path = "probe.values",
        .codec = texts_codec(AT(probe.values)),
-       .doc = "Names of values to show, '*' for any part of one: block.*.attn.norm, logits, blocks.3.attn.q.",
-       .more = "parameters and gradients stand for all of them; gradient/NAME is that of one parameter. Values "
+       .doc = "Names of values to show, '*' for any part of one: block.*.attn.norm, logits, blocks.[0-3].attn.q.",
+       .more = "As in a shell '?' is any character and [0-3] one of these. parameters and gradients stand for all of "
+               "them; gradient/NAME is that of one parameter. Values "
                "inside the model are kept for it in planned memory, all layers of them, and are of the step's "
                "last microbatch; gradients are sums over the step's labels, before clipping.",
        .optional = true});

@@ -17,7 +17,8 @@ constexpr Bytes kText = 2 * kMiB;          // the reader's thread, SentencePiece
 constexpr Bytes kPerThread = 16 * kKiB;    // its stack
 constexpr Bytes kPerKernel = Bytes(3328);  // a kernel of a function, its graph node included
 constexpr Bytes kPerCall = Bytes(2048);    // a kernel bound to its places
-// Where all products are made by a kernel of our own, whose calls are a few pointers and not oneDNN's objects.
+// Where all products are made by a kernel of our own, whose calls are a few pointers and not oneDNN's objects. Their
+// average over all kernels of a run, as above.
 constexpr Bytes kPerLightKernel = Bytes(1664), kPerLightCall = Bytes(1024);
 
 struct Kernels {
@@ -50,23 +51,21 @@ Kernels kernels_of(const Program& program) {
   return kernels;
 }
 
-bool multiplies_by_onednn(const Graph& graph, bool bf16_too) {
+bool has_product_of(const Graph& graph, const std::vector<DType>& dtypes) {
   for (const GraphNode& node : graph.nodes()) {
-    if (node.op->name == std::string_view("contract") && (bf16_too || graph.type(node.operands[0]).dtype == DType::f32))
+    if (node.op->name == std::string_view("contract") &&
+        std::find(dtypes.begin(), dtypes.end(), graph.type(node.operands[0]).dtype) != dtypes.end())
       return true;
     for (const Graph& region : node.regions) {
-      if (multiplies_by_onednn(region, bf16_too)) return true;
+      if (has_product_of(region, dtypes)) return true;
     }
   }
   return false;
 }
 
-// A cpu that makes its products of bf16 in f32, by a kernel of its own, says so in its name.
-bool multiplies_by_onednn(const Program& program) {
-  const bool bf16_too = program.target.name.find("bf16 in f32") == std::string::npos;
-  return program.target.kind == "cpu" &&
-         std::any_of(program.functions.begin(), program.functions.end(),
-                     [&](const Function& f) { return multiplies_by_onednn(f.graph, bf16_too); });
+bool needs_library(const Program& program) {
+  return std::any_of(program.functions.begin(), program.functions.end(),
+                     [&](const Function& f) { return has_product_of(f.graph, program.target.library_products); });
 }
 
 // The same job with one edit: what it would need, if it can be planned.
@@ -112,7 +111,7 @@ Bytes MemoryPlan::total() const {
 
 Bytes planned_libraries(const Program& program, Bytes tokenizer) {
   const Kernels kernels = kernels_of(program);
-  const bool light = program.target.kind == "cpu" && !multiplies_by_onednn(program);
+  const bool light = program.target.kind == "cpu" && !needs_library(program);
   Bytes sum = kProcess + (light ? kPerLightKernel : kPerKernel) * kernels.of_functions +
               (light ? kPerLightCall : kPerCall) * kernels.bound;
   if (program.target.kind == "cpu") sum += (light ? Bytes() : kOneDnn) + kPerThread * program.target.threads;

@@ -31,6 +31,7 @@ std::string default_folder() {
 }
 
 ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& context) {
+  check_threads(options.threads, "--threads").value();
   const std::string folder = options.out.empty() ? default_folder() : options.out;
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);

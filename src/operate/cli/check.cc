@@ -18,9 +18,11 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   const Workload& workload = loaded.workload;
   const Machine machine = open_machine(options.workload.backend, workload.resources, context.clock).value();
   const std::unique_ptr<Device> device = make_null_device(machine.device->target());
+  const Status threads = check_threads(options.workload.backend, workload.resources, loaded.source);
   const Status files = check_data_files(workload, loaded.source);
   const Result<Job> made = make_job(workload, *device);
   std::vector<Error> errors;
+  if (!threads.ok()) errors.push_back(threads.error());
   if (!files.ok()) errors.push_back(files.error());
   if (!made.ok()) errors.push_back(told_of_job(loaded.source, made.error()));
   if (!errors.empty()) fail(together(std::move(errors)));

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "ground/base/document.h"
 #include "operate/cli/run_systole.h"
 
@@ -345,12 +348,65 @@ TEST(Calibration, of_another_machine_is_passed_over) {
   EXPECT_NE(doctor.out.find("calibration    the calibration is of 2999-01-02"), std::string::npos) << doctor.out;
 }
 
-TEST(Threads, beyond_the_cores_are_warned_of) {
+TEST(Threads, beyond_the_cores_are_refused_where_they_stand) {
   const SystoleRunner systole;
   systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");
-  const Captured plan = systole.run({"plan", "job.yaml"});
-  EXPECT_NE(plan.err.find("warning: resources.threads is 4096, "), std::string::npos) << plan.err;
-  EXPECT_NE(plan.err.find("hint: resources.threads: "), std::string::npos) << plan.err;
+  const auto lines = std::count(std::string_view(kWorkload).begin(), std::string_view(kWorkload).end(), '\n') + 1;
+  const std::string at = fmt::format("job.yaml:{}:23: error: resources.threads: 4,096 threads, and ", lines);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"plan"}, {"run", "--folder", "run"}, {"check"}, {"lock"}, {"show", "graph"}}) {
+    std::vector<std::string> asked = words;
+    asked.emplace_back("job.yaml");
+    const Captured refused = systole.run(asked);
+    EXPECT_EQ(refused.exit.code, 2) << words[0] << refused.out;
+    EXPECT_NE(refused.err.find(at), std::string::npos) << words[0] << refused.err;
+    EXPECT_NE(refused.err.find("hint: resources.threads: "), std::string::npos) << words[0] << refused.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(systole.folder() / "run"));
+  // The reference has one thread whatever is asked for.
+  EXPECT_EQ(systole.run({"plan", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured option = systole.run({"calibrate", "--quick", "--threads", "4096"});
+  EXPECT_EQ(option.exit.code, 2) << option.err;
+  EXPECT_NE(option.err.find("error: --threads: 4,096 threads, and "), std::string::npos) << option.err;
+}
+
+// One core of however many: two threads are beyond it, in a run that was begun with them too.
+TEST(Threads, beyond_the_affinity_are_refused) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 2 }\n");
+  const std::string one = "taskset -c $(taskset -pc $$ | sed 's/.*: *\\([0-9]*\\).*/\\1/') $SYSTOLE ";
+  const Captured refused = systole.shell(one + "plan job.yaml");
+  EXPECT_EQ(refused.exit.code, 2) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("resources.threads: 2 threads, and this process may run on 1 core: a team waits"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("hint: resources.threads: 1, or leave it out"), std::string::npos) << refused.err;
+  EXPECT_EQ(systole.shell(one + "plan job.yaml --set resources.threads=1").exit.code, 0);
+}
+
+// OpenMP binds the process to one core before main; it computes with as many as without.
+TEST(Threads, are_as_many_where_openmp_binds_them) {
+  const SystoleRunner systole;
+  systole.write(
+      "job.yaml",
+      "systole: 1\nname: timed\nmodel: { family: mlp, inputs: 4, outputs: 2 }\ndata: { kind: linear, rows: 64, "
+      "held_out_rows: 16 }\ntrain: { batch: 8, steps: 2, optimizer: { kind: sgd, rate: 0.1 } }\n");
+  const auto device = [](const Captured& told) {
+    const std::string all = told.out + told.err;
+    const std::size_t at = all.find("this-machine(");
+    return at == all.npos ? all : all.substr(at, all.find(')', at) - at);
+  };
+  for (const std::string command : {"plan job.yaml", "run job.yaml --folder "}) {
+    const auto run = [&](const std::string& environment, const std::string& folder) {
+      const Captured got =
+          systole.shell(environment + " $SYSTOLE " + command + (command.starts_with("run") ? folder : ""));
+      EXPECT_EQ(got.exit.code, 0) << got.err;
+      return device(got);
+    };
+    const std::string free = run("", "free");
+    EXPECT_EQ(run("OMP_PROC_BIND=true", "bound"), free);
+    EXPECT_EQ(run("OMP_PLACES=cores", "placed"), free);
+  }
 }
 
 TEST(Doctor, looks_at_this_machine_and_at_a_workload) {

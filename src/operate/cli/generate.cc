@@ -1,6 +1,7 @@
 // `systole generate [RUN]`: text out of a run's newest checkpoint, or of a Hugging Face model. The text streams to
 // stdout as it comes: what goes on from the prompt, after it, or the answer of a model that encodes the prompt, alone.
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 
@@ -8,6 +9,7 @@
 #include "execute/data/tokenizer.h"
 #include "execute/serve/generate.h"
 #include "execute/train/state.h"
+#include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/hf_folder.h"
 #include "operate/cli/run_places.h"
@@ -93,7 +95,10 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   check(wanted.sampling).value();
   const Origin origin = is_hf_folder(options.run) ? origin_of_folder(options.run) : origin_of_run(options.run);
   const Tokenizer& tokenizer = origin.tokenizer;
-  const Machine machine = open_machine(options.backend, origin.resources, context.clock).value();
+  // The run may have been trained on more cores than there are here.
+  ResourcesSpec resources = origin.resources;
+  if (resources.threads) resources.threads = std::min<std::int64_t>(*resources.threads, allowed_cores());
+  const Machine machine = open_machine(options.backend, resources, context.clock).value();
   const std::unique_ptr<const Model> model = make_model(origin.model);
   const bool encoded = model->task() == Task::pairs;
   const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.bos, encoded)};

@@ -58,6 +58,11 @@ std::vector<ParameterPlace> places_of(Executor& executor) {
 
 }  // namespace
 
+Result<std::string> HfFolder::hash() {
+  if (!hash_) hash_ = to_hex(TRY(files.hash()));
+  return *hash_;
+}
+
 bool is_hf_folder(const std::string& path) {
   return !path.empty() && std::filesystem::is_regular_file(std::filesystem::path(path) / kConfig);
 }
@@ -148,12 +153,12 @@ Status load_weights(Executor& executor, const HfFolder& folder) {
   return loaded.ok() ? loaded : below(folder.path, std::move(loaded).error());
 }
 
-Status keep_weights(Store& run, const HfFolder& folder) {
+Status keep_weights(Store& run, HfFolder& folder) {
   Node tensors = Node::map();
   for (const auto& [name, tensor] : folder.files.tensors()) tensors.set(name, name_of(tensor.dtype));
   const Node about = Node::map({{"systole_weights", 1},
                                 {"folder", std::filesystem::absolute(folder.path).lexically_normal().string()},
-                                {"hash", to_hex(TRY(folder.files.hash()))},
+                                {"hash", TRY(folder.hash())},
                                 {"config", TRY(read_text(*folder.store, kConfig, kLargestConfig))},
                                 {"tensors", std::move(tensors)}});
   return write_whole(run, RunFiles::weights, to_json(about, 2) + "\n");

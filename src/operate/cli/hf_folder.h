@@ -25,6 +25,12 @@ struct HfFolder {
   std::unique_ptr<Store> store;  // rooted there
   WeightFiles files;
   NameMap map;
+
+  // Of every byte of the weights and their config, in hex; read the first time it is asked for. Errors: io.
+  Result<std::string> hash();
+
+ private:
+  std::optional<std::string> hash_;
 };
 
 bool is_hf_folder(const std::string& path);
@@ -45,8 +51,8 @@ struct KeptWeights {
   std::string folder, hash, config;
   std::map<std::string, DType> dtypes;
 };
-// Reads every byte of the weights, for their hash. Errors: io, no_space.
-Status keep_weights(Store& run, const HfFolder& folder);
+// With their hash. Errors: io, no_space.
+Status keep_weights(Store& run, HfFolder& folder);
 // Nothing when the run began otherwise. Errors: corrupt, io.
 Result<std::optional<KeptWeights>> kept_weights(Store& run);
 

@@ -16,6 +16,7 @@ namespace systole::cli {
 namespace {
 
 constexpr std::int64_t kLockVersion = 1;
+constexpr const char* kImported = "imported_weights";  // there when model.weights is
 
 Result<std::string> hash_of_this_program() {
   std::ifstream file("/proc/self/exe", std::ios::binary);
@@ -52,24 +53,31 @@ std::string what_to_do(const std::string& key, const std::string& path) {
   if (key == "systole.hash" || key == "systole.version") return "run it with the program that the lock was made with";
   if (key == "machine" || key == "libraries") return "run it on a machine like the one that the lock was made on";
   if (key == "data") return "put the files of text back as they were";
+  if (key == kImported) return "put the files of model.weights back as they were";
   return fmt::format("put it back, or lock what is now: systole lock; the lock is '{}'", path);
 }
 
 }  // namespace
 
-Result<Node> lock_of(const Prepared& p) {
+Result<Node> lock_of(Prepared& p) {
   std::string libraries;
 #ifdef SYSTOLE_HAS_CPU
   if (p.job.program->target.kind == "cpu") libraries = cpu_library();
 #endif
-  return Node::map({{"systole_lock", kLockVersion},
-                    {"systole", Node::map({{"version", kVersion}, {"hash", TRY(hash_of_this_program())}})},
-                    {"machine", p.job.program->target.name},
-                    {"libraries", libraries},
-                    {"program", hash_of(*p.job.program)},
-                    {"weights", fmt::format("{} from seed {}", parameters_hash(*p.job.model), p.workload.train.seed)},
-                    {"data", p.data.dataset ? p.data.dataset->manifest.key : "made up"},
-                    {"workload", deciding(p.workload)}});
+  Node lock =
+      Node::map({{"systole_lock", kLockVersion},
+                 {"systole", Node::map({{"version", kVersion}, {"hash", TRY(hash_of_this_program())}})},
+                 {"machine", p.job.program->target.name},
+                 {"libraries", libraries},
+                 {"program", hash_of(*p.job.program)},
+                 {"weights", fmt::format("{} from seed {}", parameters_hash(*p.job.model), p.workload.train.seed)},
+                 {"data", p.data.dataset ? p.data.dataset->manifest.key : "made up"},
+                 {"workload", deciding(p.workload)}});
+  if (!p.workload.model.weights.empty()) {
+    CHECK(p.weights, "a lock of a run that goes on");
+    lock.set(kImported, TRY(p.weights->hash()));
+  }
+  return lock;
 }
 
 Result<std::string> lock_path_of(const std::string& workload) {

@@ -12,8 +12,9 @@ namespace systole::cli {
 
 inline constexpr const char* kRunLock = "lock.json";  // in a run's folder
 
-// As a document. Errors: io, when this program cannot be read.
-Result<Node> lock_of(const Prepared& prepared);
+// As a document. Reads this program, and the weights that the model begins from. REQUIRES: prepared to begin, not to go
+// on. Errors: io.
+Result<Node> lock_of(Prepared& prepared);
 
 // "job.yaml" → "job.lock". Errors: invalid for standard input.
 Result<std::string> lock_path_of(const std::string& workload);

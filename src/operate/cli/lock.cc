@@ -18,7 +18,7 @@ ExitCode lock(const LockOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const std::string path = options.out.empty() ? lock_path_of(options.workload.path).value() : options.out;
   PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
-  const Prepared prepared = prepare(loaded.workload, preparing, context.clock).value();
+  Prepared prepared = prepare(loaded.workload, preparing, context.clock).value();
   context.out.end_progress();
   const Node made = lock_of(prepared).value();
   const std::filesystem::path place = std::filesystem::absolute(path);

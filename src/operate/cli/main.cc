@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "operate/cli/command.h"
+#ifdef SYSTOLE_HAS_CPU
+#include "execute/backends/cpu/cpu.h"
+#endif
 
 namespace {
 
@@ -34,6 +37,9 @@ void wait_passively(char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+#ifdef SYSTOLE_HAS_CPU
+  systole::undo_openmp_binding();  // what comes next inherits the cores
+#endif
   if (computes(arguments)) wait_passively(arguments);
   return systole::cli::run_command_line(std::vector<std::string>(arguments + 1, arguments + count));
 }

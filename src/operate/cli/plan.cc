@@ -22,7 +22,6 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   preparing.data_may_be_absent = true;
   const Prepared prepared = prepare(loaded.workload, preparing, context.clock).value();
   context.out.end_progress();
-  if (prepared.machine.beyond) context.out.warning(*prepared.machine.beyond);
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   for (const Error& note : preparing.notes) {

@@ -119,7 +119,6 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
-  if (prepared.machine.beyond) context.out.warning(*prepared.machine.beyond);
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (arguments.dry_run) {
@@ -128,8 +127,10 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   }
   check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
       .value();
-  const Node lock = lock_of(prepared).value();
-  if (!arguments.lock.empty()) hold_to_lock(prepared, lock, arguments.lock).value();
+  const bool held = !arguments.lock.empty();
+  std::optional<Node> lock;  // of what begins: it is kept, or held to another
+  if (held || !(resume || arguments.dry_run)) lock = lock_of(prepared).value();
+  if (held) hold_to_lock(prepared, *lock, arguments.lock).value();
   if (arguments.dry_run) return ExitCode::done;
   RunFolder folder = claim_folder(arguments.folder, resume).value();
   check_disk(prepared, folder).value();  // before anything says that there was a run
@@ -160,7 +161,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
   const Device& device = *prepared.machine.device;
   request.began = [&](const TrainState& state) {
-    if (!resume) write_whole(*folder.store, kRunLock, to_json(lock, 2) + "\n").value();
+    if (!resume) write_whole(*folder.store, kRunLock, to_json(*lock, 2) + "\n").value();
     context.out.message(kernels_text(device));
     lines.begin(state.step, state.tokens, state.trained);
   };
@@ -178,7 +179,7 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   if (!written.ok()) fail(events_lost(written.error(), folder.path, file, outcome));
   const TrainOutcome& ended = outcome.value();
   std::string result;
-  if (!arguments.lock.empty() && ended.ending == Ending::finished && ended.saved)
+  if (held && ended.ending == Ending::finished && ended.saved)
     result = result_hash(prepared, folder, ended.state.step).value();
   tell_end(ended, result, folder.path, arguments.again, context);
   if (ended.ending == Ending::stopped && signals.signal() == SIGINT && !ended.saved) return ExitCode::interrupted;

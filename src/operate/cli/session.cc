@@ -150,15 +150,27 @@ Result<Catalog> read_catalog() {
   return Catalog::read(files);
 }
 
+Status check_threads(std::int64_t threads, const std::string& key) {
+  const int cores = allowed_cores();
+  if (threads <= cores) return {};
+  const std::optional<double> quota = cgroup_cores();
+  const std::string by = quota && *quota <= cores ? fmt::format("its control group gives this process {:.4g}", *quota)
+                                                  : fmt::format("this process may run on {}", cores);
+  return error(ErrorKind::invalid, "{}: {} threads, and {} core{}: a team waits for its slowest", key,
+               with_commas(threads), by, by.ends_with(" 1") ? "" : "s")
+      .hinted(fmt::format("{}{}{}, or leave it out; systole doctor tells of quotas", key,
+                          key.starts_with('-') ? " " : ": ", cores));
+}
+
+Status check_threads(const std::string& backend, const ResourcesSpec& resources, const WorkloadSource& source) {
+  if (backend != "cpu" || !resources.threads) return {};
+  Status fit = check_threads(*resources.threads, "resources.threads");
+  return fit.ok() ? fit : source.placed(std::move(fit).error());
+}
+
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock) {
   Machine machine;
   machine.device = TRY(open_device(backend, resources));
-  if (const int cores = allowed_cores(); backend == "cpu" && resources.threads.value_or(cores) > cores) {
-    machine.beyond =
-        error(ErrorKind::invalid, "resources.threads is {}, {} to be had: a team waits for its slowest",
-              *resources.threads, cores == 1 ? "1 core is" : fmt::format("{} cores are", cores))
-            .hinted(fmt::format("resources.threads: {}, or leave it out; systole doctor tells of quotas", cores));
-  }
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   const Catalog catalog = TRY(read_catalog());
   machine.catalog_entry = default_entry(machine.device->target().name);
@@ -256,6 +268,7 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock) {
   Prepared p;
   p.workload = workload;
+  TRY(check_threads(options.backend, workload.resources, options.source));
   p.machine = TRY(open_machine(options.backend, workload.resources, clock));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true);
   if (data.ok()) {

@@ -27,15 +27,20 @@ namespace systole::cli {
 // This machine: the device that runs, and how fast the catalog says it is.
 struct Machine {
   std::unique_ptr<Device> device;
-  std::string identity;         // what must be the same for a calibration to hold
-  std::optional<Error> beyond;  // more threads than this process has cores
-  std::optional<Error> stale;   // why this machine's entry in the user's catalog was not taken
+  std::string identity;        // what must be the same for a calibration to hold
+  std::optional<Error> stale;  // why this machine's entry in the user's catalog was not taken
   std::string catalog_entry, catalog_date, catalog_hash;
   MachineSpeed speed;
 };
 
 // What is known of machines: built in, and the user's files over it.
 Result<Catalog> read_catalog();
+
+// Whether this process may keep a core busy with each of so many threads: a team waits for its slowest, and more only
+// make each step longer. `key` is where they were asked for: resources.threads, --threads. Errors: invalid.
+Status check_threads(std::int64_t threads, const std::string& key);
+// The same for a workload that the cpu is to run, at its place. Errors: invalid.
+Status check_threads(const std::string& backend, const ResourcesSpec& resources, const WorkloadSource& source);
 
 // `backend`: cpu or reference. Errors: unsupported; those of the catalog.
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock);

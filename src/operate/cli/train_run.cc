@@ -21,15 +21,6 @@
 namespace systole::cli {
 namespace {
 
-// Everything that the bits of a run depend on besides its inputs.
-std::string numerics_of(const Device& device) {
-  std::string text = device.target().name;
-  for (const std::string& line : device.kernels_used()) {
-    if (const std::size_t end = line.find(" jit"); end != line.npos) return text + " " + line.substr(0, end);
-  }
-  return text;
-}
-
 Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool exact, const std::string& numerics) {
   const checkpoint::Identity& identity = from.manifest().identity;
   if (identity.model_hash != parameters_hash(*job.model)) {
@@ -103,7 +94,7 @@ Status begin_parameters(Prepared& p, Store& run) {
   if (p.workload.model.weights.empty()) return {};
   if (!p.weights) p.weights = TRY(open_hf_folder(p.workload.model.weights, p.workload.model));
   if (const std::optional<KeptWeights> kept = TRY(kept_weights(run))) {
-    if (const std::string now = to_hex(TRY(p.weights->files.hash())); now != kept->hash) {
+    if (const std::string now = TRY(p.weights->hash()); now != kept->hash) {
       return error(ErrorKind::invalid, "the weights in '{}' hash to {}, and the run was begun with {}", p.weights->path,
                    now, kept->hash)
           .hinted("put the folder back as it was, or begin a new run with --folder");
@@ -114,8 +105,8 @@ Status begin_parameters(Prepared& p, Store& run) {
   return load_weights(*p.executor, *p.weights);
 }
 
-void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, const RunRequest&, TimeLedger& ledger, Clock& clock,
-              Seconds opened, std::int64_t first_step, EventSink& events) {
+void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledger, Clock& clock, Seconds opened,
+              std::int64_t first_step, EventSink& events) {
   const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
   MemoryMeasured memory;
   std::int64_t high_water = 0;
@@ -218,7 +209,9 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     const InCategory compiling(ledger, Category::compile);
     TRY(prepared.executor->start());
   }
-  const std::string numerics = numerics_of(*prepared.machine.device);
+  // Everything that the bits of a run depend on besides its inputs: the instructions of our kernels and of oneDNN's,
+  // its version, the number of threads.
+  const std::string numerics = prepared.machine.device->target().name;
   TrainState state;
   bool restored = false;
   {
@@ -277,7 +270,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));
   Result<TrainOutcome> outcome = trainer.run();
   ledger.record_into(nullptr, opened);
-  emit_end(prepared, outcome, request, ledger, clock, opened, first_step, events);
+  emit_end(prepared, outcome, ledger, clock, opened, first_step, events);
   static_cast<void>(events.flush());  // it keeps what failed, for whoever owns it to ask
   return outcome;
 }

@@ -132,6 +132,24 @@ TEST_P(WeightsOfGpt2, AreRefusedByName) {
   EXPECT_NE(refused("train.steps=3", 1).find("model/model.safetensors"), std::string::npos);
 }
 
+TEST_P(WeightsOfGpt2, AreLocked) {
+  const auto run = [&](const std::string& folder) {
+    return systole_.run({"run", "job.yaml", "--backend", "reference", "--locked", "--folder", folder});
+  };
+  ASSERT_EQ(systole_.run({"lock", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured same = run("same");
+  EXPECT_EQ(same.exit.code, 0) << same.err;
+  EXPECT_EQ(text_of(systole_.folder() / "same" / "lock.json"), text_of(systole_.folder() / "job.lock"));
+  std::string bytes = text_of(kGolden / "gpt2" / "model.safetensors");
+  bytes.back() ^= 1;  // of a tensor's numbers, not of the header
+  systole_.write("model/model.safetensors", bytes);
+  const Captured other = run("other");
+  EXPECT_EQ(other.exit.code, 2) << other.out;
+  EXPECT_NE(other.err.find("error: --locked: imported_weights is '"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("hint: put the files of model.weights back as they were"), std::string::npos) << other.err;
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "other"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfGpt2, testing::Values("gpt2"), [](const auto& name) { return name.param; });
 
 // A t5 answers, and its answer alone is printed. Its data are pairs, made with a tokenizer that keeps every byte.

@@ -1,5 +1,7 @@
 #include "describe/graph/partition/probe.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <set>
 
@@ -57,24 +59,8 @@ std::vector<Probeable> probeable(const Graph& graph) {
   return all;
 }
 
-bool glob_matches(std::string_view glob, std::string_view name) {
-  std::size_t g = 0, n = 0, star = glob.npos, again = 0;
-  while (n < name.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      again = n;
-    } else if (g < glob.size() && glob[g] == name[n]) {
-      ++g;
-      ++n;
-    } else if (star != glob.npos) {
-      g = star + 1;
-      n = ++again;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
+bool glob_matches(const std::string& glob, const std::string& name) {
+  return fnmatch(glob.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 Result<std::vector<Probeable>> probes_matching(const Graph& graph, std::span<const std::string> globs,

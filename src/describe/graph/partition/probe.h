@@ -26,8 +26,9 @@ struct Probeable {
 // In the order in which they are made; a name once.
 std::vector<Probeable> probeable(const Graph& graph);
 
-// Whether a glob ('*' stands for any text) matches.
-bool glob_matches(std::string_view glob, std::string_view name);
+// Whether the whole name matches, as in a shell: '*' is any text, '.' and '/' in it too, '?' a character, [0-3] one of
+// these.
+bool glob_matches(const std::string& glob, const std::string& name);
 
 // Those of which some iteration is matched by one of the globs. Errors: not_found, naming each glob that matches
 // nothing, with the nearest names; `also`: other names that a glob may match (parameters).

@@ -278,6 +278,10 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
 
 std::string Contractions::version() { return dnnl_name() + (widens_bf16() ? ", bf16 in f32" : ""); }
 
+std::vector<DType> Contractions::library_products() {
+  return widens_bf16() ? std::vector{DType::f32} : std::vector{DType::f32, DType::bf16};
+}
+
 std::map<std::string, int> Contractions::implementations() const {
   std::map<std::string, int> count;
   for (const auto& [key, contraction] : library_->made) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "describe/graph/type.h"
 #include "execute/backends/cpu/kernels/kernels.h"
@@ -39,6 +40,8 @@ class Contractions {
   Result<const Contraction*> get(const std::string& spec, const Type& a, const Type& b, const Type& y);
 
   static std::string version();  // "oneDNN 2.6.3 avx512-bf16": with the instructions that it uses here
+  // Whose products oneDNN makes, most of them at least: others never load it.
+  static std::vector<DType> library_products();
   // The implementations that serve the contractions bound so far.
   std::map<std::string, int> implementations() const;
 

@@ -1,9 +1,11 @@
 #include "execute/backends/cpu/contract.h"
 
+#include <algorithm>
 #include <array>
 
 #include "execute/backends/cpu/contract_gemm.h"
 #include "execute/backends/cpu/contract_plan.h"
+#include "execute/backends/cpu/cpu.h"
 #include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/kernels/kernel_test.h"
 #include "ground/tensor/shape.h"
@@ -242,6 +244,10 @@ TEST(Contract, gemm_serves_what_onednn_is_slow_at) {
   EXPECT_EQ(served(DType::f32, 1024), "gemm f32");
   EXPECT_TRUE(served(DType::f32, 1040).starts_with("oneDNN "));
   EXPECT_TRUE(dnnl_isa() >= DnnlIsa::avx512 || widens_bf16());
+  // What plans the memory is told so.
+  const std::vector<DType> told = make_cpu_device().value()->target().library_products;
+  EXPECT_EQ(std::count(told.begin(), told.end(), DType::bf16) == 0, widens_bf16());
+  EXPECT_EQ(std::count(told.begin(), told.end(), DType::f32), 1);
 }
 
 TEST(Contract, other_types_are_refused_by_name) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "execute/backends/cpu/dnnl_library.h"
+#include "execute/backends/cpu/kernels/team_cores.h"
 #include "execute/backends/cpu/node_call.h"
 #include "execute/runtime/arena_memory.h"
 #include "execute/runtime/flatten.h"
@@ -38,9 +39,13 @@ struct Step {
   OpTime* time;             // of its op
 };
 
+// Half a millisecond or more.
+bool is_long(const Work& work) { return work.flops > 50'000'000 || work.read + work.written > 8 * kMiB; }
+
 class CpuCall : public Call {
  public:
   std::vector<Step> steps;
+  bool is_long = false;  // enough to hold its caller to a core
   KernelObserver* observer = nullptr;
   std::vector<SeenKernel> seen;  // per step, for the observer
 };
@@ -70,12 +75,14 @@ class CpuDevice : public Device {
         contractions_(kernels_, threads),
         shared_{kernels_, contractions_, threads},
         isa_name_(cpu::name_of(isa)),
-        count_(options.count) {
+        count_(options.count),
+        cores_(threads) {
     target_.name = fmt::format("this-machine({}, {}, {} {})", cpu::name_of(isa), cpu::Contractions::version(), threads,
                                threads == 1 ? "thread" : "threads");
     target_.kind = "cpu";
     target_.memory_limit = options.memory_limit;
     target_.dtypes = {DType::f32, DType::bf16, DType::i32, DType::i64, DType::boolean};
+    target_.library_products = cpu::Contractions::library_products();
     target_.fusion.chains = options.chains;
     target_.fusion.max_operands = 12;
     target_.fusion.max_steps = 24;  // with the operands no more than a chain has registers
@@ -127,6 +134,7 @@ class CpuDevice : public Device {
     auto list = std::make_unique<CpuCall>();
     list->observer = observer_;
     const auto& compiled = static_cast<const CpuExecutable&>(executable);
+    list->is_long = is_long(compiled.function.work);
     for (const KernelCall& call : flatten(compiled.function, addresses)) {
       const cpu::NodeInfo info{*call.graph, *call.node};
       cpu::Places places;
@@ -151,6 +159,7 @@ class CpuDevice : public Device {
   }
 
   DeviceEvent run(Call& call, WorkCounters& counters) override {
+    const cpu::HeldToCores held(cores_, static_cast<CpuCall&>(call).is_long);
     if (!count_) {
       for (const Step& step : static_cast<CpuCall&>(call).steps) step.kernel();
       return {};
@@ -250,6 +259,7 @@ class CpuDevice : public Device {
   mutable cpu::Shared shared_;
   const char* isa_name_;  // what our own kernels are compiled for
   const bool count_;
+  const cpu::TeamCores cores_;
   std::map<std::string, std::map<std::string, int>> used_;  // kernel → op → nodes
 };
 
@@ -267,6 +277,8 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
   return std::unique_ptr<Device>(std::make_unique<CpuDevice>(
       options, options.isa.value_or(options.supports(cpu::Isa::avx512) ? cpu::Isa::avx512 : cpu::Isa::avx2), threads));
 }
+
+void undo_openmp_binding() { cpu::use_all_places(); }
 
 std::string cpu_library() { return cpu::dnnl_name(); }
 

@@ -24,6 +24,11 @@ struct CpuOptions {
 // Errors: unsupported on a machine without AVX2, or for an instruction set that it lacks.
 Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options = {});
 
+// OMP_PROC_BIND and OMP_PLACES bind the process to its first place before main, where it would count one core and make
+// all its threads there. Gives the calling thread the cores of all places; the team's threads go to theirs as OpenMP
+// has it. Nothing where neither is set.
+void undo_openmp_binding();
+
 // What the device loads at its first contraction: its name ("oneDNN 2.6.3 avx512-bf16"), and that it can be loaded.
 // Errors: unsupported, naming the package.
 std::string cpu_library();

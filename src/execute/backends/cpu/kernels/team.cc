@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include "execute/backends/cpu/kernels/team_cores.h"
+
 namespace systole::cpu {
 
 void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(void*, std::int64_t, int),
@@ -11,11 +13,13 @@ void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(
     return;
   }
   // Always the whole team: libgomp ends the threads that a smaller one does not need, and makes them anew for the next.
+  const TeamCores* cores = team_cores();
 #pragma omp parallel num_threads(threads)
   {
     // The runtime may give fewer threads than asked for.
     const std::int64_t n = omp_get_num_threads();
     const int me = omp_get_thread_num();
+    if (me > 0) hold_to_core(cores, me);
     if (schedule == Schedule::contiguous) {
       for (std::int64_t i = parts * me / n, end = parts * (me + 1) / n; i < end; ++i) part(context, i, me);
     } else {
