@@ -115,7 +115,7 @@ class Questions : public EventSink {
     graph.output("y", contract(a, b, "ij,kj->ik"));
     const auto run = MicroRun::make(device_, std::move(graph)).value();
     const Sample sample = run->measure(clock_, Seconds(0.5)).value();
-    return static_cast<double>(run->work().flops) / sample.median.count();
+    return static_cast<double>(run->work().flops) / sample.time.count();
   }
 
   Device& device_;
