@@ -111,7 +111,7 @@ def fastest_torch(folder, model, precision, rows):
             side = torch(folder, model, precision, rows, mode, bf16)
             side.losses = side.ask(f"steps {LOSS_STEPS}")["losses"]
             time = min(side.ask("steps 3")["seconds"])
-            print(f"    {side.name}: {1e3 * time:.1f} ms", flush=True)
+            print(f"    {side.name}: {1e3 * time:.1f} ms, {side.ask('memory')['peak_bytes'] / 2**20:.0f} MiB", flush=True)
             if best is None or time < median:
                 if best:
                     best.end()
