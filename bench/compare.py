@@ -90,7 +90,7 @@ train:
   steps: 1000000
   precision: {precision}
   optimizer: {{ kind: adamw, rate: 1e-4, schedule: constant, warmup: 0 }}
-checkpoint: {{ asynchronous: false }}
+checkpoint: {{ asynchronous: false, every: never }}
 """)
     return Side("Systole", [os.path.join(build, "bench/train_bench"), workload, os.path.join(folder, "tokens.i32")])
 
