@@ -13,7 +13,6 @@ Modes: eager | compile, and of bf16 `autocast` (f32 parameters) | `params` (bf16
 import argparse
 import json
 import math
-import resource
 import sys
 import time
 
@@ -200,7 +199,8 @@ def main():
                 seconds.append(time.perf_counter() - began)
             answer({"seconds": seconds, "losses": losses})
         elif words[0] == "memory":
-            answer({"peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024})
+            status = open("/proc/self/status").read()
+            answer({"peak_bytes": int(status.split("VmHWM:")[1].split()[0]) * 1024})
         else:
             return
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -150,10 +149,18 @@ Bytes resident_memory() {
   return page_size() * *pages;
 }
 
+// Not getrusage's: that of a program is what the one that started it held, if that was more.
 Bytes peak_resident_memory() {
-  struct rusage usage {};
-  CHECK(::getrusage(RUSAGE_SELF, &usage) == 0, "getrusage");
-  return Bytes(static_cast<std::int64_t>(usage.ru_maxrss)) * 1024;
+  std::ifstream file("/proc/self/status");
+  constexpr std::string_view kPeak = "VmHWM:";
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(kPeak)) continue;
+    const std::size_t digit = line.find_first_of("0123456789");
+    const std::optional<std::int64_t> kib = digit == line.npos ? std::nullopt : to_number(line.substr(digit));
+    CHECK(kib.has_value(), "/proc/self/status says '{}'", line);
+    return Bytes(*kib) * 1024;
+  }
+  CHECK(false, "/proc/self/status says nothing of VmHWM");
 }
 
 std::string host_name() {

@@ -1,5 +1,6 @@
 #include "ground/process/machine.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <vector>
+
+#include "ground/process/capture.h"
 
 namespace systole {
 namespace {
@@ -70,6 +73,25 @@ TEST_F(FakeMachine, version_1_with_its_unmounted_path) {
   write("cgroup/cpu/cpu.cfs_quota_us", "-1\n");
   EXPECT_EQ(cgroup_cores(files_), std::nullopt);
   EXPECT_EQ(cgroup_memory(files_), std::nullopt);
+}
+
+// What started a program may be larger than it.
+TEST(Machine, its_peak_is_not_that_of_who_started_it) {
+  if (std::getenv("SYSTOLE_TELL_PEAK") != nullptr) {
+    fmt::print("peak {}\n", peak_resident_memory().count());
+    return;
+  }
+  const std::vector<char> large(512 << 20, 1);
+  Command command;
+  command.argv = {"/bin/sh", "-c",
+                  "SYSTOLE_TELL_PEAK=1 exec " + std::filesystem::read_symlink("/proc/self/exe").string() +
+                      " --gtest_filter=Machine.its_peak_is_not_that_of_who_started_it"};
+  const std::string told = run_captured(command).value().out;
+  const std::size_t at = told.find("peak ");
+  ASSERT_NE(at, told.npos) << told;
+  EXPECT_LT(std::stoll(told.substr(at + 5)), 400 << 20);
+  EXPECT_GT(std::stoll(told.substr(at + 5)), 1 << 20);
+  EXPECT_EQ(large[large.size() / 2], 1);
 }
 
 TEST(Machine, sees_its_own_memory_grow) {
