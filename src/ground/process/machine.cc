@@ -153,14 +153,13 @@ Bytes resident_memory() {
 Bytes peak_resident_memory() {
   std::ifstream file("/proc/self/status");
   constexpr std::string_view kPeak = "VmHWM:";
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(kPeak)) continue;
-    const std::size_t digit = line.find_first_of("0123456789");
-    const std::optional<std::int64_t> kib = digit == line.npos ? std::nullopt : to_number(line.substr(digit));
-    CHECK(kib.has_value(), "/proc/self/status says '{}'", line);
-    return Bytes(*kib) * 1024;
-  }
-  CHECK(false, "/proc/self/status says nothing of VmHWM");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with(kPeak)) continue;
+  const std::size_t digit = line.find_first_of("0123456789");
+  const std::optional<std::int64_t> kib =
+      digit == line.npos ? std::nullopt : to_number(std::string_view(line).substr(digit));
+  CHECK(kib.has_value(), "/proc/self/status says '{}' of VmHWM", line);
+  return Bytes(*kib) * 1024;
 }
 
 std::string host_name() {
