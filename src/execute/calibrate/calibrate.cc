@@ -117,7 +117,7 @@ Graph update_graph(Bytes bytes) {
 class Calibrator {
  public:
   Calibrator(Device& device, Clock& clock, const CalibrateOptions& options)
-      : device_(device), clock_(clock), options_(options), each_(options.quick ? 0.35 : 2) {}
+      : device_(device), clock_(clock), options_(options), each_(options.quick ? 0.3 : 2) {}
 
   Result<std::vector<CalibratedFact>> run() {
     const int threads = device_.target().threads;
@@ -148,10 +148,11 @@ class Calibrator {
     facts_.push_back(std::move(fact));
   }
 
-  Result<Sample> sample(Graph graph, Work* work = nullptr) {
+  Result<Sample> sample(Graph graph, Work* work = nullptr) { return sample(std::move(graph), work, each_); }
+  Result<Sample> sample(Graph graph, Work* work, Seconds budget) {
     const std::unique_ptr<MicroRun> run = TRY(MicroRun::make(device_, std::move(graph)));
     if (work != nullptr) *work = run->work();
-    return run->measure(clock_, each_);
+    return run->measure(clock_, budget);
   }
 
   static std::string times(std::string how, const Sample& s) {
@@ -184,7 +185,7 @@ class Calibrator {
   Status memory() {
     const Bytes l3(std::max<std::int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE)));
     const Bytes large = std::clamp(l3 * 1.5, kLeast, kMost);
-    const auto [memory, spread, how] = TRY(stream(large));
+    const auto [memory, spread, how] = TRY(stream(large, each_));
     memory_ = memory;
     add({"memory.bandwidth", memory.count(), CatalogUnit::bytes_per_second, spread, how});
     Work work;
@@ -194,10 +195,10 @@ class Calibrator {
     if (caches_.empty()) return {};
     Bytes holds = caches_.back().size * 4;
     if (holds > l3) return {};
-    const auto [third, third_spread, third_how] = TRY(stream(holds));
+    const auto [third, third_spread, third_how] = TRY(stream(holds, each_));
     if (third < memory * 1.2) return {};
     for (Bytes next = holds * 1.5; next <= std::min(l3, large); next = next * 1.5) {
-      if (TRY(stream(next)).bandwidth < (third + memory) * 0.5) break;
+      if (TRY(stream(next, each_ * 0.25)).bandwidth < (third + memory) * 0.5) break;
       holds = next;
     }
     add_cache("l3", holds, third, third_spread, "the largest x + y nearer to its bandwidth than to memory's",
@@ -210,9 +211,9 @@ class Calibrator {
     double spread = 0;
     std::string how;
   };
-  Result<Stream> stream(Bytes bytes) {
+  Result<Stream> stream(Bytes bytes, Seconds budget) {
     Work work;
-    const Sample s = TRY(sample(stream_graph(bytes), &work));
+    const Sample s = TRY(sample(stream_graph(bytes), &work, budget));
     const Bytes moved = work.read + work.written;
     return Stream{moved / std::max(s.time - call_, s.time * 0.1), s.spread,
                   times(fmt::format("x + y, {} in all", to_string(moved)), s)};

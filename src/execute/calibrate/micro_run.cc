@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "describe/graph/partition/builder.h"
 #include "ground/tensor/dtype.h"
@@ -9,13 +10,17 @@
 namespace systole {
 namespace {
 
-// 0.37 apart on a circle of circumference 2: no two neighbours alike, none zero for long.
+// 0.37 apart on a circle of circumference 2: no two neighbours alike, none zero for long, and the same again after 200.
 Status fill(Executor& executor, int value, const Type& type) {
+  constexpr std::int64_t kPeriod = 200;
   std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes().count()));
-  for (std::int64_t i = 0; i < type.num_elements(); ++i) {
+  for (std::int64_t i = 0; i < std::min(kPeriod, type.num_elements()); ++i) {
     const double number = std::fmod(0.37 * static_cast<double>(i + 1), 2.0) - 1.0;
     store(type.dtype, bytes.data(), i, is_float(type.dtype) ? number : 1);
   }
+  const auto period = static_cast<std::size_t>(bytes_of(type.dtype, {kPeriod}).count());
+  for (std::size_t done = period; done < bytes.size(); done += std::min(done, bytes.size() - done))
+    std::memcpy(bytes.data() + done, bytes.data(), std::min(done, bytes.size() - done));
   return executor.write(value, 0, bytes);
 }
 
