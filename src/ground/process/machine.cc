@@ -70,9 +70,10 @@ std::optional<double> quota_in(const std::string& folder) {
   return static_cast<double>(*used) / static_cast<double>(*of);
 }
 
-std::optional<std::int64_t> meminfo(const MachineFiles& files, std::string_view key) {
-  std::istringstream lines(read_file(files.proc + "/meminfo"));
-  for (std::string line; std::getline(lines, line);) {  // "MemTotal:       16318480 kB"
+// Bytes after "key:" in a file of lines like "MemTotal:       16318480 kB".
+std::optional<std::int64_t> bytes_after(const std::string& path, std::string_view key) {
+  std::istringstream lines(read_file(path));
+  for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != ':') continue;
     const std::size_t digit = line.find_first_of("0123456789");
     if (digit == std::string::npos) return std::nullopt;
@@ -108,7 +109,7 @@ int allowed_cores(const MachineFiles& files) {
 }
 
 Bytes physical_memory(const MachineFiles& files) {
-  if (const auto total = meminfo(files, "MemTotal")) return Bytes(*total);
+  if (const auto total = bytes_after(files.proc + "/meminfo", "MemTotal")) return Bytes(*total);
   return Bytes(static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES))) * page_size().count();
 }
 
@@ -131,7 +132,7 @@ Bytes memory_limit(const MachineFiles& files) {
 }
 
 Bytes available_memory(const MachineFiles& files) {
-  return Bytes(meminfo(files, "MemAvailable").value_or(physical_memory(files).count()));
+  return Bytes(bytes_after(files.proc + "/meminfo", "MemAvailable").value_or(physical_memory(files).count()));
 }
 
 Bytes page_size() { return Bytes(static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE))); }
@@ -151,15 +152,9 @@ Bytes resident_memory() {
 
 // Not getrusage's: that of a program is what the one that started it held, if that was more.
 Bytes peak_resident_memory() {
-  std::ifstream file("/proc/self/status");
-  constexpr std::string_view kPeak = "VmHWM:";
-  std::string line;
-  while (std::getline(file, line) && !line.starts_with(kPeak)) continue;
-  const std::size_t digit = line.find_first_of("0123456789");
-  const std::optional<std::int64_t> kib =
-      digit == line.npos ? std::nullopt : to_number(std::string_view(line).substr(digit));
-  CHECK(kib.has_value(), "/proc/self/status says '{}' of VmHWM", line);
-  return Bytes(*kib) * 1024;
+  const std::optional<std::int64_t> peak = bytes_after("/proc/self/status", "VmHWM");
+  CHECK(peak.has_value(), "/proc/self/status does not tell VmHWM");
+  return Bytes(*peak);
 }
 
 std::string host_name() {
