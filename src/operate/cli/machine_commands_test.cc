@@ -1,0 +1,122 @@
+// What the commands say of this machine: its calibration, the threads it has for a run, and what the doctor finds.
+
+#include <gtest/gtest.h>
+
+#ifdef SYSTOLE_HAS_CPU
+#include <algorithm>
+#include <string_view>
+
+#include "ground/base/document.h"
+#include "operate/cli/run_systole.h"
+#include "operate/cli/small_workload.h"
+
+namespace systole::cli {
+namespace {
+
+// An entry that was made elsewhere, and one from which something is missing: passed over, and it is said so.
+TEST(Calibration, of_another_machine_is_passed_over) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const auto plan = [&](const std::string& doc, const std::string& date = "2026-01-02") {
+    systole.write(".config/systole/catalog/this-machine.yaml",
+                  "systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    calibrated: true\n    doc: \"" +
+                      doc + "\"\n    facts:\n      call: { value: 1 us, source: test, date: " + date + " }\n");
+    return systole.run({"plan", "job.yaml"});
+  };
+  const Captured elsewhere = plan("a clock with hands");
+  EXPECT_EQ(elsewhere.exit.code, 0) << elsewhere.err;
+  EXPECT_NE(elsewhere.err.find("the calibration of 2026-01-02 is of another machine: 'a clock with hands'"),
+            std::string::npos)
+      << elsewhere.err;
+  EXPECT_NE(elsewhere.out.find("UNCALIBRATED"), std::string::npos) << elsewhere.out;
+  const std::size_t from = elsewhere.err.find("this is '") + 9;
+  const Captured incomplete = plan(elsewhere.err.substr(from, elsewhere.err.find('\'', from) - from));
+  EXPECT_NE(incomplete.err.find("the calibration of 2026-01-02 cannot be used"), std::string::npos) << incomplete.err;
+  EXPECT_NE(incomplete.err.find("systole calibrate"), std::string::npos) << incomplete.err;
+  EXPECT_NE(incomplete.out.find("UNCALIBRATED"), std::string::npos) << incomplete.out;
+  const Captured future = plan(elsewhere.err.substr(from, elsewhere.err.find('\'', from) - from), "2999-01-02");
+  EXPECT_NE(future.err.find("the calibration is of 2999-01-02, which is still to come"), std::string::npos)
+      << future.err;
+  EXPECT_NE(future.out.find("UNCALIBRATED"), std::string::npos) << future.out;
+  const Captured doctor = systole.run({"doctor"});
+  EXPECT_NE(doctor.out.find("calibration    the calibration is of 2999-01-02"), std::string::npos) << doctor.out;
+}
+
+TEST(Threads, beyond_the_cores_are_refused_where_they_stand) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");
+  const auto lines = std::count(std::string_view(kWorkload).begin(), std::string_view(kWorkload).end(), '\n') + 1;
+  const std::string at = fmt::format("job.yaml:{}:23: error: resources.threads: 4,096 threads, and ", lines);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"plan"}, {"run", "--folder", "run"}, {"check"}, {"lock"}, {"show", "graph"}}) {
+    std::vector<std::string> asked = words;
+    asked.emplace_back("job.yaml");
+    const Captured refused = systole.run(asked);
+    EXPECT_EQ(refused.exit.code, 2) << words[0] << refused.out;
+    EXPECT_NE(refused.err.find(at), std::string::npos) << words[0] << refused.err;
+    EXPECT_NE(refused.err.find("hint: resources.threads: "), std::string::npos) << words[0] << refused.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(systole.folder() / "run"));
+  // The reference has one thread whatever is asked for.
+  EXPECT_EQ(systole.run({"plan", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured option = systole.run({"calibrate", "--quick", "--threads", "4096"});
+  EXPECT_EQ(option.exit.code, 2) << option.err;
+  EXPECT_NE(option.err.find("error: --threads: 4,096 threads, and "), std::string::npos) << option.err;
+}
+
+// One core of however many: two threads are beyond it, in a run that was begun with them too.
+TEST(Threads, beyond_the_affinity_are_refused) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 2 }\n");
+  const std::string one = "taskset -c $(taskset -pc $$ | sed 's/.*: *\\([0-9]*\\).*/\\1/') $SYSTOLE ";
+  const Captured refused = systole.shell(one + "plan job.yaml");
+  EXPECT_EQ(refused.exit.code, 2) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("resources.threads: 2 threads, and this process may run on 1 core: a team waits"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("hint: resources.threads: 1, or leave it out"), std::string::npos) << refused.err;
+  EXPECT_EQ(systole.shell(one + "plan job.yaml --set resources.threads=1").exit.code, 0);
+}
+
+// OpenMP binds the process to one core before main; it computes with as many as without.
+TEST(Threads, are_as_many_where_openmp_binds_them) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const auto device = [](const Captured& told) {
+    const std::string all = told.out + told.err;
+    const std::size_t at = all.find("this-machine(");
+    return at == all.npos ? all : all.substr(at, all.find(')', at) - at);
+  };
+  for (const std::string command : {"plan job.yaml", "run job.yaml --folder "}) {
+    const auto run = [&](const std::string& environment, const std::string& folder) {
+      const Captured got =
+          systole.shell(environment + " $SYSTOLE " + command + (command.starts_with("run") ? folder : ""));
+      EXPECT_EQ(got.exit.code, 0) << got.err;
+      return device(got);
+    };
+    const std::string free = run("", "free");
+    EXPECT_EQ(run("OMP_PROC_BIND=true", "bound"), free);
+    EXPECT_EQ(run("OMP_PLACES=cores", "placed"), free);
+  }
+}
+
+TEST(Doctor, looks_at_this_machine_and_at_a_workload) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");
+  const Captured machine = systole.run({"doctor", "--json"});
+  const Node seen = parse_json(machine.out, "stdout").value();
+  EXPECT_EQ(seen.find("fail")->text() == "0" ? 0 : 1, machine.exit.code) << machine.out;
+  std::string names;
+  for (const Node& finding : seen.find("findings")->items()) names += finding.find("name")->text() + ",";
+  EXPECT_EQ(names,
+            "cores,threads,load,instructions,frequency,memory,huge pages,disk,shared memory,clock,limits,library,"
+            "calibration,");
+  const Captured asked = systole.run({"doctor", "job.yaml"});
+  EXPECT_EQ(asked.exit.code, 1);
+  EXPECT_NE(asked.out.find("fail  threads        4096 asked for"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.out.find("hint: resources.threads:"), std::string::npos) << asked.out;
+}
+
+}  // namespace
+}  // namespace systole::cli
+#endif
