@@ -51,6 +51,7 @@ constexpr Row kRows[] = {
     {"pad", OpClass::movement},
     {"copy", OpClass::movement},
     {"take_row", OpClass::movement},
+    {"take_part", OpClass::movement},
     {"cache_write", OpClass::movement},
 };
 

@@ -76,6 +76,8 @@ Value pad(Value x, const Ints& low, const Ints& high, double value);
 Value copy(Value x);
 // take_row(x[b, t, ...], index i32[b]) → [b, ...]: row index[b] of each batch entry (zeros when out of range).
 Value take_row(Value x, Value index);
+// Part `index` (i64[]) of `parts` equal ones along dim: take_part.cc.
+Value take_part(Value x, Value index, int dim, std::int64_t parts);
 // cache_write(cache[b, s, ...], rows[b, t, ...], position i32[b]) → cache with rows at [position, position + t); rows
 // beyond s are dropped. In place of the cache.
 Value cache_write(Value cache, Value rows, Value position);

@@ -131,6 +131,30 @@ BoundKernel bind_take_row(const NodeInfo& info, const Places& places, Shared& sh
                           static_cast<int>(size_of(x.dtype)), x.size(0), x.size(1), row_elements(x), shared.threads});
 }
 
+BoundKernel bind_take_part(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type &x = info.operand(0), &y = info.result(0);
+  const auto dim = static_cast<std::size_t>(info.attrs().get_int("dim"));
+  const auto src = strides_of(x.shape);
+  CopyArgs copy = copy_args(y, y.shape, src, strides_of(y.shape), shared.threads);
+  copy.src = places.operand(0);
+  copy.dst = places.result(0);
+  const std::int64_t step = y.shape[dim] * src[dim] * copy.elem_size, parts = info.attrs().get_int("parts");
+  const FillArgs zeros{places.result(0), copy.elem_size, 0, y.num_elements(), shared.threads};
+  return [=, index = places.operand<std::int64_t>(1), &kernels = shared.kernels] {
+    KernelReport report;
+    if (*index < 0 || *index >= parts) {
+      report = kernels.fill(zeros);
+      report.bytes_read = report.bytes_written;  // as planned: a part of x, which is not there
+    } else {
+      CopyArgs part = copy;
+      part.src = static_cast<const std::byte*>(copy.src) + *index * step;
+      report = kernels.copy(part);
+    }
+    report.bytes_read += 8;
+    return report;
+  };
+}
+
 BoundKernel bind_cache_write(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type& cache = info.operand(0);
   return call(shared.kernels.cache_write,
@@ -146,6 +170,7 @@ constexpr KernelEntry kEntries[] = {{"copy", refuses, nullptr, bind_same, "copy"
                                     {"concatenate", refuses, nullptr, bind_concatenate, "copy"},
                                     {"pad", refuses, nullptr, bind_pad, "fill, copy"},
                                     {"take_row", refuses, nullptr, bind_take_row, "take_row"},
+                                    {"take_part", refuses, nullptr, bind_take_part, "copy"},
                                     {"cache_write", refuses, nullptr, bind_cache_write, "cache_write"}};
 
 }  // namespace

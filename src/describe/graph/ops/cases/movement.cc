@@ -75,6 +75,26 @@ void concatenate_and_pad(OpCases& cases, DType f) {
   cases.bad.push_back({.label = "copy_c1", .op = "copy", .operands = {Type(f, {3}), Type(f, {3})}});
 }
 
+void parts(OpCases& cases, DType f) {
+  auto part = [](std::int64_t dim, std::int64_t count) { return Attrs{{"dim", dim}, {"parts", count}}; };
+  const Type index(DType::i64, {});
+  cases.good.push_back(
+      {.op = "take_part", .operands = {real(Type(f, {6, 4, 12})), given(index, {2})}, .attrs = part(1, 4)});
+  cases.good.push_back({.op = "take_part",
+                        .operands = {real(Type(f, {12, 5})), given(index, {1})},
+                        .attrs = part(0, 3),
+                        .note = "rows"});
+  cases.good.push_back({.op = "take_part",
+                        .operands = {real(Type(f, {3, 10})), given(index, {5})},
+                        .attrs = part(1, 5),
+                        .note = "no such part"});
+  cases.bad.push_back({.label = "take_part_c1", .op = "take_part", .operands = {Type(f, {3})}, .attrs = part(0, 3)});
+  cases.bad.push_back(
+      {.label = "take_part_c2", .op = "take_part", .operands = {Type(f, {3}), index}, .attrs = part(0, 2)});
+  cases.bad.push_back(
+      {.label = "take_part_c2", .op = "take_part", .operands = {Type(f, {3}), index}, .attrs = part(1, 3)});
+}
+
 void cache(OpCases& cases, DType f) {
   const Type three(DType::i32, {3}), six(DType::i32, {6});
   cases.good.push_back({.op = "take_row", .operands = {real(Type(f, {6, 5, 12})), whole(six, -1, 7)}});
@@ -103,6 +123,7 @@ OpCases movement_cases(DType f) {
   OpCases cases;
   transpose_and_slice(cases, f);
   concatenate_and_pad(cases, f);
+  parts(cases, f);
   cache(cases, f);
   return cases;
 }
