@@ -37,4 +37,26 @@ Result<Shape> local_shape(const Shape& shape, const Sharding& sharding, const Me
 // The part of `device`. Errors: as check_sharding. REQUIRES: 0 <= device < mesh.num_devices().
 Result<Shard> shard_of(const Shape& shape, const Sharding& sharding, const Mesh& mesh, std::int64_t device);
 
+// The runs of neighbours that make up a part: so many elements from an index of the whole on, which lie from an index
+// of a buffer of shape `part` on, whose dims may be longer than the box's. Row by row; visit(whole, part, count).
+template <typename Visit>
+void for_each_run(const Shape& whole, const Shard& box, const Shape& part, Visit visit) {
+  const std::size_t ndim = whole.size();
+  if (num_elements(box.size) == 0) return;
+  if (ndim == 0) return visit(std::int64_t{0}, std::int64_t{0}, std::int64_t{1});
+  const std::vector<std::int64_t> in_whole = strides_of(whole), in_part = strides_of(part);
+  Shape index(ndim, 0);  // of the row; the last dim stays 0
+  for (;;) {
+    std::int64_t from = 0, to = 0;
+    for (std::size_t d = 0; d < ndim; ++d) {
+      from += (box.offset[d] + index[d]) * in_whole[d];
+      to += index[d] * in_part[d];
+    }
+    visit(from, to, box.size[ndim - 1]);
+    std::size_t d = ndim - 1;
+    while (d > 0 && ++index[d - 1] == box.size[d - 1]) index[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
 }  // namespace systole

@@ -1,6 +1,7 @@
 #include "describe/graph/ops/cases/fake_mesh.h"
 
 #include <cstring>
+#include <utility>
 
 #include "describe/graph/ops/cases/op_case.h"
 
@@ -57,6 +58,7 @@ class Lockstep {
   }
 
   void step(const GraphNode& node) {
+    if (node.op->name == std::string_view("repeat")) return repeat(node);
     CHECK(node.regions.empty(), "{} has regions", node.op->name);
     if (node.attrs.find("axis") != nullptr) return collective(node);
     for (std::int64_t rank = 0; rank < mesh_.num_ranks(); ++rank) {
@@ -68,6 +70,46 @@ class Lockstep {
   }
 
  private:
+  // Iteration by iteration, as ops/repeat.cc says.
+  void repeat(const GraphNode& node) {
+    const std::int64_t count = node.attrs.get_int("count");
+    const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries"));
+    const auto stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
+    const auto ranks = static_cast<std::size_t>(mesh_.num_ranks());
+    PerRank in(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      for (const ValueId id : node.operands) in[rank].push_back(value(static_cast<std::int64_t>(rank), id));
+      for (const ValueId id : node.results) {
+        const Type& type = graph_.type(id);
+        value(static_cast<std::int64_t>(rank), id) = HostTensor(type.dtype, type.shape);
+      }
+    }
+    for (std::int64_t step = 0; step < count; ++step) {
+      const std::int64_t index = node.attrs.get_bool("reverse") ? count - 1 - step : step;
+      PerRank slices = in;
+      for (std::vector<HostTensor>& mine : slices) {
+        for (std::size_t i = carries; i < carries + stacked; ++i) {
+          const HostTensor slice = part_of(mine[i], 0, index, count);
+          mine[i] = HostTensor(slice.dtype(), Shape(slice.shape().begin() + 1, slice.shape().end()));
+          std::memcpy(mine[i].bytes().data(), slice.bytes().data(), slice.bytes().size());
+        }
+      }
+      PerRank out = evaluate_on(mesh_, node.regions[0], slices);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        for (std::size_t r = 0; r < out[rank].size(); ++r) {
+          HostTensor& made = value(static_cast<std::int64_t>(rank), node.results[r]);
+          if (r < carries) {
+            in[rank][r] = made = std::move(out[rank][r]);
+          } else {
+            const std::span<const std::byte> bytes = std::as_const(out[rank][r]).bytes();
+            std::memcpy(made.bytes().data() + static_cast<std::size_t>(index) * bytes.size(), bytes.data(),
+                        bytes.size());
+          }
+        }
+      }
+    }
+  }
+
   void collective(const GraphNode& node) {
     const std::size_t axis = mesh_.axis_named(node.attrs.get_string("axis"));
     if (node.attrs.get_int("parts") != mesh_.sizes[axis]) {

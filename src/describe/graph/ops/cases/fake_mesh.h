@@ -25,7 +25,7 @@ struct FakeMesh {
 
 using PerRank = std::vector<std::vector<HostTensor>>;  // [rank][input or output]
 
-// The outputs of each rank. REQUIRES: one list of inputs per rank, each of the graph's input types; no regions.
+// The outputs of each rank. REQUIRES: one list of inputs per rank, each of the graph's input types.
 // Errors: Failure(invalid) when a collective's parts are not its axis's size.
 PerRank evaluate_on(const FakeMesh& mesh, const Graph& graph, const PerRank& inputs);
 
