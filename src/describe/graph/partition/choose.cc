@@ -1,0 +1,173 @@
+#include "describe/graph/partition/choose.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <tuple>
+
+namespace systole {
+namespace {
+
+constexpr int kWhole = Layout::kWhole, kPartial = Layout::kPartial;
+
+int dim_of(const std::vector<int>& factors, int factor) {
+  const auto found = std::find(factors.begin(), factors.end(), factor);
+  return found == factors.end() ? kWhole : static_cast<int>(found - factors.begin());
+}
+
+// Bytes that one of n devices sends so that a value of `bytes` on each gets from one place on an axis to another.
+double moved(double bytes, int from, int to, double n) {
+  if (from == to || to == kAnywhere || from == kWhole) return 0;
+  if (from == kPartial) return bytes * (n - 1) / n * (to >= 0 ? 1 : 2);
+  return to >= 0 ? bytes * (n - 1) / n : bytes * (n - 1);
+}
+
+class Chooser {
+ public:
+  Chooser(const OpCall& call, std::span<const Type> results, std::span<const PlacedOperand> operands,
+          std::span<const Wish> wishes, const Mesh& mesh, bool fill)
+      : call_(call),
+        results_(results),
+        operands_(operands),
+        wishes_(wishes),
+        mesh_(mesh),
+        fill_(fill),
+        rule_(call.op.sharding(call)) {
+    choice_.operands.assign(operands.size(), Layout::whole(mesh));
+    choice_.results.assign(results.size(), Layout::whole(mesh));
+  }
+
+  Choice run() {
+    for (std::size_t axis = 0; axis < mesh_.axes().size(); ++axis) decide(axis);
+    return std::move(choice_);
+  }
+
+ private:
+  using Kind = ShardingRule::Kind;
+  Kind kind(int factor) const { return rule_.factors[static_cast<std::size_t>(factor)].kind; }
+  double size(std::size_t axis) const { return static_cast<double>(mesh_.axes()[axis].size); }
+
+  // Where the axis lies on an operand or result when the factor is cut.
+  int place(const std::vector<int>& dims, int factor, bool result) const {
+    if (factor == Choice::kTerms) return kPartial;
+    if (factor == Choice::kNone) return kWhole;
+    const int dim = dim_of(dims, factor);
+    return dim < 0 && result && kind(factor) == Kind::reduction ? kPartial : dim;
+  }
+
+  bool possible(int factor, std::size_t axis) const {
+    if (kind(factor) == Kind::replicated) return false;
+    if (kind(factor) == Kind::local && choice_.local_factor >= 0 && choice_.local_factor != factor) return false;
+    if (fill_ && kind(factor) != Kind::local) return true;
+    const auto divide = [&](const std::vector<std::vector<int>>& dims, auto type_of, const std::vector<Layout>& now) {
+      for (std::size_t i = 0; i < dims.size(); ++i) {
+        const int dim = dim_of(dims[i], factor);
+        if (dim < 0) continue;
+        const std::int64_t local = type_of(i).size(dim) / parts_of(now[i], dim, mesh_);
+        if (local % mesh_.axes()[axis].size != 0 || local == 0) return false;
+      }
+      return true;
+    };
+    return divide(
+               rule_.operands, [&](std::size_t i) -> const Type& { return *operands_[i].whole; }, choice_.operands) &&
+           divide(
+               rule_.results, [&](std::size_t i) -> const Type& { return results_[i]; }, choice_.results);
+  }
+
+  // Terms of a sum may stay so: all operands are, or they are scalars, of which a whole one costs nothing to be one.
+  bool may_stay_terms(std::size_t axis) const {
+    if (!is_linear(call_.op)) return false;
+    const auto is_terms = [&](const PlacedOperand& o) { return o.layout.at[axis] == kPartial; };
+    if (std::all_of(operands_.begin(), operands_.end(), is_terms)) return !operands_.empty();
+    const auto is_scalar = [](const PlacedOperand& o) { return o.whole->ndim() == 0; };
+    return std::all_of(operands_.begin(), operands_.end(), is_scalar) &&
+           std::any_of(operands_.begin(), operands_.end(), is_terms);
+  }
+
+  // Moves of parameters, then bytes, then whether the devices all do the same.
+  std::tuple<int, double, int> cost(int factor, std::size_t axis) const {
+    int parameters = 0;
+    double bytes = 0;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      const PlacedOperand& operand = operands_[i];
+      const int to = place(rule_.operands[i], factor, false);
+      const double local = static_cast<double>(local_type(*operand.whole, operand.layout, mesh_).bytes().count());
+      const bool there = std::any_of(operand.also.begin(), operand.also.end(),
+                                     [&](const Layout& layout) { return layout.at[axis] == to; });
+      const double here = there ? 0 : moved(local, operand.layout.at[axis], to, size(axis));
+      if (here > 0 && operand.stays) ++parameters;
+      bytes += here;
+    }
+    for (std::size_t r = 0; r < results_.size(); ++r) {
+      const int from = place(rule_.results[r], factor, true);
+      const Type local = local_type(results_[r], choice_.results[r], mesh_);
+      const double whole = static_cast<double>(local.bytes().count());
+      bytes += moved(from >= 0 ? whole / size(axis) : whole, from, wishes_[r].at[axis], size(axis));
+    }
+    return {parameters, bytes, factor == Choice::kNone ? 1 : 0};
+  }
+
+  void decide(std::size_t axis) {
+    std::vector<int> candidates{Choice::kNone};
+    const auto add = [&](const std::vector<int>& dims, int dim) {
+      if (dim < 0 || dims[static_cast<std::size_t>(dim)] < 0) return;
+      const int factor = dims[static_cast<std::size_t>(dim)];
+      if (std::find(candidates.begin(), candidates.end(), factor) == candidates.end() && possible(factor, axis))
+        candidates.push_back(factor);
+    };
+    for (std::size_t i = 0; i < operands_.size(); ++i) add(rule_.operands[i], operands_[i].layout.at[axis]);
+    for (std::size_t r = 0; r < results_.size(); ++r) add(rule_.results[r], wishes_[r].at[axis]);
+    if (may_stay_terms(axis)) candidates.push_back(Choice::kTerms);
+    int best = candidates[0];
+    for (const int factor : candidates) {
+      if (cost(factor, axis) < cost(best, axis)) best = factor;
+    }
+    choice_.factor.push_back(best);
+    if (best >= 0 && kind(best) == Kind::local) choice_.local_factor = best;
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      choice_.operands[i].at[axis] = place(rule_.operands[i], best, false);
+    for (std::size_t r = 0; r < results_.size(); ++r) choice_.results[r].at[axis] = place(rule_.results[r], best, true);
+  }
+
+  const OpCall& call_;
+  std::span<const Type> results_;
+  std::span<const PlacedOperand> operands_;
+  std::span<const Wish> wishes_;
+  const Mesh& mesh_;
+  bool fill_;
+  ShardingRule rule_;
+  Choice choice_;
+};
+
+}  // namespace
+
+bool is_linear(const OpDef& op) {
+  static constexpr std::array<std::string_view, 9> kLinear{"add",       "sub",        "neg",         "cast", "copy",
+                                                           "transpose", "reduce_sum", "concatenate", "slice"};
+  return std::find(kLinear.begin(), kLinear.end(), op.name) != kLinear.end();
+}
+
+Wish wish_by_names(const Type& whole, std::span<const AxisRule> rules, const Mesh& mesh) {
+  Wish wish{std::vector<int>(mesh.axes().size(), kAnywhere)};
+  if (!is_float(whole.dtype)) return wish;
+  for (std::size_t axis = 0; axis < mesh.axes().size(); ++axis) {
+    for (const AxisRule& rule : rules) {
+      if (rule.axis != mesh.axes()[axis].name) continue;
+      for (const std::string& name : rule.names) {
+        int dim = 0;
+        while (dim < whole.ndim() && whole.name(dim) != name) ++dim;
+        if (dim == whole.ndim()) continue;
+        if (whole.size(dim) % (parts_of(wish, dim, mesh) * mesh.axes()[axis].size) == 0) wish.at[axis] = dim;
+        break;
+      }
+    }
+  }
+  return wish;
+}
+
+Choice choose(const OpCall& whole, std::span<const Type> results, std::span<const PlacedOperand> operands,
+              std::span<const Wish> wishes, const Mesh& mesh, bool fill) {
+  return Chooser(whole, results, operands, wishes, mesh, fill).run();
+}
+
+}  // namespace systole

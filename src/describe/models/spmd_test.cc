@@ -1,0 +1,277 @@
+// Whole models, forward and backward, cut over meshes that are not there: the loss and every gradient are those of the
+// uncut model, in f64 to 1e-12 of the largest.
+
+#include "describe/graph/partition/spmd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "describe/graph/autodiff.h"
+#include "describe/graph/ops/cases/cut.h"
+#include "describe/graph/passes/rewrite.h"
+#include "describe/graph/text.h"
+#include "describe/graph/verify.h"
+#include "describe/models/decoder/tiny_decoder.h"
+#include "describe/models/mlp/mlp.h"
+#include "describe/models/t5/tiny_t5.h"
+
+namespace systole {
+namespace {
+
+const std::vector<AxisRule> kRules{
+    {"data", {"batch"}}, {"fsdp", {"batch"}}, {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
+
+Mesh mesh_of(const std::string& text) { return Mesh::parse(text).value(); }
+
+// Parameters lie as their names say; on the axis "fsdp" the first dim that is free is cut too.
+Layout stored(const Type& type, const Mesh& mesh, bool fsdp) {
+  Layout layout = wish_by_names(type, kRules, mesh);
+  for (int& dim : layout.at) {
+    if (dim == kAnywhere) dim = Layout::kWhole;
+  }
+  for (std::size_t a = 0; fsdp && a < layout.at.size(); ++a) {
+    if (mesh.axes()[a].name != "fsdp") continue;
+    for (int dim = 0; dim < type.ndim() && layout.at[a] < 0; ++dim) {
+      if (type.name(dim) != "layer") layout.at[a] = dim;
+    }
+  }
+  return layout;
+}
+
+class CutModel {
+ public:
+  CutModel(const Graph& loss, const Mesh& mesh, const std::map<std::string, HostTensor>& data,
+           const RecomputePolicy& policy)
+      : mesh_(mesh), data_(data), whole_(differentiate(in_f64(loss), "loss", policy)) {}
+
+  void check() {
+    SpmdRequest request{mesh_, kRules, {}, {}, {}, false};
+    std::map<std::string, Layout> gradients;
+    for (const GraphInput& input : whole_.forward.inputs()) {
+      const Type& type = whole_.forward.type(input.value);
+      if (input.parameter) {
+        request.inputs[input.name] = stored(type, mesh_, true);
+        request.used[input.name] = stored(type, mesh_, false);
+        gradients["gradient." + input.name] = stored(type, mesh_, true);
+      } else if (type.ndim() > 0) {
+        Layout layout = Layout::whole(mesh_);
+        for (std::size_t a = 0; a < layout.at.size(); ++a) {
+          if (mesh_.axes()[a].name != "model") layout.at[a] = 0;
+        }
+        request.inputs[input.name] = layout;
+      }
+    }
+    request.outputs["loss"] = Layout::whole(mesh_);
+    const SpmdGraph forward = spmd(whole_.forward, request);
+    verify(forward.graph);
+    for (const GraphOutput& output : whole_.forward.outputs())
+      request.inputs[output.name] = forward.outputs.at(output.name);
+    request.outputs = gradients;
+    const SpmdGraph backward = spmd(whole_.backward, request);
+    verify(backward.graph);
+    const auto residuals = compare(whole_.forward, forward, arguments(whole_.forward, data_), {});
+    compare(whole_.backward, backward, {}, residuals);
+  }
+
+ private:
+  using Named = std::map<std::string, HostTensor>;
+  struct Both {
+    Named whole;
+    std::vector<Named> parts;
+  };
+
+  // Runs both; returns the outputs.
+  Both compare(const Graph& whole, const SpmdGraph& cut_graph, std::vector<HostTensor> args, const Both& residuals) {
+    if (args.empty()) {
+      const std::vector<HostTensor> first = arguments(whole_.forward, data_);
+      Named by_name = residuals.whole;
+      for (std::size_t i = 0; i < first.size(); ++i) by_name.emplace(whole_.forward.inputs()[i].name, first[i]);
+      for (const GraphInput& input : whole.inputs()) args.push_back(by_name.at(input.name));
+    }
+    Named by_name;
+    for (std::size_t i = 0; i < args.size(); ++i) by_name.emplace(whole.inputs()[i].name, args[i]);
+    PerRank inputs;
+    for (std::int64_t device = 0; device < mesh_.num_devices(); ++device) {
+      inputs.emplace_back();
+      for (const GraphInput& input : cut_graph.graph.inputs()) {
+        if (input.name.starts_with("residual.") && !residuals.parts.empty()) {
+          inputs.back().push_back(residuals.parts[static_cast<std::size_t>(device)].at(input.name));
+        } else if (input.name.starts_with("coordinate.")) {
+          const std::size_t axis = mesh_.find(input.name.substr(11)).value();
+          inputs.back().push_back(scalar(static_cast<double>(mesh_.coordinates(device)[axis])));
+        } else {
+          inputs.back().push_back(cut(by_name.at(input.name), layout_of(input), mesh_, device));
+        }
+      }
+    }
+    const PerRank outputs = evaluate_on(fake(mesh_), cut_graph.graph, inputs);
+    const std::vector<HostTensor> expected = evaluate(whole, args);
+    Both both;
+    both.parts.resize(outputs.size());
+    for (std::size_t o = 0; o < expected.size(); ++o) {
+      const std::string& name = whole.outputs()[o].name;
+      std::vector<HostTensor> parts;
+      for (std::size_t device = 0; device < outputs.size(); ++device) {
+        parts.push_back(outputs[device][o]);
+        both.parts[device].emplace(name, outputs[device][o]);
+      }
+      const HostTensor got = uncut(parts, expected[o].shape(), cut_graph.outputs.at(name), mesh_);
+      near(got, expected[o], name, cut_graph.graph);
+      both.whole.emplace(name, expected[o]);
+    }
+    return both;
+  }
+
+  Layout layout_of(const GraphInput& input) const {
+    const Type& type = whole_.forward.type(
+        whole_.forward.inputs()[static_cast<std::size_t>(*whole_.forward.find_input(input.name))].value);
+    if (input.parameter) return stored(type, mesh_, true);
+    Layout layout = Layout::whole(mesh_);
+    for (std::size_t a = 0; type.ndim() > 0 && a < layout.at.size(); ++a) {
+      if (mesh_.axes()[a].name != "model") layout.at[a] = 0;
+    }
+    return layout;
+  }
+
+  void near(const HostTensor& got, const HostTensor& expected, const std::string& name, const Graph& graph) {
+    double largest = 1e-3, worst = 0;
+    for (std::int64_t i = 0; i < expected.size(); ++i) {
+      largest = std::max(largest, std::abs(expected.at(i)));
+      worst = std::max(worst, std::abs(expected.at(i) - got.at(i)));
+    }
+    EXPECT_LE(worst, 1e-12 * largest) << to_string(mesh_) << " " << name << (shown_ ? "" : "\n" + to_text(graph));
+    if (worst > 1e-12 * largest) shown_ = true;
+  }
+
+  const Mesh mesh_;
+  const std::map<std::string, HostTensor>& data_;
+  Differentiated whole_;
+  bool shown_ = false;
+};
+
+// 6 heads of 2, hidden layers of 18, rows of 10, 24 words: 2, 3 and 6 divide most, 4 and 8 only some.
+template <typename Config>
+Config sized(Config config) {
+  config.layers = 2;
+  config.width = 12;
+  config.heads = 6;
+  config.head = 2;
+  config.mlp = 18;
+  config.vocabulary = 24;
+  config.context = 10;
+  config.dropout = 0.25;
+  return config;
+}
+
+struct Family {
+  const char* name;
+  std::unique_ptr<const Model> model;
+  BatchShape shape;
+  std::map<std::string, HostTensor> data;
+};
+
+std::map<std::string, HostTensor> pairs_data(std::int64_t rows) {
+  const Type ids(DType::i32, {rows, 10});
+  auto data = one_document(rows, 10, 24);
+  data["target_tokens"] = random_ids(ids, 3, 24);
+  data["target_segments"] = data.at("segments");
+  return data;
+}
+
+std::vector<Family> families() {
+  constexpr std::int64_t kRows = 24;
+  std::vector<Family> all;
+  const auto text = one_document(kRows, 10, 24);
+  const auto decoder = [&](const char* name, const DecoderConfig& config) {
+    all.push_back({name, make_decoder(config), {kRows, 10}, text});
+  };
+  decoder("gpt", sized(tiny_decoder()));
+  DecoderConfig llama = sized(llama_decoder());
+  llama.kv_heads = 2;
+  decoder("llama", llama);
+  decoder("parallel", sized(parallel_decoder()));
+  decoder("windowed", sized(windowed_decoder()));
+  T5Config t5 = sized(tiny_gated_t5());
+  t5.decoder_layers = 2;
+  t5.target_context = 10;
+  all.push_back({"t5", make_t5(t5), {kRows, 10}, pairs_data(kRows)});
+  MlpConfig mlp;
+  mlp.inputs = 6;
+  mlp.hidden = {18, 12};
+  mlp.outputs = 3;
+  mlp.dropout = 0.25;
+  std::map<std::string, HostTensor> regression{{"x", random_tensor(Type(DType::f64, {kRows, 6}), "x", 0, 1)},
+                                               {"y", random_tensor(Type(DType::f64, {kRows, 3}), "y", 0, 1)},
+                                               {"seed", scalar(5)},
+                                               {"step", scalar(6)},
+                                               {"row", scalar(0)}};
+  all.push_back({"mlp", make_mlp(mlp), {kRows, 0}, std::move(regression)});
+  return all;
+}
+
+// Every way to write `ranks` as data × fsdp × model.
+std::vector<std::string> factorisations(int ranks) {
+  std::vector<std::string> meshes;
+  for (int data = 1; data <= ranks; ++data) {
+    for (int fsdp = 1; fsdp * data <= ranks; ++fsdp) {
+      if (ranks % (data * fsdp) != 0) continue;
+      std::vector<std::string> axes;
+      for (const auto& [name, size] :
+           {std::pair("data", data), std::pair("fsdp", fsdp), std::pair("model", ranks / data / fsdp)}) {
+        if (size > 1) axes.push_back(fmt::format("{}={}", name, size));
+      }
+      meshes.push_back(fmt::format("{}", fmt::join(axes, " ")));
+    }
+  }
+  return meshes;
+}
+
+// Under SYSTOLE_TEST_LONG every family on every mesh; else each family on a few, together on all.
+TEST(Spmd, every_family_over_every_factorisation) {
+  std::vector<std::string> meshes;
+  for (const int ranks : {2, 3, 4, 6, 8}) {
+    for (std::string& mesh : factorisations(ranks)) meshes.push_back(std::move(mesh));
+  }
+  const bool all = std::getenv("SYSTOLE_TEST_LONG") != nullptr;
+  std::size_t turn = 0;
+  for (const Family& family : families()) {
+    const Graph loss = family.model->loss(family.shape, true);
+    for (std::size_t m = 0; m < meshes.size(); ++m) {
+      if (!all && (m + turn) % 6 != 0) continue;
+      SCOPED_TRACE(fmt::format("{} on {}", family.name, meshes[m]));
+      for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::block})
+        CutModel(loss, mesh_of(meshes[m]), family.data, {policy, {}}).check();
+    }
+    ++turn;
+  }
+}
+
+// What Megatron's tensor and sequence axis has (Korthikanti et al., 2022, figure 5): in a block two gathers of the
+// sequence and two reduce-scatters, no more.
+TEST(Spmd, collectives_of_a_block) {
+  const auto model = make_decoder(sized(tiny_decoder()));
+  const Mesh mesh = mesh_of("model=2");
+  SpmdRequest request{mesh, kRules, {}, {}, {}, false};
+  const Graph loss = in_f64(model->loss({24, 10}, false));
+  for (const GraphInput& input : loss.inputs()) {
+    if (input.parameter) request.inputs[input.name] = stored(loss.type(input.value), mesh, false);
+  }
+  const Graph cut = spmd(loss, request).graph;
+  std::string found, outside;
+  for (const GraphNode& node : cut.nodes()) {
+    if (is(node, "all_reduce") || is(node, "reduce_scatter") || is(node, "all_gather"))
+      outside += std::string(node.op->name) + " ";
+    if (!is(node, "repeat")) continue;
+    for (const GraphNode& inner : node.regions[0].nodes()) {
+      if (inner.attrs.find("axis") != nullptr) found += std::string(inner.op->name) + " ";
+    }
+  }
+  EXPECT_EQ(found, "all_gather reduce_scatter all_gather reduce_scatter ");
+  // The embedding's sum, the gather before the logits, three sums of the loss: its logit, its largest, its exponents.
+  EXPECT_EQ(outside, "reduce_scatter all_gather all_reduce all_reduce all_reduce ") << to_text(cut);
+}
+
+}  // namespace
+}  // namespace systole
