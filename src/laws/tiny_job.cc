@@ -77,13 +77,13 @@ Strategy bf16_strategy() {
 }
 
 TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device,
-                 bool dropout)
-    : device_(std::move(device)) {
+                 bool dropout, TinyRank rank)
+    : device_(std::move(device)), rank_(std::move(rank)) {
   CHECK(rows % strategy.microbatches == 0, "{} rows in {} microbatches", rows, strategy.microbatches);
   const BatchShape shape{rows / strategy.microbatches, kSeq}, whole{rows, kSeq};
   Device& d = *device_;
   program_ = std::make_unique<Program>(
-      training_program("tiny", model.loss(shape, dropout), model.loss(whole, false), Mesh(), strategy, d.target(),
+      training_program("tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
                        [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }));
   executor_ = Executor::create(*program_, d).value();
 }
@@ -95,11 +95,24 @@ void TinyJob::begin() {
     if (value.residence != Residence::parameter) continue;
     PhiloxStream random(hash64(std::string_view(value.name)));
     const double mean = value.parameter->init.kind == Init::Kind::ones ? 1 : 0;
-    std::vector<double> numbers;
-    for (std::int64_t i = 0; i < value.type.num_elements(); ++i)
-      numbers.push_back(mean + 0.4 * (2 * random.uniform() - 1));
-    put(value.name, numbers);
+    const Type& type = value.parameter->type;
+    HostTensor whole(value.type.dtype, type.shape);
+    for (std::int64_t i = 0; i < whole.size(); ++i) whole.set(i, mean + 0.4 * (2 * random.uniform() - 1));
+    put_whole(value, whole, 0);
   }
+}
+
+void TinyJob::put_whole(const ProgramValue& value, const HostTensor& whole, int slot) {
+  HostTensor part = whole;
+  if (value.cut) {
+    part = HostTensor(whole.dtype(), value.type.shape);
+    const Mesh& mesh = program_->mesh;
+    const Shard box = box_of(whole.shape(), value.cut->layout, mesh, mesh.coordinates(rank_.device));
+    for_each_run(whole.shape(), box, value.type.shape, [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) part.set(to + i, whole.at(from + i));
+    });
+  }
+  put(value.name, part.values(), slot);
 }
 
 void TinyJob::set_batch(const Batch& batch) {
@@ -107,18 +120,17 @@ void TinyJob::set_batch(const Batch& batch) {
   for (const auto& [name, tensor] : batch) {
     const int v = program_->value_named(name);
     const ProgramValue& value = program_->values[static_cast<std::size_t>(v)];
-    const std::int64_t part = value.type.num_elements();
-    for (int slot = 0; slot < value.slots; ++slot) {
-      std::vector<double> numbers;
-      for (std::int64_t i = 0; i < part; ++i) numbers.push_back(tensor.at(slot * part + i));
-      put(name, numbers, slot);
-    }
+    const std::int64_t rows = tensor.shape()[0] / value.slots;
+    for (int slot = 0; slot < value.slots; ++slot)
+      put_whole(value, rows_of({{name, tensor}}, slot * rows, rows).at(name), slot);
     if (name == "labels") {
       for (const double label : tensor.values()) labels_ += label >= 0 ? 1 : 0;
     } else if (name == "y") {
       labels_ = tensor.shape()[0];
     }
-    if (const auto evaluated = program_->find_value("evaluate/" + name)) { put("evaluate/" + name, tensor.values()); }
+    if (const auto evaluated = program_->find_value("evaluate/" + name)) {
+      put_whole(program_->values[static_cast<std::size_t>(*evaluated)], tensor, 0);
+    }
   }
   if (const auto row = program_->find_value("row")) {
     const ProgramValue& value = program_->values[static_cast<std::size_t>(*row)];
@@ -126,6 +138,11 @@ void TinyJob::set_batch(const Batch& batch) {
     for (int slot = 0; slot < value.slots; ++slot) put("row", {static_cast<double>(slot * rows)}, slot);
     put("seed", {5});
     put("step", {1});
+  }
+  const Coordinates place = program_->mesh.coordinates(rank_.device);
+  for (std::size_t a = 0; a < place.size(); ++a) {
+    const std::string name = "coordinate/" + program_->mesh.axes()[a].name;
+    if (program_->find_value(name)) put(name, {static_cast<double>(place[a])});
   }
 }
 
@@ -135,12 +152,14 @@ void TinyJob::step(double rate) {
   executor_->run(program_->schedule_named("train")).value();
 }
 
-std::vector<double> TinyJob::get(const std::string& name, int slot) {
+std::vector<double> TinyJob::get(const std::string& name, int slot) { return tensor(name, slot).values(); }
+
+HostTensor TinyJob::tensor(const std::string& name, int slot) {
   const int v = program_->value_named(name);
   const Type& type = program_->values[static_cast<std::size_t>(v)].type;
   HostTensor tensor(type.dtype, type.shape);
   executor_->read(v, slot, tensor.bytes()).value();
-  return tensor.values();
+  return tensor;
 }
 
 void TinyJob::put(const std::string& name, const std::vector<double>& numbers, int slot) {

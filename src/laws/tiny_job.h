@@ -32,18 +32,26 @@ Strategy bf16_strategy();
 // The step's batch: values by input name, rows outermost.
 using Batch = std::map<std::string, HostTensor>;
 
+// One of the ranks that do a job together.
+struct TinyRank {
+  Mesh mesh;
+  std::int64_t device = 0;  // of the mesh
+};
+
 class TinyJob {
  public:
-  // `rows` of the whole batch are cut into strategy.microbatches equal parts.
+  // `rows` of the whole batch, of all ranks, are cut into strategy.microbatches equal parts.
   TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device,
-          bool dropout = false);
+          bool dropout = false, TinyRank rank = {});
 
   // Parameters from their names alone, state zero: any two jobs of one model begin alike.
   void begin();
   void set_batch(const Batch& batch);
   void step(double rate = 1e-2);  // runs the schedule "train"
 
+  // This rank's part of a value.
   std::vector<double> get(const std::string& value, int slot = 0);
+  HostTensor tensor(const std::string& value, int slot = 0);
   void put(const std::string& value, const std::vector<double>& numbers, int slot = 0);
   double loss();  // of the last step, over all microbatches: a sum
   std::vector<std::vector<double>> gradients();
@@ -57,6 +65,10 @@ class TinyJob {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<Executor> executor_;
+  // Of a value's whole: zeros where a device's part is filled up.
+  void put_whole(const ProgramValue& value, const HostTensor& whole, int slot);
+
+  TinyRank rank_;
   std::int64_t labels_ = 0;
 };
 

@@ -133,8 +133,12 @@ std::string schedule_text(const Program& program, const Schedule& schedule) {
 std::string body_text(const Program& program) {
   std::string text = fmt::format("  {}  mesh {}\n", to_text(program.target), to_string(program.mesh));
   for (const ProgramValue& value : program.values) {
-    text += fmt::format("  value {} : {} {} slots {} at {}\n", value.name, to_string(value.type),
+    text += fmt::format("  value {} : {} {} slots {} at {}", value.name, to_string(value.type),
                         name_of(value.residence), value.slots, value.offset);
+    if (value.cut)
+      text += fmt::format(" of {} {}", to_string(value.cut->whole),
+                          to_string(value.cut->layout, value.cut->whole.ndim(), program.mesh));
+    text += "\n";
   }
   for (const Function& function : program.functions) text += function_text(program, function);
   for (const Schedule& schedule : program.schedules) text += schedule_text(program, schedule);

@@ -24,6 +24,7 @@
 
 #include "describe/graph/ir.h"
 #include "describe/graph/op.h"
+#include "describe/graph/partition/layout.h"
 #include "describe/graph/target.h"
 #include "ground/mesh/mesh.h"
 
@@ -45,6 +46,11 @@ enum class Residence {
 constexpr int kNumResidences = 10;
 const char* name_of(Residence residence);
 
+struct CutValue {
+  Type whole;
+  Layout layout;  // over the Program's mesh
+};
+
 struct ProgramValue {
   std::string name;
   Type type;  // of one slot
@@ -53,6 +59,7 @@ struct ProgramValue {
   std::optional<Parameter> parameter;  // of a parameter, and of the state that belongs to one
   std::int64_t offset = 0;             // of slot 0 in the arena
   std::int64_t stride = 0;             // bytes from slot to slot: the type's, aligned
+  std::optional<CutValue> cut = {};    // of a mesh: what `type` is a device's part of
 };
 
 // Which value an input or output of a function is. By microbatch: slot = microbatch mod slots; else slot 0.
@@ -120,7 +127,7 @@ struct Schedule {
 struct Program {
   std::string name;
   Target target;
-  Mesh mesh;
+  Mesh mesh;  // its axes are longer than 1
   std::vector<ProgramValue> values;
   std::vector<Function> functions;
   std::vector<Schedule> schedules;

@@ -66,6 +66,11 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   return static_cast<int>(program_.functions.size()) - 1;
 }
 
+bool ProgramBuilder::has_function(std::string_view name) const {
+  return std::any_of(program_.functions.begin(), program_.functions.end(),
+                     [&](const Function& function) { return function.name == name; });
+}
+
 int ProgramBuilder::function_index(std::string_view name) const {
   for (std::size_t i = 0; i < program_.functions.size(); ++i) {
     if (program_.functions[i].name == name) return static_cast<int>(i);

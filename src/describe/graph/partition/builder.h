@@ -33,6 +33,7 @@ class ProgramBuilder {
   const ProgramValue& value(std::string_view name) const {
     return program_.values[static_cast<std::size_t>(program_.value_named(name))];
   }
+  bool has_function(std::string_view name) const;
   // Adds the parameters of a graph that are not there yet.
   void add_parameters(const Graph& graph);
 

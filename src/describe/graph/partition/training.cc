@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/graph/partition/probe.h"
+#include "describe/graph/partition/spmd.h"
 #include "describe/graph/passes/rewrite.h"
 
 namespace systole {
@@ -10,11 +11,13 @@ namespace {
 
 bool is_scalar_input(const std::string& name) { return name == "seed" || name == "step"; }
 
+using LayoutsByName = std::map<std::string, Layout>;
+
 class TrainingBuilder {
  public:
   TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy, const Target& target,
                   const WorkspaceOf& workspace_of)
-      : strategy_(strategy), builder_(name, mesh, target, workspace_of) {}
+      : strategy_(strategy), layouts_(mesh, strategy.sharding), builder_(name, mesh, target, workspace_of) {}
 
   Program build(const Graph& loss, const std::optional<Graph>& evaluation) {
     const std::vector<Pass> early{
@@ -22,19 +25,16 @@ class TrainingBuilder {
         {"fold_constants", fold_constants},
         {"merge_common", merge_common}};
     const Graph typed = run_passes(loss, early, {}, &builder_.records());
-    builder_.add_parameters(typed);
-    for (const GraphInput& input : typed.inputs()) {
-      if (input.parameter && input.parameter->trainable) trained_.push_back(*input.parameter);
-    }
+    add_parameters(typed);
     if (trained_.empty()) fail(error(ErrorKind::invalid, "nothing to train: every parameter is frozen"));
     add_data_inputs(typed, "", microbatches());
     scalar_ = strategy_.precision.compute == DType::f64 ? DType::f64 : DType::f32;
     add_output("loss", scalar_, microbatches());
-    for (const Parameter& p : trained_) {
-      builder_.add_value({"gradient/" + p.name, p.type.with(reduce_type(p)), Residence::gradient, 1, p, 0, 0});
-    }
+    for (const Parameter& p : trained_)
+      add_value("gradient/" + p.name, p.type.with(reduce_type(p)), layouts_.gradient(p), Residence::gradient, 1, p);
     add_state();
     add_forward_backward(typed);
+    if (!alone()) add_reduce();
     add_update();
     add_train_schedule();
     if (evaluation) add_evaluation(*evaluation, early);
@@ -44,6 +44,48 @@ class TrainingBuilder {
 
  private:
   int microbatches() const { return strategy_.microbatches; }
+  bool alone() const { return layouts_.mesh().trivial(); }
+
+  // A value of which a device has the part that the layout says.
+  void add_value(const std::string& name, const Type& whole, const Layout& layout, Residence residence, int slots,
+                 std::optional<Parameter> parameter = std::nullopt) {
+    ProgramValue value{
+        name, local_type(whole, layout, layouts_.mesh()), residence, slots, std::move(parameter), 0, 0, std::nullopt};
+    if (!alone()) value.cut = CutValue{whole, layout};
+    builder_.add_value(std::move(value));
+  }
+
+  void add_parameters(const Graph& graph) {
+    for (const GraphInput& input : graph.inputs()) {
+      if (!input.parameter || builder_.has_value(input.name)) continue;
+      const Parameter& p = *input.parameter;
+      add_value(p.name, p.type, layouts_.parameter(p), Residence::parameter, 1, p);
+      if (p.trainable) trained_.push_back(p);
+    }
+  }
+
+  // The graph of one device. Inputs that are not named are parameters, rows or scalars.
+  SpmdGraph cut(const Graph& whole, LayoutsByName inputs, const LayoutsByName& outputs, bool fill = false) const {
+    LayoutsByName used;
+    for (const GraphInput& input : whole.inputs()) {
+      if (inputs.contains(input.name)) continue;
+      if (input.parameter && !fill) used.emplace(input.name, layouts_.read(*input.parameter));
+      inputs.emplace(input.name,
+                     input.parameter ? layouts_.parameter(*input.parameter) : layouts_.rows(whole.type(input.value)));
+    }
+    return spmd(whole, {layouts_.mesh(), layouts_.rules(), std::move(inputs), std::move(used), outputs, fill});
+  }
+
+  int add_function(const std::string& name, Graph graph, Bindings in, Bindings out,
+                   std::vector<std::string> donated = {}) {
+    for (const Axis& axis : layouts_.mesh().axes()) {
+      const std::string input = coordinate_name(axis.name), value = "coordinate/" + axis.name;
+      if (!graph.find_input(input)) continue;
+      in[input] = {value, false};
+      if (!builder_.has_value(value)) add_value(value, Type(DType::i64, {}), layouts_.whole(), Residence::input, 1);
+    }
+    return builder_.add_function(name, std::move(graph), in, out, std::move(donated));
+  }
 
   DType reduce_type(const Parameter& p) const {
     return p.type.dtype == DType::f64 ? DType::f64 : strategy_.precision.reduce;
@@ -52,13 +94,14 @@ class TrainingBuilder {
   void add_data_inputs(const Graph& graph, const std::string& prefix, int slots) {
     for (const GraphInput& input : graph.inputs()) {
       if (input.parameter || builder_.has_value(prefix + input.name)) continue;
-      builder_.add_value({prefix + input.name, graph.type(input.value), Residence::input,
-                          is_scalar_input(input.name) ? 1 : slots, std::nullopt, 0, 0});
+      const Type& type = graph.type(input.value);
+      add_value(prefix + input.name, type, layouts_.rows(type), Residence::input,
+                is_scalar_input(input.name) ? 1 : slots);
     }
   }
 
   void add_output(const std::string& name, DType dtype, int slots) {
-    builder_.add_value({name, Type(dtype, {}), Residence::output, slots, std::nullopt, 0, 0});
+    add_value(name, Type(dtype, {}), layouts_.whole(), Residence::output, slots);
   }
 
   Bindings data_bindings(const Graph& graph, const std::string& prefix, bool by_microbatch) const {
@@ -76,16 +119,29 @@ class TrainingBuilder {
     parts.backward = run_passes(std::move(parts.backward), late, {}, &builder_.records());
     parts.forward = with_probes(parts.forward, probes_matching(parts.forward, strategy_.probes, also_probed()).value());
 
+    LayoutsByName wanted{{"loss", layouts_.whole()}}, residual_layouts;
+    for (const GraphOutput& output : parts.forward.outputs()) {
+      if (output.name.starts_with("probe/")) wanted.emplace(output.name, layouts_.whole());
+    }
+    std::vector<Type> whole_types;  // of the outputs
+    for (const GraphOutput& output : parts.forward.outputs()) whole_types.push_back(parts.forward.type(output.value));
+    if (!alone()) {
+      SpmdGraph forward = cut(parts.forward, {}, wanted);
+      parts.forward = std::move(forward.graph);
+      residual_layouts = std::move(forward.outputs);
+    }
     Bindings in = data_bindings(parts.forward, "", true), out{{"loss", {"loss", true}}};
     std::vector<std::string> residuals;
-    for (const GraphOutput& output : parts.forward.outputs()) {
+    for (std::size_t o = 0; o < parts.forward.outputs().size(); ++o) {
+      const GraphOutput& output = parts.forward.outputs()[o];
       if (output.name == "loss") continue;
       if (output.name.starts_with("probe/")) {
-        builder_.add_value({output.name, parts.forward.type(output.value), Residence::output, 1, std::nullopt, 0, 0});
+        add_value(output.name, whole_types[o], layouts_.whole(), Residence::output, 1);
         out[output.name] = {output.name, false};
         continue;
       }
-      builder_.add_value({output.name, parts.forward.type(output.value), Residence::residual, 1, std::nullopt, 0, 0});
+      const Layout& layout = alone() ? layouts_.whole() : residual_layouts.at(output.name);
+      add_value(output.name, whole_types[o], layout, Residence::residual, 1);
       out[output.name] = {output.name, true};
       residuals.push_back(output.name);
     }
@@ -93,12 +149,16 @@ class TrainingBuilder {
     for (const std::string& residual : residuals) back_in[residual] = {residual, true};
     const std::vector<Pass> sums{{"fold_constants", fold_constants}, {"add_in_repeats", add_in_repeats}};
     Graph backward = run_passes(in_reduce_type(parts.backward), sums, {}, &builder_.records());
+    LayoutsByName gradients;
     for (const Parameter& p : trained_) {
       back_in["sum." + p.name] = {"gradient/" + p.name, false};
       back_out["gradient." + p.name] = {"gradient/" + p.name, false};
+      residual_layouts["sum." + p.name] = layouts_.gradient(p);
+      gradients.emplace("gradient." + p.name, layouts_.gradient(p));
     }
-    builder_.add_function("forward", std::move(parts.forward), in, out);
-    builder_.add_function("backward", std::move(backward), back_in, back_out, residuals);
+    if (!alone()) backward = cut(backward, residual_layouts, gradients).graph;
+    add_function("forward", std::move(parts.forward), in, out);
+    add_function("backward", std::move(backward), back_in, back_out, residuals);
     if (microbatches() > 1) add_zero();
   }
 
@@ -138,9 +198,10 @@ class TrainingBuilder {
     Graph zero("zero");
     Bindings out;
     for (const Parameter& p : trained_) {
-      zero.output("gradient/" + p.name, constant(zero, p.type.with(reduce_type(p)), 0));
+      const Type local = local_type(p.type, layouts_.gradient(p), layouts_.mesh());
+      zero.output("gradient/" + p.name, constant(zero, local.with(reduce_type(p)), 0));
     }
-    builder_.add_function("zero", std::move(zero), {}, out);
+    add_function("zero", std::move(zero), {}, out);
   }
 
   std::vector<std::string> state_names(const Parameter& p) const {
@@ -152,13 +213,38 @@ class TrainingBuilder {
   void add_state() {
     for (const Parameter& p : trained_) {
       for (const std::string& name : state_names(p))
-        builder_.add_value({name, p.type.with(scalar_), Residence::state, 1, p, 0, 0});
+        add_value(name, p.type.with(scalar_), layouts_.state(p), Residence::state, 1, p);
     }
-    builder_.add_value({"updates", Type(DType::i32, {}), Residence::state, 1, std::nullopt, 0, 0});
-    builder_.add_value({"rate", Type(scalar_, {}), Residence::input, 1, std::nullopt, 0, 0});
-    builder_.add_value({"label_count", Type(scalar_, {}), Residence::input, 1, std::nullopt, 0, 0});
+    add_value("updates", Type(DType::i32, {}), layouts_.whole(), Residence::state, 1);
+    add_value("rate", Type(scalar_, {}), layouts_.whole(), Residence::input, 1);
+    add_value("label_count", Type(scalar_, {}), layouts_.whole(), Residence::input, 1);
     add_output("norm", scalar_, 1);
     add_output("skipped", DType::i32, 1);
+  }
+
+  // Where the sum of the devices' gradients lies: in the gradient's own place unless its parts are smaller.
+  std::string reduced_name(const Parameter& p) const {
+    const bool same = local_type(p.type, layouts_.gradient(p), layouts_.mesh()) ==
+                      local_type(p.type, layouts_.reduced(p), layouts_.mesh());
+    return (same ? "gradient/" : "reduced/") + p.name;
+  }
+
+  // The devices' terms of each gradient added up, each device keeping the part that it updates.
+  void add_reduce() {
+    Graph whole("reduce");
+    LayoutsByName from, to;
+    Bindings out;
+    for (const Parameter& p : trained_) {
+      if (layouts_.gradient(p) == layouts_.reduced(p)) continue;
+      const std::string name = "gradient/" + p.name;
+      whole.output(name, whole.input(name, p.type.with(reduce_type(p))));
+      from.emplace(name, layouts_.gradient(p));
+      to.emplace(name, layouts_.reduced(p));
+      if (reduced_name(p) == name) continue;
+      out[name] = {reduced_name(p), false};
+      add_value(reduced_name(p), p.type.with(reduce_type(p)), layouts_.reduced(p), Residence::gradient, 1, p);
+    }
+    if (!from.empty()) add_function("reduce", cut(whole, from, to, true).graph, {}, out);
   }
 
   // norm = |sum of gradients| / count; scale = min(1, clip / norm) / count; apply = norm is finite.
@@ -186,7 +272,23 @@ class TrainingBuilder {
     g.output("updates", applied);
     g.output("norm", norm);
     g.output("skipped", select(apply, zero_i, one_i));
-    builder_.add_function("update", std::move(g), {}, {});
+    if (alone()) {
+      add_function("update", std::move(g), {}, {});
+      return;
+    }
+    Bindings in;
+    LayoutsByName inputs, outputs;
+    for (const Parameter& p : trained_) {
+      in["gradient/" + p.name] = {reduced_name(p), false};
+      inputs.emplace("gradient/" + p.name, layouts_.reduced(p));
+      outputs.emplace(p.name, layouts_.parameter(p));
+      for (const std::string& name : state_names(p)) {
+        inputs.emplace(name, layouts_.state(p));
+        outputs.emplace(name, layouts_.state(p));
+      }
+    }
+    for (const char* name : {"updates", "norm", "skipped"}) outputs.emplace(name, layouts_.whole());
+    add_function("update", cut(g, inputs, outputs, true).graph, in, {});
   }
 
   void update_one(Graph& g, const Parameter& p, Value parameter, Value gradient, const std::vector<Value>& states,
@@ -216,40 +318,46 @@ class TrainingBuilder {
       schedule.actions.push_back({builder_.function_index("forward"), 0, mb, Stream::compute, {}});
       schedule.actions.push_back({builder_.function_index("backward"), 0, mb, Stream::compute, {}});
     }
+    if (builder_.has_function("reduce"))
+      schedule.actions.push_back({builder_.function_index("reduce"), 0, 0, Stream::compute, {}});
     schedule.actions.push_back({builder_.function_index("update"), 0, 0, Stream::compute, {}});
     builder_.add_schedule(std::move(schedule));
   }
 
   void add_evaluation(const Graph& evaluation, std::span<const Pass> early) {
     Graph typed = run_passes(evaluation, early, {}, &builder_.records());
-    builder_.add_parameters(typed);
+    add_parameters(typed);
     add_data_inputs(typed, "evaluate/", 1);
     add_output("evaluate/loss", scalar_, 1);
     const Bindings in = data_bindings(typed, "evaluate/", false);
-    const int f = builder_.add_function("evaluate", std::move(typed), in, {{"loss", {"evaluate/loss", false}}});
+    if (!alone()) typed = cut(typed, {}, {{"loss", layouts_.whole()}}).graph;
+    const int f = add_function("evaluate", std::move(typed), in, {{"loss", {"evaluate/loss", false}}});
     builder_.add_schedule({"evaluate", {{f, 0, 0, Stream::compute, {}}}});
   }
 
   void add_snapshot() {
     Graph g("snapshot");
-    std::vector<std::pair<std::string, Type>> kept;
+    std::vector<std::string> kept;
     for (const Parameter& p : trained_) {
-      kept.emplace_back(p.name, p.type);
-      for (const std::string& name : state_names(p)) kept.emplace_back(name, p.type.with(scalar_));
+      kept.push_back(p.name);
+      for (const std::string& name : state_names(p)) kept.push_back(name);
     }
-    kept.emplace_back("updates", Type(DType::i32, {}));
+    kept.push_back("updates");
     std::vector<Value> inputs;
-    for (const auto& [name, type] : kept) inputs.push_back(g.input(name, type));
+    for (const std::string& name : kept) inputs.push_back(g.input(name, builder_.value(name).type));
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      const std::string name = "snapshot/" + kept[i].first;
-      builder_.add_value({name, kept[i].second, Residence::staging, 1, builder_.value(kept[i].first).parameter, 0, 0});
-      g.output(name, copy(inputs[i]));
+      ProgramValue value = builder_.value(kept[i]);
+      value.name = "snapshot/" + kept[i];
+      value.residence = Residence::staging;
+      g.output(value.name, copy(inputs[i]));
+      builder_.add_value(std::move(value));
     }
-    const int f = builder_.add_function("snapshot", std::move(g), {}, {});
+    const int f = add_function("snapshot", std::move(g), {}, {});
     builder_.add_schedule({"snapshot", {{f, 0, 0, Stream::compute, {}}}});
   }
 
   const Strategy& strategy_;
+  TrainingLayouts layouts_;
   ProgramBuilder builder_;
   std::vector<Parameter> trained_;
   DType scalar_ = DType::f32;  // of losses, norms and moments
@@ -260,13 +368,8 @@ class TrainingBuilder {
 Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
                          const Mesh& mesh, const Strategy& strategy, const Target& target,
                          const WorkspaceOf& workspace_of) {
-  if (!mesh.trivial()) {
-    fail(error(ErrorKind::unsupported, "a mesh of {} devices ({}): only one device is partitioned yet",
-               mesh.num_devices(), to_string(mesh))
-             .hinted("leave out 'mesh'"));
-  }
   if (strategy.microbatches < 1) fail(error(ErrorKind::invalid, "{} microbatches", strategy.microbatches));
-  return TrainingBuilder(name, mesh, strategy, target, workspace_of).build(loss, evaluation);
+  return TrainingBuilder(name, without_single_axes(mesh), strategy, target, workspace_of).build(loss, evaluation);
 }
 
 }  // namespace systole

@@ -21,6 +21,7 @@
 #include "describe/graph/autodiff.h"
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/builder.h"
+#include "describe/graph/partition/training_layouts.h"
 
 namespace systole {
 
@@ -37,11 +38,14 @@ struct Strategy {
   RecomputePolicy recompute;
   UpdateRule optimizer;
   bool snapshot = true;
+  ShardingStrategy sharding;
   std::vector<std::string> probes;  // globs of values to show (probe.h): outputs "probe/<name>" of the last microbatch
 };
 
-// `loss`: of one microbatch, in f32, with the output "loss". `evaluation`: the same model without dropout, any batch.
-// Errors: Failure(invalid); unsupported for a mesh of more than one device.
+// `loss`: of one microbatch of all devices, in f32, with the output "loss". `evaluation`: the same model without
+// dropout, any batch. On a mesh every value is a device's part (ProgramValue::cut), the host hands in
+// "coordinate/<axis>" i64[], the device's place on each axis that is asked for, and the function "reduce" comes before
+// "update". Errors: Failure(invalid), among them rows that the mesh does not divide.
 Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
                          const Mesh& mesh, const Strategy& strategy, const Target& target,
                          const WorkspaceOf& workspace_of);
