@@ -322,21 +322,32 @@ Codec mesh_codec(Field<std::vector<std::pair<std::string, std::int64_t>>> at) {
       });
 }
 
-Codec sharding_codec(Field<std::map<std::string, std::vector<std::string>>> at) {
-  using Rules = std::map<std::string, std::vector<std::string>>;
+Codec sharding_codec(Field<std::vector<ParameterSharding>> at) {
+  using Rules = std::vector<ParameterSharding>;
   return codec<Rules>(
-      "map of dim to axes", at,
+      "map of names to a map of dim to axes", at,
       [](const Node& node) -> Result<Rules> {
-        if (!node.is_map()) return node.wrong("a map of dim to axes, such as { batch: data, heads: tensor }");
+        constexpr const char* kWanted =
+            "a map of names to a map of dim to axes, such as { 'blocks.*.mlp.up': { mlp: model } }";
+        if (!node.is_map()) return node.wrong(kWanted);
         Rules rules;
         for (const Node::Entry& entry : node.entries()) {
-          rules[entry.key] = TRY(read_list<std::string>(entry.value, read_text));
+          if (!entry.value.is_map())
+            return entry.value.wrong("a map of dim to axes, such as { mlp: model, embed: fsdp }");
+          ParameterSharding rule{entry.key, {}};
+          for (const Node::Entry& dim : entry.value.entries())
+            rule.dims.emplace_back(dim.key, TRY(read_list<std::string>(dim.value, read_text)));
+          rules.push_back(std::move(rule));
         }
         return rules;
       },
       [](const Rules& rules) {
         Node node;
-        for (const auto& [dim, axes] : rules) node.set(dim, list_node(axes));
+        for (const ParameterSharding& rule : rules) {
+          Node dims = Node::map();
+          for (const auto& [dim, axes] : rule.dims) dims.set(dim, list_node(axes));
+          node.set(rule.names, std::move(dims));
+        }
         return node;
       });
 }

@@ -50,7 +50,7 @@ Codec dtype_codec(Field<DType> at);         // a floating-point type
 Codec master_dtype_codec(Field<DType> at);  // f32 or f64: of what small updates are added to
 Codec recompute_codec(Field<RecomputeSpec> at);
 Codec mesh_codec(Field<std::vector<std::pair<std::string, std::int64_t>>> at);
-Codec sharding_codec(Field<std::map<std::string, std::vector<std::string>>> at);
+Codec sharding_codec(Field<std::vector<ParameterSharding>> at);
 Codec labels_codec(Field<std::map<std::string, std::string>> at);
 // A name that is kept for later: refused, with the reason.
 Codec reserved_codec(std::string reason);

@@ -1,9 +1,11 @@
 // What no single key can tell: which values do not go together, why, and what would. A field whose own reading failed
 // holds 0 or its default, and no rule speaks of a 0.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "describe/spec/schema.h"
+#include "ground/base/nearest.h"
 #include "ground/mesh/mesh.h"
 
 namespace systole {
@@ -292,6 +294,8 @@ void check_training(const Workload& w, Rules& broken) {
   }
 }
 
+constexpr std::array<std::string_view, 3> kMeshAxes{"data", "fsdp", "model"};
+
 void check_layout(const Workload& w, Rules& broken) {
   std::vector<Axis> axes;
   for (const auto& [name, size] : w.mesh) axes.push_back({name, size});
@@ -300,20 +304,22 @@ void check_layout(const Workload& w, Rules& broken) {
     broken.push_back({{"mesh"}, ErrorKind::invalid, mesh.error().message, mesh.error().hint});
     return;
   }
-  if (!mesh->trivial()) {
-    broken.push_back(
-        {{"mesh"},
-         ErrorKind::unsupported,
-         fmt::format("mesh {} needs {} devices, and this version runs one", to_string(*mesh), mesh->num_devices()),
-         "take mesh out"});
+  for (const auto& [name, size] : w.mesh) {
+    if (std::ranges::find(kMeshAxes, name) != kMeshAxes.end()) continue;
+    broken.push_back({{"mesh"},
+                      ErrorKind::invalid,
+                      fmt::format("the mesh has an axis '{}'; axes are data, fsdp and model", name),
+                      nearest_hint(name, std::vector<std::string>(kMeshAxes.begin(), kMeshAxes.end()))});
   }
-  for (const auto& [dim, names] : w.sharding) {
-    for (const std::string& name : names) {
-      if (const auto found = mesh->find(name); !found.ok()) {
-        broken.push_back({{"sharding"},
-                          ErrorKind::invalid,
-                          fmt::format("sharding cuts '{}' along '{}', which the mesh does not have", dim, name),
-                          w.mesh.empty() ? "take sharding out: there is one device" : found.error().hint});
+  for (const ParameterSharding& rule : w.sharding) {
+    for (const auto& [dim, names] : rule.dims) {
+      for (const std::string& name : names) {
+        if (const auto found = mesh->find(name); !found.ok()) {
+          broken.push_back({{"sharding"},
+                            ErrorKind::invalid,
+                            fmt::format("sharding cuts '{}' along '{}', which the mesh does not have", dim, name),
+                            w.mesh.empty() ? "take sharding out: there is one device" : found.error().hint});
+        }
       }
     }
   }

@@ -40,11 +40,27 @@ void add_run_keys(Schema& schema) {
   keys.push_back({.path = "mesh",
                   .codec = mesh_codec(AT(mesh)),
                   .doc = "How the devices are laid out: axes and their sizes, outermost first.",
-                  .more = "Without it there is one device. This version runs one device.",
+                  .more =
+                      "data and fsdp cut the batch's rows; fsdp also stores parameters, gradients and the optimizer's "
+                      "state in parts (fully_sharded); model cuts heads, the hidden width of feed-forward parts, "
+                      "the vocabulary, and between them the sequence. Without it there is one device.",
                   .optional = true});
+  keys.push_back({.path = "fully_sharded",
+                  .codec = choice_codec<StoredInParts>(AT(fully_sharded), {{"nothing", StoredInParts::nothing},
+                                                                           {"state", StoredInParts::state},
+                                                                           {"gradients", StoredInParts::gradients},
+                                                                           {"parameters", StoredInParts::parameters}}),
+                  .doc = "What the mesh's axis fsdp stores in parts, each with those before it (ZeRO's stages 1 to 3).",
+                  .more =
+                      "parameters: a layer's are gathered when it is computed. gradients: they are reduced to parts "
+                      "microbatch by microbatch. state: gradients are whole until the step's end.",
+                  .default_yaml = "parameters"});
   keys.push_back({.path = "sharding",
                   .codec = sharding_codec(AT(sharding)),
-                  .doc = "Which axes cut which named dim.",
+                  .doc = "Which axes of the mesh cut which dims of the parameters of these names.",
+                  .more = "'*' in a name is any part of it: { 'blocks.*.mlp.*': { mlp: model, embed: fsdp } }. What "
+                          "is said of a parameter replaces its default, and no two rules may match one parameter. "
+                          "`systole plan` shows where each lies.",
                   .optional = true});
   keys.push_back({.path = "resources.memory",
                   .codec = optional_bytes_codec(AT(resources.memory), Bytes(1)),

@@ -210,6 +210,16 @@ struct ObserveSpec {
   std::int64_t every = 0;  // steps from one line of progress to the next
 };
 
+// Parameters by name: which axes of the mesh cut which of their dims, by the dims' names.
+struct ParameterSharding {
+  std::string names;  // "blocks.*.attn.q"; '*' is any part of a name
+  std::vector<std::pair<std::string, std::vector<std::string>>> dims;
+  bool operator==(const ParameterSharding&) const = default;
+};
+
+// What the axis fsdp stores in parts; each includes those before it.
+enum class StoredInParts { nothing, state, gradients, parameters };
+
 struct Workload {
   enum class Kind { train };
 
@@ -220,8 +230,9 @@ struct Workload {
   DataSpec data;
   TrainSpec train;
   CheckpointSpec checkpoint;
-  std::vector<std::pair<std::string, std::int64_t>> mesh;    // axes, outermost first; empty: one device
-  std::map<std::string, std::vector<std::string>> sharding;  // dim name → axes
+  std::vector<std::pair<std::string, std::int64_t>> mesh;  // axes, outermost first; empty: one device
+  std::vector<ParameterSharding> sharding;
+  StoredInParts fully_sharded = StoredInParts::parameters;
   ResourcesSpec resources;
   ObserveSpec observe;
   ProbeSpec probe;

@@ -21,31 +21,44 @@ std::array<double, 4> standard_numbers(Init::Kind kind, std::uint64_t key, std::
   return uniform;
 }
 
-// Of all elements, into zeroed bytes.
-void fill(const Parameter& parameter, std::uint64_t seed, std::byte* into) {
+// Elements first … first + count - 1 of the parameter, into bytes of zeros from element `at` on.
+void fill(const Parameter& parameter, std::uint64_t seed, std::int64_t first, std::int64_t count, std::byte* into,
+          std::int64_t at) {
   const Init& init = parameter.init;
   if (init.kind == Init::Kind::zeros) return;
-  const std::int64_t size = num_elements(parameter.type.shape);
+  const std::int64_t end = first + count;
   const std::uint64_t key = hash64(std::string_view(parameter.name), seed);
-  for (std::int64_t block = 0; block * 4 < size; ++block) {
+  for (std::int64_t block = first / 4; block * 4 < end; ++block) {
     std::array<double, 4> numbers{1, 1, 1, 1};
     if (init.kind != Init::Kind::ones) numbers = standard_numbers(init.kind, key, static_cast<std::uint64_t>(block));
     const double scale = init.kind == Init::Kind::ones ? 1 : init.scale;
-    for (std::int64_t i = block * 4; i < std::min(size, block * 4 + 4); ++i) {
-      store(parameter.type.dtype, into, i, scale * numbers[static_cast<std::size_t>(i - block * 4)]);
+    for (std::int64_t i = std::max(first, block * 4); i < std::min(end, block * 4 + 4); ++i) {
+      store(parameter.type.dtype, into, at + i - first, scale * numbers[static_cast<std::size_t>(i - block * 4)]);
     }
   }
+}
+
+// This device's part of a parameter, into bytes of zeros.
+void fill(const ProgramValue& value, const Mesh& mesh, const Coordinates& place, std::uint64_t seed, std::byte* into) {
+  const Parameter& parameter = *value.parameter;
+  const Shape& whole = parameter.type.shape;
+  const Shard box = value.cut ? box_of(whole, value.cut->layout, mesh, place) : Shard{Shape(whole.size(), 0), whole};
+  for_each_run(whole, box, value.type.shape, [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+    fill(parameter, seed, from, count, into, to);
+  });
 }
 
 }  // namespace
 
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
   HostTensor tensor(parameter.type.dtype, parameter.type.shape);
-  fill(parameter, seed, tensor.bytes().data());
+  fill(parameter, seed, 0, tensor.size(), tensor.bytes().data(), 0);
   return tensor;
 }
 
-Status initialize(Executor& executor, std::uint64_t seed) {
+Status initialize(Executor& executor, std::uint64_t seed, std::int64_t device) {
+  const Mesh& mesh = executor.program().mesh;
+  const Coordinates place = mesh.coordinates(device);
   const std::vector<ProgramValue>& values = executor.program().values;
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
@@ -54,11 +67,11 @@ Status initialize(Executor& executor, std::uint64_t seed) {
     // In its place where the host sees it: a large tensor beside the arena would be more than was planned.
     if (const std::span<std::byte> view = executor.view(v, 0); !view.empty()) {
       std::memset(view.data(), 0, view.size());
-      if (is_parameter) fill(*value.parameter, seed, view.data());
+      if (is_parameter) fill(value, mesh, place, seed, view.data());
       continue;
     }
-    const HostTensor tensor =
-        is_parameter ? initial_value(*value.parameter, seed) : HostTensor(value.type.dtype, value.type.shape);
+    HostTensor tensor(value.type.dtype, value.type.shape);
+    if (is_parameter) fill(value, mesh, place, seed, tensor.bytes().data());
     TRY(executor.write(v, 0, tensor.bytes()));
   }
   return {};

@@ -11,7 +11,7 @@ namespace systole {
 
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
 
-// Writes every parameter and zeroes every state value.
-Status initialize(Executor& executor, std::uint64_t seed);
+// Writes what this device of the Program's mesh holds of every parameter, and zeroes every state value.
+Status initialize(Executor& executor, std::uint64_t seed, std::int64_t device = 0);
 
 }  // namespace systole

@@ -12,7 +12,9 @@ const Feed::Target& Feed::target_of(const InputRows& input) {
   const Program& program = executor_.program();
   const int v = program.value_named(prefix_ + std::string(input.name));
   const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
-  targets_.push_back({input.name, v, value.slots, value.type.bytes().count(), input.name == "labels"});
+  const Shape& whole = value.cut ? value.cut->whole.shape : value.type.shape;
+  const std::int64_t first = value.cut ? box_of(whole, value.cut->layout, program.mesh, place_).offset[0] : 0;
+  targets_.push_back({input.name, v, value.slots, value.type.bytes().count(), whole[0], first, input.name == "labels"});
   return targets_.back();
 }
 
@@ -30,7 +32,7 @@ Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
     const Target& target = target_of(input);
     const std::int64_t filled = batch.rows * input.row_bytes;
     for (int slot = 0; slot < target.slots; ++slot) {
-      const std::int64_t first = slot * target.slot_bytes;
+      const std::int64_t first = (slot * target.slot_rows + target.first_row) * input.row_bytes;
       const std::int64_t there = std::clamp<std::int64_t>(filled - first, 0, target.slot_bytes);
       const std::span<std::byte> view = executor_.view(target.value, slot);
       if (!view.empty()) {
@@ -60,6 +62,16 @@ Status Feed::put_scalar(std::string_view name, double number, int slot) {
     return executor_.write(static_cast<int>(v), slot, {bytes, static_cast<std::size_t>(size_of(value.type.dtype))});
   }
   return {};  // the Program does not take it: a model without dropout needs no seed
+}
+
+Status Feed::put_coordinates() {
+  const Mesh& mesh = executor_.program().mesh;
+  for (std::size_t a = 0; a < place_.size(); ++a) {
+    const std::optional<int> value = executor_.program().find_value("coordinate/" + mesh.axes()[a].name);
+    if (!value) continue;
+    TRY(executor_.write(*value, 0, std::as_bytes(std::span(&place_[a], 1))));
+  }
+  return {};
 }
 
 }  // namespace systole

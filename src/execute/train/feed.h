@@ -1,6 +1,6 @@
 #pragma once
 // Puts a batch into the input slots of a Program: microbatch by microbatch, the last filled up with empty rows (labels
-// -1, zeros elsewhere), which count in no loss.
+// -1, zeros elsewhere), which count in no loss. On a mesh every rank has the whole batch and puts its own rows in.
 
 #include <string>
 #include <vector>
@@ -13,12 +13,16 @@ namespace systole {
 class Feed {
  public:
   // Inputs are the values named `prefix` + the batch's names ("evaluate/" for evaluation).
-  Feed(Executor& executor, std::string prefix) : executor_(executor), prefix_(std::move(prefix)) {}
+  // `device`: the rank's number in the Program's mesh.
+  Feed(Executor& executor, std::string prefix, std::int64_t device = 0)
+      : executor_(executor), prefix_(std::move(prefix)), place_(executor.program().mesh.coordinates(device)) {}
 
   // Errors: invalid when an id is outside the vocabulary (`vocabulary` 0: not checked), io of the device.
   Status put(const StepBatch& batch, std::int64_t vocabulary);
 
   Status put_scalar(std::string_view name, double number, int slot = 0);
+  // This rank's place on each axis, as far as the Program asks for it.
+  Status put_coordinates();
 
  private:
   struct Target {
@@ -26,12 +30,15 @@ class Feed {
     int value = -1;
     int slots = 1;
     std::int64_t slot_bytes = 0;
+    std::int64_t slot_rows = 0;  // of a microbatch of all ranks
+    std::int64_t first_row = 0;  // of them this rank's
     bool is_labels = false;
   };
   const Target& target_of(const InputRows& input);
 
   Executor& executor_;
   std::string prefix_;
+  Coordinates place_;
   std::vector<Target> targets_;
 };
 

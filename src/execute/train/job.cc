@@ -27,6 +27,16 @@ RecomputePolicy policy_of(const RecomputeSpec& spec) {
   return {};
 }
 
+ShardingStrategy::Stored stored_of(StoredInParts spec) {
+  switch (spec) {
+    case StoredInParts::nothing: return ShardingStrategy::Stored::nothing;
+    case StoredInParts::state: return ShardingStrategy::Stored::state;
+    case StoredInParts::gradients: return ShardingStrategy::Stored::gradients;
+    case StoredInParts::parameters: break;
+  }
+  return ShardingStrategy::Stored::parameters;
+}
+
 Status check_dtypes(const PrecisionSpec& precision, const Target& target) {
   // What the Program would not do is refused rather than left out silently.
   for (const auto& [key, dtype] :
@@ -58,6 +68,9 @@ Strategy strategy_of(const Workload& workload) {
   strategy.optimizer = update_rule_of(train.optimizer);
   strategy.probes = workload.probe.all();
   strategy.snapshot = workload.checkpoint.asynchronous;
+  strategy.sharding.stored = stored_of(workload.fully_sharded);
+  for (const ParameterSharding& rule : workload.sharding)
+    strategy.sharding.parameters.push_back({rule.names, rule.dims});
   return strategy;
 }
 
@@ -68,7 +81,14 @@ Result<Job> make_job(const Workload& workload, const Device& device) {
     job.workload = workload;
     job.model = make_model(workload.model);
     const TrainSpec& train = workload.train;
-    job.microbatch_rows = (train.batch + train.microbatches - 1) / train.microbatches;
+    std::vector<Axis> axes;
+    for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
+    const Mesh mesh = TRY(Mesh::make(axes));
+    const Strategy strategy = strategy_of(workload);
+    const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
+    TRY(layouts.check(job.model->parameters()));
+    const std::int64_t parts = layouts.row_parts();
+    job.microbatch_rows = (train.batch + train.microbatches * parts - 1) / (train.microbatches * parts) * parts;
     const bool held_out = workload.data.kind == DataSpec::Kind::linear
                               ? workload.data.held_out_rows > 0
                               : !workload.data.held_out.files.empty() || workload.data.held_out_fraction > 0;
@@ -76,13 +96,10 @@ Result<Job> make_job(const Workload& workload, const Device& device) {
     const std::int64_t seq = std::max<std::int64_t>(1, job.model->context());
     std::optional<Graph> evaluation;
     if (held_out) evaluation = job.model->loss({job.evaluation_rows, seq}, false);
-    std::vector<Axis> axes;
-    for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
-    const Mesh mesh = TRY(Mesh::make(axes));
     const WorkspaceOf workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
     job.program = std::make_unique<const Program>(
-        training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh,
-                         strategy_of(workload), device.target(), workspace));
+        training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh, strategy,
+                         device.target(), workspace));
     return job;
   } catch (const Failure& f) { return f.error(); }
 }

@@ -67,8 +67,8 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
       parts_(std::move(parts)),
       ledger_(ledger),
       state_(std::move(from)),
-      feed_(executor, ""),
-      evaluation_feed_(executor, "evaluate/"),
+      feed_(executor, "", parts_.device),
+      evaluation_feed_(executor, "evaluate/", parts_.device),
       train_(job.program->schedule_named("train")),
       evaluate_(job.program->find_schedule("evaluate")),
       snapshot_(job.program->find_schedule("snapshot")) {
@@ -120,7 +120,14 @@ Progress Trainer::progress() const {
   return p;
 }
 
-bool Trainer::is_over() const {
+template <typename T>
+Result<T> Trainer::as_rank_0(T mine) {
+  if (parts_.communicator != nullptr)
+    TRY(parts_.communicator->broadcast(std::as_writable_bytes(std::span(&mine, 1)), 0));
+  return mine;
+}
+
+Result<bool> Trainer::is_over() {
   const TrainSpec& train = job_.workload.train;
   if (train.steps) return state_.step >= *train.steps;
   if (train.tokens) return state_.tokens >= *train.tokens;
@@ -129,10 +136,10 @@ bool Trainer::is_over() const {
 
 // Steps are due at the multiples of their interval, so that a run that goes on from any checkpoint saves and evaluates
 // where it would have without.
-bool Trainer::is_due(const Interval& interval, Seconds& last_time) {
+Result<bool> Trainer::is_due(const Interval& interval, Seconds& last_time) {
   const Seconds now = parts_.clock->now();
-  const bool due = (interval.steps > 0 && state_.step % interval.steps == 0) ||
-                   (interval.time > Seconds() && now - last_time >= interval.time);
+  bool due = interval.steps > 0 && state_.step % interval.steps == 0;
+  if (interval.time > Seconds()) due = due || TRY(as_rank_0(now - last_time >= interval.time));
   if (due) last_time = now;
   return due;
 }
@@ -158,6 +165,7 @@ Status Trainer::one_step() {
   TRY(feed_.put_scalar("label_count", static_cast<double>(std::max<std::int64_t>(1, batch->label_count))));
   TRY(feed_.put_scalar("seed", static_cast<double>(job_.workload.train.seed)));
   TRY(feed_.put_scalar("step", static_cast<double>(step)));
+  TRY(feed_.put_coordinates());
   const int microbatches = job_.program->values[static_cast<std::size_t>(loss_)].slots;
   for (int mb = 0; mb < microbatches; ++mb)
     TRY(feed_.put_scalar("row", static_cast<double>(mb * job_.microbatch_rows), mb));
@@ -184,6 +192,7 @@ Status Trainer::one_step() {
   emit(ended);
   if (std::optional<Note> note = waits_.after_step(ended.seconds)) emit(std::move(*note));
   state_.trained += parts_.clock->now() - began;
+  if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the rate goes by it
   return {};
 }
 
@@ -292,6 +301,7 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
     const StepBatch* batch = TRY(rows->next());
     if (batch == nullptr) break;
     TRY(evaluation_feed_.put(*batch, parts_.vocabulary));
+    TRY(feed_.put_coordinates());
     TRY(executor_.run(*evaluate_, observer_.get()));
     sum += read_scalar(evaluate_loss_, 0);
     result.labels += batch->label_count;
@@ -311,8 +321,8 @@ Result<TrainOutcome> Trainer::run() {
   const Workload& workload = job_.workload;
   const bool evaluates = evaluate_ != nullptr && parts_.held_out;
   (void)ledger_.take_interval();
-  while (!is_over()) {
-    if (parts_.stop_requested && parts_.stop_requested()) {
+  while (!TRY(is_over())) {
+    if (TRY(as_rank_0(parts_.stop_requested && parts_.stop_requested()))) {
       outcome.ending = Ending::stopped;
       break;
     }
@@ -324,10 +334,10 @@ Result<TrainOutcome> Trainer::run() {
       break;
     }
     TRY(finish_save(false));
-    if (is_over()) break;  // what comes at the end anyway, and before its checkpoint
-    if (evaluates && is_due(workload.train.evaluate, last_evaluation_time_))
+    if (TRY(is_over())) break;  // what comes at the end anyway, and before its checkpoint
+    if (evaluates && TRY(is_due(workload.train.evaluate, last_evaluation_time_)))
       emit(TRY(evaluate(workload.train.evaluate_batches)));
-    if (is_due(workload.checkpoint.every, last_save_time_)) TRY(save(false));
+    if (TRY(is_due(workload.checkpoint.every, last_save_time_))) TRY(save(false));
   }
   TRY(finish_save(true));
   if (outcome.ending == Ending::finished && evaluates) {

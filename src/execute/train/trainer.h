@@ -1,6 +1,7 @@
 #pragma once
 // The training loop of one rank. It executes the Program's schedules, hands in each step's scalars, saves, evaluates
-// and stops; it prints nothing, knows no price, and reads no clock but the one it is given.
+// and stops; it prints nothing, knows no price, and reads no clock but the one it is given. The ranks of a mesh each
+// run it, over the same batches in the same order; what a clock or a signal decides, rank 0 decides for all.
 //
 // A step: rows → inputs of the arena → schedule "train" → loss and norm → event. From the fourth step on the step's
 // thread allocates nothing of ours. Checkpoints are written by a thread of their own from the staging that the
@@ -14,6 +15,7 @@
 
 #include "describe/spec/run.h"
 #include "execute/checkpoint/async_save.h"
+#include "execute/runtime/communicator.h"
 #include "execute/runtime/executor.h"
 #include "execute/train/feed.h"
 #include "execute/train/job.h"
@@ -43,6 +45,8 @@ struct TrainerParts {
   std::function<Result<std::unique_ptr<BatchSource>>()> held_out;
   std::function<bool()> stop_requested;  // by a signal
   std::int64_t vocabulary = 0;           // to check ids; 0: no tokens
+  Communicator* communicator = nullptr;  // with the other ranks of the Program's mesh; null: there are none
+  std::int64_t device = 0;               // this rank's number in the mesh
   std::string numerics;                  // fingerprint of what the bits depend on; kept with checkpoints
   TrainHooks hooks;
 };
@@ -92,8 +96,10 @@ class Trainer {
   Error save_failed(Error why) const;
   std::optional<double> metric() const;
   Progress progress() const;
-  bool is_over() const;
-  bool is_due(const Interval& interval, Seconds& last_time);
+  Result<bool> is_over();
+  Result<bool> is_due(const Interval& interval, Seconds& last_time);
+  template <typename T>
+  Result<T> as_rank_0(T mine);
   double read_scalar(int value, int slot);
   void emit(EventBody body);
 
