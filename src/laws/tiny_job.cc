@@ -117,6 +117,10 @@ void TinyJob::put_whole(const ProgramValue& value, const HostTensor& whole, int 
 
 void TinyJob::set_batch(const Batch& batch) {
   labels_ = 0;
+  for (const auto& [name, tensor] : batch) {  // first, for the schedules' inputs may share their places
+    if (const auto evaluated = program_->find_value("evaluate/" + name))
+      put_whole(program_->values[static_cast<std::size_t>(*evaluated)], tensor, 0);
+  }
   for (const auto& [name, tensor] : batch) {
     const int v = program_->value_named(name);
     const ProgramValue& value = program_->values[static_cast<std::size_t>(v)];
@@ -127,9 +131,6 @@ void TinyJob::set_batch(const Batch& batch) {
       for (const double label : tensor.values()) labels_ += label >= 0 ? 1 : 0;
     } else if (name == "y") {
       labels_ = tensor.shape()[0];
-    }
-    if (const auto evaluated = program_->find_value("evaluate/" + name)) {
-      put_whole(program_->values[static_cast<std::size_t>(*evaluated)], tensor, 0);
     }
   }
   if (const auto row = program_->find_value("row")) {

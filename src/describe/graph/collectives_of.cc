@@ -1,0 +1,87 @@
+#include "describe/graph/collectives_of.h"
+
+#include <algorithm>
+
+#include "describe/graph/passes/rewrite.h"
+#include "ground/mesh/collective_cost.h"
+
+namespace systole {
+namespace {
+
+void collect(const Graph& graph, std::int64_t times, int depth, std::vector<CollectiveUse>& uses) {
+  for (const GraphNode& node : graph.nodes()) {
+    if (is_collective(node)) uses.push_back({collective_call(graph, node), times, depth});
+    if (is(node, "repeat")) collect(node.regions[0], times * node.attrs.get_int("count"), depth + 1, uses);
+  }
+}
+
+// The place of a device among those that it runs the collective with.
+std::int32_t place_of(const Mesh& mesh, const CollectiveCall& call, std::int64_t device) {
+  const Coordinates at = mesh.coordinates(device);
+  std::int64_t place = 0;
+  for (const std::string& axis : axes_of(call.axis)) {
+    const std::size_t a = mesh.find(axis).value();
+    place = place * mesh.axes()[a].size + at[a];
+  }
+  return static_cast<std::int32_t>(place);
+}
+
+const Link* link_of(const Target& target, const std::string& axis) {
+  for (const Link& link : target.links) {
+    if (link.axis_kind == axis) return &link;
+  }
+  return target.links.empty() ? nullptr : &target.links.front();
+}
+
+}  // namespace
+
+std::vector<CollectiveUse> collectives_of(const Graph& graph) {
+  std::vector<CollectiveUse> uses;
+  collect(graph, 1, 0, uses);
+  return uses;
+}
+
+Bytes bytes_sent(const Program& program, const Function& function, std::int64_t device) {
+  Bytes sum;
+  for (const CollectiveUse& use : collectives_of(function.graph)) {
+    if (use.call.parts == 1) continue;
+    const std::vector<Transfer> transfers =
+        transfers_of(collective_on(use.call, program.mesh).value(), use.call.algorithm).value();
+    sum += bytes_sent(transfers, place_of(program.mesh, use.call, device)) * static_cast<double>(use.times);
+  }
+  return sum;
+}
+
+double mean_bytes_sent(const CollectiveCall& call) {
+  const double n = static_cast<double>(call.parts);
+  const double bytes = static_cast<double>(bytes_of(call.dtype, call.shape).count());
+  switch (call.kind) {
+    case CollectiveKind::all_reduce: return 2 * bytes * (n - 1) / n;
+    case CollectiveKind::all_gather: return bytes * (n - 1);
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::broadcast: return bytes * (n - 1) / n;
+  }
+  return 0;
+}
+
+Graph with_algorithms(const Graph& graph, const Mesh& mesh, const Target& target) {
+  if (target.links.empty()) return graph;
+  return rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+    if (!is_collective(call.node)) return std::nullopt;
+    const CollectiveCall collective = collective_call(call.from, call.node);
+    std::vector<LinkCost> links;
+    for (const std::string& axis : axes_of(collective.axis)) {
+      const Link& link = *link_of(target, axis);
+      links.push_back({link.latency, link.bandwidth});
+    }
+    Attrs attrs = call.node.attrs;
+    attrs.set("algorithm",
+              std::string(name_of(choose_algorithm(collective_on(collective, mesh).value(), collective.dtype, links))));
+    std::vector<Value> results = call.to.apply(*call.node.op, call.operands, std::move(attrs));
+    call.to.last_node().recomputed = call.node.recomputed;
+    return results;
+  });
+}
+
+}  // namespace systole
