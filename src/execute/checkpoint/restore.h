@@ -22,13 +22,22 @@ class Checkpoint {
   const Manifest& manifest() const { return *manifest_; }
   const Folder& folder() const { return folder_; }
 
-  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major. Bytes that lie together are read
-  // straight into `into`; others go through a buffer of at most 4 MiB or one row. Errors: not_found (no such tensor,
+  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major, and reads no more bytes for it
+  // than read_piece.h says. Errors: not_found (no such tensor,
   // with the nearest names), invalid (the tensor has another dtype or shape, the box leaves it, `into` has another
   // size), corrupt, io.
   Status read(std::string_view name, DType dtype, const Shape& shape, const Box& box, std::span<std::byte> into) const;
   Status read(std::string_view name, const Box& box, std::span<std::byte> into) const;  // of the stored dtype and shape
   Status read(const TensorEntry& tensor, const Box& box, std::span<std::byte> into) const;
+  // `into` is the buffer of box `held`, which has `box` in it and may leave the tensor (padding); the rest of it is
+  // left as it is.
+  Status read_into(std::string_view name, DType dtype, const Shape& shape, const Box& box, const Box& held,
+                   std::span<std::byte> into) const;
+  Status read_into(const TensorEntry& tensor, const Box& box, const Box& held, std::span<std::byte> into) const;
+
+  // Errors: not_found, with the nearest names; invalid when it has another dtype or shape.
+  Result<const TensorEntry*> find(std::string_view name) const;
+  Result<const TensorEntry*> find(std::string_view name, DType dtype, const Shape& shape) const;
 
  private:
   Folder folder_;
