@@ -63,6 +63,16 @@ std::string save_name(const SaveGroup& group, std::int64_t number) {
   return fmt::format("{}-{}-{}", group.launch, group.generation, number);
 }
 
+namespace {
+
+Status write_claim(const Folder& folder, const SaveGroup& group) {
+  const std::string body = fmt::format("\"launch\":\"{}\",\"generation\":{}}}\n", group.launch, group.generation);
+  return put_whole(folder, folder.claim(), fmt::format("{}-{}", group.launch, group.generation),
+                   seal_text(kClaim, body));
+}
+
+}  // namespace
+
 Status claim(const Folder& folder, const SaveGroup& group) {
   TRY(check(group));
   const auto now = read_claim(folder);
@@ -70,19 +80,18 @@ Status claim(const Folder& folder, const SaveGroup& group) {
     return over(folder, group, **now);
   }
   if (!now.ok() && now.error().kind != ErrorKind::corrupt) return now.error();  // a damaged claim is nobody's
-  const std::string body = fmt::format("\"launch\":\"{}\",\"generation\":{}}}\n", group.launch, group.generation);
   TRY(make_dirs_synced(*folder.store, folder.parts()));
-  return put_whole(folder, folder.claim(), fmt::format("{}-{}", group.launch, group.generation),
-                   seal_text(kClaim, body));
+  return write_claim(folder, group);
 }
 
 Status check_claim(const Folder& folder, const SaveGroup& group) {
   if (group.launch.empty()) return {};
   const auto now = TRY(read_claim(folder));
-  if (!now) return {};
-  const bool ours = now->launch == group.launch;
-  if (ours && now->generation <= group.generation) return {};
-  return over(folder, group, *now);
+  if (now && (now->launch != group.launch || now->generation > group.generation)) return over(folder, group, *now);
+  const bool held = now && now->generation == group.generation;
+  if (held || group.rank != 0) return {};
+  TRY(make_dirs_synced(*folder.store, folder.parts()));
+  return write_claim(folder, group);
 }
 
 }  // namespace systole::checkpoint

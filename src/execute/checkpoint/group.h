@@ -50,7 +50,9 @@ std::string save_name(const SaveGroup& group, std::int64_t number);
 // the folder), io.
 Status claim(const Folder& folder, const SaveGroup& group);
 
-// The folder is this generation's, or nobody's yet. Errors: busy, saying whose it is now; corrupt, io.
+// The folder is this generation's. Rank 0 takes it where it is nobody's or an older generation's, also from one that
+// woke up in the middle of claiming it; the others take that for theirs. Errors: busy, saying whose it is now; corrupt,
+// io.
 Status check_claim(const Folder& folder, const SaveGroup& group);
 
 }  // namespace systole::checkpoint

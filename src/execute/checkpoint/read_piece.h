@@ -23,11 +23,16 @@ class ChunkSource {
  public:
   ChunkSource(const Folder& folder, const ChunkFile& chunk) : store_(*folder.store), path_(folder.chunk(chunk.hash)) {}
   // Errors: not_found, io, corrupt (the file ends too early).
-  Status read(std::int64_t offset, std::span<std::byte> into) const { return store_.read(path_, offset, into); }
+  Status read(std::int64_t offset, std::span<std::byte> into) const {
+    read_ += Bytes(into.size());
+    return into.empty() ? Status() : store_.read(path_, offset, into);
+  }
+  Bytes bytes_read() const { return read_; }
 
  private:
   Store& store_;
   std::string path_;
+  mutable Bytes read_;  // one thread uses a source
 };
 
 // Copies the elements of `part` out of the piece into `into`, the bytes of box `target`.

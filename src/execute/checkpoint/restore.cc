@@ -5,6 +5,7 @@
 #include <set>
 
 #include "execute/checkpoint/names.h"
+#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/read_piece.h"
 #include "ground/base/hash.h"
 
@@ -123,13 +124,19 @@ Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify ver
 }
 
 Result<Restored> open_newest(const Folder& folder, Verify verify) {
+  return newest_of(folder, [&](std::int64_t step) { return open_step(folder, step, verify); });
+}
+
+Result<Restored> newest_of(const Folder& folder, const std::function<Result<Checkpoint>(std::int64_t step)>& open) {
   std::vector<std::int64_t> steps = TRY(list_steps(folder));
   std::reverse(steps.begin(), steps.end());
   std::vector<Rejected> rejected;
   for (std::int64_t step : steps) {
-    auto opened = open_step(folder, step, verify);
+    auto opened = open(step);
     if (opened) return Restored{std::move(opened).value(), std::move(rejected)};
-    if (opened.error().kind == ErrorKind::unsupported) return std::move(opened).error();
+    const ErrorKind kind = opened.error().kind;
+    const bool damaged = kind == ErrorKind::corrupt || kind == ErrorKind::io || kind == ErrorKind::not_found;
+    if (!damaged) return std::move(opened).error();
     rejected.push_back({step, folder.manifest(step), std::move(opened).error()});
   }
   if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint").at({folder.manifests()});
@@ -139,17 +146,27 @@ Result<Restored> open_newest(const Folder& folder, Verify verify) {
   return none;
 }
 
-Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest, Verify verify) {
+Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest, Verify verify, int threads,
+                                        VerifyShare share) {
   std::map<std::int64_t, std::set<std::string>> held;  // chunk → tensors in it
   for (const TensorEntry& tensor : manifest.tensors) {
     for (const Piece& piece : tensor.pieces) held[piece.chunk].insert(tensor.name);
   }
+  std::vector<std::size_t> mine;
+  for (std::size_t c = static_cast<std::size_t>(share.rank); c < manifest.chunks.size();
+       c += static_cast<std::size_t>(share.world))
+    mine.push_back(c);
+  std::vector<std::optional<Error>> found(mine.size());
+  TRY(for_each_in_parallel(mine.size(), threads, [&](std::size_t m) -> Status {
+    auto verified = verify_chunk(folder, manifest.chunks[mine[m]], verify);
+    if (!verified) found[m] = std::move(verified).error();
+    return {};
+  }));
   std::vector<Damage> damage;
-  for (std::size_t c = 0; c < manifest.chunks.size(); ++c) {
-    auto verified = verify_chunk(folder, manifest.chunks[c], verify);
-    if (verified) continue;
-    const auto& tensors = held[static_cast<std::int64_t>(c)];
-    damage.push_back({manifest.chunks[c].hash, std::move(verified).error(), {tensors.begin(), tensors.end()}});
+  for (std::size_t m = 0; m < mine.size(); ++m) {
+    if (!found[m]) continue;
+    const auto& tensors = held[static_cast<std::int64_t>(mine[m])];
+    damage.push_back({manifest.chunks[mine[m]].hash, *std::move(found[m]), {tensors.begin(), tensors.end()}});
   }
   return damage;
 }

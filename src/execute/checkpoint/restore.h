@@ -2,6 +2,7 @@
 // Opening a checkpoint and reading any box of any tensor out of it, whatever mesh wrote it.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -73,15 +74,23 @@ struct Restored {
 // its place silently), io.
 Result<Restored> open_newest(const Folder& folder, Verify verify = Verify::contents);
 
+// The newest checkpoint that `open` does not refuse as damaged (corrupt, io, not_found); open_newest is this over
+// open_step. Errors: as open_newest, and what `open` refuses for another reason.
+Result<Restored> newest_of(const Folder& folder, const std::function<Result<Checkpoint>(std::int64_t step)>& open);
+
 // One damaged chunk file of a checkpoint, and what it held.
 struct Damage {
   std::string chunk;  // hash
   Error reason;
   std::vector<std::string> tensors;
 };
-// Looks at every chunk. Empty: all is well. Errors: as load_manifest.
+// Looks at every chunk, a few threads each at another one. Empty: all is well. `share`: of several processes that look
+// together, each at every world-th chunk. Errors: as load_manifest.
+struct VerifyShare {
+  int rank = 0, world = 1;
+};
 Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest,
-                                        Verify verify = Verify::contents);
+                                        Verify verify = Verify::contents, int threads = 1, VerifyShare share = {});
 
 // The bytes and hash of a chunk file hold. Errors: corrupt, io, not_found.
 Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify = Verify::contents);

@@ -142,22 +142,8 @@ class Saving {
 
   Status begin() {
     if (group().launch.empty()) return {};
-    if (group().rank == 0)
-      TRY(claim_if_older());
-    else
-      TRY(check_claim(folder_, group()));
-    return group().alone() ? Status() : folder_.store->make_dirs(folder_.parts_of(save_));
-  }
-
-  // A new generation's first save takes the folder from the one before; another launch must say so itself (claim).
-  Status claim_if_older() {
     TRY(check_claim(folder_, group()));
-    return claimed_already() ? Status() : claim(folder_, group());
-  }
-  bool claimed_already() const {
-    SaveGroup before = group();
-    --before.generation;
-    return !check_claim(folder_, before).ok();  // refused: the claim is of this very generation
+    return group().alone() ? Status() : folder_.store->make_dirs(folder_.parts_of(save_));
   }
 
   Result<Fragment> write() {
