@@ -1,7 +1,6 @@
 #include "execute/checkpoint/async_save.h"
 
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -11,9 +10,7 @@ namespace {
 
 constexpr std::int64_t kAlignment = 64;
 
-std::int64_t aligned(std::size_t bytes) {
-  return (static_cast<std::int64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
-}
+std::int64_t aligned(Bytes bytes) { return (bytes.count() + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Exceptions end at the edge of the I/O thread: they become the error of the save.
 Result<SaveReport> save_without_throwing(const Folder& folder, const SaveRequest& request, const SaveOptions& options) {
@@ -62,7 +59,10 @@ class AsyncSaver::Worker {
     return copied;
   }
 
-  void set_request(const SaveRequest& request) { request_ = request; }
+  void set_request(const SaveRequest& request) {
+    request_ = request;
+    request_.number = ++saves_;
+  }
 
   void start() {
     {
@@ -104,13 +104,14 @@ class AsyncSaver::Worker {
       return error(ErrorKind::does_not_fit, "the snapshot takes {} bytes and {} were planned",
                    with_commas(needed.count()), with_commas(static_cast<std::int64_t>(buffer_.size())));
     }
-    request_ = request;
+    set_request(request);
     std::size_t at = 0;
     for (TensorPart& part : request_.tensors) {
-      const auto slot = std::span(buffer_).subspan(at, part.bytes.size());
-      if (!slot.empty()) std::memcpy(slot.data(), part.bytes.data(), slot.size());
-      at += static_cast<std::size_t>(aligned(part.bytes.size()));
+      const auto slot = std::span(buffer_).subspan(at, static_cast<std::size_t>(part.saved_bytes().count()));
+      copy_part(part.box, size_of(part.dtype), part.held.value_or(part.box), part.bytes, part.box, slot);
+      at += static_cast<std::size_t>(aligned(part.saved_bytes()));
       part.bytes = slot;
+      part.held.reset();
     }
     return {};
   }
@@ -136,6 +137,7 @@ class AsyncSaver::Worker {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::idle;
+  std::int64_t saves_ = 0;  // begun, failed ones too
   bool stopping_ = false;
   std::optional<Result<SaveReport>> result_;  // of the last save, until it is told
   std::thread thread_;                        // last: it uses all of the above
@@ -166,7 +168,7 @@ std::span<std::byte> AsyncSaver::buffer() { return worker_->buffer(); }
 
 Bytes snapshot_bytes(std::span<const TensorPart> parts) {
   std::int64_t sum = 0;
-  for (const TensorPart& part : parts) sum += aligned(part.bytes.size());
+  for (const TensorPart& part : parts) sum += aligned(part.saved_bytes());
   return Bytes(sum);
 }
 

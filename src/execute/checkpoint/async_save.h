@@ -29,7 +29,8 @@ class AsyncSaver {
   AsyncSaver& operator=(const AsyncSaver&) = delete;
 
   // Copies every tensor's bytes into the buffer and starts the save. With a request of the same tensors as the last one
-  // this allocates nothing for them.
+  // this allocates nothing for them. The saver counts its saves (SaveRequest::number), so every rank of a group begins
+  // as many.
   // Errors: busy (a save is in flight), does_not_fit (the buffer is smaller than the tensors), and the failure of the
   // save before, which then counts as told: nothing is started.
   Status begin(const SaveRequest& request);

@@ -112,11 +112,22 @@ TEST(Pack, SmallTensorsShareAFileAndLargeOnesAreCut) {
       EXPECT_EQ(parts[piece.part].group, parts[chunk.pieces[0].part].group);
       EXPECT_EQ(piece.offset % kPieceAlignment, 0);
       EXPECT_GE(piece.offset, end);
-      end = piece.offset + static_cast<std::int64_t>(piece.bytes.size());
-      EXPECT_EQ(piece.bytes.data(), parts[piece.part].bytes.data() + covered[piece.part]);
-      covered[piece.part] += static_cast<std::int64_t>(piece.bytes.size());
+      end = piece.offset + piece.bytes;
+      EXPECT_EQ(piece.bytes, piece.box.num_elements() * 4);
+      covered[piece.part] += piece.bytes;
     }
     EXPECT_EQ(end, chunk.bytes);
+    std::vector<std::byte> file;
+    ASSERT_TRUE(for_each_span(chunk, parts, [&](std::span<const std::byte> span) -> Status {
+      for (const std::byte b : span) file.push_back(b);
+      return {};
+    }));
+    ASSERT_EQ(static_cast<std::int64_t>(file.size()), chunk.bytes);
+    for (const PackedPiece& piece : chunk.pieces) {
+      std::vector<std::byte> expected(static_cast<std::size_t>(piece.bytes));
+      copy_part(piece.box, 4, parts[piece.part].box, parts[piece.part].bytes, piece.box, expected);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), file.begin() + piece.offset));
+    }
   }
   for (std::size_t p = 0; p < parts.size(); ++p)
     EXPECT_EQ(covered[p], static_cast<std::int64_t>(parts[p].bytes.size()));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ground/store/path.h"
+
 namespace systole::checkpoint {
 
 namespace {
@@ -40,6 +42,11 @@ std::string Folder::manifest(std::int64_t step) const {
 std::string Folder::blessing(std::int64_t step) const {
   return fmt::format("{}/{:012}{}", manifests(), step, kBlessedSuffix);
 }
+std::string Folder::parts_of(std::string_view save) const { return fmt::format("{}/{}", parts(), save); }
+std::string Folder::part(std::string_view save, int rank) const {
+  return fmt::format("{}/part-{}.json", parts_of(save), rank);
+}
+std::string Folder::outcome(std::string_view save) const { return fmt::format("{}/outcome.json", parts_of(save)); }
 
 bool is_hash(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -52,6 +59,19 @@ Result<std::vector<std::int64_t>> list_steps(const Folder& folder) {
 }
 Result<std::vector<std::int64_t>> list_blessed(const Folder& folder) {
   return steps_with_suffix(folder, kBlessedSuffix);
+}
+
+Status put_whole(const Folder& folder, const std::string& path, std::string_view writer, std::string_view text,
+                 const std::function<Status()>& before_rename) {
+  const std::string temporary = fmt::format("{}.{}{}", path, writer, kTemporary);
+  TRY(folder.store->remove(temporary));  // a fresh file: see write_chunks.cc
+  auto file = TRY(folder.store->create(temporary));
+  TRY(file->append(std::as_bytes(std::span(text))));
+  TRY(file->sync());
+  TRY(file->close());
+  if (before_rename) TRY(before_rename());
+  TRY(folder.store->rename(temporary, path));
+  return folder.store->sync_dir(parent_of(path));
 }
 
 Status prepare(const Folder& folder) {

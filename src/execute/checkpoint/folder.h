@@ -2,6 +2,7 @@
 // Where things lie in a checkpoint folder (the layout is documented in manifest.h).
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,11 @@ struct Folder {
   std::string chunk(std::string_view hash) const;
   std::string manifest(std::int64_t step) const;
   std::string blessing(std::int64_t step) const;
+  std::string parts() const { return at("parts"); }  // this and the following: group.h
+  std::string claim() const { return at("parts/claim.json"); }
+  std::string parts_of(std::string_view save) const;
+  std::string part(std::string_view save, int rank) const;
+  std::string outcome(std::string_view save) const;
 };
 
 inline constexpr std::string_view kTemporary = ".tmp";  // suffix of a write that has not finished
@@ -33,6 +39,11 @@ std::optional<std::int64_t> step_of(std::string_view leaf);  // "000000000100.js
 // Steps that have a manifest, ascending, readable or not. Empty when the folder is absent or fresh. Errors: io.
 Result<std::vector<std::int64_t>> list_steps(const Folder& folder);
 Result<std::vector<std::int64_t>> list_blessed(const Folder& folder);
+
+// A file made so that it is whole or absent, whoever else writes one of the same name at the same time. `writer`: as in
+// write_chunks; it goes into the temporary file's name. Errors: io, no_space, and that of `before_rename`.
+Status put_whole(const Folder& folder, const std::string& path, std::string_view writer, std::string_view text,
+                 const std::function<Status()>& before_rename = {});
 
 // Makes the folder's subfolders, durably. Errors: io, no_space.
 Status prepare(const Folder& folder);

@@ -8,15 +8,13 @@
 //   chunks/<32 hex>                  bytes named by their xxh128; never changed once there
 //   manifests/<step, 12 digits>.json one per checkpoint
 //   manifests/<step>.blessed         an empty marker: retention never removes this checkpoint
+//   parts/                           while several ranks write one: group.h
 //   **/*.tmp                         leftovers of a write that did not finish; swept
 //
-// A manifest is JSON text in two parts (this is version 1):
+// A manifest is JSON text in two parts (this is version 1; sealed_text.h tells what line 1 is for):
 //
 //   line 1   {"format":"systole-checkpoint","version":1,"hash":"<32 hex>",
 //   rest     "body":{ … }}
-//
-// The hash is the xxh128 of "systole-checkpoint <version>\n" and every byte after line 1. This rule and line 1 hold
-// for all versions, so damage and a newer version are told apart.
 //
 //   body     {"step":100,"date":"2026-01-31T12:00:00Z","model":"gpt","model_hash":"…","workload_hash":"…",
 //             "metric":1.25 or null,      what `best` compares, lower is better

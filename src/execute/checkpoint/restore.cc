@@ -5,6 +5,8 @@
 #include <set>
 
 #include "execute/checkpoint/names.h"
+#include "execute/checkpoint/parallel.h"
+#include "execute/checkpoint/read_piece.h"
 #include "ground/base/hash.h"
 
 namespace systole::checkpoint {
@@ -12,97 +14,54 @@ namespace systole::checkpoint {
 namespace {
 
 constexpr Bytes kManifestLimit{std::int64_t{1} << 32};
-constexpr std::int64_t kReadBytes = 1 << 20;    // a chunk is hashed in steps of this
-constexpr std::int64_t kStagedBytes = 4 << 20;  // a piece that does not lie as the target does is read in steps of this
-
-// Reads the elements of `part` from one piece: straight into the target where they lie alike, else row by row.
-class PieceReader {
- public:
-  PieceReader(const Folder& folder, const Manifest& manifest, const TensorEntry& tensor, const Piece& piece)
-      : store_(*folder.store),
-        path_(folder.chunk(manifest.chunks[static_cast<std::size_t>(piece.chunk)].hash)),
-        element_(size_of(tensor.dtype)),
-        piece_(piece) {}
-
-  Status read(const Box& part, const Box& target, std::span<std::byte> into) const {
-    for (const Box& slab : cut(part, std::max<std::int64_t>(1, kStagedBytes / element_)))
-      TRY(read_slab(slab, target, into));
-    return {};
-  }
-
- private:
-  // `slab` is small. When it is one run of both, it is read in place; else the bytes from its first to its last
-  // element in the piece are read at once where that is not much more than the slab, else run by run.
-  Status read_slab(const Box& slab, const Box& target, std::span<std::byte> into) const {
-    Run first;
-    std::int64_t runs = 0, last = 0;
-    TRY(for_each_run(slab, piece_.box, target, [&](const Run& run) -> Status {
-      if (runs++ == 0) first = run;
-      last = run.from + run.count;
-      return {};
-    }));
-    if (runs == 1) return read_run(first, into);
-    if ((last - first.from) * element_ > 2 * kStagedBytes) {
-      return for_each_run(slab, piece_.box, target, [&](const Run& run) { return read_run(run, into); });
-    }
-    std::vector<std::byte> staged(static_cast<std::size_t>((last - first.from) * element_));
-    TRY(store_.read(path_, piece_.offset + first.from * element_, staged));
-    return for_each_run(slab, piece_.box, target, [&](const Run& run) -> Status {
-      const auto from = std::span(staged).subspan(static_cast<std::size_t>((run.from - first.from) * element_));
-      std::copy_n(from.begin(), run.count * element_, into.begin() + run.to * element_);
-      return {};
-    });
-  }
-
-  Status read_run(const Run& run, std::span<std::byte> into) const {
-    return store_.read(
-        path_, piece_.offset + run.from * element_,
-        into.subspan(static_cast<std::size_t>(run.to * element_), static_cast<std::size_t>(run.count * element_)));
-  }
-
-  Store& store_;
-  std::string path_;
-  std::int64_t element_;
-  const Piece& piece_;
-};
-
+constexpr std::int64_t kReadBytes = 1 << 20;  // a chunk is hashed in steps of this
 }  // namespace
 
 Checkpoint::Checkpoint(Folder folder, Manifest manifest)
     : folder_(std::move(folder)), manifest_(std::make_shared<const Manifest>(std::move(manifest))) {}
 
 Status Checkpoint::read(const TensorEntry& tensor, const Box& box, std::span<std::byte> into) const {
-  auto inside = check_inside(box, tensor.shape);
-  if (!inside) return error(ErrorKind::invalid, "tensor '{}': {}", tensor.name, inside.error().message);
-  const std::int64_t bytes = box.num_elements() * size_of(tensor.dtype);
-  if (bytes != static_cast<std::int64_t>(into.size())) {
-    return error(ErrorKind::invalid, "tensor '{}': box {} takes {} bytes, the target has {}", tensor.name,
-                 to_string(box), bytes, into.size());
-  }
+  return read_into(tensor, box, box, into);
+}
+
+Status Checkpoint::read_into(const TensorEntry& tensor, const Box& box, const Box& held,
+                             std::span<std::byte> into) const {
+  TRY(check_target(tensor, box, held, into));
   for (const Piece& piece : tensor.pieces) {
     const auto part = intersect(piece.box, box);
-    if (part) TRY(PieceReader(folder_, *manifest_, tensor, piece).read(*part, box, into));
+    if (!part) continue;
+    const ChunkSource source(folder_, manifest_->chunks[static_cast<std::size_t>(piece.chunk)]);
+    TRY(read_piece(source, piece, size_of(tensor.dtype), *part, held, into));
   }
   return {};
 }
 
 Status Checkpoint::read(std::string_view name, const Box& box, std::span<std::byte> into) const {
+  return read(*TRY(find(name)), box, into);
+}
+
+Result<const TensorEntry*> Checkpoint::find(std::string_view name) const {
   const TensorEntry* tensor = manifest_->find(name);
-  if (!tensor) {
-    return error(ErrorKind::not_found, "checkpoint {} has no tensor '{}'", manifest_->step, name)
-        .hinted(nearest_hint(*manifest_, name));
-  }
-  return read(*tensor, box, into);
+  if (tensor) return tensor;
+  return error(ErrorKind::not_found, "checkpoint {} has no tensor '{}'", manifest_->step, name)
+      .hinted(nearest_hint(*manifest_, name));
+}
+
+Result<const TensorEntry*> Checkpoint::find(std::string_view name, DType dtype, const Shape& shape) const {
+  const TensorEntry* tensor = TRY(find(name));
+  if (tensor->dtype == dtype && tensor->shape == shape) return tensor;
+  return error(ErrorKind::invalid, "tensor '{}' is {}{} in checkpoint {} and {}{} in the program", name,
+               name_of(tensor->dtype), to_string(tensor->shape), manifest_->step, name_of(dtype), to_string(shape));
 }
 
 Status Checkpoint::read(std::string_view name, DType dtype, const Shape& shape, const Box& box,
                         std::span<std::byte> into) const {
-  const TensorEntry* tensor = manifest_->find(name);
-  if (tensor && (tensor->dtype != dtype || tensor->shape != shape)) {
-    return error(ErrorKind::invalid, "tensor '{}' is {}{} in checkpoint {} and {}{} in the program", name,
-                 name_of(tensor->dtype), to_string(tensor->shape), manifest_->step, name_of(dtype), to_string(shape));
-  }
-  return read(name, box, into);
+  return read(*TRY(find(name, dtype, shape)), box, into);
+}
+
+Status Checkpoint::read_into(std::string_view name, DType dtype, const Shape& shape, const Box& box, const Box& held,
+                             std::span<std::byte> into) const {
+  return read_into(*TRY(find(name, dtype, shape)), box, held, into);
 }
 
 Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::string* text) {
@@ -165,13 +124,19 @@ Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify ver
 }
 
 Result<Restored> open_newest(const Folder& folder, Verify verify) {
+  return newest_of(folder, [&](std::int64_t step) { return open_step(folder, step, verify); });
+}
+
+Result<Restored> newest_of(const Folder& folder, const std::function<Result<Checkpoint>(std::int64_t step)>& open) {
   std::vector<std::int64_t> steps = TRY(list_steps(folder));
   std::reverse(steps.begin(), steps.end());
   std::vector<Rejected> rejected;
   for (std::int64_t step : steps) {
-    auto opened = open_step(folder, step, verify);
+    auto opened = open(step);
     if (opened) return Restored{std::move(opened).value(), std::move(rejected)};
-    if (opened.error().kind == ErrorKind::unsupported) return std::move(opened).error();
+    const ErrorKind kind = opened.error().kind;
+    const bool damaged = kind == ErrorKind::corrupt || kind == ErrorKind::io || kind == ErrorKind::not_found;
+    if (!damaged) return std::move(opened).error();
     rejected.push_back({step, folder.manifest(step), std::move(opened).error()});
   }
   if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint").at({folder.manifests()});
@@ -181,17 +146,27 @@ Result<Restored> open_newest(const Folder& folder, Verify verify) {
   return none;
 }
 
-Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest, Verify verify) {
+Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest, Verify verify, int threads,
+                                        VerifyShare share) {
   std::map<std::int64_t, std::set<std::string>> held;  // chunk → tensors in it
   for (const TensorEntry& tensor : manifest.tensors) {
     for (const Piece& piece : tensor.pieces) held[piece.chunk].insert(tensor.name);
   }
+  std::vector<std::size_t> mine;
+  for (std::size_t c = static_cast<std::size_t>(share.rank); c < manifest.chunks.size();
+       c += static_cast<std::size_t>(share.world))
+    mine.push_back(c);
+  std::vector<std::optional<Error>> found(mine.size());
+  TRY(for_each_in_parallel(mine.size(), threads, [&](std::size_t m) -> Status {
+    auto verified = verify_chunk(folder, manifest.chunks[mine[m]], verify);
+    if (!verified) found[m] = std::move(verified).error();
+    return {};
+  }));
   std::vector<Damage> damage;
-  for (std::size_t c = 0; c < manifest.chunks.size(); ++c) {
-    auto verified = verify_chunk(folder, manifest.chunks[c], verify);
-    if (verified) continue;
-    const auto& tensors = held[static_cast<std::int64_t>(c)];
-    damage.push_back({manifest.chunks[c].hash, std::move(verified).error(), {tensors.begin(), tensors.end()}});
+  for (std::size_t m = 0; m < mine.size(); ++m) {
+    if (!found[m]) continue;
+    const auto& tensors = held[static_cast<std::int64_t>(mine[m])];
+    damage.push_back({manifest.chunks[mine[m]].hash, *std::move(found[m]), {tensors.begin(), tensors.end()}});
   }
   return damage;
 }

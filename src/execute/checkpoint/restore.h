@@ -2,6 +2,7 @@
 // Opening a checkpoint and reading any box of any tensor out of it, whatever mesh wrote it.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,13 +23,22 @@ class Checkpoint {
   const Manifest& manifest() const { return *manifest_; }
   const Folder& folder() const { return folder_; }
 
-  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major. Bytes that lie together are read
-  // straight into `into`; others go through a buffer of at most 4 MiB or one row. Errors: not_found (no such tensor,
+  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major, and reads no more bytes for it
+  // than read_piece.h says. Errors: not_found (no such tensor,
   // with the nearest names), invalid (the tensor has another dtype or shape, the box leaves it, `into` has another
   // size), corrupt, io.
   Status read(std::string_view name, DType dtype, const Shape& shape, const Box& box, std::span<std::byte> into) const;
   Status read(std::string_view name, const Box& box, std::span<std::byte> into) const;  // of the stored dtype and shape
   Status read(const TensorEntry& tensor, const Box& box, std::span<std::byte> into) const;
+  // `into` is the buffer of box `held`, which has `box` in it and may leave the tensor (padding); the rest of it is
+  // left as it is.
+  Status read_into(std::string_view name, DType dtype, const Shape& shape, const Box& box, const Box& held,
+                   std::span<std::byte> into) const;
+  Status read_into(const TensorEntry& tensor, const Box& box, const Box& held, std::span<std::byte> into) const;
+
+  // Errors: not_found, with the nearest names; invalid when it has another dtype or shape.
+  Result<const TensorEntry*> find(std::string_view name) const;
+  Result<const TensorEntry*> find(std::string_view name, DType dtype, const Shape& shape) const;
 
  private:
   Folder folder_;
@@ -64,15 +74,23 @@ struct Restored {
 // its place silently), io.
 Result<Restored> open_newest(const Folder& folder, Verify verify = Verify::contents);
 
+// The newest checkpoint that `open` does not refuse as damaged (corrupt, io, not_found); open_newest is this over
+// open_step. Errors: as open_newest, and what `open` refuses for another reason.
+Result<Restored> newest_of(const Folder& folder, const std::function<Result<Checkpoint>(std::int64_t step)>& open);
+
 // One damaged chunk file of a checkpoint, and what it held.
 struct Damage {
   std::string chunk;  // hash
   Error reason;
   std::vector<std::string> tensors;
 };
-// Looks at every chunk. Empty: all is well. Errors: as load_manifest.
+// Looks at every chunk, a few threads each at another one. Empty: all is well. `share`: of several processes that look
+// together, each at every world-th chunk. Errors: as load_manifest.
+struct VerifyShare {
+  int rank = 0, world = 1;
+};
 Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest,
-                                        Verify verify = Verify::contents);
+                                        Verify verify = Verify::contents, int threads = 1, VerifyShare share = {});
 
 // The bytes and hash of a chunk file hold. Errors: corrupt, io, not_found.
 Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify = Verify::contents);

@@ -70,8 +70,7 @@ TEST(Restore, AnyMeshReadsAnyOthers) {
   for (const Box& shard : shards) {
     std::vector<std::byte> bytes;
     const TensorPart part{"w", Role::parameter, DType::f32, {9, 8, 5}, shard, bytes_of_box(whole, shard, bytes)};
-    options.writer = static_cast<int>(fragments.size());
-    fragments.push_back(write_chunks(folder, std::span(&part, 1), options).value());
+    fragments.push_back(write_chunks(folder, std::span(&part, 1), options, std::to_string(fragments.size())).value());
   }
   SaveRequest request;
   request.step = 3;

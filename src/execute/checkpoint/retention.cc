@@ -88,45 +88,75 @@ std::set<std::string> live_chunks(const Marks& marks, const std::set<std::int64_
   return live;
 }
 
-Status remove_manifests(const Folder& folder, const Marks& marks, const std::set<std::int64_t>& keep,
-                        SweepReport& report) {
-  for (const Known& known : marks.known) {
-    if (keep.contains(known.step)) {
-      report.kept.push_back(known.step);
-      continue;
+// Removes files, as long as the folder is ours.
+class Sweeper {
+ public:
+  Sweeper(const Folder& folder, const StillOurs& still_ours, SweepReport& report)
+      : folder_(folder), still_ours_(still_ours), report_(report) {}
+
+  Status remove_manifests(const Marks& marks, const std::set<std::int64_t>& keep) {
+    for (const Known& known : marks.known) {
+      if (keep.contains(known.step)) {
+        report_.kept.push_back(known.step);
+        continue;
+      }
+      TRY(remove(folder_.manifest(known.step)));
+      report_.removed.push_back(known.step);
     }
-    TRY(folder.store->remove(folder.manifest(known.step)));
-    report.removed.push_back(known.step);
+    // No chunk may go before the names of the manifests that need it are gone for good.
+    if (!report_.removed.empty()) TRY(folder_.store->sync_dir(folder_.manifests()));
+    return {};
   }
-  // No chunk may go before the names of the manifests that need it are gone for good.
-  if (!report.removed.empty()) TRY(folder.store->sync_dir(folder.manifests()));
-  return {};
-}
 
-Status remove_file(const Folder& folder, const std::string& path, SweepReport& report) {
-  auto size = folder.store->size(path);
-  TRY(folder.store->remove(path));
-  if (size) report.freed += *size;
-  return {};
-}
+  Status remove_chunks(const Marks& marks, const std::set<std::string>& live) {
+    for (const std::string& name : marks.chunks) {
+      const bool leftover = name.ends_with(kTemporary);
+      if (!leftover && (!is_hash(name) || live.contains(name)))
+        continue;  // a file of somebody else's is not ours to remove
+      TRY(remove_counted(folder_.chunk(name)));
+      if (!leftover) ++report_.chunks_removed;
+    }
+    for (const std::string& name : TRY(list_or_empty(*folder_.store, folder_.manifests()))) {
+      if (name.ends_with(kTemporary)) TRY(remove_counted(fmt::format("{}/{}", folder_.manifests(), name)));
+    }
+    return {};
+  }
 
-Status remove_chunks(const Folder& folder, const Marks& marks, const std::set<std::string>& live, SweepReport& report) {
-  for (const std::string& name : marks.chunks) {
-    const bool leftover = name.ends_with(kTemporary);
-    if (!leftover && (!is_hash(name) || live.contains(name)))
-      continue;  // a file of somebody else's is not ours to remove
-    TRY(remove_file(folder, folder.chunk(name), report));
-    if (!leftover) ++report.chunks_removed;
+  Status remove_parts() {
+    for (std::string save : TRY(list_or_empty(*folder_.store, folder_.parts()))) {
+      if (save.ends_with(kTemporary)) TRY(remove_counted(fmt::format("{}/{}", folder_.parts(), save)));
+      if (!save.ends_with('/')) continue;
+      save.pop_back();
+      const std::string dir = folder_.parts_of(save);
+      for (const std::string& name : TRY(list_or_empty(*folder_.store, dir)))
+        TRY(remove_counted(fmt::format("{}/{}", dir, name)));
+      // A late writer may have put one more file into it: then the folder stays for the next sweep.
+      auto gone = folder_.store->remove(dir);
+      if (!gone && gone.error().kind != ErrorKind::exists) return gone;
+    }
+    return {};
   }
-  for (const std::string& name : TRY(list_or_empty(*folder.store, folder.manifests()))) {
-    if (name.ends_with(kTemporary)) TRY(remove_file(folder, fmt::format("{}/{}", folder.manifests(), name), report));
+
+ private:
+  Status remove(const std::string& path) {
+    if (still_ours_) TRY(still_ours_());
+    return folder_.store->remove(path);
   }
-  return {};
-}
+  Status remove_counted(const std::string& path) {
+    auto size = folder_.store->size(path);
+    TRY(remove(path));
+    if (size) report_.freed += *size;
+    return {};
+  }
+
+  const Folder& folder_;
+  const StillOurs& still_ours_;
+  SweepReport& report_;
+};
 
 }  // namespace
 
-Result<SweepReport> sweep(const Folder& folder, const Retention& retention) {
+Result<SweepReport> sweep(const Folder& folder, const Retention& retention, const StillOurs& still_ours) {
   Marks marks = TRY(mark(folder));
   const auto keep = steps_to_keep(marks, retention);
   const auto live = live_chunks(marks, keep);
@@ -137,8 +167,10 @@ Result<SweepReport> sweep(const Folder& folder, const Retention& retention) {
     for (const Known& known : marks.known) report.kept.push_back(known.step);
     return report;
   }
-  TRY(remove_manifests(folder, marks, keep, report));
-  TRY(remove_chunks(folder, marks, live, report));
+  Sweeper sweeper(folder, still_ours, report);
+  TRY(sweeper.remove_manifests(marks, keep));
+  TRY(sweeper.remove_chunks(marks, live));
+  TRY(sweeper.remove_parts());
   return report;
 }
 

@@ -7,6 +7,7 @@
 // newer version, or worth saving by hand. When the system refuses to read one, nothing at all is removed.
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,9 +37,13 @@ struct SweepReport {
   bool postponed = false;              // a manifest could not be read from the store: nothing was removed
 };
 
-// REQUIRES: nobody writes chunks into the folder meanwhile (the last writer sweeps after its commit).
-// Errors: io. What is not removed now is removed by the next sweep.
-Result<SweepReport> sweep(const Folder& folder, const Retention& retention);
+// Asked before each file that goes; empty: it is. Its error ends the sweep.
+using StillOurs = std::function<Status()>;
+
+// Parts of saves that are over (group.h) go too, whoever wrote them. REQUIRES: nobody writes chunks into the folder
+// meanwhile (rank 0 sweeps after its commit, and the other writers wait for that).
+// Errors: io, and that of still_ours. What is not removed now is removed by the next sweep.
+Result<SweepReport> sweep(const Folder& folder, const Retention& retention, const StillOurs& still_ours = {});
 
 // Marks a checkpoint so that retention never removes it, or takes the mark away. Errors: not_found, io.
 Status bless(const Folder& folder, std::int64_t step);

@@ -1,0 +1,272 @@
+// Many writers of one checkpoint: that they make one, and in which sentence each ends when they cannot.
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "execute/checkpoint/gather.h"
+#include "execute/checkpoint/group_saves.h"
+#include "execute/checkpoint/part.h"
+
+namespace systole::checkpoint {
+namespace {
+
+constexpr int kSizes[] = {1, 2, 3, 4, 6, 8};
+
+TEST(SaveGroup, AnyMeshWritesAndAnyOtherReads) {
+  for (int writers : kSizes) {
+    for (int cut = 0; cut < kTinyCuts; ++cut) {
+      SCOPED_TRACE(fmt::format("{} writers, cut {}", writers, cut));
+      auto store = make_memory_store();
+      const TinyRanks ranks(30, writers, static_cast<TinyCut>(cut));
+      for (const auto& ending : group_save(*store, ranks)) ASSERT_EQ(text_of(ending), "saved");
+      const auto checkpoint = open_step({store.get(), "c"}, 30);
+      ASSERT_TRUE(checkpoint) << to_string(checkpoint.error());
+      EXPECT_EQ(verify_tiny(*checkpoint), "");
+      for (int readers : kSizes) {
+        for (int other = 0; other < kTinyCuts; ++other)
+          EXPECT_EQ(verify_on_ranks(*checkpoint, readers, static_cast<TinyCut>(other)), "");
+      }
+      EXPECT_EQ(files_too_many(*store), std::set<std::string>());
+    }
+  }
+}
+
+// One writer of a group makes the very bytes that the only writer makes.
+TEST(SaveGroup, OneWriterIsTheSingleWriter) {
+  auto alone = make_memory_store(), group = make_memory_store();
+  ASSERT_TRUE(save_tiny({alone.get(), "c"}, 30, tiny_options()));
+  const TinyRanks ranks(30, 1, TinyCut::replicated);
+  ASSERT_EQ(text_of(group_save(*group, ranks)[0]), "saved");
+  const Folder folder{alone.get(), "c"};
+  EXPECT_EQ(read_text(*alone, folder.manifest(30)).value(), read_text(*group, folder.manifest(30)).value());
+  EXPECT_EQ(alone->list(folder.chunks()).value(), group->list(folder.chunks()).value());
+}
+
+// Whatever the mesh, the manifest lists the tensors in the model's order and the state is the same.
+TEST(SaveGroup, TheStateHasOneHash) {
+  std::vector<std::string> names;
+  for (int writers : kSizes) {
+    auto store = make_memory_store();
+    const TinyRanks ranks(30, writers, TinyCut::each_axis_a_dim);
+    group_save(*store, ranks);
+    const auto checkpoint = open_step({store.get(), "c"}, 30).value();
+    std::vector<std::string> now;
+    for (const TensorEntry& tensor : checkpoint.manifest().tensors) {
+      if (!tensor.shape.empty()) now.push_back(tensor.name);
+    }
+    if (names.empty()) names = now;
+    EXPECT_EQ(now, names) << writers;
+  }
+}
+
+// Saves of many steps into one folder keep two and leave no parts.
+TEST(SaveGroup, SavesOneAfterAnother) {
+  auto store = make_memory_store();
+  std::int64_t number = 0;
+  for (std::int64_t step : {10, 20, 30, 40}) {
+    const TinyRanks ranks(step, 4, TinyCut::first_dim);
+    ++number;
+    const auto endings = group_save(*store, ranks, static_cast<std::uint64_t>(step), 1,
+                                    [number](int, SaveRequest& request, SaveOptions&) { request.number = number; });
+    for (const auto& ending : endings) ASSERT_EQ(text_of(ending), "saved");
+  }
+  EXPECT_EQ(list_steps({store.get(), "c"}).value(), (std::vector<std::int64_t>{30, 40}));
+  EXPECT_EQ(files_too_many(*store), std::set<std::string>());
+}
+
+class Refused : public testing::Test {
+ protected:
+  Refused() : store_(make_memory_store()), old_(20, 2, TinyCut::first_dim), ranks_(30, 4, TinyCut::first_dim) {
+    group_save(*store_, old_, 1, 0);
+  }
+  // Every rank that lived was told something with `text` in it, and the folder is as it was.
+  void expect_all_told(const Endings& endings, const std::string& text, std::set<int> other = {}) {
+    for (std::size_t rank = 0; rank < endings.size(); ++rank) {
+      if (!endings[rank] || other.contains(static_cast<int>(rank))) continue;
+      EXPECT_NE(text_of(endings[rank]).find(text), std::string::npos)
+          << "rank " << rank << ": " << text_of(endings[rank]);
+    }
+    EXPECT_EQ(list_steps({store_.get(), "c"}).value(), std::vector<std::int64_t>{20});
+    const auto newest = open_newest({store_.get(), "c"});
+    ASSERT_TRUE(newest);
+    EXPECT_EQ(verify_tiny(newest->checkpoint), "");
+  }
+
+  std::unique_ptr<Store> store_;
+  TinyRanks old_, ranks_;
+};
+
+TEST_F(Refused, ARankThatIsGoneIsNamed) {
+  Endings endings;
+  Turns turns(*store_, 7);
+  start_group_save(turns, ranks_, endings);
+  turns.kill(2, 3);
+  turns.run();
+  expect_all_told(endings, "rank 2 did not write its part of the checkpoint of step 30 within 10.0 s: gone or stuck");
+  EXPECT_EQ(files_too_many(*store_), std::set<std::string>());
+}
+
+TEST_F(Refused, TwoRanksThatAreGoneAreNamed) {
+  Endings endings;
+  Turns turns(*store_, 7);
+  start_group_save(turns, ranks_, endings);
+  turns.kill(1, 3);
+  turns.kill(3, 5);
+  turns.run();
+  expect_all_told(endings, "ranks 1, 3 did not write their part");
+}
+
+TEST_F(Refused, RankZeroIsNamedByTheOthers) {
+  Endings endings;
+  Turns turns(*store_, 7);
+  start_group_save(turns, ranks_, endings);
+  turns.kill(0, 6);
+  turns.run();
+  expect_all_told(endings, "rank 0 did not say within 20.0 s how the save of step 30 ended");
+}
+
+TEST_F(Refused, AFullDiskOnOneRankIsToldToAll) {
+  for (const std::int64_t call : {8, 14}) {
+    Endings endings;
+    Turns turns(*store_, 7);
+    start_group_save(turns, ranks_, endings);
+    turns.refuse(2, call, ENOSPC, 1);
+    turns.run();
+    expect_all_told(endings, "rank 2 could not write its part: ", {2});
+    EXPECT_EQ(endings[0]->error().kind, ErrorKind::no_space);
+    EXPECT_EQ(text_of(endings[2]).find("rank 2"), std::string::npos) << text_of(endings[2]);
+    EXPECT_EQ(files_too_many(*store_), std::set<std::string>());
+  }
+}
+
+// So full that not even the refusal can be written.
+TEST_F(Refused, ARankThatCannotEvenSaySoIsLate) {
+  Endings endings;
+  Turns turns(*store_, 7);
+  start_group_save(turns, ranks_, endings);
+  turns.refuse(2, 5, ENOSPC);
+  turns.run();
+  expect_all_told(endings, "rank 2 did not write its part", {2});
+  EXPECT_EQ(endings[2]->error().kind, ErrorKind::no_space);
+}
+
+TEST_F(Refused, ATensorThatNobodyOwnsIsMissed) {
+  const auto endings = group_save(*store_, ranks_, 3, 1, [](int, SaveRequest& request, SaveOptions&) {
+    for (TensorPart& part : request.tensors) {
+      if (part.name == "blocks.0.attn.q") part.box.end = part.box.start;
+      if (part.name == "blocks.0.attn.q") part.bytes = {}, part.held.reset();
+    }
+  });
+  expect_all_told(endings, "tensor 'blocks.0.attn.q': the pieces cover 0 of 12 elements");
+}
+
+TEST_F(Refused, ABoxThatTwoRanksWroteIsNamed) {
+  const TinyRanks replicated(30, 4, TinyCut::replicated);
+  const auto whole = tiny_state(30);
+  const auto endings = group_save(*store_, replicated, 3, 1, [&](int rank, SaveRequest& request, SaveOptions&) {
+    if (rank == 1 || rank == 3) {
+      std::erase_if(request.tensors, [](const TensorPart& part) { return part.name == "blocks.0.attn.q"; });
+      request.tensors.push_back(tiny_request(30, whole).tensors[1]);
+    }
+  });
+  expect_all_told(endings, "tensor 'blocks.0.attn.q': the pieces");
+  EXPECT_NE(text_of(endings[0]).find("rank 1 wrote [0:3, 0:4]"), std::string::npos) << text_of(endings[0]);
+  EXPECT_NE(text_of(endings[0]).find("rank 3 wrote [0:3, 0:4]"), std::string::npos) << text_of(endings[0]);
+}
+
+TEST_F(Refused, RanksThatSaveDifferentSteps) {
+  const auto endings = group_save(*store_, ranks_, 3, 1, [](int rank, SaveRequest& request, SaveOptions&) {
+    if (rank == 3) request.step = 31;
+  });
+  expect_all_told(endings, "rank 3 writes step 31 as one of 4, rank 0 writes step 30 as one of 4");
+}
+
+TEST_F(Refused, ATruncatedChunkIsFoundBeforeTheCommit) {
+  // The chunk shrinks between rank 1's part and the commit: it takes the place of a chunk that it named.
+  Endings endings;
+  Turns turns(*store_, 5);
+  start_group_save(turns, ranks_, endings, 1, [&](int rank, SaveRequest&, SaveOptions& options) {
+    if (rank != 0) return;
+    options.on_phase = [&](SavePhase phase, bool begins) {
+      if (phase != SavePhase::commit || !begins) return;
+      const Folder folder{store_.get(), "c"};
+      const auto part = read_part(folder, "a-1-1", 1).value();
+      auto file = store_->create(folder.chunk(part->chunks[0].hash)).value();
+      ASSERT_TRUE(file->append(std::vector<std::byte>(3)));
+    };
+  });
+  turns.run();
+  expect_all_told(endings, "a chunk that rank 1 wrote is damaged before the commit: the chunk has 3 bytes instead of");
+}
+
+// ---- who may save here
+
+TEST(Claim, AnOlderGenerationIsRefused) {
+  auto store = make_memory_store();
+  const TinyRanks ranks(30, 4, TinyCut::first_dim), later(40, 3, TinyCut::first_dim);
+  for (const auto& ending : group_save(*store, ranks, 1, 1)) ASSERT_EQ(text_of(ending), "saved");
+  for (const auto& ending : group_save(*store, later, 1, 2)) ASSERT_EQ(text_of(ending), "saved");
+  for (const auto& ending : group_save(*store, ranks, 1, 1)) {
+    EXPECT_NE(text_of(ending).find("of generation 1 may no longer save: generation 2 of this run has begun"),
+              std::string::npos)
+        << text_of(ending);
+  }
+  FakeClock clock;
+  const auto again = claim({store.get(), "c"}, group_options(0, 4, clock, 1).group);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, ErrorKind::busy);
+  EXPECT_EQ(verify_tiny(open_newest({store.get(), "c"})->checkpoint), "");
+}
+
+TEST(Claim, ASecondLaunchTakesTheFolderAndTheFirstIsTold) {
+  auto store = make_memory_store();
+  const TinyRanks first(30, 2, TinyCut::first_dim), second(40, 4, TinyCut::first_dim);
+  const auto as = [](const char* launch) {
+    return [launch](int, SaveRequest&, SaveOptions& options) { options.group.launch = launch; };
+  };
+  for (const auto& ending : group_save(*store, first, 1, 1, as("first"))) ASSERT_EQ(text_of(ending), "saved");
+  // Without a word it may not: both would write.
+  for (const auto& ending : group_save(*store, second, 1, 1, as("second"))) {
+    EXPECT_NE(text_of(ending).find("another launch (first) saves into this folder now"), std::string::npos)
+        << text_of(ending);
+  }
+  FakeClock clock;
+  ASSERT_TRUE(claim({store.get(), "c"}, group_options(0, 4, clock, 1, "second").group));
+  for (const auto& ending : group_save(*store, second, 1, 1, as("second"))) ASSERT_EQ(text_of(ending), "saved");
+  for (const auto& ending : group_save(*store, first, 1, 1, as("first"))) {
+    EXPECT_NE(text_of(ending).find("another launch (second) saves into this folder now"), std::string::npos)
+        << text_of(ending);
+  }
+  EXPECT_EQ(open_newest({store.get(), "c"})->checkpoint.manifest().step, 40);
+}
+
+TEST(Claim, GroupsAreChecked) {
+  EXPECT_TRUE(check(SaveGroup{}));
+  FakeClock clock;
+  EXPECT_FALSE(check(SaveGroup{.rank = 4, .world = 4, .launch = "a", .clock = &clock}));
+  EXPECT_FALSE(check(SaveGroup{.rank = 1, .world = 4, .launch = "", .clock = &clock}));
+  EXPECT_FALSE(check(SaveGroup{.rank = 1, .world = 4, .launch = "a"}));
+  EXPECT_FALSE(check(SaveGroup{.rank = 1, .world = 4, .launch = "../a", .clock = &clock}));
+}
+
+// Padding and what another rank saves may lie in a buffer; the chunk has the box alone.
+TEST(SaveGroup, ABufferMayHoldMoreThanItsBox) {
+  auto store = make_memory_store();
+  const HostTensor whole = tiny_value(1, 3, DType::f32, {6, 5});
+  SaveRequest request;
+  request.step = 3;
+  request.tensors = {{"w", Role::parameter, DType::f32, {6, 5}, Box{{0, 0}, {6, 2}}, whole.bytes()},
+                     {"w", Role::parameter, DType::f32, {6, 5}, Box{{0, 2}, {6, 5}}, whole.bytes()}};
+  for (TensorPart& part : request.tensors) part.held = Box::whole({6, 5});
+  ASSERT_TRUE(save({store.get(), ""}, request, tiny_options()));
+  const auto checkpoint = open_step({store.get(), ""}, 3).value();
+  HostTensor read(DType::f32, {6, 5});
+  ASSERT_TRUE(checkpoint.read("w", Box::whole({6, 5}), read.bytes()));
+  EXPECT_EQ(read, whole);
+  request.tensors[0].held = Box{{0, 1}, {6, 6}};
+  EXPECT_EQ(save({store.get(), ""}, request, tiny_options()).error().kind, ErrorKind::invalid);
+}
+
+}  // namespace
+}  // namespace systole::checkpoint
