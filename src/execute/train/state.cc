@@ -1,6 +1,9 @@
 #include "execute/train/state.h"
 
+#include <algorithm>
 #include <string_view>
+
+#include "execute/checkpoint/ownership.h"
 
 namespace systole {
 namespace {
@@ -10,32 +13,69 @@ constexpr std::string_view kLayer = "{layer}";
 bool is_stacked(const std::string& name) { return name.find(kLayer) != name.npos; }
 
 // Type of one of the value's tensors.
-Type tensor_type(const ProgramValue& value) { return is_stacked(value.name) ? slice_type(value.type) : value.type; }
+Type tensor_type(const std::string& name, const Type& type) { return is_stacked(name) ? slice_type(type) : type; }
 
 bool is_frozen(const ProgramValue& value) { return value.parameter && !value.parameter->trainable; }
 
 bool is_kept(Residence r) { return r == Residence::parameter || r == Residence::state; }
 
-Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_state) {
-  const std::vector<ProgramValue>& values = executor.program().values;
-  std::vector<std::byte> buffer;  // only where the host does not see the arena
-  for (int v = 0; v < static_cast<int>(values.size()); ++v) {
-    const ProgramValue& value = values[static_cast<std::size_t>(v)];
-    if (!is_kept(value.residence) || (value.residence == Residence::state && !with_state)) continue;
-    std::span<std::byte> into = executor.view(v, 0);
-    const bool seen = !into.empty();
-    if (!seen) {
-      buffer.resize(static_cast<std::size_t>(value.type.bytes().count()));
-      into = buffer;
-    }
-    const Type type = tensor_type(value);
-    const auto size = static_cast<std::size_t>(type.bytes().count());
+// A tensor that a value stands for, and how it lies on the mesh.
+struct StateTensor {
+  checkpoint::LaidTensor laid;
+  std::span<std::byte> bytes;  // this device's, padding included; empty where the host does not see them
+  int value = -1;
+  std::size_t at = 0;  // in the value's bytes
+};
+
+std::vector<StateTensor> state_tensors(Executor& executor, bool staged) {
+  std::vector<StateTensor> tensors;
+  const Program& program = executor.program();
+  for (int v = 0; v < static_cast<int>(program.values.size()); ++v) {
+    const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
+    if (!is_kept(value.residence)) continue;
+    const std::optional<int> copy = staged ? program.find_value("snapshot/" + value.name) : std::nullopt;
+    const std::span<std::byte> bytes = executor.view(copy.value_or(v), 0);
+    const Type local = tensor_type(value.name, value.type);
+    const Type whole = value.cut ? tensor_type(value.name, value.cut->whole) : local;
+    const Layout layout = !value.cut               ? Layout::whole(program.mesh)
+                          : is_stacked(value.name) ? slice_layout(value.cut->layout)
+                                                   : value.cut->layout;
+    const auto role = value.residence == Residence::parameter ? checkpoint::Role::parameter : checkpoint::Role::state;
+    const auto size = static_cast<std::size_t>(local.bytes().count());
     std::size_t at = 0;
-    for (const std::string& name : tensor_names(value)) {
-      TRY(from.read(name, type.dtype, type.shape, checkpoint::Box::whole(type.shape), into.subspan(at, size)));
+    for (std::string& name : tensor_names(value)) {
+      tensors.push_back({{std::move(name), role, whole.dtype, whole.shape,
+                          sharding_of(layout, whole.ndim(), program.mesh), is_frozen(value) ? 1 : 0},
+                         bytes.empty() ? bytes : bytes.subspan(at, size),
+                         v,
+                         at});
       at += size;
     }
-    if (!seen) TRY(executor.write(v, 0, buffer));
+  }
+  return tensors;
+}
+
+Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_state, std::int64_t device) {
+  const Program& program = executor.program();
+  std::vector<std::byte> buffer;  // only where the host does not see the arena
+  const std::vector<StateTensor> tensors = state_tensors(executor, false);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const StateTensor& tensor = tensors[i];
+    const ProgramValue& value = program.values[static_cast<std::size_t>(tensor.value)];
+    if (value.residence == Residence::state && !with_state) continue;
+    const checkpoint::LaidTensor& laid = tensor.laid;
+    const checkpoint::Box box = TRY(checkpoint::box_on(laid.shape, laid.sharding, program.mesh, device));
+    const checkpoint::Box held = TRY(checkpoint::padded_box_on(laid.shape, laid.sharding, program.mesh, device));
+    std::span<std::byte> into = tensor.bytes;
+    if (into.empty()) {
+      const auto whole = static_cast<std::size_t>(value.type.bytes().count());
+      if (tensor.at == 0) buffer.assign(whole, std::byte{});
+      into = std::span(buffer).subspan(tensor.at, static_cast<std::size_t>(held.num_elements() * size_of(laid.dtype)));
+    }
+    if (!(box == held)) std::fill(into.begin(), into.end(), std::byte{});
+    TRY(from.read_into(laid.name, laid.dtype, laid.shape, box, held, into));
+    const bool last = i + 1 == tensors.size() || tensors[i + 1].value != tensor.value;
+    if (tensor.bytes.empty() && last) TRY(executor.write(tensor.value, 0, buffer));
   }
   return {};
 }
@@ -53,30 +93,28 @@ std::vector<std::string> tensor_names(const ProgramValue& value) {
   return names;
 }
 
-std::vector<checkpoint::TensorPart> state_to_save(Executor& executor) {
-  std::vector<checkpoint::TensorPart> parts;
-  const Program& program = executor.program();
-  for (int v = 0; v < static_cast<int>(program.values.size()); ++v) {
-    const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
-    if (!is_kept(value.residence)) continue;
-    const std::optional<int> staged = program.find_value("snapshot/" + value.name);
-    const std::span<const std::byte> bytes = executor.view(staged.value_or(v), 0);
-    CHECK(bytes.size() == static_cast<std::size_t>(value.type.bytes().count()), "'{}' cannot be seen by the host",
-          value.name);
-    const Type type = tensor_type(value);
-    const auto size = static_cast<std::size_t>(type.bytes().count());
-    std::size_t at = 0;
-    for (std::string& name : tensor_names(value)) {
-      const auto role = value.residence == Residence::parameter ? checkpoint::Role::parameter : checkpoint::Role::state;
-      parts.push_back({std::move(name), role, type.dtype, type.shape, checkpoint::Box::whole(type.shape),
-                       bytes.subspan(at, size), is_frozen(value) ? 1 : 0});
-      at += size;
-    }
+std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64_t device) {
+  const Mesh& mesh = executor.program().mesh;
+  const std::vector<StateTensor> tensors = state_tensors(executor, true);
+  std::vector<checkpoint::LaidTensor> laid;
+  for (const StateTensor& tensor : tensors) laid.push_back(tensor.laid);
+  const auto owned = checkpoint::assign_owners(laid, mesh).value();
+  std::vector<checkpoint::TensorPart> parts =
+      checkpoint::parts_to_save(laid, mesh, device, owned[static_cast<std::size_t>(device)]);
+  auto of = tensors.begin();  // parts are in the order of the tensors
+  for (checkpoint::TensorPart& part : parts) {
+    while (of->laid.name != part.name) ++of;
+    CHECK(!of->bytes.empty(), "'{}' cannot be seen by the host", part.name);
+    if (part.box.num_elements() > 0) part.bytes = of->bytes;
   }
   return parts;
 }
 
-Status load_state(Executor& executor, const checkpoint::Checkpoint& from) { return load(executor, from, true); }
-Status load_parameters(Executor& executor, const checkpoint::Checkpoint& from) { return load(executor, from, false); }
+Status load_state(Executor& executor, const checkpoint::Checkpoint& from, std::int64_t device) {
+  return load(executor, from, true, device);
+}
+Status load_parameters(Executor& executor, const checkpoint::Checkpoint& from, std::int64_t device) {
+  return load(executor, from, false, device);
+}
 
 }  // namespace systole

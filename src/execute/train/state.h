@@ -13,13 +13,15 @@ namespace systole {
 
 // Parameters and state: what the "snapshot" schedule has put into staging, and where they lie what it leaves out:
 // frozen parameters, and everything of a Program that has no such schedule. The spans stay valid as long as the
-// executor; their bytes as long as no snapshot runs, or no step. REQUIRES: the device's memory is the host's.
-std::vector<checkpoint::TensorPart> state_to_save(Executor& executor);
+// executor; their bytes as long as no snapshot runs, or no step. On a mesh: what `device` owns of it, so that each
+// element is saved by one rank. REQUIRES: the device's memory is the host's.
+std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64_t device = 0);
 
-// Writes parameters and state from a checkpoint. Errors: those of Checkpoint::read; invalid when tensors are missing.
-Status load_state(Executor& executor, const checkpoint::Checkpoint& from);
+// Writes parameters and state from a checkpoint, of whatever mesh it was: what `device` of the executor's mesh holds.
+// Errors: those of Checkpoint::read; invalid when tensors are missing.
+Status load_state(Executor& executor, const checkpoint::Checkpoint& from, std::int64_t device = 0);
 // Parameters alone: for evaluation and generation, by whichever executor has parameters of these names.
-Status load_parameters(Executor& executor, const checkpoint::Checkpoint& from);
+Status load_parameters(Executor& executor, const checkpoint::Checkpoint& from, std::int64_t device = 0);
 
 // Names of the tensors that a value stands for, in order of their slices.
 std::vector<std::string> tensor_names(const ProgramValue& value);

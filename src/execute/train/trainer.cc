@@ -74,6 +74,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
       snapshot_(job.program->find_schedule("snapshot")) {
   observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks);
   const CheckpointSpec& spec = job.workload.checkpoint;
+  save_options_.group = parts_.save_group;
   save_options_.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
   // A checkpoint takes the steps before it for granted, so their events are safe from a kill before it is committed.
   save_options_.on_phase = [this](checkpoint::SavePhase phase, bool begins) {
@@ -82,7 +83,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   };
   saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, save_options_, Bytes(0));
   request_.identity = {job.model->family(), parameters_hash(*job.model), numbers_hash(job.workload)};
-  request_.tensors = state_to_save(executor_);
+  request_.tensors = state_to_save(executor_, parts_.device);
   loss_ = job.program->value_named("loss");
   norm_ = job.program->value_named("norm");
   skipped_ = job.program->value_named("skipped");
@@ -269,6 +270,7 @@ Status Trainer::save(bool wait) {
   snapshot_time_ = parts_.clock->now() - before;
   state_.cursor = parts_.source->cursor();
   request_.step = state_.step;
+  request_.number = ++saves_;
   request_.date = parts_.clock->timestamp();
   request_.metric = metric();
   request_.extra = to_node(state_);

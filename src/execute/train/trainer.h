@@ -47,6 +47,7 @@ struct TrainerParts {
   std::int64_t vocabulary = 0;           // to check ids; 0: no tokens
   Communicator* communicator = nullptr;  // with the other ranks of the Program's mesh; null: there are none
   std::int64_t device = 0;               // this rank's number in the mesh
+  checkpoint::SaveGroup save_group;      // which of the writers of its checkpoints this rank is
   std::string numerics;                  // fingerprint of what the bits depend on; kept with checkpoints
   TrainHooks hooks;
 };
@@ -117,7 +118,8 @@ class Trainer {
   const Schedule* snapshot_;  // null: training waits for its checkpoints
   int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;
   checkpoint::SaveOptions save_options_;
-  Seconds opened_;  // when the run was opened
+  Seconds opened_;          // when the run was opened
+  std::int64_t saves_ = 0;  // begun
   std::int64_t skips_in_row_ = 0;
   std::int64_t saved_step_ = -1, saving_step_ = -1;
   Seconds snapshot_time_, write_began_;
