@@ -311,6 +311,12 @@ void check_layout(const Workload& w, Rules& broken) {
                       fmt::format("the mesh has an axis '{}'; axes are data, fsdp and model", name),
                       nearest_hint(name, std::vector<std::string>(kMeshAxes.begin(), kMeshAxes.end()))});
   }
+  if (w.train.exact && !mesh->trivial()) {
+    broken.push_back({{"train.exact"},
+                      ErrorKind::unsupported,
+                      fmt::format("train.exact on a mesh of {} devices is not in this version", mesh->num_devices()),
+                      "train.exact: false, or take mesh out"});
+  }
   for (const ParameterSharding& rule : w.sharding) {
     for (const auto& [dim, names] : rule.dims) {
       for (const std::string& name : names) {

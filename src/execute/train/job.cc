@@ -119,6 +119,9 @@ std::string numbers_hash(const Workload& workload) {
   decides.observe = {};
   decides.probe = {};
   decides.labels.clear();
+  decides.mesh.clear();  // any layout computes the same
+  decides.sharding.clear();
+  decides.fully_sharded = {};
   decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be made longer
   decides.train.time = std::nullopt;
   decides.train.evaluate = {};

@@ -10,6 +10,7 @@
 #include "operate/cli/plan_text.h"
 #include "operate/cli/probes.h"
 #include "operate/cli/progress_lines.h"
+#include "operate/cli/rank_threads.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/event_file.h"
@@ -108,11 +109,37 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       "--eager", arguments.eager,
       "look at every value as it is made, slowly: the ops of the first step are listed, and the first value "
       "that is no number ends the run with its name");
+  command
+      .add_option("--ranks", arguments.ranks,
+                  "ranks that do the run together; without a mesh in the workload each has a part of the batch")
+      ->check(at_least(1));
+  command.add_flag("--in-process", arguments.in_process, "ranks are threads of this process");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
-ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume,
+// The mesh that the number of ranks asks for where the workload has none.
+Workload on_ranks(Workload workload, const RunArguments& arguments) {
+  if (arguments.ranks > 0 && workload.mesh.empty() && arguments.ranks > 1) workload.mesh = {{"data", arguments.ranks}};
+  const std::int64_t ranks = ranks_of(workload);
+  if (arguments.ranks > 0 && arguments.ranks != ranks) {
+    fail(error(ErrorKind::invalid, "--ranks {}: the workload's mesh has {} devices", arguments.ranks, ranks)
+             .hinted("leave --ranks out, or --set mesh.data=N"));
+  }
+  if (ranks == 1) return workload;
+  if (!arguments.in_process) {
+    fail(error(ErrorKind::unsupported, "a run on {} ranks: ranks are threads of one process yet", ranks)
+             .hinted("--in-process"));
+  }
+  if (arguments.eager) {
+    fail(error(ErrorKind::unsupported, "--eager looks at the values of one device, and there are {}", ranks)
+             .hinted("leave --eager out, or the mesh"));
+  }
+  return for_ranks(workload);
+}
+
+ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, bool resume,
                       Context& context) {
+  const Workload workload = on_ranks(asked, arguments);
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
@@ -172,8 +199,10 @@ ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const 
   request.ring = spans.get();
   context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,
                                   to_string(prepared.memory.total())));
-  const Result<TrainOutcome> outcome =
-      caught([&] { return run_job(prepared, folder, request, context.clock, ledger, *events); });
+  const Result<TrainOutcome> outcome = caught([&] {
+    if (prepared.job.program->mesh.trivial()) return run_job(prepared, folder, request, context.clock, ledger, *events);
+    return run_in_threads(prepared, preparing, folder, request, context.clock, ledger, *events);
+  });
   const Status written = events->close();
   context.out.end_progress();
   if (!written.ok()) fail(events_lost(written.error(), folder.path, file, outcome));

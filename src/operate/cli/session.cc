@@ -196,6 +196,7 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   machine.catalog_date = entry->date();
   machine.catalog_hash = catalog.hash();
   machine.speed = TRY(speed_of(*entry, machine.device->target().threads));
+  machine.speed.link = TRY(link_of(*TRY(catalog.find("ranks-of-one-host"))));
   return machine;
 }
 

@@ -89,9 +89,14 @@ std::vector<std::pair<std::string, Seconds>> time_by_kind(const Executor& execut
 
 // From the seed, and over that from model.weights. A run that was killed before its first checkpoint begins so again,
 // and from the same bytes.
-Status begin_parameters(Prepared& p, Store& run) {
-  TRY(initialize(*p.executor, static_cast<std::uint64_t>(p.workload.train.seed)));
+Status begin_parameters(Prepared& p, Store& run, std::int64_t rank) {
+  TRY(initialize(*p.executor, static_cast<std::uint64_t>(p.workload.train.seed), rank));
   if (p.workload.model.weights.empty()) return {};
+  if (!p.job.program->mesh.trivial()) {
+    return error(ErrorKind::unsupported, "model.weights on a mesh of {} devices: weights are imported by one device",
+                 p.job.program->mesh.num_devices())
+        .hinted("begin on one device (leave mesh out, --set train.steps=1), then resume on the mesh");
+  }
   if (!p.weights) p.weights = TRY(open_hf_folder(p.workload.model.weights, p.workload.model));
   if (const std::optional<KeptWeights> kept = TRY(kept_weights(run))) {
     if (const std::string now = TRY(p.weights->hash()); now != kept->hash) {
@@ -103,6 +108,20 @@ Status begin_parameters(Prepared& p, Store& run) {
     TRY(keep_weights(run, *p.weights));
   }
   return load_weights(*p.executor, *p.weights);
+}
+
+// The checkpoint that rank 0 finds; for the others the one of its step. -1: there is none.
+Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoints, const RankPlace& place) {
+  std::int64_t step = -1;
+  std::optional<Result<checkpoint::Restored>> found;
+  if (place.first()) {
+    found = checkpoint::open_newest(checkpoints);
+    if (found->ok()) step = (*found)->checkpoint.manifest().step;
+  }
+  if (place.communicator != nullptr) TRY(place.communicator->broadcast(std::as_writable_bytes(std::span(&step, 1)), 0));
+  if (found) return std::move(*found);
+  if (step < 0) return error(ErrorKind::not_found, "rank 0 found no checkpoint");
+  return checkpoint::Restored{TRY(checkpoint::open_step(checkpoints, step)), {}};
 }
 
 void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledger, Clock& clock, Seconds opened,
@@ -191,16 +210,18 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
                              TimeLedger& ledger, EventSink& events) {
   TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
   const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
-  TRY(check_disk(prepared, folder));
-  TRY(checkpoint::prepare(checkpoints));
-  if (prepared.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *prepared.data.dataset));
+  const RankPlace& place = request.place;
+  if (place.first()) TRY(check_disk(prepared, folder));
+  if (place.first()) TRY(checkpoint::prepare(checkpoints));
+  if (place.first() && prepared.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *prepared.data.dataset));
   // A resumed run keeps the plan that it was begun with, and its workload until the checkpoint is known to fit the new
   // one.
-  if (!request.resume) {
+  if (!request.resume && place.first()) {
     TRY(write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)));
     TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
-  begin_measuring_memory();
+  if (place.first()) begin_measuring_memory();
+  prepared.machine.device->connect(place.communicator);
   if (request.observer != nullptr && !prepared.machine.device->observe(request.observer)) {
     return error(ErrorKind::unsupported, "{} does not run kernel by kernel", prepared.machine.device->target().name)
         .hinted("--eager needs --backend cpu or reference");
@@ -217,14 +238,14 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   {
     const InCategory restoring(ledger, Category::restore);
     if (request.resume) {
-      Result<checkpoint::Restored> newest = checkpoint::open_newest(checkpoints);
+      Result<checkpoint::Restored> newest = newest_for_all(checkpoints, place);
       if (newest.ok()) {
         for (const checkpoint::Rejected& rejected : newest->rejected) {
           if (request.rejected) request.rejected(rejected);
         }
         TRY(check_identity(newest->checkpoint, prepared.job, prepared.workload.train.exact, numerics));
-        TRY(load_state(*prepared.executor, newest->checkpoint));
-        TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
+        TRY(load_state(*prepared.executor, newest->checkpoint, place.rank));
+        if (place.first()) TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
         state = TRY(state_from(newest->checkpoint.manifest().extra));
         restored = true;
       } else if (newest.error().kind != ErrorKind::not_found) {
@@ -236,8 +257,9 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         return below(folder.path, std::move(none));
       }
     }
-    if (!restored) TRY(begin_parameters(prepared, *folder.store));
-    if (request.resume && !restored) TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
+    if (!restored) TRY(begin_parameters(prepared, *folder.store, place.rank));
+    if (request.resume && !restored && place.first())
+      TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
   if (request.began) request.began(state);
   const Seconds opened = clock.now();
@@ -265,6 +287,9 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   parts.stop_requested = request.stop_requested;
   parts.vocabulary = prepared.job.model->vocabulary();
   parts.numerics = numerics;
+  parts.communicator = place.communicator;
+  parts.device = place.rank;
+  parts.save_group = place.group;
   parts.hooks = request.hooks;
   const std::int64_t first_step = state.step;
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));

@@ -14,8 +14,17 @@ namespace systole::cli {
 // Which kernel, compiled for which instructions, serves how many of each op: a line each, after a heading.
 std::string kernels_text(const Device& device);
 
+// Where a rank sits among those that do a run together.
+struct RankPlace {
+  std::int64_t rank = 0;                 // its device in the mesh
+  Communicator* communicator = nullptr;  // with the others; null: there are none
+  checkpoint::SaveGroup group;
+  bool first() const { return rank == 0; }  // who writes what is of the run as a whole
+};
+
 struct RunRequest {
   std::string folder;
+  RankPlace place;
   bool resume = false;  // go on from the newest checkpoint that verifies, if there is one
   std::string command;  // for the record
   TrainHooks hooks;

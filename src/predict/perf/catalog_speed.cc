@@ -66,4 +66,10 @@ Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
   return speed;
 }
 
+Result<LinkCost> link_of(const CatalogEntry& entry) {
+  const LinkCost link{TRY(entry.seconds("link.latency")), TRY(entry.bytes_per_second("link.bandwidth"))};
+  if (link.bandwidth <= BytesPerSecond()) return error(ErrorKind::invalid, "link.bandwidth of '{}' is 0", entry.name);
+  return link;
+}
+
 }  // namespace systole

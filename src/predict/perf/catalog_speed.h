@@ -12,4 +12,7 @@ namespace systole {
 // Errors: not_found or invalid, naming the fact; invalid when cores is below 1.
 Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores);
 
+// From the keys link.latency and link.bandwidth, between ranks of one host. Errors: not_found; of the facts.
+Result<LinkCost> link_of(const CatalogEntry& entry);
+
 }  // namespace systole

@@ -3,11 +3,13 @@
 // machine with all the threads that a run uses. Plain data; no number lives in code.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ground/base/result.h"
 #include "ground/base/units.h"
+#include "ground/mesh/collective_cost.h"
 #include "ground/tensor/dtype.h"
 
 namespace systole {
@@ -38,6 +40,7 @@ struct MachineSpeed {
   BytesPerSecond update;           // the same of optimizers, which write where they have read; zero: memory's
   std::vector<CacheLevel> caches;  // smallest first; may be empty
   Seconds call;                    // of starting one kernel
+  std::optional<LinkCost> link;    // between ranks; nothing: collectives cannot be priced
 };
 
 // Errors: Failure(not_found) naming the machine, the type and the types that it has: an unknown rate is an error, never

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/graph/collective_call.h"
 #include "describe/graph/work.h"
 #include "predict/perf/reuse.h"
 
@@ -88,10 +89,17 @@ Seconds kernel_time(const Graph& graph, const GraphNode& node, const Work& work,
   }
 }
 
-Seconds collective_time(const GraphNode& node) {
-  const std::int64_t parts = node.attrs.get_int("parts");
-  if (parts == 1) return {};
-  fail(error(ErrorKind::unsupported, "the time of {} over {} devices is not modelled yet", node.op->name, parts));
+Seconds collective_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
+  const CollectiveCall call = collective_call(graph, node);
+  if (call.parts == 1) return {};
+  if (!speed.link) {
+    fail(error(ErrorKind::not_found, "'{}' has no link between ranks, over which {} could be timed", speed.name,
+               node.op->name));
+  }
+  const std::int64_t whole = bytes_of(call.dtype, call.shape).count() *
+                             (call.kind == CollectiveKind::all_gather ? call.parts : 1);
+  const Collective collective{call.kind, {call.parts}, Bytes(whole), Bytes(size_of(call.dtype))};
+  return cost_of(collective, call.algorithm, std::span(&*speed.link, 1));
 }
 
 }  // namespace
@@ -132,7 +140,7 @@ Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& s
     return graph_time(body, speed, touched_by(body)).total() * static_cast<double>(node.attrs.get_int("count"));
   }
   if (node.op->view) return {};
-  if (class_of(*node.op) == OpClass::collective) return collective_time(node);
+  if (class_of(*node.op) == OpClass::collective) return collective_time(graph, node, speed);
   const Work work = work_of(graph, node);
   const Bytes bytes = work.read + work.written;
   const bool update = class_of(*node.op) == OpClass::optimizer;
@@ -167,7 +175,7 @@ void each_kernel(const Graph& graph, const MachineSpeed& speed, Bytes ago, Reuse
       for (const ValueId id : node.operands) stack.touch(id, graph.type(id).bytes());
       for (const ValueId id : node.results) stack.touch(id, graph.type(id).bytes());
     } else if (class_of(*node.op) == OpClass::collective) {
-      told(node, collective_time(node), runs);
+      told(node, collective_time(graph, node, speed), runs);
     } else if (!node.op->view) {
       const Work work = work_of(graph, node);
       told(node,

@@ -166,12 +166,18 @@ TEST(OpTime, a_type_without_a_rate_is_an_error_that_names_both) {
   }
 }
 
-TEST(OpTime, collectives_of_one_device_are_free_and_of_more_refused) {
+TEST(OpTime, collectives_of_one_device_are_free_and_of_more_cost_what_their_algorithm_does) {
   Graph one("one"), two("two");
   all_reduce(one.input("x", Type(DType::f32, {8})), "data", 1);
-  all_reduce(two.input("x", Type(DType::f32, {8})), "data", 2);
-  EXPECT_EQ(graph_time(one, round_machine(), touched_by(one)).total(), Seconds(0));
-  EXPECT_THROW(graph_time(two, round_machine(), touched_by(two)), Failure);
+  all_reduce(two.input("x", Type(DType::f32, {1000})), "data", 2);
+  MachineSpeed speed = round_machine();
+  EXPECT_EQ(graph_time(one, speed, touched_by(one)).total(), Seconds(0));
+  EXPECT_THROW(graph_time(two, speed, touched_by(two)), Failure);
+  speed.link = LinkCost{Seconds(1e-5), BytesPerSecond(1e9)};
+  const Collective collective{CollectiveKind::all_reduce, {2}, Bytes(4000), Bytes(4)};
+  const TimeByClass time = graph_time(two, speed, touched_by(two));
+  EXPECT_EQ(time[OpClass::collective], cost_of(collective, CollectiveAlgorithm::direct, std::span(&*speed.link, 1)));
+  EXPECT_NEAR(time.total().count(), 2 * (1e-5 + 2000 / 1e9), 1e-9);  // two steps of half the bytes
 }
 
 TEST(MachineSpeed, rates_must_be_positive_and_caches_in_order) {
