@@ -20,7 +20,7 @@ using Bits = std::vector<std::byte>;
 
 // Runs `body(rank, communicator)` on a thread for each device of the mesh.
 void on_ranks(const Mesh& mesh, const std::function<void(std::int32_t, Communicator&, Transport&)>& body) {
-  auto transports = loopback(static_cast<std::int32_t>(mesh.num_devices()), {Seconds(20), {}}).value();
+  auto transports = loopback(static_cast<std::int32_t>(mesh.num_devices()), {Seconds(20)}).value();
   std::vector<std::jthread> threads;
   for (auto& transport : transports) {
     threads.emplace_back([&mesh, &body, &transport] {

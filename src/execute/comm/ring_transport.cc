@@ -39,11 +39,7 @@ char process_state(std::int32_t pid) {
 class RingTransport : public Transport {
  public:
   RingTransport(std::shared_ptr<Segment> segment, std::int32_t rank, const RingOptions& options)
-      : segment_(std::move(segment)),
-        rank_(rank),
-        patience_(options.patience),
-        spin_(options.spin.value_or(sysconf(_SC_NPROCESSORS_ONLN) >= segment_->num_ranks() ? Seconds(50e-6)
-                                                                                           : Seconds(0))) {
+      : segment_(std::move(segment)), rank_(rank), patience_(options.patience), spin_(options.spin) {
     peers_.resize(static_cast<std::size_t>(segment_->num_ranks()));
   }
   ~RingTransport() override {
@@ -104,7 +100,7 @@ class RingTransport : public Transport {
       }
       if (segment_->ended()) return segment_->ending();
       if (since(moved) < spin_) {
-        for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
+        sched_yield();  // the one we wait for may be on this core
         continue;
       }
       TRY(rest(e, moved));
@@ -355,6 +351,7 @@ class RingTransport : public Transport {
   Error impatient(const Exchange& e) {
     std::int32_t cause = first_awaited(e);
     for (std::int32_t links = 0; links < num_ranks(); ++links) {
+      if (segment_->rank(cause).state.load() != RankBlock::present) break;
       const std::int32_t next = segment_->rank(cause).waits_for.load();
       if (next < 0 || next >= num_ranks() || next == rank_) break;
       cause = next;

@@ -15,8 +15,9 @@ namespace systole {
 
 struct RingOptions {
   Seconds patience{60};
-  // How long to look again and again before sleeping; nothing: 50 µs where each rank can have a core, else not at all.
-  std::optional<Seconds> spin;
+  // How long to look again and again before sleeping, giving the core away each time: short waits, among them those for
+  // a rank on the same core, cost no sleep and no waking.
+  Seconds spin{50e-6};
 };
 
 // Takes the place of `rank` in the segment. Errors: invalid when the segment has no such rank; busy when somebody has
