@@ -359,6 +359,26 @@ TEST(Collectives, a_transport_that_sends_twice_is_seen) {
   });
 }
 
+TEST(Collectives, an_observer_is_told_of_each_run) {
+  struct Told : CollectiveObserver {
+    void begin(const SeenCollective& seen) override { text += fmt::format("{} {}", seen.call->axis, seen.sequence); }
+    void end(const SeenCollective&, bool ok, Bytes sent) override { text += fmt::format(" {} {}; ", ok, sent.count()); }
+    std::string text;
+  };
+  const Mesh mesh = Mesh::parse("data=2 model=2").value();
+  on_ranks(mesh, [&](std::int32_t, Communicator& communicator, Transport&) {
+    Bits x(48);
+    WorkCounters counters;
+    Told told;
+    communicator.observe(&told);
+    for (const char* axis : {"data", "model", "data"}) {
+      const CollectiveCall call{CollectiveKind::all_reduce, axis, 2, DType::f32, {12}};
+      ASSERT_TRUE(communicator.run(*communicator.prepare(call, x.data(), x.data(), nullptr).value(), counters).ok());
+    }
+    EXPECT_EQ(told.text, "data 0 true 48; model 0 true 48; data 1 true 48; ");
+  });
+}
+
 TEST(Collectives, barrier_and_broadcast_of_hosts) {
   const Mesh mesh = Mesh::parse("data=2 model=2").value();
   std::atomic<int> came = 0;
