@@ -74,7 +74,7 @@ struct Outcome {
 
 std::vector<Outcome> on_ranks(const Make& make, std::int32_t n) {
   const Mesh mesh = Mesh::make({{"data", n}}).value();
-  auto transports = loopback(n, {Seconds(20), {}}).value();
+  auto transports = loopback(n, {Seconds(20)}).value();
   std::vector<Outcome> outcomes(static_cast<std::size_t>(n));
   std::vector<std::jthread> threads;
   for (std::int32_t r = 0; r < n; ++r) {
@@ -153,7 +153,7 @@ TEST(DeviceCollectives, of_many_parts_need_others_and_of_one_part_nobody) {
 TEST(DeviceCollectives, an_error_of_the_transport_ends_the_run) {
   for (const auto& [name, make] : devices()) {
     const Mesh mesh = Mesh::parse("data=2").value();
-    auto transports = loopback(2, {Seconds(0.2), {}}).value();
+    auto transports = loopback(2, {Seconds(0.2)}).value();
     const std::unique_ptr<Device> device = make();
     const auto communicator = make_communicator(*transports[0], mesh).value();
     device->connect(communicator.get());

@@ -39,11 +39,7 @@ char process_state(std::int32_t pid) {
 class RingTransport : public Transport {
  public:
   RingTransport(std::shared_ptr<Segment> segment, std::int32_t rank, const RingOptions& options)
-      : segment_(std::move(segment)),
-        rank_(rank),
-        patience_(options.patience),
-        spin_(options.spin.value_or(sysconf(_SC_NPROCESSORS_ONLN) >= segment_->num_ranks() ? Seconds(50e-6)
-                                                                                           : Seconds(0))) {
+      : segment_(std::move(segment)), rank_(rank), patience_(options.patience), spin_(options.spin) {
     peers_.resize(static_cast<std::size_t>(segment_->num_ranks()));
   }
   ~RingTransport() override {
@@ -104,7 +100,7 @@ class RingTransport : public Transport {
       }
       if (segment_->ended()) return segment_->ending();
       if (since(moved) < spin_) {
-        for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
+        sched_yield();  // the one we wait for may be on this core
         continue;
       }
       TRY(rest(e, moved));
@@ -150,7 +146,7 @@ class RingTransport : public Transport {
     bool any = false;
     for (;;) {
       std::int64_t room = size - (peer.written - peer.known_read);
-      if (room < std::min(size / 2, filled_up(bytes - std::max<std::int64_t>(progress.at, 0)) + kLine)) {
+      if (room < std::clamp(filled_up(bytes - std::max<std::int64_t>(progress.at, 0)) + kLine, 2 * kLine, size / 2)) {
         TRY(learn(peer.known_read, ring.read, peer.written - size, peer.written, message.to));
         room = size - (peer.written - peer.known_read);
       }
@@ -197,8 +193,9 @@ class RingTransport : public Transport {
         peer.read += kLine;
         progress.at = 0;
         progress.done = bytes == 0;
-        if (progress.done) return true;
-        continue;
+        if (!progress.done) continue;
+        tell_sender(ring, peer, message.from);
+        return true;
       }
       const std::int64_t place = peer.read % size;
       const std::int64_t piece = std::min({bytes - progress.at, there, size - place});
@@ -355,6 +352,7 @@ class RingTransport : public Transport {
   Error impatient(const Exchange& e) {
     std::int32_t cause = first_awaited(e);
     for (std::int32_t links = 0; links < num_ranks(); ++links) {
+      if (segment_->rank(cause).state.load() != RankBlock::present) break;
       const std::int32_t next = segment_->rank(cause).waits_for.load();
       if (next < 0 || next >= num_ranks() || next == rank_) break;
       cause = next;
@@ -399,8 +397,10 @@ Result<std::unique_ptr<Transport>> ring_transport(std::shared_ptr<Segment> segme
   return std::unique_ptr<Transport>(std::make_unique<RingTransport>(std::move(segment), rank, options));
 }
 
-Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options) {
-  const std::shared_ptr<Segment> segment = TRY(Segment::in_process(num_ranks));
+Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options,
+                                                         std::optional<std::int64_t> ring_bytes) {
+  const std::shared_ptr<Segment> segment =
+      TRY(Segment::in_process(num_ranks, ring_bytes.value_or(ring_bytes_among(num_ranks))));
   std::vector<std::unique_ptr<Transport>> ranks;
   for (std::int32_t r = 0; r < num_ranks; ++r) ranks.push_back(TRY(ring_transport(segment, r, options)));
   return ranks;

@@ -26,8 +26,9 @@ Incoming from(std::int32_t rank, Bits& bytes) {
 }
 
 std::vector<Status> on_ranks(std::int32_t n, const RingOptions& options,
-                             const std::function<Status(std::int32_t, Transport&)>& body) {
-  auto transports = loopback(n, options).value();
+                             const std::function<Status(std::int32_t, Transport&)>& body,
+                             std::optional<std::int64_t> ring_bytes = {}) {
+  auto transports = loopback(n, options, ring_bytes).value();
   std::vector<Status> results(static_cast<std::size_t>(n));
   {
     std::vector<std::jthread> threads;
@@ -65,58 +66,58 @@ TEST(RingTransport, messages_arrive_whole_and_in_order) {
   const auto byte_of = [](int round, std::int32_t source, std::int32_t target, int k, std::size_t i) {
     return static_cast<std::byte>(round * 31 + source * 7 + target * 3 + k + static_cast<int>(i * 13 + i / 251));
   };
-  for (const Status& status : on_ranks(kRanks, {Seconds(20), {}}, [&](std::int32_t me, Transport&transport) -> Status {
-         std::mt19937 random(5);  // the same on every rank
-         for (int round = 0; round < 150; ++round) {
-           std::vector<Bits> sent, got;
-           std::vector<std::array<int, 3>> ends;  // source, target, k
-           for (std::int32_t a = 0; a < kRanks; ++a) {
-             for (std::int32_t b = 0; b < kRanks; ++b) {
-               const auto count = static_cast<int>(random() % 3);
-               for (int k = 0; k < (a == b ? 0 : count); ++k) {
-                 const std::size_t size = random() % 4 == 0 ? random() % 700000 : random() % 300;
-                 if (a == me) sent.emplace_back(size);
-                 if (b == me) got.emplace_back(size);
-                 if (a == me || b == me) ends.push_back({a, b, k});
-               }
-             }
-           }
-           std::vector<Outgoing> out;
-           std::vector<Incoming> in;
-           for (const auto& [a, b, k] : ends) {
-             if (a == me) {
-               Bits& bytes = sent[out.size()];
-               for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte_of(round, a, b, k, i);
-               out.push_back(to(b, bytes));
-             } else {
-               in.push_back(from(a, got[in.size()]));
-             }
-           }
-           TRY(transport.exchange({{static_cast<std::uint32_t>(round), 3, 0, 7}, out, in}));
-           std::size_t at = 0;
-           for (const auto& [a, b, k] : ends) {
-             if (b != me) continue;
-             for (std::size_t i = 0; i < got[at].size(); ++i) {
-               if (got[at][i] != byte_of(round, a, b, k, i))
-                 return error(ErrorKind::internal, "byte {} of {}", i, round);
-             }
-             ++at;
-           }
-         }
-         return {};
-       })) {
-    EXPECT_TRUE(status.ok()) << status.error().message;
+  const auto body = [&](std::int32_t me, Transport& transport) -> Status {
+    std::mt19937 random(5);  // the same on every rank
+    for (int round = 0; round < 150; ++round) {
+      std::vector<Bits> sent, got;
+      std::vector<std::array<int, 3>> ends;  // source, target, k
+      for (std::int32_t a = 0; a < kRanks; ++a) {
+        for (std::int32_t b = 0; b < kRanks; ++b) {
+          const auto count = static_cast<int>(random() % 3);
+          for (int k = 0; k < (a == b ? 0 : count); ++k) {
+            const std::size_t size = random() % 4 == 0 ? random() % 20000 : random() % 300;
+            if (a == me) sent.emplace_back(size);
+            if (b == me) got.emplace_back(size);
+            if (a == me || b == me) ends.push_back({a, b, k});
+          }
+        }
+      }
+      std::vector<Outgoing> out;
+      std::vector<Incoming> in;
+      for (const auto& [a, b, k] : ends) {
+        if (a == me) {
+          Bits& bytes = sent[out.size()];
+          for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte_of(round, a, b, k, i);
+          out.push_back(to(b, bytes));
+        } else {
+          in.push_back(from(a, got[in.size()]));
+        }
+      }
+      TRY(transport.exchange({{static_cast<std::uint32_t>(round), 3, 0, 7}, out, in}));
+      std::size_t at = 0;
+      for (const auto& [a, b, k] : ends) {
+        if (b != me) continue;
+        for (std::size_t i = 0; i < got[at].size(); ++i) {
+          if (got[at][i] != byte_of(round, a, b, k, i)) return error(ErrorKind::internal, "byte {} of {}", i, round);
+        }
+        ++at;
+      }
+    }
+    return {};
+  };
+  for (const std::int64_t ring_bytes : {256, 4096, 1 << 18}) {
+    for (const Status& status : on_ranks(kRanks, {Seconds(20)}, body, ring_bytes))
+      EXPECT_TRUE(status.ok()) << ring_bytes << ": " << status.error().message;
   }
 }
 
 TEST(RingTransport, a_mismatch_names_both_ranks_and_both_collectives) {
-  const auto shapes = on_ranks(2, {Seconds(10), {}}, [](std::int32_t r, Transport& t) {
-    return all_reduce(t, sum_over(2, {r == 0 ? 100 : 102}));
-  });
+  const auto shapes = on_ranks(
+      2, {Seconds(10)}, [](std::int32_t r, Transport& t) { return all_reduce(t, sum_over(2, {r == 0 ? 100 : 102})); });
   for (const Status& status : shapes)
     expect_names(status, ErrorKind::invalid, {"rank 0", "rank 1", "all_reduce #0, step 0 of 20"});
 
-  const auto kinds = on_ranks(2, {Seconds(10), {}}, [](std::int32_t r, Transport& t) {
+  const auto kinds = on_ranks(2, {Seconds(10)}, [](std::int32_t r, Transport& t) {
     CollectiveCall call = sum_over(2, {100});
     if (r == 1) call.kind = CollectiveKind::all_gather;
     return all_reduce(t, call);
@@ -124,7 +125,7 @@ TEST(RingTransport, a_mismatch_names_both_ranks_and_both_collectives) {
   for (const Status& status : kinds) expect_names(status, ErrorKind::invalid, {"all_reduce #0", "all_gather #0"});
 
   // The same bytes of another type.
-  const auto dtypes = on_ranks(2, {Seconds(10), {}}, [](std::int32_t r, Transport& t) {
+  const auto dtypes = on_ranks(2, {Seconds(10)}, [](std::int32_t r, Transport& t) {
     CollectiveCall call = sum_over(2, {100});
     if (r == 1) call.dtype = DType::i32;
     return all_reduce(t, call);
@@ -133,7 +134,7 @@ TEST(RingTransport, a_mismatch_names_both_ranks_and_both_collectives) {
 }
 
 TEST(RingTransport, a_sequence_that_slipped_names_both) {
-  const auto results = on_ranks(2, {Seconds(10), {}}, [](std::int32_t r, Transport& t) -> Status {
+  const auto results = on_ranks(2, {Seconds(10)}, [](std::int32_t r, Transport& t) -> Status {
     Bits x(8), y(8);
     const std::vector<Outgoing> out{to(1 - r, x)};
     const std::vector<Incoming> in{from(1 - r, y)};
@@ -144,7 +145,7 @@ TEST(RingTransport, a_sequence_that_slipped_names_both) {
 
 TEST(RingTransport, a_rank_that_never_comes_is_named_within_the_deadline) {
   const auto began = std::chrono::steady_clock::now();
-  const auto results = on_ranks(4, {Seconds(0.5), {}}, [](std::int32_t r, Transport& t) -> Status {
+  const auto results = on_ranks(4, {Seconds(0.5)}, [](std::int32_t r, Transport& t) -> Status {
     if (r != 2) return all_reduce(t, sum_over(4, {1000}));
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     return {};
@@ -155,7 +156,7 @@ TEST(RingTransport, a_rank_that_never_comes_is_named_within_the_deadline) {
 
 // In a ring only one neighbour waits for the missing rank; the others wait for each other, and still name it.
 TEST(RingTransport, the_cause_is_named_and_not_its_victims) {
-  const auto results = on_ranks(5, {Seconds(0.5), {}}, [](std::int32_t r, Transport& t) -> Status {
+  const auto results = on_ranks(5, {Seconds(0.5)}, [](std::int32_t r, Transport& t) -> Status {
     CollectiveCall call = sum_over(5, {1000});
     call.algorithm = CollectiveAlgorithm::ring;
     if (r != 3) return all_reduce(t, call);
@@ -166,7 +167,7 @@ TEST(RingTransport, the_cause_is_named_and_not_its_victims) {
 }
 
 TEST(RingTransport, after_an_error_it_is_of_no_use) {
-  const auto results = on_ranks(2, {Seconds(0.3), {}}, [](std::int32_t r, Transport& t) -> Status {
+  const auto results = on_ranks(2, {Seconds(0.3)}, [](std::int32_t r, Transport& t) -> Status {
     if (r == 1) return {};
     const Status first = all_reduce(t, sum_over(2, {10}));
     EXPECT_FALSE(first.ok());
@@ -180,7 +181,7 @@ TEST(RingTransport, after_an_error_it_is_of_no_use) {
 }
 
 TEST(RingTransport, a_rank_that_has_left_is_named_at_once) {
-  auto transports = loopback(2, {Seconds(30), {}}).value();
+  auto transports = loopback(2, {Seconds(30)}).value();
   transports[1].reset();
   const auto began = std::chrono::steady_clock::now();
   expect_names(all_reduce(*transports[0], sum_over(2, {10})), ErrorKind::io, {"lost rank 1", "it has left"});
@@ -189,7 +190,7 @@ TEST(RingTransport, a_rank_that_has_left_is_named_at_once) {
 
 // What a rank said before it left is still heard.
 TEST(RingTransport, last_words_are_heard) {
-  auto transports = loopback(2, {Seconds(5), {}}).value();
+  auto transports = loopback(2, {Seconds(5)}).value();
   const Bits x(100, std::byte{7});
   Bits y(100);
   const std::vector<Outgoing> out{to(0, x)};
@@ -202,7 +203,7 @@ TEST(RingTransport, last_words_are_heard) {
 }
 
 TEST(RingTransport, abort_from_another_thread_ends_all_waits) {
-  auto transports = loopback(3, {Seconds(30), {}}).value();
+  auto transports = loopback(3, {Seconds(30)}).value();
   std::vector<Status> results(2);
   const auto began = std::chrono::steady_clock::now();
   {
@@ -218,7 +219,7 @@ TEST(RingTransport, abort_from_another_thread_ends_all_waits) {
 }
 
 TEST(RingTransport, a_rank_comes_once) {
-  const auto segment = Segment::in_process(2).value();
+  const auto segment = Segment::in_process(2, 4096).value();
   const auto first = ring_transport(segment, 0).value();
   EXPECT_EQ(ring_transport(segment, 0).error().kind, ErrorKind::busy);
   EXPECT_EQ(ring_transport(segment, 2).error().kind, ErrorKind::invalid);
@@ -228,19 +229,19 @@ TEST(RingTransport, a_rank_comes_once) {
 // A peer that writes what it likes into the words it shares is found out.
 TEST(RingTransport, damaged_words_are_refused) {
   for (const std::uint64_t wild : {std::uint64_t{1} << 40, ~std::uint64_t{0}, std::uint64_t{63}}) {
-    const auto segment = Segment::in_process(2).value();
-    const auto mine = ring_transport(segment, 0, {Seconds(5), {}}).value();
+    const auto segment = Segment::in_process(2, 4096).value();
+    const auto mine = ring_transport(segment, 0, {Seconds(5)}).value();
     segment->ring(1, 0).written.store(wild);
     expect_names(all_reduce(*mine, sum_over(2, {100})), ErrorKind::corrupt, {"rank 0", "rank 1", "damaged"});
   }
   for (const std::uint64_t wild : {std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-    const auto segment = Segment::in_process(2).value();
-    const auto mine = ring_transport(segment, 0, {Seconds(5), {}}).value();
+    const auto segment = Segment::in_process(2, 4096).value();
+    const auto mine = ring_transport(segment, 0, {Seconds(5)}).value();
     segment->ring(0, 1).read.store(wild);
-    expect_names(all_reduce(*mine, sum_over(2, {1 << 20})), ErrorKind::corrupt, {"rank 0", "rank 1", "damaged"});
+    expect_names(all_reduce(*mine, sum_over(2, {1 << 14})), ErrorKind::corrupt, {"rank 0", "rank 1", "damaged"});
   }
-  const auto segment = Segment::in_process(2).value();  // a header of nonsense
-  const auto mine = ring_transport(segment, 0, {Seconds(5), {}}).value();
+  const auto segment = Segment::in_process(2, 4096).value();  // a header of nonsense
+  const auto mine = ring_transport(segment, 0, {Seconds(5)}).value();
   std::memset(segment->ring_data(1, 0), 0xff, 64);
   segment->ring(1, 0).written.store(128);
   expect_names(all_reduce(*mine, sum_over(2, {100})), ErrorKind::invalid, {"rank 0", "rank 1"});
