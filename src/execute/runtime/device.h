@@ -17,6 +17,8 @@
 
 namespace systole {
 
+class Communicator;  // communicator.h
+
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -108,6 +110,10 @@ class Device {
                                              const Addresses& addresses) = 0;
   // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.
   virtual DeviceEvent run(Call& call, WorkCounters& counters) = 0;
+
+  // Who carries out the collectives of what is bound from now on; it must outlive the calls. Null, as at the beginning:
+  // nobody, so a collective of more than one part is refused at bind (unsupported), and one of one part is a copy.
+  virtual void connect(Communicator*) {}
 
   // Tells of every kernel of what is bound from now on; null: of none. False: this device cannot.
   virtual bool observe(KernelObserver*) { return false; }

@@ -11,7 +11,8 @@ namespace {
 constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
                             CollectiveKind::all_to_all, CollectiveKind::broadcast};
 constexpr std::array kAlgorithms{CollectiveAlgorithm::ring, CollectiveAlgorithm::recursive_halving_doubling,
-                                 CollectiveAlgorithm::direct, CollectiveAlgorithm::binomial_tree};
+                                 CollectiveAlgorithm::direct, CollectiveAlgorithm::binomial_tree,
+                                 CollectiveAlgorithm::hierarchical};
 
 // Collects the transfers of one collective. Ranks and chunks count modulo n.
 class Plotter {
@@ -65,16 +66,16 @@ int ring_all_gather(Plotter& plot, int step) {
   return step;
 }
 
-// Everyone to everyone at once. Several senders would reduce into one place at once, so each has a step of its own.
+// Everyone to everyone at once.
 void direct_reduce_scatter(Plotter& plot) {
   for (std::int64_t s = 1; s < plot.n(); ++s) {
-    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(static_cast<int>(s - 1), r, r + s, r + s, true);
+    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(0, r, r + s, r + s, true);
   }
 }
 
-void direct_all_gather(Plotter& plot) {
+void direct_all_gather(Plotter& plot, int step) {
   for (std::int64_t s = 1; s < plot.n(); ++s) {
-    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(0, r, r + s, r, false);
+    for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(step, r, r + s, r, false);
   }
 }
 
@@ -114,6 +115,64 @@ void halving_doubling(Plotter& plot) {
   for (std::int64_t r = p; r < n; ++r) plot.send(step, r - p, r, 0, n, false);
 }
 
+// Ranks (o, i) of `outer` times `inner`, numbered o·inner + i; chunk (o, i) is the chunk of that number.
+struct Levels {
+  explicit Levels(const Plotter& plot)
+      : outer(plot.collective().axis_sizes.empty() ? 1 : plot.collective().axis_sizes.front()),
+        inner(plot.n() / outer) {}
+  // Each pair of ranks that differ in one level only, `visit(from, to)`.
+  template <typename Visit>
+  void pairs_within(const Visit& visit) const {
+    for (std::int64_t r = 0; r < outer * inner; ++r) {
+      for (std::int64_t i = 0; i < inner; ++i) {
+        if (i != r % inner) visit(r, r / inner * inner + i);
+      }
+    }
+  }
+  template <typename Visit>
+  void pairs_across(const Visit& visit) const {
+    for (std::int64_t r = 0; r < outer * inner; ++r) {
+      for (std::int64_t o = 0; o < outer; ++o) {
+        if (o != r / inner) visit(r, o * inner + r % inner);
+      }
+    }
+  }
+  std::int64_t outer, inner;
+};
+
+// Rank (o, i) is responsible for region i, of `outer` chunks that lie together, and in it for its o-th chunk.
+void hierarchical_all_reduce(Plotter& plot) {
+  const Levels levels(plot);
+  const auto region = [&](int step, std::int64_t from, std::int64_t to, std::int64_t of, bool reduce) {
+    const std::int64_t first = of % levels.inner * levels.outer;
+    plot.send(step, from, to, first, first + levels.outer, reduce);
+  };
+  const auto chunk = [&](std::int64_t of) { return of % levels.inner * levels.outer + of / levels.inner; };
+  levels.pairs_within([&](std::int64_t from, std::int64_t to) { region(0, from, to, to, true); });
+  levels.pairs_across([&](std::int64_t from, std::int64_t to) { plot.send_chunk(1, from, to, chunk(to), true); });
+  levels.pairs_across([&](std::int64_t from, std::int64_t to) { plot.send_chunk(2, from, to, chunk(from), false); });
+  levels.pairs_within([&](std::int64_t from, std::int64_t to) { region(3, from, to, from, false); });
+}
+
+// Within first: of each outer place the chunk of the one who asks.
+void hierarchical_reduce_scatter(Plotter& plot) {
+  const Levels levels(plot);
+  levels.pairs_within([&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t o = 0; o < levels.outer; ++o)
+      plot.send_chunk(0, from, to, o * levels.inner + to % levels.inner, true);
+  });
+  levels.pairs_across([&](std::int64_t from, std::int64_t to) { plot.send_chunk(1, from, to, to, true); });
+}
+
+void hierarchical_all_gather(Plotter& plot) {
+  const Levels levels(plot);
+  levels.pairs_across([&](std::int64_t from, std::int64_t to) { plot.send_chunk(0, from, to, from, false); });
+  levels.pairs_within([&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t o = 0; o < levels.outer; ++o)
+      plot.send_chunk(1, from, to, o * levels.inner + from % levels.inner, false);
+  });
+}
+
 // Step s: each rank below 2^s that has it sends to the rank 2^s further.
 void binomial_broadcast(Plotter& plot) {
   int step = 0;
@@ -139,30 +198,38 @@ Status check(const Collective& c) {
   return Done{};
 }
 
+void plot_all_reduce(Plotter& plot, CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+    case CollectiveAlgorithm::ring: ring_all_gather(plot, ring_reduce_scatter(plot, 0)); return;
+    case CollectiveAlgorithm::recursive_halving_doubling: halving_doubling(plot); return;
+    case CollectiveAlgorithm::hierarchical: hierarchical_all_reduce(plot); return;
+    default: direct_reduce_scatter(plot), direct_all_gather(plot, 1); return;
+  }
+}
+
 void plot_with(Plotter& plot, CollectiveKind kind, CollectiveAlgorithm algorithm) {
-  const bool ring = algorithm == CollectiveAlgorithm::ring;
+  const bool ring = algorithm == CollectiveAlgorithm::ring, direct = algorithm == CollectiveAlgorithm::direct;
   switch (kind) {
-    case CollectiveKind::all_reduce:
-      if (ring)
-        ring_all_gather(plot, ring_reduce_scatter(plot, 0));
-      else
-        halving_doubling(plot);
-      return;
+    case CollectiveKind::all_reduce: plot_all_reduce(plot, algorithm); return;
     case CollectiveKind::reduce_scatter:
       if (ring)
         ring_reduce_scatter(plot, 0);
-      else
+      else if (direct)
         direct_reduce_scatter(plot);
+      else
+        hierarchical_reduce_scatter(plot);
       return;
     case CollectiveKind::all_gather:
       if (ring)
         ring_all_gather(plot, 0);
+      else if (direct)
+        direct_all_gather(plot, 0);
       else
-        direct_all_gather(plot);
+        hierarchical_all_gather(plot);
       return;
     case CollectiveKind::all_to_all: direct_all_to_all(plot); return;
     case CollectiveKind::broadcast:
-      if (algorithm == CollectiveAlgorithm::direct)
+      if (direct)
         direct_broadcast(plot);
       else
         binomial_broadcast(plot);
@@ -189,6 +256,7 @@ const char* name_of(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::recursive_halving_doubling: return "recursive_halving_doubling";
     case CollectiveAlgorithm::direct: return "direct";
     case CollectiveAlgorithm::binomial_tree: return "binomial_tree";
+    case CollectiveAlgorithm::hierarchical: return "hierarchical";
   }
   return "unknown";
 }
@@ -210,9 +278,9 @@ std::optional<CollectiveAlgorithm> collective_algorithm_named(std::string_view n
 std::vector<CollectiveAlgorithm> algorithms_of(CollectiveKind kind) {
   using enum CollectiveAlgorithm;
   switch (kind) {
-    case CollectiveKind::all_reduce: return {ring, recursive_halving_doubling};
-    case CollectiveKind::reduce_scatter: return {ring, direct};
-    case CollectiveKind::all_gather: return {ring, direct};
+    case CollectiveKind::all_reduce: return {direct, ring, recursive_halving_doubling, hierarchical};
+    case CollectiveKind::reduce_scatter: return {direct, ring, hierarchical};
+    case CollectiveKind::all_gather: return {direct, ring, hierarchical};
     case CollectiveKind::all_to_all: return {direct};
     case CollectiveKind::broadcast: return {binomial_tree, direct};
   }

@@ -13,7 +13,14 @@
 //   broadcast       rank 0: the whole       the whole of rank 0
 //
 // all_to_all puts what it receives into a second buffer and needs all chunks of one size. The transfers of one step
-// happen at once: each reads what its sender held before the step, and no two write one place.
+// happen at once: each reads what its sender held before the step, and no two write one place; but several may be added
+// to it, in the order of the list.
+//
+//   direct        everyone to everyone in one step; all_reduce: sums to their owners, then from their owners
+//   hierarchical  over two axes (more: the first, and the others as one): sums within the inner axis, among those of
+//   one
+//                 place over the outer axis, and back, so that slow outer links carry each byte once. One axis: direct
+//
 // Ring: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
 // Halving and doubling: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
 // MPICH", 2005, with its fold for ranks beyond the power of two.
@@ -30,7 +37,7 @@
 namespace systole {
 
 enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
-enum class CollectiveAlgorithm { ring, recursive_halving_doubling, direct, binomial_tree };
+enum class CollectiveAlgorithm { ring, recursive_halving_doubling, direct, binomial_tree, hierarchical };
 
 const char* name_of(CollectiveKind kind);            // "all_reduce"
 const char* name_of(CollectiveAlgorithm algorithm);  // "recursive_halving_doubling"

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <set>
 #include <tuple>
 
 namespace systole {
@@ -29,21 +28,22 @@ Buffers inputs(const Collective& c) {
   return result;
 }
 
-// All transfers of a step read what was there before it; two of them writing one place is an error.
+// All transfers of a step read what was there before it; two of them writing one place is an error, unless both add.
 Buffers play(const Collective& c, const std::vector<Transfer>& transfers) {
   Buffers source = inputs(c), target = source;
   const bool apart = c.kind == CollectiveKind::all_to_all;
   for (std::size_t i = 0; i < transfers.size();) {
     const Buffers before = source;
     Buffers& into = apart ? target : source;
-    std::set<std::pair<std::int32_t, std::int64_t>> written;
+    std::map<std::pair<std::int32_t, std::int64_t>, bool> written;  // rank and place, added to
     for (const int step = transfers[i].step; i < transfers.size() && transfers[i].step == step; ++i) {
       const Transfer& t = transfers[i];
       EXPECT_NE(t.from, t.to);
       EXPECT_GT(t.bytes.count(), 0);
       for (std::int64_t k = 0; k < t.bytes.count(); ++k) {
         const auto place = static_cast<std::size_t>(t.to_offset.count() + k);
-        EXPECT_TRUE(written.insert({t.to, static_cast<std::int64_t>(place)}).second) << "two writers";
+        const auto [first, fresh] = written.try_emplace({t.to, static_cast<std::int64_t>(place)}, t.reduce);
+        EXPECT_TRUE(fresh || (first->second && t.reduce)) << "two writers";
         const std::int64_t value =
             before.at(static_cast<std::size_t>(t.from)).at(static_cast<std::size_t>(t.from_offset.count() + k));
         std::int64_t& held = into.at(static_cast<std::size_t>(t.to)).at(place);
@@ -84,11 +84,13 @@ std::vector<std::tuple<CollectiveKind, CollectiveAlgorithm>> all_pairs() {
 
 TEST(Collective, playing_the_transfers_computes_the_definition) {
   for (const auto& [kind, algorithm] : all_pairs()) {
-    for (std::int64_t n = 1; n <= 9; ++n) {
+    for (const std::vector<std::int64_t>& axes : std::vector<std::vector<std::int64_t>>{
+             {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {2, 2}, {2, 3}, {3, 2}, {1, 4}, {4, 1}, {3, 3}, {2, 2, 2}}) {
+      const std::int64_t n = Collective{kind, axes}.num_ranks();
       for (const std::int64_t per_rank : {0, 1, 7}) {
         for (const std::int64_t rest : {0, 1, 5}) {
           if (kind == CollectiveKind::all_to_all && rest % n != 0) continue;
-          const Collective c{kind, {n}, Bytes(n * per_rank + rest), Bytes(1)};
+          const Collective c{kind, axes, Bytes(n * per_rank + rest), Bytes(1)};
           const Buffers result = play(c, transfers_of(c, algorithm).value());
           for (std::int64_t r = 0; r < n; ++r) {
             for (std::int64_t i = 0; i < c.bytes.count(); ++i) {
@@ -119,7 +121,7 @@ TEST(Collective, bytes_are_conserved) {
           EXPECT_EQ(sum, (n - 1) * bytes);
         } else if (kind != CollectiveKind::all_reduce) {
           EXPECT_EQ(sum, (n - 1) * bytes) << name_of(kind) << " " << name_of(algorithm) << " " << n;
-        } else if (algorithm == CollectiveAlgorithm::ring || power) {
+        } else if (algorithm != CollectiveAlgorithm::recursive_halving_doubling || power) {
           EXPECT_EQ(sum, 2 * (n - 1) * bytes) << name_of(algorithm) << " " << n;
         } else {  // the folded ranks send and get the whole: 2 bytes each for what the power of two does among itself
           std::int64_t p = 1;
@@ -140,6 +142,23 @@ TEST(Collective, steps_are_as_many_as_published) {
   EXPECT_EQ(steps(CollectiveKind::all_reduce, 9, CollectiveAlgorithm::recursive_halving_doubling), 8);
   EXPECT_EQ(steps(CollectiveKind::broadcast, 9, CollectiveAlgorithm::binomial_tree), 4);
   EXPECT_EQ(steps(CollectiveKind::all_gather, 9, CollectiveAlgorithm::direct), 1);
+  EXPECT_EQ(steps(CollectiveKind::all_reduce, 9, CollectiveAlgorithm::direct), 2);
+}
+
+// What leaves a group of the inner axis: hierarchical sends each byte over the outer axis once per outer rank, direct
+// as often as there are inner ranks.
+TEST(Collective, hierarchical_spares_the_outer_axis) {
+  const auto across = [](CollectiveKind kind, CollectiveAlgorithm algorithm) {
+    std::int64_t sum = 0;
+    for (const Transfer& t : transfers_of({kind, {3, 4}, Bytes(1200), Bytes(4)}, algorithm).value()) {
+      if (t.from / 4 != t.to / 4) sum += t.bytes.count();
+    }
+    return sum;
+  };
+  EXPECT_EQ(across(CollectiveKind::all_reduce, CollectiveAlgorithm::hierarchical), 2 * 2 * 1200);
+  EXPECT_EQ(across(CollectiveKind::all_reduce, CollectiveAlgorithm::direct), 2 * 8 * 1200);
+  EXPECT_EQ(across(CollectiveKind::all_gather, CollectiveAlgorithm::hierarchical), 2 * 1200);
+  EXPECT_EQ(across(CollectiveKind::reduce_scatter, CollectiveAlgorithm::hierarchical), 2 * 1200);
 }
 
 TEST(Collective, chunks_cut_no_element_and_cover_all) {

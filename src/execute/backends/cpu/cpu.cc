@@ -13,6 +13,7 @@
 #include "execute/backends/cpu/kernels/team_cores.h"
 #include "execute/backends/cpu/node_call.h"
 #include "execute/runtime/arena_memory.h"
+#include "execute/runtime/collective_kernel.h"
 #include "execute/runtime/flatten.h"
 
 namespace systole {
@@ -33,10 +34,12 @@ class CpuExecutable : public Executable {
 };
 
 struct Step {
-  cpu::BoundKernel kernel;
-  std::int64_t twice_read;  // bytes of operands given more than once: kernels count each of theirs
-  std::int64_t end;         // of the places it was given
-  OpTime* time;             // of its op
+  cpu::BoundKernel kernel;                     // none of a collective
+  std::int64_t twice_read;                     // bytes of operands given more than once: kernels count each of theirs
+  std::int64_t end;                            // of the places it was given
+  OpTime* time;                                // of its op
+  std::optional<CollectiveKernel> collective;  // runs in place of `kernel`
+  cpu::KernelReport moves;                     // by the collective
 };
 
 // Half a millisecond or more.
@@ -92,6 +95,7 @@ class CpuDevice : public Device {
   const Target& target() const override { return target_; }
 
   Bytes workspace(const Graph& graph, const GraphNode& node) const override {
+    if (is_collective(node)) return collective_workspace(collective_call(graph, node));
     const cpu::KernelEntry* entry = cpu::entry_of(node.op->name);
     const cpu::NodeInfo info{graph, node};
     if (entry == nullptr || entry->workspace == nullptr || !unknown_type(info).empty()) return Bytes(0);
@@ -124,7 +128,7 @@ class CpuDevice : public Device {
       return refused;
     }
     for_each_kernel(function.graph, [&](const Graph&, const GraphNode& node) {
-      ++used_[cpu::entry_of(node.op->name)->kernel][node.op->name];
+      ++used_[is_collective(node) ? "ranks" : cpu::entry_of(node.op->name)->kernel][node.op->name];
     });
     return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(function));
   }
@@ -150,9 +154,21 @@ class CpuDevice : public Device {
       }
       OpTime& time = compiled.times[call.node->op->name];
       time.op = call.node->op->name;
+      if (is_collective(*call.node)) {
+        CollectiveKernel kernel = TRY(CollectiveKernel::make(communicator_, call, memory.host()));
+        Step step{{}, 0, call.end(), &time, std::move(kernel), {}};
+        step.moves.bytes_read = info.operand(0).bytes().count();
+        step.moves.bytes_written = info.result(0).bytes().count();
+        list->steps.push_back(std::move(step));
+        continue;
+      }
       try {
         list->steps.push_back({cpu::entry_of(call.node->op->name)->bind(info, places, shared_),
-                               twice_read(info, places), call.end(), &time});
+                               twice_read(info, places),
+                               call.end(),
+                               &time,
+                               {},
+                               {}});
       } catch (const Failure& failure) { return failure.error(); }
     }
     return std::unique_ptr<Call>(std::move(list));
@@ -161,7 +177,10 @@ class CpuDevice : public Device {
   DeviceEvent run(Call& call, WorkCounters& counters) override {
     const cpu::HeldToCores held(cores_, static_cast<CpuCall&>(call).is_long);
     if (!count_) {
-      for (const Step& step : static_cast<CpuCall&>(call).steps) step.kernel();
+      for (const Step& step : static_cast<CpuCall&>(call).steps) {
+        if (Result<cpu::KernelReport> done = run_step(step, counters); !done.ok())
+          return DeviceEvent::failed(std::move(done).error());
+      }
       return {};
     }
     auto began = std::chrono::steady_clock::now();
@@ -169,7 +188,9 @@ class CpuDevice : public Device {
     for (std::size_t i = 0; i < list.steps.size(); ++i) {
       const Step& step = list.steps[i];
       if (list.observer != nullptr) list.observer->before(list.seen[i]);
-      const cpu::KernelReport report = step.kernel();
+      const Result<cpu::KernelReport> ran = run_step(step, counters);
+      if (!ran.ok()) return DeviceEvent::failed(ran.error());
+      const cpu::KernelReport& report = *ran;
       const auto ended = std::chrono::steady_clock::now();
       step.time->time += Seconds(std::chrono::duration<double>(ended - began).count());
       ++step.time->calls;
@@ -189,6 +210,8 @@ class CpuDevice : public Device {
     }
     return {};
   }
+
+  void connect(Communicator* communicator) override { communicator_ = communicator; }
 
   bool observe(KernelObserver* observer) override {
     observer_ = observer;
@@ -217,6 +240,12 @@ class CpuDevice : public Device {
   }
 
  private:
+  static Result<cpu::KernelReport> run_step(const Step& step, WorkCounters& counters) {
+    if (!step.collective) return step.kernel();
+    TRY(step.collective->run(counters));
+    return step.moves;
+  }
+
   static std::string unknown_type(const cpu::NodeInfo& info) {
     const auto check = [](const Type& type) {
       return cpu::elem_of(type.dtype) ? std::string() : fmt::format("{} has no kernels here", name_of(type.dtype));
@@ -236,6 +265,7 @@ class CpuDevice : public Device {
   }
 
   std::string refusal_of(const cpu::NodeInfo& info) {
+    if (is_collective(info.node)) return unknown_type(info);
     const cpu::KernelEntry* entry = cpu::entry_of(info.node.op->name);
     if (entry == nullptr) return "no kernel";
     const std::string type = unknown_type(info);
@@ -254,6 +284,7 @@ class CpuDevice : public Device {
 
   Target target_;
   KernelObserver* observer_ = nullptr;
+  Communicator* communicator_ = nullptr;
   const cpu::Kernels& kernels_;
   cpu::Contractions contractions_;
   mutable cpu::Shared shared_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "describe/graph/op.h"
 #include "execute/runtime/arena_memory.h"
+#include "execute/runtime/collective_kernel.h"
 #include "execute/runtime/flatten.h"
 
 namespace systole {
@@ -22,6 +24,7 @@ struct Step {
   std::vector<TensorView> operands, results;
   std::int64_t bytes_read, bytes_written;
   std::int64_t end;  // of the places it was given
+  std::optional<CollectiveKernel> collective;
 };
 
 class ReferenceCallList : public Call {
@@ -53,7 +56,9 @@ class ReferenceDevice : public Device {
   }
 
   const Target& target() const override { return target_; }
-  Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
+  Bytes workspace(const Graph& graph, const GraphNode& node) const override {
+    return is_collective(node) ? collective_workspace(collective_call(graph, node)) : Bytes(0);
+  }
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
 
   DeviceEvent copy_in(Memory& memory, const SlotAddress& to, std::span<const std::byte> from) override {
@@ -74,7 +79,7 @@ class ReferenceDevice : public Device {
     auto list = std::make_unique<ReferenceCallList>();
     list->observer = observer_;
     for (const KernelCall& call : flatten(static_cast<const ReferenceExecutable&>(executable).function, addresses)) {
-      Step step{call.node, {}, {}, 0, 0, call.end()};
+      Step step{call.node, {}, {}, 0, 0, call.end(), {}};
       const auto view = [&](ValueId id, std::int64_t offset) {
         return TensorView{call.graph->type(id), memory.host() + offset};
       };
@@ -90,6 +95,9 @@ class ReferenceDevice : public Device {
       }
       step.bytes_read = distinct_bytes(step.operands);
       step.bytes_written = distinct_bytes(step.results);
+      if (is_collective(*call.node)) {
+        step.collective = TRY(CollectiveKernel::make(communicator_, call, memory.host()));
+      }
       list->steps.push_back(std::move(step));
     }
     return std::unique_ptr<Call>(std::move(list));
@@ -101,7 +109,12 @@ class ReferenceDevice : public Device {
       const Step& step = list.steps[i];
       if (list.observer != nullptr) list.observer->before(list.seen[i]);
       const Tally before = tally();
-      step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
+      if (step.collective) {
+        if (Status done = step.collective->run(counters); !done.ok())
+          return DeviceEvent::failed(std::move(done).error());
+      } else {
+        step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
+      }
       ++counters.calls;
       counters.flops += tally().flops - before.flops;
       counters.transcendentals += tally().transcendentals - before.transcendentals;
@@ -117,6 +130,8 @@ class ReferenceDevice : public Device {
     return {};
   }
 
+  void connect(Communicator* communicator) override { communicator_ = communicator; }
+
   bool observe(KernelObserver* observer) override {
     observer_ = observer;
     return true;
@@ -127,6 +142,7 @@ class ReferenceDevice : public Device {
  private:
   Target target_;
   KernelObserver* observer_ = nullptr;
+  Communicator* communicator_ = nullptr;
 };
 
 }  // namespace

@@ -1,0 +1,406 @@
+#include "execute/comm/ring_transport.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "ground/base/os_error.h"
+
+namespace systole {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using Instant = SteadyClock::time_point;
+
+constexpr std::int64_t kPiece = 64 << 10;  // published at once; half of a core's L2 holds several
+constexpr Seconds kSlice{0.1};             // between looks at whether the others live
+
+std::int64_t filled_up(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+Seconds since(Instant then) { return Seconds(std::chrono::duration<double>(SteadyClock::now() - then).count()); }
+
+// 'T' stopped, 'Z' ended; 0 when it cannot be told.
+char process_state(std::int32_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(stat)), {});
+  const std::size_t end = text.rfind(')');  // of the command's name
+  return end == std::string::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
+}
+
+class RingTransport : public Transport {
+ public:
+  RingTransport(std::shared_ptr<Segment> segment, std::int32_t rank, const RingOptions& options)
+      : segment_(std::move(segment)), rank_(rank), patience_(options.patience), spin_(options.spin) {
+    peers_.resize(static_cast<std::size_t>(segment_->num_ranks()));
+  }
+  ~RingTransport() override {
+    RankBlock& mine = segment_->rank(rank_);
+    mine.state.store(RankBlock::left);
+    for (std::int32_t r = 0; r < num_ranks(); ++r) {
+      if (r != rank_) segment_->wake(r);
+    }
+  }
+
+  std::int32_t rank() const override { return rank_; }
+  std::int32_t num_ranks() const override { return segment_->num_ranks(); }
+  const char* name() const override { return segment_->private_words() ? "loopback" : "shm"; }
+  Bytes bytes_written() const override { return Bytes(written_); }
+
+  void abort(const std::string& why) override { segment_->end(error(ErrorKind::interrupted, "{}", why)); }
+
+  Status exchange(const Exchange& exchange) override {
+    if (failed_) return *failed_;
+    Status done = play(exchange);
+    if (!done.ok()) {
+      failed_ = done.error();
+      segment_->end(*failed_);
+    }
+    return done;
+  }
+
+ private:
+  struct Peer {
+    // Of the ring to it: what we have written and what we know it has read. Of the ring from it: the other way round.
+    std::int64_t written = 0, known_read = 0;
+    std::int64_t read = 0, known_written = 0, told_read = 0;
+    bool empty() const { return known_written == read; }  // as far as we know
+    bool blocked = false;                                 // in this pass: a message before this one has not ended
+    Fd process;                                           // pidfd
+    std::int32_t pid = 0;
+  };
+  // How far a message is. -1: its header has not passed.
+  struct Progress {
+    std::int64_t at = -1;
+    bool done = false;
+  };
+
+  Status play(const Exchange& e) {
+    sent_.assign(e.out.size(), {});
+    taken_.assign(e.in.size(), {});
+    std::size_t left = e.out.size() + e.in.size();
+    Instant moved = SteadyClock::now();
+    if (segment_->ended()) return segment_->ending();
+    for (;;) {
+      const Moves moves = TRY(pass(e));
+      left -= moves.ended;
+      if (moves.any || left == 0) await(-1);
+      if (left == 0) return {};
+      if (moves.any) {
+        moved = SteadyClock::now();
+        continue;
+      }
+      if (segment_->ended()) return segment_->ending();
+      if (since(moved) < spin_) {
+        sched_yield();  // the one we wait for may be on this core
+        continue;
+      }
+      TRY(rest(e, moved));
+    }
+  }
+
+  struct Moves {
+    bool any = false;
+    std::size_t ended = 0;
+  };
+
+  // Writes and takes what can be written and taken now.
+  Result<Moves> pass(const Exchange& e) {
+    Moves moves;
+    for (Peer& peer : peers_) peer.blocked = false;
+    for (std::size_t i = 0; i < e.out.size(); ++i) {
+      if (sent_[i].done) continue;
+      Peer& peer = peer_of(e.out[i].to);
+      if (peer.blocked) continue;
+      moves.any |= TRY(write(e.stamp, e.out[i], sent_[i], peer));
+      peer.blocked = !sent_[i].done;
+      moves.ended += sent_[i].done ? 1 : 0;
+    }
+    for (Peer& peer : peers_) peer.blocked = false;
+    for (std::size_t i = 0; i < e.in.size(); ++i) {
+      if (taken_[i].done) continue;
+      Peer& peer = peer_of(e.in[i].from);
+      if (peer.blocked) continue;
+      const int after = e.in[i].after;
+      if (after < 0 || taken_[static_cast<std::size_t>(after)].done)
+        moves.any |= TRY(take(e.stamp, e.in[i], taken_[i], peer));
+      peer.blocked = !taken_[i].done;
+      moves.ended += taken_[i].done ? 1 : 0;
+    }
+    return moves;
+  }
+
+  // As much of the message as there is room for; true when some of it was written.
+  Result<bool> write(const MessageStamp& stamp, const Outgoing& message, Progress& progress, Peer& peer) {
+    const std::int64_t size = segment_->ring_bytes(), bytes = message.bytes.count();
+    RingBlock& ring = segment_->ring(rank_, message.to);
+    std::byte* const data = segment_->ring_data(rank_, message.to);
+    bool any = false;
+    for (;;) {
+      std::int64_t room = size - (peer.written - peer.known_read);
+      if (room < std::min(size / 2, filled_up(bytes - std::max<std::int64_t>(progress.at, 0)) + kLine)) {
+        TRY(learn(peer.known_read, ring.read, peer.written - size, peer.written, message.to));
+        room = size - (peer.written - peer.known_read);
+      }
+      if (room < 2 * kLine) return any;
+      if (progress.at < 0) {
+        const MessageHeader header{stamp.packed(), static_cast<std::uint64_t>(bytes)};
+        std::memcpy(data + peer.written % size, &header, sizeof header);
+        peer.written += kLine, room -= kLine;
+        progress.at = 0;
+      }
+      const std::int64_t place = peer.written % size;
+      const std::int64_t piece = std::min({bytes - progress.at, room, size - place, kPiece});
+      copy_out(message, Bytes(progress.at), {data + place, static_cast<std::size_t>(piece)});
+      progress.at += piece;
+      peer.written += filled_up(piece);
+      written_ += piece;
+      ring.written.store(static_cast<std::uint64_t>(peer.written));
+      tell_receiver(ring, message.to, peer.written - peer.known_read > size / 2);
+      any = true;
+      if (progress.at == bytes) {
+        progress.done = true;
+        return any;
+      }
+    }
+  }
+
+  Result<bool> take(const MessageStamp& stamp, const Incoming& message, Progress& progress, Peer& peer) {
+    const std::int64_t size = segment_->ring_bytes(), bytes = message.bytes.count();
+    RingBlock& ring = segment_->ring(message.from, rank_);
+    const std::byte* const data = segment_->ring_data(message.from, rank_);
+    bool any = false;
+    for (;;) {
+      if (peer.empty()) TRY(learn_written(peer, message.from));
+      const std::int64_t there = peer.known_written - peer.read;
+      if (there == 0) return any;
+      if (progress.at < 0) {
+        MessageHeader header;
+        std::memcpy(&header, data + peer.read % size, sizeof header);
+        const MessageStamp found = MessageStamp::unpacked(header.stamp);
+        if (header.stamp != stamp.packed() || header.bytes != static_cast<std::uint64_t>(bytes)) {
+          return mismatched_message(rank_, stamp, message.bytes, message.from, found,
+                                    Bytes(static_cast<std::int64_t>(header.bytes)));
+        }
+        peer.read += kLine;
+        progress.at = 0;
+        progress.done = bytes == 0;
+        if (progress.done) return true;
+        continue;
+      }
+      const std::int64_t place = peer.read % size;
+      const std::int64_t piece = std::min({bytes - progress.at, there, size - place});
+      take_piece(message, Bytes(progress.at), {data + place, static_cast<std::size_t>(piece)});
+      progress.at += piece;
+      peer.read += filled_up(piece);
+      progress.done = progress.at == bytes;
+      any = true;
+      tell_sender(ring, peer, message.from);
+      if (progress.done) return any;
+    }
+  }
+
+  // Takes in what the other side counts. What cannot be is no count of an honest peer.
+  Status learn(std::int64_t& known, const std::atomic<std::uint64_t>& word, std::int64_t least, std::int64_t most,
+               std::int32_t peer) {
+    const auto now = static_cast<std::int64_t>(word.load());
+    if (now < std::max(known, least) || now > most || now % kLine != 0) {
+      return error(ErrorKind::corrupt,
+                   "rank {} found the ring that it shares with rank {} damaged: {} B counted after {}", rank_, peer,
+                   now, known);
+    }
+    known = now;
+    return {};
+  }
+
+  Status learn_written(Peer& peer, std::int32_t from) {
+    return learn(peer.known_written, segment_->ring(from, rank_).written, peer.read, peer.read + segment_->ring_bytes(),
+                 from);
+  }
+
+  void tell_receiver(RingBlock& ring, std::int32_t to, bool much) {
+    if (ring.waits_for_bytes.load() != 0 && ring.waits_for_bytes.exchange(0) != 0) segment_->count_down(to);
+    if (much && segment_->rank(to).asleep.load() > 0) segment_->wake(to);
+  }
+
+  // The count is a line that the sender must fetch: only now and then, and whenever it waits.
+  void tell_sender(RingBlock& ring, Peer& peer, std::int32_t from) {
+    if (peer.read - peer.told_read >= segment_->ring_bytes() / 4 || peer.empty()) {
+      ring.read.store(static_cast<std::uint64_t>(peer.read));
+      peer.told_read = peer.read;
+      if (ring.waits_for_room.load() != 0 && ring.waits_for_room.exchange(0) != 0) segment_->wake(from);
+    }
+  }
+
+  // Nothing can be done now: sleeps until something can, looks after the others, and says who keeps us waiting.
+  Status rest(const Exchange& e, Instant moved) {
+    RankBlock& mine = segment_->rank(rank_);
+    std::int32_t rings = 0;
+    bool stir = false;  // something came while we lay down
+    Status known;
+    const auto each = [&](const auto& visit) {
+      for (Peer& peer : peers_) peer.blocked = false;
+      for (std::size_t i = 0; i < e.in.size(); ++i) {
+        Peer& peer = peer_of(e.in[i].from);
+        if (taken_[i].done || peer.blocked) continue;
+        peer.blocked = true;
+        visit(e.in[i].from, peer, i);
+      }
+    };
+    each([&](std::int32_t from, Peer& peer, std::size_t i) {
+      if (known.ok()) known = learn_written(peer, from);
+      if (!peer.empty())
+        stir |= ready(e, i);  // one that must wait for its turn does not keep us up
+      else
+        ++rings;
+    });
+    TRY(known);
+    mine.asleep.store(std::max(rings, 1));
+    each([&](std::int32_t from, Peer& peer, std::size_t i) {
+      if (!peer.empty()) return;
+      RingBlock& ring = segment_->ring(from, rank_);
+      ring.waits_for_bytes.store(1);
+      if (static_cast<std::int64_t>(ring.written.load()) == peer.known_written) return;
+      if (ready(e, i)) stir = true;
+      if (ring.waits_for_bytes.exchange(0) != 0) segment_->count_down(rank_);
+    });
+    for (std::size_t i = 0; i < e.out.size(); ++i) {
+      if (sent_[i].done) continue;
+      RingBlock& ring = segment_->ring(rank_, e.out[i].to);
+      ring.waits_for_room.store(1);
+      stir |= static_cast<std::int64_t>(ring.read.load()) != peer_of(e.out[i].to).known_read;
+    }
+    if (!stir) await(first_awaited(e));
+    if (!stir && !segment_->ended()) segment_->sleep(rank_, std::min(kSlice, patience_));
+    mine.asleep.store(0);
+    if (segment_->ended()) return segment_->ending();
+    if (stir || since(moved) < kSlice) return {};
+    TRY(look_after_the_others(e));
+    if (since(moved) >= patience_) return impatient(e);
+    return {};
+  }
+
+  // Stays said until something moves, and after an error: others look at it when they look for the cause.
+  void await(std::int32_t r) {
+    if (r != awaited_) segment_->rank(rank_).waits_for.store(r);
+    awaited_ = r;
+  }
+
+  bool ready(const Exchange& e, std::size_t i) const {
+    return e.in[i].after < 0 || taken_[static_cast<std::size_t>(e.in[i].after)].done;
+  }
+
+  // A rank without which this exchange cannot end.
+  std::int32_t first_awaited(const Exchange& e) const {
+    for (std::size_t i = 0; i < e.in.size(); ++i) {
+      if (!taken_[i].done && ready(e, i)) return e.in[i].from;
+    }
+    for (std::size_t i = 0; i < e.out.size(); ++i) {
+      if (!sent_[i].done) return e.out[i].to;
+    }
+    return -1;
+  }
+
+  Status look_after_the_others(const Exchange& e) {
+    for (std::int32_t r = 0; r < num_ranks(); ++r) {
+      if (r == rank_) continue;
+      const std::uint32_t state = segment_->rank(r).state.load();
+      if (state == RankBlock::present && ended(r))
+        return lost_rank(rank_, r, e.stamp, fmt::format("its process {} has ended", peer_of(r).pid));
+      if (state == RankBlock::left && needs(e, r)) return lost_rank(rank_, r, e.stamp, "it has left");
+    }
+    return {};
+  }
+
+  bool needs(const Exchange& e, std::int32_t r) {
+    for (std::size_t i = 0; i < e.in.size(); ++i) {
+      if (e.in[i].from == r && !taken_[i].done && nothing_from(r)) return true;
+    }
+    for (std::size_t i = 0; i < e.out.size(); ++i) {
+      if (e.out[i].to == r && !sent_[i].done) return true;
+    }
+    return false;
+  }
+  // Its last words may still lie in the ring.
+  bool nothing_from(std::int32_t r) {
+    return static_cast<std::int64_t>(segment_->ring(r, rank_).written.load()) == peer_of(r).read;
+  }
+
+  bool ended(std::int32_t r) {
+    Peer& peer = peer_of(r);
+    if (segment_->private_words()) return false;
+    if (peer.process.get() < 0) {
+      peer.pid = segment_->rank(r).pid.load();
+      if (peer.pid <= 0) return false;
+      peer.process = Fd(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
+      if (peer.process.get() < 0) return errno == ESRCH;
+    }
+    pollfd look{peer.process.get(), POLLIN, 0};
+    return poll(&look, 1, 0) > 0;
+  }
+
+  // Of a chain of ranks that wait for each other the one at its end is the cause.
+  Error impatient(const Exchange& e) {
+    std::int32_t cause = first_awaited(e);
+    for (std::int32_t links = 0; links < num_ranks(); ++links) {
+      if (segment_->rank(cause).state.load() != RankBlock::present) break;
+      const std::int32_t next = segment_->rank(cause).waits_for.load();
+      if (next < 0 || next >= num_ranks() || next == rank_) break;
+      cause = next;
+    }
+    return missing_rank(rank_, cause, e.stamp, patience_, doing(cause));
+  }
+
+  std::string doing(std::int32_t r) {
+    const RankBlock& block = segment_->rank(r);
+    if (block.state.load() == RankBlock::absent) return "it never came";
+    if (segment_->private_words()) return "it is elsewhere";
+    const std::int32_t pid = block.pid.load();
+    if (const char state = process_state(pid); state == 'T' || state == 't')
+      return fmt::format("its process {} is stopped", pid);
+    return fmt::format("its process {} is alive, and elsewhere", pid);
+  }
+
+  Peer& peer_of(std::int32_t r) { return peers_[static_cast<std::size_t>(r)]; }
+
+  std::shared_ptr<Segment> segment_;
+  const std::int32_t rank_;
+  const Seconds patience_, spin_;
+  std::vector<Peer> peers_;
+  std::vector<Progress> sent_, taken_;  // as long as the longest exchange so far
+  std::int64_t written_ = 0;
+  std::int32_t awaited_ = -1;
+  std::optional<Error> failed_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> ring_transport(std::shared_ptr<Segment> segment, std::int32_t rank,
+                                                  const RingOptions& options) {
+  if (rank < 0 || rank >= segment->num_ranks())
+    return error(ErrorKind::invalid, "rank {} of {}", rank, segment->num_ranks());
+  RankBlock& mine = segment->rank(rank);
+  std::int32_t nobody = 0;
+  if (!mine.pid.compare_exchange_strong(nobody, getpid()))
+    return error(ErrorKind::busy, "there is a rank {} already: process {}", rank, nobody);
+  mine.waits_for.store(-1);
+  mine.state.store(RankBlock::present);
+  return std::unique_ptr<Transport>(std::make_unique<RingTransport>(std::move(segment), rank, options));
+}
+
+Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options) {
+  const std::shared_ptr<Segment> segment = TRY(Segment::in_process(num_ranks));
+  std::vector<std::unique_ptr<Transport>> ranks;
+  for (std::int32_t r = 0; r < num_ranks; ++r) ranks.push_back(TRY(ring_transport(segment, r, options)));
+  return ranks;
+}
+
+}  // namespace systole

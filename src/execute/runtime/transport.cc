@@ -1,0 +1,115 @@
+#include "execute/runtime/transport.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ground/mesh/collective.h"
+
+namespace systole {
+namespace {
+
+constexpr int kKindBits = 4, kStepBits = 16, kShapeBits = 24, kSequenceBits = 20;
+static_assert(kKindBits + kStepBits + kShapeBits + kSequenceBits == 64);
+
+constexpr std::uint64_t low(std::uint64_t bits, int count) { return bits & ((std::uint64_t{1} << count) - 1); }
+
+std::string name_of_kind(int kind) {
+  if (kind == MessageStamp::kBarrier) return "barrier";
+  if (kind == MessageStamp::kHostBroadcast) return "broadcast of the hosts";
+  if (kind <= static_cast<int>(CollectiveKind::broadcast)) return name_of(static_cast<CollectiveKind>(kind));
+  return fmt::format("collective of kind {}", kind);
+}
+
+std::string with_shape(const MessageStamp& stamp, const MessageStamp& other, Bytes bytes) {
+  const bool unlike = stamp.shape != other.shape;
+  return fmt::format("{} of {} B{}", to_string(stamp), bytes.count(),
+                     unlike ? fmt::format(" (shape {:06x})", stamp.shape) : "");
+}
+
+// Bytes from the message's byte `at` to the end of its row, and the row's number.
+struct InRow {
+  std::int64_t row, column, left;
+};
+InRow place_in_rows(Bytes at, Bytes bytes, Bytes row) {
+  if (row >= bytes) return {0, at.count(), (bytes - at).count()};
+  const std::int64_t r = at.count() / row.count(), column = at.count() % row.count();
+  return {r, column, row.count() - column};
+}
+
+}  // namespace
+
+std::uint64_t MessageStamp::packed() const {
+  std::uint64_t bits = low(sequence, kSequenceBits);
+  bits = bits << kKindBits | low(static_cast<std::uint64_t>(kind), kKindBits);
+  bits = bits << kStepBits | low(static_cast<std::uint64_t>(step), kStepBits);
+  return bits << kShapeBits | low(shape, kShapeBits);
+}
+
+MessageStamp MessageStamp::unpacked(std::uint64_t bits) {
+  MessageStamp stamp;
+  const auto take = [&](int count) {
+    const std::uint64_t value = low(bits, count);
+    bits >>= count;
+    return value;
+  };
+  stamp.shape = static_cast<std::uint32_t>(take(kShapeBits));
+  stamp.step = static_cast<int>(take(kStepBits));
+  stamp.kind = static_cast<int>(take(kKindBits));
+  stamp.sequence = static_cast<std::uint32_t>(take(kSequenceBits));
+  return stamp;
+}
+
+std::string to_string(const MessageStamp& stamp) {
+  return fmt::format("{} #{}, step {}", name_of_kind(stamp.kind), stamp.sequence, stamp.step);
+}
+
+std::span<const std::byte> run_at(const Outgoing& message, Bytes at, Bytes most) {
+  const InRow place = place_in_rows(at, message.bytes, message.row);
+  return {message.data + place.row * message.stride.count() + place.column,
+          static_cast<std::size_t>(std::min(place.left, most.count()))};
+}
+
+void copy_out(const Outgoing& message, Bytes at, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const std::span<const std::byte> run = run_at(message, at, Bytes(into.size()));
+    std::memcpy(into.data(), run.data(), run.size());
+    into = into.subspan(run.size());
+    at += Bytes(run.size());
+  }
+}
+
+void take_piece(const Incoming& message, Bytes at, std::span<const std::byte> piece) {
+  const std::int64_t grain = message.grain.count(), into_grain = message.into_grain.count();
+  while (!piece.empty()) {
+    const InRow place = place_in_rows(at, message.bytes, message.row);
+    const std::size_t size = std::min(piece.size(), static_cast<std::size_t>(place.left));
+    std::byte* into = message.into + place.row * message.stride.count() + place.column / grain * into_grain;
+    if (message.combine == nullptr) {
+      std::memcpy(into, piece.data(), size);
+    } else {
+      message.combine(into, piece.data(), static_cast<std::int64_t>(size) / grain);
+    }
+    piece = piece.subspan(size);
+    at += Bytes(size);
+  }
+}
+
+Error mismatched_message(std::int32_t here, const MessageStamp& expected, Bytes expected_bytes, std::int32_t peer,
+                         const MessageStamp& found, Bytes found_bytes) {
+  return error(ErrorKind::invalid, "rank {} is in {}, but rank {} sent it {}", here,
+               with_shape(expected, found, expected_bytes), peer, with_shape(found, expected, found_bytes))
+      .hinted("all ranks of a group must run the same collectives in the same order: start them from one plan");
+}
+
+Error missing_rank(std::int32_t here, std::int32_t peer, const MessageStamp& stamp, Seconds patience,
+                   const std::string& state) {
+  return error(ErrorKind::io, "rank {} waited {} for rank {} in {}{}{}", here, to_string(patience), peer,
+               to_string(stamp), state.empty() ? "" : ": ", state);
+}
+
+Error lost_rank(std::int32_t here, std::int32_t peer, const MessageStamp& stamp, const std::string& state) {
+  return error(ErrorKind::io, "rank {} lost rank {} in {}{}{}", here, peer, to_string(stamp), state.empty() ? "" : ": ",
+               state);
+}
+
+}  // namespace systole
