@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "execute/checkpoint/coding.h"
 #include "execute/checkpoint/manifest.h"
 
 namespace systole::checkpoint {
@@ -25,7 +26,12 @@ Status check_piece(const Manifest& manifest, const TensorEntry& tensor, const Pi
                  manifest.chunks.size());
   }
   const std::int64_t bytes = piece.box.num_elements() * size_of(tensor.dtype);
-  const std::int64_t room = manifest.chunks[static_cast<std::size_t>(piece.chunk)].bytes.count();
+  const ChunkFile& chunk = manifest.chunks[static_cast<std::size_t>(piece.chunk)];
+  if (piece.encoding != chunk.encoding()) {
+    return wrong(tensor, "the piece {} is {} and lies in a chunk that is {}", to_string(piece.box),
+                 name_of(piece.encoding), name_of(chunk.encoding()));
+  }
+  const std::int64_t room = chunk.raw_bytes().count();
   if (piece.offset < 0 || bytes > room || piece.offset > room - bytes) {
     return wrong(tensor, "the piece {} ({} bytes at {}) leaves its chunk of {} bytes", to_string(piece.box), bytes,
                  piece.offset, room);
@@ -72,12 +78,28 @@ Status check_tensor(const Manifest& manifest, const TensorEntry& tensor) {
   return {};
 }
 
+// Its frames are as many as its raw bytes need, and together as long as its file.
+Status check_coding(const ChunkFile& chunk) {
+  if (!chunk.coding) return {};
+  std::int64_t left = chunk.bytes.count();
+  bool well = frames_of(chunk.coding->raw) == static_cast<std::int64_t>(chunk.coding->frames.size()) &&
+              (chunk.coding->zstd || !chunk.coding->salt.empty());
+  for (const std::int64_t frame : chunk.coding->frames) {
+    well = well && frame >= 0 && frame <= left;
+    if (well) left -= frame;
+  }
+  if (well && left == 0) return {};
+  return error(ErrorKind::invalid, "chunk {}: {} frames for {} raw bytes in a file of {} cannot be", chunk.hash,
+               chunk.coding->frames.size(), chunk.coding->raw.count(), chunk.bytes.count());
+}
+
 }  // namespace
 
 Status check(const Manifest& manifest) {
   if (manifest.step < 0) return error(ErrorKind::invalid, "a checkpoint of step {}", manifest.step);
   if (!manifest.extra.is_null() && !manifest.extra.is_map())
     return error(ErrorKind::invalid, "extra is {}, not a map", manifest.extra.describe());
+  for (const ChunkFile& chunk : manifest.chunks) TRY(check_coding(chunk));
   std::set<std::string_view> names;
   for (const TensorEntry& tensor : manifest.tensors) {
     if (tensor.name.empty()) return error(ErrorKind::invalid, "a tensor has no name");

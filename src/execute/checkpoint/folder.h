@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,10 +14,14 @@
 
 namespace systole::checkpoint {
 
-// A checkpoint folder: a store and the folder's path in it, "" for the store's root. Borrows the store.
+struct Keys;  // keys.h
+
+// A checkpoint folder: a store and the folder's path in it, "" for the store's root. Borrows the store. With keys, what
+// is written there is encrypted or signed as they say, and what is read must be.
 struct Folder {
   Store* store = nullptr;
   std::string dir;
+  std::shared_ptr<const Keys> keys = {};
 
   std::string at(std::string_view path) const;  // dir/path
   std::string chunks() const { return at("chunks"); }

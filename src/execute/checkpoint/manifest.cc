@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "execute/checkpoint/keys.h"
 #include "execute/checkpoint/manifest_json.h"
 #include "execute/checkpoint/sealed_text.h"
 
@@ -20,7 +21,7 @@ std::string body_text(const Manifest& manifest) {
                   quoted(manifest.identity.model_hash), quoted(manifest.identity.workload_hash));
   text += fmt::format("\"metric\":{},\n", manifest.metric ? to_json(Node(*manifest.metric)) : "null");
   text += fmt::format("\"extra\":{},\n", manifest.extra.is_null() ? "{}" : to_json(manifest.extra));
-  return text + to_json_text(manifest.chunks, manifest.tensors) + "}}\n";
+  return text + to_json_text(manifest.chunks, manifest.tensors) + "}";
 }
 
 }  // namespace
@@ -44,7 +45,30 @@ Bytes Manifest::chunk_bytes() const {
   return sum;
 }
 
-std::string to_text(const Manifest& manifest) { return seal_text(kText, body_text(manifest)); }
+const char* name_of(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::raw: return "raw";
+    case Encoding::zstd: return "zstd";
+    case Encoding::encrypted: return "aes-256-gcm";
+    case Encoding::zstd_encrypted: return "zstd+aes-256-gcm";
+  }
+  return "?";
+}
+
+Encoding ChunkFile::encoding() const {
+  if (!coding) return Encoding::raw;
+  if (coding->salt.empty()) return Encoding::zstd;
+  return coding->zstd ? Encoding::zstd_encrypted : Encoding::encrypted;
+}
+
+std::string to_text(const Manifest& manifest, const Keys* keys) {
+  const std::string body = body_text(manifest);
+  return seal_text(kText, body + seal_of(keys, kText, body) + "}\n");
+}
+
+Status check_authentic(const Keys* keys, std::string_view text, std::string_view file) {
+  return check_seal(keys, kText, text, file);
+}
 
 std::vector<std::string> hashes_named_in(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";

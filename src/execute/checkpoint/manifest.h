@@ -24,7 +24,11 @@
 //                         "pieces":[{"start":[0,0],"end":[128,128],"chunk":0,"offset":0,"encoding":"raw"}, …]}, …]}
 //
 // `chunk` counts in `chunks`. `raw` is the piece's elements, dense, row-major, little-endian. Pieces of a tensor do
-// not overlap and cover it.
+// not overlap and cover it. A chunk that is compressed or encrypted (coding.h) says so, and its pieces' encoding too:
+//
+//   {"hash":"…","bytes":1234,"raw":4096,"zstd":true,"salt":"<64 hex>" or "","frames":[1234]}
+//
+// With keys (keys.h) a signed manifest has "sha256" for each chunk, and `,"seal":{…}` follows the body.
 
 #include <cstdint>
 #include <optional>
@@ -44,20 +48,36 @@ namespace systole::checkpoint {
 inline constexpr int kManifestVersion = 1;
 inline constexpr std::string_view kManifestFormat = "systole-checkpoint";
 
-enum class Encoding { raw };
+// Of the chunk that a piece lies in; each piece repeats it, so that a Systole which does not know it says so by name.
+enum class Encoding { raw, zstd, encrypted, zstd_encrypted };
+const char* name_of(Encoding encoding);  // "raw", "zstd", "aes-256-gcm", "zstd+aes-256-gcm"
 
 // A part of a tensor inside a chunk file.
 struct Piece {
   Box box;
   std::int64_t chunk = 0;   // index in Manifest::chunks
-  std::int64_t offset = 0;  // bytes from the start of the chunk file
+  std::int64_t offset = 0;  // bytes from the start of the chunk's raw bytes
   Encoding encoding = Encoding::raw;
   bool operator==(const Piece&) const = default;
 };
 
+// How the bytes of a chunk file stand for its raw ones when it is compressed or encrypted (coding.h).
+struct Coding {
+  Bytes raw;
+  bool zstd = false;
+  std::string salt;                  // 64 hex digits; empty: not encrypted
+  std::vector<std::int64_t> frames;  // bytes of each in the file
+  bool operator==(const Coding&) const = default;
+};
+
 struct ChunkFile {
   std::string hash;  // 32 hex digits: xxh128 of its bytes, and its file name
-  Bytes bytes;
+  Bytes bytes;       // of the file
+  std::optional<Coding> coding = {};
+  std::string sha256 = {};  // of the file's bytes, where the manifest is signed; else empty
+
+  Bytes raw_bytes() const { return coding ? coding->raw : bytes; }
+  Encoding encoding() const;
   bool operator==(const ChunkFile&) const = default;
 };
 
@@ -98,8 +118,13 @@ struct Manifest {
   Bytes chunk_bytes() const;                             // of all chunk files
 };
 
-// The text of a manifest. REQUIRES: check(manifest) holds.
-std::string to_text(const Manifest& manifest);
+struct Keys;
+
+// The text of a manifest, with the seals that the keys give (keys.h). REQUIRES: check(manifest) holds.
+std::string to_text(const Manifest& manifest, const Keys* keys = nullptr);
+
+// That a manifest's text has the seals that the keys ask for. REQUIRES: parse_manifest accepted it. Errors: invalid.
+Status check_authentic(const Keys* keys, std::string_view text, std::string_view file);
 
 // Reads and checks. `file` names the source in errors. Errors: corrupt (hash, format, or a rule of the body does not
 // hold), unsupported (a newer version, an unknown dtype or encoding, each by name).

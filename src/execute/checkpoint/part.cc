@@ -1,5 +1,6 @@
 #include "execute/checkpoint/part.h"
 
+#include "execute/checkpoint/keys.h"
 #include "execute/checkpoint/manifest_json.h"
 #include "execute/checkpoint/sealed_text.h"
 
@@ -46,7 +47,9 @@ Result<std::optional<Node>> get(const Folder& folder, const TextKind& kind, cons
   auto text = read_text(*folder.store, path);
   if (!text && text.error().kind == ErrorKind::not_found) return std::optional<Node>();
   if (!text) return std::move(text).error();
-  return std::optional<Node>(TRY(open_sealed_text(kind, *text, path)));
+  Node document = TRY(open_sealed_text(kind, *text, path));
+  if (kind.format == kPart.format) TRY(check_seal(folder.keys.get(), kind, *text, path));
+  return std::optional<Node>(std::move(document));
 }
 
 Status check_same(const Node& document, std::string_view key, std::string_view expected) {
@@ -60,8 +63,9 @@ Status check_same(const Node& document, std::string_view key, std::string_view e
 Status write_part(const Folder& folder, const WriterPart& part) {
   const std::string body = fmt::format("\"save\":{},\"rank\":{},\"world\":{},\"step\":{},\n\"failed\":{},\n",
                                        quoted(part.save), part.rank, part.world, part.step, failure_text(part.failed)) +
-                           to_json_text(part.chunks, part.tensors) + "}\n";
-  return put(*folder.store, folder.part(part.save, part.rank), seal_text(kPart, body));
+                           to_json_text(part.chunks, part.tensors);
+  return put(*folder.store, folder.part(part.save, part.rank),
+             seal_text(kPart, body + seal_of(folder.keys.get(), kPart, body) + "}\n"));
 }
 
 Result<std::optional<WriterPart>> read_part(const Folder& folder, std::string_view save, int rank) {

@@ -1,16 +1,88 @@
 #include "execute/checkpoint/read_piece.h"
 
+#include <algorithm>
 #include <cstring>
-#include <vector>
+
+#include "execute/checkpoint/keys.h"
 
 namespace systole::checkpoint {
+
+ChunkHasher::ChunkHasher(const Folder& folder, const ChunkFile& chunk) : folder_(folder), chunk_(chunk) {
+  if (folder.keys && folder.keys->trusted) sha256_.emplace();
+}
+
+void ChunkHasher::add(std::span<const std::byte> bytes) {
+  hasher_.add(bytes);
+  if (sha256_) sha256_->add(bytes);
+}
+
+Status ChunkHasher::check() {
+  const std::string path = folder_.chunk(chunk_.hash), hash = to_hex(hasher_.digest());
+  if (hash != chunk_.hash) return error(ErrorKind::corrupt, "the bytes of the chunk hash to {}", hash).at({path});
+  if (!sha256_) return {};
+  const std::string sha = to_hex_text(sha256_->digest());
+  if (sha == chunk_.sha256) return {};
+  return error(ErrorKind::corrupt, "the chunk was altered: its SHA-256 is {} and the signed manifest says '{}'", sha,
+               chunk_.sha256)
+      .at({path});
+}
+
+ChunkSource::ChunkSource(const Folder& folder, const ChunkFile& chunk, ChunkHasher* tap)
+    : folder_(folder), chunk_(chunk), tap_(tap), path_(folder.chunk(chunk.hash)) {}
+
+Status ChunkSource::read(std::int64_t offset, std::span<std::byte> into) {
+  if (into.empty()) return {};
+  if (!chunk_.coding) return read_stored(offset, into);
+  while (!into.empty()) {
+    const auto number = static_cast<std::size_t>(offset / kFrameBytes);
+    TRY(load_frame(number));
+    const auto from = raw_.subspan(static_cast<std::size_t>(offset % kFrameBytes));
+    const std::size_t count = std::min(from.size(), into.size());
+    std::memcpy(into.data(), from.data(), count);
+    into = into.subspan(count);
+    offset += static_cast<std::int64_t>(count);
+  }
+  return {};
+}
+
+Status ChunkSource::read_stored(std::int64_t offset, std::span<std::byte> into) {
+  TRY(folder_.store->read(path_, offset, into));
+  read_ += Bytes(into.size());
+  if (tap_) tap_->add(into);
+  return {};
+}
+
+Status ChunkSource::load_frame(std::size_t number) {
+  if (frame_ == number) return {};
+  const Coding& coding = *chunk_.coding;
+  CHECK(number < coding.frames.size(), "frame {} of {}", number, coding.frames.size());
+  if (!decoder_) {
+    const bool has_key = folder_.keys && folder_.keys->encryption;
+    if (!coding.salt.empty() && !has_key) {
+      return error(ErrorKind::invalid, "this checkpoint is encrypted, and no key was given")
+          .at({path_})
+          .hinted("checkpoint.encryption_key: env:NAME or file:PATH, or --encryption-key");
+    }
+    decoder_.emplace(coding, has_key ? folder_.keys->encryption : std::nullopt);
+  }
+  std::int64_t begin = 0;
+  for (std::size_t before = 0; before < number; ++before) begin += coding.frames[before];
+  stored_.resize(static_cast<std::size_t>(coding.frames[number]));
+  frame_.reset();
+  TRY(read_stored(begin, stored_));
+  auto raw = decoder_->frame(number, stored_);
+  if (!raw) return std::move(raw).error().at({path_});
+  raw_ = *raw;
+  frame_ = number;
+  return {};
+}
 
 namespace {
 
 // Runs that are read at once: from the first one's beginning to the last one's end.
 class RunReader {
  public:
-  RunReader(const ChunkSource& source, const Piece& piece, std::int64_t element, std::span<std::byte> into)
+  RunReader(ChunkSource& source, const Piece& piece, std::int64_t element, std::span<std::byte> into)
       : source_(source), offset_(piece.offset), element_(element), into_(into) {}
 
   Status add(const Run& run) {
@@ -38,7 +110,7 @@ class RunReader {
     return into_.subspan(static_cast<std::size_t>(span.to), static_cast<std::size_t>(span.bytes));
   }
 
-  Status read_one(const Span& span) const { return source_.read(offset_ + span.from, target(span)); }
+  Status read_one(const Span& span) { return source_.read(offset_ + span.from, target(span)); }
 
   Status read_staged() {
     const std::int64_t begin = pending_.front().from;
@@ -51,7 +123,7 @@ class RunReader {
     return {};
   }
 
-  const ChunkSource& source_;
+  ChunkSource& source_;
   std::int64_t offset_, element_;
   std::span<std::byte> into_;
   std::vector<Span> pending_;
@@ -60,7 +132,7 @@ class RunReader {
 
 }  // namespace
 
-Status read_piece(const ChunkSource& source, const Piece& piece, std::int64_t element_bytes, const Box& part,
+Status read_piece(ChunkSource& source, const Piece& piece, std::int64_t element_bytes, const Box& part,
                   const Box& target, std::span<std::byte> into) {
   RunReader reader(source, piece, element_bytes, into);
   TRY(for_each_run(part, piece.box, target, [&](const Run& run) { return reader.add(run); }));

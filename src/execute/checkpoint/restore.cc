@@ -7,7 +7,6 @@
 #include "execute/checkpoint/names.h"
 #include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/read_piece.h"
-#include "ground/base/hash.h"
 
 namespace systole::checkpoint {
 
@@ -30,7 +29,7 @@ Status Checkpoint::read_into(const TensorEntry& tensor, const Box& box, const Bo
   for (const Piece& piece : tensor.pieces) {
     const auto part = intersect(piece.box, box);
     if (!part) continue;
-    const ChunkSource source(folder_, manifest_->chunks[static_cast<std::size_t>(piece.chunk)]);
+    ChunkSource source(folder_, manifest_->chunks[static_cast<std::size_t>(piece.chunk)]);
     TRY(read_piece(source, piece, size_of(tensor.dtype), *part, held, into));
   }
   return {};
@@ -89,6 +88,7 @@ Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::str
 Result<Manifest> load_manifest(const Folder& folder, std::int64_t step) {
   std::string text;
   auto manifest = read_manifest(folder, step, &text);
+  if (manifest) TRY(check_authentic(folder.keys.get(), text, folder.manifest(step)));
   if (manifest || manifest.error().kind != ErrorKind::not_found) return manifest;
   std::string known;
   for (std::int64_t other : TRY(list_steps(folder))) known += fmt::format("{}{}", known.empty() ? "" : ", ", other);
@@ -106,15 +106,13 @@ Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify)
   }
   if (verify == Verify::lengths) return {};
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kReadBytes, size.count())));
-  Hasher hasher;
+  ChunkHasher hasher(folder, chunk);
   for (std::int64_t at = 0; at < size.count(); at += kReadBytes) {
     const auto part = std::span(buffer).first(static_cast<std::size_t>(std::min(kReadBytes, size.count() - at)));
     TRY(folder.store->read(path, at, part));
     hasher.add(part);
   }
-  const std::string hash = to_hex(hasher.digest());
-  if (hash != chunk.hash) return error(ErrorKind::corrupt, "the bytes of the chunk hash to {}", hash).at({path});
-  return {};
+  return hasher.check();
 }
 
 Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify verify) {

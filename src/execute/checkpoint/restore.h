@@ -54,7 +54,7 @@ enum class Verify {
 // Errors: not_found, corrupt, unsupported (a newer version), io.
 Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::string* text);
 
-// The same; not_found says which there are.
+// The same, and it has the seals that the folder's keys ask for (invalid: keys.h); not_found says which there are.
 Result<Manifest> load_manifest(const Folder& folder, std::int64_t step);
 Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify verify = Verify::contents);
 
@@ -92,7 +92,8 @@ struct VerifyShare {
 Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest,
                                         Verify verify = Verify::contents, int threads = 1, VerifyShare share = {});
 
-// The bytes and hash of a chunk file hold. Errors: corrupt, io, not_found.
+// The length and hash of a chunk file hold, and its SHA-256 where the folder's keys trust only signed ones. Errors:
+// corrupt, io, not_found.
 Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify = Verify::contents);
 
 }  // namespace systole::checkpoint

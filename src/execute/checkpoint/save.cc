@@ -115,7 +115,7 @@ Status commit(const Folder& folder, const SaveRequest& request, std::span<const 
   TRY(folder.store->sync_dir(folder.chunks()));
   const SaveGroup& group = options.group;
   const std::string writer = group.launch.empty() ? "0" : save_name(group, request.number);
-  return put_whole(folder, folder.manifest(request.step), writer, to_text(manifest),
+  return put_whole(folder, folder.manifest(request.step), writer, to_text(manifest, folder.keys.get()),
                    [&] { return check_claim(folder, group); });
 }
 

@@ -46,6 +46,7 @@ using PhaseHook = std::function<void(SavePhase, bool begins)>;
 
 struct SaveOptions {
   Bytes chunk_bytes = 64 * kMiB;  // at most this much in one chunk file
+  bool compress = false;          // with zstd, each chunk of which a sample shrinks by 10%
   int threads = 1;                // that hash and write chunks: one syncs while another writes
   SaveGroup group;
   Retention retention;

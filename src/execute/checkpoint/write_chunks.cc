@@ -1,8 +1,12 @@
 // Phase write of a save: chunk files, each synced before it takes its name.
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 
+#include "execute/checkpoint/coding.h"
+#include "execute/checkpoint/keys.h"
 #include "execute/checkpoint/pack.h"
 #include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/restore.h"
@@ -13,13 +17,63 @@ namespace systole::checkpoint {
 
 namespace {
 
-std::string hash_of(const PackedChunk& chunk, std::span<const TensorPart> parts) {
-  Hasher hasher;
+using Take = std::function<Status(std::span<const std::byte>)>;
+
+// A chunk file's names: for finding it, and for a signed manifest.
+class Naming {
+ public:
+  explicit Naming(const Folder& folder) {
+    if (folder.keys && folder.keys->signing) sha256_.emplace();
+  }
+  void add(std::span<const std::byte> bytes) {
+    hasher_.add(bytes);
+    if (sha256_) sha256_->add(bytes);
+  }
+  ChunkFile file(Bytes bytes) {
+    return {to_hex(hasher_.digest()), bytes, std::nullopt, sha256_ ? to_hex_text(sha256_->digest()) : ""};
+  }
+
+ private:
+  Hasher hasher_;
+  std::optional<Sha256> sha256_;
+};
+
+// Hands the raw bytes of a chunk to `take` frame by frame.
+Status for_each_frame(const PackedChunk& chunk, std::span<const TensorPart> parts, const Take& take) {
+  std::vector<std::byte> frame;
+  TRY(for_each_span(chunk, parts, [&](std::span<const std::byte> bytes) -> Status {
+    while (!bytes.empty()) {
+      const std::size_t at = frame.size(), count = std::min(bytes.size(), static_cast<std::size_t>(kFrameBytes) - at);
+      frame.resize(at + count);
+      std::memcpy(frame.data() + at, bytes.data(), count);
+      bytes = bytes.subspan(count);
+      if (frame.size() < static_cast<std::size_t>(kFrameBytes)) continue;
+      TRY(take(frame));
+      frame.clear();
+    }
+    return {};
+  }));
+  return frame.empty() ? Status() : take(frame);
+}
+
+// Up to eight places of a chunk, evenly apart, 32 KiB each where so much lies together.
+std::vector<std::byte> sample_of(const PackedChunk& chunk, std::span<const TensorPart> parts) {
+  constexpr std::int64_t kPlaces = 8;
+  constexpr std::size_t kMost = 32 << 10;
+  std::vector<std::byte> sample;
+  std::int64_t at = 0, next = 0;
   for_each_span(chunk, parts, [&](std::span<const std::byte> bytes) -> Status {
-    hasher.add(bytes);
+    const std::int64_t end = at + static_cast<std::int64_t>(bytes.size());
+    for (; next < end; next += std::max<std::int64_t>(1, chunk.bytes / kPlaces)) {
+      const auto from = bytes.subspan(static_cast<std::size_t>(std::max<std::int64_t>(0, next - at)));
+      const std::size_t count = std::min(from.size(), kMost), size = sample.size();
+      sample.resize(size + count);
+      std::memcpy(sample.data() + size, from.data(), count);
+    }
+    at = end;
     return {};
   }).value();
-  return to_hex(hasher.digest());
+  return sample;
 }
 
 // Writes the chunks of one writer. Thread-safe.
@@ -31,22 +85,9 @@ class ChunkWriter {
 
   // `number`: of the chunk among this writer's.
   Result<ChunkFile> write(const PackedChunk& chunk, std::size_t number) {
-    const ChunkFile file{hash_of(chunk, parts_), Bytes(chunk.bytes)};
-    const std::string path = folder_.chunk(file.hash);
-    const bool there = TRY(folder_.store->exists(path));
-    if (there && verify_chunk(folder_, file).ok()) {
-      count(stats_.chunks_reused, stats_.reused, file);
-      return file;
-    }
-    // A name that nobody else writes to: another thread or rank, or one of a save before that woke up late, may hold
-    // the same bytes.
-    const std::string temporary = fmt::format("{}.{}-{}{}", path, writer_, number, kTemporary);
-    leaves(temporary);
-    TRY(write_file(temporary, chunk));
-    if (!there) leaves(path);  // when it was there and damaged, an older checkpoint names it
-    TRY(folder_.store->rename(temporary, path));
-    count(stats_.chunks_written, stats_.written, file);
-    return file;
+    const bool zstd = options_.compress && is_worth_compressing(sample_of(chunk, parts_));
+    const bool encrypted = folder_.keys && folder_.keys->encryption;
+    return zstd || encrypted ? write_coded(chunk, number, zstd) : write_raw(chunk, number);
   }
 
   // After a failure: what no manifest names goes away, so that a full disk is not left fuller. What the store does
@@ -59,12 +100,73 @@ class ChunkWriter {
   const WriteStats& stats() const { return stats_; }
 
  private:
+  Result<ChunkFile> write_raw(const PackedChunk& chunk, std::size_t number) {
+    Naming naming(folder_);
+    TRY(for_each_span(chunk, parts_, [&](std::span<const std::byte> bytes) -> Status {
+      naming.add(bytes);
+      return {};
+    }));
+    ChunkFile file = naming.file(Bytes(chunk.bytes));
+    const bool there = TRY(is_there(file));
+    if (there && verify_chunk(folder_, file).ok()) return reused(std::move(file));
+    const std::string temporary = temporary_name(number);
+    TRY(write_file(temporary, [&](WritableFile& to) {
+      return for_each_span(chunk, parts_, [&](std::span<const std::byte> bytes) { return to.append(bytes); });
+    }));
+    return named(std::move(file), temporary, there);
+  }
+
+  // Its name is known when all of it is written. What is only compressed may be there already.
+  Result<ChunkFile> write_coded(const PackedChunk& chunk, std::size_t number, bool zstd) {
+    ChunkEncoder encoder(Bytes(chunk.bytes), zstd, folder_.keys ? folder_.keys->encryption : std::nullopt);
+    Naming naming(folder_);
+    Bytes bytes;
+    const std::string temporary = temporary_name(number);
+    TRY(write_file(temporary, [&](WritableFile& to) {
+      return for_each_frame(chunk, parts_, [&](std::span<const std::byte> frame) {
+        const std::span<const std::byte> stored = encoder.frame(frame);
+        naming.add(stored);
+        bytes += Bytes(stored.size());
+        return to.append(stored);
+      });
+    }));
+    ChunkFile file = naming.file(bytes);
+    file.coding = encoder.coding();
+    const bool there = TRY(is_there(file));
+    if (!there || !verify_chunk(folder_, file).ok()) return named(std::move(file), temporary, there);
+    TRY(folder_.store->remove(temporary));
+    return reused(std::move(file));
+  }
+
+  Result<bool> is_there(const ChunkFile& file) { return folder_.store->exists(folder_.chunk(file.hash)); }
+
+  ChunkFile reused(ChunkFile file) {
+    count(stats_.chunks_reused, stats_.reused, file);
+    return file;
+  }
+
+  Result<ChunkFile> named(ChunkFile file, const std::string& temporary, bool there) {
+    const std::string path = folder_.chunk(file.hash);
+    if (!there) leaves(path);  // when it was there and damaged, an older checkpoint names it
+    TRY(folder_.store->rename(temporary, path));
+    count(stats_.chunks_written, stats_.written, file);
+    return file;
+  }
+
+  // Nobody else writes to it: another thread or rank, or one of a save before that woke up late, may hold the same
+  // bytes.
+  std::string temporary_name(std::size_t number) {
+    std::string path = fmt::format("{}/{}-{}{}", folder_.chunks(), writer_, number, kTemporary);
+    leaves(path);
+    return path;
+  }
+
   // Always a fresh file: a leftover of an earlier attempt may have failed to sync, and what such a file still holds in
   // memory can be gone from the disk for good without a later sync saying so.
-  Status write_file(const std::string& path, const PackedChunk& chunk) {
+  Status write_file(const std::string& path, const std::function<Status(WritableFile&)>& fill) {
     TRY(folder_.store->remove(path));
     auto file = TRY(folder_.store->create(path));
-    TRY(for_each_span(chunk, parts_, [&](std::span<const std::byte> bytes) { return file->append(bytes); }));
+    TRY(fill(*file));
     TRY(file->sync());
     return file->close();
   }
@@ -145,7 +247,7 @@ Status write_all(ChunkWriter& writer, std::span<const TensorPart> parts, std::sp
   for (std::size_t c = 0; c < packed.size(); ++c) {
     for (const PackedPiece& piece : packed[c].pieces) {
       fragment.tensors[entries[piece.part]].pieces.push_back(
-          {piece.box, static_cast<std::int64_t>(c), piece.offset, Encoding::raw});
+          {piece.box, static_cast<std::int64_t>(c), piece.offset, fragment.chunks[c].encoding()});
     }
   }
   return {};
