@@ -77,6 +77,7 @@ void add_plan(CLI::App& app, Context& context);
 void add_lock(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_resume(CLI::App& app, Context& context);
+void add_rank(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_why(CLI::App& app, Context& context);
 void add_calibrate(CLI::App& app, Context& context);

@@ -9,6 +9,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_lock(app, context);
   add_run(app, context);
   add_resume(app, context);
+  add_rank(app, context);
   add_generate(app, context);
   add_why(app, context);
   add_runs(app, context);

@@ -42,7 +42,7 @@ void run_one(Rank& rank, RunFolder& folder, const RunRequest& request, Clock& cl
     rank.outcome = run_job(*rank.prepared, folder, request, clock, ledger, events);
   } catch (const Failure& failure) { rank.outcome = failure.error(); }
   if (!rank.outcome->ok())
-    rank.communicator->abort(fmt::format("rank {}: {}", request.place.rank, rank.outcome->error().message));
+    rank.communicator->abort(fmt::format("rank {}: {}", request.role.rank, rank.outcome->error().message));
 }
 
 // The outcome of rank 0, or what made one fail: not that another had ended.
@@ -105,8 +105,8 @@ Result<TrainOutcome> run_in_threads(Prepared& first, const PrepareOptions& prepa
     own.folder = request.folder;
     own.resume = request.resume;
     own.command = request.command;
-    own.place = {static_cast<std::int64_t>(r), ranks[r].communicator.get(), group};
-    own.place.group.rank = static_cast<int>(r);
+    own.role = {static_cast<std::int64_t>(r), ranks[r].communicator.get(), group};
+    own.role.group.rank = static_cast<int>(r);
     threads.emplace_back([&, r, own = std::move(own)] {
       run_one(ranks[r], folder, own, clock, r == 0 ? ledger : *ranks[r].ledger, r == 0 ? events : *ranks[r].events);
     });

@@ -10,7 +10,9 @@
 #include "operate/cli/plan_text.h"
 #include "operate/cli/probes.h"
 #include "operate/cli/progress_lines.h"
+#include "operate/cli/rank_processes.h"
 #include "operate/cli/rank_threads.h"
+#include "operate/cli/run_end.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/event_file.h"
@@ -18,65 +20,6 @@
 
 namespace systole::cli {
 namespace {
-
-// Ctrl-C and SIGTERM end a run after the step at hand; a run that stopped with its state saved can go on.
-ExitCode exit_of(const TrainOutcome& outcome) {
-  switch (outcome.ending) {
-    case Ending::finished: return ExitCode::done;
-    case Ending::stopped: return outcome.saved ? ExitCode::saved : ExitCode::not_saved;
-    case Ending::diverged: return ExitCode::no;
-  }
-  return ExitCode::no;
-}
-
-// No checkpoint is written whose steps are not in the event file, so most often the state is lost with them.
-Error events_lost(const Error& why, const std::string& folder, const std::string& file,
-                  const Result<TrainOutcome>& outcome) {
-  const std::string state = outcome.ok() && outcome->saved
-                                ? fmt::format("the state of step {} is saved", outcome->state.step)
-                                : "no checkpoint was written after it";
-  return error(why.kind, "events of the run could not be written: {}; {}", why.message, state)
-      .at({folder + "/" + file})
-      .hinted(fmt::format("make room, then: systole resume {}", quoted(folder)));
-}
-
-// What the run throws is an outcome too: first its events are closed.
-Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run) {
-  try {
-    return run();
-  } catch (const Failure& failure) { return failure.error(); }
-}
-
-void tell_end(const TrainOutcome& outcome, const std::string& result, const std::string& folder,
-              const std::string& again, Context& context) {
-  Node fields = Node::map({{"folder", folder},
-                           {"step", outcome.state.step},
-                           {"tokens", outcome.state.tokens},
-                           {"skipped", outcome.state.skipped},
-                           {"saved", outcome.saved}});
-  if (outcome.evaluation) {
-    fields.set("held_out_loss", outcome.evaluation->loss);
-    if (outcome.evaluation->bits_per_byte) fields.set("bits_per_byte", *outcome.evaluation->bits_per_byte);
-  }
-  const char* ending = outcome.ending == Ending::finished  ? "finished"
-                       : outcome.ending == Ending::stopped ? "stopped"
-                                                           : "diverged";
-  fields.set("ending", ending);
-  if (!result.empty()) fields.set("result", result);
-  context.out.json(fields);
-  std::string text =
-      fmt::format("{} at step {}, {} tokens seen", ending, outcome.state.step, with_commas(outcome.state.tokens));
-  if (outcome.evaluation && outcome.evaluation->bits_per_byte)
-    text += fmt::format("; {:.4f} bits per byte on held-out text", *outcome.evaluation->bits_per_byte);
-  context.out.data(text);
-  if (!result.empty()) context.out.data("result " + result);
-  if (!outcome.detail.empty()) context.out.data(outcome.detail);
-  if (outcome.ending == Ending::stopped) {
-    context.out.message("next: systole resume " + quoted(folder) + again);
-  } else if (outcome.ending == Ending::finished) {
-    context.out.message("next: systole why " + quoted(folder));
-  }
-}
 
 Status hold_to_lock(const Prepared& prepared, const Node& now, const std::string& path) {
   if (prepared.workload.train.time) {
@@ -109,37 +52,44 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       "--eager", arguments.eager,
       "look at every value as it is made, slowly: the ops of the first step are listed, and the first value "
       "that is no number ends the run with its name");
-  command
-      .add_option("--ranks", arguments.ranks,
-                  "ranks that do the run together; without a mesh in the workload each has a part of the batch")
-      ->check(at_least(1));
+  command.add_option("--ranks", arguments.ranks,
+                     "ranks that do the run together; without a mesh in the workload each has a part of the batch. "
+                     "2:8: as many as there are between the two, which may come and go");
   command.add_flag("--in-process", arguments.in_process, "ranks are threads of this process");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
 // The mesh that the number of ranks asks for where the workload has none.
-Workload on_ranks(Workload workload, const RunArguments& arguments) {
-  if (arguments.ranks > 0 && workload.mesh.empty() && arguments.ranks > 1) workload.mesh = {{"data", arguments.ranks}};
+Workload on_ranks(Workload workload, const RankCount& count, const RunArguments& arguments) {
+  if (workload.mesh.empty() && count.most > 1) workload.mesh = {{"data", count.most}};
   const std::int64_t ranks = ranks_of(workload);
-  if (arguments.ranks > 0 && arguments.ranks != ranks) {
+  if (count.said() &&
+      (count.most != ranks || (!workload.mesh.empty() && count.least != ranks && count.most != ranks))) {
     fail(error(ErrorKind::invalid, "--ranks {}: the workload's mesh has {} devices", arguments.ranks, ranks)
-             .hinted("leave --ranks out, or --set mesh.data=N"));
+             .hinted("leave --ranks out, or make the mesh of that many"));
   }
   if (ranks == 1) return workload;
-  if (!arguments.in_process) {
-    fail(error(ErrorKind::unsupported, "a run on {} ranks: ranks are threads of one process yet", ranks)
-             .hinted("--in-process"));
-  }
-  if (arguments.eager) {
-    fail(error(ErrorKind::unsupported, "--eager looks at the values of one device, and there are {}", ranks)
-             .hinted("leave --eager out, or the mesh"));
+  const char* alone = arguments.eager ? "--eager" : !arguments.lock.empty() ? "--locked" : nullptr;
+  if (alone != nullptr) {
+    fail(error(ErrorKind::unsupported, "{} is for one device, and there are {}", alone, ranks)
+             .hinted(fmt::format("leave {} out, or the mesh", alone)));
   }
   return for_ranks(workload);
 }
 
 ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, bool resume,
                       Context& context) {
-  const Workload workload = on_ranks(asked, arguments);
+  const RankCount count = read_rank_count(arguments.ranks).value();
+  if (count.least != count.most && (!asked.mesh.empty() || arguments.in_process)) {
+    fail(error(ErrorKind::invalid,
+               "--ranks {}: how many there are may change only where the workload has no mesh and "
+               "ranks are processes",
+               arguments.ranks)
+             .hinted("--ranks with one number, or take mesh out"));
+  }
+  const Workload workload = on_ranks(asked, count, arguments);
+  const std::int64_t ranks = ranks_of(workload);
+  if (ranks > 1) preparing.memory_limit = Bytes(limit_of(workload, preparing).count() / ranks);
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
@@ -161,6 +111,20 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   if (arguments.dry_run) return ExitCode::done;
   RunFolder folder = claim_folder(arguments.folder, resume).value();
   check_disk(prepared, folder).value();  // before anything says that there was a run
+  if (ranks > 1 && !arguments.in_process) {
+    if (!resume) {
+      write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)).value();
+      write_whole(*folder.store, kRunLock, to_json(*lock, 2) + "\n").value();
+    }
+    write_whole(*folder.store, RunFiles::workload, to_yaml(asked)).value();
+    context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, folder.path,
+                                    arguments.ranks.empty() ? std::to_string(ranks) : arguments.ranks,
+                                    prepared.plan.target.name, to_string(prepared.memory.total())));
+    const RankCount each = count.said() ? count : RankCount{ranks, ranks};
+    return run_in_processes({each, preparing.backend, arguments.inject, *preparing.memory_limit}, prepared, folder,
+                            signals, context)
+        .value();
+  }
   RunRequest request;
   request.folder = folder.path;
   request.resume = resume;

@@ -11,9 +11,9 @@ namespace systole::cli {
 struct RunArguments {
   std::string folder;
   std::string inject;
-  std::string again;       // what `systole resume FOLDER` needs besides, as machine_words says it
-  std::string lock;        // the file that the run is held to; empty: to none
-  std::int64_t ranks = 0;  // 0: as many as the mesh has
+  std::string again;  // what `systole resume FOLDER` needs besides, as machine_words says it
+  std::string lock;   // the file that the run is held to; empty: to none
+  std::string ranks;  // "8", "2:8"; empty: as many as the mesh has
   bool in_process = false;
   bool dry_run = false, eager = false;
 };

@@ -271,7 +271,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.workload = workload;
   TRY(check_threads(options.backend, workload.resources, options.source));
   p.machine = TRY(open_machine(options.backend, workload.resources, clock));
-  Result<Data> data = prepare_data(workload, options.source, options.progress, true);
+  Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
   if (data.ok()) {
     p.data = std::move(*data);
   } else if (options.data_may_be_absent && data.error().kind == ErrorKind::not_found) {

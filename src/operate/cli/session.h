@@ -63,8 +63,9 @@ struct Data {
 //
 // `apart`: what is to be made is made by a process of its own, a copy of this one, so that what the making leaves
 // behind (SentencePiece's trainer keeps tens of MB) is not this process's. REQUIRES then: this process has one thread.
+// `patience`: how long to wait for another process that works in the folder.
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
-                          const systole::cli::Progress& progress, bool apart = false);
+                          const systole::cli::Progress& progress, bool apart = false, Seconds patience = {});
 // Whether the files that the workload names are there: all that are missing, each at its place in the document.
 Status check_data_files(const Workload& workload, const WorkloadSource& source);
 // The key of the dataset that the workload's text becomes, built or not; reads the text's bytes.
@@ -89,6 +90,7 @@ struct PrepareOptions {
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
   Progress progress;
+  Seconds data_patience;     // how long another process may work on the data
   bool begins = true;        // model.weights are needed; a run that goes on has its own
   WorkloadSource source;     // for the places in errors; empty: they have none
   std::vector<Error> notes;  // out: what was left unknown, and why

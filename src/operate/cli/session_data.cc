@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "execute/data/tokenizer_files.h"
 #include "ground/process/machine.h"
@@ -226,8 +228,19 @@ Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSourc
   return dataset_key(TRY(build_options(workload, *files, source)));
 }
 
+// The ranks of a run open its data one after the other.
+static Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, Seconds patience) {
+  constexpr auto kTurn = std::chrono::milliseconds(10);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count());
+  for (;;) {
+    Result<std::unique_ptr<FileLock>> lock = lock_folder(folder);
+    if (lock.ok() || lock.error().kind != ErrorKind::busy || std::chrono::steady_clock::now() >= until) return lock;
+    std::this_thread::sleep_for(kTurn);
+  }
+}
+
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
-                          const systole::cli::Progress& progress, bool apart) {
+                          const systole::cli::Progress& progress, bool apart, Seconds patience) {
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
   data.files = TRY(open_posix_store("/"));
@@ -241,7 +254,7 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
         "data.folder");
   }
   data.folder = TRY(open_posix_store(workload.data.folder));
-  const std::unique_ptr<FileLock> lock = TRY(lock_folder(workload.data.folder));
+  const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(workload.data.folder, patience));
   options.progress = progress;
   Result<Dataset> built = apart ? build_apart(*data.folder, options) : build_dataset(*data.folder, options);
   if (!built.ok())

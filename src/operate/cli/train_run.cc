@@ -111,14 +111,14 @@ Status begin_parameters(Prepared& p, Store& run, std::int64_t rank) {
 }
 
 // The checkpoint that rank 0 finds; for the others the one of its step. -1: there is none.
-Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoints, const RankPlace& place) {
+Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoints, const RankRole& role) {
   std::int64_t step = -1;
   std::optional<Result<checkpoint::Restored>> found;
-  if (place.first()) {
+  if (role.first()) {
     found = checkpoint::open_newest(checkpoints);
     if (found->ok()) step = (*found)->checkpoint.manifest().step;
   }
-  if (place.communicator != nullptr) TRY(place.communicator->broadcast(std::as_writable_bytes(std::span(&step, 1)), 0));
+  if (role.communicator != nullptr) TRY(role.communicator->broadcast(std::as_writable_bytes(std::span(&step, 1)), 0));
   if (found) return std::move(*found);
   if (step < 0) return error(ErrorKind::not_found, "rank 0 found no checkpoint");
   return checkpoint::Restored{TRY(checkpoint::open_step(checkpoints, step)), {}};
@@ -210,18 +210,19 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
                              TimeLedger& ledger, EventSink& events) {
   TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
   const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
-  const RankPlace& place = request.place;
-  if (place.first()) TRY(check_disk(prepared, folder));
-  if (place.first()) TRY(checkpoint::prepare(checkpoints));
-  if (place.first() && prepared.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *prepared.data.dataset));
+  const RankRole& role = request.role;
+  if (role.first()) TRY(check_disk(prepared, folder));
+  if (role.first()) TRY(checkpoint::prepare(checkpoints));
+  if (role.first() && prepared.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *prepared.data.dataset));
   // A resumed run keeps the plan that it was begun with, and its workload until the checkpoint is known to fit the new
   // one.
-  if (!request.resume && place.first()) {
+  const bool writes = role.first() && request.documents;
+  if (!request.resume && writes) {
     TRY(write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)));
     TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
-  if (place.first()) begin_measuring_memory();
-  prepared.machine.device->connect(place.communicator);
+  if (role.first()) begin_measuring_memory();
+  prepared.machine.device->connect(role.communicator);
   if (request.observer != nullptr && !prepared.machine.device->observe(request.observer)) {
     return error(ErrorKind::unsupported, "{} does not run kernel by kernel", prepared.machine.device->target().name)
         .hinted("--eager needs --backend cpu or reference");
@@ -238,14 +239,14 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   {
     const InCategory restoring(ledger, Category::restore);
     if (request.resume) {
-      Result<checkpoint::Restored> newest = newest_for_all(checkpoints, place);
+      Result<checkpoint::Restored> newest = newest_for_all(checkpoints, role);
       if (newest.ok()) {
         for (const checkpoint::Rejected& rejected : newest->rejected) {
           if (request.rejected) request.rejected(rejected);
         }
         TRY(check_identity(newest->checkpoint, prepared.job, prepared.workload.train.exact, numerics));
-        TRY(load_state(*prepared.executor, newest->checkpoint, place.rank));
-        if (place.first()) TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
+        TRY(load_state(*prepared.executor, newest->checkpoint, role.rank));
+        if (writes) TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
         state = TRY(state_from(newest->checkpoint.manifest().extra));
         restored = true;
       } else if (newest.error().kind != ErrorKind::not_found) {
@@ -257,8 +258,8 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         return below(folder.path, std::move(none));
       }
     }
-    if (!restored) TRY(begin_parameters(prepared, *folder.store, place.rank));
-    if (request.resume && !restored && place.first())
+    if (!restored) TRY(begin_parameters(prepared, *folder.store, role.rank));
+    if (request.resume && !restored && role.first())
       TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
   if (request.began) request.began(state);
@@ -287,9 +288,9 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   parts.stop_requested = request.stop_requested;
   parts.vocabulary = prepared.job.model->vocabulary();
   parts.numerics = numerics;
-  parts.communicator = place.communicator;
-  parts.device = place.rank;
-  parts.save_group = place.group;
+  parts.communicator = role.communicator;
+  parts.device = role.rank;
+  parts.save_group = role.group;
   parts.hooks = request.hooks;
   const std::int64_t first_step = state.step;
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));

@@ -15,7 +15,7 @@ namespace systole::cli {
 std::string kernels_text(const Device& device);
 
 // Where a rank sits among those that do a run together.
-struct RankPlace {
+struct RankRole {
   std::int64_t rank = 0;                 // its device in the mesh
   Communicator* communicator = nullptr;  // with the others; null: there are none
   checkpoint::SaveGroup group;
@@ -24,9 +24,10 @@ struct RankPlace {
 
 struct RunRequest {
   std::string folder;
-  RankPlace place;
-  bool resume = false;  // go on from the newest checkpoint that verifies, if there is one
-  std::string command;  // for the record
+  RankRole role;
+  bool documents = true;  // plan.json and workload.yaml are written here, not by who started the ranks
+  bool resume = false;    // go on from the newest checkpoint that verifies, if there is one
+  std::string command;    // for the record
   TrainHooks hooks;
   std::function<void(std::int64_t)> before_batch;  // on the reader's thread
   std::function<bool()> stop_requested;

@@ -1,0 +1,162 @@
+// `systole rank FOLDER`: one rank of a run, started by its agent (rank_processes.h) with its place in the environment.
+// Not for people: it is not listed.
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "execute/comm/collectives.h"
+#include "execute/comm/ring_transport.h"
+#include "ground/process/signal_watch.h"
+#include "operate/cli/inject.h"
+#include "operate/cli/progress_lines.h"
+#include "operate/cli/rank_threads.h"
+#include "operate/cli/run_end.h"
+#include "operate/cli/workload_options.h"
+#include "operate/launch/rank_seat.h"
+#include "operate/observe/event_file.h"
+#include "operate/observe/run_files.h"
+
+namespace systole::cli {
+namespace {
+
+struct RankOptions {
+  std::string folder, backend = "cpu", memory, inject;
+};
+
+// Whether a collective failed: then this rank is a victim of whoever is gone, or does not do the same.
+class LossWatch final : public Communicator {
+ public:
+  explicit LossWatch(Communicator& inner) : inner_(inner) {}
+  std::int32_t rank() const override { return inner_.rank(); }
+  std::int32_t num_ranks() const override { return inner_.num_ranks(); }
+  Result<std::unique_ptr<PreparedCollective>> prepare(const CollectiveCall& call, const std::byte* from,
+                                                      std::byte* into, std::byte* workspace) override {
+    return inner_.prepare(call, from, into, workspace);
+  }
+  Status run(PreparedCollective& collective, WorkCounters& counters) override {
+    return seen(inner_.run(collective, counters));
+  }
+  void observe(CollectiveObserver* observer) override { inner_.observe(observer); }
+  Status broadcast(std::span<std::byte> bytes, std::int32_t root) override {
+    return seen(inner_.broadcast(bytes, root));
+  }
+  Status barrier() override { return seen(inner_.barrier()); }
+  void abort(const std::string& why) override { inner_.abort(why); }
+  bool lost() const { return lost_; }
+
+ private:
+  Status seen(Status status) {
+    lost_ = lost_ || !status.ok();
+    return status;
+  }
+  Communicator& inner_;
+  bool lost_ = false;
+};
+
+// Rank 0 makes the memory that the ranks share and says where it is.
+Result<std::shared_ptr<Segment>> meet(RankSeat& seat) {
+  const RankIdentity& identity = seat.identity();
+  constexpr const char* kKey = "segment";
+  if (identity.place.num_nodes > 1) {
+    return error(ErrorKind::unsupported, "ranks on {} nodes: shared memory ends at the host", identity.place.num_nodes)
+        .hinted("run all ranks on one node");
+  }
+  const Seconds patience(60);
+  std::shared_ptr<Segment> segment;
+  if (identity.place.rank == 0) {
+    segment = TRY(Segment::create(identity.place.num_ranks, identity.token.hex()));
+    TRY(seat.rendezvous().set(kKey, segment->place()));
+  } else {
+    segment = TRY(Segment::open(TRY(seat.rendezvous().wait(kKey, patience)), identity.token.hex()));
+  }
+  TRY(seat.wait_for_all("segment", patience));
+  return segment;
+}
+
+// Of a mesh that was not said: all ranks have a part of the batch.
+Workload for_this_many(Workload workload, std::int64_t ranks) {
+  if (workload.mesh.empty() && ranks > 1) workload.mesh = {{"data", ranks}};
+  return for_ranks(workload);
+}
+
+ExitCode rank(const RankOptions& options, Context& context) {
+  std::signal(SIGPIPE, SIG_IGN);
+  SignalWatch signals;
+  const RankIdentity identity = rank_identity_from_environment().value();
+  const std::int64_t number = identity.place.rank;
+  const auto seat =
+      RankSeat::take(identity, {.lost = [](const Error&) { _exit(static_cast<int>(ExitCode::not_saved)); }}).value();
+  TimeLedger ledger(context.clock, Category::startup);
+  WorkloadArguments arguments;
+  arguments.path = options.folder + "/workload.yaml";
+  arguments.kept = true;
+  arguments.memory = options.memory;
+  arguments.backend = options.backend;
+  const LoadedWorkload loaded = load_workload(arguments).value();
+  const Workload workload = for_this_many(loaded.workload, identity.place.num_ranks);
+  PrepareOptions preparing = prepare_options(arguments, loaded, context).value();
+  preparing.data_patience = Seconds(60);
+  Prepared prepared = prepare(workload, preparing, context.clock).value();
+  RunFolder folder{options.folder, nullptr, open_posix_store(options.folder).value()};
+  checkpoint::SaveGroup group;
+  group.rank = identity.place.rank;
+  group.world = identity.place.num_ranks;
+  group.launch = identity.token.hex().substr(0, 16);
+  group.generation = static_cast<std::int64_t>(identity.place.generation);
+  group.clock = &context.clock;
+  if (number == 0) checkpoint::claim({folder.store.get(), workload.checkpoint.folder}, group).value();
+  const std::unique_ptr<Transport> transport = ring_transport(meet(*seat).value(), identity.place.rank).value();
+  const std::unique_ptr<Communicator> collectives = make_communicator(*transport, prepared.job.program->mesh).value();
+  LossWatch communicator(*collectives);
+
+  RunRequest request;
+  request.folder = options.folder;
+  request.resume = true;
+  request.documents = false;
+  request.command = context.command_line;
+  request.role = {number, &communicator, group};
+  request.stop_requested = [&signals] { return signals.stop_requested(); };
+  inject(options.inject, context.clock, request).value();
+  ProgressLines lines(context.out, prepared.plan, workload.observe.every);
+  EventFileOptions listening;
+  std::unique_ptr<Store> records = open_posix_store(options.folder).value();
+  if (number == 0) {
+    request.began = [&](const TrainState& state) { lines.begin(state.step, state.tokens, state.trained); };
+    listening.listener = [&lines](const Event& event) { lines.see(event); };
+  } else {
+    const std::string own = fmt::format("ranks/{}", number);
+    make_dirs_synced(*records, own).value();
+    records = open_posix_store(options.folder + "/" + own).value();
+  }
+  const std::string file = next_event_file(*records).value();
+  const std::unique_ptr<EventFile> events = EventFile::open(*records, file, std::move(listening)).value();
+  const Result<TrainOutcome> outcome =
+      caught([&] { return run_job(prepared, folder, request, context.clock, ledger, *events); });
+  if (!outcome.ok() && !communicator.lost())
+    communicator.abort(fmt::format("rank {}: {}", number, outcome.error().message));
+  const Status written = events->close();
+  context.out.end_progress();
+  if (!outcome.ok() && communicator.lost()) {
+    context.out.message(to_string(outcome.error()));
+    return ExitCode::not_saved;
+  }
+  if (!written.ok()) fail(events_lost(written.error(), options.folder, file, outcome));
+  const TrainOutcome& ended = outcome.value();
+  if (number == 0) tell_end(ended, "", options.folder, "", context);
+  return exit_of(ended);
+}
+
+}  // namespace
+
+void add_rank(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RankOptions>();
+  CLI::App& command = add_command(app, "rank", "one rank of a run, started by its agent", options, context, rank);
+  command.group("");
+  command.add_option("folder", options->folder, "the run's")->required();
+  command.add_option("--backend", options->backend, "cpu, or reference")->check(CLI::IsMember({"cpu", "reference"}));
+  command.add_option("--memory", options->memory, "of this rank");
+  command.add_option("--inject", options->inject, "as run --inject");
+}
+
+}  // namespace systole::cli

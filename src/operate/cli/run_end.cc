@@ -1,0 +1,63 @@
+#include "operate/cli/run_end.h"
+
+#include "operate/cli/workload_options.h"
+
+namespace systole::cli {
+
+ExitCode exit_of(const TrainOutcome& outcome) {
+  switch (outcome.ending) {
+    case Ending::finished: return ExitCode::done;
+    case Ending::stopped: return outcome.saved ? ExitCode::saved : ExitCode::not_saved;
+    case Ending::diverged: return ExitCode::no;
+  }
+  return ExitCode::no;
+}
+
+Error events_lost(const Error& why, const std::string& folder, const std::string& file,
+                  const Result<TrainOutcome>& outcome) {
+  const std::string state = outcome.ok() && outcome->saved
+                                ? fmt::format("the state of step {} is saved", outcome->state.step)
+                                : "no checkpoint was written after it";
+  return error(why.kind, "events of the run could not be written: {}; {}", why.message, state)
+      .at({folder + "/" + file})
+      .hinted(fmt::format("make room, then: systole resume {}", quoted(folder)));
+}
+
+Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run) {
+  try {
+    return run();
+  } catch (const Failure& failure) { return failure.error(); }
+}
+
+void tell_end(const TrainOutcome& outcome, const std::string& result, const std::string& folder,
+              const std::string& again, Context& context) {
+  Node fields = Node::map({{"folder", folder},
+                           {"step", outcome.state.step},
+                           {"tokens", outcome.state.tokens},
+                           {"skipped", outcome.state.skipped},
+                           {"saved", outcome.saved}});
+  if (outcome.evaluation) {
+    fields.set("held_out_loss", outcome.evaluation->loss);
+    if (outcome.evaluation->bits_per_byte) fields.set("bits_per_byte", *outcome.evaluation->bits_per_byte);
+  }
+  const char* ending = outcome.ending == Ending::finished  ? "finished"
+                       : outcome.ending == Ending::stopped ? "stopped"
+                                                           : "diverged";
+  fields.set("ending", ending);
+  if (!result.empty()) fields.set("result", result);
+  context.out.json(fields);
+  std::string text =
+      fmt::format("{} at step {}, {} tokens seen", ending, outcome.state.step, with_commas(outcome.state.tokens));
+  if (outcome.evaluation && outcome.evaluation->bits_per_byte)
+    text += fmt::format("; {:.4f} bits per byte on held-out text", *outcome.evaluation->bits_per_byte);
+  context.out.data(text);
+  if (!result.empty()) context.out.data("result " + result);
+  if (!outcome.detail.empty()) context.out.data(outcome.detail);
+  if (outcome.ending == Ending::stopped) {
+    context.out.message("next: systole resume " + quoted(folder) + again);
+  } else if (outcome.ending == Ending::finished) {
+    context.out.message("next: systole why " + quoted(folder));
+  }
+}
+
+}  // namespace systole::cli
