@@ -12,6 +12,7 @@ namespace {
 
 class Prepared : public PreparedCollective {
  public:
+  CollectiveCall call;
   MessageStamp stamp;  // but for sequence and step
   std::uint32_t* sequence = nullptr;
   std::vector<CollectiveStep> steps;
@@ -47,6 +48,7 @@ class Collectives : public Communicator {
       if (place == group.end()) continue;
       prepared->steps = TRY(steps_of(call, collective, group, place - group.begin(), {from, into, workspace}));
     }
+    prepared->call = call;
     prepared->stamp.kind = static_cast<int>(call.kind);
     prepared->stamp.shape = shape_hash(call);
     prepared->sequence = &sequences_[call.axis];
@@ -55,18 +57,17 @@ class Collectives : public Communicator {
 
   Status run(PreparedCollective& collective, WorkCounters& counters) override {
     auto& prepared = static_cast<Prepared&>(collective);
+    const SeenCollective seen{&prepared.call, (*prepared.sequence)++};
     const Bytes before = transport_.bytes_written();
-    MessageStamp stamp = prepared.stamp;
-    stamp.sequence = (*prepared.sequence)++;
-    for (const CollectiveStep& step : prepared.steps) {
-      for (const auto& at_home : step.before) at_home();
-      if (step.out.empty() && step.in.empty()) continue;
-      stamp.step = step.number;
-      TRY(transport_.exchange({stamp, step.out, step.in}));
-    }
-    counters.bytes_sent += (transport_.bytes_written() - before).count();
-    return {};
+    if (observer_ != nullptr) observer_->begin(seen);
+    Status done = play(prepared, seen.sequence);
+    const Bytes sent = transport_.bytes_written() - before;
+    counters.bytes_sent += sent.count();
+    if (observer_ != nullptr) observer_->end(seen, done.ok(), sent);
+    return done;
   }
+
+  void observe(CollectiveObserver* observer) override { observer_ = observer; }
 
   Status broadcast(std::span<std::byte> bytes, std::int32_t root) override {
     CHECK(root >= 0 && root < num_ranks(), "a broadcast of rank {} of {}", root, num_ranks());
@@ -95,6 +96,18 @@ class Collectives : public Communicator {
   }
 
  private:
+  Status play(const Prepared& prepared, std::uint32_t sequence) {
+    MessageStamp stamp = prepared.stamp;
+    stamp.sequence = sequence;
+    for (const CollectiveStep& step : prepared.steps) {
+      for (const auto& at_home : step.before) at_home();
+      if (step.out.empty() && step.in.empty()) continue;
+      stamp.step = step.number;
+      TRY(transport_.exchange({stamp, step.out, step.in}));
+    }
+    return {};
+  }
+
   Status of_hosts(int kind, std::span<const Outgoing> out, std::span<const Incoming> in) {
     return transport_.exchange({MessageStamp{host_sequence_++, kind, 0, 0}, out, in});
   }
@@ -103,6 +116,7 @@ class Collectives : public Communicator {
   const Mesh mesh_;
   std::map<std::string, std::uint32_t> sequences_;  // by axes: one count a group
   std::uint32_t host_sequence_ = 0;
+  CollectiveObserver* observer_ = nullptr;
   std::vector<std::byte> tokens_;  // what barriers receive
 };
 

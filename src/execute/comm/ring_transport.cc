@@ -146,7 +146,7 @@ class RingTransport : public Transport {
     bool any = false;
     for (;;) {
       std::int64_t room = size - (peer.written - peer.known_read);
-      if (room < std::min(size / 2, filled_up(bytes - std::max<std::int64_t>(progress.at, 0)) + kLine)) {
+      if (room < std::clamp(filled_up(bytes - std::max<std::int64_t>(progress.at, 0)) + kLine, 2 * kLine, size / 2)) {
         TRY(learn(peer.known_read, ring.read, peer.written - size, peer.written, message.to));
         room = size - (peer.written - peer.known_read);
       }
@@ -193,8 +193,9 @@ class RingTransport : public Transport {
         peer.read += kLine;
         progress.at = 0;
         progress.done = bytes == 0;
-        if (progress.done) return true;
-        continue;
+        if (!progress.done) continue;
+        tell_sender(ring, peer, message.from);
+        return true;
       }
       const std::int64_t place = peer.read % size;
       const std::int64_t piece = std::min({bytes - progress.at, there, size - place});
@@ -396,8 +397,10 @@ Result<std::unique_ptr<Transport>> ring_transport(std::shared_ptr<Segment> segme
   return std::unique_ptr<Transport>(std::make_unique<RingTransport>(std::move(segment), rank, options));
 }
 
-Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options) {
-  const std::shared_ptr<Segment> segment = TRY(Segment::in_process(num_ranks));
+Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options,
+                                                         std::optional<std::int64_t> ring_bytes) {
+  const std::shared_ptr<Segment> segment =
+      TRY(Segment::in_process(num_ranks, ring_bytes.value_or(ring_bytes_among(num_ranks))));
   std::vector<std::unique_ptr<Transport>> ranks;
   for (std::int32_t r = 0; r < num_ranks; ++r) ranks.push_back(TRY(ring_transport(segment, r, options)));
   return ranks;

@@ -7,6 +7,8 @@
 // itself waits for another rank, that one is named: the cause and not its victim.
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "execute/comm/segment.h"
 #include "execute/runtime/transport.h"
@@ -25,7 +27,9 @@ struct RingOptions {
 Result<std::unique_ptr<Transport>> ring_transport(std::shared_ptr<Segment> segment, std::int32_t rank,
                                                   const RingOptions& options = {});
 
-// One transport for each of the threads that are to be ranks; rank i is the i-th. Errors: io.
-Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options = {});
+// One transport for each of the threads that are to be ranks; rank i is the i-th. Rings of the usual size, or of
+// `ring_bytes`, a power of two. Errors: io.
+Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options = {},
+                                                         std::optional<std::int64_t> ring_bytes = {});
 
 }  // namespace systole

@@ -26,8 +26,9 @@ Incoming from(std::int32_t rank, Bits& bytes) {
 }
 
 std::vector<Status> on_ranks(std::int32_t n, const RingOptions& options,
-                             const std::function<Status(std::int32_t, Transport&)>& body) {
-  auto transports = loopback(n, options).value();
+                             const std::function<Status(std::int32_t, Transport&)>& body,
+                             std::optional<std::int64_t> ring_bytes = {}) {
+  auto transports = loopback(n, options, ring_bytes).value();
   std::vector<Status> results(static_cast<std::size_t>(n));
   {
     std::vector<std::jthread> threads;
@@ -65,47 +66,48 @@ TEST(RingTransport, messages_arrive_whole_and_in_order) {
   const auto byte_of = [](int round, std::int32_t source, std::int32_t target, int k, std::size_t i) {
     return static_cast<std::byte>(round * 31 + source * 7 + target * 3 + k + static_cast<int>(i * 13 + i / 251));
   };
-  for (const Status& status : on_ranks(kRanks, {Seconds(20)}, [&](std::int32_t me, Transport&transport) -> Status {
-         std::mt19937 random(5);  // the same on every rank
-         for (int round = 0; round < 150; ++round) {
-           std::vector<Bits> sent, got;
-           std::vector<std::array<int, 3>> ends;  // source, target, k
-           for (std::int32_t a = 0; a < kRanks; ++a) {
-             for (std::int32_t b = 0; b < kRanks; ++b) {
-               const auto count = static_cast<int>(random() % 3);
-               for (int k = 0; k < (a == b ? 0 : count); ++k) {
-                 const std::size_t size = random() % 4 == 0 ? random() % 700000 : random() % 300;
-                 if (a == me) sent.emplace_back(size);
-                 if (b == me) got.emplace_back(size);
-                 if (a == me || b == me) ends.push_back({a, b, k});
-               }
-             }
-           }
-           std::vector<Outgoing> out;
-           std::vector<Incoming> in;
-           for (const auto& [a, b, k] : ends) {
-             if (a == me) {
-               Bits& bytes = sent[out.size()];
-               for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte_of(round, a, b, k, i);
-               out.push_back(to(b, bytes));
-             } else {
-               in.push_back(from(a, got[in.size()]));
-             }
-           }
-           TRY(transport.exchange({{static_cast<std::uint32_t>(round), 3, 0, 7}, out, in}));
-           std::size_t at = 0;
-           for (const auto& [a, b, k] : ends) {
-             if (b != me) continue;
-             for (std::size_t i = 0; i < got[at].size(); ++i) {
-               if (got[at][i] != byte_of(round, a, b, k, i))
-                 return error(ErrorKind::internal, "byte {} of {}", i, round);
-             }
-             ++at;
-           }
-         }
-         return {};
-       })) {
-    EXPECT_TRUE(status.ok()) << status.error().message;
+  const auto body = [&](std::int32_t me, Transport& transport) -> Status {
+    std::mt19937 random(5);  // the same on every rank
+    for (int round = 0; round < 150; ++round) {
+      std::vector<Bits> sent, got;
+      std::vector<std::array<int, 3>> ends;  // source, target, k
+      for (std::int32_t a = 0; a < kRanks; ++a) {
+        for (std::int32_t b = 0; b < kRanks; ++b) {
+          const auto count = static_cast<int>(random() % 3);
+          for (int k = 0; k < (a == b ? 0 : count); ++k) {
+            const std::size_t size = random() % 4 == 0 ? random() % 20000 : random() % 300;
+            if (a == me) sent.emplace_back(size);
+            if (b == me) got.emplace_back(size);
+            if (a == me || b == me) ends.push_back({a, b, k});
+          }
+        }
+      }
+      std::vector<Outgoing> out;
+      std::vector<Incoming> in;
+      for (const auto& [a, b, k] : ends) {
+        if (a == me) {
+          Bits& bytes = sent[out.size()];
+          for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte_of(round, a, b, k, i);
+          out.push_back(to(b, bytes));
+        } else {
+          in.push_back(from(a, got[in.size()]));
+        }
+      }
+      TRY(transport.exchange({{static_cast<std::uint32_t>(round), 3, 0, 7}, out, in}));
+      std::size_t at = 0;
+      for (const auto& [a, b, k] : ends) {
+        if (b != me) continue;
+        for (std::size_t i = 0; i < got[at].size(); ++i) {
+          if (got[at][i] != byte_of(round, a, b, k, i)) return error(ErrorKind::internal, "byte {} of {}", i, round);
+        }
+        ++at;
+      }
+    }
+    return {};
+  };
+  for (const std::int64_t ring_bytes : {256, 4096, 1 << 18}) {
+    for (const Status& status : on_ranks(kRanks, {Seconds(20)}, body, ring_bytes))
+      EXPECT_TRUE(status.ok()) << ring_bytes << ": " << status.error().message;
   }
 }
 
@@ -217,7 +219,7 @@ TEST(RingTransport, abort_from_another_thread_ends_all_waits) {
 }
 
 TEST(RingTransport, a_rank_comes_once) {
-  const auto segment = Segment::in_process(2).value();
+  const auto segment = Segment::in_process(2, 4096).value();
   const auto first = ring_transport(segment, 0).value();
   EXPECT_EQ(ring_transport(segment, 0).error().kind, ErrorKind::busy);
   EXPECT_EQ(ring_transport(segment, 2).error().kind, ErrorKind::invalid);
@@ -227,18 +229,18 @@ TEST(RingTransport, a_rank_comes_once) {
 // A peer that writes what it likes into the words it shares is found out.
 TEST(RingTransport, damaged_words_are_refused) {
   for (const std::uint64_t wild : {std::uint64_t{1} << 40, ~std::uint64_t{0}, std::uint64_t{63}}) {
-    const auto segment = Segment::in_process(2).value();
+    const auto segment = Segment::in_process(2, 4096).value();
     const auto mine = ring_transport(segment, 0, {Seconds(5)}).value();
     segment->ring(1, 0).written.store(wild);
     expect_names(all_reduce(*mine, sum_over(2, {100})), ErrorKind::corrupt, {"rank 0", "rank 1", "damaged"});
   }
   for (const std::uint64_t wild : {std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-    const auto segment = Segment::in_process(2).value();
+    const auto segment = Segment::in_process(2, 4096).value();
     const auto mine = ring_transport(segment, 0, {Seconds(5)}).value();
     segment->ring(0, 1).read.store(wild);
-    expect_names(all_reduce(*mine, sum_over(2, {1 << 20})), ErrorKind::corrupt, {"rank 0", "rank 1", "damaged"});
+    expect_names(all_reduce(*mine, sum_over(2, {1 << 14})), ErrorKind::corrupt, {"rank 0", "rank 1", "damaged"});
   }
-  const auto segment = Segment::in_process(2).value();  // a header of nonsense
+  const auto segment = Segment::in_process(2, 4096).value();  // a header of nonsense
   const auto mine = ring_transport(segment, 0, {Seconds(5)}).value();
   std::memset(segment->ring_data(1, 0), 0xff, 64);
   segment->ring(1, 0).written.store(128);

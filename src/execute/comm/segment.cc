@@ -31,11 +31,11 @@ std::int64_t bytes_of(std::int32_t num_ranks, std::int64_t ring_bytes) {
          pairs * (static_cast<std::int64_t>(sizeof(RingBlock)) + ring_bytes);
 }
 
-void write_header(std::byte* data, std::int32_t num_ranks, std::uint64_t token) {
+void write_header(std::byte* data, std::int32_t num_ranks, std::int64_t ring_bytes, std::uint64_t token) {
   auto* header = new (data) SegmentHeader;  // the rest of the mapping is zero, which is where all words begin
   header->num_ranks = static_cast<std::uint32_t>(num_ranks);
-  header->ring_bytes = static_cast<std::uint64_t>(ring_bytes_among(num_ranks));
-  header->bytes = static_cast<std::uint64_t>(segment_bytes(num_ranks).count());
+  header->ring_bytes = static_cast<std::uint64_t>(ring_bytes);
+  header->bytes = static_cast<std::uint64_t>(bytes_of(num_ranks, ring_bytes));
   header->token = token;
 }
 
@@ -64,15 +64,16 @@ Segment::Segment(std::byte* data, std::int64_t bytes, std::int32_t num_ranks, st
 
 Segment::~Segment() { munmap(data_, static_cast<std::size_t>(bytes_)); }
 
-Result<std::shared_ptr<Segment>> Segment::in_process(std::int32_t num_ranks) {
+Result<std::shared_ptr<Segment>> Segment::in_process(std::int32_t num_ranks, std::int64_t ring_bytes) {
   TRY(check_ranks(num_ranks));
-  const std::int64_t bytes = segment_bytes(num_ranks).count();
+  CHECK(std::has_single_bit(static_cast<std::uint64_t>(ring_bytes)) && ring_bytes >= 4 * kLine, "rings of {} B",
+        ring_bytes);
+  const std::int64_t bytes = bytes_of(num_ranks, ring_bytes);
   void* data =
       mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return os_error(errno, "make room for the ranks' messages");
-  write_header(static_cast<std::byte*>(data), num_ranks, 0);
-  return std::shared_ptr<Segment>(
-      new Segment(static_cast<std::byte*>(data), bytes, num_ranks, ring_bytes_among(num_ranks), Fd()));
+  write_header(static_cast<std::byte*>(data), num_ranks, ring_bytes, 0);
+  return std::shared_ptr<Segment>(new Segment(static_cast<std::byte*>(data), bytes, num_ranks, ring_bytes, Fd()));
 }
 
 Result<std::shared_ptr<Segment>> Segment::create(std::int32_t num_ranks, const std::string& token) {
@@ -86,7 +87,7 @@ Result<std::shared_ptr<Segment>> Segment::create(std::int32_t num_ranks, const s
     return os_error(errno, "seal the memory to share between ranks");
   void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return os_error(errno, "map the memory to share between ranks");
-  write_header(static_cast<std::byte*>(data), num_ranks, hash64(token));
+  write_header(static_cast<std::byte*>(data), num_ranks, ring_bytes_among(num_ranks), hash64(token));
   return std::shared_ptr<Segment>(
       new Segment(static_cast<std::byte*>(data), bytes, num_ranks, ring_bytes_among(num_ranks), std::move(fd)));
 }

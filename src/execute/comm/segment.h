@@ -70,8 +70,8 @@ constexpr std::int64_t kLine = 64;
 // One mapping of a segment. Thread-safe as far as its words are.
 class Segment {
  public:
-  // In the memory of this process, for ranks that are its threads.
-  static Result<std::shared_ptr<Segment>> in_process(std::int32_t num_ranks);
+  // In the memory of this process, for ranks that are its threads. REQUIRES: ring_bytes is a power of two, 256 or more.
+  static Result<std::shared_ptr<Segment>> in_process(std::int32_t num_ranks, std::int64_t ring_bytes);
   // A file in memory without a name, so that nothing is left whoever is killed whenever; processes that inherit it or
   // that may look at this process's files map it by `open`.
   static Result<std::shared_ptr<Segment>> create(std::int32_t num_ranks, const std::string& token);

@@ -29,6 +29,21 @@ class PreparedCollective {
   virtual ~PreparedCollective() = default;
 };
 
+// One run of a collective, as who watches it sees it. (call.axis, sequence) is the same on every rank of its group: the
+// rank whose begin comes last is the one that the others waited for.
+struct SeenCollective {
+  const CollectiveCall* call = nullptr;
+  std::uint32_t sequence = 0;  // among those over the same axes, from 0
+};
+
+// Told of each run at its beginning and end; the calls must allocate nothing.
+class CollectiveObserver {
+ public:
+  virtual ~CollectiveObserver() = default;
+  virtual void begin(const SeenCollective& collective) = 0;
+  virtual void end(const SeenCollective& collective, bool ok, Bytes sent) = 0;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -47,6 +62,9 @@ class Communicator {
   // `counters.bytes_sent` what the transport wrote; other counters are the caller's. Allocates nothing.
   // Errors: of the transport; none of its ranks can go on then.
   virtual Status run(PreparedCollective& collective, WorkCounters& counters) = 0;
+
+  // Tells of every run from now on; null: of none. The observer must outlive that.
+  virtual void observe(CollectiveObserver* observer) = 0;
 
   // A few bytes of the host, the same number on every rank: those of `root` on all of them. Not counted as work.
   virtual Status broadcast(std::span<std::byte> bytes, std::int32_t root) = 0;
