@@ -120,7 +120,7 @@ std::string Workshop::unplanned_work(const std::string& run, std::int64_t steps)
   hold("steps", counted.steps, steps);
   hold("FLOPs", counted.flops.count(), record.plan->program.executed_flops.count() * steps);
   hold("bytes moved", counted.moved.count(), record.plan->program.moved.count() * steps);
-  hold("bytes sent", counted.sent.count(), 0);
+  hold("bytes sent", counted.sent.count(), record.plan->program.sent.count() * steps);
   hold("arena", last_of<MemoryMeasured>(record.all()).arena_high_water.count(), record.plan->memory.arena.count());
   if (counted.flops.count() == 0) differences += "nothing was counted\n";
   return differences;

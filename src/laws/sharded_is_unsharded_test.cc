@@ -154,6 +154,7 @@ TEST(ShardedIsUnsharded, decoders_over_every_axis_and_stage) {
                                 {"fsdp=2", Stored::nothing, 2},
                                 {"fsdp=2", Stored::state, 2},
                                 {"fsdp=4", Stored::gradients, 1},
+                                {"fsdp=4", Stored::parameters, 3},
                                 {"fsdp=3", Stored::parameters, 2},
                                 {"model=2", Stored::parameters, 2},
                                 {"model=3", Stored::parameters, 1},

@@ -45,9 +45,20 @@ Bytes bytes_sent(const Program& program, const Function& function, std::int64_t 
   Bytes sum;
   for (const CollectiveUse& use : collectives_of(function.graph)) {
     if (use.call.parts == 1) continue;
-    const std::vector<Transfer> transfers =
-        transfers_of(collective_on(use.call, program.mesh).value(), use.call.algorithm).value();
-    sum += bytes_sent(transfers, place_of(program.mesh, use.call, device)) * static_cast<double>(use.times);
+    sum += bytes_sent(collective_on(use.call, program.mesh).value(), use.call.algorithm,
+                      place_of(program.mesh, use.call, device))
+               .value() *
+           use.times;
+  }
+  return sum;
+}
+
+Bytes bytes_sent(const Program& program, const Schedule& schedule, std::int64_t device) {
+  std::vector<std::int64_t> calls(program.functions.size(), 0);
+  for (const Action& action : schedule.actions) ++calls[static_cast<std::size_t>(action.function)];
+  Bytes sum;
+  for (std::size_t f = 0; f < calls.size(); ++f) {
+    if (calls[f] > 0) sum += bytes_sent(program, program.functions[f], device) * calls[f];
   }
   return sum;
 }

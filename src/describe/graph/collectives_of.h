@@ -18,8 +18,8 @@ struct CollectiveUse {
 // In the order in which they run.
 std::vector<CollectiveUse> collectives_of(const Graph& graph);
 
-// Bytes that a device sends in one call of the function: what its transport writes. Walks every transfer: not for
-// thousands of devices.
+// Bytes that a device sends in one call of the function, or for one run of the schedule: what its transport writes.
+Bytes bytes_sent(const Program& program, const Schedule& schedule, std::int64_t device);
 Bytes bytes_sent(const Program& program, const Function& function, std::int64_t device);
 
 // What every device sends for one run of it, at the least and in the mean: a gather over n devices sends n - 1 times

@@ -301,14 +301,17 @@ ByteSpan chunk_of(const Collective& collective, std::int64_t i) {
   return {begin(i), begin(i + 1)};
 }
 
+static Status carries_out(CollectiveAlgorithm algorithm, CollectiveKind kind) {
+  const std::vector<CollectiveAlgorithm> known = algorithms_of(kind);
+  if (std::ranges::find(known, algorithm) != known.end()) return Done{};
+  std::vector<std::string> names;
+  for (const CollectiveAlgorithm a : known) names.push_back(name_of(a));
+  return error(ErrorKind::unsupported, "{} does not carry out {}", name_of(algorithm), name_of(kind))
+      .hinted(fmt::format("{} can: {}", name_of(kind), fmt::join(names, ", ")));
+}
+
 Result<std::vector<Transfer>> transfers_of(const Collective& collective, CollectiveAlgorithm algorithm) {
-  const std::vector<CollectiveAlgorithm> known = algorithms_of(collective.kind);
-  if (std::ranges::find(known, algorithm) == known.end()) {
-    std::vector<std::string> names;
-    for (const CollectiveAlgorithm a : known) names.push_back(name_of(a));
-    return error(ErrorKind::unsupported, "{} does not carry out {}", name_of(algorithm), name_of(collective.kind))
-        .hinted(fmt::format("{} can: {}", name_of(collective.kind), fmt::join(names, ", ")));
-  }
+  TRY(carries_out(algorithm, collective.kind));
   TRY(check(collective));
   Plotter plot(collective);
   if (plot.n() > 1) plot_with(plot, collective.kind, algorithm);
@@ -321,6 +324,30 @@ Bytes bytes_sent(const std::vector<Transfer>& transfers, std::int32_t rank) {
     if (t.from == rank) sum += t.bytes;
   }
   return sum;
+}
+
+Result<Bytes> bytes_sent(const Collective& collective, CollectiveAlgorithm algorithm, std::int32_t rank) {
+  using enum CollectiveAlgorithm;
+  const std::int64_t n = collective.num_ranks();
+  if (n == 1) return Bytes{};
+  if (algorithm != ring && algorithm != direct) return bytes_sent(TRY(transfers_of(collective, algorithm)), rank);
+  TRY(carries_out(algorithm, collective.kind));
+  TRY(check(collective));
+  const auto chunk = [&](std::int64_t i) {
+    const ByteSpan span = chunk_of(collective, i % n);
+    return span.end - span.begin;
+  };
+  // Every chunk but the one that it ends with; of a gather: its own to all, or all but its successor's once around.
+  const Bytes scattered = collective.bytes - chunk(rank);
+  const Bytes gathered = algorithm == ring ? collective.bytes - chunk(rank + 1) : chunk(rank) * (n - 1);
+  switch (collective.kind) {
+    case CollectiveKind::all_reduce: return scattered + gathered;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all: return scattered;
+    case CollectiveKind::all_gather: return gathered;
+    case CollectiveKind::broadcast: return rank == 0 ? collective.bytes * (n - 1) : Bytes{};
+  }
+  return Bytes{};
 }
 
 }  // namespace systole

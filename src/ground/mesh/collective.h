@@ -78,5 +78,8 @@ ByteSpan chunk_of(const Collective& collective, std::int64_t i);
 
 // Bytes that the rank sends.
 Bytes bytes_sent(const std::vector<Transfer>& transfers, std::int32_t rank);
+// The same without the list, for all but halving and doubling: thousands of ranks cost no more than two.
+// Errors: as transfers_of.
+Result<Bytes> bytes_sent(const Collective& collective, CollectiveAlgorithm algorithm, std::int32_t rank);
 
 }  // namespace systole

@@ -195,5 +195,23 @@ TEST(Collective, names_read_back) {
   EXPECT_FALSE(collective_named("all_reduced").has_value());
 }
 
+TEST(Collective, bytes_sent_without_the_list) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+        CollectiveKind::all_to_all, CollectiveKind::broadcast}) {
+    for (const CollectiveAlgorithm algorithm : algorithms_of(kind)) {
+      for (const std::int64_t n : {1, 2, 3, 5, 8}) {
+        const std::int64_t elements = kind == CollectiveKind::all_to_all ? 7 * n : 4 * n + 3;
+        const Collective collective{kind, {n}, Bytes(elements * 4), Bytes(4)};
+        const auto transfers = transfers_of(collective, algorithm).value();
+        for (std::int32_t rank = 0; rank < n; ++rank) {
+          EXPECT_EQ(bytes_sent(collective, algorithm, rank).value(), bytes_sent(transfers, rank))
+              << name_of(kind) << " " << name_of(algorithm) << ", rank " << rank << " of " << n;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace systole

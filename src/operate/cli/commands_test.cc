@@ -266,7 +266,7 @@ TEST_F(Commands, generate_is_the_same_text_for_the_same_seed) {
 }
 
 TEST_F(Commands, show_prints_graph_program_and_schedule) {
-  for (const char* what : {"graph", "program", "schedule"}) {
+  for (const char* what : {"graph", "program", "schedule", "topology"}) {
     const Captured got = run({"show", what, "job.yaml", "--backend", "reference"});
     EXPECT_EQ(got.exit.code, 0) << got.err;
     EXPECT_NE(got.out.find(what), std::string::npos) << got.out.substr(0, 300);

@@ -37,9 +37,10 @@ std::string plan_text(const Plan& plan) {
   std::string text =
       fmt::format("{}: {} parameters ({} trained) on {}\n", plan.workload.name, with_commas(plan.program.parameters),
                   with_commas(plan.program.trainable), plan.target.name);
-  text += fmt::format("{}; {} model FLOPs a step, {} executed, {} moved\n", plan.strategy,
+  text += fmt::format("{}; {} model FLOPs a step, {} executed, {} moved{}\n", plan.strategy,
                       with_commas(plan.program.model_flops.count()), with_commas(plan.program.executed_flops.count()),
-                      to_string(plan.program.moved));
+                      to_string(plan.program.moved),
+                      plan.program.sent > Bytes() ? fmt::format(", {} sent", to_string(plan.program.sent)) : "");
   text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()),
                       to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";

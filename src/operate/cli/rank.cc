@@ -7,6 +7,7 @@
 
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
+#include "execute/comm/tcp_transport.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/progress_lines.h"
@@ -54,24 +55,22 @@ class LossWatch final : public Communicator {
   bool lost_ = false;
 };
 
-// Rank 0 makes the memory that the ranks share and says where it is.
-Result<std::shared_ptr<Segment>> meet(RankSeat& seat) {
+// Ranks of one host share memory, which rank 0 makes; those of several speak over TCP.
+Result<std::unique_ptr<Transport>> meet(RankSeat& seat) {
   const RankIdentity& identity = seat.identity();
+  const auto [number, ranks] = std::pair(identity.place.rank, identity.place.num_ranks);
+  if (identity.place.num_nodes > 1) return tcp_transport(seat.rendezvous(), number, ranks);
   constexpr const char* kKey = "segment";
-  if (identity.place.num_nodes > 1) {
-    return error(ErrorKind::unsupported, "ranks on {} nodes: shared memory ends at the host", identity.place.num_nodes)
-        .hinted("run all ranks on one node");
-  }
-  const Seconds patience(60);
+  constexpr Seconds kPatience(60);
   std::shared_ptr<Segment> segment;
-  if (identity.place.rank == 0) {
-    segment = TRY(Segment::create(identity.place.num_ranks, identity.token.hex()));
+  if (number == 0) {
+    segment = TRY(Segment::create(ranks, identity.token.hex()));
     TRY(seat.rendezvous().set(kKey, segment->place()));
   } else {
-    segment = TRY(Segment::open(TRY(seat.rendezvous().wait(kKey, patience)), identity.token.hex()));
+    segment = TRY(Segment::open(TRY(seat.rendezvous().wait(kKey, kPatience)), identity.token.hex()));
   }
-  TRY(seat.wait_for_all("segment", patience));
-  return segment;
+  TRY(seat.wait_for_all("segment", kPatience));
+  return ring_transport(std::move(segment), number);
 }
 
 // Of a mesh that was not said: all ranks have a part of the batch.
@@ -106,7 +105,7 @@ ExitCode rank(const RankOptions& options, Context& context) {
   group.generation = static_cast<std::int64_t>(identity.place.generation);
   group.clock = &context.clock;
   if (number == 0) checkpoint::claim({folder.store.get(), workload.checkpoint.folder}, group).value();
-  const std::unique_ptr<Transport> transport = ring_transport(meet(*seat).value(), identity.place.rank).value();
+  const std::unique_ptr<Transport> transport = meet(*seat).value();
   const std::unique_ptr<Communicator> collectives = make_communicator(*transport, prepared.job.program->mesh).value();
   LossWatch communicator(*collectives);
 

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "describe/graph/collectives_of.h"
 #include "execute/backends/reference/reference.h"
 #include "ground/base/hash.h"
 #include "ground/process/machine.h"
@@ -107,6 +108,16 @@ PlannedTime planned_time(const Prepared& p) {
   return time;
 }
 
+std::string strategy_text(const Prepared& p) {
+  const Mesh& mesh = p.job.program->mesh;
+  const std::string rows = fmt::format("{} microbatch{} of {} rows", p.workload.train.microbatches,
+                                       p.workload.train.microbatches == 1 ? "" : "es", p.job.microbatch_rows);
+  if (mesh.trivial()) return "one device, " + rows;
+  const char* stored = name_of(strategy_of(p.workload).sharding.stored);
+  return fmt::format("each of {} devices, {}{}, {} of all", mesh.num_devices(), to_string(mesh),
+                     mesh.find("fsdp").ok() ? fmt::format(" ({} in parts over fsdp)", stored) : "", rows);
+}
+
 Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
   Plan plan;
   plan.workload = p.workload;
@@ -122,8 +133,7 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
                        {"threads", std::to_string(target.threads)},
                        {"chains", target.fusion.chains ? "fused" : "not fused"}};
   plan.mesh = p.workload.mesh;
-  plan.strategy = fmt::format("one device, {} microbatch{} of {} rows", p.workload.train.microbatches,
-                              p.workload.train.microbatches == 1 ? "" : "es", p.job.microbatch_rows);
+  plan.strategy = strategy_text(p);
   const Schedule& train = p.job.program->schedule_named("train");
   const ScheduleEstimate& estimate = p.estimate.schedule_named("train");
   plan.program.hash = hash_of(*p.job.program);
@@ -133,6 +143,7 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
   plan.program.model_flops = Flops(estimate.work.model_flops);
   plan.program.executed_flops = Flops(estimate.work.flops);
   plan.program.moved = estimate.work.read + estimate.work.written;
+  plan.program.sent = bytes_sent(*p.job.program, train, 0);
   plan.memory = {p.memory.by_owner, p.memory.arena, limit};
   plan.time = planned_time(p);
   if (const Result<double> ratio = matmul_ratio(estimate, p.machine.speed); ratio.ok()) plan.model_utilisation = *ratio;

@@ -1,5 +1,6 @@
 // `systole show graph | program | schedule WORKLOAD`: what will run, as text.
 
+#include "describe/graph/program_summary.h"
 #include "describe/graph/text.h"
 #include "ground/base/nearest.h"
 #include "operate/cli/workload_options.h"
@@ -10,6 +11,7 @@ namespace {
 struct ShowOptions {
   WorkloadArguments workload;
   std::string part;  // a function, or a schedule
+  bool all = false;  // of a Program
 };
 
 struct Planned {
@@ -54,7 +56,8 @@ ExitCode show_graph(const ShowOptions& options, Context& context) {
 }
 
 ExitCode show_program(const ShowOptions& options, Context& context) {
-  return print(context, to_text(*planned(options, context.clock).job.program));
+  const Planned p = planned(options, context.clock);
+  return print(context, options.all ? to_text(*p.job.program) : summary_of(*p.job.program));
 }
 
 std::string waits_of(const Action& action) {
@@ -96,12 +99,52 @@ ExitCode show_schedule(const ShowOptions& options, Context& context) {
   return print(context, text);
 }
 
+constexpr std::int64_t kShownRows = 32, kShownColumns = 16;
+
+// "0–7 of 16": so many that fit.
+std::string topology_text(const Mesh& mesh) {
+  if (mesh.trivial()) return "topology: one device\n";
+  const std::vector<Axis>& axes = mesh.axes();
+  const std::int64_t columns = axes.back().size, rows = mesh.num_devices() / columns;
+  std::string text = fmt::format("topology: {} ranks, mesh {}; {} along a row\n", with_commas(mesh.num_devices()),
+                                 to_string(mesh), axes.back().name);
+  std::vector<std::vector<std::string>> cells;
+  for (std::int64_t row = 0; row < std::min(rows, kShownRows); ++row) {
+    const Coordinates place = mesh.coordinates(row * columns);
+    std::vector<std::string> line;
+    for (std::size_t a = 0; a + 1 < axes.size(); ++a) line.push_back(std::to_string(place[a]));
+    for (std::int64_t c = 0; c < std::min(columns, kShownColumns); ++c)
+      line.push_back(fmt::format("rank {}", row * columns + c));
+    cells.push_back(std::move(line));
+  }
+  std::vector<std::string> heads;
+  for (std::size_t a = 0; a + 1 < axes.size(); ++a) heads.push_back(axes[a].name + ">");
+  for (std::int64_t c = 0; c < std::min(columns, kShownColumns); ++c)
+    heads.push_back(fmt::format("{} {}>", axes.back().name, c));
+  text += table(heads, cells);
+  if (rows > kShownRows || columns > kShownColumns) {
+    text += fmt::format("the first {} of {} rows, {} of {} along each\n", std::min(rows, kShownRows), with_commas(rows),
+                        std::min(columns, kShownColumns), columns);
+  }
+  return text;
+}
+
+// The devices of the mesh in a grid: a row for each place on the outer axes, the innermost axis along it.
+ExitCode show_topology(const ShowOptions& options, Context& context) {
+  const LoadedWorkload loaded = load_workload(options.workload).value();
+  std::vector<Axis> axes;
+  for (const auto& [name, size] : loaded.workload.mesh) axes.push_back({name, size});
+  const Mesh mesh = Mesh::make(std::move(axes)).value();
+  return print(context, topology_text(mesh));
+}
+
 void add(CLI::App& group, Context& context, const char* name, const char* help, const char* part,
-         ExitCode (*run)(const ShowOptions&, Context&)) {
+         ExitCode (*run)(const ShowOptions&, Context&), bool whole = false) {
   auto options = std::make_shared<ShowOptions>();
   CLI::App& command = add_command(group, name, help, options, context, run);
   add_workload_arguments(command, options->workload);
   if (part != nullptr) command.add_option(part, options->part, "only this one, as the Program names it");
+  if (whole) command.add_flag("--all", options->all, "every value, node and action");
 }
 
 }  // namespace
@@ -110,8 +153,10 @@ void add_show(CLI::App& app, Context& context) {
   CLI::App& group = add_group(app, "show", "a workload's graph, Program or schedules, as text");
   add(group, context, "graph", "the model's graph; with --function, a function of the Program", "--function",
       show_graph);
-  add(group, context, "program", "the Program: functions, actions, memory", nullptr, show_program);
+  add(group, context, "program", "the Program: functions, collectives, actions, memory; --all: everything", nullptr,
+      show_program, true);
   add(group, context, "schedule", "the actions, in their order", "--schedule", show_schedule);
+  add(group, context, "topology", "ranks and their places on the mesh's axes", nullptr, show_topology);
 }
 
 }  // namespace systole::cli

@@ -146,6 +146,7 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledg
   work.steps = outcome.ok() ? outcome->state.step - first_step : 0;
   work.flops = Flops(counted.flops + counted.skipped_flops);
   work.moved = Bytes(counted.bytes_read + counted.bytes_written);
+  work.sent = Bytes(counted.bytes_sent);
   work.compute_by_kind = time_by_kind(*p.executor, of_training);
   if (outcome.ok()) emit(work);
   Stopped stopped;

@@ -96,8 +96,8 @@ Seconds collective_time(const Graph& graph, const GraphNode& node, const Machine
     fail(error(ErrorKind::not_found, "'{}' has no link between ranks, over which {} could be timed", speed.name,
                node.op->name));
   }
-  const std::int64_t whole = bytes_of(call.dtype, call.shape).count() *
-                             (call.kind == CollectiveKind::all_gather ? call.parts : 1);
+  const std::int64_t whole =
+      bytes_of(call.dtype, call.shape).count() * (call.kind == CollectiveKind::all_gather ? call.parts : 1);
   const Collective collective{call.kind, {call.parts}, Bytes(whole), Bytes(size_of(call.dtype))};
   return cost_of(collective, call.algorithm, std::span(&*speed.link, 1));
 }

@@ -49,7 +49,8 @@ class TimeByClass {
 
 // One kernel call, over and over: its bytes come from the smallest cache that holds all of them. Nothing for a view;
 // nothing for a collective of one device.
-// Errors: Failure(not_found) for a type that the machine has no rate for; for a collective of more devices where no link is known.
+// Errors: Failure(not_found) for a type that the machine has no rate for; for a collective of more devices where no
+// link is known.
 Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed);
 // All of a graph's, one after the other, bodies of repeats as often as they run. `ago`: bytes that are touched from one
 // run of the graph to the next, its own included; at least touched_by(graph).

@@ -58,7 +58,9 @@ class Chooser {
   bool possible(int factor, std::size_t axis) const {
     if (kind(factor) == Kind::replicated) return false;
     if (kind(factor) == Kind::local && choice_.local_factor >= 0 && choice_.local_factor != factor) return false;
-    if (fill_ && kind(factor) != Kind::local) return true;
+    // Zeros that fill a part up stay zeros where parts are only added and converted.
+    const bool keeps_zeros = call_.op.elementwise && is_linear(call_.op);
+    if ((fill_ || keeps_zeros) && kind(factor) != Kind::local) return true;
     const auto divide = [&](const std::vector<std::vector<int>>& dims, auto type_of, const std::vector<Layout>& now) {
       for (std::size_t i = 0; i < dims.size(); ++i) {
         const int dim = dim_of(dims[i], factor);
@@ -122,6 +124,8 @@ class Chooser {
     for (const int factor : candidates) {
       if (cost(factor, axis) < cost(best, axis)) best = factor;
     }
+    // A cast says in which type a sum is to be reduced, so terms are cast before they are added up.
+    if (candidates.back() == Choice::kTerms && call_.op.name == std::string_view("cast")) best = Choice::kTerms;
     choice_.factor.push_back(best);
     if (best >= 0 && kind(best) == Kind::local) choice_.local_factor = best;
     for (std::size_t i = 0; i < operands_.size(); ++i)

@@ -329,10 +329,6 @@ SpmdGraph spmd(const Graph& whole, const SpmdRequest& request) {
     const Layout layout = given != nullptr ? *given : Layout::whole(request.mesh);
     const Type& type = whole.type(input.value);
     const Layout* used = find(request.used, input.name);
-    if (!request.fill && used == nullptr && !divides(type, layout, request.mesh)) {
-      fail(error(ErrorKind::invalid, "'{}' of {} cannot be cut as {} over {}", input.name, to_string(type),
-                 to_string(layout, type.ndim(), request.mesh), to_string(request.mesh)));
-    }
     const Type local = local_type(type, layout, request.mesh);
     Piece piece{input.parameter ? to.parameter([&] {
                   Parameter parameter = *input.parameter;

@@ -38,7 +38,8 @@ struct SpmdGraph {
   std::map<std::string, Layout> outputs;
 };
 
-// Errors: Failure(invalid) when an input's layout does not divide its type and `fill` does not hold.
+// What is stored in parts, parameters and sums of gradients, may be filled up with zeros: it is gathered before an op
+// reads it, or only added to. REQUIRES: other inputs are divided by their layouts, or `fill` holds.
 SpmdGraph spmd(const Graph& whole, const SpmdRequest& request);
 
 std::string coordinate_name(const std::string& axis);  // "coordinate.data"

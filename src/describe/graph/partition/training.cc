@@ -95,6 +95,10 @@ class TrainingBuilder {
     for (const GraphInput& input : graph.inputs()) {
       if (input.parameter || builder_.has_value(prefix + input.name)) continue;
       const Type& type = graph.type(input.value);
+      if (!divides(type, layouts_.rows(type), layouts_.mesh())) {
+        fail(error(ErrorKind::invalid, "{} rows of '{}' do not divide over {} devices ({})", type.size(0), input.name,
+                   layouts_.row_parts(), to_string(layouts_.mesh())));
+      }
       add_value(prefix + input.name, type, layouts_.rows(type), Residence::input,
                 is_scalar_input(input.name) ? 1 : slots);
     }
