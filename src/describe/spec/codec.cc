@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 
 #include "ground/base/nearest.h"
 #include "ground/base/quantity.h"
@@ -185,6 +186,23 @@ Codec texts_codec(Field<std::vector<std::string>> at) {
   return codec<std::vector<std::string>>(
       "text or list of text", at, [](const Node& node) { return read_list<std::string>(node, read_text); },
       [](const std::vector<std::string>& values) { return values.empty() ? Node() : list_node(values); });
+}
+
+Codec command_codec(Field<std::vector<std::string>> at) {
+  const auto read = [](const Node& node) -> Result<std::vector<std::string>> {
+    std::vector<std::string> words;
+    if (node.is_scalar()) {
+      std::istringstream text(TRY(read_text(node)));
+      for (std::string word; text >> word;) words.push_back(word);
+    } else {
+      words = TRY(read_list<std::string>(node, read_text));
+    }
+    if (!words.empty() && !words.front().empty()) return words;
+    return error(ErrorKind::invalid, "names no program").at(node.where()).hinted("python3 train.py --steps 100");
+  };
+  return codec<std::vector<std::string>>("text or list of text", at, read, [](const std::vector<std::string>& words) {
+    return words.empty() ? Node() : list_node(words);
+  });
 }
 
 Codec bytes_codec(Field<Bytes> at, Bytes lowest) {

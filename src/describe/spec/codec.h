@@ -41,6 +41,8 @@ Codec fraction_codec(Field<double> at);  // 0 to 1, also written "5%"
 Codec bool_codec(Field<bool> at);
 Codec text_codec(Field<std::string> at);
 Codec texts_codec(Field<std::vector<std::string>> at);  // one text or a list of them
+// The words of a command line: a list, or one text that is cut at spaces. Not empty.
+Codec command_codec(Field<std::vector<std::string>> at);
 Codec bytes_codec(Field<Bytes> at, Bytes lowest);
 Codec optional_bytes_codec(Field<std::optional<Bytes>> at, Bytes lowest);
 Codec optional_seconds_codec(Field<std::optional<Seconds>> at);

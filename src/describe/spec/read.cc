@@ -32,6 +32,8 @@ class Reader {
   void read_key(const Key& key);
   void read_default(const Key& key);
   void missing(const Key& key);
+  bool beside_command(const Key& key);
+  void refuse_beside_command(const Key& key, const GivenValue& given);
   void derive_again();
   void check_rules();
   void import_weights(const WorkloadOptions& options);
@@ -77,7 +79,8 @@ void Reader::missing(const Key& key) {
   const std::size_t dot = key.path.rfind('.');
   add(error(ErrorKind::invalid, "missing key '{}'", key.path)
           .at(dot == key.path.npos ? Where{filename_, 0, 0} : given_.place_of(key.path.substr(0, dot)))
-          .hinted(fmt::format("add {}: {} ({})", last_part(key.path), type_of(key), key.doc)));
+          .hinted(fmt::format("add {}: {} ({}){}", last_part(key.path), type_of(key), key.doc,
+                              key.path == "model.family" ? "; or command: with a program of your own" : "")));
 }
 
 void Reader::read_default(const Key& key) {
@@ -90,10 +93,29 @@ void Reader::read_default(const Key& key) {
   CHECK(read.ok(), "default '{}' of {}: {}", yaml, key.path, read.error().message);
 }
 
+// Of a program of the user's (or one that was given wrong) nothing is known that these keys could say.
+bool Reader::beside_command(const Key& key) {
+  return !goes_with_command(key) && (failed_.contains("command") || !workload_.command.empty());
+}
+
+// Once a section.
+void Reader::refuse_beside_command(const Key& key, const GivenValue& given) {
+  const std::string section = key.path.substr(0, key.path.find('.'));
+  failed_.insert(key.path);
+  if (!failed_.insert(section).second && section != key.path) return;
+  add(error(ErrorKind::invalid, "{} and command exclude each other: the program brings its own", section)
+          .at(section == key.path ? given.key : given_.place_of(section))
+          .hinted(fmt::format("take out {} to run the program, or command to train the model", section)));
+}
+
 void Reader::read_key(const Key& key) {
   if (failed_.contains(key.when.key)) return;
   const GivenValue* given = given_.find(key.path);
   const bool here = given != nullptr && !given->value.is_null();
+  if (beside_command(key)) {
+    if (here) refuse_beside_command(key, *given);
+    return;
+  }
   if (!applies(key, workload_)) {
     if (!here) return;
     failed_.insert(key.path);
@@ -189,9 +211,11 @@ Result<Workload> Reader::read(const Node& document, const WorkloadOptions& optio
     if (key.path == "systole" && failed_.contains("systole") && workload_.version > 1) break;  // of another time
   }
   if (workload_.version <= 1) {
-    derive_again();
-    check_imported();
-    check_rules();
+    if (!beside_command(*schema().key("model.family"))) {
+      derive_again();
+      check_imported();
+      check_rules();
+    }
   }
   if (given_.errors.empty() && given_.misspelt.empty()) return std::move(workload_);
   return all_errors();

@@ -33,6 +33,13 @@ Schema make() {
        .codec = choice_codec<Workload::Kind>(AT(kind), {{"train", Workload::Kind::train}}, {"serve", "batch"}),
        .doc = "What is done.",
        .default_yaml = "train"});
+  schema.keys.push_back({.path = "command",
+                         .codec = command_codec(AT(command)),
+                         .doc = "A program of your own (PyTorch, JAX) to run in place of a model: its words.",
+                         .more = "It is started once a rank, with the environment that torchrun and jax.distributed "
+                                 "give; `systole run job.yaml --ranks 4` starts four. Beside it stand only name and "
+                                 "labels. A text is cut at spaces, a list is taken as it is.",
+                         .optional = true});
   add_model_keys(schema);
   add_data_keys(schema);
   add_train_keys(schema);
@@ -77,7 +84,13 @@ std::string type_of(const Key& key) {
   return c.range.empty() ? c.type : fmt::format("{}, {}", c.type, c.range);
 }
 
+bool goes_with_command(const Key& key) {
+  constexpr std::string_view kBeside[] = {"systole", "name", "workload", "command", "labels"};
+  return std::ranges::find(kBeside, key.path) != std::end(kBeside);
+}
+
 bool applies(const Key& key, Workload& workload) {
+  if (!workload.command.empty() && !goes_with_command(key)) return false;
   if (key.when.key.empty()) return true;
   const Key* decider = schema().key(key.when.key);
   CHECK(decider != nullptr, "{} depends on {}, which is no key", key.path, key.when.key);

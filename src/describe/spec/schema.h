@@ -73,6 +73,9 @@ const std::vector<FamilyDefaults>& family_defaults();
 // "number, above 0", "gpt | mlp".
 std::string type_of(const Key& key);
 
+// Whether `key` may stand beside `command`: all others are of the model and its training.
+bool goes_with_command(const Key& key);
+
 // Whether `key` means something for `workload`, whose conditions' keys are already read.
 bool applies(const Key& key, Workload& workload);
 

@@ -226,6 +226,7 @@ struct Workload {
   std::int64_t version = 0;  // of the document
   std::string name;
   Kind kind = Kind::train;
+  std::vector<std::string> command;  // a program of the user's, in place of model, data and train; empty: none
   ModelSpec model;
   DataSpec data;
   TrainSpec train;

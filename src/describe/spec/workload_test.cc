@@ -58,6 +58,27 @@ TEST(Workload, fields_hold_what_was_asked_and_defaults_for_the_rest) {
   EXPECT_EQ(w.checkpoint.every, (Interval{0, Seconds(300)}));
 }
 
+TEST(Workload, a_command_stands_in_place_of_a_model) {
+  const Workload w = read("systole: 1\nname: mine\ncommand: python3 train.py --steps 5\nlabels: { team: x }\n");
+  EXPECT_EQ(w.command, (std::vector<std::string>{"python3", "train.py", "--steps", "5"}));
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+  EXPECT_EQ(to_yaml(w).find("model"), std::string::npos) << to_yaml(w);
+  EXPECT_EQ(read("systole: 1\nname: mine\ncommand: [sh, -c, \"echo a b\"]\n").command.back(), "echo a b");
+
+  const std::string both = errors_of(std::string(kSmall) + "command: python3 train.py\n");
+  for (const char* section : {"model", "data", "train"}) {
+    EXPECT_NE(both.find(fmt::format("{} and command exclude each other", section)), std::string::npos) << both;
+  }
+  EXPECT_NE(both.find("job.yaml:3:1"), std::string::npos) << both;
+  std::size_t errors = 0;
+  for (std::size_t at = both.find(": error:"); at != both.npos; at = both.find(": error:", at + 1)) ++errors;
+  EXPECT_EQ(errors, 3u) << both;
+  const std::string neither = errors_of("systole: 1\nname: mine\n");
+  EXPECT_NE(neither.find("or command: with a program of your own"), std::string::npos) << neither;
+  EXPECT_NE(errors_of("systole: 1\nname: mine\ncommand: \"\"\n").find("command: "), std::string::npos);
+  EXPECT_NE(errors_of("systole: 1\nname: mine\ncommand: []\n").find("names no program"), std::string::npos);
+}
+
 TEST(Workload, the_printed_document_reads_back_equal) {
   for (const char* more :
        {"", "mesh: { data: 1 }\n", "labels: { team: a, \"x y\": 'true' }\nresources: { memory: 3GiB }\n",

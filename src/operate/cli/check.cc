@@ -3,6 +3,7 @@
 // text are there; reads none of them and allocates no arena.
 
 #include "execute/backends/null/null.h"
+#include "ground/process/spawn.h"
 #include "operate/check/lint.h"
 #include "operate/cli/workload_options.h"
 
@@ -16,6 +17,13 @@ struct CheckOptions {
 ExitCode check_workload(const CheckOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const Workload& workload = loaded.workload;
+  if (!workload.command.empty()) {
+    const std::string program = find_program(workload.command.front()).value();
+    context.out.data(
+        fmt::format("{}: well: runs {}, about which nothing more is known", options.workload.path, program));
+    context.out.json(Node::map({{"well", true}, {"program", program}}));
+    return ExitCode::done;
+  }
   const Machine machine = open_machine(options.workload.backend, workload.resources, context.clock).value();
   const std::unique_ptr<Device> device = make_null_device(machine.device->target());
   const Status threads = check_threads(options.workload.backend, workload.resources, loaded.source);
@@ -51,6 +59,7 @@ void add_check(CLI::App& app, Context& context) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App& command =
       add_command(app, "check", "every error of a workload at once; nothing is run", options, context, check_workload);
+  options->workload.command = true;
   add_workload_arguments(command, options->workload);
 }
 

@@ -3,26 +3,17 @@
 // folder, starts `systole rank FOLDER` for each, passes signals on, and when one is lost ends the generation and starts
 // the next from the newest checkpoint.
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
+#include "operate/cli/rank_options.h"
 #include "operate/cli/train_run.h"
 
 namespace systole::cli {
 
-// "8", or "2:8": that many, or as many as there are between the two.
-struct RankCount {
-  std::int64_t least = 0, most = 0;  // 0: not said
-  bool said() const { return most > 0; }
-};
-// Errors: invalid.
-Result<RankCount> read_rank_count(const std::string& text);
-
 struct RankProcesses {
-  RankCount count;  // said
+  RankArguments ranks;  // how many is said
   std::string backend, inject;
   Bytes memory;  // of each rank
 };

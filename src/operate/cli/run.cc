@@ -1,7 +1,9 @@
 // `systole run WORKLOAD`: plans, checks that it fits, trains, and leaves everything in the run's folder.
 
 #include "operate/cli/job_lock.h"
+#include "operate/cli/rank_options.h"
 #include "operate/cli/run_command.h"
+#include "operate/cli/run_program.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -18,10 +20,25 @@ std::string fresh_folder(const std::string& name) {
   return std::string(kRunsFolder) + "/" + next_run_name(runs.ok() ? runs->get() : nullptr, name);
 }
 
+// They speak of a model's training.
+Status refuse_training_options(const RunOptions& options) {
+  const char* given = options.locked || !options.run.lock.empty() ? "--locked"
+                      : !options.run.inject.empty()               ? "--inject"
+                      : options.run.eager                         ? "--eager"
+                      : !options.workload.memory.empty()          ? "--memory"
+                                                                  : nullptr;
+  if (given == nullptr) return Done{};
+  return error(ErrorKind::invalid, "{} means nothing for a program of your own (command)", given).hinted("take it out");
+}
+
 ExitCode run(const RunOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   RunArguments arguments = options.run;
   if (arguments.folder.empty()) arguments.folder = fresh_folder(loaded.workload.name);
+  if (!loaded.workload.command.empty()) {
+    refuse_training_options(options).value();
+    return run_program(loaded.workload, arguments.folder, options.run.ranks, options.run.dry_run, context);
+  }
   if (options.locked && arguments.lock.empty()) arguments.lock = lock_path_of(options.workload.path).value();
   arguments.again = machine_words(options.workload);
   return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments, false,
@@ -32,8 +49,11 @@ ExitCode run(const RunOptions& options, Context& context) {
 
 void add_run(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App& command = add_command(app, "run", "train: plan, check that it fits, go, save", options, context, run);
+  CLI::App& command = add_command(
+      app, "run", "train: plan, check that it fits, go, save; or run a program on many ranks", options, context, run);
+  options->workload.command = true;
   add_workload_arguments(command, options->workload);
+  add_rank_arguments(command, options->run.ranks);
   command.add_option("--folder", options->run.folder, "the run's folder; without: runs/<name>-<n>");
   command.add_flag(
       "--locked", options->locked,

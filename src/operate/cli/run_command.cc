@@ -52,20 +52,17 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       "--eager", arguments.eager,
       "look at every value as it is made, slowly: the ops of the first step are listed, and the first value "
       "that is no number ends the run with its name");
-  command.add_option("--ranks", arguments.ranks,
-                     "ranks that do the run together; without a mesh in the workload each has a part of the batch. "
-                     "2:8: as many as there are between the two, which may come and go");
   command.add_flag("--in-process", arguments.in_process, "ranks are threads of this process");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
 // The mesh that the number of ranks asks for where the workload has none.
-Workload on_ranks(Workload workload, const RankCount& count, const RunArguments& arguments) {
+Workload on_ranks(Workload workload, const RankRange& count, const RunArguments& arguments) {
   if (workload.mesh.empty() && count.most > 1) workload.mesh = {{"data", count.most}};
   const std::int64_t ranks = ranks_of(workload);
   if (count.said() &&
       (count.most != ranks || (!workload.mesh.empty() && count.least != ranks && count.most != ranks))) {
-    fail(error(ErrorKind::invalid, "--ranks {}: the workload's mesh has {} devices", arguments.ranks, ranks)
+    fail(error(ErrorKind::invalid, "--ranks {}: the workload's mesh has {} devices", arguments.ranks.ranks, ranks)
              .hinted("leave --ranks out, or make the mesh of that many"));
   }
   if (ranks == 1) return workload;
@@ -79,12 +76,12 @@ Workload on_ranks(Workload workload, const RankCount& count, const RunArguments&
 
 ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, bool resume,
                       Context& context) {
-  const RankCount count = read_rank_count(arguments.ranks).value();
+  const RankRange count = read_ranks(arguments.ranks.ranks).value();
   if (count.least != count.most && (!asked.mesh.empty() || arguments.in_process)) {
     fail(error(ErrorKind::invalid,
                "--ranks {}: how many there are may change only where the workload has no mesh and "
                "ranks are processes",
-               arguments.ranks)
+               arguments.ranks.ranks)
              .hinted("--ranks with one number, or take mesh out"));
   }
   const Workload workload = on_ranks(asked, count, arguments);
@@ -118,9 +115,10 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     }
     write_whole(*folder.store, RunFiles::workload, to_yaml(asked)).value();
     context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, folder.path,
-                                    arguments.ranks.empty() ? std::to_string(ranks) : arguments.ranks,
+                                    count.said() ? arguments.ranks.ranks : std::to_string(ranks),
                                     prepared.plan.target.name, to_string(prepared.memory.total())));
-    const RankCount each = count.said() ? count : RankCount{ranks, ranks};
+    RankArguments each = arguments.ranks;
+    if (!count.said()) each.ranks = std::to_string(ranks);
     return run_in_processes({each, preparing.backend, arguments.inject, *preparing.memory_limit}, prepared, folder,
                             signals, context)
         .value();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "operate/cli/command.h"
+#include "operate/cli/rank_options.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -13,7 +14,7 @@ struct RunArguments {
   std::string inject;
   std::string again;  // what `systole resume FOLDER` needs besides, as machine_words says it
   std::string lock;   // the file that the run is held to; empty: to none
-  std::string ranks;  // "8", "2:8"; empty: as many as the mesh has
+  RankArguments ranks;
   bool in_process = false;
   bool dry_run = false, eager = false;
 };

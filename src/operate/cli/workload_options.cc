@@ -46,6 +46,12 @@ Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
   WorkloadOptions options{arguments.environment, arguments.sets};
   if (!arguments.kept) options.weights = values_of_weights;
   loaded.workload = TRY(load_workload(arguments.path, options, loaded.source));
+  if (!arguments.command && !loaded.workload.command.empty()) {
+    return error(ErrorKind::invalid,
+                 "this workload runs a program of its own (command), of which nothing is known here")
+        .at({arguments.path})
+        .hinted(fmt::format("systole run {} --ranks 2", quoted(arguments.path)));
+  }
   return loaded;
 }
 

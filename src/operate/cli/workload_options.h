@@ -16,7 +16,8 @@ struct WorkloadArguments {
   std::vector<std::string> sets;
   std::string memory;  // "2GiB"; empty: the workload's, or the machine's
   std::string backend = "cpu";
-  bool kept = false;  // the workload is a run's own, which says everything: files that it names may be gone
+  bool command = false;  // one that runs a program of its own will do
+  bool kept = false;     // the workload is a run's own, which says everything: files that it names may be gone
 };
 
 void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments);

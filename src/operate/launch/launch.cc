@@ -9,7 +9,7 @@ Result<LaunchOutcome> launch(LaunchOptions options) {
   const bool alone = options.rendezvous.port == 0;
   if (!alone && !options.token) {
     return error(ErrorKind::invalid, "a run on several nodes needs the token that they share")
-        .hinted("make one once (head -c16 /dev/urandom | xxd -p) and give it to every node");
+        .hinted("32 hexadecimal digits, drawn once, the same for every node");
   }
   const RunToken token = options.token ? *options.token : TRY(RunToken::make());
   Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start(token, {.bind = options.rendezvous});

@@ -1,0 +1,109 @@
+#include "operate/cli/rank_options.h"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+#include "ground/process/machine.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr int kMostRanks = 65'536;
+
+Result<int> count(std::string_view text) {
+  int n = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (failed == std::errc{} && end == text.data() + text.size() && n >= 1 && n <= kMostRanks) return n;
+  return error(ErrorKind::invalid, "--ranks: '{}' is no number of ranks", text).hinted("--ranks 4, or --ranks 2:8");
+}
+
+// One rank a GPU. Device files of other drivers are not counted.
+int num_gpus() {
+  int n = 0;
+  while (std::filesystem::exists("/dev/nvidia" + std::to_string(n))) ++n;
+  return n;
+}
+
+Result<RunToken> read_token(const std::string& path) {
+  std::ifstream file(path);
+  std::string text;
+  if (!std::getline(file, text)) return error(ErrorKind::not_found, "--token-file: cannot read '{}'", path);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.pop_back();
+  Result<RunToken> token = RunToken::parse(text);
+  if (token.ok()) return token;
+  return error(ErrorKind::invalid, "'{}': {}", path, token.error().message)
+      .hinted("make one: od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > token, readable by you alone");
+}
+
+}  // namespace
+
+Result<RankRange> read_ranks(const std::string& given) {
+  if (given.empty()) return RankRange{};
+  const std::string_view text = given;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    const int n = TRY(count(text));
+    return RankRange{n, n};
+  }
+  const int least = TRY(count(text.substr(0, colon))), most = TRY(count(text.substr(colon + 1)));
+  if (least <= most) return RankRange{least, most};
+  return error(ErrorKind::invalid, "--ranks: {} is above {}", least, most)
+      .hinted(fmt::format("--ranks {}:{}", most, least));
+}
+
+void add_rank_arguments(CLI::App& command, RankArguments& arguments) {
+  command.add_option("--ranks", arguments.ranks,
+                     "processes that run together: 4, or 2:8, where ranks may die, hang or join; without: one a GPU");
+  command.add_option("--local-ranks", arguments.local, "of those at most on this node; without: its GPUs, else all")
+      ->check(at_least(1));
+  command.add_option("--rendezvous", arguments.rendezvous,
+                     "host:port where the agents of several nodes meet; the one that can listen there leads");
+  command.add_option("--token-file", arguments.token_file,
+                     "file with the 32 hexadecimal digits that all nodes of a run share");
+  command.add_option("--node", arguments.node, "this node's name among them; without: its host name");
+  command.add_option("--host", arguments.host, "where the other nodes reach this one; without: its host name");
+  command.add_option("--max-restarts", arguments.restarts, "generations that may be started again within an hour")
+      ->check(at_least(0))
+      ->capture_default_str();
+}
+
+Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder,
+                                     const SignalWatch& signals, Context& context) {
+  LaunchOptions options;
+  const int gpus = num_gpus(), here = arguments.local > 0 ? arguments.local : gpus;
+  const RankRange range =
+      arguments.ranks.empty() ? RankRange{std::max(here, 1), std::max(here, 1)} : TRY(read_ranks(arguments.ranks));
+  options.membership.min_ranks = range.least;
+  options.membership.max_ranks = range.most;
+  options.membership.restarts_per_hour = arguments.restarts;
+  options.slots = std::max(here, 1);
+  if (!arguments.rendezvous.empty()) {
+    options.rendezvous = TRY(parse_address(arguments.rendezvous));
+    if (options.rendezvous.port == 0) {
+      return error(ErrorKind::invalid, "--rendezvous needs a port that all nodes know")
+          .hinted("--rendezvous host:7000");
+    }
+    options.host = arguments.host.empty() ? host_name() : arguments.host;
+    options.node = arguments.node.empty() ? host_name() : arguments.node;
+    if (arguments.token_file.empty()) {
+      return error(ErrorKind::invalid, "a run on several nodes needs the token that they share")
+          .hinted("--token-file FILE; make one: od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > FILE");
+    }
+    options.token = TRY(read_token(arguments.token_file));
+  } else if (!arguments.token_file.empty() || !arguments.node.empty() || !arguments.host.empty()) {
+    return error(ErrorKind::invalid, "--token-file, --node and --host are for several nodes")
+        .hinted("add --rendezvous host:port, or take them out");
+  } else if (arguments.local == 0 && gpus == 0) {
+    options.slots = range.most;
+  }
+  options.log_folder = folder;
+  options.tell = [&context](std::string_view sentence) { context.out.message(sentence); };
+  options.line = [&context](int rank, std::string_view line) {
+    context.out.message(fmt::format("[rank {}] {}", rank, line));
+  };
+  options.stop = [&signals] { return LaunchStop{signals.count(), signals.signal()}; };
+  return options;
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,51 @@
+#include "operate/cli/run_program.h"
+
+#include <csignal>
+#include <filesystem>
+
+#include "ground/base/hash.h"
+#include "operate/cli/train_run.h"
+#include "operate/cli/workload_options.h"
+
+namespace systole::cli {
+namespace {
+
+std::string words_of(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + quoted(word);
+  return text;
+}
+
+}  // namespace
+
+ExitCode run_program(const Workload& workload, const std::string& folder, const RankArguments& arguments, bool dry_run,
+                     Context& context) {
+  SignalWatch signals;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
+  const std::string logs = folder + "/logs";
+  LaunchOptions options = launch_options(arguments, logs, signals, context).value();
+  const MembershipOptions& m = options.membership;
+  const std::string number =
+      m.min_ranks == m.max_ranks ? std::to_string(m.min_ranks) : fmt::format("{} to {}", m.min_ranks, m.max_ranks);
+  find_program(workload.command.front()).value();
+  if (dry_run) {
+    context.out.data(fmt::format("would start {} ranks of: {}", number, words_of(workload.command)));
+    context.out.json(Node::map({{"min_ranks", m.min_ranks}, {"max_ranks", m.max_ranks}}));
+    return ExitCode::done;
+  }
+  const RunFolder claimed = claim_folder(folder, false).value();
+  make_dirs_synced(*claimed.store, "logs").value();
+  options.membership.own_ranks = false;
+  options.run = std::filesystem::path(folder).filename().string();
+  options.workload = to_hex(hash128(to_yaml(workload)));
+  options.command.argv = workload.command;
+  context.out.message(
+      fmt::format("{}: {}, {} ranks of: {}", workload.name, folder, number, words_of(workload.command)));
+  const LaunchOutcome outcome = launch(std::move(options)).value();
+  const bool bad = outcome.exit_code == kExitNo;
+  context.out.data(bad ? fmt::format("{}; logs are in {}", outcome.sentence, logs) : outcome.sentence);
+  context.out.json(Node::map({{"folder", folder}, {"ending", outcome.sentence}, {"exit_code", outcome.exit_code}}));
+  return static_cast<ExitCode>(outcome.exit_code);
+}
+
+}  // namespace systole::cli
