@@ -2,6 +2,9 @@
 
 #include <string_view>
 
+#include "execute/checkpoint/parallel.h"
+#include "execute/checkpoint/restore_parts.h"
+
 namespace systole {
 namespace {
 
@@ -16,26 +19,41 @@ bool is_frozen(const ProgramValue& value) { return value.parameter && !value.par
 
 bool is_kept(Residence r) { return r == Residence::parameter || r == Residence::state; }
 
+// Where the tensors of a value go that fills `into`.
+void add_targets(const ProgramValue& value, std::span<std::byte> into,
+                 std::vector<checkpoint::RestoreTarget>& targets) {
+  const Type type = tensor_type(value);
+  const auto size = static_cast<std::size_t>(type.bytes().count());
+  std::size_t at = 0;
+  for (std::string& name : tensor_names(value)) {
+    targets.push_back(
+        {std::move(name), type.dtype, type.shape, checkpoint::Box::whole(type.shape), into.subspan(at, size)});
+    at += size;
+  }
+}
+
 Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_state) {
   const std::vector<ProgramValue>& values = executor.program().values;
-  std::vector<std::byte> buffer;  // only where the host does not see the arena
+  std::vector<checkpoint::RestoreTarget> targets;  // all that the host sees of the arena, in one go
+  std::vector<int> unseen;
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
     if (!is_kept(value.residence) || (value.residence == Residence::state && !with_state)) continue;
-    std::span<std::byte> into = executor.view(v, 0);
-    const bool seen = !into.empty();
-    if (!seen) {
-      buffer.resize(static_cast<std::size_t>(value.type.bytes().count()));
-      into = buffer;
-    }
-    const Type type = tensor_type(value);
-    const auto size = static_cast<std::size_t>(type.bytes().count());
-    std::size_t at = 0;
-    for (const std::string& name : tensor_names(value)) {
-      TRY(from.read(name, type.dtype, type.shape, checkpoint::Box::whole(type.shape), into.subspan(at, size)));
-      at += size;
-    }
-    if (!seen) TRY(executor.write(v, 0, buffer));
+    const std::span<std::byte> into = executor.view(v, 0);
+    if (into.empty())
+      unseen.push_back(v);
+    else
+      add_targets(value, into, targets);
+  }
+  TRY(checkpoint::restore_parts(from, targets, checkpoint::io_threads()));
+  std::vector<std::byte> buffer;
+  for (const int v : unseen) {
+    const ProgramValue& value = values[static_cast<std::size_t>(v)];
+    buffer.resize(static_cast<std::size_t>(value.type.bytes().count()));
+    targets.clear();
+    add_targets(value, buffer, targets);
+    TRY(checkpoint::restore_parts(from, targets, checkpoint::io_threads()));
+    TRY(executor.write(v, 0, buffer));
   }
   return {};
 }

@@ -16,7 +16,8 @@ namespace systole {
 // executor; their bytes as long as no snapshot runs, or no step. REQUIRES: the device's memory is the host's.
 std::vector<checkpoint::TensorPart> state_to_save(Executor& executor);
 
-// Writes parameters and state from a checkpoint. Errors: those of Checkpoint::read; invalid when tensors are missing.
+// Writes parameters and state from a checkpoint, each byte read once and what is read whole verified in passing
+// (restore_parts.h). Errors: those of restore_parts; then parameters and state are anything.
 Status load_state(Executor& executor, const checkpoint::Checkpoint& from);
 // Parameters alone: for evaluation and generation, by whichever executor has parameters of these names.
 Status load_parameters(Executor& executor, const checkpoint::Checkpoint& from);

@@ -9,7 +9,7 @@
 #include "describe/graph/memory.h"
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/names.h"
-#include "execute/checkpoint/restore.h"
+#include "execute/checkpoint/restore_parts.h"
 #include "execute/runtime/initialize.h"
 #include "execute/train/state.h"
 #include "ground/process/machine.h"
@@ -190,7 +190,8 @@ Status check_disk(const Prepared& p, const RunFolder& run) {
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
                              TimeLedger& ledger, EventSink& events) {
   TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
-  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
+  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder,
+                                       TRY(keys_of(prepared.workload.checkpoint))};
   TRY(check_disk(prepared, folder));
   TRY(checkpoint::prepare(checkpoints));
   if (prepared.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *prepared.data.dataset));
@@ -217,13 +218,15 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   {
     const InCategory restoring(ledger, Category::restore);
     if (request.resume) {
-      Result<checkpoint::Restored> newest = checkpoint::open_newest(checkpoints);
+      const auto take = [&](const checkpoint::Checkpoint& from) -> Status {
+        TRY(check_identity(from, prepared.job, prepared.workload.train.exact, numerics));
+        return load_state(*prepared.executor, from);
+      };
+      Result<checkpoint::Restored> newest = checkpoint::restore_newest(checkpoints, take);
       if (newest.ok()) {
         for (const checkpoint::Rejected& rejected : newest->rejected) {
           if (request.rejected) request.rejected(rejected);
         }
-        TRY(check_identity(newest->checkpoint, prepared.job, prepared.workload.train.exact, numerics));
-        TRY(load_state(*prepared.executor, newest->checkpoint));
         TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
         state = TRY(state_from(newest->checkpoint.manifest().extra));
         restored = true;
