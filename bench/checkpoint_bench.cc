@@ -3,9 +3,9 @@
 //   write    beside writing the same bytes to one file in blocks of 1 MiB and one fsync, as `dd bs=1M conv=fsync` does
 //   restore  beside reading the chunk files into the same memory by as many threads; from the page cache, and from disk
 //   verify   the same, without keeping the bytes
-//   and what zstd's sampling, zstd itself and encryption cost a write
+//   and what looking whether zstd would help, and encrypting, add to the hashing of a write, without a disk
 //
-//   checkpoint_bench [FOLDER] [ROUNDS]     FOLDER: on the disk that is meant; without, the binary's own
+//   checkpoint_bench [FOLDER] [ROUNDS] [write|read]     FOLDER: on the disk that is meant; without, the binary's own
 //
 // What is asked: write >= 80% of dd, restore <= 1.2 x reading.
 
@@ -161,7 +161,7 @@ std::vector<fs::path> chunk_files(const fs::path& dir) {
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 // One act beside another, in turns; which one begins alternates.
@@ -170,6 +170,7 @@ struct Pair {
   template <typename Ours, typename Theirs>
   void turn(Clock& clock, int round, Ours do_ours, Theirs do_theirs) {
     const auto timed = [&](auto act) {
+      ::sync();  // what an earlier act left to the disk is not this one's
       const Seconds began = clock.now();
       act();
       return (clock.now() - began).count();
@@ -191,6 +192,32 @@ struct Pair {
   }
 };
 
+// Files that keep nothing.
+class Nowhere : public Store {
+ public:
+  Result<std::unique_ptr<WritableFile>> create(std::string_view) override {
+    return std::unique_ptr<WritableFile>(std::make_unique<File>());
+  }
+  Result<std::unique_ptr<WritableFile>> append_to(std::string_view path) override { return create(path); }
+  Status read(std::string_view, std::int64_t, std::span<std::byte>) override { return none(); }
+  Result<Bytes> size(std::string_view) override { return none(); }
+  Result<bool> exists(std::string_view) override { return false; }
+  Result<std::vector<std::string>> list(std::string_view) override { return none(); }
+  Status make_dirs(std::string_view) override { return {}; }
+  Status rename(std::string_view, std::string_view) override { return {}; }
+  Status remove(std::string_view) override { return {}; }
+  Status sync_dir(std::string_view) override { return {}; }
+  Result<Bytes> free_space() override { return none(); }
+
+ private:
+  class File : public WritableFile {
+    Status append(std::span<const std::byte>) override { return {}; }
+    Status sync() override { return {}; }
+    Status close() override { return {}; }
+  };
+  static Error none() { return error(ErrorKind::not_found, "nothing is kept here"); }
+};
+
 class Bench {
  public:
   Bench(const fs::path& dir, int rounds) : dir_(dir), rounds_(rounds), clock_(real_clock()) {
@@ -201,24 +228,29 @@ class Bench {
   }
   ~Bench() { fs::remove_all(dir_); }
 
-  void run() {
+  void run(const std::string& only) {
     const auto bytes = static_cast<double>(state_.bytes().size());
     fmt::print("GPT-2 124M with moments: {:.2f} GB in {}, {} threads, medians of {} turns\n", bytes / 1e9,
                dir_.string(), threads_, rounds_);
-    Pair write;
-    for (int round = 0; round < rounds_; ++round) {
-      write.turn(
-          *clock_, round, [&] { save_into("c", {}, options_); }, [&] { write_plain(dir_ / "plain", state_.bytes()); });
-      fs::remove(dir_ / "plain");
-      if (round + 1 < rounds_) fs::remove_all(dir_ / "c");
-      ::sync();
-    }
-    write.print("write", bytes, "dd conv=fsync", 1 / write.ratio(), " of dd (asked 0.80)");
+    if (only != "read") write(bytes);
+    if (only == "write") return;
+    if (only == "read") save_into("c", {}, options_);
     restore(bytes);
     costs(bytes);
   }
 
  private:
+  void write(double bytes) {
+    Pair pair;
+    for (int round = 0; round < rounds_; ++round) {
+      fs::remove_all(dir_ / "c");
+      pair.turn(
+          *clock_, round, [&] { save_into("c", {}, options_); }, [&] { write_plain(dir_ / "plain", state_.bytes()); });
+      fs::remove(dir_ / "plain");
+    }
+    pair.print("write", bytes, "dd conv=fsync", 1 / pair.ratio(), " of dd (asked 0.80)");
+  }
+
   void save_into(const char* name, std::shared_ptr<const Keys> keys, const SaveOptions& options) {
     save(Folder{store_.get(), name, std::move(keys)}, state_.request(), options).value();
   }
@@ -255,29 +287,24 @@ class Bench {
     cold.print("restore, from disk", bytes, "reading", cold.ratio(), " x reading (asked 1.2)");
   }
 
-  // Against the write without: what zstd is asked of weights that do not shrink, and what encryption takes.
+  // What preparing the bytes takes, all threads, into files that keep nothing: hashing alone, with a look whether zstd
+  // would help (it would not), and encrypted.
   void costs(double bytes) {
     SaveOptions compressed = options_;
     compressed.compress = true;
     auto keys = std::make_shared<Keys>();
     keys->encryption = random_key();
+    Nowhere nowhere;
+    const auto preparing = [&](const SaveOptions& options, std::shared_ptr<const Keys> secret) {
+      return [&, secret] { write_chunks(Folder{&nowhere, "", secret}, state_.request().tensors, options).value(); };
+    };
     Pair sampled, encrypted;
-    const auto plain = [&] {
-      save_into("p", {}, options_);
-      fs::remove_all(dir_ / "p");
-    };
-    const auto with = [&](const SaveOptions& options, std::shared_ptr<const Keys> secret) {
-      return [&, secret] {
-        save_into("q", secret, options);
-        fs::remove_all(dir_ / "q");
-      };
-    };
-    for (int round = 0; round < rounds_; ++round) {
-      sampled.turn(*clock_, round, with(compressed, {}), plain);
-      encrypted.turn(*clock_, round, with(options_, keys), plain);
+    for (int round = 0; round < 2 * rounds_; ++round) {
+      sampled.turn(*clock_, round, preparing(compressed, {}), preparing(options_, {}));
+      encrypted.turn(*clock_, round, preparing(options_, keys), preparing(options_, {}));
     }
-    sampled.print("write, compress: true", bytes, "without", sampled.ratio(), " x");
-    encrypted.print("write, encrypted", bytes, "without", encrypted.ratio(), " x");
+    sampled.print("prepare, compress: true", bytes, "hashing alone", sampled.ratio(), " x");
+    encrypted.print("prepare, encrypted", bytes, "hashing alone", encrypted.ratio(), " x");
   }
 
   fs::path dir_;
@@ -295,7 +322,8 @@ class Bench {
 int main(int count, char** words) {
   namespace fs = std::filesystem;
   const fs::path above = count > 1 ? fs::path(words[1]) : fs::canonical("/proc/self/exe").parent_path();
-  const int rounds = count > 2 ? std::max(1, std::atoi(words[2])) : 3;
-  systole::checkpoint::Bench(above / fmt::format("checkpoint_bench.{}", ::getpid()), rounds).run();
+  const int rounds = count > 2 ? std::max(1, std::atoi(words[2])) : 5;
+  systole::checkpoint::Bench(above / fmt::format("checkpoint_bench.{}", ::getpid()), rounds)
+      .run(count > 3 ? words[3] : "");
   return 0;
 }

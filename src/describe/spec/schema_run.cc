@@ -3,6 +3,51 @@
 #include "describe/spec/schema.h"
 
 namespace systole {
+namespace {
+
+bool is_reference(const std::string& text) { return text.starts_with("env:") || text.starts_with("file:"); }
+bool is_hex_key(const std::string& text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
+}
+
+// Text that is not shown where it is empty. What is no reference may be the secret itself, so it is not repeated.
+Codec key_codec(Field<std::string> at, bool (*is_one)(const std::string&), const char* expected) {
+  Codec codec = text_codec(at);
+  codec.type = expected;
+  codec.read = [at, is_one, expected, read = codec.read](const Node& node, Workload& w) -> Status {
+    TRY(read(node, w));
+    if (is_one(at(w))) return {};
+    return error(ErrorKind::invalid, "this is not {}", expected).at(node.where());
+  };
+  codec.write = [at](Workload& w) {
+    const std::string& text = at(w);
+    return text.empty() ? Node() : Node(text);
+  };
+  return codec;
+}
+
+void add_secret_keys(std::vector<Key>& keys) {
+  keys.push_back({.path = "checkpoint.encryption_key",
+                  .codec = key_codec(AT(checkpoint.encryption_key), is_reference, "env:NAME or file:PATH"),
+                  .doc = "Checkpoints are encrypted with the key that stands there: 64 hex digits.",
+                  .more =
+                      "AES-256-GCM; names, shapes and types of tensors stay readable. The key itself is never in a "
+                      "workload or a run's folder: `openssl rand -hex 32` makes one. Who goes on, generates or "
+                      "exports from such a checkpoint needs it, and without it nobody can. docs/guide/checkpoints.md",
+                  .optional = true});
+  keys.push_back({.path = "checkpoint.signing_key",
+                  .codec = key_codec(AT(checkpoint.signing_key), is_reference, "env:NAME or file:PATH"),
+                  .doc = "Checkpoints are signed with the Ed25519 key that stands there: 64 hex digits.",
+                  .more = "From then on only checkpoints signed by it are read. `systole ckpt public-key` prints the "
+                          "public key, with which others check the signature (checkpoint.trusted_key).",
+                  .optional = true});
+  keys.push_back({.path = "checkpoint.trusted_key",
+                  .codec = key_codec(AT(checkpoint.trusted_key), is_hex_key, "64 hex digits"),
+                  .doc = "Only checkpoints signed by this public key are read.",
+                  .optional = true});
+}
+
+}  // namespace
 
 void add_run_keys(Schema& schema) {
   schema.sections.push_back({"checkpoint", "Saved states, from which a killed run goes on.", {}, {}});
@@ -37,6 +82,11 @@ void add_run_keys(Schema& schema) {
                   .codec = text_codec(AT(checkpoint.folder)),
                   .doc = "Where they go; a relative path is inside the run's folder.",
                   .default_yaml = "checkpoints"});
+  keys.push_back({.path = "checkpoint.compress",
+                  .codec = bool_codec(AT(checkpoint.compress)),
+                  .doc = "Chunks of which a sample shrinks by 10% are compressed with zstd; the others are not.",
+                  .default_yaml = "true"});
+  add_secret_keys(keys);
   keys.push_back({.path = "mesh",
                   .codec = mesh_codec(AT(mesh)),
                   .doc = "How the devices are laid out: axes and their sizes, outermost first.",

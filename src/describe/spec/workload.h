@@ -189,6 +189,9 @@ struct CheckpointSpec {
   bool best = false;            // and that of the lowest held-out loss
   bool asynchronous = true;     // written from a copy while training goes on
   std::string folder;           // relative: inside the run's folder
+  bool compress = true;         // with zstd, where it helps
+  // References to secrets, env:NAME or file:PATH, and a public key in hex; empty: none.
+  std::string encryption_key, signing_key, trusted_key;
 };
 
 struct ResourcesSpec {

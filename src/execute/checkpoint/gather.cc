@@ -92,7 +92,7 @@ Status await_outcome(const Folder& folder, const std::string& save, std::int64_t
   const Seconds patience = 2 * group.patience, deadline = group.clock->now() + patience;
   bool refused = false;
   while (true) {
-    auto outcome = read_outcome(folder, save);
+    auto outcome = read_outcome(folder, save, step);
     if (!outcome && refused) return std::move(outcome).error();
     refused = !outcome.ok();
     if (outcome && *outcome) {

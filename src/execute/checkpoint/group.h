@@ -9,9 +9,9 @@
 //   rank 0       waits for the parts of this very save, commits one manifest of all, sweeps, tells the outcome
 //   the others   wait for the outcome, so that nobody begins the next save while rank 0 sweeps
 //
-// A save is <launch>-<generation>-<number>: a part of another launch, an older generation or an earlier attempt has
-// another name and is never taken for this one's. None of these files looks like a checkpoint; sweeping removes those
-// of saves that are over.
+// A save is <launch>-<generation>-<number>: a part of another launch, an older generation or an earlier attempt
+// has another name and is never taken for this one's. None of these files looks like a checkpoint; sweeping removes
+// those of saves that are over.
 //
 // A process that belongs to an older generation and wakes up late finds the newer claim before it writes, before it
 // commits and before each file that it would remove. Between that look and the act itself is no lock: should it be

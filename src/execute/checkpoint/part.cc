@@ -83,15 +83,18 @@ Result<std::optional<WriterPart>> read_part(const Folder& folder, std::string_vi
   return std::optional<WriterPart>(std::move(part));
 }
 
-Status write_outcome(const Folder& folder, const std::string& save, const std::optional<Error>& failed) {
-  const std::string body = fmt::format("\"save\":{},\"failed\":{}}}\n", quoted(save), failure_text(failed));
+Status write_outcome(const Folder& folder, const std::string& save, std::int64_t step,
+                     const std::optional<Error>& failed) {
+  const std::string body =
+      fmt::format("\"save\":{},\"step\":{},\"failed\":{}}}\n", quoted(save), step, failure_text(failed));
   return put(*folder.store, folder.outcome(save), seal_text(kOutcome, body));
 }
 
-Result<std::optional<Outcome>> read_outcome(const Folder& folder, const std::string& save) {
+Result<std::optional<Outcome>> read_outcome(const Folder& folder, const std::string& save, std::int64_t step) {
   const auto document = TRY(get(folder, kOutcome, folder.outcome(save)));
   if (!document) return std::optional<Outcome>();
   TRY(check_same(*document, "save", save));
+  if (TRY(TRY(document->get("step"))->as_int(0)) != step) return std::optional<Outcome>();
   Outcome outcome;
   outcome.failed = TRY(read_failure(*TRY(document->get("failed"))));
   return std::optional<Outcome>(std::move(outcome));

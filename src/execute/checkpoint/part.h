@@ -5,7 +5,7 @@
 //   part-<rank>.json   "save":"a1-2-7","rank":3,"world":4,"step":700,
 //                      "failed":null or {"kind":"no_space","message":"…"},
 //                      "chunks":[…],"tensors":[…]}        as in the manifest (manifest.h)
-//   outcome.json       "save":"a1-2-7","failed":null or {…}}
+//   outcome.json       "save":"a1-2-7","step":700,"failed":null or {…}}
 
 #include <cstdint>
 #include <optional>
@@ -32,10 +32,12 @@ Status write_part(const Folder& folder, const WriterPart& part);
 Result<std::optional<WriterPart>> read_part(const Folder& folder, std::string_view save, int rank);
 
 // `failed`: why there is no checkpoint, nothing when there is one.
-Status write_outcome(const Folder& folder, const std::string& save, const std::optional<Error>& failed);
+Status write_outcome(const Folder& folder, const std::string& save, std::int64_t step,
+                     const std::optional<Error>& failed);
 struct Outcome {
   std::optional<Error> failed;
 };
-Result<std::optional<Outcome>> read_outcome(const Folder& folder, const std::string& save);
+// Nothing while it is not there, or is of an earlier save whose name was given again, of another step.
+Result<std::optional<Outcome>> read_outcome(const Folder& folder, const std::string& save, std::int64_t step);
 
 }  // namespace systole::checkpoint

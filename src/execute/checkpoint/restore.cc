@@ -13,7 +13,7 @@ namespace systole::checkpoint {
 namespace {
 
 constexpr Bytes kManifestLimit{std::int64_t{1} << 32};
-constexpr std::int64_t kReadBytes = 1 << 20;  // a chunk is hashed in steps of this
+constexpr std::int64_t kReadBytes = 512 << 10;  // a chunk is hashed in steps of this
 }  // namespace
 
 Checkpoint::Checkpoint(Folder folder, Manifest manifest)

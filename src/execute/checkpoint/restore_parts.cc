@@ -12,7 +12,7 @@ namespace systole::checkpoint {
 
 namespace {
 
-constexpr std::int64_t kStep = 1 << 20;  // read, then hashed while it is still in the cache
+constexpr std::int64_t kStep = 512 << 10;  // read, then hashed while it is still in the cache
 
 struct Wanted {
   const Piece* piece = nullptr;

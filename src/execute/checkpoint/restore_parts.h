@@ -35,7 +35,8 @@ Result<RestoreReport> restore_parts(const Checkpoint& from, std::span<const Rest
 
 // The newest checkpoint that `take` can restore, walking back over those that are damaged: as open_newest, but looks
 // only at lengths first and leaves the reading to `take`. What `take` says with another kind than corrupt, io or
-// not_found ends it.
+// not_found ends it. For a process that restores alone: ranks that restore together must take the same step, so one of
+// them chooses it (open_newest, or find_damage by shares) and all open_step that one.
 Result<Restored> restore_newest(const Folder& folder, const std::function<Status(const Checkpoint&)>& take);
 
 }  // namespace systole::checkpoint

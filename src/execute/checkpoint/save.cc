@@ -125,7 +125,13 @@ namespace {
 class Saving {
  public:
   Saving(const Folder& folder, const SaveRequest& request, const SaveOptions& options)
-      : folder_(folder), request_(request), options_(options), save_(save_name(options.group, request.number)) {}
+      : folder_(folder),
+        request_(request),
+        options_(options),
+        group_(options.group),
+        save_(save_name(options.group, request.number)) {
+    if (request.patience) group_.patience = *request.patience;
+  }
 
   Result<SaveReport> run() {
     TRY(check(group()));
@@ -138,7 +144,7 @@ class Saving {
   }
 
  private:
-  const SaveGroup& group() const { return options_.group; }
+  const SaveGroup& group() const { return group_; }
 
   Status begin() {
     if (group().launch.empty()) return {};
@@ -217,12 +223,14 @@ class Saving {
     if (!check_claim(folder_, group())) return;  // whoever has the folder now is told nothing by us
     const std::optional<Error> failed = report ? std::nullopt : std::optional<Error>(report.error());
     if (folder_.store->make_dirs(folder_.parts_of(save_)))
-      static_cast<void>(write_outcome(folder_, save_, failed));  // if it fails, the others find out by waiting
+      static_cast<void>(
+          write_outcome(folder_, save_, request_.step, failed));  // if it fails, the others find out by waiting
   }
 
   const Folder& folder_;
   const SaveRequest& request_;
   const SaveOptions& options_;
+  SaveGroup group_;
   const std::string save_;
 };
 

@@ -56,6 +56,7 @@ struct SaveOptions {
 struct SaveRequest {
   std::int64_t step = 0;
   std::int64_t number = 1;  // counts the saves of this generation, failed ones too, alike on all ranks (save_name)
+  std::optional<Seconds> patience;  // instead of the group's, for a save that has little time: before a preemption
   // What is said of the checkpoint as a whole is rank 0's to say.
   std::string date;  // ISO 8601, UTC
   Identity identity;

@@ -107,6 +107,17 @@ TEST_F(Refused, ARankThatIsGoneIsNamed) {
   EXPECT_EQ(files_too_many(*store_), std::set<std::string>());
 }
 
+// Before a preemption there is less time.
+TEST_F(Refused, ASaveMayHaveLessPatience) {
+  Endings endings;
+  Turns turns(*store_, 7);
+  start_group_save(turns, ranks_, endings, 1,
+                   [](int, SaveRequest& request, SaveOptions&) { request.patience = Seconds(5); });
+  turns.kill(2, 3);
+  turns.run();
+  expect_all_told(endings, "rank 2 did not write its part of the checkpoint of step 30 within 5.00 s");
+}
+
 TEST_F(Refused, TwoRanksThatAreGoneAreNamed) {
   Endings endings;
   Turns turns(*store_, 7);
@@ -175,11 +186,32 @@ TEST_F(Refused, ABoxThatTwoRanksWroteIsNamed) {
   EXPECT_NE(text_of(endings[0]).find("rank 3 wrote [0:3, 0:4]"), std::string::npos) << text_of(endings[0]);
 }
 
+// A name that was given before: what is left of that save is not taken for the outcome of this one.
+TEST(SaveGroup, AnOldOutcomeIsNotTakenForThisOne) {
+  auto store = make_memory_store();
+  for (const std::int64_t step : {30, 40}) {
+    const TinyRanks ranks(step, 4, TinyCut::first_dim);
+    for (const auto& ending : group_save(*store, ranks)) ASSERT_EQ(text_of(ending), "saved");
+    ASSERT_TRUE(store->exists(Folder{store.get(), "c"}.outcome("a-1-1")).value());
+  }
+  const TinyRanks ranks(50, 4, TinyCut::first_dim);
+  Endings endings;
+  Turns turns(*store, 3);
+  start_group_save(turns, ranks, endings);
+  turns.kill(0, 4);
+  turns.run();
+  for (int rank = 1; rank < 4; ++rank) {
+    EXPECT_NE(text_of(endings[static_cast<std::size_t>(rank)]).find("rank 0 did not say"), std::string::npos)
+        << text_of(endings[static_cast<std::size_t>(rank)]);
+  }
+}
+
 TEST_F(Refused, RanksThatSaveDifferentSteps) {
   const auto endings = group_save(*store_, ranks_, 3, 1, [](int rank, SaveRequest& request, SaveOptions&) {
     if (rank == 3) request.step = 31;
   });
-  expect_all_told(endings, "rank 3 writes step 31 as one of 4, rank 0 writes step 30 as one of 4");
+  expect_all_told(endings, "rank 3 writes step 31 as one of 4, rank 0 writes step 30 as one of 4", {3});
+  EXPECT_NE(text_of(endings[3]).find("how the save of step 31 ended"), std::string::npos) << text_of(endings[3]);
 }
 
 TEST_F(Refused, ATruncatedChunkIsFoundBeforeTheCommit) {

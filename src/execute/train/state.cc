@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "execute/checkpoint/ownership.h"
+#include "execute/checkpoint/parallel.h"
+#include "execute/checkpoint/restore_parts.h"
 
 namespace systole {
 namespace {
@@ -57,25 +59,38 @@ std::vector<StateTensor> state_tensors(Executor& executor, bool staged) {
 
 Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_state, std::int64_t device) {
   const Program& program = executor.program();
-  std::vector<std::byte> buffer;  // only where the host does not see the arena
+  std::vector<checkpoint::RestoreTarget> targets;  // all that the host sees of the arena, in one go
   const std::vector<StateTensor> tensors = state_tensors(executor, false);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const StateTensor& tensor = tensors[i];
-    const ProgramValue& value = program.values[static_cast<std::size_t>(tensor.value)];
-    if (value.residence == Residence::state && !with_state) continue;
+  const auto add_target = [&](const StateTensor& tensor, std::span<std::byte> into) -> Status {
     const checkpoint::LaidTensor& laid = tensor.laid;
     const checkpoint::Box box = TRY(checkpoint::box_on(laid.shape, laid.sharding, program.mesh, device));
     const checkpoint::Box held = TRY(checkpoint::padded_box_on(laid.shape, laid.sharding, program.mesh, device));
-    std::span<std::byte> into = tensor.bytes;
-    if (into.empty()) {
-      const auto whole = static_cast<std::size_t>(value.type.bytes().count());
-      if (tensor.at == 0) buffer.assign(whole, std::byte{});
-      into = std::span(buffer).subspan(tensor.at, static_cast<std::size_t>(held.num_elements() * size_of(laid.dtype)));
-    }
     if (!(box == held)) std::fill(into.begin(), into.end(), std::byte{});
-    TRY(from.read_into(laid.name, laid.dtype, laid.shape, box, held, into));
+    targets.push_back({laid.name, laid.dtype, laid.shape, box, into, held});
+    return {};
+  };
+  const auto wanted = [&](const StateTensor& tensor) {
+    return with_state || program.values[static_cast<std::size_t>(tensor.value)].residence == Residence::parameter;
+  };
+  for (const StateTensor& tensor : tensors) {
+    if (wanted(tensor) && !tensor.bytes.empty()) TRY(add_target(tensor, tensor.bytes));
+  }
+  TRY(checkpoint::restore_parts(from, targets, checkpoint::io_threads()));
+  std::vector<std::byte> buffer;  // of a value that the host does not see
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const StateTensor& tensor = tensors[i];
+    if (!wanted(tensor) || !tensor.bytes.empty()) continue;
+    const ProgramValue& value = program.values[static_cast<std::size_t>(tensor.value)];
+    if (tensor.at == 0) {
+      buffer.assign(static_cast<std::size_t>(value.type.bytes().count()), std::byte{});
+      targets.clear();
+    }
     const bool last = i + 1 == tensors.size() || tensors[i + 1].value != tensor.value;
-    if (tensor.bytes.empty() && last) TRY(executor.write(tensor.value, 0, buffer));
+    const std::size_t end = last ? buffer.size() : tensors[i + 1].at;
+    TRY(add_target(tensor, std::span(buffer).subspan(tensor.at, end - tensor.at)));
+    if (!last) continue;
+    TRY(checkpoint::restore_parts(from, targets, checkpoint::io_threads()));
+    TRY(executor.write(tensor.value, 0, buffer));
   }
   return {};
 }

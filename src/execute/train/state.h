@@ -17,8 +17,9 @@ namespace systole {
 // element is saved by one rank. REQUIRES: the device's memory is the host's.
 std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64_t device = 0);
 
-// Writes parameters and state from a checkpoint, of whatever mesh it was: what `device` of the executor's mesh holds.
-// Errors: those of Checkpoint::read; invalid when tensors are missing.
+// Writes parameters and state from a checkpoint, of whatever mesh it was: what `device` of the executor's mesh holds,
+// each byte read once and what is read whole verified in passing (restore_parts.h). Errors: those of restore_parts;
+// then parameters and state are anything.
 Status load_state(Executor& executor, const checkpoint::Checkpoint& from, std::int64_t device = 0);
 // Parameters alone: for evaluation and generation, by whichever executor has parameters of these names.
 Status load_parameters(Executor& executor, const checkpoint::Checkpoint& from, std::int64_t device = 0);

@@ -10,6 +10,8 @@
 
 namespace systole {
 
+constexpr int kSaveThreads = 2;  // one writes to the disk while the other hashes; training has the cores
+
 // Opens the category of each action, by what its function is for.
 class Trainer::PhaseObserver : public ActionObserver {
  public:
@@ -76,6 +78,8 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   const CheckpointSpec& spec = job.workload.checkpoint;
   save_options_.group = parts_.save_group;
   save_options_.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
+  save_options_.compress = spec.compress;
+  save_options_.threads = kSaveThreads;
   // A checkpoint takes the steps before it for granted, so their events are safe from a kill before it is committed.
   save_options_.on_phase = [this](checkpoint::SavePhase phase, bool begins) {
     if (phase == checkpoint::SavePhase::commit && begins) parts_.events->flush().value();

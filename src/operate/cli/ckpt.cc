@@ -1,12 +1,15 @@
-// `systole ckpt list | show | verify | diff | export | bless | unbless`: the checkpoints of a run.
+// `systole ckpt list | show | verify | diff | export | bless | unbless`: the checkpoints of a run. ckpt_reshard.cc has
+// `reshard` and `public-key`.
 
 #include <filesystem>
 
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/inspect.h"
+#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/retention.h"
 #include "ground/base/quantity.h"
 #include "ground/base/units.h"
+#include "operate/cli/ckpt_reshard.h"
 #include "operate/cli/command.h"
 #include "operate/cli/hf_folder.h"
 #include "operate/cli/run_places.h"
@@ -18,6 +21,7 @@ using checkpoint::Checkpoint;
 
 struct CkptOptions {
   std::string run, other, tensor, out, role = "parameters", to, shard = "5GB";
+  checkpoint::KeyRefs keys;
 };
 
 std::string dims(const Shape& shape) {
@@ -35,7 +39,7 @@ std::string health_of(const checkpoint::Summary& s) {
 }
 
 ExitCode ckpt_list(const CkptOptions& options, Context& context) {
-  const CheckpointPlace place = find_checkpoints(options.run).value();
+  const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   std::vector<std::vector<std::string>> rows;
   Node list = Node::sequence();
   const std::vector<checkpoint::Summary> all = checkpoint::list(place.folder).value();
@@ -78,7 +82,7 @@ void show_tensor(const Checkpoint& from, const std::string& name, Context& conte
 }
 
 ExitCode ckpt_show(const CkptOptions& options, Context& context) {
-  const CheckpointPlace place = find_checkpoints(options.run).value();
+  const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const Checkpoint from = open_checkpoint(place).value();
   if (!options.tensor.empty()) {
     show_tensor(from, options.tensor, context);
@@ -116,7 +120,8 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
     list.push(Node::map({{"step", step}, {"well", false}, {"error", error_node(damage)}}));
     return false;
   }
-  const auto damage = checkpoint::find_damage(place.folder, *manifest).value();
+  const auto damage =
+      checkpoint::find_damage(place.folder, *manifest, checkpoint::Verify::contents, checkpoint::io_threads()).value();
   Node chunks = Node::sequence();
   for (const checkpoint::Damage& d : damage) {
     const Error reason = below(place.root, d.reason);
@@ -133,7 +138,7 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
 }
 
 ExitCode ckpt_verify(const CkptOptions& options, Context& context) {
-  const CheckpointPlace place = find_checkpoints(options.run).value();
+  const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const std::vector<std::int64_t> steps =
       place.step ? std::vector{*place.step} : checkpoint::list_steps(place.folder).value();
   if (steps.empty()) fail(told_in(place, error(ErrorKind::not_found, "there is no checkpoint in '{}'", place.path)));
@@ -147,7 +152,8 @@ ExitCode ckpt_verify(const CkptOptions& options, Context& context) {
 }
 
 ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
-  const CheckpointPlace a = find_checkpoints(options.run).value(), b = find_checkpoints(options.other).value();
+  const CheckpointPlace a = find_checkpoints(options.run, options.keys).value(),
+                        b = find_checkpoints(options.other, options.keys).value();
   std::vector<std::vector<std::string>> rows;
   Node list = Node::sequence();
   std::size_t tensors = 0;
@@ -179,7 +185,7 @@ ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
 
 // As a Hugging Face model: weights, config.json and the tokenizer's files.
 ExitCode export_model(const CkptOptions& options, Context& context) {
-  const CheckpointPlace place = find_checkpoints(options.run).value();
+  const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const RunPlace run = open_run(options.run.substr(0, options.run.rfind('@'))).value();
   const Checkpoint from = open_checkpoint(place).value();
   const std::filesystem::path to = std::filesystem::absolute(options.to);
@@ -209,7 +215,7 @@ ExitCode ckpt_export(const CkptOptions& options, Context& context) {
              .hinted("systole ckpt export RUN model.safetensors, or systole ckpt export RUN --to FOLDER"));
   }
   if (!options.to.empty()) return export_model(options, context);
-  const CheckpointPlace place = find_checkpoints(options.run).value();
+  const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const Checkpoint from = open_checkpoint(place).value();
   const std::filesystem::path out = std::filesystem::absolute(options.out);
   Result<std::unique_ptr<Store>> folder = open_posix_store(out.parent_path().string());
@@ -225,7 +231,7 @@ ExitCode ckpt_export(const CkptOptions& options, Context& context) {
 }
 
 ExitCode mark(const CkptOptions& options, Context& context, bool blessed) {
-  const CheckpointPlace place = find_checkpoints(options.run).value();
+  const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const std::int64_t step = place.step ? *place.step : open_checkpoint(place).value().manifest().step;
   (blessed ? checkpoint::bless(place.folder, step) : checkpoint::unbless(place.folder, step)).value();
   context.out.message(
@@ -246,6 +252,7 @@ void add_ckpt(CLI::App& app, Context& context) {
     CLI::Option* place = command.add_option(
         "run", options->run,
         "RUN or RUN@STEP: a run's folder, name or number, or a checkpoint folder; without: the newest");
+    add_key_options(command, options->keys);
     return std::tuple<CLI::App&, CLI::Option&, CkptOptions&>(command, *place, *options);
   };
   add("list", "the checkpoints there are", ckpt_list);
@@ -269,6 +276,8 @@ void add_ckpt(CLI::App& app, Context& context) {
       ->capture_default_str();
   add("bless", "mark one so that it is never removed", ckpt_bless);
   add("unbless", "take that mark away", ckpt_unbless);
+  add_ckpt_reshard(group, context);
+  add_ckpt_public_key(group, context);
 }
 
 }  // namespace systole::cli

@@ -31,7 +31,8 @@ Status hold_to_lock(const Prepared& prepared, const Node& now, const std::string
 
 // Of all tensors of the state that was saved last.
 Result<std::string> result_hash(const Prepared& prepared, const RunFolder& folder, std::int64_t step) {
-  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
+  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder,
+                                       TRY(keys_of(prepared.workload.checkpoint))};
   return checkpoint::state_hash(TRY(checkpoint::open_step(checkpoints, step)));
 }
 

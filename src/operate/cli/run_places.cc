@@ -27,7 +27,11 @@ Result<Workload> workload_of(const RunPlace& run) {
   return read_workload(TRY(read_text(*run.store, RunFiles::workload)), run.path + "/" + RunFiles::workload);
 }
 
-Result<CheckpointPlace> find_checkpoints(const std::string& asked) {
+Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec) {
+  return checkpoint::read_keys({spec.encryption_key, spec.signing_key, spec.trusted_key});
+}
+
+Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpoint::KeyRefs& given) {
   CheckpointPlace place;
   std::string name = asked;
   if (const std::size_t at = asked.rfind('@'); at != asked.npos) {
@@ -44,15 +48,17 @@ Result<CheckpointPlace> find_checkpoints(const std::string& asked) {
   if (folder.ok() && TRY((*folder)->exists("manifests"))) {
     place.path = place.root = name;
     place.store = std::move(*folder);
-    place.folder = {place.store.get(), ""};
+    place.folder = {place.store.get(), "", TRY(checkpoint::read_keys(given))};
     return place;
   }
   RunPlace run = TRY(open_run(name));
-  const std::string dir = TRY(workload_of(run)).checkpoint.folder;
+  const CheckpointSpec spec = TRY(workload_of(run)).checkpoint;
+  const std::string& dir = spec.folder;
   place.path = run.path + "/" + dir;
   place.root = run.path;
   place.store = std::move(run.store);
-  place.folder = {place.store.get(), dir};
+  const bool none = given.encryption.empty() && given.signing.empty() && given.trusted.empty();
+  place.folder = {place.store.get(), dir, TRY(none ? keys_of(spec) : checkpoint::read_keys(given))};
   return place;
 }
 

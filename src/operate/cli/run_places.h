@@ -6,6 +6,7 @@
 #include <string>
 
 #include "describe/spec/workload.h"
+#include "execute/checkpoint/keys.h"
 #include "execute/checkpoint/restore.h"
 #include "ground/store/store.h"
 #include "operate/observe/run_files.h"
@@ -32,8 +33,12 @@ struct CheckpointPlace {
   checkpoint::Folder folder;
   std::optional<std::int64_t> step;  // that was asked for
 };
-// "RUN", "RUN@STEP", or the same with a checkpoint folder instead of a run. Errors: not_found, invalid, io.
-Result<CheckpointPlace> find_checkpoints(const std::string& asked);
+// The secrets that a workload refers to. Errors: as checkpoint::read_keys.
+Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec);
+
+// "RUN", "RUN@STEP", or the same with a checkpoint folder instead of a run. Keys: `given` where it has some, else those
+// of the run's workload. Errors: not_found, invalid, io.
+Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpoint::KeyRefs& given = {});
 
 // An error, and those behind it, of a store at `root`: files as paths.
 Error below(const std::string& root, Error error);

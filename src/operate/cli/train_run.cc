@@ -9,7 +9,7 @@
 #include "describe/graph/memory.h"
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/names.h"
-#include "execute/checkpoint/restore.h"
+#include "execute/checkpoint/restore_parts.h"
 #include "execute/runtime/initialize.h"
 #include "execute/train/state.h"
 #include "ground/process/machine.h"
@@ -110,18 +110,35 @@ Status begin_parameters(Prepared& p, Store& run, std::int64_t rank) {
   return load_weights(*p.executor, *p.weights);
 }
 
-// The checkpoint that rank 0 finds; for the others the one of its step. -1: there is none.
-Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoints, const RankRole& role) {
-  std::int64_t step = -1;
-  std::optional<Result<checkpoint::Restored>> found;
-  if (role.first()) {
-    found = checkpoint::open_newest(checkpoints);
-    if (found->ok()) step = (*found)->checkpoint.manifest().step;
+// The newest checkpoint that all ranks can restore: rank 0 proposes, newest first, and each says whether it could.
+Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoints, const RankRole& role,
+                                            const std::function<Status(const checkpoint::Checkpoint&)>& take) {
+  Communicator* group = role.communicator;
+  if (group == nullptr) return checkpoint::restore_newest(checkpoints, take);
+  std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(checkpoints));
+  std::sort(steps.begin(), steps.end(), std::greater<>());
+  std::vector<checkpoint::Rejected> rejected;
+  for (std::size_t next = 0;; ++next) {
+    std::int64_t step = next < steps.size() ? steps[next] : -1;
+    TRY(group->broadcast(std::as_writable_bytes(std::span(&step, 1)), 0));
+    if (step < 0) break;
+    Result<checkpoint::Checkpoint> opened = checkpoint::open_step(checkpoints, step);
+    const Status taken = opened.ok() ? take(*opened) : Status(opened.error());
+    bool all = true;
+    for (std::int32_t rank = 0; rank < group->num_ranks(); ++rank) {
+      char could = taken.ok() ? 1 : 0;
+      TRY(group->broadcast(std::as_writable_bytes(std::span(&could, 1)), rank));
+      all = all && could != 0;
+    }
+    if (all) return checkpoint::Restored{std::move(*opened), std::move(rejected)};
+    if (!taken.ok()) {
+      const ErrorKind kind = taken.error().kind;
+      if (kind != ErrorKind::corrupt && kind != ErrorKind::io && kind != ErrorKind::not_found) return taken.error();
+      rejected.push_back({step, taken.error()});
+    }
   }
-  if (role.communicator != nullptr) TRY(role.communicator->broadcast(std::as_writable_bytes(std::span(&step, 1)), 0));
-  if (found) return std::move(*found);
-  if (step < 0) return error(ErrorKind::not_found, "rank 0 found no checkpoint");
-  return checkpoint::Restored{TRY(checkpoint::open_step(checkpoints, step)), {}};
+  if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint");
+  return rejected.front().reason;
 }
 
 void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledger, Clock& clock, Seconds opened,
@@ -210,7 +227,8 @@ Status check_disk(const Prepared& p, const RunFolder& run) {
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
                              TimeLedger& ledger, EventSink& events) {
   TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
-  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
+  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder,
+                                       TRY(keys_of(prepared.workload.checkpoint))};
   const RankRole& role = request.role;
   if (role.first()) TRY(check_disk(prepared, folder));
   if (role.first()) TRY(checkpoint::prepare(checkpoints));
@@ -240,13 +258,15 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   {
     const InCategory restoring(ledger, Category::restore);
     if (request.resume) {
-      Result<checkpoint::Restored> newest = newest_for_all(checkpoints, role);
+      const auto take = [&](const checkpoint::Checkpoint& from) -> Status {
+        TRY(check_identity(from, prepared.job, prepared.workload.train.exact, numerics));
+        return load_state(*prepared.executor, from, role.rank);
+      };
+      Result<checkpoint::Restored> newest = newest_for_all(checkpoints, role, take);
       if (newest.ok()) {
         for (const checkpoint::Rejected& rejected : newest->rejected) {
           if (request.rejected) request.rejected(rejected);
         }
-        TRY(check_identity(newest->checkpoint, prepared.job, prepared.workload.train.exact, numerics));
-        TRY(load_state(*prepared.executor, newest->checkpoint, role.rank));
         if (writes) TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
         state = TRY(state_from(newest->checkpoint.manifest().extra));
         restored = true;

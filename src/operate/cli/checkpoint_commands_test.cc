@@ -1,0 +1,91 @@
+// `systole ckpt reshard` and `public-key`, and runs whose checkpoints are encrypted and signed.
+
+#include <gtest/gtest.h>
+
+#include "ground/base/document.h"
+#include "operate/cli/run_systole.h"
+#include "operate/cli/small_workload.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+constexpr const char* kOther = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+Captured in_shell(const SystoleRunner& systole, const std::string& line) {
+  return systole.shell(fmt::format("export KEY={} OTHER={}; {}", kKey, kOther, line));
+}
+
+std::string all_files(const std::filesystem::path& folder) {
+  std::string all;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    all.append(std::istreambuf_iterator<char>(file), {});
+  }
+  return all;
+}
+
+TEST(CheckpointCommands, reshard_keeps_the_state_and_changes_the_cut) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const Captured made = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "mine"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  std::filesystem::copy(systole.folder() / "mine", systole.folder() / "before",
+                        std::filesystem::copy_options::recursive);
+  const Captured cut = systole.run({"ckpt", "reshard", "mine", "--mesh", "data=2", "--json"});
+  ASSERT_EQ(cut.exit.code, 0) << cut.err;
+  const Node told = parse_json(cut.out, "stdout").value();
+  EXPECT_GE(told.find("chunks")->as_int().value(), 2) << "one for each rank at least";
+  EXPECT_EQ(systole.run({"ckpt", "diff", "before", "mine"}).exit.code, 0);
+  EXPECT_EQ(systole.run({"ckpt", "verify", "mine"}).exit.code, 0);
+  const Captured wrong = systole.run({"ckpt", "reshard", "mine", "--mesh", "data=4", "--sharding", "*={nowhere}{}"});
+  EXPECT_EQ(wrong.exit.code, 2) << wrong.err;
+  EXPECT_NE(wrong.err.find("nowhere"), std::string::npos) << wrong.err;
+}
+
+TEST(CheckpointCommands, an_encrypted_run_goes_on_with_its_key_and_not_without) {
+  const SystoleRunner systole;
+  systole.write("job.yaml",
+                std::string(kWorkload) + "checkpoint: { encryption_key: 'env:KEY', signing_key: 'env:KEY' }\n");
+  const Captured made = in_shell(systole, "\"$SYSTOLE\" run job.yaml --backend reference --folder mine");
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  EXPECT_EQ(all_files(systole.folder() / "mine").find(kKey), std::string::npos) << "the key is nowhere in the run";
+  EXPECT_EQ(in_shell(systole, "\"$SYSTOLE\" ckpt show mine").exit.code, 0);
+  EXPECT_EQ(in_shell(systole, "\"$SYSTOLE\" resume mine --set train.steps=6").exit.code, 0);
+
+  const Captured none = systole.run({"resume", "mine", "--set", "train.steps=8"});
+  EXPECT_NE(none.exit.code, 0);
+  EXPECT_NE(none.err.find("the key env:KEY is not there"), std::string::npos) << none.err;
+  const Captured other = in_shell(systole, "KEY=$OTHER \"$SYSTOLE\" resume mine --set train.steps=8");
+  EXPECT_NE(other.exit.code, 0);
+  EXPECT_NE(other.err.find("wrong key"), std::string::npos) << other.err;
+
+  // The folder by itself, as it would be copied to another machine.
+  const Captured shown = systole.run({"ckpt", "verify", "mine/checkpoints"});
+  EXPECT_EQ(shown.exit.code, 0) << "hashes need no key: " << shown.err;
+  const Captured numbers =
+      in_shell(systole, "\"$SYSTOLE\" ckpt diff mine/checkpoints mine/checkpoints --encryption-key env:KEY");
+  EXPECT_EQ(numbers.exit.code, 0) << numbers.err;
+  EXPECT_NE(systole.run({"ckpt", "diff", "mine/checkpoints", "mine/checkpoints"}).err.find("encrypted"),
+            std::string::npos);
+
+  const Captured open = in_shell(systole, "\"$SYSTOLE\" ckpt public-key env:KEY");
+  ASSERT_EQ(open.exit.code, 0) << open.err;
+  const std::string key = open.out.substr(0, 64);
+  EXPECT_EQ(systole.run({"ckpt", "show", "mine/checkpoints", "--trusted-key", key}).exit.code, 0);
+  const Captured untrusted = systole.run({"ckpt", "show", "mine/checkpoints", "--trusted-key", std::string(64, 'a')});
+  EXPECT_NE(untrusted.exit.code, 0);
+  EXPECT_NE(untrusted.err.find("is signed by " + key), std::string::npos) << untrusted.err;
+}
+
+TEST(CheckpointCommands, a_secret_in_the_workload_is_refused) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { encryption_key: " + kKey + " }\n");
+  const Captured got = systole.run({"plan", "job.yaml", "--backend", "reference"});
+  EXPECT_EQ(got.exit.code, 2) << got.err;
+  EXPECT_NE(got.err.find("this is not env:NAME or file:PATH"), std::string::npos) << got.err;
+}
+
+}  // namespace
+}  // namespace systole::cli

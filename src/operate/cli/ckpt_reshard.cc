@@ -1,0 +1,121 @@
+// `systole ckpt reshard RUN@STEP --mesh "data=8"`: the same checkpoint, cut as the ranks of another mesh will read it.
+// `systole ckpt public-key REFERENCE`: what others need to check a signature.
+
+#include "operate/cli/ckpt_reshard.h"
+
+#include <fnmatch.h>
+
+#include "execute/checkpoint/parallel.h"
+#include "execute/checkpoint/reshard.h"
+#include "ground/base/units.h"
+#include "ground/store/lock.h"
+#include "operate/cli/run_places.h"
+
+namespace systole::cli {
+namespace {
+
+struct ReshardOptions {
+  std::string run, mesh;
+  std::vector<std::string> shardings;
+  checkpoint::KeyRefs keys;
+};
+
+struct Rule {
+  std::string glob;
+  Sharding sharding;
+};
+
+Result<std::vector<Rule>> read_rules(const std::vector<std::string>& texts) {
+  std::vector<Rule> rules;
+  for (const std::string& text : texts) {
+    const std::size_t at = text.find('=');
+    if (at == text.npos || at == 0) {
+      return error(ErrorKind::invalid, "--sharding '{}' names no tensors", text)
+          .hinted("as in --sharding 'blocks.*.mlp.up={}{model}'");
+    }
+    rules.push_back({text.substr(0, at), TRY(Sharding::parse(text.substr(at + 1)))});
+  }
+  return rules;
+}
+
+// The first rule that matches; without one, the first dim is cut along every axis, as fully sharded state is.
+Sharding sharding_of(const checkpoint::TensorEntry& tensor, const Mesh& mesh, const std::vector<Rule>& rules) {
+  for (const Rule& rule : rules) {
+    if (::fnmatch(rule.glob.c_str(), tensor.name.c_str(), FNM_NOESCAPE) == 0) return rule.sharding;
+  }
+  Sharding sharding = Sharding::replicated(tensor.shape.size());
+  if (tensor.shape.empty()) return sharding;
+  for (const Axis& axis : mesh.axes()) sharding.dims[0].push_back(axis.name);
+  return sharding;
+}
+
+ExitCode ckpt_reshard(const ReshardOptions& options, Context& context) {
+  const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
+  const Mesh mesh = Mesh::parse(options.mesh).value();
+  const std::vector<Rule> rules = read_rules(options.shardings).value();
+  const std::unique_ptr<FileLock> lock = lock_folder(place.root).value();  // no run writes into it meanwhile
+  const checkpoint::Checkpoint from = open_checkpoint(place).value();
+  checkpoint::SaveOptions saving;
+  saving.threads = checkpoint::io_threads();
+  saving.compress = true;
+  const auto report = checkpoint::reshard(
+      from, mesh,
+      [&](const checkpoint::TensorEntry& tensor) -> Result<Sharding> { return sharding_of(tensor, mesh, rules); },
+      saving);
+  if (!report.ok()) fail(told_in(place, report.error()));
+  const std::int64_t step = from.manifest().step;
+  context.out.data(
+      fmt::format("step {}: {} chunk files, were {}; the {} ranks of {} read {} pieces, would have read {}\n", step,
+                  report->chunks_after, report->chunks_before, mesh.num_devices(),
+                  options.mesh.empty() ? "one device" : options.mesh, report->reads_after, report->reads_before));
+  context.out.json(Node::map({{"folder", place.path},
+                              {"step", step},
+                              {"chunks_before", report->chunks_before},
+                              {"chunks", report->chunks_after},
+                              {"reads_before", report->reads_before},
+                              {"reads", report->reads_after},
+                              {"bytes_written", report->written.count()}}));
+  return ExitCode::done;
+}
+
+struct PublicKeyOptions {
+  std::string reference;
+};
+
+ExitCode ckpt_public_key(const PublicKeyOptions& options, Context& context) {
+  const std::shared_ptr<const checkpoint::Keys> keys = checkpoint::read_keys({"", options.reference, ""}).value();
+  const std::string key = checkpoint::to_hex_text(*keys->trusted);
+  context.out.data(key + "\n");
+  context.out.json(Node::map({{"public_key", key}}));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_key_options(CLI::App& command, checkpoint::KeyRefs& keys) {
+  command.add_option("--encryption-key", keys.encryption,
+                     "env:NAME or file:PATH: the key it is encrypted with; without: what the run's workload says");
+  command.add_option("--trusted-key", keys.trusted,
+                     "only what this public key signed is read; without: the workload's");
+}
+
+void add_ckpt_reshard(CLI::App& group, Context& context) {
+  auto options = std::make_shared<ReshardOptions>();
+  CLI::App& command = add_command(group, "reshard", "rewrite one as the ranks of another mesh will read it", options,
+                                  context, ckpt_reshard);
+  command.add_option("run", options->run, "RUN@STEP, as for the others; without @STEP: the newest")->required();
+  command.add_option("--mesh", options->mesh, "axes of the mesh that will read it, as \"data=4 model=2\"")->required();
+  command.add_option("--sharding", options->shardings,
+                     "TENSORS=SHARDING, as blocks.*.mlp.up={}{model}; may be repeated, the first that matches counts; "
+                     "without: the first dim is cut along all axes");
+  add_key_options(command, options->keys);
+}
+
+void add_ckpt_public_key(CLI::App& group, Context& context) {
+  auto options = std::make_shared<PublicKeyOptions>();
+  CLI::App& command = add_command(group, "public-key", "the public key of a signing key, for checkpoint.trusted_key",
+                                  options, context, ckpt_public_key);
+  command.add_option("key", options->reference, "env:NAME or file:PATH, where the signing key stands")->required();
+}
+
+}  // namespace systole::cli
