@@ -163,7 +163,7 @@ TEST(MembershipExhaustive, every_sequence_of_events) {
       world.now += Seconds(4.0);
       ASSERT_TRUE(world.give(Tick{}));
       std::vector<int> trail;
-      ASSERT_TRUE(explore(world, is_long() ? 5 : 4, trail)) << least << ":" << most << (own ? " own" : " theirs");
+      ASSERT_TRUE(explore(world, is_long() ? 5 : 3, trail)) << least << ":" << most << (own ? " own" : " theirs");
     }
   }
 }
