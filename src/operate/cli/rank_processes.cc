@@ -2,6 +2,7 @@
 
 #include "execute/checkpoint/folder.h"
 #include "execute/train/job.h"
+#include "operate/cli/run_places.h"
 #include "operate/launch/launch.h"
 
 namespace systole::cli {
@@ -9,7 +10,8 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
                                   SignalWatch& signals, Context& context) {
   const std::string logs = "ranks/logs";
   TRY(make_dirs_synced(*folder.store, logs));
-  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder};
+  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder,
+                                       TRY(keys_of(prepared.workload.checkpoint))};
   TRY(checkpoint::prepare(checkpoints));
   LaunchOptions options = TRY(launch_options(processes.ranks, folder.path + "/" + logs, signals, context));
   options.run = folder.path;

@@ -9,6 +9,7 @@
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
 #include "ground/process/machine.h"
+#include "operate/cli/run_places.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
 
@@ -85,7 +86,8 @@ Result<TrainOutcome> run_in_threads(Prepared& first, const PrepareOptions& prepa
   group.launch = fmt::format("{}-{}", host_name(), getpid());
   std::erase_if(group.launch, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-'; });
   group.clock = &clock;
-  const checkpoint::Folder checkpoints{folder.store.get(), first.workload.checkpoint.folder};
+  const checkpoint::Folder checkpoints{folder.store.get(), first.workload.checkpoint.folder,
+                                       TRY(keys_of(first.workload.checkpoint))};
   TRY(checkpoint::prepare(checkpoints));
   TRY(checkpoint::claim(checkpoints, group));
   for (std::size_t r = 0; r < ranks.size(); ++r) {

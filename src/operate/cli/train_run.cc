@@ -134,7 +134,7 @@ Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoint
     if (!taken.ok()) {
       const ErrorKind kind = taken.error().kind;
       if (kind != ErrorKind::corrupt && kind != ErrorKind::io && kind != ErrorKind::not_found) return taken.error();
-      rejected.push_back({step, taken.error()});
+      rejected.push_back({step, checkpoints.manifest(step), taken.error()});
     }
   }
   if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint");
