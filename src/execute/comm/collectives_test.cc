@@ -255,6 +255,21 @@ TEST(Collectives, messages_longer_than_their_rings) {
   }
 }
 
+// Far more ranks than cores, and several axes.
+TEST(Collectives, many_ranks) {
+  const Mesh mesh = Mesh::parse("data=3 model=11").value();
+  for (const CollectiveCall& call :
+       {CollectiveCall{CollectiveKind::all_reduce, "data,model", 33, DType::f32, {1000}},
+        CollectiveCall{CollectiveKind::all_gather, "model", 11, DType::bf16, {3, 5}, 1},
+        CollectiveCall{CollectiveKind::reduce_scatter, "data", 3, DType::i32, {7, 6}, 1}}) {
+    for (const CollectiveAlgorithm algorithm : algorithms_of(call.kind)) {
+      CollectiveCall by = call;
+      by.algorithm = algorithm;
+      expect_defined(by, mesh, false, 1024);
+    }
+  }
+}
+
 // The sum of 8 bf16 in f64, rounded once: what a sum that is rounded on the way misses.
 TEST(Collectives, sums_of_bf16_are_rounded_once) {
   const Mesh mesh = Mesh::parse("data=8").value();
