@@ -13,7 +13,7 @@
 .NOTPARALLEL:
 
 # Tests whose subject is threads; they run once more under ThreadSanitizer.
-TSAN_TESTS = base_test store_test process_test data_test checkpoint_test observe_test train_test
+TSAN_TESTS = base_test net_test store_test process_test data_test checkpoint_test observe_test train_test
 
 quickstart: release
 	@tools/quickstart

@@ -4,6 +4,7 @@
 #include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,12 +97,13 @@ struct Prepared {
   pid_t parent = ::getpid();
 };
 
-enum class Stage : int { group, parent, streams, folder, limits, exec };
+enum class Stage : int { group, parent, announce, streams, folder, limits, exec };
 
 const char* name_of(Stage stage) {
   switch (stage) {
     case Stage::group: return "make a process group for";
     case Stage::parent: return "tie to its parent";
+    case Stage::announce: return "announce";
     case Stage::streams: return "redirect the streams of";
     case Stage::folder: return "enter the folder of";
     case Stage::limits: return "limit the resources of";
@@ -131,6 +133,10 @@ void seal_descriptors() {
   if (command.dies_with_parent) {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) report(out, Stage::parent);
     if (::getppid() != prepared.parent) ::_exit(127);  // it died before the tie was made
+  }
+  if (command.announce >= 0) {
+    const pid_t self = ::getpid();
+    if (::send(command.announce, &self, sizeof self, MSG_NOSIGNAL) != sizeof self) report(out, Stage::announce);
   }
   for (int number = 1; number < 32; ++number) {
     if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);

@@ -43,6 +43,7 @@ struct Command {
   std::vector<std::pair<int, std::uint64_t>> limits = {};  // RLIMIT_..., soft and hard
   bool own_group = true;
   bool dies_with_parent = false;  // SIGKILL when the thread that started it ends
+  int announce = -1;              // a borrowed socket to which the child sends its number before it runs anything
 };
 
 // How a child ended: an exit code, or the signal that killed it.

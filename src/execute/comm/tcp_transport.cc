@@ -1,0 +1,347 @@
+#include "execute/comm/tcp_transport.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "execute/comm/tcp_control.h"
+#include "ground/base/os_error.h"
+
+namespace systole {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::int64_t kHeader = 16;
+constexpr std::size_t kStaging = 256 << 10;
+constexpr std::size_t kRuns = 64;  // rows that go to the kernel at once
+
+Seconds since(SteadyClock::time_point then) {
+  return Seconds(std::chrono::duration<double>(SteadyClock::now() - then).count());
+}
+
+class TcpTransport : public Transport {
+ public:
+  TcpTransport(TcpLinks links, std::int32_t rank, Seconds patience, Fd stir)
+      : rank_(rank),
+        patience_(patience),
+        stir_(std::move(stir)),
+        control_(std::move(links.control), rank),
+        staging_(kStaging / sizeof(Staging)) {
+    for (Fd& fd : links.data) peers_.push_back({std::move(fd), {}, false, false});
+    ends_.reserve(2 * peers_.size() + 1);
+  }
+  ~TcpTransport() override {
+    // What was written still arrives: the kernel sends on after close, unless unread bytes lie here, which would cut
+    // it short; a peer that sends us more has erred and is told by that.
+    for (Peer& peer : peers_) {
+      if (peer.fd.get() >= 0) ::shutdown(peer.fd.get(), SHUT_WR);
+    }
+  }
+
+  std::int32_t rank() const override { return rank_; }
+  std::int32_t num_ranks() const override { return static_cast<std::int32_t>(peers_.size()); }
+  const char* name() const override { return "tcp"; }
+  Bytes bytes_written() const override { return Bytes(written_); }
+
+  void abort(const std::string& why) override {
+    const Error ending = error(ErrorKind::interrupted, "{}", why);
+    {
+      const std::lock_guard lock(aborting_);
+      if (!aborted_) aborted_ = ending;
+    }
+    control_.tell_error(ending);
+    const std::uint64_t one = 1;
+    (void)!::write(stir_.get(), &one, sizeof one);
+  }
+
+  Status exchange(const Exchange& e) override {
+    if (failed_) return *failed_;
+    Status done = play(e);
+    if (!done.ok()) {
+      failed_ = done.error();
+      control_.tell_error(*failed_);
+    }
+    return done;
+  }
+
+ private:
+  struct Peer {
+    Fd fd;
+    std::array<std::byte, 16> rest;  // the begun element of a piece
+    bool blocked = false;            // in this pass: a message before this one has not ended
+    bool gone = false;
+  };
+  // Of a message: bytes passed, its header among them; -1 once it has ended. `held`: of those, in Peer::rest.
+  struct Progress {
+    std::int64_t at = 0;
+    std::size_t held = 0;
+    bool done = false;
+    std::array<std::byte, kHeader> header;
+  };
+  struct alignas(64) Staging {
+    std::byte bytes[64];
+  };
+  struct Moves {
+    bool any = false;
+    std::size_t ended = 0;
+  };
+
+  Peer& peer_of(std::int32_t r) { return peers_[static_cast<std::size_t>(r)]; }
+  std::byte* staging() { return staging_.front().bytes; }
+
+  Status play(const Exchange& e) {
+    sent_.assign(e.out.size(), {});
+    taken_.assign(e.in.size(), {});
+    std::size_t left = e.out.size() + e.in.size();
+    SteadyClock::time_point moved = SteadyClock::now();
+    TRY(hear());
+    while (true) {
+      const Moves moves = TRY(pass(e));
+      left -= moves.ended;
+      if (moves.any && told_waiting_) tell_waiting(-1);
+      if (left == 0) return {};
+      if (moves.any) {
+        moved = SteadyClock::now();
+        continue;
+      }
+      TRY(rest(e, moved));
+    }
+  }
+
+  // An abort of this rank, or an error that another one told of.
+  Status hear() {
+    {
+      const std::lock_guard lock(aborting_);
+      if (aborted_) return *aborted_;
+    }
+    if (std::optional<Error> told = control_.listen()) return *told;
+    return {};
+  }
+
+  Result<Moves> pass(const Exchange& e) {
+    Moves moves;
+    for (Peer& peer : peers_) peer.blocked = false;
+    for (std::size_t i = 0; i < e.out.size(); ++i) {
+      Peer& peer = peer_of(e.out[i].to);
+      if (sent_[i].done || peer.blocked) continue;
+      moves.any |= TRY(write(e.stamp, e.out[i], sent_[i], peer));
+      peer.blocked = !sent_[i].done;
+      moves.ended += sent_[i].done ? 1 : 0;
+    }
+    for (Peer& peer : peers_) peer.blocked = false;
+    for (std::size_t i = 0; i < e.in.size(); ++i) {
+      Peer& peer = peer_of(e.in[i].from);
+      if (taken_[i].done || peer.blocked) continue;
+      if (ready(e, i)) moves.any |= TRY(take(e.stamp, e.in[i], taken_[i], peer));
+      peer.blocked = !taken_[i].done;
+      moves.ended += taken_[i].done ? 1 : 0;
+    }
+    return moves;
+  }
+
+  // The header and the runs of rows that follow, as many as one call takes.
+  Result<bool> write(const MessageStamp& stamp, const Outgoing& message, Progress& progress, Peer& peer) {
+    const std::int64_t whole = kHeader + message.bytes.count();
+    if (progress.at == 0) {
+      const std::array<std::uint64_t, 2> words{stamp.packed(), static_cast<std::uint64_t>(message.bytes.count())};
+      std::memcpy(progress.header.data(), words.data(), kHeader);
+    }
+    bool any = false;
+    while (progress.at < whole) {
+      std::array<iovec, kRuns> runs;
+      std::size_t count = 0;
+      std::int64_t at = progress.at;
+      if (at < kHeader) {
+        runs[count++] = {progress.header.data() + at, static_cast<std::size_t>(kHeader - at)};
+        at = kHeader;
+      }
+      while (at < whole && count < kRuns) {
+        const std::span<const std::byte> run = run_at(message, Bytes(at - kHeader), Bytes(whole - at));
+        runs[count++] = {const_cast<std::byte*>(run.data()), run.size()};
+        at += static_cast<std::int64_t>(run.size());
+      }
+      msghdr sending{};
+      sending.msg_iov = runs.data();
+      sending.msg_iovlen = count;
+      const ssize_t sent = ::sendmsg(peer.fd.get(), &sending, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return any;
+      if (sent < 0) return lost(message.to, stamp);
+      written_ +=
+          std::max<std::int64_t>(0, progress.at + sent - kHeader) - std::max<std::int64_t>(0, progress.at - kHeader);
+      progress.at += sent;
+      any = true;
+    }
+    progress.done = true;
+    return true;
+  }
+
+  Result<bool> take(const MessageStamp& stamp, const Incoming& message, Progress& progress, Peer& peer) {
+    const std::int64_t whole = kHeader + message.bytes.count();
+    bool any = false;
+    while (progress.at < whole) {
+      const bool head = progress.at < kHeader;
+      const bool straight = message.combine == nullptr && message.row >= message.bytes;
+      std::byte* into = head       ? progress.header.data() + progress.at
+                        : straight ? message.into + (progress.at - kHeader)
+                                   : staging() + progress.held;
+      std::int64_t most = (head ? kHeader : whole) - progress.at;
+      if (!head && !straight) {
+        std::memcpy(staging(), peer.rest.data(), progress.held);
+        most = std::min(most, static_cast<std::int64_t>(kStaging - progress.held));
+      }
+      const ssize_t got = ::recv(peer.fd.get(), into, static_cast<std::size_t>(most), MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return any;
+      if (got <= 0) return lost(message.from, stamp);
+      any = true;
+      progress.at += got;
+      if (head && progress.at == kHeader) TRY(check(stamp, message, progress));
+      if (!head && !straight) keep(message, progress, peer, static_cast<std::size_t>(got));
+    }
+    progress.done = true;
+    return true;
+  }
+
+  Status check(const MessageStamp& stamp, const Incoming& message, const Progress& progress) const {
+    std::array<std::uint64_t, 2> words;
+    std::memcpy(words.data(), progress.header.data(), kHeader);
+    if (words[0] == stamp.packed() && words[1] == static_cast<std::uint64_t>(message.bytes.count())) return {};
+    return mismatched_message(rank_, stamp, message.bytes, message.from, MessageStamp::unpacked(words[0]),
+                              Bytes(static_cast<std::int64_t>(words[1])));
+  }
+
+  // Gives the whole elements of what came to their place, and holds the begun one.
+  void keep(const Incoming& message, Progress& progress, Peer& peer, std::size_t got) {
+    const auto grain = static_cast<std::size_t>(message.grain.count());
+    const std::size_t there = progress.held + got, pieces = there / grain * grain;
+    const Bytes begin(progress.at - kHeader - static_cast<std::int64_t>(there));
+    if (pieces > 0) take_piece(message, begin, {staging(), pieces});
+    progress.held = there - pieces;
+    std::memcpy(peer.rest.data(), staging() + pieces, progress.held);
+  }
+
+  bool ready(const Exchange& e, std::size_t i) const {
+    return e.in[i].after < 0 || taken_[static_cast<std::size_t>(e.in[i].after)].done;
+  }
+
+  // Sleeps until something can be done; says who keeps us waiting, first to the others, then, out of patience, as the
+  // error.
+  Status rest(const Exchange& e, SteadyClock::time_point moved) {
+    ends_.clear();
+    ends_.push_back({stir_.get(), POLLIN, 0});
+    for (std::int32_t r = 0; r < num_ranks(); ++r) {
+      if (r != rank_ && !peer_of(r).gone) ends_.push_back({control_.descriptor(r), POLLIN, 0});
+    }
+    for (std::int32_t r = 0; r < num_ranks(); ++r) {
+      const short events = wanted(e, r);
+      if (events != 0) ends_.push_back({peer_of(r).fd.get(), events, 0});
+    }
+    const Seconds waited = since(moved), left = (told_waiting_ ? patience_ : patience_ * 0.5) - waited;
+    ::poll(ends_.data(), ends_.size(), static_cast<int>(std::clamp(left.count() * 1e3 + 1, 0.0, 60'000.0)));
+    TRY(hear());
+    mark_gone();
+    const Seconds now = since(moved);
+    if (!told_waiting_ && now >= patience_ * 0.5) tell_waiting(first_awaited(e));
+    if (now < patience_ || data_came(e)) return {};
+    const std::int32_t cause = control_.cause_of(first_awaited(e));
+    return missing_rank(rank_, cause, e.stamp, patience_, "");
+  }
+
+  short wanted(const Exchange& e, std::int32_t r) const {
+    short events = 0;
+    for (std::size_t i = 0; i < e.out.size(); ++i) {
+      if (e.out[i].to == r && !sent_[i].done) events |= POLLOUT;
+    }
+    bool first = true;  // of the messages from r, only the first that has not ended can go on
+    for (std::size_t i = 0; i < e.in.size() && first; ++i) {
+      if (e.in[i].from != r || taken_[i].done) continue;
+      first = false;
+      if (ready(e, i)) events |= POLLIN;
+    }
+    return events;
+  }
+
+  // A control connection that has ended is always readable: no reason to wake up again.
+  void mark_gone() {
+    for (std::size_t i = 1, r = 0; r < peers_.size(); ++r) {
+      if (static_cast<std::int32_t>(r) == rank_ || peers_[r].gone) continue;
+      const pollfd& end = ends_[i++];
+      std::byte none;
+      if ((end.revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        peers_[r].gone = ::recv(end.fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+      }
+    }
+  }
+
+  bool data_came(const Exchange& e) const {
+    return std::any_of(ends_.begin() + 1, ends_.end(), [&](const pollfd& end) {
+      return end.revents != 0 &&
+             std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.fd.get() == end.fd; });
+    });
+  }
+
+  std::int32_t first_awaited(const Exchange& e) const {
+    for (std::size_t i = 0; i < e.in.size(); ++i) {
+      if (!taken_[i].done && ready(e, i)) return e.in[i].from;
+    }
+    for (std::size_t i = 0; i < e.out.size(); ++i) {
+      if (!sent_[i].done) return e.out[i].to;
+    }
+    return rank_;
+  }
+
+  void tell_waiting(std::int32_t peer) {
+    told_waiting_ = peer >= 0;
+    control_.tell_waiting(peer);
+  }
+
+  // The connection ended. If its rank, or another, said why before, that is the error.
+  Error lost(std::int32_t peer, const MessageStamp& stamp) {
+    {
+      const std::lock_guard lock(aborting_);
+      if (aborted_) return *aborted_;
+    }
+    if (std::optional<Error> told = control_.last_words(peer)) return *told;
+    return lost_rank(rank_, peer, stamp, "it has left, or its process or host has ended");
+  }
+
+  std::int32_t rank_;
+  Seconds patience_;
+  Fd stir_;
+  TcpControl control_;
+  std::vector<Peer> peers_;
+  std::vector<Staging> staging_;
+  std::vector<Progress> sent_, taken_;
+  std::vector<pollfd> ends_;
+  std::int64_t written_ = 0;
+  bool told_waiting_ = false;
+  std::optional<Error> failed_;
+  std::mutex aborting_;
+  std::optional<Error> aborted_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> tcp_transport(RendezvousClient& rendezvous, std::int32_t rank,
+                                                 std::int32_t num_ranks, const TcpOptions& options) {
+  if (rank < 0 || rank >= num_ranks) { return error(ErrorKind::invalid, "rank {} among {} ranks", rank, num_ranks); }
+  TcpLinks links = TRY(connect_ranks(rendezvous, rank, num_ranks, options.mesh));
+  Fd stir(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (stir.get() < 0) return os_error(errno, "make an event descriptor");
+  return std::unique_ptr<Transport>(
+      std::make_unique<TcpTransport>(std::move(links), rank, options.patience, std::move(stir)));
+}
+
+}  // namespace systole

@@ -1,0 +1,304 @@
+#include "ground/net/rendezvous_server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <list>
+#include <unordered_map>
+
+#include "ground/base/os_error.h"
+
+namespace systole {
+namespace {
+
+// One connection. `in` never holds more than the hello or one frame, `out` never more than one reply.
+struct Peer {
+  Fd fd;
+  std::uint64_t number = 0;
+  bool known = false;    // showed the token
+  bool waiting = false;  // its request is under way: nothing is read until it is answered
+  Seconds since{};       // when it came, or when the frame or the reply under way began
+  std::vector<std::byte> in, out;
+  std::size_t sent = 0;
+  std::uint32_t watched = 0;                      // epoll's events
+  std::list<std::uint64_t>::iterator place = {};  // among the strangers
+};
+
+constexpr std::uint64_t kListener = 0, kWake = 1, kFirstPeer = 2;
+constexpr int kAcceptsAtOnce = 64, kRequestsAtOnce = 16;
+constexpr Seconds kSweep(0.05);
+
+}  // namespace
+
+class RendezvousServer::Loop {
+ public:
+  Loop(const RunToken& token, RendezvousServerOptions options, Fd listener, int wake, std::atomic<std::int64_t>& away)
+      : token_(token),
+        options_(std::move(options)),
+        state_(options_.limits),
+        listener_(std::move(listener)),
+        wake_(wake),
+        turned_away_(away),
+        clock_(real_clock()) {}
+
+  Status open() {
+    epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+    if (epoll_.get() < 0) return os_error(errno, "watch sockets");
+    watch(listener_.get(), kListener, EPOLLIN, EPOLL_CTL_ADD);
+    watch(wake_, kWake, EPOLLIN, EPOLL_CTL_ADD);
+    return Done{};
+  }
+
+  void run() {
+    std::array<epoll_event, 128> events;
+    while (true) {
+      const int ready = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms());
+      now_ = clock_->now();
+      for (int i = 0; i < ready; ++i) {
+        if (events[i].data.u64 == kWake) return;
+        if (events[i].data.u64 == kListener) {
+          accept_some();
+        } else {
+          serve(events[i].data.u64, events[i].events);
+        }
+      }
+      deliver(state_.advance(now_));
+      if (now_ >= sweep_at_) sweep();
+    }
+  }
+
+ private:
+  void watch(int fd, std::uint64_t number, std::uint32_t events, int how) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = number;
+    ::epoll_ctl(epoll_.get(), how, fd, &event);
+  }
+
+  int timeout_ms() const {
+    Seconds until = peers_.empty() && listening_ ? Seconds(3600.0) : kSweep;
+    if (const std::optional<Seconds> next = state_.next()) until = std::min(until, *next - clock_->now());
+    return static_cast<int>(std::clamp(std::ceil(until.count() * 1e3), 0.0, 60'000.0));
+  }
+
+  void accept_some() {
+    for (int i = 0; i < kAcceptsAtOnce; ++i) {
+      Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (fd.get() < 0) {
+        const bool no_room = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (no_room && !strangers_.empty()) {
+          drop(strangers_.front());
+        } else if (no_room) {  // until the next sweep; level-triggered, so that it would spin
+          watch(listener_.get(), kListener, 0, EPOLL_CTL_MOD);
+          listening_ = false;
+        }
+        return;
+      }
+      const int on = 1;
+      ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      add(std::move(fd));
+    }
+  }
+
+  void add(Fd fd) {
+    if (strangers_.size() >= options_.strangers) drop(strangers_.front());
+    const std::uint64_t number = next_number_++;
+    Peer& peer = peers_[number];
+    peer.fd = std::move(fd);
+    peer.number = number;
+    peer.since = now_;
+    peer.place = strangers_.insert(strangers_.end(), number);
+    peer.watched = EPOLLIN | EPOLLRDHUP;
+    watch(peer.fd.get(), number, peer.watched, EPOLL_CTL_ADD);
+    serve(number, EPOLLIN);  // the hello is often there already
+  }
+
+  void drop(std::uint64_t number) {
+    const auto found = peers_.find(number);
+    if (found == peers_.end()) return;
+    state_.leave(number);
+    if (!found->second.known) {
+      strangers_.erase(found->second.place);
+      ++turned_away_;
+    }
+    peers_.erase(found);  // closes; epoll forgets a closed descriptor
+  }
+
+  void serve(std::uint64_t number, std::uint32_t events) {
+    const auto found = peers_.find(number);
+    if (found == peers_.end()) return;  // dropped earlier in this round
+    Peer& peer = found->second;
+    bool alive = (events & (EPOLLERR | EPOLLHUP)) == 0;
+    if (alive && (events & EPOLLOUT) != 0) alive = send_some(peer);
+    const bool readable = (events & EPOLLIN) != 0;
+    for (int i = 0; alive && readable && i < kRequestsAtOnce && !peer.waiting && peer.out.empty(); ++i) {
+      const Taken taken = receive_some(peer);
+      alive = taken != Taken::closed;
+      if (taken == Taken::nothing) break;
+    }
+    if (!alive || (events & EPOLLRDHUP) != 0) {
+      drop(number);
+    } else {
+      rewatch(peer);
+    }
+  }
+
+  void rewatch(Peer& peer) {
+    const std::uint32_t wanted = EPOLLRDHUP | (!peer.out.empty() ? EPOLLOUT
+                                               : peer.waiting    ? 0u
+                                                                 : static_cast<std::uint32_t>(EPOLLIN));
+    if (wanted == peer.watched) return;
+    peer.watched = wanted;
+    watch(peer.fd.get(), peer.number, wanted, EPOLL_CTL_MOD);
+  }
+
+  enum class Taken { closed, nothing, some };
+
+  // Reads towards the end of what is expected next, and acts on it when it is whole.
+  Taken receive_some(Peer& peer) {
+    const std::size_t target = target_of(peer);
+    std::array<std::byte, 16 * 1024> piece;
+    const ssize_t got = ::recv(peer.fd.get(), piece.data(), std::min(piece.size(), target - peer.in.size()), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return Taken::nothing;
+    if (got <= 0) return Taken::closed;
+    if (peer.in.empty() && peer.known) peer.since = now_;
+    peer.in.insert(peer.in.end(), piece.begin(), piece.begin() + got);
+    const std::size_t expected = target_of(peer);  // of a frame whose length has come, the whole of it
+    if (expected == 0) return Taken::closed;
+    if (peer.in.size() < expected) return Taken::some;
+    const bool alive = peer.known ? act(peer) : greet(peer);
+    return alive ? Taken::some : Taken::closed;
+  }
+
+  // How many bytes `in` holds once the next thing is whole; 0: it never will be.
+  static std::size_t target_of(const Peer& peer) {
+    if (!peer.known) return kRendezvousHello;
+    if (peer.in.size() < 4) return 4;
+    const std::optional<std::size_t> length = frame_length(std::span(peer.in).first<4>());
+    return length ? 4 + *length : 0;
+  }
+
+  bool greet(Peer& peer) {
+    const std::span<const std::byte> hello(peer.in);
+    const auto magic = std::as_bytes(std::span(kRendezvousMagic));
+    const bool speaks = std::equal(magic.begin(), magic.end(), hello.begin());
+    const bool knows = token_.equals(hello.subspan(magic.size()));
+    const std::size_t known = peers_.size() - strangers_.size();
+    if (!knows || !speaks || known >= options_.clients) return false;
+    peer.known = true;
+    strangers_.erase(peer.place);
+    peer.in.clear();
+    peer.out.assign(magic.begin(), magic.end());
+    peer.since = now_;
+    return send_some(peer);
+  }
+
+  bool act(Peer& peer) {
+    const Result<RendezvousRequest> request = parse_request(std::span(peer.in).subspan(4));
+    if (!request.ok()) return false;
+    peer.in.clear();
+    if (peer.in.capacity() > 4096) peer.in.shrink_to_fit();
+    peer.waiting = true;
+    std::vector<RendezvousState::Answer> answers = state_.ask(peer.number, *request, now_);
+    bool alive = true;
+    for (RendezvousState::Answer& answer : answers) {
+      if (answer.asker == peer.number) alive = reply_to(peer, answer.reply);
+    }
+    std::erase_if(answers, [&](const auto& answer) { return answer.asker == peer.number; });
+    deliver(answers);
+    return alive;
+  }
+
+  // To others than the one being served.
+  void deliver(const std::vector<RendezvousState::Answer>& answers) {
+    for (const RendezvousState::Answer& answer : answers) {
+      const auto found = peers_.find(answer.asker);
+      if (found == peers_.end()) continue;
+      if (reply_to(found->second, answer.reply)) {
+        rewatch(found->second);
+      } else {
+        drop(answer.asker);
+      }
+    }
+  }
+
+  bool reply_to(Peer& peer, const RendezvousReply& reply) {
+    peer.waiting = false;
+    peer.out = encode(reply);
+    peer.sent = 0;
+    peer.since = now_;
+    return send_some(peer);
+  }
+
+  bool send_some(Peer& peer) {
+    while (peer.sent < peer.out.size()) {
+      const ssize_t sent =
+          ::send(peer.fd.get(), peer.out.data() + peer.sent, peer.out.size() - peer.sent, MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+      peer.sent += static_cast<std::size_t>(sent);
+    }
+    peer.out = {};
+    peer.sent = 0;
+    return true;
+  }
+
+  // Closes who is too slow.
+  void sweep() {
+    sweep_at_ = now_ + kSweep;
+    if (!listening_) {
+      watch(listener_.get(), kListener, EPOLLIN, EPOLL_CTL_MOD);
+      listening_ = true;
+    }
+    std::vector<std::uint64_t> slow;
+    for (const auto& [number, peer] : peers_) {
+      const bool under_way = !peer.in.empty() || !peer.out.empty();
+      const Seconds allowed = peer.known ? options_.frame_time : options_.hello_time;
+      if ((!peer.known || under_way) && now_ - peer.since > allowed) slow.push_back(number);
+    }
+    for (const std::uint64_t number : slow) drop(number);
+  }
+
+  RunToken token_;
+  RendezvousServerOptions options_;
+  RendezvousState state_;
+  Fd listener_, epoll_;
+  int wake_;
+  std::atomic<std::int64_t>& turned_away_;
+  std::unique_ptr<Clock> clock_;
+  Seconds now_{}, sweep_at_{};
+  bool listening_ = true;
+  std::uint64_t next_number_ = kFirstPeer;
+  std::unordered_map<std::uint64_t, Peer> peers_;
+  std::list<std::uint64_t> strangers_;  // oldest first
+};
+
+Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const RunToken& token,
+                                                                  RendezvousServerOptions options) {
+  ListeningSocket socket = TRY(listen_on(options.bind));
+  std::unique_ptr<RendezvousServer> server(new RendezvousServer());
+  server->address_ = {options.bind.host, socket.port};
+  server->wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (server->wake_.get() < 0) return os_error(errno, "make an event descriptor");
+  server->loop_ = std::make_unique<Loop>(token, std::move(options), std::move(socket.fd), server->wake_.get(),
+                                         server->turned_away_);
+  TRY(server->loop_->open());
+  server->thread_ = std::thread([loop = server->loop_.get()] { loop->run(); });
+  return server;
+}
+
+RendezvousServer::~RendezvousServer() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  while (::write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {}
+  thread_.join();
+}
+
+}  // namespace systole

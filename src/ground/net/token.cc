@@ -1,0 +1,59 @@
+#include "ground/net/token.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+
+#include "ground/base/os_error.h"
+
+namespace systole {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+int digit(char c) {
+  if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  const std::size_t at = kDigits.find(c);
+  return at == std::string_view::npos ? -1 : static_cast<int>(at);
+}
+
+}  // namespace
+
+Result<RunToken> RunToken::make() {
+  RunToken token;
+  ssize_t got = -1;
+  do { got = ::getrandom(token.bytes_.data(), kSize, 0); } while (got < 0 && errno == EINTR);
+  if (got != static_cast<ssize_t>(kSize)) return os_error(errno, "draw a run's token");
+  return token;
+}
+
+Result<RunToken> RunToken::parse(std::string_view hex) {
+  const auto wrong = [] { return error(ErrorKind::invalid, "a run's token is {} hexadecimal digits", 2 * kSize); };
+  if (hex.size() != 2 * kSize) return wrong();
+  RunToken token;
+  for (std::size_t i = 0; i < kSize; ++i) {
+    const int high = digit(hex[2 * i]), low = digit(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return wrong();
+    token.bytes_[i] = static_cast<std::byte>(16 * high + low);
+  }
+  return token;
+}
+
+std::string RunToken::hex() const {
+  std::string text;
+  for (const std::byte byte : bytes_) {
+    text += kDigits[std::to_integer<std::size_t>(byte) / 16];
+    text += kDigits[std::to_integer<std::size_t>(byte) % 16];
+  }
+  return text;
+}
+
+bool RunToken::equals(std::span<const std::byte> shown) const {
+  if (shown.size() != kSize) return false;
+  // volatile: no compiler may leave at the first difference.
+  volatile unsigned differs = 0;
+  for (std::size_t i = 0; i < kSize; ++i) { differs = differs | std::to_integer<unsigned>(bytes_[i] ^ shown[i]); }
+  return differs == 0;
+}
+
+}  // namespace systole

@@ -1,0 +1,33 @@
+#pragma once
+// The secret of one run: 128 random bits that every process of it knows and shows first. Not encryption: whoever can
+// read the wire reads the token, so a network that is not trusted needs a tunnel below.
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ground/base/result.h"
+
+namespace systole {
+
+class RunToken {
+ public:
+  static constexpr std::size_t kSize = 16;
+
+  // From the system's randomness. Errors: io.
+  static Result<RunToken> make();
+  // 32 hexadecimal digits. Errors: invalid (the text is not repeated in the message).
+  static Result<RunToken> parse(std::string_view hex);
+
+  std::string hex() const;
+  std::span<const std::byte, kSize> bytes() const { return bytes_; }
+  // In a time that does not depend on where the two differ. Another length is false at once.
+  bool equals(std::span<const std::byte> shown) const;
+
+ private:
+  std::array<std::byte, kSize> bytes_{};
+};
+
+}  // namespace systole

@@ -1,0 +1,24 @@
+#include "operate/launch/launch.h"
+
+#include "operate/launch/follower.h"
+#include "operate/launch/leader.h"
+
+namespace systole {
+
+Result<LaunchOutcome> launch(LaunchOptions options) {
+  const bool alone = options.rendezvous.port == 0;
+  if (!alone && !options.token) {
+    return error(ErrorKind::invalid, "a run on several nodes needs the token that they share")
+        .hinted("make one once (head -c16 /dev/urandom | xxd -p) and give it to every node");
+  }
+  const RunToken token = options.token ? *options.token : TRY(RunToken::make());
+  Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start(token, {.bind = options.rendezvous});
+  if (server.ok()) {
+    const std::unique_ptr<LaunchLeader> leader = TRY(LaunchLeader::make(options, std::move(server).value(), token));
+    return leader->run();
+  }
+  // Another agent of this host listens there, or the address is another machine's.
+  return follow_launch(options, token);
+}
+
+}  // namespace systole

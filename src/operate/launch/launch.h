@@ -1,0 +1,47 @@
+#pragma once
+// A run of many ranks, from this node. The agent that gets to listen at the rendezvous leads: it keeps the membership,
+// publishes what is to be done, and learns from the others' leases and reports. The others follow. Each starts, hears
+// and ends the ranks of its own node, and none outlives it.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ground/net/socket.h"
+#include "ground/net/token.h"
+#include "ground/process/spawn.h"
+#include "operate/launch/local_ranks.h"
+#include "operate/launch/membership.h"
+
+namespace systole {
+
+struct LaunchStop {
+  int count = 0;   // how often this agent was asked to stop
+  int signal = 0;  // the first time
+};
+
+struct LaunchOptions {
+  MembershipOptions membership = {};   // the leader's counts
+  int slots = 1;                       // ranks that this node can run
+  std::string node = "node";           // one of a kind among the nodes of the run
+  NetAddress rendezvous = {};          // loopback and port 0: this node alone
+  std::optional<RunToken> token = {};  // of the run; made here when this node is alone
+  std::string host = "127.0.0.1";      // where the other nodes reach this one
+  std::string run = "run", workload = "none";
+  Command command = {};  // of every rank: argv, env, cwd
+  std::string log_folder = ".";
+  Seconds heartbeat = Seconds(10.0);                // of nodes and ranks: silent for so long, one counts as lost
+  Seconds start_time = Seconds(120.0);              // for a rank of our own to take its place
+  std::function<void(std::string_view)> tell = {};  // sentences for the user
+  LocalRanks::LineSink line = {};                   // what the ranks of this node say
+  std::function<LaunchStop()> stop = {};
+  std::function<std::int64_t()> newest_checkpoint = {};  // its step, -1 for none
+};
+
+// Returns when the run has ended, with how; no rank of this node lives then.
+// Errors: invalid (another workload or token than the leader's), exists (a node of this name is there already),
+// not_found (the program), busy, io.
+Result<LaunchOutcome> launch(LaunchOptions options);
+
+}  // namespace systole

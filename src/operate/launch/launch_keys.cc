@@ -1,0 +1,90 @@
+#include "operate/launch/launch_keys.h"
+
+#include <charconv>
+
+namespace systole {
+namespace {
+
+constexpr const char* kOrders[] = {"run", "stop", "kill", "end"};
+constexpr std::size_t kMostRanks = 65'536;
+
+// The next word of a line, none at its end.
+std::string_view next_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+template <typename T>
+std::optional<T> number(std::string_view word) {
+  T value{};
+  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (failed != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+// "run GENERATION SIGNAL CODE RANKS", the sentence, and a line "SLOT NODE" for each rank.
+std::string to_text(const LaunchPlan& plan) {
+  std::string sentence = plan.outcome.sentence;
+  for (char& c : sentence) {
+    if (c == '\n') c = ' ';
+  }
+  std::string text = fmt::format("{} {} {} {} {}\n{}\n", kOrders[static_cast<int>(plan.order)], plan.generation,
+                                 plan.signal, plan.outcome.exit_code, plan.ranks.size(), sentence);
+  for (const RankSlot& slot : plan.ranks) text += fmt::format("{} {}\n", slot.index, slot.node);
+  return text;
+}
+
+Result<LaunchPlan> parse_plan(std::string_view text) {
+  const Error broken = error(ErrorKind::corrupt, "the rendezvous holds no plan of a launch");
+  LaunchPlan plan;
+  std::string_view head = next_line(text);
+  const std::string_view order = next_word(head);
+  int place = 0;
+  while (place < 4 && order != kOrders[place]) ++place;
+  const auto generation = number<std::uint64_t>(next_word(head));
+  const auto signal = number<int>(next_word(head)), code = number<int>(next_word(head));
+  const auto ranks = number<std::size_t>(next_word(head));
+  if (place == 4 || !generation || !signal || !code || !ranks || *ranks > kMostRanks) return broken;
+  plan.order = static_cast<LaunchPlan::Order>(place);
+  plan.generation = *generation;
+  plan.signal = *signal;
+  plan.outcome = {*code, std::string(next_line(text))};
+  for (std::size_t i = 0; i < *ranks; ++i) {
+    std::string_view line = next_line(text);
+    const auto slot = number<int>(next_word(line));
+    if (!slot || line.empty()) return broken;
+    plan.ranks.push_back({std::string(line), *slot});
+  }
+  return plan;
+}
+
+std::string to_text(const NodeOffer& offer) { return fmt::format("{} {} {}", offer.slots, offer.host, offer.workload); }
+
+std::optional<NodeOffer> parse_offer(std::string_view text) {
+  const auto slots = number<int>(next_word(text));
+  const std::string_view host = next_word(text);
+  if (!slots || *slots < 0 || host.empty()) return std::nullopt;
+  return NodeOffer{*slots, std::string(host), std::string(text)};
+}
+
+std::string exit_text(const RankExited& exit) { return fmt::format("{} {}", exit.code, exit.signal); }
+
+std::optional<RankExited> parse_exit(std::uint64_t generation, std::string_view key, std::string_view value) {
+  key.remove_prefix(std::min(exits_key(generation).size(), key.size()));
+  const auto rank = number<int>(key), code = number<int>(next_word(value)), signal = number<int>(next_word(value));
+  if (!rank || !code || !signal) return std::nullopt;
+  return RankExited{generation, *rank, *code, *signal};
+}
+
+}  // namespace systole
