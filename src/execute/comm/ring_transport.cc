@@ -1,20 +1,15 @@
 #include "execute/comm/ring_transport.h"
 
-#include <poll.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <mutex>
 #include <optional>
 #include <vector>
 
-#include "ground/base/os_error.h"
+#include "execute/comm/peer_watch.h"
 
 namespace systole {
 namespace {
@@ -28,18 +23,14 @@ constexpr Seconds kSlice{0.1};             // between looks at whether the other
 std::int64_t filled_up(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 Seconds since(Instant then) { return Seconds(std::chrono::duration<double>(SteadyClock::now() - then).count()); }
 
-// 'T' stopped, 'Z' ended; 0 when it cannot be told.
-char process_state(std::int32_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(stat)), {});
-  const std::size_t end = text.rfind(')');  // of the command's name
-  return end == std::string::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
-}
-
 class RingTransport : public Transport {
  public:
   RingTransport(std::shared_ptr<Segment> segment, std::int32_t rank, const RingOptions& options)
-      : segment_(std::move(segment)), rank_(rank), patience_(options.patience), spin_(options.spin) {
+      : segment_(std::move(segment)),
+        rank_(rank),
+        watch_(segment_, rank),
+        patience_(options.patience),
+        spin_(options.spin) {
     peers_.resize(static_cast<std::size_t>(segment_->num_ranks()));
   }
   ~RingTransport() override {
@@ -74,8 +65,6 @@ class RingTransport : public Transport {
     std::int64_t read = 0, known_written = 0, told_read = 0;
     bool empty() const { return known_written == read; }  // as far as we know
     bool blocked = false;                                 // in this pass: a message before this one has not ended
-    Fd process;                                           // pidfd
-    std::int32_t pid = 0;
   };
   // How far a message is. -1: its header has not passed.
   struct Progress {
@@ -312,68 +301,34 @@ class RingTransport : public Transport {
 
   Status look_after_the_others(const Exchange& e) {
     for (std::int32_t r = 0; r < num_ranks(); ++r) {
-      if (r == rank_) continue;
-      const std::uint32_t state = segment_->rank(r).state.load();
-      if (state == RankBlock::present && ended(r))
-        return lost_rank(rank_, r, e.stamp, fmt::format("its process {} has ended", peer_of(r).pid));
-      if (state == RankBlock::left && needs(e, r)) return lost_rank(rank_, r, e.stamp, "it has left");
+      if (r == rank_ || !needs(e, r)) continue;
+      if (const std::optional<std::string> why = watch_.gone(r)) return lost_rank(rank_, r, e.stamp, *why);
     }
     return {};
   }
 
   bool needs(const Exchange& e, std::int32_t r) {
+    // Its last words may still lie in the ring.
+    const bool silent = static_cast<std::int64_t>(segment_->ring(r, rank_).written.load()) == peer_of(r).read;
     for (std::size_t i = 0; i < e.in.size(); ++i) {
-      if (e.in[i].from == r && !taken_[i].done && nothing_from(r)) return true;
+      if (e.in[i].from == r && !taken_[i].done && silent) return true;
     }
     for (std::size_t i = 0; i < e.out.size(); ++i) {
       if (e.out[i].to == r && !sent_[i].done) return true;
     }
     return false;
   }
-  // Its last words may still lie in the ring.
-  bool nothing_from(std::int32_t r) {
-    return static_cast<std::int64_t>(segment_->ring(r, rank_).written.load()) == peer_of(r).read;
-  }
 
-  bool ended(std::int32_t r) {
-    Peer& peer = peer_of(r);
-    if (segment_->private_words()) return false;
-    if (peer.process.get() < 0) {
-      peer.pid = segment_->rank(r).pid.load();
-      if (peer.pid <= 0) return false;
-      peer.process = Fd(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
-      if (peer.process.get() < 0) return errno == ESRCH;
-    }
-    pollfd look{peer.process.get(), POLLIN, 0};
-    return poll(&look, 1, 0) > 0;
-  }
-
-  // Of a chain of ranks that wait for each other the one at its end is the cause.
   Error impatient(const Exchange& e) {
-    std::int32_t cause = first_awaited(e);
-    for (std::int32_t links = 0; links < num_ranks(); ++links) {
-      if (segment_->rank(cause).state.load() != RankBlock::present) break;
-      const std::int32_t next = segment_->rank(cause).waits_for.load();
-      if (next < 0 || next >= num_ranks() || next == rank_) break;
-      cause = next;
-    }
-    return missing_rank(rank_, cause, e.stamp, patience_, doing(cause));
-  }
-
-  std::string doing(std::int32_t r) {
-    const RankBlock& block = segment_->rank(r);
-    if (block.state.load() == RankBlock::absent) return "it never came";
-    if (segment_->private_words()) return "it is elsewhere";
-    const std::int32_t pid = block.pid.load();
-    if (const char state = process_state(pid); state == 'T' || state == 't')
-      return fmt::format("its process {} is stopped", pid);
-    return fmt::format("its process {} is alive, and elsewhere", pid);
+    const std::int32_t cause = watch_.cause_behind(first_awaited(e));
+    return missing_rank(rank_, cause, e.stamp, patience_, watch_.doing(cause));
   }
 
   Peer& peer_of(std::int32_t r) { return peers_[static_cast<std::size_t>(r)]; }
 
   std::shared_ptr<Segment> segment_;
   const std::int32_t rank_;
+  PeerWatch watch_;
   const Seconds patience_, spin_;
   std::vector<Peer> peers_;
   std::vector<Progress> sent_, taken_;  // as long as the longest exchange so far

@@ -2,9 +2,8 @@
 // The transport over a Segment: each message is copied into the ring of its pair and taken straight out of it. Ranks
 // are processes of one host (shm) or threads of one process (loopback); nothing else differs.
 //
-// A peer is known to be gone when its process has ended (pidfd: zombies and reused numbers do not deceive it) or when
-// it has left; one that is there and does not move for the length of the patience is named with what it does, and if it
-// itself waits for another rank, that one is named: the cause and not its victim.
+// A peer that is needed and has ended or left is named at once; one that is there and does not move for the length of
+// the patience is named with what it does, and if it itself waits for another rank, that one is (peer_watch.h).
 
 #include <memory>
 #include <optional>

@@ -52,7 +52,7 @@ long futex(std::atomic<std::int32_t>& word, int operation, bool of_process, std:
 }  // namespace
 
 std::int64_t ring_bytes_among(std::int32_t num_ranks) {
-  constexpr std::int64_t kLargest = 512 << 10, kSmallest = 16 << 10, kAll = 2 << 20;  // what one rank's rings hold
+  constexpr std::int64_t kLargest = 512 << 10, kSmallest = 16 << 10, kAll = 1 << 20;  // what one rank's rings hold
   const auto share = static_cast<std::uint64_t>(kAll / std::max(1, num_ranks - 1));
   return std::clamp(static_cast<std::int64_t>(std::bit_floor(share)), kSmallest, kLargest);
 }

@@ -97,7 +97,7 @@ class Segment {
   void end(const Error& error);
   // The error that ended it. REQUIRES: ended().
   Error ending() const;
-  bool ended() const { return header().ending.load(std::memory_order_relaxed) != 0; }
+  bool ended() const { return header().ending.load() != 0; }
 
   // Wakes the rank if it sleeps; counts one of the rings off that it waits for, and wakes it after the last.
   void wake(std::int32_t rank);

@@ -171,6 +171,23 @@ TEST(Shm, a_rank_that_never_comes_is_named) {
   }
 }
 
+// Its process ends, without a word of leaving, while others are still busy with each other.
+TEST(Shm, a_rank_that_went_after_its_last_word_harms_nobody) {
+  Ranks ranks(3, {Seconds(10)}, [](std::int32_t r, Transport& t) -> Status {
+    std::byte word{7}, got[2]{};
+    const auto from = [&](std::int32_t rank, std::byte& into) {
+      return Incoming{rank, &into, Bytes(1), Bytes(1), Bytes(1)};
+    };
+    const std::vector<Outgoing> out{{0, &word, Bytes(1), Bytes(1), Bytes(1)}};
+    const std::vector<Incoming> in{from(1, got[0]), from(2, got[1])};
+    if (r == 2) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    TRY(r == 0 ? t.exchange({{}, {}, in}) : t.exchange({{}, out, {}}));
+    if (r == 1) _exit(0);
+    return r != 0 || got[1] == word ? Status() : error(ErrorKind::internal, "another word");
+  });
+  for (const std::int32_t r : {0, 2}) EXPECT_EQ(ranks.result(r), "ok");
+}
+
 // No name is ever given, so none can be left, whoever is killed.
 TEST(Shm, nothing_is_left_behind) {
   const auto names = [] {

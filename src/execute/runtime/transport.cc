@@ -1,5 +1,7 @@
 #include "execute/runtime/transport.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -24,6 +26,25 @@ std::string with_shape(const MessageStamp& stamp, const MessageStamp& other, Byt
   const bool unlike = stamp.shape != other.shape;
   return fmt::format("{} of {} B{}", to_string(stamp), bytes.count(),
                      unlike ? fmt::format(" (shape {:06x})", stamp.shape) : "");
+}
+
+// What is longer than caches are passes them by: its place is not read only to be written over, and nothing that is
+// still needed is driven out.
+constexpr Bytes kPassesCachesBy = 8 * kMiB;
+
+void copy_past_caches(std::byte* into, const std::byte* from, std::size_t size) {
+  constexpr std::size_t kLine = 64, kWord = sizeof(__m128i);
+  const std::size_t head = std::min(size, (kWord - reinterpret_cast<std::uintptr_t>(into) % kWord) % kWord);
+  std::memcpy(into, from, head);
+  into += head, from += head, size -= head;
+  for (; size >= kLine; into += kLine, from += kLine, size -= kLine) {
+    for (std::size_t at = 0; at < kLine; at += kWord) {
+      const __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(into + at), word);
+    }
+  }
+  std::memcpy(into, from, size);
+  _mm_sfence();  // in order for whoever is told of it next
 }
 
 // Bytes from the message's byte `at` to the end of its row, and the row's number.
@@ -84,7 +105,9 @@ void take_piece(const Incoming& message, Bytes at, std::span<const std::byte> pi
     const InRow place = place_in_rows(at, message.bytes, message.row);
     const std::size_t size = std::min(piece.size(), static_cast<std::size_t>(place.left));
     std::byte* into = message.into + place.row * message.stride.count() + place.column / grain * into_grain;
-    if (message.combine == nullptr) {
+    if (message.combine == nullptr && message.bytes >= kPassesCachesBy) {
+      copy_past_caches(into, piece.data(), size);
+    } else if (message.combine == nullptr) {
       std::memcpy(into, piece.data(), size);
     } else {
       message.combine(into, piece.data(), static_cast<std::int64_t>(size) / grain);

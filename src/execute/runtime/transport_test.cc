@@ -45,6 +45,24 @@ TEST(Transport, rows_are_sent_and_placed_whatever_the_pieces) {
   }
 }
 
+// Long messages take another way, at places that are aligned to nothing.
+TEST(Transport, long_messages_are_placed_like_short_ones) {
+  const std::size_t size = (9 << 20) + 13;
+  std::vector<std::byte> wire(size), placed(size + 64, std::byte{0xee});
+  for (std::size_t i = 0; i < size; ++i) wire[i] = static_cast<std::byte>(i * 7 + i / 4099);
+  for (const std::size_t skew : {0, 1, 15, 33}) {
+    const Bytes bytes(size);
+    const Incoming in{0, placed.data() + skew, bytes, bytes, bytes};
+    std::size_t piece = 1;
+    for (std::size_t at = 0; at < size; at += piece, piece = piece * 3 + 1) {
+      piece = std::min(piece, size - at);
+      take_piece(in, Bytes(at), std::span(wire).subspan(at, piece));
+    }
+    EXPECT_TRUE(std::equal(wire.begin(), wire.end(), placed.begin() + static_cast<std::ptrdiff_t>(skew))) << skew;
+    EXPECT_EQ(placed[skew + size], std::byte{0xee});
+  }
+}
+
 // Two bytes on the wire, four in place.
 TEST(Transport, pieces_are_combined_into_wider_elements) {
   const std::vector<std::uint16_t> wire{1, 2, 3, 4, 5};
