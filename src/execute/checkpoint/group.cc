@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <optional>
 
 #include "execute/checkpoint/sealed_text.h"
@@ -32,6 +33,24 @@ Result<std::optional<Claim>> read_claim(const Folder& folder) {
   found.launch = TRY(TRY(document.get("launch"))->as_string());
   found.generation = TRY(TRY(document.get("generation"))->as_int(0));
   return std::optional<Claim>(std::move(found));
+}
+
+// A generation leaves a mark of its own name, which no older one can write over: one that was stopped while it claimed
+// and then puts its claim in the place of a newer one is found out by its next look.
+std::string mark_name(const std::string& launch, std::int64_t generation) {
+  return fmt::format("generation-{}-{:012}", launch, generation);
+}
+
+Result<std::int64_t> newest_generation(const Folder& folder, const std::string& launch) {
+  const std::string prefix = fmt::format("generation-{}-", launch);
+  std::int64_t newest = -1;
+  for (const std::string& name : TRY(list_or_empty(*folder.store, folder.parts()))) {
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + 12) continue;
+    std::int64_t number = 0;
+    const auto [end, problem] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+    if (problem == std::errc() && end == name.data() + name.size()) newest = std::max(newest, number);
+  }
+  return newest;
 }
 
 Error over(const Folder& folder, const SaveGroup& group, const Claim& now) {
@@ -66,6 +85,8 @@ std::string save_name(const SaveGroup& group, std::int64_t number) {
 namespace {
 
 Status write_claim(const Folder& folder, const SaveGroup& group) {
+  const std::string mark = fmt::format("{}/{}", folder.parts(), mark_name(group.launch, group.generation));
+  TRY(TRY(folder.store->create(mark))->close());
   const std::string body = fmt::format("\"launch\":\"{}\",\"generation\":{}}}\n", group.launch, group.generation);
   return put_whole(folder, folder.claim(), fmt::format("{}-{}", group.launch, group.generation),
                    seal_text(kClaim, body));
@@ -88,6 +109,8 @@ Status check_claim(const Folder& folder, const SaveGroup& group) {
   if (group.launch.empty()) return {};
   const auto now = TRY(read_claim(folder));
   if (now && (now->launch != group.launch || now->generation > group.generation)) return over(folder, group, *now);
+  const std::int64_t newest = TRY(newest_generation(folder, group.launch));
+  if (newest > group.generation) return over(folder, group, {group.launch, newest});
   const bool held = now && now->generation == group.generation;
   if (held || group.rank != 0) return {};
   TRY(make_dirs_synced(*folder.store, folder.parts()));

@@ -2,6 +2,7 @@
 // The writers of one checkpoint, of which each writes what it owns. They meet in the folder and nowhere else:
 //
 //   parts/claim.json                  the launch and generation that may save here; written as a generation begins
+//   parts/generation-<launch>-<n>     that this generation has begun; empty, never written over
 //   parts/<save>/part-<rank>.json     "my chunks are safe, these are my pieces", or why there are none (part.h)
 //   parts/<save>/outcome.json         how the save ended, by rank 0, when it has swept
 //

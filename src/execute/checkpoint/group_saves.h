@@ -65,7 +65,7 @@ inline std::set<std::string> files_too_many(Store& store, const std::string& dir
     if (name.ends_with(kTemporary)) names.insert(name);
   }
   std::vector<std::string> saves = list_or_empty(store, folder.parts()).value();
-  std::erase(saves, "claim.json");
+  std::erase_if(saves, [](const std::string& name) { return !name.ends_with('/') && !name.ends_with(kTemporary); });
   for (const std::string& one : saves) {
     const std::vector<std::string> files =
         list_or_empty(store, folder.parts() + "/" + one.substr(0, one.size() - 1)).value();
