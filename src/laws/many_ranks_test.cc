@@ -159,8 +159,8 @@ TEST_F(ManyRanks, the_agent_killed_takes_its_ranks_with_it) {
 
 TEST_F(ManyRanks, what_cannot_be_is_refused_before_anything_starts) {
   for (const auto& [more, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"--ranks", "three"}, "--ranks three"},
-           {{"--ranks", "4:2"}, "--ranks 4:2"},
+           {{"--ranks", "three"}, "'three' is no number of ranks"},
+           {{"--ranks", "4:2"}, "4 is above 2"},
            {{"--ranks", "3", "--set", "mesh={data: 2}"}, "the workload's mesh has 2 devices"},
            {{"--ranks", "1:2", "--set", "mesh={data: 2}"}, "may change only where the workload has no mesh"},
            {{"--set", "mesh={dat: 2}"}, "did you mean 'data'"},
