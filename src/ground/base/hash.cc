@@ -45,8 +45,8 @@ std::uint32_t at(std::span<const std::byte> bytes, std::size_t index) {
 }
 
 // Many bytes are hashed by the widest vectors that the machine has. libxxhash's AVX loops (0.8.1) come back with the
-// upper halves of the vector registers in use, and then all SSE code of the thread waits for them: a plan took twice its
-// time. So they are given back.
+// upper halves of the vector registers in use, and then all SSE code of the thread waits for them: a plan took twice
+// its time. So they are given back.
 #if defined(__x86_64__)
 constexpr std::size_t kManyBytes = 16384;
 
