@@ -60,7 +60,7 @@ Result<PluginPlace> find_plugin(const std::string& name, const std::string& fold
   place.name = name;
   place.path = folder + "/" + name + "/" + found->library;
   if (::access(place.path.c_str(), R_OK) != 0)
-    return error(ErrorKind::not_found, "XLA's plugin '{}' is not in {}", name, folder)
+    return error(ErrorKind::unsupported, "XLA's plugin '{}' is not in {}", name, folder)
         .hinted(folder == plugins_folder() ? "tools/xla-plugins " + name
                                            : "tools/xla-plugins --folder " + folder + " " + name);
   place.version = version_in(folder + "/" + name + "/installed.txt");

@@ -31,7 +31,7 @@ std::vector<std::string> plugin_names();
 // `said`: the user's option, may be empty.
 std::string plugins_folder(const std::string& said = "");
 
-// Errors: not_found, with the command that gets it; invalid: no plugin has this name.
+// Errors: unsupported: it is not there, with the command that gets it; invalid: no plugin has this name.
 Result<PluginPlace> find_plugin(const std::string& name, const std::string& folder);
 
 // Sets what is not set. REQUIRES: no other thread reads the environment meanwhile.

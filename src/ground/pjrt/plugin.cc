@@ -1,9 +1,9 @@
 #include "ground/pjrt/plugin.h"
 
 #include <dlfcn.h>
-#include <sys/stat.h>
 
 #include "ground/pjrt/api.h"
+#include "ground/pjrt/shared_library.h"
 
 namespace systole::pjrt {
 namespace {
@@ -11,10 +11,8 @@ namespace {
 constexpr const char* kGetIt = "tools/xla-plugins gets the plugins that were tried; systole doctor xla looks at them";
 
 Result<const abi::Api*> table_of(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0)
-    return error(ErrorKind::not_found, "there is no plugin at {}", path).hinted(kGetIt);
-  if (!S_ISREG(info.st_mode)) return error(ErrorKind::invalid, "{} is no file", path).hinted(kGetIt);
+  Status whole = check_shared_library(path);
+  if (!whole.ok()) return std::move(whole).error().hinted(kGetIt);
   // LOCAL: two plugins hold the same names. Absolute or with a folder, or the dynamic linker looks elsewhere.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
