@@ -102,6 +102,51 @@ module @sum {
   EXPECT_NE(executable.optimized().value().bytes.find("all-reduce"), std::string::npos);
 }
 
+// What a Program of Systole's is lowered to: one device's body, its collectives written out.
+TEST(XlaPluginTpu, FourPartitionsInManualMode) {
+  NEEDS("tpu");
+  const Topology slice = Topology::create(*it, "v5e:2x2").value();
+  constexpr const char* kManual = R"(
+module @manual {
+  sdy.mesh @mesh = <["x"=4]>
+  func.func public @main(%a: tensor<8x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+      -> (tensor<2x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+    %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{}, {}]>]
+        manual_axes={"x"} (%mine: tensor<2x1024xf32>) {
+      %1 = "stablehlo.all_reduce"(%mine) ({
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %s = stablehlo.add %x, %y : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+      }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>,
+          channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}
+        : (tensor<2x1024xf32>) -> tensor<2x1024xf32>
+      sdy.return %1 : tensor<2x1024xf32>
+    } : (tensor<8x1024xf32>) -> tensor<2x1024xf32>
+    return %0 : tensor<2x1024xf32>
+  }
+})";
+  CompileOptions options;
+  options.partitions = 4;
+  options.spmd = options.shardy = true;
+  options.devices = {0, 1, 2, 3};
+  const Executable executable = slice.compile({.code = kManual}, options).value();
+  EXPECT_EQ(executable.partitions().value(), 4);
+  EXPECT_EQ(executable.memory().value().arguments, Bytes(2 * 1024 * 4)) << "of one device";
+  EXPECT_NE(executable.optimized().value().bytes.find("all-reduce"), std::string::npos);
+}
+
+TEST(XlaPluginTpu, FlagsAreTheCompilers) {
+  NEEDS("tpu");
+  const Topology slice = Topology::create(*it, "v5e:2x2").value();
+  CompileOptions options;
+  options.flags = {{"xla_jf_spmd_threshold_for_windowed_einsum_mib", std::int64_t{1000000}}};
+  EXPECT_TRUE(slice.compile({.code = kTwoOps}, options).ok());
+  options.flags = {{"xla_no_such_flag", true}};
+  const Result<Executable> unknown = slice.compile({.code = kTwoOps}, options);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("xla_no_such_flag"), std::string::npos) << unknown.error().message;
+}
+
 TEST(XlaPluginTpu, WhatDoesNotFitIsSaidByTheCompiler) {
   NEEDS("tpu");
   const Topology slice = Topology::create(*it, "v5e:2x2").value();
