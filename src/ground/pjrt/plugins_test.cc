@@ -2,6 +2,7 @@
 
 #include "ground/pjrt/client.h"
 #include "ground/pjrt/gpu_topology.h"
+#include "ground/pjrt/hlo_module.h"
 #include "ground/pjrt/testing/vendors_plugin.h"
 
 namespace systole::pjrt {
@@ -42,6 +43,12 @@ TEST(XlaPluginTpu, CompilesForASliceThatIsNotThere) {
   EXPECT_EQ(cost(executable, "flops"), 2.0 * 256 * 512 * 128);
   EXPECT_EQ(cost(executable, "transcendentals"), 256.0 * 128);
   EXPECT_GT(executable.serialized().value().size(), 1000U);
+  // The compiler's own schedule: its fusions say how long they take.
+  const HloModule module = read_hlo(executable.optimized().value()).value();
+  std::string configs;
+  for (const HloInstruction& instruction : module.computations.at(module.entry).instructions)
+    configs += instruction.backend_config;
+  EXPECT_NE(configs.find("estimated_cycles"), std::string::npos) << configs;
 }
 
 TEST(XlaPluginTpu, FourReplicasOfAnAllReduce) {
@@ -93,7 +100,18 @@ module @manual {
   const Executable executable = slice.compile({.code = kManual}, options).value();
   EXPECT_EQ(executable.partitions().value(), 4);
   EXPECT_EQ(executable.memory().value().arguments, Bytes(2 * 1024 * 4)) << "of one device";
-  EXPECT_NE(executable.optimized().value().bytes.find("all-reduce"), std::string::npos);
+  const HloModule module = read_hlo(executable.optimized().value()).value();
+  const HloComputation& entry = module.computations.at(module.entry);
+  EXPECT_FALSE(entry.instructions.empty());
+  std::string opcodes;
+  for (const auto& [id, computation] : module.computations) {
+    for (const HloInstruction& instruction : computation.instructions) {
+      opcodes += instruction.opcode + " ";
+      if (instruction.opcode == "all-reduce") { EXPECT_EQ(instruction.shape.bytes(), Bytes(2 * 1024 * 4)); }
+    }
+  }
+  EXPECT_NE(opcodes.find("all-reduce"), std::string::npos) << opcodes;
+  EXPECT_NE(opcodes.find("parameter"), std::string::npos) << opcodes;
 }
 
 TEST(XlaPluginTpu, FlagsAreTheCompilers) {

@@ -1,0 +1,193 @@
+// Field numbers: openxla/xla xla/service/hlo.proto (HloModuleProtoWithConfig, HloModuleProto, HloComputationProto,
+// HloInstructionProto, HloScheduleProto), xla/xla_data.proto (ShapeProto, PrimitiveType, OpMetadata, ReplicaGroup), as
+// of 2026-06.
+
+#include "ground/pjrt/hlo_module.h"
+
+#include "ground/pjrt/wire.h"
+
+namespace systole::pjrt {
+namespace {
+
+constexpr int kDeepest = 16;  // tuples in tuples: no program has more than a few
+
+std::optional<DType> dtype_of_primitive(std::int64_t type) {
+  switch (type) {
+    case 1: return DType::boolean;
+    case 2: return DType::i8;
+    case 4: return DType::i32;
+    case 5: return DType::i64;
+    case 6: return DType::u8;
+    case 8: return DType::u32;
+    case 9: return DType::u64;
+    case 10: return DType::f16;
+    case 11: return DType::f32;
+    case 12: return DType::f64;
+    case 16: return DType::bf16;
+    case 19: return DType::f8e5m2;
+    case 20: return DType::f8e4m3;
+    default: return std::nullopt;
+  }
+}
+
+// A row of integers stands in one field, or in many.
+Status add_integers(const WireField& field, std::vector<std::int64_t>& values) {
+  if (field.kind != WireKind::bytes) {
+    values.push_back(TRY(field.integer()));
+    return {};
+  }
+  for (const std::int64_t value : TRY(unpacked(field.content))) values.push_back(value);
+  return {};
+}
+
+// Calls `take` with each field of a message.
+template <typename Take>
+Status each_field(std::string_view message, Take take) {
+  WireReader reader(message);
+  while (const std::optional<WireField> field = TRY(reader.next())) TRY(take(*field));
+  return {};
+}
+
+Status set_text(const WireField& field, std::string& text) {
+  text = std::string(TRY(field.bytes()));
+  return {};
+}
+template <typename Number>
+Status set_integer(const WireField& field, Number& number) {
+  number = TRY(field.integer());
+  return {};
+}
+
+// So that the bytes of a value can be counted.
+Status check_dims(const Shape& dims) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  std::int64_t elements = 1;
+  for (const std::int64_t size : dims) {
+    if (size < 0) return error(ErrorKind::corrupt, "a shape with a dim of {}", size);
+    if (size > 0 && elements > kMost / size) return error(ErrorKind::corrupt, "a shape of more than 2^60 elements");
+    elements *= size;
+  }
+  return {};
+}
+
+Status read_shape(std::string_view message, HloShape& shape, int depth = 0) {
+  if (depth > kDeepest) return error(ErrorKind::corrupt, "a shape of more than {} tuples in each other", kDeepest);
+  TRY(each_field(message, [&](const WireField& field) -> Status {
+    switch (field.number) {
+      case 2: shape.dtype = dtype_of_primitive(TRY(field.integer())); return {};
+      case 3: return add_integers(field, shape.dims);
+      case 4: return read_shape(TRY(field.bytes()), shape.parts.emplace_back(), depth + 1);
+      default: return {};
+    }
+  }));
+  return check_dims(shape.dims);
+}
+
+Status read_instruction(std::string_view message, HloInstruction& result) {
+  return each_field(message, [&](const WireField& field) -> Status {
+    switch (field.number) {
+      case 1: return set_text(field, result.name);
+      case 2: return set_text(field, result.opcode);
+      case 3: return read_shape(TRY(field.bytes()), result.shape);
+      case 7:  // OpMetadata
+        return each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
+          return inner.number == 2 ? set_text(inner, result.source) : Status();
+        });
+      case 9: return set_integer(field, result.parameter_number);
+      case 11: return set_text(field, result.fusion_kind);
+      case 13: return set_integer(field, result.tuple_index);
+      case 26: return set_integer(field, result.channel);
+      case 28: return set_text(field, result.custom_call_target);
+      case 35: return set_integer(field, result.id);
+      case 36: return add_integers(field, result.operands);
+      case 38: return add_integers(field, result.called);
+      case 43: return set_text(field, result.backend_config);
+      case 49: {  // ReplicaGroup
+        std::vector<std::int64_t>& group = result.groups.emplace_back();
+        return each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
+          return inner.number == 1 ? add_integers(inner, group) : Status();
+        });
+      }
+      default: return {};
+    }
+  });
+}
+
+Status read_computation(std::string_view message, HloComputation& result) {
+  return each_field(message, [&](const WireField& field) -> Status {
+    switch (field.number) {
+      case 1: return set_text(field, result.name);
+      case 2: return read_instruction(TRY(field.bytes()), result.instructions.emplace_back());
+      case 5: return set_integer(field, result.id);
+      case 6: return set_integer(field, result.root);
+      default: return {};
+    }
+  });
+}
+
+// A map: entries of key 1 and value 2, which holds instruction_ids, field 1.
+Status read_schedule(std::string_view message, HloModule& module) {
+  return each_field(message, [&](const WireField& field) -> Status {
+    if (field.number != 1) return {};
+    std::int64_t computation = 0;
+    std::vector<std::int64_t> order;
+    TRY(each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
+      if (inner.number == 1) return set_integer(inner, computation);
+      if (inner.number != 2) return {};
+      return each_field(TRY(inner.bytes()), [&](const WireField& ids) -> Status {
+        return ids.number == 1 ? add_integers(ids, order) : Status();
+      });
+    }));
+    module.schedule[computation] = std::move(order);
+    return {};
+  });
+}
+
+Result<HloModule> read_module(std::string_view message) {
+  HloModule module;
+  TRY(each_field(message, [&](const WireField& field) -> Status {
+    switch (field.number) {
+      case 1: return set_text(field, module.name);
+      case 3: {
+        HloComputation computation;
+        TRY(read_computation(TRY(field.bytes()), computation));
+        const std::int64_t id = computation.id;
+        module.computations[id] = std::move(computation);
+        return {};
+      }
+      case 6: return set_integer(field, module.entry);
+      case 7: return read_schedule(TRY(field.bytes()), module);
+      default: return {};
+    }
+  }));
+  const auto there = [&](std::int64_t id) { return module.computations.count(id) != 0; };
+  if (!there(module.entry)) return error(ErrorKind::corrupt, "the module '{}' has no entry", module.name);
+  for (const auto& [id, computation] : module.computations)
+    for (const HloInstruction& instruction : computation.instructions)
+      for (const std::int64_t called : instruction.called)
+        if (!there(called))
+          return error(ErrorKind::corrupt, "'{}' calls computation {}, which is not there", instruction.name, called);
+  return module;
+}
+
+}  // namespace
+
+Bytes HloShape::bytes() const {
+  Bytes sum = dtype ? bytes_of(*dtype, dims) : Bytes(0);
+  for (const HloShape& part : parts) sum += part.bytes();
+  return sum;
+}
+
+Result<HloModule> read_hlo(const OptimizedModule& module) {
+  if (module.format == "hlo") return read_module(module.bytes);
+  if (module.format != "hlo_with_config")
+    return error(ErrorKind::unsupported, "a module of the format '{}' cannot be read", module.format);
+  std::string_view inner;
+  TRY(each_field(module.bytes, [&](const WireField& field) -> Status {
+    if (field.number == 1) inner = TRY(field.bytes());
+    return {};
+  }));
+  return read_module(inner);
+}
+
+}  // namespace systole::pjrt
