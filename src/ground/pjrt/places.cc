@@ -24,12 +24,12 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The first requirement of "about: …\nlibtpu==0.0.51 --hash=…".
+// The first requirement of "libtpu==0.0.51 --hash=…\nkeep: …".
 std::string version_in(const std::string& file) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t at = line.find("==");
-    if (at == std::string::npos || line.rfind("about:", 0) == 0) continue;
+    if (at == std::string::npos) continue;
     return line.substr(0, at) + " " + line.substr(at + 2, line.find(' ', at) - at - 2);
   }
   return "";

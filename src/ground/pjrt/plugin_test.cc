@@ -161,7 +161,7 @@ TEST_F(PluginFile, PlacesAreWhatTheToolMakes) {
   EXPECT_EQ(find_plugin("abacus", at).error().kind, ErrorKind::invalid);
   std::filesystem::create_directories(folder() / "tpu" / "libtpu");
   file("tpu/libtpu/libtpu.so", "");
-  file("tpu/installed.txt", "about: libtpu 9==9\nlibtpu==0.0.51 --hash=sha256:00\nkeep: libtpu/libtpu.so\n");
+  file("tpu/installed.txt", "libtpu==0.0.51 --hash=sha256:00\nkeep: libtpu/libtpu.so\n");
   const PluginPlace place = find_plugin("tpu", at).value();
   EXPECT_EQ(place.path, at + "/tpu/libtpu/libtpu.so");
   EXPECT_EQ(place.version, "libtpu 0.0.51");
