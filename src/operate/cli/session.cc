@@ -208,6 +208,7 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   machine.catalog_hash = catalog.hash();
   machine.speed = TRY(speed_of(*entry, machine.device->target().threads));
   machine.speed.link = TRY(link_of(*TRY(catalog.find("ranks-of-one-host"))));
+  machine.speed.cores_move_bytes = true;
   return machine;
 }
 
