@@ -78,7 +78,7 @@ class LinkRank {
     TRY(communicator_->barrier());
     const Seconds began = clock.now();
     for (int i = 0; i < times; ++i) TRY(gather(large));
-    return (clock.now() - began) / static_cast<double>(times);
+    return (clock.now() - began) * (1 / static_cast<double>(times));
   }
 
   Status end() {
@@ -158,11 +158,11 @@ Result<std::vector<CalibratedFact>> measure_links(Seconds budget, Clock& clock) 
       Children children;
       TRY(start(children, transport, meeting, ranks));
       const std::unique_ptr<LinkRank> rank = TRY(LinkRank::make(TRY(join(transport, meeting, 0, ranks))));
-      const Sample small = TRY(measure(*rank, 0, budget / 8.0, clock)),
-                   large = TRY(measure(*rank, 1, budget / 8.0, clock));
+      const Sample small = TRY(measure(*rank, 0, budget * 0.125, clock)),
+                   large = TRY(measure(*rank, 1, budget * 0.125, clock));
       TRY(rank->end());
       const double others = ranks - 1;
-      const Seconds latency = small.time / (1 + (others - 1) / 8);
+      const Seconds latency = small.time * (1 / (1 + (others - 1) / 8));
       const Seconds moving = std::max(large.time - small.time, large.time * 0.1);
       const std::string key = fmt::format("link.{}.{}.", transport, ranks);
       facts.push_back(

@@ -37,6 +37,7 @@ class Collectives : public Communicator {
   Collectives(Transport& transport, const Mesh& mesh) : transport_(transport), mesh_(mesh) {
     const auto n = static_cast<std::size_t>(transport.num_ranks());
     tokens_.resize(n);
+    out_.reserve(n), in_.reserve(n);
   }
 
   std::int32_t rank() const override { return transport_.rank(); }
@@ -106,26 +107,24 @@ class Collectives : public Communicator {
     CHECK(root >= 0 && root < num_ranks(), "a broadcast of rank {} of {}", root, num_ranks());
     if (bytes.empty()) return {};
     const Bytes size(bytes.size());
-    std::vector<Outgoing> out;
-    std::vector<Incoming> in;
+    out_.clear(), in_.clear();
     for (std::int32_t r = 0; r < num_ranks() && rank() == root; ++r) {
-      if (r != root) out.push_back({r, bytes.data(), size, size, size});
+      if (r != root) out_.push_back({r, bytes.data(), size, size, size});
     }
-    if (rank() != root) in.push_back({root, bytes.data(), size, size, size});
-    return of_hosts(MessageStamp::kHostBroadcast, out, in);
+    if (rank() != root) in_.push_back({root, bytes.data(), size, size, size});
+    return of_hosts(MessageStamp::kHostBroadcast);
   }
 
   // Everyone hears of everyone.
   Status barrier() override {
     static constexpr std::byte kHere{1};
-    std::vector<Outgoing> out;
-    std::vector<Incoming> in;
+    out_.clear(), in_.clear();
     for (std::int32_t r = 0; r < num_ranks(); ++r) {
       if (r == rank()) continue;
-      out.push_back({r, &kHere, Bytes(1), Bytes(1), Bytes(1)});
-      in.push_back({r, &tokens_[static_cast<std::size_t>(r)], Bytes(1), Bytes(1), Bytes(1)});
+      out_.push_back({r, &kHere, Bytes(1), Bytes(1), Bytes(1)});
+      in_.push_back({r, &tokens_[static_cast<std::size_t>(r)], Bytes(1), Bytes(1), Bytes(1)});
     }
-    return of_hosts(MessageStamp::kBarrier, out, in);
+    return of_hosts(MessageStamp::kBarrier);
   }
 
  private:
@@ -171,10 +170,11 @@ class Collectives : public Communicator {
     return true;
   }
 
-  Status of_hosts(int kind, std::span<const Outgoing> out, std::span<const Incoming> in) {
+  // out_ and in_, after all that is under way.
+  Status of_hosts(int kind) {
     WorkCounters uncounted;
     TRY(finish(nullptr, uncounted));
-    return transport_.exchange({MessageStamp{host_sequence_++, kind, 0, 0}, out, in});
+    return transport_.exchange({MessageStamp{host_sequence_++, kind, 0, 0}, out_, in_});
   }
 
   Transport& transport_;
@@ -184,7 +184,9 @@ class Collectives : public Communicator {
   CollectiveObserver* observer_ = nullptr;
   std::vector<Prepared*> underway_;  // in the order in which they were started; those before first_ have ended
   std::size_t first_ = 0;
-  Bytes uncounted_;                // sent, and in nobody's counters yet
+  Bytes uncounted_;            // sent, and in nobody's counters yet
+  std::vector<Outgoing> out_;  // of hosts
+  std::vector<Incoming> in_;
   std::vector<std::byte> tokens_;  // what barriers receive
 };
 

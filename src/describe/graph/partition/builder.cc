@@ -24,6 +24,7 @@ ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh, Target target, Works
   program_.name = std::move(name);
   program_.mesh = std::move(mesh);
   program_.target = std::move(target);
+  if (program_.mesh.trivial()) program_.target.links.clear();  // one device has none
 }
 
 int ProgramBuilder::add_value(ProgramValue value) {

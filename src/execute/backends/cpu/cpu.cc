@@ -87,6 +87,7 @@ class CpuDevice : public Device {
                                threads == 1 ? "thread" : "threads");
     target_.kind = "cpu";
     target_.memory_limit = options.memory_limit;
+    target_.links = options.links;
     target_.dtypes = {DType::f32, DType::bf16, DType::i32, DType::i64, DType::boolean};
     target_.library_products = cpu::Contractions::library_products();
     target_.fusion.chains = options.chains;
