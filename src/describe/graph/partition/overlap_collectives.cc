@@ -57,7 +57,7 @@ class OverlapPass {
     find_ahead();
     find_early();
     put_in_order();
-    return marked(rebuilt());
+    return rebuilt();
   }
 
  private:
@@ -159,47 +159,43 @@ class OverlapPass {
   Graph rebuilt() const {
     Graph to(graph_.name());
     ValueMap map(to, graph_);
-    for (const int n : order_) {
-      GraphNode copy(node(n));
-      if (ahead_[index(n)]) copy.attrs.set(kOverlapAttr, std::string("ahead"));
-      if (is(copy, "repeat")) {
+    for (std::size_t at = 0; at < order_.size(); ++at) {
+      const int n = order_[at];
+      const GraphNode& from = node(n);
+      GraphNode copy{from.op, from.attrs, {}, {}, {}, from.recomputed};
+      if (is(from, "repeat")) {
         std::vector<bool> slices;
-        if (copy.attrs.get_int("count") > 1) slices = parameter_slices(graph_, node(n));
-        const auto carries = static_cast<std::size_t>(copy.attrs.get_int("carries"));
-        copy.regions[0] = OverlapPass(node(n).regions[0], std::move(slices), carries, true).run();
+        if (from.attrs.get_int("count") > 1) slices = parameter_slices(graph_, from);
+        const auto carries = static_cast<std::size_t>(from.attrs.get_int("carries"));
+        copy.regions.push_back(OverlapPass(from.regions[0], std::move(slices), carries, true).run());
+      } else {
+        copy.regions = from.regions;
       }
-      const std::vector<Value> results = move_node(to, std::move(copy), map.operands(node(n)));
-      for (std::size_t r = 0; r < results.size(); ++r) map.set(node(n).results[r], results[r]);
+      if (ahead_[index(n)]) {
+        copy.attrs.set(kOverlapAttr, std::string("ahead"));
+      } else if (sends(graph_, from) && runs_beside_others(at)) {
+        copy.attrs.set(kOverlapAttr, std::string("reader"));
+      }
+      const std::vector<Value> results = move_node(to, std::move(copy), map.operands(from));
+      for (std::size_t r = 0; r < results.size(); ++r) map.set(from.results[r], results[r]);
     }
     map.copy_outputs();
     return to;
   }
 
-  // Collectives beside which something runs: before their reader, in the next iteration, or up to the end.
-  Graph marked(const Graph& ordered) const {
-    std::vector<bool> beside;
-    for (int n = 0; n < size(); ++n) {
-      const GraphNode& each = ordered.nodes()[index(n)];
-      bool others = false;
-      if (sends(ordered, each) && overlap_of(each) == Overlap::none) {
-        const int reader = first_reader(ordered, n);
-        others = body_ && reader == size();
-        for (int m = n + 1; m < reader && !others; ++m)
-          others = !ordered.nodes()[index(m)].op->view && overlap_of(ordered.nodes()[index(m)]) != Overlap::ahead;
-      }
-      beside.push_back(others);
+  // Something is done before the collective's reader, in the next iteration, or up to the end.
+  bool runs_beside_others(std::size_t at) const {
+    const GraphNode& collective = node(order_[at]);
+    bool others = false;
+    for (std::size_t next = at + 1; next < order_.size(); ++next) {
+      const GraphNode& each = node(order_[next]);
+      if (each.op->view) continue;
+      const bool reads = std::any_of(each.operands.begin(), each.operands.end(),
+                                     [&](ValueId id) { return storage_of(graph_, id) == collective.results[0]; });
+      if (reads) return others;
+      others = others || !ahead_[index(order_[next])];
     }
-    Graph to(ordered.name());
-    ValueMap map(to, ordered);
-    for (int n = 0; n < size(); ++n) {
-      GraphNode copy(ordered.nodes()[index(n)]);
-      const GraphNode& each = ordered.nodes()[index(n)];
-      if (beside[index(n)]) copy.attrs.set(kOverlapAttr, std::string("reader"));
-      const std::vector<Value> results = move_node(to, std::move(copy), map.operands(each));
-      for (std::size_t r = 0; r < results.size(); ++r) map.set(each.results[r], results[r]);
-    }
-    map.copy_outputs();
-    return to;
+    return others || body_;
   }
 
   const Graph& graph_;
