@@ -72,12 +72,7 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
       context.out.message(fmt::format("[rank {}] {}", rank, line));
     }
   };
-  options.stop = [&, told = false]() mutable {
-    const bool leaves = preemption.announced();
-    if (leaves && !told) context.out.message("this machine is about to be taken away: the run saves and stops");
-    told = leaves;
-    return LaunchStop{std::max(signals.count(), leaves ? 1 : 0), signals.count() == 0 ? SIGTERM : signals.signal()};
-  };
+  heed_preemption(options, preemption);
   options.newest_checkpoint = [&checkpoints]() -> std::int64_t {
     const Result<std::vector<std::int64_t>> steps = checkpoint::list_steps(checkpoints);
     return steps.ok() && !steps->empty() ? steps->back() : -1;

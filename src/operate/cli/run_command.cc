@@ -154,7 +154,10 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     if (!asked_at && (signals.stop_requested() || preemption->announced())) asked_at = context.clock.now();
     return asked_at.has_value();
   };
-  request.time_to_stop = [&] { return notice - (asked_at ? context.clock.now() - *asked_at : Seconds()); };
+  request.time_to_stop = [&] {  // who presses Ctrl-C waits for the save
+    if (!asked_at || (signals.signal() == SIGINT && !preemption->announced())) return Seconds(1e9);
+    return notice - (context.clock.now() - *asked_at);
+  };
   request.rejected = [&context, path = folder.path](const checkpoint::Rejected& r) {
     Error told = below(path, r.reason);
     told.message = fmt::format("the checkpoint of step {} was passed over: {}", r.step, told.message);

@@ -29,7 +29,8 @@ Status only(const Node& map, const std::vector<std::string>& known, const std::s
 }
 
 Result<Seconds> time_of(const Node& node, bool may_be_zero) {
-  const std::string text = TRY(node.as_string());
+  if (!node.is_scalar()) return node.wrong("a time, as 30s");
+  const std::string& text = node.text();
   Result<Seconds> time = parse_seconds(text);
   if (!time.ok())
     return error(ErrorKind::invalid, "{}", time.error().message).at(node.where()).hinted("30s, 250ms, 5min");
