@@ -89,6 +89,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   }
   const Workload workload = on_ranks(asked, count, arguments);
   const std::int64_t ranks = ranks_of(workload);
+  // Agents of several nodes prepare the same data, one after the other.
+  if (!arguments.ranks.rendezvous.empty()) preparing.data_patience = Seconds(600.0);
   if (ranks > 1) preparing.memory_limit = Bytes(limit_of(workload, preparing).count() / ranks);
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
