@@ -14,15 +14,16 @@ class FaultyTransport final : public Transport {
   Bytes bytes_written() const override { return inner_.bytes_written(); }
   void observe(WaitObserver* observer) override { inner_.observe(observer); }
 
-  Status exchange(const Exchange& e) override {
+  Result<bool> advance(bool wait) override { return inner_.advance(wait); }
+  Status begin(const Exchange& e) override {
     const std::int64_t step = faults_.step;
     const bool of_hosts = e.stamp.kind >= MessageStamp::kBarrier;
-    if (of_hosts || e.out.empty() || step == 0) return inner_.exchange(e);
+    if (of_hosts || e.out.empty() || step == 0) return inner_.begin(e);
     if (faults_.link > Seconds() && step >= faults_.link_from && step % faults_.link_every == 0)
       clock_.sleep(faults_.link);
-    if (faults_.lose_at == 0 || step < faults_.lose_at || lost_) return inner_.exchange(e);
+    if (faults_.lose_at == 0 || step < faults_.lose_at || lost_) return inner_.begin(e);
     lost_ = true;
-    return inner_.exchange({e.stamp, e.out.subspan(1), e.in});
+    return inner_.begin({e.stamp, e.out.subspan(1), e.in});
   }
 
  private:
@@ -48,6 +49,16 @@ class FaultyCommunicator final : public Communicator {
       return inner_.run(collective, counters);
     done_ = true;
     return inner_.run(another(collective), counters);
+  }
+  Status start(PreparedCollective& collective) override {
+    if (faults_.mismatch_at == 0 || faults_.step < faults_.mismatch_at || done_) return inner_.start(collective);
+    done_ = true;
+    WorkCounters uncounted;
+    return inner_.run(another(collective), uncounted);
+  }
+  Status progress() override { return inner_.progress(); }
+  Status finish(PreparedCollective* collective, WorkCounters& counters) override {
+    return inner_.finish(collective, counters);
   }
   void observe(CollectiveObserver* observer) override { inner_.observe(observer); }
   Status broadcast(std::span<std::byte> bytes, std::int32_t root) override { return inner_.broadcast(bytes, root); }

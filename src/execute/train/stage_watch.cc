@@ -26,7 +26,7 @@ RankStage stage_of(Category category, RankStage computing) {
 }  // namespace
 
 StageWatch::StageWatch(FlightLog& log, Clock& clock, std::function<Seconds()> starved)
-    : log_(log), clock_(clock), starved_(std::move(starved)), thread_(std::this_thread::get_id()) {
+    : log_(log), clock_(clock), starved_(std::move(starved)) {
   since_ = clock_.now();
   if (starved_) starved_until_ = starved_();
   log_.enter(stage_, since_);
@@ -85,46 +85,51 @@ int StageWatch::site_of(const CollectiveCall& call) {
   return kFlightSites - 1;
 }
 
-void StageWatch::begin(const SeenCollective& collective) {
-  const Seconds now = clock_.now();
-  if (elsewhere()) {
-    elsewhere_since_ = now;
-    return;
-  }
-  ++collectives_;
+void StageWatch::enter_collectives() {
+  if (in_collective_) return;
   outside_ = stage_;
-  change(RankStage::transfer, now);
+  change(RankStage::transfer, clock_.now());
   in_collective_ = true;
-  waited_ = transfer_ = Seconds();
-  log_.in_site(site_of(*collective.call), collective.sequence, now);
 }
 
-// After an error the log stays as it is: it says where the rank was when it lost the others.
-void StageWatch::end(const SeenCollective& collective, bool ok, Bytes) {
-  const Seconds now = clock_.now();
-  const int site = site_of(*collective.call);
-  if (elsewhere()) return log_.left_site(site, Seconds(), now - elsewhere_since_);
-  if (!ok) return;
-  change(outside_, now);
+void StageWatch::leave_collectives(bool ok) {
+  if (!ok || !in_collective_) return;
+  change(outside_, clock_.now());
   in_collective_ = false;
-  log_.left_site(site, waited_, transfer_);
 }
 
+void StageWatch::begin(const SeenCollective& collective) {
+  underway_[begun_++ % underway_.size()] = {site_of(*collective.call), collective.sequence};
+}
+
+void StageWatch::end(const SeenCollective& collective, bool ok, Bytes) {
+  const int site = site_of(*collective.call);
+  if (!ok) return log_.in_site(site, collective.sequence, clock_.now());
+  ++done_;
+  if (in_collective_) change(stage_, clock_.now());
+  log_.left_site(site, waited_, transfer_);
+  waited_ = transfer_ = Seconds();
+}
+
+// What the hosts say to each other comes between collectives, when none is under way.
 void StageWatch::waits(std::int32_t peer, bool to_send, const MessageStamp& stamp) {
-  if (elsewhere()) return;
   const Seconds now = clock_.now();
   if (!waiting_) {
     before_wait_ = stage_;
     change(RankStage::waiting, now);
   }
   waiting_ = true;
-  // What the hosts say to each other comes between two collectives.
-  const std::uint64_t within = in_collective_ ? static_cast<std::uint32_t>(stamp.step) : stamp.sequence;
-  log_.awaits(peer, to_send, (2 * collectives_ + (in_collective_ ? 0 : 1)) << 24 | (within & 0xffffff), now);
+  const bool of_hosts = stamp.kind >= MessageStamp::kBarrier;
+  const std::uint64_t within = of_hosts ? stamp.sequence : static_cast<std::uint32_t>(stamp.step);
+  if (done_ < begun_ && !of_hosts) {
+    const Underway& first = underway_[done_ % underway_.size()];
+    log_.in_site(first.site, first.sequence, now);
+  }
+  log_.awaits(peer, to_send, (2 * done_ + (of_hosts ? 0 : 1)) << 24 | (within & 0xffffff), now);
 }
 
 void StageWatch::goes_on() {
-  if (elsewhere() || !waiting_) return;
+  if (!waiting_) return;
   const Seconds now = clock_.now();
   waiting_ = false;
   log_.awaits(-1, false, 0, now);

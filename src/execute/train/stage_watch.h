@@ -4,12 +4,12 @@
 // the communicator and the transport, and writes them into the rank's flight log: two reads of clocks a change, nothing
 // allocated after a collective's first run.
 //
-// Belongs to the thread that made it, which runs the steps. Collectives of other threads are told by site alone.
+// Belongs to the thread that made it, which runs the steps. Collectives may go on beside kernels: then only what the
+// rank waits for them at their end is theirs.
 
 #include <array>
 #include <functional>
 #include <string_view>
-#include <thread>
 
 #include "describe/spec/flight.h"
 #include "describe/spec/run.h"
@@ -31,6 +31,11 @@ class StageWatch final : public CollectiveObserver, public WaitObserver {
   void step_ended(std::int64_t step);
   void mark(FlightMark mark) { log_.mark(mark, clock_.now()); }
 
+  // Around what the rank does for its collectives alone, and waits in; not around progress between kernels. After an
+  // error the log stays as it is: it says where the rank was when it lost the others.
+  void enter_collectives();
+  void leave_collectives(bool ok);
+
   void begin(const SeenCollective& collective) override;
   void end(const SeenCollective& collective, bool ok, Bytes sent) override;
   void waits(std::int32_t peer, bool to_send, const MessageStamp& stamp) override;
@@ -43,21 +48,23 @@ class StageWatch final : public CollectiveObserver, public WaitObserver {
   };
   void change(RankStage next, Seconds now);
   int site_of(const CollectiveCall& call);
-  bool elsewhere() const { return std::this_thread::get_id() != thread_; }
 
   FlightLog& log_;
   Clock& clock_;
   std::function<Seconds()> starved_;
-  const std::thread::id thread_;
   std::array<Site, 256> sites_{};                            // by the address of the call
   StageTimes step_{};                                        // since the last step ended
   RankStage stage_ = RankStage::startup, outside_ = stage_;  // outside: of the collective
   RankStage before_wait_ = stage_, computing_ = RankStage::forward;
   Seconds since_, starved_until_;
-  std::uint64_t collectives_ = 0;  // begun
+  struct Underway {
+    int site = -1;
+    std::uint32_t sequence = 0;
+  };
+  std::array<Underway, 64> underway_{};  // they end in the order in which they began
+  std::uint64_t begun_ = 0, done_ = 0;   // collectives
   bool in_collective_ = false, waiting_ = false;
   Seconds waited_, transfer_;  // of the collective at hand
-  Seconds elsewhere_since_;
 };
 
 }  // namespace systole

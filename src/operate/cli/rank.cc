@@ -33,7 +33,7 @@ struct RankOptions {
 // Whether a collective failed: then this rank is a victim of whoever is gone, or does not do the same.
 class LossWatch final : public Communicator {
  public:
-  explicit LossWatch(Communicator& inner) : inner_(inner) {}
+  LossWatch(Communicator& inner, StageWatch& stages) : inner_(inner), stages_(stages) {}
   std::int32_t rank() const override { return inner_.rank(); }
   std::int32_t num_ranks() const override { return inner_.num_ranks(); }
   Result<std::unique_ptr<PreparedCollective>> prepare(const CollectiveCall& call, const std::byte* from,
@@ -41,7 +41,14 @@ class LossWatch final : public Communicator {
     return inner_.prepare(call, from, into, workspace);
   }
   Status run(PreparedCollective& collective, WorkCounters& counters) override {
-    return seen(inner_.run(collective, counters));
+    stages_.enter_collectives();
+    return left(inner_.run(collective, counters));
+  }
+  Status start(PreparedCollective& collective) override { return seen(inner_.start(collective)); }
+  Status progress() override { return seen(inner_.progress()); }
+  Status finish(PreparedCollective* collective, WorkCounters& counters) override {
+    stages_.enter_collectives();
+    return left(inner_.finish(collective, counters));
   }
   void observe(CollectiveObserver* observer) override { inner_.observe(observer); }
   Status broadcast(std::span<std::byte> bytes, std::int32_t root) override {
@@ -56,7 +63,12 @@ class LossWatch final : public Communicator {
     lost_ = lost_ || !status.ok();
     return status;
   }
+  Status left(Status status) {
+    stages_.leave_collectives(status.ok());
+    return seen(std::move(status));
+  }
   Communicator& inner_;
+  StageWatch& stages_;
   bool lost_ = false;
 };
 
@@ -159,7 +171,7 @@ ExitCode rank(const RankOptions& options, Context& context) {
   const std::unique_ptr<Communicator> collectives =
       make_communicator(faults.any() ? *faulty : *transport, prepared.job.program->mesh).value();
   const auto erring = faulty_communicator(*collectives, faults);
-  LossWatch communicator(faults.any() ? *erring : *collectives);
+  LossWatch communicator(faults.any() ? *erring : *collectives, stages);
   transport->observe(&stages);
   communicator.observe(&stages);
   stages.mark(FlightMark::met);

@@ -17,7 +17,9 @@ class TrainingBuilder {
  public:
   TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy, const Target& target,
                   const WorkspaceOf& workspace_of)
-      : strategy_(strategy), layouts_(mesh, strategy.sharding), builder_(name, mesh, target, workspace_of) {}
+      : strategy_(strategy), layouts_(mesh, strategy.sharding), builder_(name, mesh, target, workspace_of) {
+    builder_.set_overlap(strategy.overlap);
+  }
 
   Program build(const Graph& loss, const std::optional<Graph>& evaluation) {
     const std::vector<Pass> early{
