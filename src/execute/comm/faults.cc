@@ -1,5 +1,7 @@
 #include "execute/comm/faults.h"
 
+#include <optional>
+
 namespace systole {
 namespace {
 
@@ -14,13 +16,25 @@ class FaultyTransport final : public Transport {
   Bytes bytes_written() const override { return inner_.bytes_written(); }
   void observe(WaitObserver* observer) override { inner_.observe(observer); }
 
-  Result<bool> advance(bool wait) override { return inner_.advance(wait); }
+  // A message of a slow link is under way for a while before anybody sees it.
+  Result<bool> advance(bool wait) override {
+    if (!held_) return inner_.advance(wait);
+    const Seconds left = due_ - clock_.now();
+    if (left > Seconds() && !wait) return false;
+    clock_.sleep(left);
+    TRY(inner_.begin(*held_));
+    held_.reset();
+    return inner_.advance(wait);
+  }
   Status begin(const Exchange& e) override {
     const std::int64_t step = faults_.step;
     const bool of_hosts = e.stamp.kind >= MessageStamp::kBarrier;
     if (of_hosts || e.out.empty() || step == 0) return inner_.begin(e);
-    if (faults_.link > Seconds() && step >= faults_.link_from && step % faults_.link_every == 0)
-      clock_.sleep(faults_.link);
+    if (faults_.link > Seconds() && step >= faults_.link_from && step % faults_.link_every == 0) {
+      held_ = e;
+      due_ = clock_.now() + faults_.link;
+      return {};
+    }
     if (faults_.lose_at == 0 || step < faults_.lose_at || lost_) return inner_.begin(e);
     lost_ = true;
     return inner_.begin({e.stamp, e.out.subspan(1), e.in});
@@ -30,6 +44,8 @@ class FaultyTransport final : public Transport {
   Transport& inner_;
   const CommFaults& faults_;
   Clock& clock_;
+  std::optional<Exchange> held_;
+  Seconds due_;
   bool lost_ = false;
 };
 
