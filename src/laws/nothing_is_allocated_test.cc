@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "execute/train/stage_watch.h"
 #include "ground/base/clock.h"
+#include "ground/process/core_wait.h"
 #include "ground/process/machine.h"
 #include "laws/process_job.h"
 #include "operate/cli/rank_threads.h"
@@ -241,6 +243,46 @@ TEST(NothingIsAllocated, by_a_rank_of_several) {
 #else
   expect_nothing({"mesh={fsdp: 2}", "train.exact=false"}, is_long() ? 300 : 60);
   expect_nothing({"mesh={data: 2}", "train.exact=false"}, is_long() ? 300 : 60);
+#endif
+}
+
+// What a rank of many adds to a step: its stages, its collectives and their waits, into its flight log.
+TEST(NothingIsAllocated, by_watching_a_rank) {
+#ifdef SYSTOLE_NO_HOOK
+  GTEST_SKIP() << "needs the cpu backend and a malloc of its own: runs in the release build";
+#else
+  const std::unique_ptr<Clock> clock = real_clock();
+  FlightLog log(FlightIdentity{1, 0, 2, 1, 1, clock->now()});
+  const CoreWait cores;
+  StageWatch stages(log, *clock, [&cores] { return cores.so_far(); });
+  TimeLedger ledger(*clock, Category::startup);
+  ledger.tell(&stages);
+  const CollectiveCall call{CollectiveKind::all_reduce, "data", 2, DType::f32, {64}};
+  const auto step = [&](std::uint32_t number) {
+    stages.step_began(number);
+    ledger.enter(Category::data_wait);
+    stages.function("forward");
+    ledger.enter(Category::compute);
+    ledger.enter(Category::reduce);
+    const SeenCollective seen{&call, number};
+    stages.begin(seen);
+    stages.enter_collectives();
+    stages.waits(1, false, {number, 0, 0, 0});
+    stages.goes_on();
+    stages.end(seen, true, Bytes(256));
+    stages.leave_collectives(true);
+    ledger.enter(Category::logging);
+    stages.step_ended(number);
+  };
+  step(1);
+  prepare_hook();
+  is_loop = watching = true;
+  for (std::uint32_t number = 2; number < 100; ++number) step(number);
+  watching = false;
+  for (int i = 0; i < std::min(ours + large, 10); ++i) ADD_FAILURE() << to_text(offences[static_cast<std::size_t>(i)]);
+  EXPECT_EQ(ours + large, 0);
+  EXPECT_EQ(log.read().steps, 99);
+  EXPECT_EQ(log.read().sites.at(0).runs, 99);
 #endif
 }
 

@@ -12,9 +12,12 @@
 #include "execute/backends/cpu/cpu.h"
 #include "execute/runtime/initialize.h"
 #include "execute/train/ledger.h"
+#include "execute/train/stage_watch.h"
+#include "ground/process/core_wait.h"
 #include "laws/process_job.h"
 #include "operate/cli/session.h"
 #include "operate/observe/event_file.h"
+#include "operate/observe/rank_files.h"
 
 namespace systole::laws {
 namespace {
@@ -107,6 +110,13 @@ double cost_of_watching(bool watched_first) {
   return lower_quarter(with) / lower_quarter(without) - 1;
 }
 
+Seconds middle(const Flight& flight) {
+  std::vector<Seconds> times;
+  for (const FlightStep& step : flight.recent) times.push_back(whole_time(step.seconds));
+  std::sort(times.begin(), times.end());
+  return times.at(times.size() / 2);
+}
+
 // Where an arena happens to lie makes one of two equal executors a percent faster: each round has two new ones, made
 // in turn first, and the median round counts.
 TEST(ObservingMeasured, costs_at_most_one_percent_of_a_step) {
@@ -117,6 +127,33 @@ TEST(ObservingMeasured, costs_at_most_one_percent_of_a_step) {
   const double cost = (costs[4] + costs[5]) / 2;
   note(fmt::format("watching a step costs {:+.2f}% (rounds from {:+.2f}% to {:+.2f}%)", 100 * cost, 100 * costs.front(),
                    100 * costs.back()));
+  EXPECT_LE(cost, 0.01);
+}
+
+// Of a rank of two: how often its flight log is told of something, by what a telling costs, of the step that it is.
+TEST(ObservingMeasured, a_ranks_flight_log_costs_at_most_one_percent_of_a_step) {
+  if (is_sanitized()) GTEST_SKIP() << "measures time: runs in the release build";
+  const Workshop shop;
+  const Captured ran = shop.systole({"run", "job.yaml", "--folder", "two", "--ranks", "2", "--set", "train.exact=false",
+                                     "--set", "train.batch=8", "--set", "model.width=128", "--set", "model.layers=3",
+                                     "--set", "model.context=128", "--set", "train.steps=20"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  const std::unique_ptr<Store> store = open_posix_store(shop.path("two")).value();
+  const Flight flight = read_flights(*store, "", 1).value().back();
+  const Seconds step = middle(flight);
+  const double changes = static_cast<double>(flight.now.changes) / static_cast<double>(flight.steps);
+
+  const std::unique_ptr<Clock> clock = real_clock();
+  const std::unique_ptr<FlightLog> log = FlightLog::create(shop.path("flight"), flight.identity).value();
+  const CoreWait cores;
+  StageWatch stages(*log, *clock, [&cores] { return cores.so_far(); });
+  constexpr int kTellings = 20'000;
+  const Seconds began = clock->now();
+  for (int i = 0; i < kTellings; ++i) stages.enter(i % 2 == 0 ? Category::compute : Category::other, clock->now());
+  const Seconds each = (clock->now() - began) * (1.0 / kTellings);
+  const double cost = changes * (each / step);
+  note(fmt::format("a rank's flight log: {:.0f} tellings a step of {} at {} each: {:.2f}%", changes, to_string(step),
+                   to_string(each), 100 * cost));
   EXPECT_LE(cost, 0.01);
 }
 

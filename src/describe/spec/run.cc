@@ -88,11 +88,34 @@ static void fields(F& f, Stopped& e) {
   f("seconds", e.seconds);
 }
 
+template <typename F>
+static void fields(F& f, HeldUp& e) {
+  f("kind", e.kind);
+  f("rank", e.rank);
+  f("step", e.step);
+  f("stage", e.stage);
+  f("collective", e.collective);
+  f("took_s", e.took);
+  f("usual_s", e.usual);
+  f("text", e.text);
+}
+
+template <typename F>
+static void fields(F& f, Recovered& e) {
+  f("generation", e.generation);
+  f("cause", e.cause);
+  f("detected_s", e.detected);
+  f("ended_s", e.ended);
+  f("restarted_s", e.restarted);
+  f("restored_s", e.restored);
+  f("stepped_s", e.stepped);
+}
+
 namespace {
 
 constexpr const char* kNames[] = {
-    "opened",          "step_ended",   "evaluated", "checkpoint_saved", "checkpoint_removed",
-    "memory_measured", "work_counted", "note",      "stopped"};
+    "opened",       "step_ended", "evaluated", "checkpoint_saved", "checkpoint_removed", "memory_measured",
+    "work_counted", "note",       "stopped",   "held_up",          "recovered"};
 static_assert(std::size(kNames) == std::variant_size_v<EventBody>);
 
 // The body of the variant's alternative whose name it is, tried from the I-th on.

@@ -128,8 +128,27 @@ struct Stopped {
   bool operator==(const Stopped&) const = default;
 };
 
+// The agent of many ranks saw one hold the others up.
+struct HeldUp {
+  std::string kind;  // "slow", "stuck", "lost_message", "mismatch"
+  std::int64_t rank = 0, step = 0;
+  std::string stage, collective;  // that it was in; that the others waited in
+  Seconds took{}, usual{};
+  std::string text;  // the sentence that was told
+  bool operator==(const HeldUp&) const = default;
+};
+// The agent of many ranks began generation `generation` after another one was lost; the parts follow each other, from
+// the last sign of the lost rank to the next step that ended.
+struct Recovered {
+  std::int64_t generation = 0;
+  std::string cause;
+  Seconds detected{}, ended{}, restarted{}, restored{}, stepped{};
+  Seconds total() const { return detected + ended + restarted + restored + stepped; }
+  bool operator==(const Recovered&) const = default;
+};
+
 using EventBody = std::variant<Opened, StepEnded, Evaluated, CheckpointSaved, CheckpointRemoved, MemoryMeasured,
-                               WorkCounted, Note, Stopped>;
+                               WorkCounted, Note, Stopped, HeldUp, Recovered>;
 struct Event {
   Seconds t{};  // since the process opened the run
   EventBody body;

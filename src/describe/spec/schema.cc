@@ -85,7 +85,8 @@ std::string type_of(const Key& key) {
 }
 
 bool goes_with_command(const Key& key) {
-  constexpr std::string_view kBeside[] = {"systole", "name", "workload", "command", "labels"};
+  constexpr std::string_view kBeside[] = {"systole",          "name",  "workload", "command", "ranks.notice",
+                                          "ranks.preemption", "labels"};
   return std::ranges::find(kBeside, key.path) != std::end(kBeside);
 }
 

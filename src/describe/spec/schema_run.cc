@@ -10,6 +10,8 @@ bool is_hex_key(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
+bool is_flag(const std::string& text) { return text == "off" || text.starts_with("http://"); }
+
 // Text that is not shown where it is empty. What is no reference may be the secret itself, so it is not repeated.
 Codec key_codec(Field<std::string> at, bool (*is_one)(const std::string&), const char* expected) {
   Codec codec = text_codec(at);
@@ -47,11 +49,33 @@ void add_secret_keys(std::vector<Key>& keys) {
                   .optional = true});
 }
 
+void add_rank_keys(std::vector<Key>& keys) {
+  keys.push_back({.path = "ranks.patience",
+                  .codec = optional_seconds_codec(AT(ranks.patience)),
+                  .doc = "How long a rank may keep the others waiting before it counts as lost. Without it, 60s.",
+                  .more = "Then all ranks end and begin again from the newest checkpoint.",
+                  .optional = true});
+  keys.push_back({.path = "ranks.notice",
+                  .codec = optional_seconds_codec(AT(ranks.notice)),
+                  .doc = "How long a run has to save when it is asked to stop, by SIGTERM or by a preemption. Without "
+                         "it, 30s.",
+                  .more = "A save that would take longer is not begun: the run goes on from the checkpoint before. "
+                          "Google's Spot VMs give 30 s.",
+                  .optional = true});
+  keys.push_back({.path = "ranks.preemption",
+                  .codec = key_codec(AT(ranks.preemption), is_flag, "off, or http://HOST[:PORT]/PATH"),
+                  .doc = "Where it is said that this machine will be taken away: off, or an address.",
+                  .more = "Without it Google's metadata server is asked where this machine is one of theirs. An "
+                          "address, http://HOST[:PORT]/PATH, is asked every second; TRUE means soon.",
+                  .optional = true});
+}
+
 }  // namespace
 
 void add_run_keys(Schema& schema) {
   schema.sections.push_back({"checkpoint", "Saved states, from which a killed run goes on.", {}, {}});
   schema.sections.push_back({"resources", "What may be used.", {}, {}});
+  schema.sections.push_back({"ranks", "When ranks are late or lost, and when a run is asked to stop.", {}, {}});
   schema.sections.push_back({"observe", "What is shown while it runs.", {}, {}});
   schema.sections.push_back(
       {"probe", "Values that are shown while it trains: range, mean, spread, and what is no number.", {}, {}});
@@ -122,10 +146,18 @@ void add_run_keys(Schema& schema) {
                   .doc = "Threads that compute; no more than the process may use cores, by affinity and control group. "
                          "Without it, as many.",
                   .optional = true});
+  add_rank_keys(keys);
   keys.push_back({.path = "observe.every",
                   .codec = count_codec(AT(observe.every), 1, 1'000'000'000),
                   .doc = "Steps from one line of progress to the next. Every step is in the run's events anyway.",
                   .default_yaml = "10"});
+  keys.push_back({.path = "observe.replay_check",
+                  .codec = optional_count_codec(AT(observe.replay_check), 1, 1'000'000'000),
+                  .doc = "Every so many steps the gradients are computed twice, and must be the same bits.",
+                  .more = "Finds a flipped bit of memory or a processor that errs, on the rank where it is, before the "
+                          "gradients are used: that rank is ended and the run goes on from its checkpoint. It costs "
+                          "one forward and backward more at each step that is checked: at every hundredth, 1%.",
+                  .optional = true});
   keys.push_back(
       {.path = "probe.values",
        .codec = texts_codec(AT(probe.values)),

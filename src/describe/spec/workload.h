@@ -210,7 +210,15 @@ struct ProbeSpec {
 };
 
 struct ObserveSpec {
-  std::int64_t every = 0;  // steps from one line of progress to the next
+  std::int64_t every = 0;                    // steps from one line of progress to the next
+  std::optional<std::int64_t> replay_check;  // steps from one to the next whose gradients are computed twice
+};
+
+// What is done when ranks are late, lost, or asked to stop.
+struct RanksSpec {
+  std::optional<Seconds> patience, notice;  // without: kPatience, kNotice
+  std::string preemption;                   // off, or the address of a flag; empty: found out
+  static constexpr Seconds kPatience{60.0}, kNotice{30.0};
 };
 
 // Parameters by name: which axes of the mesh cut which of their dims, by the dims' names.
@@ -238,6 +246,7 @@ struct Workload {
   std::vector<ParameterSharding> sharding;
   StoredInParts fully_sharded = StoredInParts::parameters;
   ResourcesSpec resources;
+  RanksSpec ranks;
   ObserveSpec observe;
   ProbeSpec probe;
   std::map<std::string, std::string> labels;

@@ -178,6 +178,7 @@ class SendsTwice : public Transport {
   const char* name() const override { return "twice"; }
   void abort(const std::string& why) override { once_.abort(why); }
   Bytes bytes_written() const override { return once_.bytes_written(); }
+  void observe(WaitObserver* observer) override { once_.observe(observer); }
   Status begin(const Exchange& exchange) override {
     exchange_ = exchange;
     again_ = false;

@@ -46,6 +46,8 @@ class RingTransport : public Transport {
   const char* name() const override { return segment_->private_words() ? "loopback" : "shm"; }
   Bytes bytes_written() const override { return Bytes(written_); }
 
+  void observe(WaitObserver* observer) override { observer_ = observer; }
+
   void abort(const std::string& why) override { segment_->end(error(ErrorKind::interrupted, "{}", why)); }
 
   Status begin(const Exchange& exchange) override {
@@ -89,7 +91,7 @@ class RingTransport : public Transport {
     for (;;) {
       const Moves moves = TRY(pass(exchange_));
       left_ -= moves.ended;
-      if (moves.any || left_ == 0) await(-1);
+      if (moves.any || left_ == 0) await(exchange_, -1);
       if (left_ == 0) return true;
       if (moves.any) {
         moved = SteadyClock::now();
@@ -283,7 +285,7 @@ class RingTransport : public Transport {
       ring.waits_for_room.store(1);
       stir |= static_cast<std::int64_t>(ring.read.load()) != peer_of(e.out[i].to).known_read;
     }
-    if (!stir) await(first_awaited(e));
+    if (!stir) await(e, first_awaited(e));
     if (!stir && !segment_->ended()) segment_->sleep(rank_, std::min(kSlice, patience_));
     mine.asleep.store(0);
     if (segment_->ended()) return segment_->ending();
@@ -294,9 +296,18 @@ class RingTransport : public Transport {
   }
 
   // Stays said until something moves, and after an error: others look at it when they look for the cause.
-  void await(std::int32_t r) {
-    if (r != awaited_) segment_->rank(rank_).waits_for.store(r);
+  void await(const Exchange& e, std::int32_t r) {
+    if (r == awaited_) return;
+    segment_->rank(rank_).waits_for.store(r);
     awaited_ = r;
+    if (observer_ == nullptr) return;
+    if (r < 0) return observer_->goes_on();
+    const auto& in = e.in;
+    observer_->waits(r, std::ranges::none_of(in, [&](const Incoming& i) { return i.from == r && !taken_at(e, i); }),
+                     e.stamp);
+  }
+  bool taken_at(const Exchange& e, const Incoming& message) const {
+    return taken_[static_cast<std::size_t>(&message - e.in.data())].done;
   }
 
   bool ready(const Exchange& e, std::size_t i) const {
@@ -351,6 +362,7 @@ class RingTransport : public Transport {
   std::vector<Progress> sent_, taken_;  // as long as the longest exchange so far
   std::int64_t written_ = 0;
   std::int32_t awaited_ = -1;
+  WaitObserver* observer_ = nullptr;
   std::optional<Error> failed_;
 };
 

@@ -54,6 +54,8 @@ class TcpTransport : public Transport {
   const char* name() const override { return "tcp"; }
   Bytes bytes_written() const override { return Bytes(written_); }
 
+  void observe(WaitObserver* observer) override { observer_ = observer; }
+
   void abort(const std::string& why) override {
     const Error ending = error(ErrorKind::interrupted, "{}", why);
     {
@@ -118,6 +120,7 @@ class TcpTransport : public Transport {
       const Moves moves = TRY(pass(exchange_));
       left_ -= moves.ended;
       if (moves.any && told_waiting_) tell_waiting(-1);
+      if (moves.any) await(exchange_, -1);
       if (left_ == 0) return true;
       if (moves.any) {
         moved = SteadyClock::now();
@@ -264,6 +267,7 @@ class TcpTransport : public Transport {
       if (events != 0) ends_.push_back({peer_of(r).fd.get(), events, 0});
     }
     const Seconds waited = since(moved), left = (told_waiting_ ? patience_ : patience_ * 0.5) - waited;
+    await(e, first_awaited(e));
     ::poll(ends_.data(), ends_.size(), static_cast<int>(std::clamp(left.count() * 1e3 + 1, 0.0, 60'000.0)));
     TRY(hear());
     mark_gone();
@@ -317,6 +321,16 @@ class TcpTransport : public Transport {
     return rank_;
   }
 
+  // For who watches this rank; the other ranks are told only of long waits.
+  void await(const Exchange& e, std::int32_t peer) {
+    if (observer_ == nullptr || peer == awaited_) return;
+    awaited_ = peer;
+    if (peer < 0) return observer_->goes_on();
+    bool to_send = true;
+    for (std::size_t i = 0; i < e.in.size(); ++i) to_send = to_send && (taken_[i].done || e.in[i].from != peer);
+    observer_->waits(peer, to_send, e.stamp);
+  }
+
   void tell_waiting(std::int32_t peer) {
     told_waiting_ = peer >= 0;
     control_.tell_waiting(peer);
@@ -344,6 +358,8 @@ class TcpTransport : public Transport {
   std::vector<pollfd> ends_;
   std::int64_t written_ = 0;
   bool told_waiting_ = false;
+  std::int32_t awaited_ = -1;
+  WaitObserver* observer_ = nullptr;
   std::optional<Error> failed_;
   std::mutex aborting_;
   std::optional<Error> aborted_;

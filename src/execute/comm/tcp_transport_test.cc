@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <functional>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "execute/comm/collectives.h"
@@ -241,6 +243,49 @@ TEST_F(Tcp, a_rank_that_has_left_is_named_at_once_by_all) {
   threads.clear();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
   for (const std::size_t r : {0, 1, 3}) expect_names(results[r], ErrorKind::io, {"lost rank 2", "it has left"});
+}
+
+// This process's connections over TCP, both ends of each.
+std::set<int> connections() {
+  std::set<int> found;
+  for (int fd = 3; fd < 1024; ++fd) {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 && peer.ss_family == AF_INET)
+      found.insert(fd);
+  }
+  return found;
+}
+
+// Whichever it is. Data cut short ends all ranks with the name of one at its ends; a cut of what they tell each other
+// of waiting harms nothing.
+TEST_F(Tcp, a_socket_cut_inside_a_collective_ends_it_on_all_ranks_and_names_one) {
+  int ended = 0;
+  for (std::size_t which = 0; which < 12; ++which) {
+    const std::set<int> before = connections();
+    Transports transports = meet(3, Seconds(20.0));
+    std::vector<int> ours;
+    for (const int fd : connections()) {
+      if (!before.contains(fd)) ours.push_back(fd);
+    }
+    ASSERT_FALSE(ours.empty());
+    std::vector<Status> results(3);
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t r = 0; r < 3; ++r) {
+        threads.emplace_back([&, r] {
+          for (int i = 0; i < 60 && results[r].ok(); ++i)
+            results[r] = all_reduce(*transports[r], sum_over(3, {100'000}));
+        });
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      ::shutdown(ours[which % ours.size()], SHUT_RDWR);
+    }
+    if (std::all_of(results.begin(), results.end(), [](const Status& s) { return s.ok(); })) continue;
+    ++ended;
+    for (const Status& status : results) expect_names(status, ErrorKind::io, {"lost rank "});
+  }
+  EXPECT_GT(ended, 0);
 }
 
 TEST_F(Tcp, last_words_are_heard) {

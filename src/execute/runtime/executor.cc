@@ -1,5 +1,6 @@
 #include "execute/runtime/executor.h"
 
+#include <algorithm>
 #include <map>
 
 namespace systole {
@@ -36,6 +37,15 @@ SlotAddress Executor::address_of(int value, int slot) const {
   return {value, slot, v.offset + slot * v.stride, &v.type};
 }
 
+std::vector<SlotAddress> Executor::addresses(const std::vector<Port>& ports, const Action& action) const {
+  std::vector<SlotAddress> list;
+  for (const Port& port : ports) {
+    const int slots = program_.values[static_cast<std::size_t>(port.value)].slots;
+    list.push_back(address_of(port.value, port.by_microbatch ? action.microbatch % slots : 0));
+  }
+  return list;
+}
+
 Status Executor::start() {
   CHECK(memory_ == nullptr, "the executor of '{}' was started already", program_.name);
   memory_ = TRY(device_.allocate(program_.arena));
@@ -46,16 +56,11 @@ Status Executor::start() {
       const auto f = static_cast<std::size_t>(action.function);
       const Function& function = program_.functions[f];
       std::vector<int> key{action.function};
-      const auto addresses = [&](const std::vector<Port>& ports) {
-        std::vector<SlotAddress> list;
-        for (const Port& port : ports) {
-          const int slots = program_.values[static_cast<std::size_t>(port.value)].slots;
-          list.push_back(address_of(port.value, port.by_microbatch ? action.microbatch % slots : 0));
-          key.insert(key.end(), {port.value, list.back().slot});
-        }
-        return list;
-      };
-      const std::vector<SlotAddress> inputs = addresses(function.inputs), outputs = addresses(function.outputs);
+      const std::vector<SlotAddress> inputs = addresses(function.inputs, action),
+                                     outputs = addresses(function.outputs, action);
+      for (const auto* list : {&inputs, &outputs}) {
+        for (const SlotAddress& address : *list) key.insert(key.end(), {address.value, address.slot});
+      }
       Call*& call = bound[key];
       if (call == nullptr) {
         calls_.push_back(
@@ -90,14 +95,14 @@ std::span<std::byte> Executor::view(int value, int slot) {
   return {host + address_of(value, slot).offset, static_cast<std::size_t>(size.count())};
 }
 
-Status Executor::run(const Schedule& schedule, ActionObserver* observer) {
+Status Executor::run(const Schedule& schedule, ActionObserver* observer, ActionRange range, WorkCounters* elsewhere) {
   for (const BoundSchedule& entry : schedules_) {
     if (entry.schedule != &schedule) continue;
-    for (std::size_t a = 0; a < schedule.actions.size(); ++a) {
+    for (std::size_t a = range.first; a < std::min(range.last, schedule.actions.size()); ++a) {
       const Action& action = schedule.actions[a];
       const auto f = static_cast<std::size_t>(action.function);
       if (observer != nullptr) observer->begin(action, program_.functions[f]);
-      Status done = device_.run(*entry.calls[a], counters_[f]).wait();
+      Status done = device_.run(*entry.calls[a], elsewhere != nullptr ? *elsewhere : counters_[f]).wait();
       if (observer != nullptr) observer->end(action, program_.functions[f]);
       if (!done.ok()) return done;
     }
@@ -105,6 +110,29 @@ Status Executor::run(const Schedule& schedule, ActionObserver* observer) {
   }
   CHECK(false, "schedule '{}' is not of this program", schedule.name);
   return {};
+}
+
+Status Executor::look(const Schedule& schedule, ActionRange range, KernelObserver& observer, ActionObserver* actions) {
+  if (!device_.observe(&observer))
+    return error(ErrorKind::unsupported, "{} does not run kernel by kernel", device_.target().name);
+  const auto one = [&](const Action& action) -> Status {
+    const auto f = static_cast<std::size_t>(action.function);
+    const Function& function = program_.functions[f];
+    const std::vector<SlotAddress> inputs = addresses(function.inputs, action),
+                                   outputs = addresses(function.outputs, action);
+    const std::unique_ptr<Call> call =
+        TRY(device_.bind(*executables_[f], *memory_, Addresses{inputs, outputs, function.scratch_offset}));
+    WorkCounters not_counted;
+    if (actions != nullptr) actions->begin(action, function);
+    Status done = device_.run(*call, not_counted).wait();
+    if (actions != nullptr) actions->end(action, function);
+    return done;
+  };
+  Status done;
+  for (std::size_t a = range.first; done.ok() && a < std::min(range.last, schedule.actions.size()); ++a)
+    done = one(schedule.actions[a]);
+  device_.observe(nullptr);
+  return done;
 }
 
 }  // namespace systole

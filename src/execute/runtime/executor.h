@@ -22,6 +22,11 @@ class ActionObserver {
   virtual void end(const Action& action, const Function& function) = 0;
 };
 
+// Of a schedule: the actions from `first` on, before `last`.
+struct ActionRange {
+  std::size_t first = 0, last = static_cast<std::size_t>(-1);
+};
+
 class Executor {
  public:
   // The Program must have been planned for the device's Target; both must outlive the executor.
@@ -37,7 +42,12 @@ class Executor {
   // Where the host sees a slot; empty when the device's memory is not the host's.
   std::span<std::byte> view(int value, int slot);
 
-  Status run(const Schedule& schedule, ActionObserver* observer = nullptr);
+  // `elsewhere`: takes the counts of this run; null: they are the functions' own.
+  Status run(const Schedule& schedule, ActionObserver* observer = nullptr, ActionRange range = {},
+             WorkCounters* elsewhere = nullptr);
+  // Runs these actions once more and tells of every kernel; slow, and it allocates. What they report is not counted.
+  // Errors: of the observer; unsupported where the device cannot.
+  Status look(const Schedule& schedule, ActionRange range, KernelObserver& observer, ActionObserver* actions = nullptr);
 
   // Per function of the Program: all that its calls have reported so far.
   const std::vector<WorkCounters>& counters() const { return counters_; }
@@ -53,6 +63,7 @@ class Executor {
   Executor(const Program& program, Device& device)
       : program_(program), device_(device), counters_(program.functions.size()) {}
   SlotAddress address_of(int value, int slot) const;
+  std::vector<SlotAddress> addresses(const std::vector<Port>& ports, const Action& action) const;
 
   struct BoundSchedule {
     const Schedule* schedule;

@@ -76,6 +76,15 @@ struct Exchange {
   std::span<const Incoming> in;
 };
 
+// Told when an exchange cannot go on without a peer, and when it goes on; short waits, before the thread sleeps, are
+// not told. On the exchange's thread; the calls must allocate nothing.
+class WaitObserver {
+ public:
+  virtual ~WaitObserver() = default;
+  virtual void waits(std::int32_t peer, bool to_send, const MessageStamp& stamp) = 0;  // again for another peer
+  virtual void goes_on() = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -103,6 +112,9 @@ class Transport {
   // Payload bytes that were written for others since the beginning: counted where they are written, stamps and sizes
   // apart.
   virtual Bytes bytes_written() const = 0;
+
+  // Tells of waits from now on; null: of none. The observer must outlive that.
+  virtual void observe(WaitObserver* observer) = 0;
 
   // "shm", "loopback", "gloo": for people.
   virtual const char* name() const = 0;

@@ -117,6 +117,7 @@ std::string numbers_hash(const Workload& workload) {
   decides.checkpoint = {};
   decides.resources = {};
   decides.observe = {};
+  decides.ranks = {};
   decides.probe = {};
   decides.labels.clear();
   decides.mesh.clear();  // any layout computes the same

@@ -6,6 +6,7 @@
 // that ended, span.track the one that began, span.tag the step. So the last record says where the process was.
 
 #include "describe/spec/run.h"
+#include "execute/train/stage_watch.h"
 #include "ground/base/clock.h"
 #include "ground/base/telemetry.h"
 
@@ -21,6 +22,8 @@ class TimeLedger {
     origin_ = origin;
   }
   void set_step(std::int64_t step) { step_ = step; }
+  // Told of each change from now on; null: nobody. It must outlive the ledger.
+  void tell(StageWatch* stages) { stages_ = stages; }
 
   // Closes the open category and opens another; returns the one that was open.
   Category enter(Category next) {
@@ -31,6 +34,7 @@ class TimeLedger {
                        static_cast<std::uint64_t>(step_), stretch_ - origin_, now - origin_});
       }
       stretch_ = now;
+      if (stages_ != nullptr) stages_->enter(next, now);
     }
     total_[open_] += now - since_;
     interval_[open_] += now - since_;
@@ -60,6 +64,7 @@ class TimeLedger {
   Category open_;
   TimeByCategory total_, interval_;
   Ring* ring_ = nullptr;
+  StageWatch* stages_ = nullptr;
   Seconds origin_;
   std::int64_t step_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "execute/train/bad_value.h"
 #include "execute/train/divergence.h"
 #include "execute/train/rate.h"
 #include "execute/train/state.h"
@@ -15,13 +16,16 @@ constexpr int kSaveThreads = 2;  // one writes to the disk while the other hashe
 // Opens the category of each action, by what its function is for.
 class Trainer::PhaseObserver : public ActionObserver {
  public:
-  PhaseObserver(TimeLedger& ledger, const TrainHooks& hooks) : ledger_(ledger), hooks_(hooks) {}
+  PhaseObserver(TimeLedger& ledger, const TrainHooks& hooks, StageWatch* stages)
+      : ledger_(ledger), hooks_(hooks), stages_(stages) {}
   void begin(const Action& action, const Function& function) override {
     const Category category = category_of(function.name);
+    if (stages_ != nullptr) stages_->function(function.name);
     before_ = ledger_.enter(category);
     if (hooks_.on_phase) hooks_.on_phase(name_of(category));
     if (hooks_.on_action) hooks_.on_action(step, action, function);
     if (hooks_.in_compute && function.name == "forward") hooks_.in_compute(step);
+    if (hooks_.in_backward && function.name == "backward") hooks_.in_backward(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }
 
@@ -37,6 +41,7 @@ class Trainer::PhaseObserver : public ActionObserver {
   }
   TimeLedger& ledger_;
   const TrainHooks& hooks_;
+  StageWatch* stages_;
   Category before_ = Category::other;
 };
 
@@ -73,8 +78,9 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
       evaluation_feed_(executor, "evaluate/", parts_.device),
       train_(job.program->schedule_named("train")),
       evaluate_(job.program->find_schedule("evaluate")),
-      snapshot_(job.program->find_schedule("snapshot")) {
-  observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks);
+      snapshot_(job.program->find_schedule("snapshot")),
+      replay_(executor, train_) {
+  observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks, parts_.stages);
   const CheckpointSpec& spec = job.workload.checkpoint;
   save_options_.group = parts_.save_group;
   save_options_.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
@@ -149,11 +155,36 @@ Result<bool> Trainer::is_due(const Interval& interval, Seconds& last_time) {
   return due;
 }
 
+// Gradients first, where somebody wants to look at them before they are used.
+Status Trainer::run_step(std::int64_t step) {
+  const std::int64_t every = job_.workload.observe.replay_check.value_or(0);
+  const bool check = every > 0 && step % every == 0;
+  if (!check && !parts_.hooks.on_gradients) return executor_.run(train_, observer_.get());
+  TRY(executor_.run(train_, observer_.get(), replay_.of_gradients()));
+  if (parts_.hooks.on_gradients) parts_.hooks.on_gradients(step, replay_);
+  if (check) TRY(replay_.compare(step, observer_.get()));
+  return executor_.run(train_, observer_.get(), replay_.after_gradients());
+}
+
+// Once: the rank and the op where it began, said by that rank.
+Status Trainer::look_for_bad(std::int64_t step) {
+  if (parts_.communicator == nullptr || looked_for_bad_) return {};
+  looked_for_bad_ = true;
+  const InCategory looking(ledger_, Category::other);
+  Result<std::optional<std::string>> found =
+      first_bad_value(executor_, train_, replay_.of_gradients(), step, *parts_.communicator);
+  if (!found.ok() && found.error().kind == ErrorKind::unsupported) return {};
+  if (!found.ok()) return std::move(found).error();
+  if (*found) emit(systole::Note{"error", fmt::format("rank {}: {}", parts_.device, **found), "nan", {}});
+  return {};
+}
+
 Status Trainer::one_step() {
   const std::int64_t step = state_.step + 1;
   const Seconds began = parts_.clock->now();
   observer_->step = step;
   ledger_.set_step(step);
+  if (parts_.stages != nullptr) parts_.stages->step_began(step);
   StepEnded ended;
   ended.step = step;
   const StepBatch* batch = nullptr;
@@ -174,7 +205,7 @@ Status Trainer::one_step() {
   const int microbatches = job_.program->values[static_cast<std::size_t>(loss_)].slots;
   for (int mb = 0; mb < microbatches; ++mb)
     TRY(feed_.put_scalar("row", static_cast<double>(mb * job_.microbatch_rows), mb));
-  TRY(executor_.run(train_, observer_.get()));
+  TRY(run_step(step));
 
   double sum = 0;
   for (int mb = 0; mb < microbatches; ++mb) sum += read_scalar(loss_, mb);
@@ -188,6 +219,7 @@ Status Trainer::one_step() {
     state_.lowest_loss = ended.loss;
   if (std::isfinite(ended.loss) && state_.first_loss == 0) state_.first_loss = ended.loss;
   skips_in_row_ = ended.skipped ? skips_in_row_ + 1 : 0;
+  if (ended.skipped) TRY(look_for_bad(step));
   ended.tokens = state_.tokens;
   const InCategory logging(ledger_, Category::logging);
   if (parts_.hooks.in_logging) parts_.hooks.in_logging(step);
@@ -198,6 +230,7 @@ Status Trainer::one_step() {
   if (std::optional<Note> note = waits_.after_step(ended.seconds)) emit(std::move(*note));
   state_.trained += parts_.clock->now() - began;
   if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the rate goes by it
+  if (parts_.stages != nullptr) parts_.stages->step_ended(step);
   return {};
 }
 
@@ -216,6 +249,7 @@ Status Trainer::finish_save(bool wait) {
   event.bytes = report->stats.written;
   event.snapshot = snapshot_time_;
   event.write = parts_.clock->now() - write_began_;
+  save_time_ = std::max(save_time_, event.snapshot + event.write);
   emit(std::move(event));
   for (const std::int64_t removed : report->swept.removed) emit(CheckpointRemoved{removed, std::to_string(removed)});
   if (report->sweep_error)
@@ -320,6 +354,21 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
   return result;
 }
 
+// Asked to stop, the notice may be shorter than a save takes, by what the one before took: then the state is not saved,
+// and the checkpoint before is whole.
+Result<bool> Trainer::is_time_to_save(const TrainOutcome& outcome) {
+  if (outcome.ending != Ending::stopped || !parts_.time_to_stop) return true;
+  const Seconds left = TRY(as_rank_0(parts_.time_to_stop())), needed = TRY(as_rank_0(save_time_));
+  request_.patience = left;
+  if (left > needed) return true;
+  emit(systole::Note{"warning",
+                     fmt::format("step {} is not saved: of the notice {} are left, and a save takes {}", state_.step,
+                                 to_string(std::max(left, Seconds())), to_string(needed)),
+                     "checkpoint",
+                     {}});
+  return false;
+}
+
 Result<TrainOutcome> Trainer::run() {
   const InCategory rest(ledger_, Category::other);
   TrainOutcome outcome;
@@ -350,7 +399,8 @@ Result<TrainOutcome> Trainer::run() {
     outcome.evaluation = TRY(evaluate(0));
     emit(*outcome.evaluation);
   }
-  if (outcome.ending != Ending::diverged && saved_step_ != state_.step) TRY(save(true));
+  if (outcome.ending != Ending::diverged && saved_step_ != state_.step && TRY(is_time_to_save(outcome)))
+    TRY(save(true));
   outcome.saved = saved_step_ == state_.step;
   outcome.state = state_;
   return outcome;

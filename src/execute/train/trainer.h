@@ -21,6 +21,7 @@
 #include "execute/train/job.h"
 #include "execute/train/ledger.h"
 #include "execute/train/rate.h"
+#include "execute/train/replay.h"
 #include "execute/train/source.h"
 #include "execute/train/waits.h"
 
@@ -28,10 +29,12 @@ namespace systole {
 
 // Places where tests and rehearsals hold the run up or make it fail.
 struct TrainHooks {
-  std::function<void(std::int64_t step)> in_compute, in_logging, in_checkpoint;  // on the step's thread
-  checkpoint::PhaseHook on_save_phase;                                           // on the thread of the phase
+  std::function<void(std::int64_t step)> in_compute, in_backward, in_logging, in_checkpoint;  // on the step's thread
+  checkpoint::PhaseHook on_save_phase;  // on the thread of the phase
   // "read", "compute", "update", …: when the step's thread enters one; "wait": for a save that is still being written.
   std::function<void(const char* phase)> on_phase;
+  // The gradients of a step are there, and neither reduced nor used.
+  std::function<void(std::int64_t step, ReplayCheck& gradients)> on_gradients;
   std::function<Status(std::int64_t step)> after_step;  // its values are still there
   std::function<void(std::int64_t step, const Action& action, const Function& function)> on_action;  // as it begins
 };
@@ -44,12 +47,15 @@ struct TrainerParts {
   // A fresh pass over the held-out rows; empty when there are none.
   std::function<Result<std::unique_ptr<BatchSource>>()> held_out;
   std::function<bool()> stop_requested;  // by a signal
+  // How much of the notice is left once a stop was requested; empty: as long as it takes.
+  std::function<Seconds()> time_to_stop;
   std::int64_t vocabulary = 0;           // to check ids; 0: no tokens
   Communicator* communicator = nullptr;  // with the other ranks of the Program's mesh; null: there are none
   std::int64_t device = 0;               // this rank's number in the mesh
   checkpoint::SaveGroup save_group;      // which of the writers of its checkpoints this rank is
   std::string numerics;                  // fingerprint of what the bits depend on; kept with checkpoints
   TrainHooks hooks;
+  StageWatch* stages = nullptr;  // told of what the rank does; null: nobody looks
 };
 
 // What goes with the tensors in a checkpoint, so that a run goes on as if nothing had been.
@@ -91,10 +97,13 @@ class Trainer {
  private:
   class PhaseObserver;
   Status one_step();
+  Status run_step(std::int64_t step);
+  Status look_for_bad(std::int64_t step);
   Status save(bool wait);
   Status finish_save(bool wait);
   Status wait_for_save_before();
   Error save_failed(Error why) const;
+  Result<bool> is_time_to_save(const TrainOutcome& outcome);
   std::optional<double> metric() const;
   Progress progress() const;
   Result<bool> is_over();
@@ -116,6 +125,8 @@ class Trainer {
   const Schedule& train_;
   const Schedule* evaluate_;
   const Schedule* snapshot_;  // null: training waits for its checkpoints
+  ReplayCheck replay_;
+  bool looked_for_bad_ = false;
   int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;
   checkpoint::SaveOptions save_options_;
   Seconds opened_;          // when the run was opened
@@ -123,6 +134,7 @@ class Trainer {
   std::int64_t skips_in_row_ = 0;
   std::int64_t saved_step_ = -1, saving_step_ = -1;
   Seconds snapshot_time_, write_began_;
+  Seconds save_time_;  // the longest save of this process
   Seconds last_save_time_, last_evaluation_time_;
   std::optional<double> evaluated_loss_;  // of evaluated_step_, over as many rows as every evaluation takes
   std::int64_t evaluated_step_ = -1;

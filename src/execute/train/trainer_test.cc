@@ -111,6 +111,35 @@ using TrainerTime = Trained;
 using TrainerNotes = Trained;
 using TrainerDisk = Trained;
 
+using TrainerReplay = Trained;
+
+TEST_F(TrainerReplay, a_step_that_is_computed_twice_is_the_same_step) {
+  ASSERT_TRUE(process({"train.steps=8", "train.batch=6", "train.microbatches=2"}).ok());
+  std::vector<double> once, twice;
+  for (const StepEnded& step : all<StepEnded>()) once.push_back(step.loss);
+  for (const std::int64_t step : checkpoint::list_steps(folder_).value()) disk_.remove(folder_.manifest(step)).value();
+  events_.events.clear();
+  ASSERT_TRUE(process({"train.steps=8", "train.batch=6", "train.microbatches=2", "observe.replay_check=1"}).ok());
+  for (const StepEnded& step : all<StepEnded>()) twice.push_back(step.loss);
+  EXPECT_EQ(once, twice);
+  EXPECT_EQ(once.size(), 8u);
+}
+
+TEST_F(TrainerReplay, a_flipped_bit_is_found_at_the_steps_that_are_checked) {
+  for (const std::int64_t at : {4, 3}) {
+    TrainHooks hooks;
+    hooks.on_gradients = [at](std::int64_t step, ReplayCheck& gradients) {
+      if (step == at) gradients.gradient(0)[2] ^= std::byte{1};
+    };
+    const Result<TrainOutcome> outcome = process({"train.steps=8", "observe.replay_check=2"}, std::move(hooks));
+    EXPECT_EQ(outcome.ok(), at == 3) << "step 3 is not checked";
+    if (outcome.ok()) continue;
+    EXPECT_TRUE(ReplayCheck::found(outcome.error()));
+    EXPECT_NE(outcome.error().message.find("step 4 computed twice gives two gradient/"), std::string::npos)
+        << outcome.error().message;
+  }
+}
+
 TEST_F(TrainerMetric, is_of_the_very_step_or_there_is_none) {
   ASSERT_TRUE(process({"train.steps=12", "train.evaluate.every=6"}).ok());
   const auto evaluated = all<Evaluated>();

@@ -6,18 +6,26 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cmath>
+#include <cstring>
 #include <iterator>
+#include <limits>
 #include <memory>
+#include <type_traits>
 
 #include "ground/base/quantity.h"
 
 namespace systole::cli {
 namespace {
 
+constexpr const char* kPlaces =
+    "data, forward, backward, logging, checkpoint, link; kill=PHASE@N, stuck=PLACE@N, lost=N, mismatch=N, flip=N, "
+    "nan=N";
+
 struct Stall {
   std::string place;
   Seconds time;
-  std::int64_t every = 1;
+  std::int64_t every = 1, from = 0;
 };
 
 Result<std::int64_t> parse_count(std::string_view text) {
@@ -31,9 +39,13 @@ Result<std::int64_t> parse_count(std::string_view text) {
 }
 
 Result<Stall> parse_stall(std::string_view place, std::string_view value) {
-  const std::size_t at = value.find('@');
   Stall stall;
   stall.place = std::string(place);
+  if (const std::size_t plus = value.find('+'); plus != value.npos) {
+    stall.from = TRY(parse_count(value.substr(plus + 1)));
+    value = value.substr(0, plus);
+  }
+  const std::size_t at = value.find('@');
   const Result<Seconds> time = parse_seconds(value.substr(0, at));
   if (!time.ok()) return error(time.error().kind, "--inject: {}", time.error().message).hinted(time.error().hint);
   stall.time = *time;
@@ -41,23 +53,49 @@ Result<Stall> parse_stall(std::string_view place, std::string_view value) {
   return stall;
 }
 
-Status add_stall(const Stall& stall, Clock& clock, RunRequest& request) {
-  const auto hold = [stall, &clock](std::int64_t step) {
-    if (step % stall.every == 0) clock.sleep(stall.time);
+// After what is there already.
+template <typename... Arguments>
+void then(std::function<void(Arguments...)>& hook, std::type_identity_t<std::function<void(Arguments...)>> more) {
+  if (!hook) {
+    hook = std::move(more);
+    return;
+  }
+  hook = [first = std::move(hook), more = std::move(more)](Arguments... arguments) {
+    first(arguments...);
+    more(arguments...);
   };
-  if (stall.place == "data") {
-    request.before_batch = hold;
-  } else if (stall.place == "compute") {
-    request.hooks.in_compute = hold;
-  } else if (stall.place == "logging") {
-    request.hooks.in_logging = hold;
-  } else if (stall.place == "checkpoint") {
-    request.hooks.in_checkpoint = hold;
+}
+
+using AtStep = std::function<void(std::int64_t)>;
+
+Status hold_at(std::string_view place, const AtStep& hold, RunRequest& request) {
+  if (place == "data") {
+    then(request.before_batch, hold);
+  } else if (place == "compute" || place == "forward") {
+    then(request.hooks.in_compute, hold);
+  } else if (place == "backward") {
+    then(request.hooks.in_backward, hold);
+  } else if (place == "logging") {
+    then(request.hooks.in_logging, hold);
+  } else if (place == "checkpoint") {
+    then(request.hooks.in_checkpoint, hold);
   } else {
-    return error(ErrorKind::invalid, "--inject: no place is named '{}'", stall.place)
-        .hinted("data, compute, logging, checkpoint, or kill=PHASE@N");
+    return error(ErrorKind::invalid, "--inject: no place is named '{}'", place).hinted(kPlaces);
   }
   return {};
+}
+
+Status add_stall(const Stall& stall, Clock& clock, RunRequest& request, CommFaults& comm) {
+  if (stall.place == "link") {
+    comm.link = stall.time;
+    comm.link_every = stall.every;
+    comm.link_from = stall.from;
+    return {};
+  }
+  const auto hold = [stall, &clock](std::int64_t step) {
+    if (step % stall.every == 0 && step >= stall.from) clock.sleep(stall.time);
+  };
+  return hold_at(stall.place, hold, request);
 }
 
 // As a power cut would: nothing is written, nothing is closed.
@@ -90,24 +128,93 @@ Status add_kill(std::string_view value, RunRequest& request) {
       .hinted("read, compute, update, snapshot, write, commit or sweep");
 }
 
+// For good: who waits for it must end it.
+Status add_stuck(std::string_view value, Clock& clock, RunRequest& request) {
+  const std::size_t at = value.find('@');
+  const std::int64_t from = at == value.npos ? 1 : TRY(parse_count(value.substr(at + 1)));
+  const auto hold = [from, &clock](std::int64_t step) {
+    for (int minute = 0; step >= from && minute < 60; ++minute) clock.sleep(Seconds(60.0));
+  };
+  return hold_at(value.substr(0, at), hold, request);
+}
+
+// The highest bit of the mantissa of an element that is not 0: a number that looks like any other.
+void add_flip(std::int64_t at_step, RunRequest& request) {
+  then(request.hooks.on_gradients, [at_step](std::int64_t step, ReplayCheck& gradients) {
+    const std::span<std::byte> bytes = gradients.gradient(0);
+    for (std::size_t i = 0; step == at_step && i + 4 <= bytes.size(); i += 4) {
+      float number = 0;
+      std::memcpy(&number, bytes.data() + i, sizeof number);
+      if (std::abs(number) < 1e-6F) continue;
+      bytes[i + 2] ^= std::byte{0x40};
+      return;
+    }
+  });
+}
+
+void add_nan(std::int64_t at_step, RunRequest& request) {
+  then(request.hooks.in_compute, [at_step, &request](std::int64_t step) {
+    if (step != at_step || request.executor == nullptr) return;
+    const Program& program = request.executor->program();
+    for (std::size_t v = 0; v < program.values.size(); ++v) {
+      const ProgramValue& value = program.values[v];
+      if (value.residence != Residence::parameter || !is_float(value.type.dtype)) continue;
+      const std::span<std::byte> bytes = request.executor->view(static_cast<int>(v), 0);
+      if (!bytes.empty()) store(value.type.dtype, bytes.data(), 0, std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+  });
+}
+
+Status add(std::string_view what, std::string_view value, Clock& clock, RunRequest& request, CommFaults& comm) {
+  const bool first = request.role.group.generation <= 1;
+  const bool of_ranks = what == "link" || what == "lost" || what == "mismatch";
+  if (of_ranks && request.role.group.alone())
+    return error(ErrorKind::invalid, "--inject {}: there is one rank", what).hinted("--ranks 2, or a mesh");
+  if (what == "kill") return add_kill(value, request);
+  if (what == "stuck") return first ? add_stuck(value, clock, request) : Status();
+  for (const std::string_view once : {"lost", "mismatch", "flip", "nan"}) {
+    if (what != once) continue;
+    const std::int64_t step = TRY(parse_count(value));
+    if (!first) return {};
+    if (once == "lost") comm.lose_at = step;
+    if (once == "mismatch") comm.mismatch_at = step;
+    if (once == "flip") add_flip(step, request);
+    if (once == "nan") add_nan(step, request);
+    return {};
+  }
+  return add_stall(TRY(parse_stall(what, value)), clock, request, comm);
+}
+
 }  // namespace
 
-Status inject(const std::string& text, Clock& clock, RunRequest& request) {
+Status inject(const std::string& text, Clock& clock, RunRequest& request, CommFaults& comm) {
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
-    const std::string_view one = rest.substr(0, comma);
+    std::string_view one = rest.substr(0, comma);
     rest = comma == rest.npos ? std::string_view() : rest.substr(comma + 1);
+    bool ours = true;
+    if (const std::size_t dot = one.find('.'); one.starts_with("rank") && dot < one.find('=')) {
+      const std::string_view digits = one.substr(4, dot - 4);
+      std::int64_t rank = -1;
+      std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+      ours = rank == request.role.rank && request.role.group.generation <= 1;
+      one = one.substr(dot + 1);
+    }
     const std::size_t equals = one.find('=');
     if (equals == one.npos) {
       return error(ErrorKind::invalid, "--inject '{}' is not PLACE=TIME", one)
           .hinted("--inject data=50ms, or data=50ms@10 for every tenth step");
     }
-    if (one.substr(0, equals) == "kill") {
-      TRY(add_kill(one.substr(equals + 1), request));
-    } else {
-      TRY(add_stall(TRY(parse_stall(one.substr(0, equals), one.substr(equals + 1))), clock, request));
-    }
+    RunRequest checked_alone;  // what is another rank's is read all the same
+    checked_alone.role = request.role;
+    CommFaults no_faults;
+    TRY(add(one.substr(0, equals), one.substr(equals + 1), clock, ours ? request : checked_alone,
+            ours ? comm : no_faults));
+  }
+  if (comm.any()) {
+    then(request.hooks.on_action, [&comm](std::int64_t step, const Action&, const Function&) { comm.step = step; });
   }
   return {};
 }

@@ -1,20 +1,27 @@
 #pragma once
 // `--inject data=50ms@100,checkpoint=50ms,kill=write@3`: holds a run up where it is told to, to see that `why` finds
-// it, or kills it there, to see that nothing is lost.
+// it, or kills it there, to see that nothing is lost. Of many ranks it may name one: rank2.forward=300ms+20.
 //
-//   PLACE=TIME[@N]   data, compute, logging, checkpoint; @N: at every N-th step only, else at each
-//   kill=PHASE@N     SIGKILL when this process enters the phase for the N-th time: read, compute, update, snapshot,
-//   write,
-//                    commit, sweep
+//   PLACE=TIME[@N][+M]   data, forward (or compute), backward, logging, checkpoint, link; @N: at every N-th step only,
+//                        +M: from step M on. link: each exchange with other ranks takes so much longer
+//   kill=PHASE@N         SIGKILL when this process enters the phase for the N-th time: read, compute, update, snapshot,
+//                        write, commit, sweep
+//   stuck=PLACE@N        at step N it goes no further: data, forward, backward, logging
+//   lost=N, mismatch=N   a message of step N is not sent; the collective of another place is run
+//   flip=N, nan=N        at step N one bit of a gradient turns, or a weight becomes no number
+//
+// What befalls a named rank, and all of the last three lines, befalls the first generation alone.
 
 #include <functional>
 #include <string>
 
+#include "execute/comm/faults.h"
 #include "operate/cli/train_run.h"
 
 namespace systole::cli {
 
-// Errors: invalid, with the places there are.
-Status inject(const std::string& text, Clock& clock, RunRequest& request);
+// Errors: invalid, with the places there are; what is of ranks needs request.role. `comm`, which must outlive the run,
+// gets what is to be wrapped around the transport.
+Status inject(const std::string& text, Clock& clock, RunRequest& request, CommFaults& comm);
 
 }  // namespace systole::cli

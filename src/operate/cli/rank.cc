@@ -6,8 +6,12 @@
 #include <csignal>
 
 #include "execute/comm/collectives.h"
+#include "execute/comm/faults.h"
 #include "execute/comm/ring_transport.h"
 #include "execute/comm/tcp_transport.h"
+#include "execute/train/stage_watch.h"
+#include "ground/base/hash.h"
+#include "ground/process/core_wait.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/progress_lines.h"
@@ -16,6 +20,7 @@
 #include "operate/cli/workload_options.h"
 #include "operate/launch/rank_seat.h"
 #include "operate/observe/event_file.h"
+#include "operate/observe/rank_files.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -28,7 +33,7 @@ struct RankOptions {
 // Whether a collective failed: then this rank is a victim of whoever is gone, or does not do the same.
 class LossWatch final : public Communicator {
  public:
-  explicit LossWatch(Communicator& inner) : inner_(inner) {}
+  LossWatch(Communicator& inner, StageWatch& stages) : inner_(inner), stages_(stages) {}
   std::int32_t rank() const override { return inner_.rank(); }
   std::int32_t num_ranks() const override { return inner_.num_ranks(); }
   Result<std::unique_ptr<PreparedCollective>> prepare(const CollectiveCall& call, const std::byte* from,
@@ -36,12 +41,14 @@ class LossWatch final : public Communicator {
     return inner_.prepare(call, from, into, workspace);
   }
   Status run(PreparedCollective& collective, WorkCounters& counters) override {
-    return seen(inner_.run(collective, counters));
+    stages_.enter_collectives();
+    return left(inner_.run(collective, counters));
   }
   Status start(PreparedCollective& collective) override { return seen(inner_.start(collective)); }
   Status progress() override { return seen(inner_.progress()); }
   Status finish(PreparedCollective* collective, WorkCounters& counters) override {
-    return seen(inner_.finish(collective, counters));
+    stages_.enter_collectives();
+    return left(inner_.finish(collective, counters));
   }
   void observe(CollectiveObserver* observer) override { inner_.observe(observer); }
   Status broadcast(std::span<std::byte> bytes, std::int32_t root) override {
@@ -56,15 +63,21 @@ class LossWatch final : public Communicator {
     lost_ = lost_ || !status.ok();
     return status;
   }
+  Status left(Status status) {
+    stages_.leave_collectives(status.ok());
+    return seen(std::move(status));
+  }
   Communicator& inner_;
+  StageWatch& stages_;
   bool lost_ = false;
 };
 
 // Ranks of one host share memory, which rank 0 makes; those of several speak over TCP.
-Result<std::unique_ptr<Transport>> meet(RankSeat& seat) {
+Result<std::unique_ptr<Transport>> meet(RankSeat& seat, Seconds patience) {
   const RankIdentity& identity = seat.identity();
   const auto [number, ranks] = std::pair(identity.place.rank, identity.place.num_ranks);
-  if (identity.place.num_nodes > 1) return tcp_transport(seat.rendezvous(), number, ranks);
+  if (identity.place.num_nodes > 1)
+    return tcp_transport(seat.rendezvous(), number, ranks, {.mesh = {}, .patience = patience});
   constexpr const char* kKey = "segment";
   constexpr Seconds kPatience(60);
   std::shared_ptr<Segment> segment;
@@ -75,7 +88,7 @@ Result<std::unique_ptr<Transport>> meet(RankSeat& seat) {
     segment = TRY(Segment::open(TRY(seat.rendezvous().wait(kKey, kPatience)), identity.token.hex()));
   }
   TRY(seat.wait_for_all("segment", kPatience));
-  return ring_transport(std::move(segment), number);
+  return ring_transport(std::move(segment), number, {.patience = patience});
 }
 
 // Of a mesh that was not said: all ranks have a part of the batch.
@@ -84,6 +97,39 @@ Workload for_this_many(Workload workload, std::int64_t ranks) {
   return for_ranks(workload);
 }
 
+Result<std::unique_ptr<FlightLog>> open_flight(const std::string& folder, const RankIdentity& who, Clock& clock) {
+  const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
+  const std::string file = TRY(next_flight_file(*store, who.place.rank));
+  FlightIdentity identity{getpid(),
+                          who.place.rank,
+                          who.place.num_ranks,
+                          static_cast<std::int64_t>(who.place.generation),
+                          hash64(who.token.hex()),
+                          clock.now()};
+  return FlightLog::create(folder + "/" + file, identity);
+}
+
+// Asked to stop, ranks have the run's notice to save; a part of it is the agent's.
+class StopWatch {
+ public:
+  StopWatch(const SignalWatch& signals, Clock& clock, Seconds notice)
+      : signals_(signals), clock_(clock), notice_(notice * 0.9) {}
+  bool requested() {
+    if (signals_.stop_requested() && !since_) since_ = clock_.now();
+    return since_.has_value();
+  }
+  Seconds left() const { return since_ ? notice_ - (clock_.now() - *since_) : notice_; }
+
+ private:
+  const SignalWatch& signals_;
+  Clock& clock_;
+  Seconds notice_;
+  std::optional<Seconds> since_;
+};
+
+// Of a rank that cannot trust itself: the agent starts another one in its place.
+constexpr auto kFaulty = static_cast<ExitCode>(70);
+
 ExitCode rank(const RankOptions& options, Context& context) {
   std::signal(SIGPIPE, SIG_IGN);
   SignalWatch signals;
@@ -91,7 +137,11 @@ ExitCode rank(const RankOptions& options, Context& context) {
   const std::int64_t number = identity.place.rank;
   const auto seat =
       RankSeat::take(identity, {.lost = [](const Error&) { _exit(static_cast<int>(ExitCode::not_saved)); }}).value();
+  const std::unique_ptr<FlightLog> flight = open_flight(options.folder, identity, context.clock).value();
+  const CoreWait cores;
+  StageWatch stages(*flight, context.clock, [&cores] { return cores.so_far(); });
   TimeLedger ledger(context.clock, Category::startup);
+  ledger.tell(&stages);
   WorkloadArguments arguments;
   arguments.path = options.folder + "/workload.yaml";
   arguments.kept = true;
@@ -110,18 +160,36 @@ ExitCode rank(const RankOptions& options, Context& context) {
   group.generation = static_cast<std::int64_t>(identity.place.generation);
   group.clock = &context.clock;
   if (number == 0) checkpoint::claim({folder.store.get(), workload.checkpoint.folder}, group).value();
-  const std::unique_ptr<Transport> transport = meet(*seat).value();
-  const std::unique_ptr<Communicator> collectives = make_communicator(*transport, prepared.job.program->mesh).value();
-  LossWatch communicator(*collectives);
-
   RunRequest request;
+  CommFaults faults;
+  request.role = {number, nullptr, group};
+  request.executor = prepared.executor.get();
+  inject(options.inject, context.clock, request, faults).value();
+  const std::unique_ptr<Transport> transport =
+      meet(*seat, workload.ranks.patience.value_or(RanksSpec::kPatience)).value();
+  const auto faulty = faulty_transport(*transport, faults, context.clock);
+  const std::unique_ptr<Communicator> collectives =
+      make_communicator(faults.any() ? *faulty : *transport, prepared.job.program->mesh).value();
+  const auto erring = faulty_communicator(*collectives, faults);
+  LossWatch communicator(faults.any() ? *erring : *collectives, stages);
+  transport->observe(&stages);
+  communicator.observe(&stages);
+  stages.mark(FlightMark::met);
+
   request.folder = options.folder;
   request.resume = true;
   request.documents = false;
   request.command = context.command_line;
   request.role = {number, &communicator, group};
-  request.stop_requested = [&signals] { return signals.stop_requested(); };
-  inject(options.inject, context.clock, request).value();
+  request.stages = &stages;
+  if (number == 0) {
+    request.rejected = [&context](const checkpoint::Rejected& r) {
+      context.out.warning(fmt::format("the checkpoint of step {} was passed over: {}", r.step, r.reason.message));
+    };
+  }
+  StopWatch stop(signals, context.clock, workload.ranks.notice.value_or(RanksSpec::kNotice));
+  request.stop_requested = [&stop] { return stop.requested(); };
+  request.time_to_stop = [&stop] { return stop.left(); };
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
   EventFileOptions listening;
   std::unique_ptr<Store> records = open_posix_store(options.folder).value();
@@ -132,6 +200,10 @@ ExitCode rank(const RankOptions& options, Context& context) {
     const std::string own = fmt::format("ranks/{}", number);
     make_dirs_synced(*records, own).value();
     records = open_posix_store(options.folder + "/" + own).value();
+    listening.listener = [&context](const Event& event) {
+      const auto* note = std::get_if<Note>(&event.body);
+      if (note != nullptr && note->level == "error") context.out.message("error: " + note->text);
+    };
   }
   const std::string file = next_event_file(*records).value();
   const std::unique_ptr<EventFile> events = EventFile::open(*records, file, std::move(listening)).value();
@@ -139,11 +211,17 @@ ExitCode rank(const RankOptions& options, Context& context) {
       caught([&] { return run_job(prepared, folder, request, context.clock, ledger, *events); });
   if (!outcome.ok() && !communicator.lost())
     communicator.abort(fmt::format("rank {}: {}", number, outcome.error().message));
+  if (!outcome.ok()) flight->failed(outcome.error().message);
+  stages.mark(FlightMark::ended);
   const Status written = events->close();
   context.out.end_progress();
   if (!outcome.ok() && communicator.lost()) {
     context.out.message(to_string(outcome.error()));
     return ExitCode::not_saved;
+  }
+  if (!outcome.ok() && ReplayCheck::found(outcome.error())) {
+    context.out.message(fmt::format("rank {}: {}", number, to_string(outcome.error())));
+    return kFaulty;
   }
   if (!written.ok()) fail(events_lost(written.error(), options.folder, file, outcome));
   const TrainOutcome& ended = outcome.value();

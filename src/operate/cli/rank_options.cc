@@ -1,6 +1,7 @@
 #include "operate/cli/rank_options.h"
 
 #include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -104,6 +105,17 @@ Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::
   };
   options.stop = [&signals] { return LaunchStop{signals.count(), signals.signal()}; };
   return options;
+}
+
+void heed_preemption(LaunchOptions& options, const PreemptionWatch& preemption) {
+  options.stop = [stop = options.stop, tell = options.tell, &preemption, told = false]() mutable {
+    LaunchStop asked = stop();
+    const bool leaves = preemption.announced();
+    if (leaves && !told) tell("this machine is about to be taken away: the run saves and stops");
+    told = leaves;
+    if (leaves && asked.count == 0) asked = {1, SIGTERM};
+    return asked;
+  };
 }
 
 }  // namespace systole::cli

@@ -7,6 +7,7 @@
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/launch/launch.h"
+#include "operate/launch/preemption.h"
 
 namespace systole::cli {
 
@@ -33,5 +34,8 @@ void add_rank_arguments(CLI::App& command, RankArguments& arguments);
 // `folder`: for the logs; it is there. Errors: invalid, not_found (the token's file).
 Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder,
                                      const SignalWatch& signals, Context& context);
+
+// A preemption that is announced counts as a SIGTERM to the agent. `preemption` must outlive the launch.
+void heed_preemption(LaunchOptions& options, const PreemptionWatch& preemption);
 
 }  // namespace systole::cli

@@ -1,32 +1,70 @@
 #include "operate/cli/rank_processes.h"
 
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
 #include "execute/checkpoint/folder.h"
 #include "execute/train/job.h"
+#include "ground/base/hash.h"
+#include "operate/cli/rank_watch.h"
 #include "operate/cli/run_places.h"
 #include "operate/launch/launch.h"
 
 namespace systole::cli {
-Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared& prepared, const RunFolder& folder,
-                                  SignalWatch& signals, Context& context) {
-  const std::string logs = "ranks/logs";
-  TRY(make_dirs_synced(*folder.store, logs));
-  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder,
+namespace {
+
+Result<HazardModel> hazards_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file.is_open()) return error(ErrorKind::not_found, "--chaos: cannot read '{}'", path);
+  return read_hazards(text.str(), path);
+}
+
+std::vector<std::string> rank_command(const RankProcesses& processes) {
+  std::vector<std::string> argv{"/proc/self/exe",
+                                "rank",
+                                processes.folder,
+                                "--backend",
+                                processes.backend,
+                                "--memory",
+                                fmt::format("{}B", processes.memory.count())};
+  if (!processes.inject.empty()) argv.insert(argv.end(), {"--inject", processes.inject});
+  return argv;
+}
+
+}  // namespace
+
+Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared& prepared, SignalWatch& signals,
+                                  const PreemptionWatch& preemption, Context& context) {
+  const std::string& folder = processes.folder;
+  const bool alone = processes.ranks.rendezvous.empty();
+  const std::string logs = folder + "/ranks/logs";
+  std::optional<Chaos> chaos;
+  LaunchOptions options = TRY(launch_options(processes.ranks, logs, signals, context));
+  if (!processes.chaos.empty()) chaos.emplace(TRY(hazards_of(processes.chaos)), options.tell);
+  if (alone) TRY(processes.take());
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);  // of several nodes' one may be there before the one that leads
+  const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
+  TRY(make_dirs_synced(*store, "ranks/logs"));
+  const checkpoint::Folder checkpoints{store.get(), prepared.workload.checkpoint.folder,
                                        TRY(keys_of(prepared.workload.checkpoint))};
-  TRY(checkpoint::prepare(checkpoints));
-  LaunchOptions options = TRY(launch_options(processes.ranks, folder.path + "/" + logs, signals, context));
-  options.run = folder.path;
+  if (!options.token) options.token = TRY(RunToken::make());
+  std::unique_ptr<RankWatch> watch;
+  const std::uint64_t launch_id = hash64(options.token->hex());
+  options.lead = [&, tell = options.tell]() -> Result<LaunchWatch*> {
+    if (!alone) TRY(processes.take());
+    TRY(checkpoint::prepare(checkpoints));
+    watch = TRY(RankWatch::open(folder, launch_id, context.command_line, context.clock, tell));
+    return watch.get();
+  };
+  options.run = folder;
   options.workload = numbers_hash(prepared.workload);
-  options.command.argv = {"/proc/self/exe",
-                          "rank",
-                          folder.path,
-                          "--backend",
-                          processes.backend,
-                          "--memory",
-                          fmt::format("{}B", processes.memory.count())};
-  if (!processes.inject.empty()) {
-    options.command.argv.push_back("--inject");
-    options.command.argv.push_back(processes.inject);
-  }
+  options.command.argv = rank_command(processes);
+  options.membership.notice = prepared.workload.ranks.notice.value_or(RanksSpec::kNotice);
   options.line = [&context](int rank, std::string_view line) {
     if (rank == 0) {
       context.out.data(std::string(line));
@@ -34,13 +72,23 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
       context.out.message(fmt::format("[rank {}] {}", rank, line));
     }
   };
+  heed_preemption(options, preemption);
   options.newest_checkpoint = [&checkpoints]() -> std::int64_t {
     const Result<std::vector<std::int64_t>> steps = checkpoint::list_steps(checkpoints);
     return steps.ok() && !steps->empty() ? steps->back() : -1;
   };
-  const LaunchOutcome outcome = TRY(launch(std::move(options)));
-  if (!outcome.sentence.empty()) context.out.message(outcome.sentence);
-  return static_cast<ExitCode>(outcome.exit_code);
+  if (chaos) {  // what the agent does to them is not the ranks' fault
+    options.chaos = &*chaos;
+    options.membership.failures_until_left_out = std::numeric_limits<int>::max();
+    options.membership.restarts_per_hour = std::numeric_limits<int>::max();
+  }
+  const Result<LaunchOutcome> outcome = launch(std::move(options));
+  if (watch != nullptr) {
+    if (const Status written = watch->close(); !written.ok()) context.out.warning(written.error());
+  }
+  if (!outcome.ok()) return outcome.error();
+  if (!outcome->sentence.empty()) context.out.message(outcome->sentence);
+  return static_cast<ExitCode>(outcome->exit_code);
 }
 
 }  // namespace systole::cli

@@ -9,17 +9,21 @@
 #include "operate/cli/command.h"
 #include "operate/cli/rank_options.h"
 #include "operate/cli/train_run.h"
+#include "operate/launch/preemption.h"
 
 namespace systole::cli {
 
 struct RankProcesses {
-  RankArguments ranks;  // how many is said
-  std::string backend, inject;
-  Bytes memory;  // of each rank
+  RankArguments ranks;                 // how many is said
+  std::string backend, inject, chaos;  // chaos: a hazard file, or empty
+  Bytes memory;                        // of each rank
+  std::string folder;                  // the run's
+  // Takes the folder and puts the run's plan and workload into it; of several nodes only the one that leads does.
+  std::function<Status()> take;
 };
 
-// REQUIRES: the folder holds the run's plan and workload. Returns the run's exit code.
-Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared& prepared, const RunFolder& folder,
-                                  SignalWatch& signals, Context& context);
+// Returns the run's exit code.
+Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared& prepared, SignalWatch& signals,
+                                  const PreemptionWatch& preemption, Context& context);
 
 }  // namespace systole::cli

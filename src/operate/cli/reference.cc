@@ -114,6 +114,15 @@ const char* meaning_of(const EventBody& body) {
     const char* operator()(const Stopped&) const {
       return "The process ended in order; a killed one leaves none. `seconds` is all its time, by category.";
     }
+    const char* operator()(const HeldUp&) const {
+      return "Of the agent of many ranks, in ranks/agent: a rank held the others up. `kind` is slow, stuck, "
+             "lost_message, mismatch or flipped_bit; `collective` is the one that the others waited in.";
+    }
+    const char* operator()(const Recovered&) const {
+      return "Of the agent of many ranks, in ranks/agent: a rank was lost, and a step has ended again. The seconds "
+             "follow "
+             "each other, from its last sign of life.";
+    }
   };
   return std::visit(Meaning{}, body);
 }

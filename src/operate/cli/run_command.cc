@@ -49,6 +49,8 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
   command.add_option("--inject", arguments.inject,
                      "hold the run up on purpose: data=50ms@10,compute=20ms (places: data, compute, logging, "
                      "checkpoint); kill=PHASE@3 kills it");
+  command.add_option("--chaos", arguments.chaos,
+                     "kill, stop and delay ranks by chance, as this hazard file says: docs/guide/many-ranks.md");
   command.add_flag(
       "--eager", arguments.eager,
       "look at every value as it is made, slowly: the ops of the first step are listed, and the first value "
@@ -87,6 +89,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   }
   const Workload workload = on_ranks(asked, count, arguments);
   const std::int64_t ranks = ranks_of(workload);
+  // Agents of several nodes prepare the same data, one after the other.
+  if (!arguments.ranks.rendezvous.empty()) preparing.data_patience = Seconds(600.0);
   if (ranks > 1) preparing.memory_limit = Bytes(limit_of(workload, preparing).count() / ranks);
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
@@ -107,35 +111,64 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   if (held || !(resume || arguments.dry_run)) lock = lock_of(prepared).value();
   if (held) hold_to_lock(prepared, *lock, arguments.lock).value();
   if (arguments.dry_run) return ExitCode::done;
-  RunFolder folder = claim_folder(arguments.folder, resume).value();
-  check_disk(prepared, folder).value();  // before anything says that there was a run
+  std::optional<RunFolder> taken;
+  const auto take = [&]() -> Status {
+    taken = TRY(claim_folder(arguments.folder, resume));
+    TRY(check_disk(prepared, *taken));  // before anything says that there was a run
+    return Done{};
+  };
+  const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
   if (ranks > 1 && !arguments.in_process) {
-    if (!resume) {
-      write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)).value();
-      write_whole(*folder.store, kRunLock, to_json(*lock, 2) + "\n").value();
-    }
-    write_whole(*folder.store, RunFiles::workload, to_yaml(asked)).value();
-    context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, folder.path,
-                                    count.said() ? arguments.ranks.ranks : std::to_string(ranks),
-                                    prepared.plan.target.name, to_string(prepared.memory.total())));
-    RankArguments each = arguments.ranks;
-    if (!count.said()) each.ranks = std::to_string(ranks);
-    return run_in_processes({each, preparing.backend, arguments.inject, *preparing.memory_limit}, prepared, folder,
-                            signals, context)
-        .value();
+    RankProcesses processes;
+    processes.take = [&]() -> Status {
+      TRY(take());
+      if (!resume) {
+        TRY(write_whole(*taken->store, RunFiles::plan, to_json(prepared.plan)));
+        TRY(write_whole(*taken->store, kRunLock, to_json(*lock, 2) + "\n"));
+      }
+      TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(asked)));
+      context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, taken->path,
+                                      count.said() ? arguments.ranks.ranks : std::to_string(ranks),
+                                      prepared.plan.target.name, to_string(prepared.memory.total())));
+      return Done{};
+    };
+    processes.ranks = arguments.ranks;
+    if (!count.said()) processes.ranks.ranks = std::to_string(ranks);
+    processes.backend = preparing.backend;
+    processes.inject = arguments.inject;
+    processes.chaos = arguments.chaos;
+    processes.memory = *preparing.memory_limit;
+    processes.folder = arguments.folder;
+    return run_in_processes(processes, prepared, signals, *preemption, context).value();
   }
+  if (!arguments.chaos.empty()) {
+    fail(error(ErrorKind::invalid, "--chaos is for ranks that are processes, and here is one").hinted("--ranks 2"));
+  }
+  take().value();
+  RunFolder& folder = *taken;
   RunRequest request;
   request.folder = folder.path;
   request.resume = resume;
   request.command = context.command_line;
-  request.stop_requested = [&signals] { return signals.stop_requested(); };
+  const Seconds notice = workload.ranks.notice.value_or(RanksSpec::kNotice);
+  std::optional<Seconds> asked_at;
+  request.stop_requested = [&] {
+    if (!asked_at && (signals.stop_requested() || preemption->announced())) asked_at = context.clock.now();
+    return asked_at.has_value();
+  };
+  request.time_to_stop = [&] {  // who presses Ctrl-C waits for the save
+    if (!asked_at || (signals.signal() == SIGINT && !preemption->announced())) return Seconds(1e9);
+    return notice - (context.clock.now() - *asked_at);
+  };
   request.rejected = [&context, path = folder.path](const checkpoint::Rejected& r) {
     Error told = below(path, r.reason);
     told.message = fmt::format("the checkpoint of step {} was passed over: {}", r.step, told.message);
     if (told.hint.empty()) told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", quoted(path));
     context.out.warning(told);
   };
-  inject(arguments.inject, context.clock, request).value();
+  CommFaults faults;
+  request.executor = prepared.executor.get();
+  inject(arguments.inject, context.clock, request, faults).value();
   Probes probes(workload.probe, *prepared.executor, *folder.store,
                 [&context](const std::string& line) { context.out.data(line); });
   if (!workload.probe.all().empty())

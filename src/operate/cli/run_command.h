@@ -12,6 +12,7 @@ namespace systole::cli {
 struct RunArguments {
   std::string folder;
   std::string inject;
+  std::string chaos;  // a hazard file
   std::string again;  // what `systole resume FOLDER` needs besides, as machine_words says it
   std::string lock;   // the file that the run is held to; empty: to none
   RankArguments ranks;

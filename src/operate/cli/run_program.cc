@@ -39,6 +39,9 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   options.run = std::filesystem::path(folder).filename().string();
   options.workload = to_hex(hash128(to_yaml(workload)));
   options.command.argv = workload.command;
+  const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
+  heed_preemption(options, *preemption);
+  options.membership.notice = workload.ranks.notice.value_or(RanksSpec::kNotice);
   context.out.message(
       fmt::format("{}: {}, {} ranks of: {}", workload.name, folder, number, words_of(workload.command)));
   const LaunchOutcome outcome = launch(std::move(options)).value();

@@ -293,12 +293,14 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     if (request.resume && !restored && role.first())
       TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
+  if (request.stages != nullptr) request.stages->mark(FlightMark::restored);
   if (request.began) request.began(state);
   const Seconds opened = clock.now();
   ledger.record_into(request.ring, opened);
   Opened event;
   event.run = std::filesystem::path(folder.path).filename().string();
   event.at = clock.timestamp();
+  event.rank = role.rank;
   event.process = getpid();
   event.host = host_name();
   event.command = request.command;
@@ -323,6 +325,8 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   parts.device = role.rank;
   parts.save_group = role.group;
   parts.hooks = request.hooks;
+  parts.stages = request.stages;
+  parts.time_to_stop = request.time_to_stop;
   const std::int64_t first_step = state.step;
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));
   Result<TrainOutcome> outcome = trainer.run();

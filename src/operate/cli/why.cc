@@ -1,8 +1,10 @@
 // `systole why [RUN]`: predicted against measured.
 
 #include "operate/observe/why.h"
+
 #include "operate/cli/command.h"
 #include "operate/cli/run_places.h"
+#include "operate/observe/rank_report.h"
 
 namespace systole::cli {
 namespace {
@@ -18,8 +20,11 @@ ExitCode explain_run(const WhyOptions& options, Context& context) {
     fail(error(ErrorKind::not_found, "'{}' has no plan.json to hold it against", place.path)
              .hinted("systole logs shows its events"));
   const WhyReport report = systole::why(*record.plan, record.processes, record.spans);
-  context.out.data(to_text(report));
-  context.out.json(to_node(report));
+  const RanksReport ranks = report_ranks(*place.store, "").value();
+  context.out.data(to_text(report) + to_text(ranks));
+  Node document = to_node(report);
+  if (!ranks.empty()) document.set("many_ranks", to_node(ranks));
+  context.out.json(document);
   return ExitCode::done;
 }
 

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "ground/base/clock.h"
 #include "ground/net/lease_keeper.h"
 
 namespace systole {
@@ -44,6 +45,7 @@ class Follower {
     while (true) {
       TRY(report(work_.ranks().poll(kBeat)));
       if (work_.ranks().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (options_.chaos != nullptr) options_.chaos->act(work_.ranks(), clock_->now());
       if (lost_) return error(ErrorKind::io, "its lease was lost");
       const std::optional<std::string> text = TRY(client_.get(kPlanKey));
       if (text && *text != seen_) {
@@ -98,6 +100,7 @@ class Follower {
   const LaunchOptions& options_;
   RendezvousClient client_;
   NodeWork work_;
+  std::unique_ptr<Clock> clock_ = real_clock();
   std::atomic<bool> lost_{false};
   std::unique_ptr<LeaseKeeper> keeper_;
   std::string seen_;

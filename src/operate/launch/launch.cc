@@ -14,6 +14,7 @@ Result<LaunchOutcome> launch(LaunchOptions options) {
   const RunToken token = options.token ? *options.token : TRY(RunToken::make());
   Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start(token, {.bind = options.rendezvous});
   if (server.ok()) {
+    if (options.lead) options.watch = TRY(options.lead());
     const std::unique_ptr<LaunchLeader> leader = TRY(LaunchLeader::make(options, std::move(server).value(), token));
     return leader->run();
   }

@@ -11,6 +11,8 @@
 #include "ground/net/socket.h"
 #include "ground/net/token.h"
 #include "ground/process/spawn.h"
+#include "operate/launch/chaos.h"
+#include "operate/launch/launch_watch.h"
 #include "operate/launch/local_ranks.h"
 #include "operate/launch/membership.h"
 
@@ -37,6 +39,11 @@ struct LaunchOptions {
   LocalRanks::LineSink line = {};                   // what the ranks of this node say
   std::function<LaunchStop()> stop = {};
   std::function<std::int64_t()> newest_checkpoint = {};  // its step, -1 for none
+  // Called once this agent leads, before any other agent is told of the run: what only one of them may do.
+  // Returns who looks on, or null.
+  std::function<Result<LaunchWatch*>()> lead = {};
+  LaunchWatch* watch = nullptr;  // as `lead` returned it
+  Chaos* chaos = nullptr;        // of the ranks of this node
 };
 
 // Returns when the run has ended, with how; no rank of this node lives then.

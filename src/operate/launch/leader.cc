@@ -44,6 +44,8 @@ Result<LaunchOutcome> LaunchLeader::run() {
       TRY(hear_exits());
     }
     if (due(heartbeats_at_, 0.2)) TRY(watch_heartbeats());
+    if (options_.watch != nullptr && due(looked_at_, 0.1)) options_.watch->look(clock_->now());
+    if (options_.chaos != nullptr) options_.chaos->act(work_.ranks(), clock_->now());
     TRY(give(Tick{}));
   }
   say_goodbye();
@@ -67,6 +69,8 @@ Status LaunchLeader::carry_out(const LaunchAction& action) {
     tell(options_, told->sentence);
   } else if (const auto* start = std::get_if<StartGeneration>(&action)) {
     started_ = clock_->now();
+    if (options_.watch != nullptr)
+      options_.watch->starts(start->generation, static_cast<int>(start->ranks.size()), started_);
     exits_.clear();
     seen_.clear();
     hung_.clear();
@@ -78,6 +82,8 @@ Status LaunchLeader::carry_out(const LaunchAction& action) {
   } else if (const auto* ask = std::get_if<AskRanksToStop>(&action)) {
     return publish({.generation = ask->generation, .order = LaunchPlan::Order::stop, .signal = ask->signal});
   } else if (const auto* kill = std::get_if<KillRanks>(&action)) {
+    if (options_.watch != nullptr && !kill->cause.empty())
+      options_.watch->ends(kill->generation, kill->cause, kill->rank, clock_->now());
     return publish({.generation = kill->generation, .order = LaunchPlan::Order::kill});
   } else if (const auto* end = std::get_if<EndLaunch>(&action)) {
     outcome_ = end->outcome;

@@ -39,7 +39,7 @@ class LaunchLeader {
   std::set<std::string> exits_;  // keys that were heard, of this generation
   std::map<int, Seconds> seen_;  // a rank's last sign of life
   std::set<int> hung_;           // told of, in this generation
-  Seconds started_{}, nodes_at_{}, heartbeats_at_{}, checkpoint_at_{};
+  Seconds started_{}, nodes_at_{}, heartbeats_at_{}, looked_at_{}, checkpoint_at_{};
   std::int64_t checkpoint_ = -1;
   int stops_ = 0;
   std::optional<LaunchOutcome> outcome_;

@@ -147,6 +147,12 @@ void LocalRanks::signal(int number) {
   for (auto& [rank, running] : ranks_) (void)running->process.signal_group(number);
 }
 
+std::vector<int> LocalRanks::running() const {
+  std::vector<int> numbers;
+  for (const auto& [rank, running] : ranks_) numbers.push_back(rank);
+  return numbers;
+}
+
 pid_t LocalRanks::pid_of(int rank) const {
   const auto found = ranks_.find(rank);
   return found == ranks_.end() ? -1 : found->second->process.pid();

@@ -35,6 +35,7 @@ class LocalRanks {
   void signal(int number);  // to each group
   void kill() { signal(9); }
   bool empty() const { return ranks_.empty(); }
+  std::vector<int> running() const;
   std::uint64_t generation() const { return generation_; }
   pid_t pid_of(int rank) const;  // -1: does not run
 

@@ -113,7 +113,7 @@ void Membership::on(const NodeLeft& event, Actions& actions) {
       order(actions, Tell{fmt::format("{}, with {}: generation {} ends", cause,
                                       plural(static_cast<std::int64_t>(lost.size()), "rank"), generation_)});
     }
-    return kill(actions);
+    return kill(actions, cause);
   }
   if (phase_ != Phase::running && alive_.empty()) all_gone(actions);
 }
@@ -147,7 +147,9 @@ void Membership::on(const RankExited& event, Actions& actions) {
                             : victim          ? Failure::victim
                                               : Failure::code;
     const std::string what = event.signal != 0 ? "was killed by " + signal_name(event.signal)
-                                               : fmt::format("ended with exit code {}", event.code);
+                             : event.code == kExitNotSaved && options_.own_ranks
+                                 ? "lost the others"
+                                 : fmt::format("ended with exit code {}", event.code);
     return suspect({failure, event.rank, what, event.code}, actions);
   }
   if (!alive_.empty()) return;
@@ -191,7 +193,7 @@ void Membership::decide(Actions& actions) {
       order(actions, Tell{fmt::format("{}: generation {} ends", cause, generation_)});
     }
   }
-  kill(actions);
+  kill(actions, cause, fault.rank);
 }
 
 // Counts a failure against the slot; leaves it out when it is one too many.
@@ -224,12 +226,12 @@ bool Membership::may_restart(const std::string& cause) {
   return true;
 }
 
-void Membership::kill(Actions& actions) {
+void Membership::kill(Actions& actions, const std::string& cause, int rank) {
   phase_ = Phase::killing;
   deadline_ = now_ + options_.kill_time;
   grow_at_.reset();
-  if (alive_.empty()) return all_gone(actions);
-  order(actions, KillRanks{generation_});
+  order(actions, KillRanks{generation_, cause, rank});
+  if (alive_.empty()) all_gone(actions);
 }
 
 void Membership::drain(int signal, Actions& actions) {

@@ -85,7 +85,7 @@ class Membership {
   void decide(Actions& actions);
   void blame(const Fault& fault, Actions& actions);
   bool may_restart(const std::string& cause);
-  void kill(Actions& actions);
+  void kill(Actions& actions, const std::string& cause = {}, int rank = -1);
   void drain(int signal, Actions& actions);
   void all_gone(Actions& actions);
   LaunchOutcome stopped() const;

@@ -69,6 +69,8 @@ struct AskRanksToStop {  // SIGTERM to each
 };
 struct KillRanks {
   std::uint64_t generation = 0;
+  std::string cause = {};  // empty: they were asked to stop
+  int rank = -1;           // that was the cause, or -1
 };
 struct Tell {  // the user
   std::string sentence;

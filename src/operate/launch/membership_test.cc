@@ -106,7 +106,7 @@ TEST(Membership, the_cause_is_named_and_not_its_victims) {
   EXPECT_EQ(l.membership.generation(), 2u);
   // A victim alone, as when a socket was cut: nobody is blamed, and it goes on.
   l.exits(0, kExitNotSaved).after(1);
-  EXPECT_EQ(l.told(), "rank 0 ended with exit code 76: generation 2 ends\n");
+  EXPECT_EQ(l.told(), "rank 0 lost the others: generation 2 ends\n");
   l.all_gone().exits(0, kExitNotSaved).after(1).all_gone();
   EXPECT_TRUE(l.membership.left_out().empty());
   EXPECT_EQ(l.membership.generation(), 4u);

@@ -1,0 +1,57 @@
+#include "execute/train/replay.h"
+
+#include <algorithm>
+
+#include "ground/base/hash.h"
+
+namespace systole {
+namespace {
+constexpr const char* kFlipped = "a bit was flipped here";
+}
+
+bool ReplayCheck::found(const Error& error) { return error.message.ends_with(kFlipped); }
+
+ReplayCheck::ReplayCheck(Executor& executor, const Schedule& train) : executor_(executor), train_(train) {
+  const Program& program = executor.program();
+  while (end_ < train.actions.size()) {
+    const std::string& name = program.functions[static_cast<std::size_t>(train.actions[end_].function)].name;
+    if (name == "reduce" || name == "update") break;
+    ++end_;
+  }
+  for (std::size_t v = 0; v < program.values.size(); ++v) {
+    const ProgramValue& value = program.values[v];
+    if (value.residence == Residence::gradient && value.name.starts_with("gradient/"))
+      gradients_.push_back(static_cast<int>(v));
+  }
+  hashes_.resize(gradients_.size());
+}
+
+std::span<std::byte> ReplayCheck::gradient(std::size_t nth) {
+  return nth < gradients_.size() ? executor_.view(gradients_[nth], 0) : std::span<std::byte>();
+}
+
+std::uint64_t ReplayCheck::hash_of(int value) {
+  std::span<std::byte> bytes = executor_.view(value, 0);
+  if (bytes.empty()) {
+    const ProgramValue& v = executor_.program().values[static_cast<std::size_t>(value)];
+    copy_.resize(static_cast<std::size_t>(v.type.bytes().count()));
+    executor_.read(value, 0, copy_).value();
+    bytes = copy_;
+  }
+  return hash64(std::as_bytes(bytes));
+}
+
+Status ReplayCheck::compare(std::int64_t step, ActionObserver* observer) {
+  for (std::size_t g = 0; g < gradients_.size(); ++g) hashes_[g] = hash_of(gradients_[g]);
+  WorkCounters not_of_the_plan;
+  TRY(executor_.run(train_, observer, of_gradients(), &not_of_the_plan));
+  for (std::size_t g = 0; g < gradients_.size(); ++g) {
+    if (hash_of(gradients_[g]) == hashes_[g]) continue;
+    const std::string& name = executor_.program().values[static_cast<std::size_t>(gradients_[g])].name;
+    return error(ErrorKind::corrupt, "step {} computed twice gives two {}: {}", step, name, kFlipped)
+        .hinted("memory or a processor of this host is not to be trusted; the run goes on from its checkpoint");
+  }
+  return {};
+}
+
+}  // namespace systole

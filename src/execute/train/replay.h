@@ -1,0 +1,44 @@
+#pragma once
+// Whether a step's gradients are what they should be: computed again from the same bytes they must be the same bits. A
+// flipped bit in memory or in a processor's result is found so, on the rank where it happened, before the gradients are
+// added to the others' and before the update.
+//
+// Cost: one more forward and backward, and twice reading the gradients, at the steps that are checked; 8 bytes of
+// memory a gradient. The schedule must give the same bits at every run, as it does on one numerics fingerprint.
+
+#include <cstdint>
+#include <vector>
+
+#include "execute/runtime/executor.h"
+
+namespace systole {
+
+class ReplayCheck {
+ public:
+  // `train`: of the executor's Program.
+  ReplayCheck(Executor& executor, const Schedule& train);
+
+  // The actions that make gradients, before those of "reduce" and "update".
+  ActionRange of_gradients() const { return {0, end_}; }
+  ActionRange after_gradients() const { return {end_}; }
+
+  // REQUIRES: they were run. Runs them again. Errors: corrupt, naming the first gradient whose bits are others.
+  Status compare(std::int64_t step, ActionObserver* observer);
+
+  // Whether an error is of compare(): the rank is to blame, and not the run.
+  static bool found(const Error& error);
+
+  // The gradients' places, for faults on purpose; empty where the host does not see them.
+  std::span<std::byte> gradient(std::size_t nth);
+
+ private:
+  std::uint64_t hash_of(int value);
+  Executor& executor_;
+  const Schedule& train_;
+  std::size_t end_ = 0;
+  std::vector<int> gradients_;
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::byte> copy_;  // where the host does not see the device's memory
+};
+
+}  // namespace systole

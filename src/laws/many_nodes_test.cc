@@ -1,0 +1,61 @@
+// Two agents on loopback, each with two ranks of its own, train one job over TCP.
+
+#include <csignal>
+#include <thread>
+
+#include "ground/net/socket.h"
+#include "laws/ranked_job.h"
+
+namespace systole::laws {
+namespace {
+
+class ManyNodes : public RankedRuns {
+ protected:
+  static bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+  void SetUp() override {
+    RankedRuns::SetUp();
+    shop_.write("token", "00112233445566778899aabbccddeeff\n");
+    port_ = free_port().value();
+  }
+  std::vector<std::string> node(const std::string& name, std::vector<std::string> more = {}) const {
+    std::vector<std::string> all =
+        words("run", {"--ranks", "4", "--local-ranks", "2", "--rendezvous", fmt::format("127.0.0.1:{}", port_),
+                      "--token-file", "token", "--node", name, "--host", "127.0.0.1"});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  int port_ = 0;
+};
+
+TEST_F(ManyNodes, two_agents_train_one_job) {
+  ASSERT_EQ(shop_.systole(words("one", {"--ranks", "4"})).exit.code, 0);
+  Process a = start("a", node("a"));
+  Process b = start("b", node("b"));
+  const std::optional<Exit> first = a.wait(Seconds(90.0)), second = b.wait(Seconds(90.0));
+  ASSERT_TRUE(first && second) << said("a") << said("b");
+  EXPECT_EQ(first->code, 0) << said("a") << said("b");
+  EXPECT_EQ(second->code, 0) << said("a") << said("b");
+  EXPECT_EQ(canonical_steps(events("run")).size(), 40u);
+  EXPECT_EQ(shop_.state_hash("run", 40), shop_.state_hash("one", 40)) << "TCP gives the bits of shared memory";
+  const Captured why = shop_.systole({"why", "run"});
+  EXPECT_TRUE(has(why.out, "rank 3")) << why.out;
+}
+
+TEST_F(ManyNodes, a_rank_killed_on_the_other_node_is_named_and_both_go_on) {
+  Process a = start("a", node("a", {"--inject", "compute=25ms"}));
+  ASSERT_TRUE(wait_until(a, [&] { return has(said("a"), "run on 4 ranks"); })) << said("a");
+  Process b = start("b", node("b", {"--inject", "compute=25ms"}));
+  ASSERT_TRUE(wait_for_step(a, "run", 6)) << said("a") << said("b");
+  const pid_t pid = pid_of_rank(b.pid(), 3);
+  ASSERT_GT(pid, 0);
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  const std::optional<Exit> first = a.wait(Seconds(90.0)), second = b.wait(Seconds(90.0));
+  ASSERT_TRUE(first && second) << said("a") << said("b");
+  EXPECT_EQ(first->code, 0) << said("a") << said("b");
+  EXPECT_EQ(second->code, 0) << said("b");
+  EXPECT_TRUE(has(said("a"), "rank 3 (node b, slot 1) was killed by SIGKILL: generation 1 ends")) << said("a");
+  EXPECT_EQ(canonical_steps(events("run")).size(), 40u);
+}
+
+}  // namespace
+}  // namespace systole::laws

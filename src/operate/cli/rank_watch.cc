@@ -1,0 +1,145 @@
+#include "operate/cli/rank_watch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ground/process/machine.h"
+#include "operate/observe/rank_files.h"
+#include "operate/observe/run_files.h"
+
+namespace systole::cli {
+namespace {
+
+// The moment by which all ranks have come there; of another host's clock nothing is known but that it has passed.
+std::optional<Seconds> all_at(const std::vector<Flight>& flights, FlightMark mark, Seconds begin, Seconds now) {
+  Seconds last = begin;
+  for (const Flight& flight : flights) {
+    if (!flight.has(mark)) return std::nullopt;
+    const Seconds at = flight.marks[static_cast<std::size_t>(mark)];
+    last = std::max(last, at >= begin && at <= now ? at : now);
+  }
+  return last;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RankWatch>> RankWatch::open(const std::string& folder, std::uint64_t launch,
+                                                   const std::string& command, Clock& clock,
+                                                   std::function<void(std::string_view)> tell) {
+  std::unique_ptr<Store> store = TRY(open_posix_store(folder));
+  TRY(make_dirs_synced(*store, kAgentFolder));
+  std::unique_ptr<RankWatch> watch(new RankWatch(folder, launch, std::move(store), clock, std::move(tell)));
+  watch->own_ = TRY(open_posix_store(folder + "/" + kAgentFolder));
+  watch->events_ = TRY(EventFile::open(*watch->own_, TRY(next_event_file(*watch->own_))));
+  Opened opened;
+  opened.run = folder;
+  opened.at = clock.timestamp();
+  opened.rank = -1;
+  opened.process = getpid();
+  opened.host = host_name();
+  opened.command = command;
+  watch->add(std::move(opened));
+  return watch;
+}
+
+RankWatch::RankWatch(std::string folder, std::uint64_t launch, std::unique_ptr<Store> store, Clock& clock,
+                     std::function<void(std::string_view)> tell)
+    : folder_(std::move(folder)),
+      launch_(launch),
+      store_(std::move(store)),
+      clock_(clock),
+      tell_(std::move(tell)),
+      opened_(clock.now()) {}
+
+void RankWatch::add(EventBody body) { events_->add(Event{clock_.now() - opened_, std::move(body)}); }
+
+// The newest flight log of the rank, if it is of this generation.
+std::string RankWatch::find(int rank) const {
+  const std::string folder = rank_folder(rank) + "/flight";
+  const Result<std::vector<std::string>> names = store_->list(folder);
+  if (!names.ok() || names->empty()) return "";
+  const std::string path = folder_ + "/" + folder + "/" + *std::max_element(names->begin(), names->end());
+  const Result<std::vector<std::uint64_t>> words = read_words(path);
+  if (!words.ok()) return "";
+  const Result<Flight> flight = parse_flight(*words, path);
+  const bool ours = flight.ok() && flight->identity.launch == launch_ &&
+                    flight->identity.generation == static_cast<std::int64_t>(generation_);
+  return ours ? path : "";
+}
+
+std::vector<Flight> RankWatch::flights() {
+  std::vector<Flight> flights;
+  for (std::size_t rank = 0; rank < files_.size(); ++rank) {
+    if (files_[rank].empty()) files_[rank] = find(static_cast<int>(rank));
+    if (files_[rank].empty()) continue;
+    const Result<std::vector<std::uint64_t>> words = read_words(files_[rank]);
+    if (!words.ok()) continue;
+    if (Result<Flight> flight = parse_flight(*words, files_[rank]); flight.ok()) flights.push_back(std::move(*flight));
+  }
+  return flights;
+}
+
+void RankWatch::hear(const HoldUp& hold_up) {
+  HeldUp event;
+  event.kind = name_of(hold_up.kind);
+  event.rank = hold_up.rank;
+  event.step = hold_up.step;
+  event.stage = name_of(hold_up.stage);
+  event.collective = hold_up.collective;
+  event.took = hold_up.took;
+  event.usual = hold_up.usual;
+  event.text = to_string(hold_up);
+  tell_(event.text);
+  add(std::move(event));
+}
+
+void RankWatch::starts(std::uint64_t generation, int ranks, Seconds now) {
+  if (recovery_) {
+    recovery_->generation = static_cast<std::int64_t>(generation);
+    recovery_->ended = now - ended_;
+  }
+  generation_ = generation;
+  started_ = now;
+  files_.assign(static_cast<std::size_t>(ranks), "");
+}
+
+// Its last sign of life is the last change in its log: it was lost no earlier.
+void RankWatch::ends(std::uint64_t, const std::string& cause, int rank, Seconds now) {
+  const std::vector<Flight> last = flights();
+  if (const std::optional<HoldUp> odd = what_ended(last)) hear(*odd);
+  recovery_.emplace();
+  recovery_->cause = cause;
+  ended_ = now;
+  Seconds sign = now;
+  for (const Flight& flight : last) {
+    const Seconds changed = std::max({flight.now.since, flight.now.entered, flight.now.awaiting});
+    if (flight.identity.rank == rank && changed > Seconds() && changed < now) sign = changed;
+  }
+  recovery_->detected = now - sign;
+}
+
+void RankWatch::look(Seconds now) {
+  const std::vector<Flight> found = flights();
+  for (const HoldUp& hold_up : stragglers_.look(found, now)) hear(hold_up);
+  if (recovery_ && recovery_->generation != 0) follow_recovery(found, now);
+}
+
+void RankWatch::follow_recovery(const std::vector<Flight>& found, Seconds now) {
+  if (found.empty() || found.size() < files_.size()) return;
+  const auto met = all_at(found, FlightMark::met, started_, now),
+             restored = all_at(found, FlightMark::restored, started_, now),
+             stepped = all_at(found, FlightMark::first_step, started_, now);
+  if (!met || !restored || !stepped) return;
+  recovery_->restarted = *met - started_;
+  recovery_->restored = std::max(*restored - *met, Seconds());
+  recovery_->stepped = std::max(*stepped - *restored, Seconds());
+  const Recovered& r = *recovery_;
+  tell_(fmt::format("back after {}: detected {}, ended {}, restarted {}, restored {}, first step {}",
+                    to_string(r.total()), to_string(r.detected), to_string(r.ended), to_string(r.restarted),
+                    to_string(r.restored), to_string(r.stepped)));
+  add(*recovery_);
+  recovery_.reset();
+}
+
+}  // namespace systole::cli

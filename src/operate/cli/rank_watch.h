@@ -1,0 +1,53 @@
+#pragma once
+// What the agent of a run on many ranks sees and says of them: one sentence when a rank holds the others up, and what
+// each recovery took, both kept as events under ranks/agent.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ground/base/clock.h"
+#include "ground/store/store.h"
+#include "operate/launch/launch_watch.h"
+#include "operate/observe/event_file.h"
+#include "operate/observe/stragglers.h"
+
+namespace systole::cli {
+
+class RankWatch final : public LaunchWatch {
+ public:
+  // `folder`: the run's. `launch`: of the flight logs of this launch. Errors: of the event file.
+  static Result<std::unique_ptr<RankWatch>> open(const std::string& folder, std::uint64_t launch,
+                                                 const std::string& command, Clock& clock,
+                                                 std::function<void(std::string_view)> tell);
+  Status close() { return events_->close(); }
+
+  void starts(std::uint64_t generation, int ranks, Seconds now) override;
+  void ends(std::uint64_t generation, const std::string& cause, int rank, Seconds now) override;
+  void look(Seconds now) override;
+
+ private:
+  RankWatch(std::string folder, std::uint64_t launch, std::unique_ptr<Store> store, Clock& clock,
+            std::function<void(std::string_view)> tell);
+  std::vector<Flight> flights();
+  std::string find(int rank) const;
+  void hear(const HoldUp& hold_up);
+  void follow_recovery(const std::vector<Flight>& flights, Seconds now);
+  void add(EventBody body);
+
+  std::string folder_;
+  std::uint64_t launch_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Store> own_;  // ranks/agent
+  Clock& clock_;
+  std::function<void(std::string_view)> tell_;
+  std::unique_ptr<EventFile> events_;
+  StragglerWatch stragglers_;
+  Seconds opened_, started_, ended_;
+  std::uint64_t generation_ = 0;
+  std::vector<std::string> files_;     // by rank, of this generation; empty: not found yet
+  std::optional<Recovered> recovery_;  // under way
+};
+
+}  // namespace systole::cli
