@@ -49,8 +49,7 @@ Status Executor::start() {
       const auto addresses = [&](const std::vector<Port>& ports) {
         std::vector<SlotAddress> list;
         for (const Port& port : ports) {
-          const int slots = program_.values[static_cast<std::size_t>(port.value)].slots;
-          list.push_back(address_of(port.value, port.by_microbatch ? action.microbatch % slots : 0));
+          list.push_back(address_of(port.value, slot_of(program_, port, action)));
           key.insert(key.end(), {port.value, list.back().slot});
         }
         return list;

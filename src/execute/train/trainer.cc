@@ -29,10 +29,10 @@ class Trainer::PhaseObserver : public ActionObserver {
 
  private:
   static Category category_of(std::string_view function) {
-    if (function == "update") return Category::update;
-    if (function == "reduce") return Category::reduce;
+    if (function == "update" || function == "norm") return Category::update;
+    if (function == "reduce" || function == "merge") return Category::reduce;
     if (function == "snapshot") return Category::snapshot;
-    if (function == "evaluate") return Category::evaluation;
+    if (function == "evaluate" || function == "evaluate_sum") return Category::evaluation;
     return Category::compute;
   }
   TimeLedger& ledger_;
@@ -171,13 +171,12 @@ Status Trainer::one_step() {
   TRY(feed_.put_scalar("seed", static_cast<double>(job_.workload.train.seed)));
   TRY(feed_.put_scalar("step", static_cast<double>(step)));
   TRY(feed_.put_coordinates());
-  const int microbatches = job_.program->values[static_cast<std::size_t>(loss_)].slots;
-  for (int mb = 0; mb < microbatches; ++mb)
-    TRY(feed_.put_scalar("row", static_cast<double>(mb * job_.microbatch_rows), mb));
+  TRY(feed_.put_rows(job_.microbatch_rows));
   TRY(executor_.run(train_, observer_.get()));
 
   double sum = 0;
-  for (int mb = 0; mb < microbatches; ++mb) sum += read_scalar(loss_, mb);
+  for (int mb = 0; mb < job_.program->values[static_cast<std::size_t>(loss_)].slots; ++mb)
+    sum += read_scalar(loss_, mb);
   ended.loss = sum / static_cast<double>(std::max<std::int64_t>(1, batch->label_count));
   ended.gradient_norm = read_scalar(norm_, 0);
   ended.skipped = read_scalar(skipped_, 0) != 0;

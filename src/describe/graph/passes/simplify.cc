@@ -112,6 +112,8 @@ Graph merge_common(const Graph& graph) {
   return rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (call.to.nodes().empty()) seen[&call.to].clear();  // a body built where an earlier one was
     if (!call.node.regions.empty()) return std::nullopt;
+    // Exchanges are a sequence that all devices run, though one of them may send the same twice.
+    if (is(call.node, "all_to_all")) return std::nullopt;
     auto [entry, fresh] = seen[&call.to].try_emplace(key_of(call));
     if (fresh) entry->second = copy_node(call.to, call.node, call.operands);
     return entry->second;
