@@ -19,7 +19,8 @@ class Trainer::PhaseObserver : public ActionObserver {
   void begin(const Action& action, const Function& function) override {
     const Category category = category_of(function.name);
     before_ = ledger_.enter(category);
-    if (hooks_.on_phase) hooks_.on_phase(name_of(category));
+    const bool own = function.name != "merge" && function.name != "norm";  // not parts of what follows
+    if (hooks_.on_phase && own) hooks_.on_phase(name_of(category));
     if (hooks_.on_action) hooks_.on_action(step, action, function);
     if (hooks_.in_compute && function.name == "forward") hooks_.in_compute(step);
   }

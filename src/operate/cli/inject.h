@@ -3,9 +3,8 @@
 // it, or kills it there, to see that nothing is lost.
 //
 //   PLACE=TIME[@N]   data, compute, logging, checkpoint; @N: at every N-th step only, else at each
-//   kill=PHASE@N     SIGKILL when this process enters the phase for the N-th time: read, compute, update, snapshot,
-//   write,
-//                    commit, sweep
+//   kill=PHASE@N     SIGKILL when this process enters the phase for the N-th time: read, compute, reduce, update,
+//                    snapshot, write, commit, sweep; gather: an all_gather among ranks
 
 #include <functional>
 #include <string>

@@ -253,6 +253,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   }
   if (role.first()) begin_measuring_memory();
   prepared.machine.device->connect(role.communicator);
+  if (role.communicator != nullptr) role.communicator->observe(request.collectives.get());
   if (request.observer != nullptr && !prepared.machine.device->observe(request.observer)) {
     return error(ErrorKind::unsupported, "{} does not run kernel by kernel", prepared.machine.device->target().name)
         .hinted("--eager needs --backend cpu or reference");
@@ -289,7 +290,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
       }
     }
     if (!restored) TRY(begin_parameters(prepared, *folder.store, role.rank));
-    if (request.resume && !restored && role.first())
+    if (request.resume && !restored && writes)
       TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
   if (request.began) request.began(state);
