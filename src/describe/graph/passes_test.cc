@@ -103,6 +103,21 @@ TEST(Passes, the_runner_names_times_skips_and_verifies) {
   EXPECT_TRUE(records[1].skipped);
 }
 
+TEST(Passes, the_runner_names_the_pass_that_broke_the_graph) {
+  const auto broken = [](const Graph& graph) {
+    Graph changed = graph;
+    changed.last_node().operands.pop_back();
+    return changed;
+  };
+  const std::vector<Pass> passes{{"before", drop_dead}, {"the culprit", broken}, {"after", merge_common}};
+  for (const std::size_t count : {2, 3}) {  // seen when all is done, and by a pass that it makes fail
+    try {
+      run_passes(build([](Graph&, Value x) { return mul(tanh(x), exp(x)); }), std::span(passes).first(count));
+      FAIL() << "a node without an operand was not seen";
+    } catch (const Failure& f) { EXPECT_EQ(f.error().message.find("after the pass 'the culprit': "), 0u) << f.what(); }
+  }
+}
+
 TEST(Precision, parameters_stay_and_contractions_compute_in_bf16) {
   Graph g("g");
   const Value w = g.parameter({"w", Type(DType::f32, {6, 5}, {"n", "m"})});

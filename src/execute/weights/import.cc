@@ -41,48 +41,109 @@ bool is_empty_name(const NameMap& map, const std::string& name) {
   return std::any_of(map.empty.begin(), map.empty.end(), [&](const std::string& end) { return name.ends_with(end); });
 }
 
+// Where the elements of a logical tensor lie in the part of it that is held.
+class Held {
+ public:
+  explicit Held(const ParameterPlace& place) : part_(place.part) {
+    if (!part_) return;
+    whole_ = strides_of(place.shape);
+    strides_ = strides_of(part_->held.shape());
+    shape_ = place.shape;
+    is_empty_ = part_->box.empty();
+  }
+
+  // visit(at, from, n): n elements that are held, of the `count` from `first` on: where they lie, and the first of them
+  // counted from `first`.
+  template <typename Visit>
+  void for_each(std::int64_t first, std::int64_t count, const Visit& visit) const {
+    if (!part_) return visit(first, std::int64_t{0}, count);
+    if (is_empty_) return;
+    const std::size_t last = shape_.size() - 1;
+    const std::int64_t inner = shape_[last], low = part_->box.start[last], high = part_->box.end[last];
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t at = first + done, column = at % inner, n = std::min(count - done, inner - column);
+      const std::int64_t from = std::max(column, low), to = std::min(column + n, high);
+      if (const std::int64_t row = row_of(at); row >= 0 && from < to)
+        visit(row + from - part_->held.start[last], done + from - column, to - from);
+      done += n;
+    }
+  }
+
+  // Whether an element is held of those whose index over the dims from the innermost `period` elements on is in
+  // [first, end). May say so of some where none is. REQUIRES: `period` is a product of innermost dims.
+  bool may_hold(std::int64_t first, std::int64_t end, std::int64_t period) const {
+    if (!part_) return true;
+    if (is_empty_) return false;
+    std::int64_t low = 0, high = 0;
+    for (std::size_t d = shape_.size(); d-- > 0 && whole_[d] * shape_[d] <= period;) {
+      low += part_->box.start[d] * whole_[d];
+      high += (part_->box.end[d] - 1) * whole_[d];
+    }
+    return first <= high && low < end;
+  }
+
+ private:
+  // Where the row of an element begins among what is held; less than 0 when it is not.
+  std::int64_t row_of(std::int64_t at) const {
+    std::int64_t row = 0;
+    for (std::size_t d = 0; d + 1 < shape_.size(); ++d) {
+      const std::int64_t index = at / whole_[d] % shape_[d];
+      if (index < part_->box.start[d] || index >= part_->box.end[d]) return -1;
+      row += (index - part_->held.start[d]) * strides_[d];
+    }
+    return row;
+  }
+
+  const std::optional<ParameterPlace::Part>& part_;
+  Shape shape_;
+  std::vector<std::int64_t> whole_, strides_;
+  bool is_empty_ = false;
+};
+
 // Our tensor seen as [rows, columns] in the layout of theirs, and its part of a piece of their rows.
 class Place {
  public:
-  Place(const MappedTensor& mapped, const ParameterPlace& into) : mapped_(mapped), into_(into) {}
+  Place(const MappedTensor& mapped, const ParameterPlace& into) : mapped_(mapped), into_(into), held_(into) {}
+
+  // Whether some of their rows [row, row + rows) may go here.
+  bool wants(std::int64_t row, std::int64_t rows) const {
+    if (mapped_.turned) return held_.may_hold(row, row + rows, mapped_.shape[0]);
+    return held_.may_hold(row * mapped_.columns, (row + rows) * mapped_.columns, num_elements(into_.shape));
+  }
 
   // `numbers`: their rows from `row` on, `width` columns each.
   void put(std::span<const float> numbers, std::int64_t row, std::int64_t width) const {
     const std::int64_t rows = static_cast<std::int64_t>(numbers.size()) / width;
-    if (into_.dtype == DType::f32) {
-      put_as(numbers, row, width, rows,
-             [this](std::int64_t at, float x) { __builtin_memcpy(into_.bytes.data() + at * 4, &x, sizeof x); });
-    } else if (into_.dtype == DType::bf16) {
-      put_as(numbers, row, width, rows, [this](std::int64_t at, float x) {
-        const std::uint16_t bits = to_bf16(x);
-        __builtin_memcpy(into_.bytes.data() + at * 2, &bits, sizeof bits);
-      });
+    if (mapped_.turned) {
+      for (std::int64_t c = 0; c < width; ++c) put_run(c * mapped_.shape[0] + row, rows, numbers.data() + c, width);
     } else {
-      put_as(numbers, row, width, rows,
-             [this](std::int64_t at, float x) { store(into_.dtype, into_.bytes.data(), at, static_cast<double>(x)); });
+      for (std::int64_t r = 0; r < rows; ++r)
+        put_run((row + r) * mapped_.columns, mapped_.columns, numbers.data() + r * width + mapped_.first, 1);
     }
   }
 
  private:
-  template <typename Store>
-  void put_as(std::span<const float> numbers, std::int64_t row, std::int64_t width, std::int64_t rows,
-              const Store& put_one) const {
-    if (mapped_.turned) {
-      const std::int64_t all_rows = mapped_.shape[0];
-      for (std::int64_t c = 0; c < width; ++c) {
-        for (std::int64_t r = 0; r < rows; ++r)
-          put_one(c * all_rows + row + r, numbers[static_cast<std::size_t>(r * width + c)]);
+  // Elements of ours from `first` on, from every `stride`th number.
+  void put_run(std::int64_t first, std::int64_t count, const float* numbers, std::int64_t stride) const {
+    held_.for_each(first, count, [&](std::int64_t at, std::int64_t from, std::int64_t n) {
+      std::byte* const bytes = into_.bytes.data();
+      if (into_.dtype == DType::f32) {
+        for (std::int64_t i = 0; i < n; ++i) __builtin_memcpy(bytes + (at + i) * 4, &numbers[(from + i) * stride], 4);
+      } else if (into_.dtype == DType::bf16) {
+        for (std::int64_t i = 0; i < n; ++i) {
+          const std::uint16_t bits = to_bf16(numbers[(from + i) * stride]);
+          __builtin_memcpy(bytes + (at + i) * 2, &bits, sizeof bits);
+        }
+      } else {
+        for (std::int64_t i = 0; i < n; ++i)
+          store(into_.dtype, bytes, at + i, static_cast<double>(numbers[(from + i) * stride]));
       }
-      return;
-    }
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t c = 0; c < mapped_.columns; ++c)
-        put_one((row + r) * mapped_.columns + c, numbers[static_cast<std::size_t>(r * width + mapped_.first + c)]);
-    }
+    });
   }
 
   const MappedTensor& mapped_;
   const ParameterPlace& into_;
+  Held held_;
 };
 
 class Importer {
@@ -96,7 +157,10 @@ class Importer {
     const std::int64_t rows = num_elements(tensor.shape) / width;
     const std::int64_t at_once = std::clamp<std::int64_t>(kPartBytes / (width * element), 1, rows);
     for (std::int64_t row = 0; row < rows; row += at_once) {
-      const auto count = static_cast<std::size_t>(std::min(at_once, rows - row) * width);
+      const std::int64_t taken = std::min(at_once, rows - row);
+      if (std::none_of(places.begin(), places.end(), [&](const Place& place) { return place.wants(row, taken); }))
+        continue;
+      const auto count = static_cast<std::size_t>(taken * width);
       raw_.resize(count * static_cast<std::size_t>(element));
       numbers_.resize(count);
       TRY(files_.read_elements(name, row * width, raw_));

@@ -102,6 +102,45 @@ TEST_P(GoldenWeights, ComeBackBitForBit) {
   EXPECT_EQ(read_all(*out, "model.safetensors").value(), read_all(*store, "model.safetensors").value());
 }
 
+// What devices hold of each parameter, cut along each dim into three parts, of which the last may be short or empty and
+// is filled up.
+TEST_P(GoldenWeights, GoToTheDevicesThatHoldThem) {
+  const auto store = golden(GetParam());
+  const WeightFiles files = WeightFiles::open(*store, "").value();
+  const NameMap map = fitting(name_map(model_of(*store)).value(), files);
+  Parameters parameters(map, DType::f32);
+  ASSERT_TRUE(import_weights(files, map, parameters.places()).ok());
+  constexpr std::byte kUntouched{0x5A};
+  for (const std::size_t dim : {0, 1, 2}) {
+    for (std::int64_t device = 0; device < 3; ++device) {
+      std::vector<ParameterPlace> places = parameters.places();
+      std::vector<std::span<std::byte>> wholes;
+      std::vector<std::vector<std::byte>> parts;
+      for (ParameterPlace& place : places) {
+        wholes.push_back(place.bytes);
+        // Seen in three dims where it can be: heads of two.
+        if (place.shape[1] % 2 == 0) place.shape = {place.shape[0], place.shape[1] / 2, 2};
+        const std::size_t cut = std::min(dim, place.shape.size() - 1);
+        checkpoint::Box box = checkpoint::Box::whole(place.shape), held = box;
+        const std::int64_t size = (place.shape[cut] + 2) / 3;
+        held.start[cut] = device * size;
+        held.end[cut] = held.start[cut] + size;
+        box.start[cut] = std::min(held.start[cut], place.shape[cut]);
+        box.end[cut] = std::min(held.end[cut], place.shape[cut]);
+        place.part = {box, held};
+        place.bytes = parts.emplace_back(static_cast<std::size_t>(num_elements(held.shape()) * 4), kUntouched);
+      }
+      ASSERT_TRUE(import_weights(files, map, places).ok());
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const ParameterPlace& place = places[i];
+        std::vector<std::byte> expected(place.bytes.size(), kUntouched);
+        copy_part(place.part->box, 4, checkpoint::Box::whole(place.shape), wholes[i], place.part->held, expected);
+        EXPECT_EQ(parts[i], expected) << place.name << " cut along " << dim << ", device " << device;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, GoldenWeights, testing::Values("gpt2", "llama", "llama_bf16", "t5", "t5_gated"),
                          [](const auto& name) { return name.param; });
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "execute/checkpoint/ownership.h"
 #include "execute/data/tokenizer_files.h"
 #include "execute/train/state.h"
 #include "execute/weights/hf_config.h"
@@ -37,8 +38,10 @@ Result<std::vector<ImportedValue>> values_of_tokenizer(Store& store, const std::
 }
 
 // All parameters where they lie, each layer's by itself.
-std::vector<ParameterPlace> places_of(Executor& executor) {
+// What a device holds of them.
+Result<std::vector<ParameterPlace>> places_of(Executor& executor, std::int64_t device) {
   std::vector<ParameterPlace> places;
+  const Mesh& mesh = executor.program().mesh;
   const std::vector<ProgramValue>& values = executor.program().values;
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
@@ -48,10 +51,21 @@ std::vector<ParameterPlace> places_of(Executor& executor) {
           value.name);
     const std::vector<std::string> names = tensor_names(value);
     const bool stacked = names.front() != value.name;
-    const Type type = stacked ? slice_type(value.type) : value.type;
+    const Type& whole = value.cut ? value.cut->whole : value.type;
+    ParameterPlace place{"", whole.dtype, (stacked ? slice_type(whole) : whole).shape, {}};
+    if (value.cut) {
+      const Layout layout = stacked ? slice_layout(value.cut->layout) : value.cut->layout;
+      const Sharding sharding = sharding_of(layout, static_cast<int>(place.shape.size()), mesh);
+      const checkpoint::Box box = TRY(checkpoint::box_on(place.shape, sharding, mesh, device));
+      const checkpoint::Box held = TRY(checkpoint::padded_box_on(place.shape, sharding, mesh, device));
+      place.part = {box, held};
+    }
     const std::size_t size = bytes.size() / names.size();
-    for (std::size_t i = 0; i < names.size(); ++i)
-      places.push_back({names[i], type.dtype, type.shape, bytes.subspan(i * size, size)});
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      place.name = names[i];
+      place.bytes = bytes.subspan(i * size, size);
+      places.push_back(place);
+    }
   }
   return places;
 }
@@ -147,8 +161,8 @@ Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model) {
   return bad;
 }
 
-Status load_weights(Executor& executor, const HfFolder& folder) {
-  const std::vector<ParameterPlace> places = places_of(executor);
+Status load_weights(Executor& executor, const HfFolder& folder, std::int64_t device) {
+  const std::vector<ParameterPlace> places = TRY(places_of(executor, device));
   Status loaded = import_weights(folder.files, folder.map, places);
   return loaded.ok() ? loaded : below(folder.path, std::move(loaded).error());
 }

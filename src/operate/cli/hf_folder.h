@@ -44,8 +44,8 @@ Result<Workload> workload_around(const std::string& folder);
 Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model);
 // To generate with; a t5's is its spiece.model. Errors: not_found, corrupt, unsupported.
 Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model);
-// Into the executor's parameters. Errors: as import_weights.
-Status load_weights(Executor& executor, const HfFolder& folder);
+// Into the executor's parameters: what `device` of its mesh holds of them. Errors: as import_weights.
+Status load_weights(Executor& executor, const HfFolder& folder, std::int64_t device = 0);
 
 struct KeptWeights {
   std::string folder, hash, config;

@@ -98,27 +98,37 @@ std::vector<std::pair<std::string, Seconds>> time_by_kind(const Executor& execut
   return kinds;
 }
 
+// That all ranks begin from the same bytes: each hashes its own folder, which on another host may be another.
+Status weights_of_all(HfFolder& weights, const RankRole& role) {
+  if (role.communicator == nullptr) return {};
+  const std::string own = TRY(weights.hash());
+  std::string first = own;
+  TRY(role.communicator->broadcast(std::as_writable_bytes(std::span(first)), 0));
+  if (own == first) return {};
+  return error(ErrorKind::invalid, "rank {}: the weights in '{}' hash to {}, those of rank 0 to {}", role.rank,
+               weights.path, own, first)
+      .hinted("copy the folder of rank 0's host to this one");
+}
+
 // From the seed, and over that from model.weights. A run that was killed before its first checkpoint begins so again,
 // and from the same bytes.
-Status begin_parameters(Prepared& p, Store& run, std::int64_t rank) {
-  TRY(initialize(*p.executor, static_cast<std::uint64_t>(p.workload.train.seed), rank));
+Status begin_parameters(Prepared& p, Store& run, const RankRole& role) {
+  TRY(initialize(*p.executor, static_cast<std::uint64_t>(p.workload.train.seed), role.rank));
   if (p.workload.model.weights.empty()) return {};
-  if (!p.job.program->mesh.trivial()) {
-    return error(ErrorKind::unsupported, "model.weights on a mesh of {} devices: weights are imported by one device",
-                 p.job.program->mesh.num_devices())
-        .hinted("begin on one device (leave mesh out, --set train.steps=1), then resume on the mesh");
-  }
   if (!p.weights) p.weights = TRY(open_hf_folder(p.workload.model.weights, p.workload.model));
-  if (const std::optional<KeptWeights> kept = TRY(kept_weights(run))) {
-    if (const std::string now = TRY(p.weights->hash()); now != kept->hash) {
-      return error(ErrorKind::invalid, "the weights in '{}' hash to {}, and the run was begun with {}", p.weights->path,
-                   now, kept->hash)
-          .hinted("put the folder back as it was, or begin a new run with --folder");
+  if (role.first()) {
+    if (const std::optional<KeptWeights> kept = TRY(kept_weights(run))) {
+      if (const std::string now = TRY(p.weights->hash()); now != kept->hash) {
+        return error(ErrorKind::invalid, "the weights in '{}' hash to {}, and the run was begun with {}",
+                     p.weights->path, now, kept->hash)
+            .hinted("put the folder back as it was, or begin a new run with --folder");
+      }
+    } else {
+      TRY(keep_weights(run, *p.weights));
     }
-  } else {
-    TRY(keep_weights(run, *p.weights));
   }
-  return load_weights(*p.executor, *p.weights);
+  TRY(weights_of_all(*p.weights, role));
+  return load_weights(*p.executor, *p.weights, role.rank);
 }
 
 // The newest checkpoint that all ranks can restore: rank 0 proposes, newest first, and each says whether it could.
@@ -289,7 +299,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         return below(folder.path, std::move(none));
       }
     }
-    if (!restored) TRY(begin_parameters(prepared, *folder.store, role.rank));
+    if (!restored) TRY(begin_parameters(prepared, *folder.store, role));
     if (request.resume && !restored && writes)
       TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }

@@ -64,6 +64,22 @@ class Weights : public testing::TestWithParam<std::string> {
     return bytes + "\n";
   }
 
+  // What `tuned-1` exports is what it began with.
+  void come_back() {
+    std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");  // a run has all it needs
+    const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "back", "--shard-size", "10KB"});
+    ASSERT_EQ(out.exit.code, 0) << out.err;
+    EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "back" / "model.safetensors.index.json")) << out.out;
+    const Captured whole = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
+    ASSERT_EQ(whole.exit.code, 0) << whole.err;
+    for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) {
+      if (!std::filesystem::exists(systole_.folder() / "gone" / file)) continue;  // in shards of its own
+      EXPECT_EQ(text_of(systole_.folder() / "whole" / file), text_of(systole_.folder() / "gone" / file)) << file;
+    }
+    EXPECT_EQ(generated("back", "reference"), expected());
+    EXPECT_EQ(generated("whole", "reference"), expected());
+  }
+
   SystoleRunner systole_;
 };
 
@@ -78,18 +94,15 @@ TEST_P(Weights, BeginARunAndComeBackBitForBit) {
   const Captured ran =
       systole_.run({"run", "job.yaml", "--backend", "reference", "--set", "train.optimizer.weight_decay=0"});
   ASSERT_EQ(ran.exit.code, 0) << ran.err;
-  std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");  // a run has all it needs
-  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "back", "--shard-size", "10KB"});
-  ASSERT_EQ(out.exit.code, 0) << out.err;
-  EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "back" / "model.safetensors.index.json")) << out.out;
-  const Captured whole = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
-  ASSERT_EQ(whole.exit.code, 0) << whole.err;
-  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) {
-    if (!std::filesystem::exists(systole_.folder() / "gone" / file)) continue;  // in shards of its own
-    EXPECT_EQ(text_of(systole_.folder() / "whole" / file), text_of(systole_.folder() / "gone" / file)) << file;
-  }
-  EXPECT_EQ(generated("back", "reference"), expected());
-  EXPECT_EQ(generated("whole", "reference"), expected());
+  come_back();
+}
+
+// Each rank takes what it holds of them.
+TEST_P(Weights, BeginARunOfRanksAndComeBackBitForBit) {
+  const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference", "--in-process", "--set",
+                                     "mesh={fsdp: 2, model: 2}", "--set", "train.optimizer.weight_decay=0"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  come_back();
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Weights, testing::Values("gpt2", "llama", "llama_bf16"),

@@ -23,7 +23,8 @@ struct PassRecord {
   bool skipped = false;
 };
 
-// Runs the passes in order, verifying after each; those named in `skip` are left out. Thread-safe.
+// Runs the passes in order and verifies what comes out; those named in `skip` are left out. Thread-safe.
+// REQUIRES: a pass called twice on a graph gives the same graph.
 // Errors: Failure(internal) naming the pass whose result does not verify.
 Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> skip = {},
                  std::vector<PassRecord>* records = nullptr);

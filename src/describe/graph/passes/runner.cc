@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "describe/graph/passes/passes.h"
 #include "describe/graph/verify.h"
@@ -15,25 +16,46 @@ int count_nodes(const Graph& graph) {
   return count;
 }
 
+namespace {
+
+// Verifying takes as long as a pass does, so only a graph that came out wrong is verified after each of them.
+void fail_by_pass(Graph graph, std::span<const Pass> passes, const std::function<bool(const Pass&)>& is_skipped) {
+  for (const Pass& pass : passes) {
+    if (is_skipped(pass)) continue;
+    graph = pass.run(graph);
+    try {
+      verify(graph);
+    } catch (const Failure& f) {
+      Error e = f.error();
+      e.message = fmt::format("after the pass '{}': {}", pass.name, e.message);
+      fail(std::move(e));
+    }
+  }
+}
+
+}  // namespace
+
 Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> skip,
                  std::vector<PassRecord>* records) {
-  for (const Pass& pass : passes) {
-    PassRecord record{pass.name, Seconds(0), count_nodes(graph), 0,
-                      std::find(skip.begin(), skip.end(), pass.name) != skip.end()};
-    if (!record.skipped) {
-      const auto start = std::chrono::steady_clock::now();
-      graph = pass.run(graph);
-      record.time = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      try {
-        verify(graph);
-      } catch (const Failure& f) {
-        Error e = f.error();
-        e.message = fmt::format("after the pass '{}': {}", pass.name, e.message);
-        fail(std::move(e));
+  const auto is_skipped = [&](const Pass& pass) {
+    return std::find(skip.begin(), skip.end(), pass.name) != skip.end();
+  };
+  const Graph original = graph;
+  try {
+    for (const Pass& pass : passes) {
+      PassRecord record{pass.name, Seconds(0), count_nodes(graph), 0, is_skipped(pass)};
+      if (!record.skipped) {
+        const auto start = std::chrono::steady_clock::now();
+        graph = pass.run(graph);
+        record.time = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       }
+      record.nodes_after = count_nodes(graph);
+      if (records != nullptr) records->push_back(std::move(record));
     }
-    record.nodes_after = count_nodes(graph);
-    if (records != nullptr) records->push_back(std::move(record));
+    verify(graph);
+  } catch (const Failure&) {
+    fail_by_pass(original, passes, is_skipped);
+    throw;
   }
   return graph;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <unordered_map>
 
 #include "describe/graph/evaluate.h"
@@ -10,7 +12,6 @@
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/passes/passes.h"
 #include "describe/graph/passes/rewrite.h"
-#include "describe/graph/text.h"
 
 namespace systole {
 namespace {
@@ -65,11 +66,17 @@ std::optional<std::vector<Value>> fold(const RewriteCall& call) {
   return std::vector<Value>{constant(call.to, type, value)};
 }
 
-std::string key_of(const RewriteCall& call) {
-  std::string key = call.node.op->name;
-  for (const Value& v : call.operands) key += fmt::format(" %{}", v.id.index);
-  key += to_string(call.node.attrs);
+// Nodes of equal ops and operands; their attributes are for is_same to compare.
+std::uint64_t key_of(const RewriteCall& call) {
+  std::uint64_t key = reinterpret_cast<std::uintptr_t>(call.node.op);
+  for (const Value& v : call.operands) key = key * 0x9E3779B97F4A7C15 + static_cast<std::uint64_t>(v.id.index) + 1;
   return key;
+}
+
+bool is_same(const RewriteCall& call, const GraphNode& other) {
+  return other.op == call.node.op && other.attrs == call.node.attrs &&
+         std::equal(other.operands.begin(), other.operands.end(), call.operands.begin(), call.operands.end(),
+                    [](ValueId id, const Value& value) { return id == value.id; });
 }
 
 std::vector<int> count_readers(const Graph& graph) {
@@ -82,25 +89,44 @@ std::vector<int> count_readers(const Graph& graph) {
   return readers;
 }
 
-// Copies a repeat without the outputs that nobody reads.
-void copy_trimmed(Graph& to, const GraphNode& node, const std::vector<int>& readers, ValueMap& map) {
-  const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries"));
-  const Graph& body = node.regions[0];
-  Graph trimmed(body.name());
-  std::vector<Value> inputs;
-  for (const GraphInput& input : body.inputs()) inputs.push_back(trimmed.input(input.name, body.type(input.value)));
-  const std::vector<Value> outputs = inline_graph(trimmed, body, inputs);
-  std::vector<std::size_t> kept;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (i >= carries && readers[static_cast<std::size_t>(node.results[i].index)] == 0) continue;
-    trimmed.output(body.outputs()[i].name, outputs[i]);
-    kept.push_back(i);
+// Per value, whether these outputs need it.
+std::vector<bool> needed_by(const Graph& graph, std::span<const std::size_t> outputs) {
+  std::vector<bool> needed(static_cast<std::size_t>(graph.num_values()), false);
+  for (const std::size_t i : outputs) needed[static_cast<std::size_t>(graph.outputs()[i].value.index)] = true;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    if (!std::any_of(node->results.begin(), node->results.end(),
+                     [&](ValueId id) { return needed[static_cast<std::size_t>(id.index)]; }))
+      continue;
+    for (const ValueId id : node->operands) needed[static_cast<std::size_t>(id.index)] = true;
   }
-  std::vector<Graph> regions;
-  regions.push_back(drop_dead(trimmed));
-  const std::vector<Value> results =
-      move_node(to, {node.op, node.attrs, {}, {}, std::move(regions), node.recomputed}, map.operands(node));
-  for (std::size_t k = 0; k < kept.size(); ++k) map.set(node.results[kept[k]], results[k]);
+  return needed;
+}
+
+// The graph with these of its outputs and what they need; in repeats too.
+Graph with_outputs(const Graph& graph, std::span<const std::size_t> outputs) {
+  const std::vector<bool> needed = needed_by(graph, outputs);
+  const auto is_needed = [&](ValueId id) { return needed[static_cast<std::size_t>(id.index)]; };
+  Graph to(graph.name());
+  ValueMap map(to, graph);
+  for (const GraphNode& node : graph.nodes()) {
+    if (std::none_of(node.results.begin(), node.results.end(), is_needed)) continue;
+    if (!is(node, "repeat")) {
+      map.copy(node);
+      continue;
+    }
+    const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries"));
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      if (i < carries || is_needed(node.results[i])) kept.push_back(i);
+    }
+    std::vector<Graph> regions;
+    regions.push_back(with_outputs(node.regions[0], kept));
+    const std::vector<Value> results =
+        move_node(to, {node.op, node.attrs, {}, {}, std::move(regions), node.recomputed}, map.operands(node));
+    for (std::size_t k = 0; k < kept.size(); ++k) map.set(node.results[kept[k]], results[k]);
+  }
+  for (const std::size_t i : outputs) to.output(graph.outputs()[i].name, map[graph.outputs()[i].value]);
+  return to;
 }
 
 }  // namespace
@@ -108,36 +134,25 @@ void copy_trimmed(Graph& to, const GraphNode& node, const std::vector<int>& read
 Graph fold_constants(const Graph& graph) { return rewrite(graph, fold); }
 
 Graph merge_common(const Graph& graph) {
-  std::unordered_map<const Graph*, std::unordered_map<std::string, std::vector<Value>>> seen;  // per graph being built
-  return rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+  using Results = std::vector<Value>;  // of a node of the graph that is being built
+  std::unordered_map<const Graph*, std::unordered_map<std::uint64_t, std::vector<Results>>> seen;
+  return rewrite(graph, [&](const RewriteCall& call) -> std::optional<Results> {
     if (call.to.nodes().empty()) seen[&call.to].clear();  // a body built where an earlier one was
-    if (!call.node.regions.empty()) return std::nullopt;
     // Exchanges are a sequence that all devices run, though one of them may send the same twice.
     if (is(call.node, "all_to_all")) return std::nullopt;
-    auto [entry, fresh] = seen[&call.to].try_emplace(key_of(call));
-    if (fresh) entry->second = copy_node(call.to, call.node, call.operands);
-    return entry->second;
+    if (!call.node.regions.empty() || call.node.results.empty()) return std::nullopt;
+    std::vector<Results>& alike = seen[&call.to][key_of(call)];
+    for (const Results& results : alike) {
+      if (is_same(call, *producer_of(results[0]))) return results;
+    }
+    return alike.emplace_back(copy_node(call.to, call.node, call.operands));
   });
 }
 
 Graph drop_dead(const Graph& graph) {
-  Graph live(graph.name());  // without dead nodes
-  const std::vector<Value> inputs = copy_inputs(live, graph);
-  const std::vector<Value> outputs = inline_graph(live, graph, inputs);
-  for (std::size_t i = 0; i < outputs.size(); ++i) live.output(graph.outputs()[i].name, outputs[i]);
-
-  const std::vector<int> readers = count_readers(live);
-  Graph trimmed(graph.name());
-  ValueMap map(trimmed, live);
-  for (const GraphNode& node : live.nodes()) {
-    if (is(node, "repeat")) {
-      copy_trimmed(trimmed, node, readers, map);
-    } else {
-      map.copy(node);
-    }
-  }
-  map.copy_outputs();
-  return trimmed;
+  std::vector<std::size_t> all(graph.outputs().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return with_outputs(graph, all);
 }
 
 Graph widen_results(const Graph& graph) {
