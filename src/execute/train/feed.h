@@ -1,7 +1,7 @@
 #pragma once
 // Puts a batch into the input slots of a Program: microbatch by microbatch, the last filled up with empty rows (labels
-// -1, zeros elsewhere), which count in no loss. On a mesh every rank has the whole batch and puts its own rows in; exact: those
-// of its logical shards.
+// -1, zeros elsewhere), which count in no loss. On a mesh every rank has the whole batch and puts its own rows in;
+// exact: those of its logical shards.
 
 #include <string>
 #include <vector>
