@@ -13,12 +13,14 @@
 namespace systole::laws {
 namespace {
 
-void expect_within(const std::string& what, const Workshop& shop, const std::string& run) {
+// `rank`: of a run of several, where in the run's folder its events are.
+void expect_within(const std::string& what, const Workshop& shop, const std::string& run,
+                   const std::string& rank = "") {
   const std::unique_ptr<Store> store = open_posix_store(shop.path(run)).value();
   const RunRecord record = read_run(*store, "").value();
   ASSERT_TRUE(record.plan);
   const PlannedMemory& planned = record.plan->memory;
-  const auto measured = last_of<MemoryMeasured>(record.all());
+  const auto measured = last_of<MemoryMeasured>(rank.empty() ? record.all() : read_run(*store, rank).value().all());
   const double share = static_cast<double>(measured.resident.count()) / static_cast<double>(planned.total().count());
   std::string owners;
   for (const auto& [owner, bytes] : planned.by_owner)
@@ -72,6 +74,23 @@ TEST_F(FitMeasured, wide_and_resumed) {
   const Captured resumed = shop_.systole({"resume", "wide", "--set", "train.steps=8"});
   ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
   expect_within("resumed", shop_, "wide");
+}
+
+// Each process of a run of several holds what was planned for it, the rings between them and its staging too.
+TEST_F(FitMeasured, on_every_rank) {
+  for (const std::string axis : {"data", "fsdp"}) {
+    const std::string run = "two_" + axis;
+    std::vector<std::string> words = {"run",     "job.yaml", "--folder", run,
+                                      "--ranks", "2",        "--set",    "mesh={" + axis + ": 2}"};
+    for (const char* set :
+         {"model.layers=3", "model.width=128", "model.heads=4", "model.context=256", "model.vocabulary=2048",
+          "train.batch=16", "train.steps=6", "train.exact=false", "checkpoint.every=3"})
+      words.insert(words.end(), {"--set", set});
+    const Captured done = shop_.systole(words);
+    ASSERT_EQ(done.exit.code, 0) << done.err;
+    expect_within(axis + ", rank 0", shop_, run);
+    expect_within(axis + ", rank 1", shop_, run, "ranks/1");
+  }
 }
 
 // The largest example with its own width, heads, context and vocabulary, on two of its twelve layers; on all of them

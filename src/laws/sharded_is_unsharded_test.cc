@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "describe/graph/text.h"
 #include "execute/backends/reference/reference.h"
 #include "laws/tiny_laws.h"
 #include "laws/tiny_mesh.h"
@@ -94,6 +95,79 @@ TEST(ShardedIsUnsharded, decoders_over_every_axis_and_stage) {
   for (const DecoderConfig& config : {divisible(tiny_gpt()), divisible(tiny_llama())}) {
     const auto model = make_decoder(config);
     for (const Case& c : cases) expect_unsharded(*model, batch, 12, c, true);
+  }
+}
+
+using NamedBits = std::vector<std::pair<std::string, std::vector<std::byte>>>;
+
+std::vector<std::string> different(const NamedBits& a, const NamedBits& b) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if (i >= a.size() || i >= b.size() || a[i] != b[i]) names.push_back(i < a.size() ? a[i].first : b[i].first);
+  }
+  return names;
+}
+
+NamedBits bits_after(const Model& model, const Batch& batch, Strategy strategy, const char* mesh_text, bool overlap,
+                     std::int64_t& begun) {
+  strategy.overlap = overlap;
+  TinyMesh mesh(model, 12, strategy, Mesh::parse(mesh_text).value(), true,
+                [](std::int64_t) { return make_reference_device(); });
+  mesh.begin(batch);
+  for (int step = 0; step < 2; ++step) mesh.step();
+  NamedBits bits;
+  for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
+    const Program& program = mesh.job(rank).program();
+    for (std::size_t v = 0; v < program.values.size(); ++v) {
+      const Residence residence = program.values[v].residence;
+      if (residence != Residence::parameter && residence != Residence::state && residence != Residence::output)
+        continue;
+      if (program.values[v].name.starts_with("evaluate/")) continue;  // not of this schedule
+      const std::span<std::byte> seen = mesh.job(rank).executor().view(static_cast<int>(v), 0);
+      bits.push_back({fmt::format("{} of rank {}", program.values[v].name, rank), {seen.begin(), seen.end()}});
+    }
+    const Schedule& train = program.schedule_named("train");
+    std::int64_t sent = 0;
+    for (const WorkCounters& counted : mesh.job(rank).executor().counters()) sent += counted.bytes_sent;
+    EXPECT_EQ(sent, 2 * bytes_sent(program, train, static_cast<std::int64_t>(rank)).count());
+  }
+  begun = 0;
+  for (const Function& function : mesh.program().functions) {
+    const std::string text = to_text(function.graph);
+    for (std::size_t at = 0; (at = text.find("overlap=", at)) != text.npos; ++at) ++begun;
+  }
+  return bits;
+}
+
+// Collectives beside other work change when, not what.
+TEST(ShardedIsUnsharded, overlap_changes_no_bit) {
+  using Stored = ShardingStrategy::Stored;
+  const Batch batch = language_batch(12, 12, 9);
+  const std::vector<Case> cases{{"data=2", Stored::parameters, 1},
+                                {"fsdp=2", Stored::state, 2},
+                                {"fsdp=2", Stored::parameters, 1},
+                                {"fsdp=3", Stored::parameters, 2},
+                                {"data=2 fsdp=2", Stored::parameters, 3},
+                                {"fsdp=2 model=2", Stored::parameters, 1},
+                                {"data=2 fsdp=2 model=2", Stored::parameters, 1}};
+  for (const bool bf16 : {false, true}) {
+    for (const DecoderConfig& config : {divisible(tiny_gpt()), divisible(tiny_llama())}) {
+      DecoderConfig deep = config;
+      deep.layers = 3;
+      const auto model = make_decoder(deep);
+      for (const Case& c : std::span(cases).first(bf16 ? 3 : cases.size())) {
+        SCOPED_TRACE(fmt::format("{} on {}, {}", model->family(), c.mesh, bf16 ? "bf16" : "f64"));
+        Strategy strategy = bf16 ? bf16_strategy() : exact_strategy();
+        strategy.microbatches = c.microbatches;
+        strategy.sharding.stored = c.stored;
+        std::int64_t with = 0, without = 0;
+        const auto bits = bits_after(*model, batch, strategy, c.mesh, true, with);
+        EXPECT_EQ(different(bits, bits_after(*model, batch, strategy, c.mesh, false, without)),
+                  std::vector<std::string>());
+        EXPECT_GT(with, 0);
+        EXPECT_EQ(without, 0);
+      }
+    }
   }
 }
 

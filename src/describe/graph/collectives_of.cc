@@ -10,7 +10,7 @@ namespace {
 
 void collect(const Graph& graph, std::int64_t times, int depth, std::vector<CollectiveUse>& uses) {
   for (const GraphNode& node : graph.nodes()) {
-    if (is_collective(node)) uses.push_back({collective_call(graph, node), times, depth});
+    if (is_collective(node)) uses.push_back({collective_call(graph, node), times, depth, overlap_of(node)});
     if (is(node, "repeat")) collect(node.regions[0], times * node.attrs.get_int("count"), depth + 1, uses);
   }
 }

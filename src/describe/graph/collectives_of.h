@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "describe/graph/collective_call.h"
+#include "describe/graph/overlap.h"
 #include "describe/graph/program.h"
 
 namespace systole {
@@ -13,6 +14,7 @@ struct CollectiveUse {
   CollectiveCall call;
   std::int64_t times = 1;  // in one call of the function: repeats counted
   int depth = 0;           // repeats around it
+  Overlap overlap = Overlap::none;
 };
 
 // In the order in which they run.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "describe/graph/overlap.h"
 #include "describe/graph/passes/rewrite.h"
 
 namespace systole {
@@ -44,6 +45,13 @@ class Planner {
     int block = -1;
   };
 
+  // Of a collective that has begun: what it sends from stays until the node that first reads its result.
+  struct Flight {
+    int reader;
+    ValueId operand;
+    int workspace;  // block
+  };
+
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
 
   int add_block(Bytes size, int from, int to, bool workspace = false) {
@@ -63,10 +71,10 @@ class Planner {
     placement.values.assign(static_cast<std::size_t>(graph.num_values()), {});
     placement.nodes.assign(graph.nodes().size(), {});
     std::vector<Place> places(placement.values.size());
-    std::vector<int> last_node(placement.values.size(), -1);  // per storage: the last node that reads it
-    for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-      for (const ValueId id : graph.nodes()[n].operands) last_node[index(storage_of(graph, id))] = static_cast<int>(n);
-    }
+    const std::vector<int> last_node = last_uses(graph);
+    const int begin = time_;
+    std::vector<int> of_body;     // blocks that iterations hand to each other: they live as long as the body
+    std::vector<Flight> flights;  // collectives that have begun
     std::vector<bool> given(placement.values.size(), false);  // placed by whoever runs the graph
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
       const ValueId id = graph.inputs()[i].value;
@@ -86,25 +94,50 @@ class Planner {
       if (!node.op->view) {
         if (is(node, "repeat")) plan_repeat(node, graph, inner);
         const Bytes workspace = workspace_of_(graph, node);
+        int block = -1;
         if (workspace.count() > 0) {
           inner.workspace_bytes = workspace;
           inner.workspace.kind = Location::Kind::scratch;
-          pending_.emplace_back(&inner.workspace, add_block(workspace, start, start, true));
+          block = add_block(workspace, start, start, true);
+          pending_.emplace_back(&inner.workspace, block);
         }
+        if (overlap_of(node) == Overlap::reader)
+          flights.push_back({first_reader(graph, static_cast<int>(n)), storage_of(graph, node.operands[0]), block});
+        if (overlap_of(node) == Overlap::ahead && block >= 0) of_body.push_back(block);
       }
       const int end = time_ - 1;
       for (const ValueId id : node.operands) extend(places[index(storage_of(graph, id))].block, end);
+      for (const Flight& flight : flights) {
+        if (flight.reader != static_cast<int>(n)) continue;
+        extend(places[index(flight.operand)].block, end);
+        extend(flight.workspace, end);
+      }
       claimed_.clear();
       for (std::size_t r = 0; r < node.results.size(); ++r) {
         const ValueId id = node.results[r];
         Place& place = places[index(id)];
         if (node.op->view) {
           place = places[index(node.operands[0])];
+        } else if (has_twin(graph, id)) {
+          CHECK(kTwinAlignment % alignment_ == 0, "twins at an alignment of {}", alignment_);
+          place.location.kind = Location::Kind::scratch;
+          place.block = add_block(Bytes(2 * twin_stride(graph.type(id).bytes())), start, end);
+          of_body.push_back(place.block);
         } else if (!given[index(id)]) {
           place = result_place(graph, node, static_cast<int>(r), static_cast<int>(n), start, end, places, last_node,
                                donated);
         }
       }
+    }
+    for (const Flight& flight : flights) {
+      if (flight.reader < static_cast<int>(graph.nodes().size())) continue;
+      of_body.push_back(places[index(flight.operand)].block);
+      of_body.push_back(flight.workspace);
+    }
+    for (const int block : of_body) {
+      if (block < 0) continue;
+      auto& lives = blocks_[static_cast<std::size_t>(block)].lives[0];
+      lives = {std::min(lives.first, begin), std::max(lives.second, time_ - 1)};
     }
     for (std::size_t v = 0; v < places.size(); ++v) {
       placement.values[v] = places[v].location;
@@ -120,7 +153,7 @@ class Planner {
     for (const int o : in_place_operands(graph, node, r)) {
       const ValueId storage = storage_of(graph, node.operands[static_cast<std::size_t>(o)]);
       const Place& operand = places[index(storage)];
-      if (last_node[index(storage)] != n ||
+      if (last_node[index(storage)] != n || has_twin(graph, storage) ||
           graph.type(storage).bytes() != graph.type(node.results[static_cast<std::size_t>(r)]).bytes())
         continue;
       const bool mine = operand.location.kind == Location::Kind::scratch ||

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/graph/memory.h"
+#include "describe/graph/overlap.h"
 
 namespace systole {
 namespace {
@@ -19,8 +20,11 @@ void add_places(const Graph& graph, const Placement& placement, std::int64_t bas
     if (place.kind == Location::Kind::scratch)
       spans.push_back({base + place.offset, base + place.offset + size.count(), owner});
   };
-  for (std::size_t v = 0; v < placement.values.size(); ++v)
-    add(placement.values[v], graph.type(ValueId{static_cast<std::int32_t>(v)}).bytes(), inside);
+  for (std::size_t v = 0; v < placement.values.size(); ++v) {
+    const ValueId id{static_cast<std::int32_t>(v)};
+    const Bytes bytes = graph.type(id).bytes();
+    add(placement.values[v], has_twin(graph, id) ? Bytes(twin_stride(bytes)) + bytes : bytes, inside);
+  }
   for (std::size_t n = 0; n < placement.nodes.size(); ++n) {
     const GraphNode& node = graph.nodes()[n];
     const Placement::Inner& inner = placement.nodes[n];

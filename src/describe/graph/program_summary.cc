@@ -14,17 +14,27 @@ struct CollectiveLine {
   std::int64_t times = 0;
 };
 
-bool alike(const CollectiveCall& a, const CollectiveCall& b) {
-  return a.kind == b.kind && a.axis == b.axis && a.dtype == b.dtype && a.shape == b.shape && a.dim == b.dim &&
-         a.split_dim == b.split_dim && a.concat_dim == b.concat_dim && a.maximum == b.maximum &&
-         a.algorithm == b.algorithm;
+bool alike(const CollectiveUse& use, const CollectiveUse& other) {
+  const CollectiveCall &a = use.call, &b = other.call;
+  return use.overlap == other.overlap && a.kind == b.kind && a.axis == b.axis && a.dtype == b.dtype &&
+         a.shape == b.shape && a.dim == b.dim && a.split_dim == b.split_dim && a.concat_dim == b.concat_dim &&
+         a.maximum == b.maximum && a.algorithm == b.algorithm;
+}
+
+// What runs beside it.
+const char* overlap_text(Overlap overlap) {
+  switch (overlap) {
+    case Overlap::none: return "";
+    case Overlap::reader: return ", early";
+    case Overlap::ahead: return ", a layer ahead";
+  }
+  return "";
 }
 
 std::string collectives_text(const Function& function) {
   std::vector<CollectiveLine> lines;
   for (const CollectiveUse& use : collectives_of(function.graph)) {
-    const auto same =
-        std::ranges::find_if(lines, [&](const CollectiveLine& line) { return alike(line.use.call, use.call); });
+    const auto same = std::ranges::find_if(lines, [&](const CollectiveLine& line) { return alike(line.use, use); });
     if (same == lines.end()) {
       lines.push_back({use, use.times});
     } else {
@@ -47,9 +57,10 @@ std::string collectives_text(const Function& function) {
       others += lines[i].times;
       continue;
     }
-    text += fmt::format("    {:>6} × {:<14} over {:<12} {:<34} {:>11} each  {}\n", with_commas(lines[i].times),
+    text += fmt::format("    {:>6} × {:<14} over {:<12} {:<34} {:>11} each  {}{}\n", with_commas(lines[i].times),
                         name_of(call.kind), call.axis, to_string(Type(call.dtype, call.shape)),
-                        to_string(Bytes(static_cast<std::int64_t>(bytes))), name_of(call.algorithm));
+                        to_string(Bytes(static_cast<std::int64_t>(bytes))), name_of(call.algorithm),
+                        overlap_text(lines[i].use.overlap));
   }
   if (others > 0) {
     text += fmt::format("    {:>6}   smaller ones, {} together\n", with_commas(others),

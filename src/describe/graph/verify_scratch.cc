@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "describe/graph/memory.h"
+#include "describe/graph/overlap.h"
 #include "describe/graph/passes/rewrite.h"
 #include "describe/graph/verify_parts.h"
 
@@ -69,10 +70,7 @@ class ScratchChecker {
   }
 
   std::vector<int> last_reads(const Graph& graph) const {
-    std::vector<int> last(static_cast<std::size_t>(graph.num_values()), -1);
-    for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-      for (const ValueId id : graph.nodes()[n].operands) last[index(storage_of(graph, id))] = static_cast<int>(n);
-    }
+    std::vector<int> last = last_uses(graph);
     for (const GraphOutput& output : graph.outputs()) last[index(storage_of(graph, output.value))] = kForever;
     return last;
   }
@@ -101,6 +99,7 @@ class ScratchChecker {
       const ValueId id = graph.inputs()[i].value;
       live.push_back(held(graph, placement, id, i < donated.size() && donated[i] ? last[index(id)] : kForever));
     }
+    hold_twins(graph, placement, outer, live);
     for (int n = 0; n < static_cast<int>(graph.nodes().size()); ++n) {
       const GraphNode& node = graph.nodes()[static_cast<std::size_t>(n)];
       if (node.op->view) {
@@ -128,11 +127,31 @@ class ScratchChecker {
     }
   }
 
+  // What is made ahead has its two places from the first iteration to the last.
+  void hold_twins(const Graph& graph, const Placement& placement, const std::vector<Held>& outer,
+                  std::vector<Held>& live) const {
+    for (const GraphNode& node : graph.nodes()) {
+      for (const ValueId id : node.results) {
+        if (node.op->view || !has_twin(graph, id)) continue;
+        Held both = held(graph, placement, id, kForever);
+        both.size += twin_stride(Bytes(both.size));
+        check_bounds(graph, both);
+        for (const std::vector<Held>* list : {&outer, static_cast<const std::vector<Held>*>(&live)}) {
+          for (const Held& h : *list) {
+            if (both.meets(h)) overlap(both, h);
+          }
+        }
+        live.push_back(std::move(both));
+      }
+    }
+  }
+
   std::vector<Held> results_of(const Graph& graph, const Placement& placement, int n,
                                const std::vector<int>& last) const {
     std::vector<Held> results;
-    for (const ValueId id : graph.nodes()[static_cast<std::size_t>(n)].results)
-      results.push_back(held(graph, placement, id, std::max(n, last[index(id)])));
+    for (const ValueId id : graph.nodes()[static_cast<std::size_t>(n)].results) {
+      if (!has_twin(graph, id)) results.push_back(held(graph, placement, id, std::max(n, last[index(id)])));
+    }
     return results;
   }
 

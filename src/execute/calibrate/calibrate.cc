@@ -122,6 +122,7 @@ class Calibrator {
   Result<std::vector<CalibratedFact>> run() {
     const int threads = device_.target().threads;
     add({"threads", static_cast<double>(threads), CatalogUnit::number, 0, "threads that a run uses"});
+    for (CalibratedFact& fact : TRY(measure_links(Seconds(options_.quick ? 0.6 : 4.0), clock_))) add(std::move(fact));
     TRY(call(threads));
     TRY(memory());
     TRY(elementary());

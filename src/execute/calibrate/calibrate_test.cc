@@ -1,6 +1,7 @@
 #include "execute/calibrate/calibrate.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 
@@ -40,6 +41,22 @@ TEST(Calibrate, a_file_of_the_disk_is_gone_afterwards) {
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     EXPECT_EQ(entry.path().filename().string().find("systole-calibrate"), std::string::npos);
   EXPECT_EQ(measure_disk("/nowhere", 2 * kMiB, *clock).error().kind, ErrorKind::not_found);
+}
+
+TEST(Calibrate, links_between_processes_of_this_host) {
+  const std::unique_ptr<Clock> clock = real_clock();
+  const Seconds began = clock->now();
+  const std::vector<CalibratedFact> facts = measure_links(Seconds(0.2), *clock).value();
+  EXPECT_LT(clock->now() - began, Seconds(20.0));
+  ASSERT_EQ(facts.size(), 8U);
+  EXPECT_EQ(facts[0].key, "link.shm.2.latency");
+  EXPECT_EQ(facts[7].key, "link.tcp.4.bandwidth");
+  for (const CalibratedFact& fact : facts) {
+    const bool latency = fact.key.ends_with(".latency");
+    EXPECT_GT(fact.value, latency ? 1e-8 : 1e6) << fact.key;
+    EXPECT_LT(fact.value, latency ? 1.0 : 1e13) << fact.key;
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // nobody is left
 }
 
 // What is written is a catalog, and the same numbers come back.

@@ -16,6 +16,12 @@ class Prepared : public PreparedCollective {
   MessageStamp stamp;  // but for sequence and step
   std::uint32_t* sequence = nullptr;
   std::vector<CollectiveStep> steps;
+  // While it is under way:
+  bool underway = false;
+  bool exchanging = false;   // a step's messages have begun
+  std::size_t step = 0;      // that it has come to
+  std::uint32_t number = 0;  // of this run
+  Bytes sent;
 };
 
 // Of what must be alike on all ranks of the group.
@@ -31,6 +37,7 @@ class Collectives : public Communicator {
   Collectives(Transport& transport, const Mesh& mesh) : transport_(transport), mesh_(mesh) {
     const auto n = static_cast<std::size_t>(transport.num_ranks());
     tokens_.resize(n);
+    out_.reserve(n), in_.reserve(n);
   }
 
   std::int32_t rank() const override { return transport_.rank(); }
@@ -56,14 +63,41 @@ class Collectives : public Communicator {
   }
 
   Status run(PreparedCollective& collective, WorkCounters& counters) override {
+    TRY(start(collective));
+    return finish(&collective, counters);
+  }
+
+  Status start(PreparedCollective& collective) override {
     auto& prepared = static_cast<Prepared&>(collective);
-    const SeenCollective seen{&prepared.call, (*prepared.sequence)++};
-    const Bytes before = transport_.bytes_written();
-    if (observer_ != nullptr) observer_->begin(seen);
-    Status done = play(prepared, seen.sequence);
-    const Bytes sent = transport_.bytes_written() - before;
-    counters.bytes_sent += sent.count();
-    if (observer_ != nullptr) observer_->end(seen, done.ok(), sent);
+    CHECK(!prepared.underway, "a {} is started before it has ended", name_of(prepared.call.kind));
+    prepared.underway = true;
+    prepared.exchanging = false;
+    prepared.step = 0;
+    prepared.number = (*prepared.sequence)++;
+    prepared.sent = Bytes();
+    if (observer_ != nullptr) observer_->begin({&prepared.call, prepared.number});
+    underway_.push_back(&prepared);
+    return underway_.size() == first_ + 1 ? progress() : Status();
+  }
+
+  Status progress() override {
+    while (first_ < underway_.size()) {
+      if (!TRY(advance(*underway_[first_], false))) return {};
+    }
+    return {};
+  }
+
+  Status finish(PreparedCollective* collective, WorkCounters& counters) override {
+    auto* const last = static_cast<Prepared*>(collective);
+    Status done;
+    while (first_ < underway_.size() && (last == nullptr || last->underway)) {
+      if (const Result<bool> ended = advance(*underway_[first_], true); !ended.ok()) {
+        done = ended.error();
+        break;
+      }
+    }
+    counters.bytes_sent += uncounted_.count();
+    uncounted_ = Bytes();
     return done;
   }
 
@@ -73,43 +107,74 @@ class Collectives : public Communicator {
     CHECK(root >= 0 && root < num_ranks(), "a broadcast of rank {} of {}", root, num_ranks());
     if (bytes.empty()) return {};
     const Bytes size(bytes.size());
-    std::vector<Outgoing> out;
-    std::vector<Incoming> in;
+    out_.clear(), in_.clear();
     for (std::int32_t r = 0; r < num_ranks() && rank() == root; ++r) {
-      if (r != root) out.push_back({r, bytes.data(), size, size, size});
+      if (r != root) out_.push_back({r, bytes.data(), size, size, size});
     }
-    if (rank() != root) in.push_back({root, bytes.data(), size, size, size});
-    return of_hosts(MessageStamp::kHostBroadcast, out, in);
+    if (rank() != root) in_.push_back({root, bytes.data(), size, size, size});
+    return of_hosts(MessageStamp::kHostBroadcast);
   }
 
   // Everyone hears of everyone.
   Status barrier() override {
     static constexpr std::byte kHere{1};
-    std::vector<Outgoing> out;
-    std::vector<Incoming> in;
+    out_.clear(), in_.clear();
     for (std::int32_t r = 0; r < num_ranks(); ++r) {
       if (r == rank()) continue;
-      out.push_back({r, &kHere, Bytes(1), Bytes(1), Bytes(1)});
-      in.push_back({r, &tokens_[static_cast<std::size_t>(r)], Bytes(1), Bytes(1), Bytes(1)});
+      out_.push_back({r, &kHere, Bytes(1), Bytes(1), Bytes(1)});
+      in_.push_back({r, &tokens_[static_cast<std::size_t>(r)], Bytes(1), Bytes(1), Bytes(1)});
     }
-    return of_hosts(MessageStamp::kBarrier, out, in);
+    return of_hosts(MessageStamp::kBarrier);
   }
 
  private:
-  Status play(const Prepared& prepared, std::uint32_t sequence) {
-    MessageStamp stamp = prepared.stamp;
-    stamp.sequence = sequence;
-    for (const CollectiveStep& step : prepared.steps) {
-      for (const auto& at_home : step.before) at_home();
-      if (step.out.empty() && step.in.empty()) continue;
-      stamp.step = step.number;
-      TRY(transport_.exchange({stamp, step.out, step.in}));
+  // Moves on with the first of those under way; true when it has ended.
+  Result<bool> advance(Prepared& prepared, bool wait) {
+    Result<bool> ended = play(prepared, wait);
+    if (ended.ok() && !*ended) return false;
+    if (observer_ != nullptr) observer_->end({&prepared.call, prepared.number}, ended.ok(), prepared.sent);
+    prepared.underway = false;
+    if (++first_ == underway_.size() || !ended.ok()) {
+      for (; first_ < underway_.size(); ++first_) underway_[first_]->underway = false;
+      underway_.clear();
+      first_ = 0;
     }
-    return {};
+    return ended;
   }
 
-  Status of_hosts(int kind, std::span<const Outgoing> out, std::span<const Incoming> in) {
-    return transport_.exchange({MessageStamp{host_sequence_++, kind, 0, 0}, out, in});
+  Result<bool> play(Prepared& prepared, bool wait) {
+    while (prepared.step < prepared.steps.size()) {
+      const CollectiveStep& step = prepared.steps[prepared.step];
+      if (!prepared.exchanging) {
+        for (const auto& at_home : step.before) at_home();
+        if (!step.out.empty() || !step.in.empty()) {
+          MessageStamp stamp = prepared.stamp;
+          stamp.sequence = prepared.number;
+          stamp.step = step.number;
+          TRY(transport_.begin({stamp, step.out, step.in}));
+          prepared.exchanging = true;
+        }
+      }
+      if (prepared.exchanging) {
+        const Bytes before = transport_.bytes_written();
+        const Result<bool> ended = transport_.advance(wait);
+        const Bytes sent = transport_.bytes_written() - before;
+        prepared.sent += sent;
+        uncounted_ += sent;
+        if (!ended.ok()) return ended.error();
+        if (!*ended) return false;
+      }
+      prepared.exchanging = false;
+      ++prepared.step;
+    }
+    return true;
+  }
+
+  // out_ and in_, after all that is under way.
+  Status of_hosts(int kind) {
+    WorkCounters uncounted;
+    TRY(finish(nullptr, uncounted));
+    return transport_.exchange({MessageStamp{host_sequence_++, kind, 0, 0}, out_, in_});
   }
 
   Transport& transport_;
@@ -117,6 +182,11 @@ class Collectives : public Communicator {
   std::map<std::string, std::uint32_t> sequences_;  // by axes: one count a group
   std::uint32_t host_sequence_ = 0;
   CollectiveObserver* observer_ = nullptr;
+  std::vector<Prepared*> underway_;  // in the order in which they were started; those before first_ have ended
+  std::size_t first_ = 0;
+  Bytes uncounted_;            // sent, and in nobody's counters yet
+  std::vector<Outgoing> out_;  // of hosts
+  std::vector<Incoming> in_;
   std::vector<std::byte> tokens_;  // what barriers receive
 };
 

@@ -177,19 +177,31 @@ class SendsTwice : public Transport {
   const char* name() const override { return "twice"; }
   void abort(const std::string& why) override { once_.abort(why); }
   Bytes bytes_written() const override { return once_.bytes_written(); }
-  Status exchange(const Exchange& exchange) override {
-    TRY(once_.exchange(exchange));
-    std::vector<Incoming> again(exchange.in.begin(), exchange.in.end());
-    std::vector<Bits> nowhere;
-    for (Incoming& in : again) {
-      nowhere.emplace_back(static_cast<std::size_t>(in.bytes.count()));
-      in.into = nowhere.back().data(), in.row = in.stride = in.bytes, in.combine = nullptr;
+  Status begin(const Exchange& exchange) override {
+    exchange_ = exchange;
+    again_ = false;
+    return once_.begin(exchange);
+  }
+  Result<bool> advance(bool wait) override {
+    if (!TRY(once_.advance(wait))) return false;
+    if (again_) return true;
+    again_ = true;
+    in_.assign(exchange_.in.begin(), exchange_.in.end());
+    nowhere_.clear();
+    for (Incoming& in : in_) {
+      nowhere_.emplace_back(static_cast<std::size_t>(in.bytes.count()));
+      in.into = nowhere_.back().data(), in.row = in.stride = in.bytes, in.combine = nullptr;
     }
-    return once_.exchange({exchange.stamp, exchange.out, again});
+    TRY(once_.begin({exchange_.stamp, exchange_.out, in_}));
+    return once_.advance(wait);
   }
 
  private:
   Transport& once_;
+  Exchange exchange_;
+  bool again_ = false;
+  std::vector<Incoming> in_;
+  std::vector<Bits> nowhere_;
 };
 
 TEST(Collectives, a_transport_that_sends_twice_is_seen) {
@@ -205,6 +217,45 @@ TEST(Collectives, a_transport_that_sends_twice_is_seen) {
     ASSERT_TRUE(communicator->run(*prepared, counters).ok());
     EXPECT_EQ(counters.bytes_sent, 2 * bytes_sent(transfers, rank).count());
   });
+}
+
+TEST(Collectives, many_at_once_beside_other_work_are_as_defined) {
+  const Mesh mesh = Mesh::parse("data=2 model=2").value();
+  std::vector<CollectiveCall> calls;
+  for (const char* axis : {"data", "data,model", "model"}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      for (const CollectiveCall& call : calls_on(mesh, axis, dtype)) {
+        if (carries_out(call)) calls.push_back(call);
+      }
+    }
+  }
+  expect_defined_beside_others(calls, mesh, ranks_over_loopback());
+  expect_defined_beside_others(calls, mesh, ranks_over_loopback(256));
+}
+
+// One computes on and never looks: the other is told who, within the patience of its wait.
+TEST(Collectives, a_rank_lost_beside_other_work_is_named) {
+  const Mesh mesh = Mesh::parse("data=2").value();
+  const auto transports = loopback(2, {Seconds(0.3)}).value();
+  const CollectiveCall call{CollectiveKind::all_gather, "data", 2, DType::f32, {1 << 20}};
+  std::vector<std::byte> from(4 << 20), into(8 << 20), other(8 << 20);
+  const auto first = make_communicator(*transports[0], mesh).value(),
+             second = make_communicator(*transports[1], mesh).value();
+  const auto sent = first->prepare(call, from.data(), into.data(), nullptr).value(),
+             begun = second->prepare(call, from.data(), other.data(), nullptr).value();
+  ASSERT_TRUE(first->start(*sent).ok());
+  ASSERT_TRUE(second->start(*begun).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(first->progress().ok());
+  WorkCounters counters;
+  const auto began = std::chrono::steady_clock::now();
+  const Status waited = first->finish(nullptr, counters);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+  ASSERT_FALSE(waited.ok());
+  EXPECT_NE(waited.error().message.find("for rank 1"), std::string::npos) << waited.error().message;
+  EXPECT_NE(waited.error().message.find("all_gather #0"), std::string::npos) << waited.error().message;
+  EXPECT_GT(counters.bytes_sent, 0);
+  // And the other hears of it where it looks.
+  EXPECT_FALSE(second->progress().ok());
 }
 
 TEST(Collectives, an_observer_is_told_of_each_run) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <thread>
 
+#include "describe/graph/collectives_of.h"
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/builder.h"
 #include "execute/backends/reference/reference.h"
@@ -146,6 +147,83 @@ TEST(DeviceCollectives, of_many_parts_need_others_and_of_one_part_nobody) {
       EXPECT_TRUE(std::ranges::equal(x, y)) << name << " " << same;
     }
     EXPECT_EQ(executor->counters()[0].bytes_sent, 0);
+  }
+}
+
+// Four layers of x ← tanh(x·w), w stored in parts, and what each gives to w as a part of the sum.
+Graph stored_in_parts(std::int64_t parts) {
+  Graph body("layer");
+  const Value x = body.input("x", Type(DType::f32, {6, 12})), w = body.input("w", Type(DType::f32, {12 / parts, 12}));
+  const Value whole = all_gather(cast(w, DType::bf16), "fsdp", parts, 0);
+  const Value y = tanh(contract(cast(x, DType::bf16), whole, "be,eh->bh", DType::f32));
+  body.output("x", y);
+  body.output("terms", reduce_scatter(contract(x, y, "be,bh->eh"), "fsdp", parts, 0));
+  Graph g("layers");
+  const Value in = g.input("x", Type(DType::f32, {6, 12}));
+  Parameter p;
+  p.name = "w", p.type = Type(DType::f32, {4, 12 / parts, 12});
+  const Value stored = g.parameter(p);
+  const Repeat layers = repeat(std::move(body), 4, std::array{in}, std::array{stored}, {}, "layer", true);
+  g.output("y", layers.carries[0]);
+  g.output("terms", layers.outputs[0]);
+  return g;
+}
+
+Outcome layers_on(Device& device, Communicator& communicator, std::int32_t n, bool overlap) {
+  device.connect(&communicator);
+  ProgramBuilder builder("layers", Mesh::make({{"fsdp", n}}).value(), device.target(),
+                         [&](const Graph& g, const GraphNode& node) { return device.workspace(g, node); });
+  builder.set_overlap(overlap);
+  Graph graph = stored_in_parts(n);
+  builder.add_parameters(graph);
+  const auto add = [&](const std::string& name, const Type& type, Residence residence) {
+    ProgramValue value;
+    value.name = name, value.type = type, value.residence = residence;
+    builder.add_value(value);
+  };
+  add("x", Type(DType::f32, {6, 12}), Residence::input);
+  for (const GraphOutput& output : graph.outputs()) add(output.name, graph.type(output.value), Residence::output);
+  builder.add_function("layers", std::move(graph), {}, {});
+  builder.add_schedule({"once", {Action{0}}});
+  const Program program = builder.finish();
+  const auto executor = Executor::create(program, device).value();
+  for (const char* name : {"x", "w"}) {
+    const std::span<std::byte> bytes = executor->view(program.value_named(name), 0);
+    for (std::size_t i = 0; i < bytes.size() / 4; ++i)
+      store(DType::f32, bytes.data(), static_cast<std::int64_t>(i), (static_cast<double>(i * 7 % 29) - 14) / 31);
+  }
+  Outcome outcome;
+  for (int time = 0; time < 3; ++time) EXPECT_TRUE(executor->run(program.schedules[0]).ok());
+  for (const Port& port : program.functions[0].outputs) {
+    const std::span<std::byte> seen = executor->view(port.value, 0);
+    outcome.outputs.emplace_back(seen.begin(), seen.end());
+  }
+  outcome.counters = executor->counters()[0];
+  outcome.planned = program.functions[0].work * 3;
+  outcome.sent = bytes_sent(program, program.functions[0], communicator.rank()).count() * 3;
+  EXPECT_LE(outcome.counters.high_water, executor->arena().count());
+  return outcome;
+}
+
+TEST(DeviceCollectives, beside_other_work_are_the_same_bits_and_bytes) {
+  for (const std::int32_t n : {2, 3}) {
+    for (const auto& [name, make] : devices()) {
+      auto transports = loopback(n, {Seconds(20)}).value();
+      const Mesh mesh = Mesh::make({{"fsdp", n}}).value();
+      std::vector<std::jthread> threads;
+      for (std::int32_t r = 0; r < n; ++r) {
+        threads.emplace_back([&, r] {
+          const auto communicator = make_communicator(*transports[static_cast<std::size_t>(r)], mesh).value();
+          const Outcome with = layers_on(*make(), *communicator, n, true);
+          const Outcome without = layers_on(*make(), *communicator, n, false);
+          EXPECT_EQ(with.outputs, without.outputs) << name;
+          EXPECT_EQ(with.counters.bytes_sent, with.sent);
+          EXPECT_EQ(without.counters.bytes_sent, with.sent);
+          EXPECT_GT(with.sent, 0);
+          expect_planned_work(with.planned, with.counters);
+        });
+      }
+    }
   }
 }
 

@@ -48,14 +48,25 @@ class RingTransport : public Transport {
 
   void abort(const std::string& why) override { segment_->end(error(ErrorKind::interrupted, "{}", why)); }
 
-  Status exchange(const Exchange& exchange) override {
+  Status begin(const Exchange& exchange) override {
     if (failed_) return *failed_;
-    Status done = play(exchange);
-    if (!done.ok()) {
-      failed_ = done.error();
+    CHECK(left_ == 0, "rank {} begins an exchange before the last one has ended", rank_);
+    exchange_ = exchange;
+    sent_.assign(exchange.out.size(), {});
+    taken_.assign(exchange.in.size(), {});
+    left_ = exchange.out.size() + exchange.in.size();
+    return {};
+  }
+
+  Result<bool> advance(bool wait) override {
+    if (failed_) return *failed_;
+    Result<bool> ended = wait ? play() : look();
+    if (!ended.ok()) {
+      failed_ = ended.error();
+      left_ = 0;
       segment_->end(*failed_);
     }
-    return done;
+    return ended;
   }
 
  private:
@@ -72,17 +83,14 @@ class RingTransport : public Transport {
     bool done = false;
   };
 
-  Status play(const Exchange& e) {
-    sent_.assign(e.out.size(), {});
-    taken_.assign(e.in.size(), {});
-    std::size_t left = e.out.size() + e.in.size();
+  Result<bool> play() {
     Instant moved = SteadyClock::now();
     if (segment_->ended()) return segment_->ending();
     for (;;) {
-      const Moves moves = TRY(pass(e));
-      left -= moves.ended;
-      if (moves.any || left == 0) await(-1);
-      if (left == 0) return {};
+      const Moves moves = TRY(pass(exchange_));
+      left_ -= moves.ended;
+      if (moves.any || left_ == 0) await(-1);
+      if (left_ == 0) return true;
       if (moves.any) {
         moved = SteadyClock::now();
         continue;
@@ -92,8 +100,15 @@ class RingTransport : public Transport {
         sched_yield();  // the one we wait for may be on this core
         continue;
       }
-      TRY(rest(e, moved));
+      TRY(rest(exchange_, moved));
     }
+  }
+
+  Result<bool> look() {
+    if (segment_->ended()) return segment_->ending();
+    const Moves moves = TRY(pass(exchange_));
+    left_ -= moves.ended;
+    return left_ == 0;
   }
 
   struct Moves {
@@ -331,6 +346,8 @@ class RingTransport : public Transport {
   PeerWatch watch_;
   const Seconds patience_, spin_;
   std::vector<Peer> peers_;
+  Exchange exchange_;                   // that was begun
+  std::size_t left_ = 0;                // messages of it that have not ended
   std::vector<Progress> sent_, taken_;  // as long as the longest exchange so far
   std::int64_t written_ = 0;
   std::int32_t awaited_ = -1;

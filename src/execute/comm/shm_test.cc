@@ -122,6 +122,40 @@ TEST(Shm, processes_compute_the_same) {
   }
 }
 
+// Gathers begun, moved on beside other work, and waited for later.
+Status gather_beside(std::int32_t rank, Transport& transport, int times) {
+  const std::int64_t n = transport.num_ranks();
+  const auto communicator = TRY(make_communicator(transport, Mesh::make({{"data", n}}).value()));
+  std::vector<std::byte> x(2 << 20, static_cast<std::byte>(rank)), all(x.size() * static_cast<std::size_t>(n));
+  const auto gather = TRY(
+      communicator->prepare({CollectiveKind::all_gather, "data", n, DType::u8, {static_cast<std::int64_t>(x.size())}},
+                            x.data(), all.data(), nullptr));
+  for (int time = 0; time < times; ++time) {
+    WorkCounters counters;
+    TRY(communicator->start(*gather));
+    for (int work = 0; work < 20; ++work) {
+      TRY(communicator->progress());
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    TRY(communicator->finish(gather.get(), counters));
+  }
+  return {};
+}
+
+TEST(Shm, a_rank_killed_beside_other_work_is_named_by_all_others) {
+  for (const int delay : {0, 3, 11}) {
+    Ranks ranks(3, {Seconds(20)}, [](std::int32_t r, Transport& t) { return gather_beside(r, t, 1 << 20); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100 + delay));
+    const auto killed = std::chrono::steady_clock::now();
+    ranks.signal(1, SIGKILL);
+    for (const std::int32_t r : {0, 2}) {
+      const std::string result = ranks.result(r);
+      EXPECT_NE(result.find("lost rank 1"), std::string::npos) << result;
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds(5));
+  }
+}
+
 TEST(Shm, a_killed_rank_is_named_by_all_others) {
   for (const int delay : {5, 40, 90}) {
     Ranks ranks(4, {Seconds(20)}, [](std::int32_t r, Transport& t) { return sum_and_gather(r, t, 300000, 1 << 20); });

@@ -56,5 +56,13 @@ TEST_F(TcpCollectives, over_several_axes_and_long) {
   }
 }
 
+TEST_F(TcpCollectives, many_at_once_beside_other_work) {
+  const Mesh mesh = Mesh::parse("data=3").value();
+  std::vector<CollectiveCall> calls;
+  for (const CollectiveCall& call : calls_on(mesh, "data", DType::f32)) calls.push_back(call);
+  calls.push_back({CollectiveKind::all_gather, "data", 3, DType::f32, {400'000}});
+  expect_defined_beside_others(calls, mesh, over_tcp());
+}
+
 }  // namespace
 }  // namespace systole

@@ -65,14 +65,25 @@ class TcpTransport : public Transport {
     (void)!::write(stir_.get(), &one, sizeof one);
   }
 
-  Status exchange(const Exchange& e) override {
+  Status begin(const Exchange& exchange) override {
     if (failed_) return *failed_;
-    Status done = play(e);
-    if (!done.ok()) {
-      failed_ = done.error();
+    CHECK(left_ == 0, "rank {} begins an exchange before the last one has ended", rank_);
+    exchange_ = exchange;
+    sent_.assign(exchange.out.size(), {});
+    taken_.assign(exchange.in.size(), {});
+    left_ = exchange.out.size() + exchange.in.size();
+    return {};
+  }
+
+  Result<bool> advance(bool wait) override {
+    if (failed_) return *failed_;
+    Result<bool> ended = wait ? play() : look();
+    if (!ended.ok()) {
+      failed_ = ended.error();
+      left_ = 0;
       control_.tell_error(*failed_);
     }
-    return done;
+    return ended;
   }
 
  private:
@@ -100,23 +111,27 @@ class TcpTransport : public Transport {
   Peer& peer_of(std::int32_t r) { return peers_[static_cast<std::size_t>(r)]; }
   std::byte* staging() { return staging_.front().bytes; }
 
-  Status play(const Exchange& e) {
-    sent_.assign(e.out.size(), {});
-    taken_.assign(e.in.size(), {});
-    std::size_t left = e.out.size() + e.in.size();
+  Result<bool> play() {
     SteadyClock::time_point moved = SteadyClock::now();
     TRY(hear());
     while (true) {
-      const Moves moves = TRY(pass(e));
-      left -= moves.ended;
+      const Moves moves = TRY(pass(exchange_));
+      left_ -= moves.ended;
       if (moves.any && told_waiting_) tell_waiting(-1);
-      if (left == 0) return {};
+      if (left_ == 0) return true;
       if (moves.any) {
         moved = SteadyClock::now();
         continue;
       }
-      TRY(rest(e, moved));
+      TRY(rest(exchange_, moved));
     }
+  }
+
+  // What another one told of is heard when we wait.
+  Result<bool> look() {
+    const Moves moves = TRY(pass(exchange_));
+    left_ -= moves.ended;
+    return left_ == 0;
   }
 
   // An abort of this rank, or an error that another one told of.
@@ -323,6 +338,8 @@ class TcpTransport : public Transport {
   TcpControl control_;
   std::vector<Peer> peers_;
   std::vector<Staging> staging_;
+  Exchange exchange_;     // that was begun
+  std::size_t left_ = 0;  // messages of it that have not ended
   std::vector<Progress> sent_, taken_;
   std::vector<pollfd> ends_;
   std::int64_t written_ = 0;

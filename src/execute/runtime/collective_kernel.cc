@@ -30,4 +30,10 @@ Status CollectiveKernel::run(WorkCounters& counters) const {
   return {};
 }
 
+Status CollectiveKernel::start() const { return communicator_->start(*prepared_); }
+
+Status CollectiveKernel::finish(WorkCounters& counters) const {
+  return communicator_->finish(prepared_.get(), counters);
+}
+
 }  // namespace systole

@@ -18,6 +18,12 @@ class CollectiveKernel {
   // Counts bytes_sent alone. Errors: of Communicator::run.
   Status run(WorkCounters& counters) const;
 
+  // In two parts, what runs between them moving it on by progress(): Communicator's start, and its wait for this one
+  // and all before it. REQUIRES of them: more than one part.
+  bool sends() const { return prepared_ != nullptr; }
+  Status start() const;
+  Status finish(WorkCounters& counters) const;
+
  private:
   Communicator* communicator_ = nullptr;
   std::unique_ptr<PreparedCollective> prepared_;  // null: a copy

@@ -63,6 +63,15 @@ class Communicator {
   // Errors: of the transport; none of its ranks can go on then.
   virtual Status run(PreparedCollective& collective, WorkCounters& counters) = 0;
 
+  // The same beside other work. start() begins it, behind those that were started before, and progress() moves on with
+  // them as far as can be without waiting: nobody else does it, so it is called now and then, between kernels.
+  // finish() waits for one and all that were started before it; for all of them with null. Those over all groups end
+  // in the order in which they were started, so ranks start them in one order. What it works on must stay until it has
+  // ended, and it must have ended before it is started again. progress() costs next to nothing when none is under way.
+  virtual Status start(PreparedCollective& collective) = 0;
+  virtual Status progress() = 0;
+  virtual Status finish(PreparedCollective* collective, WorkCounters& counters) = 0;
+
   // Tells of every run from now on; null: of none. The observer must outlive that.
   virtual void observe(CollectiveObserver* observer) = 0;
 

@@ -1,6 +1,10 @@
 #pragma once
 // A function as a flat list of kernel calls with resolved offsets: repeats unrolled, slices and carries turned into
-// addresses, views gone. What devices that run kernel by kernel share.
+// addresses, views gone, what is done ahead put in the iteration before. What devices that run kernel by kernel share.
+//
+// A collective that overlaps others (describe/graph/overlap.h) begins where it stands in the list. The first call that
+// reads or writes what it has not done with says so, by addresses, whatever the plan meant; those that begin need not
+// say it of each other, for they end in the order in which they began. At the end of the list all must have ended.
 
 #include <algorithm>
 #include <vector>
@@ -17,6 +21,8 @@ struct KernelCall {
   std::int64_t workspace = -1;                  // -1: none
   Bytes workspace_bytes;
   std::vector<std::int64_t> layers;  // the index of each repeat around it, outermost first
+  bool begins = false;               // a collective that need not end here
+  int after = -1;                    // in the list: one that began, and must have ended before this call; -1: none
 
   // Where the highest of the places that it is given ends.
   std::int64_t end() const {

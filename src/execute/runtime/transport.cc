@@ -59,6 +59,12 @@ InRow place_in_rows(Bytes at, Bytes bytes, Bytes row) {
 
 }  // namespace
 
+Status Transport::exchange(const Exchange& exchange) {
+  TRY(begin(exchange));
+  TRY(advance(true));
+  return {};
+}
+
 std::uint64_t MessageStamp::packed() const {
   std::uint64_t bits = low(sequence, kSequenceBits);
   bits = bits << kKindBits | low(static_cast<std::uint64_t>(kind), kKindBits);

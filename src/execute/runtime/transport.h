@@ -14,6 +14,8 @@
 // Errors end it: after an exchange that failed, each further one fails at once with the same error, on every rank that
 // is told or finds the others gone. Who wants to go on makes new transports among the ranks that are left.
 //
+// An exchange may be begun and moved on beside other work, by whoever has the time: nothing else moves it.
+//
 // Thread safety: one thread at a time; abort() from any.
 
 #include <cstddef>
@@ -80,14 +82,19 @@ class Transport {
   virtual std::int32_t rank() const = 0;
   virtual std::int32_t num_ranks() const = 0;
 
-  // Returns when all `in` are in their places and the memory of `out` may be written again (they need not have
-  // arrived). A place of `in` may be a place of `out` only where the algorithm says that the old bytes are not wanted.
-  // Allocates nothing. A peer may let us wait as long as the patience that the transport was made with without moving
-  // a byte, no longer.
-  // Errors: io, naming the rank that is gone, that never came or that stopped, and the collective; invalid, naming both
-  // ranks and both collectives, when a message is not the one expected; corrupt when what arrives is no message;
-  // interrupted after abort().
-  virtual Status exchange(const Exchange& exchange) = 0;
+  // Begins an exchange; moves nothing yet. What `exchange` points to stays until it has ended.
+  // REQUIRES: none that has not ended. Errors: the one that ended the transport before.
+  virtual Status begin(const Exchange& exchange) = 0;
+  // Moves on with the exchange that was begun; true when it has ended: all `in` are in their places and the memory of
+  // `out` may be written again (they need not have arrived). A place of `in` may be a place of `out` only where the
+  // algorithm says that the old bytes are not wanted. Without `wait` it does what can be done now, and no more. With
+  // it, it returns when the exchange has ended; a peer may let us wait as long as the patience that the transport was
+  // made with without moving a byte, no longer. Allocates nothing. Errors: io, naming the rank that is gone, that never
+  // came or that stopped, and the collective; invalid, naming both ranks and both collectives, when a message is not
+  // the one expected; corrupt when what arrives is no message; interrupted after abort().
+  virtual Result<bool> advance(bool wait) = 0;
+  // Both in one.
+  Status exchange(const Exchange& exchange);
 
   // Ends what runs and all that follows with an error of kind interrupted that carries `why`, here and, as soon as they
   // look, on the peers; from any thread, not from a signal handler.

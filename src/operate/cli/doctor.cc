@@ -1,9 +1,11 @@
-// `systole doctor [WORKLOAD]`: looks at this machine, and says of each thing that is not as it should be what to do.
+// `systole doctor [WORKLOAD]` (doctor_xla.cc has `doctor xla`): looks at this machine, and says of each thing that is
+// not as it should be what to do.
 
 #include "operate/doctor/doctor.h"
 
 #include <cstdlib>
 
+#include "operate/cli/findings.h"
 #include "operate/cli/workload_options.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
@@ -52,10 +54,6 @@ CalibrationFacts calibration(Clock& clock) {
   return facts;
 }
 
-Ink ink_of(Verdict verdict) {
-  return verdict == Verdict::ok ? Ink::green : verdict == Verdict::warn ? Ink::yellow : Ink::red;
-}
-
 ExitCode look(const DoctorOptions& options, Context& context) {
   Examined examined;
   if (!options.workload.empty())
@@ -65,10 +63,20 @@ ExitCode look(const DoctorOptions& options, Context& context) {
   examined.libraries = libraries();
   examined.calibration = calibration(context.clock);
   examined.today = context.clock.timestamp().substr(0, 10);
+  return print_findings(examine(examined), context);
+}
+
+Ink ink_of(Verdict verdict) {
+  return verdict == Verdict::ok ? Ink::green : verdict == Verdict::warn ? Ink::yellow : Ink::red;
+}
+
+}  // namespace
+
+ExitCode print_findings(const std::vector<Finding>& findings, Context& context) {
   int count[3] = {};
   Node list = Node::sequence();
   std::string text;
-  for (const Finding& finding : examine(examined)) {
+  for (const Finding& finding : findings) {
     ++count[static_cast<int>(finding.verdict)];
     const char* verdict = name_of(finding.verdict);
     text += fmt::format("{}{:<{}}  {:<13}  {}\n", context.out.ink(ink_of(finding.verdict), verdict), "",
@@ -83,13 +91,18 @@ ExitCode look(const DoctorOptions& options, Context& context) {
   return count[2] == 0 ? ExitCode::done : ExitCode::no;
 }
 
-}  // namespace
-
 void add_doctor(CLI::App& app, Context& context) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App& command = add_command(app, "doctor", "look at this machine: what is not well, and what to do about it",
                                   options, context, look);
+  // Of `doctor xla` the command line calls both, the inner one first.
+  command.callback([options, &context, &command] {
+    if (!command.get_subcommands().empty()) return;
+    context.out.set_command("doctor");
+    context.exit = look(*options, context);
+  });
   command.add_option("workload", options->workload, "judge for this workload: the threads it asks for");
+  add_doctor_xla(command, context);
 }
 
 }  // namespace systole::cli

@@ -38,6 +38,11 @@ class LossWatch final : public Communicator {
   Status run(PreparedCollective& collective, WorkCounters& counters) override {
     return seen(inner_.run(collective, counters));
   }
+  Status start(PreparedCollective& collective) override { return seen(inner_.start(collective)); }
+  Status progress() override { return seen(inner_.progress()); }
+  Status finish(PreparedCollective* collective, WorkCounters& counters) override {
+    return seen(inner_.finish(collective, counters));
+  }
   void observe(CollectiveObserver* observer) override { inner_.observe(observer); }
   Status broadcast(std::span<std::byte> bytes, std::int32_t root) override {
     return seen(inner_.broadcast(bytes, root));

@@ -45,7 +45,7 @@ void describe(const CLI::App& app, const std::string& prefix, std::string& text)
   text += fmt::format("## {}\n\n{}\n\n", name, sentence(app.get_description()));
   std::string rows;
   for (const CLI::Option* option : app.get_options())
-    if (option->get_name() != "--help" && option->get_name(false, true) != "-h,--help") rows += row_of(*option);
+    if (!option->get_group().empty() && option->get_name(false, true) != "-h,--help") rows += row_of(*option);
   if (!rows.empty()) text += "| option | | default | |\n|---|---|---|---|\n" + rows + "\n";
   for (const CLI::App* child : children) describe(*child, name + " ", text);
 }

@@ -15,6 +15,7 @@
 #include "execute/backends/reference/reference.h"
 #include "ground/base/hash.h"
 #include "ground/process/machine.h"
+#include "operate/cli/rank_threads.h"
 #include "operate/cli/version.h"
 #include "predict/perf/catalog_speed.h"
 #ifdef SYSTOLE_HAS_CPU
@@ -33,13 +34,15 @@ std::string default_entry(const std::string& target_name) {
   return "cpu-avx2";
 }
 
-Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources, bool exact) {
+Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources,
+                                            const LinkCost& link, bool exact) {
   if (backend == "reference") return make_reference_device();
 #ifdef SYSTOLE_HAS_CPU
   if (backend == "cpu") {
     CpuOptions options;
     options.threads = static_cast<int>(resources.threads.value_or(allowed_cores()));
     options.exact = exact;
+    options.links = {{"host", link.latency, link.bandwidth}};
     return make_cpu_device(options);
   }
 #endif
@@ -161,6 +164,22 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
   return plan;
 }
 
+// Between ranks of this host: as calibrated on it, with however many threads, else as the catalog estimates.
+Status find_link(const Catalog& catalog, Clock& clock, std::int64_t ranks, Machine& machine) {
+  const CatalogEntry* entry = TRY(catalog.find("ranks-of-one-host"));
+  machine.speed.link = TRY(link_of(*entry));
+  machine.link_source = fmt::format("the catalog's {} of {}, not calibrated", entry->name, entry->date());
+  const auto own = catalog.entries().find("this-machine");
+  if (own == catalog.entries().end() || !own->second.doc.starts_with(processor_name() + "; ") ||
+      own->second.date() > clock.timestamp().substr(0, 10))
+    return {};
+  const std::optional<LinkCost> measured = TRY(link_among(own->second, "shm", ranks));
+  if (!measured) return {};
+  machine.speed.link = *measured;
+  machine.link_source = fmt::format("systole calibrate of {}", own->second.date());
+  return {};
+}
+
 }  // namespace
 
 Result<Catalog> read_catalog() {
@@ -188,11 +207,14 @@ Status check_threads(const std::string& backend, const ResourcesSpec& resources,
   return fit.ok() ? fit : source.placed(std::move(fit).error());
 }
 
-Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock, bool exact) {
+Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
+                             std::int64_t ranks, bool exact) {
   Machine machine;
-  machine.device = TRY(open_device(backend, resources, exact));
-  machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   const Catalog catalog = TRY(read_catalog());
+  TRY(find_link(catalog, clock, ranks, machine));
+  machine.device = TRY(open_device(backend, resources, *machine.speed.link, exact));
+  const LinkCost link = *machine.speed.link;
+  machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   machine.catalog_entry = default_entry(machine.device->target().name);
   if (const auto own = catalog.entries().find("this-machine"); own != catalog.entries().end()) {
     const Result<MachineSpeed> speed = speed_of(own->second, machine.device->target().threads);
@@ -216,7 +238,9 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   machine.catalog_date = entry->date();
   machine.catalog_hash = catalog.hash();
   machine.speed = TRY(speed_of(*entry, machine.device->target().threads));
-  machine.speed.link = TRY(link_of(*TRY(catalog.find("ranks-of-one-host"))));
+  machine.speed.link = link;
+  if (ranks > 1) machine.speed.source += "; ranks speak as " + machine.link_source;
+  machine.speed.cores_move_bytes = true;
   return machine;
 }
 
@@ -291,7 +315,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.workload = workload;
   p.rank = options.rank;
   TRY(check_threads(options.backend, workload.resources, options.source));
-  p.machine = TRY(open_machine(options.backend, workload.resources, clock, workload.train.exact));
+  p.machine = TRY(open_machine(options.backend, workload.resources, clock, ranks_of(workload), workload.train.exact));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
   if (data.ok()) {
     p.data = std::move(*data);

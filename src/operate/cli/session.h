@@ -31,6 +31,7 @@ struct Machine {
   std::optional<Error> stale;  // why this machine's entry in the user's catalog was not taken
   std::string catalog_entry, catalog_date, catalog_hash;
   MachineSpeed speed;
+  std::string link_source;  // of speed.link: "systole calibrate, 2026-11-22", for people
 };
 
 // What is known of machines: built in, and the user's files over it.
@@ -42,9 +43,10 @@ Status check_threads(std::int64_t threads, const std::string& key);
 // The same for a workload that the cpu is to run, at its place. Errors: invalid.
 Status check_threads(const std::string& backend, const ResourcesSpec& resources, const WorkloadSource& source);
 
-// `backend`: cpu or reference. `exact`: for exact training. Errors: unsupported; those of the catalog.
+// `backend`: cpu or reference; `ranks`: of this host, that a Program is for; `exact`: for exact training. Errors:
+// unsupported; those of the catalog.
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
-                             bool exact = false);
+                             std::int64_t ranks = 1, bool exact = false);
 
 // A Workload from a file ("-": standard input), and where its values stand there. Errors: not_found; those of
 // read_workload.

@@ -3,6 +3,7 @@
 #include "describe/graph/program_summary.h"
 #include "describe/graph/text.h"
 #include "ground/base/nearest.h"
+#include "operate/cli/rank_threads.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -22,9 +23,10 @@ struct Planned {
 Planned planned(const ShowOptions& options, Clock& clock) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   check_threads(options.workload.backend, loaded.workload.resources, loaded.source).value();
-  Planned result{
-      open_machine(options.workload.backend, loaded.workload.resources, clock, loaded.workload.train.exact).value(),
-      {}};
+  Planned result{open_machine(options.workload.backend, loaded.workload.resources, clock, ranks_of(loaded.workload),
+                              loaded.workload.train.exact)
+                     .value(),
+                 {}};
   Result<Job> job = make_job(loaded.workload, *result.machine.device);
   if (!job.ok()) fail(told_of_job(loaded.source, std::move(job).error()));
   result.job = *std::move(job);

@@ -1,6 +1,7 @@
 #include "predict/perf/catalog_speed.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace systole {
 namespace {
@@ -70,6 +71,23 @@ Result<LinkCost> link_of(const CatalogEntry& entry) {
   const LinkCost link{TRY(entry.seconds("link.latency")), TRY(entry.bytes_per_second("link.bandwidth"))};
   if (link.bandwidth <= BytesPerSecond()) return error(ErrorKind::invalid, "link.bandwidth of '{}' is 0", entry.name);
   return link;
+}
+
+Result<std::optional<LinkCost>> link_among(const CatalogEntry& entry, const std::string& transport,
+                                           std::int64_t ranks) {
+  const std::string prefix = "link." + transport + ".";
+  std::int64_t best = 0;  // the most that are no more than `ranks`, else the fewest
+  for (const auto& [key, fact] : entry.facts) {
+    if (!key.starts_with(prefix) || !key.ends_with(".latency")) continue;
+    const std::int64_t among = std::atoll(key.c_str() + prefix.size());
+    const bool better = best == 0 || (among <= ranks ? best > ranks || among > best : best > ranks && among < best);
+    if (among > 0 && better) best = among;
+  }
+  if (best == 0) return std::optional<LinkCost>();
+  const std::string key = fmt::format("{}{}.", prefix, best);
+  const LinkCost link{TRY(entry.seconds(key + "latency")), TRY(entry.bytes_per_second(key + "bandwidth"))};
+  if (link.bandwidth <= BytesPerSecond()) return error(ErrorKind::invalid, "{}bandwidth of '{}' is 0", key, entry.name);
+  return std::optional(link);
 }
 
 }  // namespace systole

@@ -14,5 +14,8 @@ Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores);
 
 // From the keys link.latency and link.bandwidth, between ranks of one host. Errors: not_found; of the facts.
 Result<LinkCost> link_of(const CatalogEntry& entry);
+// As calibration has measured it over a transport ("shm", "tcp") among so many ranks or the number next to it:
+// link.<transport>.<ranks>.latency and .bandwidth. Nothing where the entry has none. Errors: of the facts.
+Result<std::optional<LinkCost>> link_among(const CatalogEntry& entry, const std::string& transport, std::int64_t ranks);
 
 }  // namespace systole

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "describe/graph/work.h"
+#include "predict/perf/overlapped_time.h"
 #include "predict/perf/utilisation.h"
 
 namespace systole {
@@ -23,14 +24,14 @@ void add_contractions(const Graph& graph, std::int64_t times, FlopsByType& flops
 }
 
 // The end of the last action: each starts when its stream is free and what it waits for has ended.
-Seconds makespan(const Schedule& schedule, const std::vector<TimeByClass>& times) {
+Seconds makespan(const Schedule& schedule, const std::vector<Seconds>& times) {
   std::vector<Seconds> ends;
   std::map<Stream, Seconds> free;
   Seconds last;
   for (const Action& action : schedule.actions) {
     Seconds start = free[action.stream];
     for (const int other : action.waits) start = std::max(start, ends.at(static_cast<std::size_t>(other)));
-    ends.push_back(start + times[static_cast<std::size_t>(action.function)].total());
+    ends.push_back(start + times[static_cast<std::size_t>(action.function)]);
     free[action.stream] = ends.back();
     last = std::max(last, ends.back());
   }
@@ -38,10 +39,10 @@ Seconds makespan(const Schedule& schedule, const std::vector<TimeByClass>& times
 }
 
 ScheduleEstimate estimate_schedule(const Program& program, const Schedule& schedule,
-                                   const std::vector<TimeByClass>& times) {
+                                   const std::vector<TimeByClass>& times, const std::vector<Seconds>& elapsed) {
   ScheduleEstimate result;
   result.name = schedule.name;
-  result.time = makespan(schedule, times);
+  result.time = makespan(schedule, elapsed);
   result.work = work_of(program, schedule);
   FlopsByType contractions;
   for (std::size_t f = 0; f < program.functions.size(); ++f) {
@@ -50,7 +51,7 @@ ScheduleEstimate estimate_schedule(const Program& program, const Schedule& sched
     if (acts == 0) continue;
     const TimeByClass time = times[f] * static_cast<double>(acts);
     result.busy += time;
-    result.by_function.emplace_back(program.functions[f].name, time.total());
+    result.by_function.emplace_back(program.functions[f].name, elapsed[f] * static_cast<double>(acts));
     add_contractions(program.functions[f].graph, acts, contractions);
   }
   std::int64_t most = 0;
@@ -101,10 +102,15 @@ Estimate estimate(const Program& program, const MachineSpeed& speed) {
   check(speed).value();
   Estimate result{speed.name, speed.source, speed.calibrated, {}, memory_by_owner(program), program.arena};
   std::vector<TimeByClass> times;
-  for (std::size_t f = 0; f < program.functions.size(); ++f)
-    times.push_back(graph_time(program.functions[f].graph, speed, touched_between(program, static_cast<int>(f))));
+  std::vector<Seconds> elapsed;
+  for (std::size_t f = 0; f < program.functions.size(); ++f) {
+    const Graph& graph = program.functions[f].graph;
+    const Bytes ago = touched_between(program, static_cast<int>(f));
+    times.push_back(graph_time(graph, speed, ago));
+    elapsed.push_back(overlapped_time(graph, speed, ago).value_or(times.back().total()));
+  }
   for (const Schedule& schedule : program.schedules)
-    result.schedules.push_back(estimate_schedule(program, schedule, times));
+    result.schedules.push_back(estimate_schedule(program, schedule, times, elapsed));
   return result;
 }
 

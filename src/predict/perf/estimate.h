@@ -18,7 +18,7 @@ struct ScheduleEstimate {
   Seconds time;      // from its start to the end of its last action; streams run side by side
   TimeByClass busy;  // of all actions, whatever their stream
   std::vector<std::pair<std::string, Seconds>>
-      by_function;                   // the same by function, in the Program's order, those that act
+      by_function;                   // from begin to end of each function's actions, in the Program's order
   Work work;                         // model_flops: without anything done twice; flops: executed
   std::optional<DType> matmul_type;  // of the contractions with most FLOPs; none without contractions
 };

@@ -41,6 +41,8 @@ struct MachineSpeed {
   std::vector<CacheLevel> caches;  // smallest first; may be empty
   Seconds call;                    // of starting one kernel
   std::optional<LinkCost> link;    // between ranks; nothing: collectives cannot be priced
+  // The ranks' own threads move the bytes (shared memory, sockets): beside other work only waiting is for nothing.
+  bool cores_move_bytes = false;
 };
 
 // Errors: Failure(not_found) naming the machine, the type and the types that it has: an unknown rate is an error, never

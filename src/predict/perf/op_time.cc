@@ -1,6 +1,7 @@
 #include "predict/perf/op_time.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "describe/graph/collective_call.h"
 #include "describe/graph/work.h"
@@ -89,19 +90,6 @@ Seconds kernel_time(const Graph& graph, const GraphNode& node, const Work& work,
   }
 }
 
-Seconds collective_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
-  const CollectiveCall call = collective_call(graph, node);
-  if (call.parts == 1) return {};
-  if (!speed.link) {
-    fail(error(ErrorKind::not_found, "'{}' has no link between ranks, over which {} could be timed", speed.name,
-               node.op->name));
-  }
-  const std::int64_t whole =
-      bytes_of(call.dtype, call.shape).count() * (call.kind == CollectiveKind::all_gather ? call.parts : 1);
-  const Collective collective{call.kind, {call.parts}, Bytes(whole), Bytes(size_of(call.dtype))};
-  return cost_of(collective, call.algorithm, std::span(&*speed.link, 1));
-}
-
 }  // namespace
 
 const char* name_of(OpClass op_class) {
@@ -115,6 +103,21 @@ OpClass class_of(const OpDef& op) {
   if (row != std::end(kRows)) return row->op_class;
   CHECK(op.elementwise, "op '{}' has no class in predict/perf/op_time.cc", op.name);
   return OpClass::elementwise;
+}
+
+CollectiveTime collective_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
+  const CollectiveCall call = collective_call(graph, node);
+  if (call.parts == 1) return {};
+  if (!speed.link) {
+    fail(error(ErrorKind::not_found, "'{}' has no link between ranks, over which {} could be timed", speed.name,
+               node.op->name));
+  }
+  const std::int64_t whole =
+      bytes_of(call.dtype, call.shape).count() * (call.kind == CollectiveKind::all_gather ? call.parts : 1);
+  const Collective collective{call.kind, {call.parts}, Bytes(whole), Bytes(size_of(call.dtype))};
+  const LinkCost waits{speed.link->latency, BytesPerSecond(std::numeric_limits<double>::infinity())};
+  return {cost_of(collective, call.algorithm, std::span(&*speed.link, 1)),
+          cost_of(collective, call.algorithm, std::span(&waits, 1))};
 }
 
 Seconds TimeByClass::total() const {
@@ -140,7 +143,7 @@ Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& s
     return graph_time(body, speed, touched_by(body)).total() * static_cast<double>(node.attrs.get_int("count"));
   }
   if (node.op->view) return {};
-  if (class_of(*node.op) == OpClass::collective) return collective_time(graph, node, speed);
+  if (class_of(*node.op) == OpClass::collective) return collective_time(graph, node, speed).total;
   const Work work = work_of(graph, node);
   const Bytes bytes = work.read + work.written;
   const bool update = class_of(*node.op) == OpClass::optimizer;
@@ -175,7 +178,7 @@ void each_kernel(const Graph& graph, const MachineSpeed& speed, Bytes ago, Reuse
       for (const ValueId id : node.operands) stack.touch(id, graph.type(id).bytes());
       for (const ValueId id : node.results) stack.touch(id, graph.type(id).bytes());
     } else if (class_of(*node.op) == OpClass::collective) {
-      told(node, collective_time(graph, node, speed), runs);
+      told(node, collective_time(graph, node, speed).total, runs);
     } else if (!node.op->view) {
       const Work work = work_of(graph, node);
       told(node,

@@ -47,6 +47,12 @@ class TimeByClass {
   std::array<Seconds, kNumOpClasses> seconds_{};
 };
 
+// Of a collective: all of it, and of which it waits for others and moves no bytes. Errors: as op_time.
+struct CollectiveTime {
+  Seconds total, latency;
+};
+CollectiveTime collective_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed);
+
 // One kernel call, over and over: its bytes come from the smallest cache that holds all of them. Nothing for a view;
 // nothing for a collective of one device.
 // Errors: Failure(not_found) for a type that the machine has no rate for; for a collective of more devices where no

@@ -4,6 +4,7 @@
 
 #include "describe/graph/arena.h"
 #include "describe/graph/collectives_of.h"
+#include "describe/graph/partition/overlap_collectives.h"
 #include "describe/graph/work.h"
 
 namespace systole {
@@ -23,6 +24,7 @@ ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh, Target target, Works
   program_.name = std::move(name);
   program_.mesh = std::move(mesh);
   program_.target = std::move(target);
+  if (program_.mesh.trivial()) program_.target.links.clear();  // one device has none
 }
 
 int ProgramBuilder::add_value(ProgramValue value) {
@@ -46,7 +48,10 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   graph.set_name(name);
   const std::vector<Pass> passes = function_passes(program_.target);
   f.graph = run_passes(std::move(graph), passes, {}, &records_);
-  if (!program_.mesh.trivial()) f.graph = with_algorithms(f.graph, program_.mesh, program_.target);
+  if (!program_.mesh.trivial()) {
+    f.graph = with_algorithms(f.graph, program_.mesh, program_.target);
+    if (overlap_) f.graph = overlap_collectives(f.graph);
+  }
   const auto port = [&](const Bindings& bindings, const std::string& key) {
     const auto found = bindings.find(key);
     if (found == bindings.end()) return Port{program_.value_named(key)};

@@ -44,6 +44,8 @@ class ProgramBuilder {
   int add_function(const std::string& name, Graph graph, const Bindings& inputs, const Bindings& outputs,
                    std::vector<std::string> donated = {});
 
+  // Of functions added from now on; true at the beginning: collectives run beside other work (overlap_collectives.h).
+  void set_overlap(bool overlap) { overlap_ = overlap; }
   void add_schedule(Schedule schedule) { program_.schedules.push_back(std::move(schedule)); }
   int function_index(std::string_view name) const;
 
@@ -57,6 +59,7 @@ class ProgramBuilder {
   Program program_;
   WorkspaceOf workspace_of_;
   std::vector<PassRecord> records_;
+  bool overlap_ = true;
 };
 
 // The passes of a function, in order: fold, merge, widen, drop, fuse as the Target allows, own outputs.

@@ -16,6 +16,8 @@ bool is_scalar_input(const std::string& name) { return name == "seed" || name ==
 TrainingBuilder::TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy,
                                  const Target& target, const WorkspaceOf& workspace_of, std::int64_t device)
     : strategy_(strategy), layouts_(mesh, strategy.sharding), builder_(name, mesh, target, workspace_of) {
+  // Devices whose graphs differ would begin their collectives in other places.
+  builder_.set_overlap(strategy.overlap && !exact());
   if (!exact()) return;
   workers_ = exact_workers(layouts_, strategy.logical_shards, device);
   const int count = static_cast<int>(workers_.count);

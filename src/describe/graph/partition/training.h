@@ -40,6 +40,7 @@ struct Strategy {
   UpdateRule optimizer;
   bool snapshot = true;
   ShardingStrategy sharding;
+  bool overlap = true;              // collectives run beside other work
   std::vector<std::string> probes;  // globs of values to show (probe.h): outputs "probe/<name>" of the last microbatch
 };
 

@@ -40,6 +40,8 @@ struct Step {
   OpTime* time;                                // of its op
   std::optional<CollectiveKernel> collective;  // runs in place of `kernel`
   cpu::KernelReport moves;                     // by the collective
+  bool begins = false;                         // the collective ends later
+  int after = -1;                              // of the call's steps: the collective that must have ended before
 };
 
 // Half a millisecond or more.
@@ -49,6 +51,7 @@ class CpuCall : public Call {
  public:
   std::vector<Step> steps;
   bool is_long = false;  // enough to hold its caller to a core
+  bool begins = false;   // some step does
   KernelObserver* observer = nullptr;
   std::vector<SeenKernel> seen;  // per step, for the observer
 };
@@ -84,6 +87,7 @@ class CpuDevice : public Device {
                                threads == 1 ? "thread" : "threads");
     target_.kind = "cpu";
     target_.memory_limit = options.memory_limit;
+    target_.links = options.links;
     target_.dtypes = {DType::f32, DType::bf16, DType::i32, DType::i64, DType::boolean};
     target_.library_products = cpu::Contractions::library_products(options.exact);
     target_.fusion.chains = options.chains;
@@ -156,7 +160,10 @@ class CpuDevice : public Device {
       time.op = call.node->op->name;
       if (is_collective(*call.node)) {
         CollectiveKernel kernel = TRY(CollectiveKernel::make(communicator_, call, memory.host()));
-        Step step{{}, 0, call.end(), &time, std::move(kernel), {}};
+        Step step{{}, 0, call.end(), &time, std::move(kernel), {}, false, -1};
+        step.begins =
+            call.begins && observer_ == nullptr && step.collective->sends();  // who watches sees whole results
+        list->begins |= step.begins;
         step.moves.bytes_read = info.operand(0).bytes().count();
         step.moves.bytes_written = info.result(0).bytes().count();
         list->steps.push_back(std::move(step));
@@ -168,47 +175,19 @@ class CpuDevice : public Device {
                                call.end(),
                                &time,
                                {},
-                               {}});
+                               {},
+                               false,
+                               observer_ == nullptr ? call.after : -1});
       } catch (const Failure& failure) { return failure.error(); }
     }
     return std::unique_ptr<Call>(std::move(list));
   }
 
   DeviceEvent run(Call& call, WorkCounters& counters) override {
-    const cpu::HeldToCores held(cores_, static_cast<CpuCall&>(call).is_long);
-    if (!count_) {
-      for (const Step& step : static_cast<CpuCall&>(call).steps) {
-        if (Result<cpu::KernelReport> done = run_step(step, counters); !done.ok())
-          return DeviceEvent::failed(std::move(done).error());
-      }
-      return {};
-    }
-    auto began = std::chrono::steady_clock::now();
-    const auto& list = static_cast<CpuCall&>(call);
-    for (std::size_t i = 0; i < list.steps.size(); ++i) {
-      const Step& step = list.steps[i];
-      if (list.observer != nullptr) list.observer->before(list.seen[i]);
-      const Result<cpu::KernelReport> ran = run_step(step, counters);
-      if (!ran.ok()) return DeviceEvent::failed(ran.error());
-      const cpu::KernelReport& report = *ran;
-      const auto ended = std::chrono::steady_clock::now();
-      step.time->time += Seconds(std::chrono::duration<double>(ended - began).count());
-      ++step.time->calls;
-      began = ended;
-      ++counters.calls;
-      counters.flops += report.flops;
-      counters.transcendentals += report.transcendentals;
-      counters.skipped_flops += report.skipped_flops;
-      counters.skipped_transcendentals += report.skipped_transcendentals;
-      counters.bytes_read += report.bytes_read - step.twice_read;
-      counters.bytes_written += report.bytes_written;
-      counters.high_water = std::max(counters.high_water, step.end);
-      if (list.observer == nullptr) continue;
-      if (Status looked = list.observer->after(list.seen[i]); !looked.ok())
-        return DeviceEvent::failed(std::move(looked).error());
-      began = std::chrono::steady_clock::now();
-    }
-    return {};
+    auto& list = static_cast<CpuCall&>(call);
+    const cpu::HeldToCores held(cores_, list.is_long);
+    Status done = count_ ? run_counted(list, counters) : run_plain(list, counters);
+    return done.ok() ? DeviceEvent() : DeviceEvent::failed(std::move(done).error());
   }
 
   void connect(Communicator* communicator) override { communicator_ = communicator; }
@@ -242,8 +221,66 @@ class CpuDevice : public Device {
  private:
   static Result<cpu::KernelReport> run_step(const Step& step, WorkCounters& counters) {
     if (!step.collective) return step.kernel();
-    TRY(step.collective->run(counters));
+    TRY(step.begins ? step.collective->start() : step.collective->run(counters));
     return step.moves;
+  }
+
+  Status run_plain(const CpuCall& list, WorkCounters& counters) {
+    for (const Step& step : list.steps) {
+      if (step.after >= 0) TRY(collective_of(list, step.after).finish(counters));
+      TRY(run_step(step, counters));
+      if (list.begins) TRY(communicator_->progress());
+    }
+    return list.begins ? communicator_->finish(nullptr, counters) : Status();
+  }
+
+  Status run_counted(const CpuCall& list, WorkCounters& counters) {
+    auto began = std::chrono::steady_clock::now();
+    const auto pass_time = [&](const Step& step) {
+      const auto now = std::chrono::steady_clock::now();
+      step.time->time += Seconds(std::chrono::duration<double>(now - began).count());
+      began = now;
+    };
+    const Step* underway = nullptr;  // whose op the time of moving on, and of waiting, is
+    for (std::size_t i = 0; i < list.steps.size(); ++i) {
+      const Step& step = list.steps[i];
+      if (step.after >= 0) {
+        TRY(collective_of(list, step.after).finish(counters));
+        pass_time(list.steps[static_cast<std::size_t>(step.after)]);
+      }
+      if (list.observer != nullptr) list.observer->before(list.seen[i]);
+      const cpu::KernelReport report = TRY(run_step(step, counters));
+      pass_time(step);
+      ++step.time->calls;
+      add(report, step, counters);
+      if (step.begins) underway = &step;
+      if (underway != nullptr) {
+        TRY(communicator_->progress());
+        pass_time(*underway);
+      }
+      if (list.observer == nullptr) continue;
+      TRY(list.observer->after(list.seen[i]));
+      began = std::chrono::steady_clock::now();
+    }
+    if (underway == nullptr) return {};
+    TRY(communicator_->finish(nullptr, counters));
+    pass_time(*underway);
+    return {};
+  }
+
+  static const CollectiveKernel& collective_of(const CpuCall& list, int step) {
+    return *list.steps[static_cast<std::size_t>(step)].collective;
+  }
+
+  static void add(const cpu::KernelReport& report, const Step& step, WorkCounters& counters) {
+    ++counters.calls;
+    counters.flops += report.flops;
+    counters.transcendentals += report.transcendentals;
+    counters.skipped_flops += report.skipped_flops;
+    counters.skipped_transcendentals += report.skipped_transcendentals;
+    counters.bytes_read += report.bytes_read - step.twice_read;
+    counters.bytes_written += report.bytes_written;
+    counters.high_water = std::max(counters.high_water, step.end);
   }
 
   static std::string unknown_type(const cpu::NodeInfo& info) {

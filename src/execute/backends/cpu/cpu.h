@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "execute/backends/cpu/kernels/kernels.h"
 #include "execute/runtime/device.h"
@@ -19,6 +20,7 @@ struct CpuOptions {
   bool exact = false;                          // the same bits for any number of threads, contractions too
   bool count = true;                           // false: no counters and times of kernels, to see what they cost
   Bytes memory_limit;                          // 0: not limited
+  std::vector<Link> links;                     // to other ranks, for the Target; empty: nothing is known of them
   bool (*supports)(cpu::Isa) = cpu::supports;  // what this machine has; tests ask of another
 };
 

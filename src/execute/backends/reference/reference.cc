@@ -25,11 +25,14 @@ struct Step {
   std::int64_t bytes_read, bytes_written;
   std::int64_t end;  // of the places it was given
   std::optional<CollectiveKernel> collective;
+  bool begins = false;  // the collective ends later
+  int after = -1;       // of the call's steps: the collective that must have ended before
 };
 
 class ReferenceCallList : public Call {
  public:
   std::vector<Step> steps;
+  bool begins = false;  // some step does
   KernelObserver* observer = nullptr;
   std::vector<SeenKernel> seen;  // per step, for the observer
 };
@@ -79,7 +82,7 @@ class ReferenceDevice : public Device {
     auto list = std::make_unique<ReferenceCallList>();
     list->observer = observer_;
     for (const KernelCall& call : flatten(static_cast<const ReferenceExecutable&>(executable).function, addresses)) {
-      Step step{call.node, {}, {}, 0, 0, call.end(), {}};
+      Step step{call.node, {}, {}, 0, 0, call.end(), {}, false, observer_ == nullptr ? call.after : -1};
       const auto view = [&](ValueId id, std::int64_t offset) {
         return TensorView{call.graph->type(id), memory.host() + offset};
       };
@@ -97,6 +100,9 @@ class ReferenceDevice : public Device {
       step.bytes_written = distinct_bytes(step.results);
       if (is_collective(*call.node)) {
         step.collective = TRY(CollectiveKernel::make(communicator_, call, memory.host()));
+        step.begins =
+            call.begins && observer_ == nullptr && step.collective->sends();  // who watches sees whole results
+        list->begins |= step.begins;
       }
       list->steps.push_back(std::move(step));
     }
@@ -104,30 +110,8 @@ class ReferenceDevice : public Device {
   }
 
   DeviceEvent run(Call& call, WorkCounters& counters) override {
-    const auto& list = static_cast<ReferenceCallList&>(call);
-    for (std::size_t i = 0; i < list.steps.size(); ++i) {
-      const Step& step = list.steps[i];
-      if (list.observer != nullptr) list.observer->before(list.seen[i]);
-      const Tally before = tally();
-      if (step.collective) {
-        if (Status done = step.collective->run(counters); !done.ok())
-          return DeviceEvent::failed(std::move(done).error());
-      } else {
-        step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
-      }
-      ++counters.calls;
-      counters.flops += tally().flops - before.flops;
-      counters.transcendentals += tally().transcendentals - before.transcendentals;
-      counters.skipped_flops += tally().skipped_flops - before.skipped_flops;
-      counters.skipped_transcendentals += tally().skipped_transcendentals - before.skipped_transcendentals;
-      counters.bytes_read += step.bytes_read - (tally().untouched_bytes - before.untouched_bytes);
-      counters.bytes_written += step.bytes_written;
-      counters.high_water = std::max(counters.high_water, step.end);
-      if (list.observer == nullptr) continue;
-      if (Status looked = list.observer->after(list.seen[i]); !looked.ok())
-        return DeviceEvent::failed(std::move(looked).error());
-    }
-    return {};
+    Status done = play(static_cast<ReferenceCallList&>(call), counters);
+    return done.ok() ? DeviceEvent() : DeviceEvent::failed(std::move(done).error());
   }
 
   void connect(Communicator* communicator) override { communicator_ = communicator; }
@@ -140,6 +124,31 @@ class ReferenceDevice : public Device {
   std::vector<std::string> kernels_used() const override { return {"every op: reference"}; }
 
  private:
+  Status play(const ReferenceCallList& list, WorkCounters& counters) {
+    for (std::size_t i = 0; i < list.steps.size(); ++i) {
+      const Step& step = list.steps[i];
+      if (step.after >= 0) TRY(list.steps[static_cast<std::size_t>(step.after)].collective->finish(counters));
+      if (list.observer != nullptr) list.observer->before(list.seen[i]);
+      const Tally before = tally();
+      if (step.collective) {
+        TRY(step.begins ? step.collective->start() : step.collective->run(counters));
+      } else {
+        step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
+      }
+      ++counters.calls;
+      counters.flops += tally().flops - before.flops;
+      counters.transcendentals += tally().transcendentals - before.transcendentals;
+      counters.skipped_flops += tally().skipped_flops - before.skipped_flops;
+      counters.skipped_transcendentals += tally().skipped_transcendentals - before.skipped_transcendentals;
+      counters.bytes_read += step.bytes_read - (tally().untouched_bytes - before.untouched_bytes);
+      counters.bytes_written += step.bytes_written;
+      counters.high_water = std::max(counters.high_water, step.end);
+      if (list.begins) TRY(communicator_->progress());
+      if (list.observer != nullptr) TRY(list.observer->after(list.seen[i]));
+    }
+    return list.begins ? communicator_->finish(nullptr, counters) : Status();
+  }
+
   Target target_;
   KernelObserver* observer_ = nullptr;
   Communicator* communicator_ = nullptr;

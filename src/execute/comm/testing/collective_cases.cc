@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <random>
 #include <thread>
 
 #include "execute/comm/ring_transport.h"
@@ -142,6 +143,54 @@ void expect_defined(const CollectiveCall& call, const Mesh& mesh, const MakeRank
         ASSERT_EQ(counters.bytes_sent, planned) << name_of_call(call);
         ASSERT_EQ((transport.bytes_written() - before).count(), planned);
       }
+    }
+  });
+}
+
+void expect_defined_beside_others(const std::vector<CollectiveCall>& calls, const Mesh& mesh, const MakeRanks& make) {
+  struct Run {
+    Bits want, from, into, workspace;
+    std::unique_ptr<PreparedCollective> prepared;
+  };
+  on_ranks(mesh, make, [&](std::int32_t rank, Communicator& communicator, Transport& transport) {
+    std::vector<Run> runs;
+    std::int64_t planned = 0;
+    for (const CollectiveCall& call : calls) {
+      std::vector<std::int64_t> group;
+      for (const auto& each : mesh.groups(axes_of(call.axis)).value()) {
+        if (std::ranges::find(each, std::int64_t{rank}) != each.end()) group = each;
+      }
+      const std::int64_t me = std::ranges::find(group, std::int64_t{rank}) - group.begin();
+      std::vector<Tensor> all;
+      std::vector<const Tensor*> operands;
+      for (const std::int64_t member : group) all.push_back(operand(call, member));
+      for (const Tensor& each : all) operands.push_back(&each);
+      Run run{bits_of(expected(call, operands, me)), bits_of(*operands[static_cast<std::size_t>(me)]), {}, {}, nullptr};
+      run.into.resize(run.want.size());
+      run.workspace.resize(static_cast<std::size_t>(collective_workspace(call).count()));
+      run.prepared = communicator.prepare(call, run.from.data(), run.into.data(), run.workspace.data()).value();
+      runs.push_back(std::move(run));
+      planned += bytes_sent(transfers_of(collective_on(call, mesh).value(), call.algorithm).value(),
+                            static_cast<std::int32_t>(me))
+                     .count();
+    }
+    std::mt19937 random(static_cast<unsigned>(rank) + 1);  // not the same on every rank
+    for (int time = 0; time < 3; ++time) {
+      for (Run& run : runs) std::ranges::fill(run.into, std::byte{0x5a});
+      WorkCounters counters;
+      const Bytes before = transport.bytes_written();
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        ASSERT_TRUE(communicator.start(*runs[i].prepared).ok());
+        for (std::size_t k = random() % 4; k-- > 0;) ASSERT_TRUE(communicator.progress().ok());
+        if (random() % 5 != 0) continue;
+        const std::size_t ended = random() % (i + 1);
+        ASSERT_TRUE(communicator.finish(runs[ended].prepared.get(), counters).ok());
+        for (std::size_t j = 0; j <= ended; ++j) ASSERT_EQ(runs[j].into, runs[j].want) << name_of_call(calls[j]);
+      }
+      ASSERT_TRUE(communicator.finish(nullptr, counters).ok());
+      for (std::size_t i = 0; i < runs.size(); ++i) ASSERT_EQ(runs[i].into, runs[i].want) << name_of_call(calls[i]);
+      ASSERT_EQ(counters.bytes_sent, planned);
+      ASSERT_EQ((transport.bytes_written() - before).count(), planned);
     }
   });
 }

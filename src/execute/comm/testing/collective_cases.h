@@ -29,4 +29,8 @@ bool carries_out(const CollectiveCall& call);
 // transport wrote = what the transfers say. `in_place`: the result takes the operand's place.
 void expect_defined(const CollectiveCall& call, const Mesh& mesh, const MakeRanks& make, bool in_place = false);
 
+// Starts many calls of both lists at once, moves on with them at random, waits for some and at the end for all, a few
+// times over, and expects of each what the definition says, and of all together the bytes.
+void expect_defined_beside_others(const std::vector<CollectiveCall>& calls, const Mesh& mesh, const MakeRanks& make);
+
 }  // namespace systole

@@ -1,0 +1,123 @@
+// What a device is given to do, in order: the design of overlap on paper, a fully sharded step of two layers over two
+// devices.
+#include "execute/runtime/flatten.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "describe/graph/ops/ops.h"
+#include "describe/graph/overlap.h"
+#include "describe/graph/partition/builder.h"
+
+namespace systole {
+namespace {
+
+// x ← x·w of each layer, w in parts; what a layer gives to w is scattered into "terms".
+Graph layers() {
+  Graph body("layer");
+  const Value x = body.input("x", Type(DType::f32, {4, 4})), w = body.input("w", Type(DType::f32, {2, 4}));
+  const Value whole = all_gather(cast(w, DType::bf16), "fsdp", 2, 0);
+  const Value y = contract(cast(x, DType::bf16), whole, "be,eh->bh", DType::f32);
+  body.output("x", tanh(y));
+  body.output("terms", reduce_scatter(contract(x, y, "be,bh->eh"), "fsdp", 2, 0));
+  Graph g("step");
+  const Value in = g.input("x", Type(DType::f32, {4, 4}));
+  Parameter p;
+  p.name = "w", p.type = Type(DType::f32, {2, 2, 4});
+  const Value stored = g.parameter(p);
+  const Repeat repeated = repeat(std::move(body), 2, std::array{in}, std::array{stored}, {});
+  g.output("x", repeated.carries[0]);
+  g.output("terms", repeated.outputs[0]);
+  return g;
+}
+
+Program program_of(bool overlap) {
+  Target target;
+  target.name = target.kind = "null";
+  ProgramBuilder builder("step", Mesh::parse("fsdp=2").value(), target, nullptr);
+  builder.set_overlap(overlap);
+  Graph graph = layers();
+  builder.add_parameters(graph);
+  const auto add = [&](const std::string& name, const std::string& as, const Type& type, Residence residence) {
+    ProgramValue value;
+    value.name = name + as, value.type = type, value.residence = residence;
+    builder.add_value(value);
+  };
+  add("x", "", graph.type(graph.inputs()[0].value), Residence::input);
+  for (const GraphOutput& output : graph.outputs()) add(output.name, "'", graph.type(output.value), Residence::output);
+  builder.add_function("step", std::move(graph), {}, {{"x", {"x'", false}}, {"terms", {"terms'", false}}});
+  builder.add_schedule({"once", {Action{0}}});
+  return builder.finish();
+}
+
+std::vector<KernelCall> calls_of(const Program& program) {
+  const Function& f = program.functions[0];
+  std::vector<SlotAddress> in, out;
+  const auto address = [&](const Port& port) {
+    const ProgramValue& value = program.values[static_cast<std::size_t>(port.value)];
+    return SlotAddress{port.value, 0, value.offset, &value.type};
+  };
+  for (const Port& port : f.inputs) in.push_back(address(port));
+  for (const Port& port : f.outputs) out.push_back(address(port));
+  return flatten(f, {in, out, f.scratch_offset});
+}
+
+std::string name_of(const KernelCall& call) {
+  std::string name = call.node->op->name;
+  for (const std::int64_t layer : call.layers) name += fmt::format(" {}", layer);
+  return name;
+}
+
+std::vector<std::string> list_of(const Program& program) {
+  const std::vector<KernelCall> calls = calls_of(program);
+  std::vector<std::string> list;
+  for (const KernelCall& call : calls) {
+    list.push_back((call.begins ? "begin " : "") + name_of(call));
+    if (call.after >= 0) list.back() += " after " + name_of(calls[static_cast<std::size_t>(call.after)]);
+  }
+  return list;
+}
+
+TEST(Flatten, the_design_on_paper) {
+  const std::vector<std::string> without{
+      "cast 0", "all_gather 0", "cast 0", "contract 0", "tanh 0", "contract 0", "reduce_scatter 0",  //
+      "cast 1", "all_gather 1", "cast 1", "contract 1", "tanh 1", "contract 1", "reduce_scatter 1"};
+  EXPECT_EQ(list_of(program_of(false)), without);
+  // The second layer's parameter is under way while the first computes; the first layer's sum while the second does.
+  const std::vector<std::string> with{"cast 0",
+                                      "begin all_gather 0",
+                                      "cast 1",
+                                      "begin all_gather 1",
+                                      "cast 0",
+                                      "contract 0 after all_gather 0",
+                                      "tanh 0",
+                                      "contract 0",
+                                      "begin reduce_scatter 0",
+                                      "cast 1",
+                                      "contract 1 after all_gather 1",
+                                      "tanh 1",
+                                      "contract 1 after reduce_scatter 0",
+                                      "begin reduce_scatter 1"};
+  EXPECT_EQ(list_of(program_of(true)), with);
+}
+
+// No call touches what one that has begun, and that it does not wait for, has not done with.
+TEST(Flatten, what_is_made_ahead_has_two_places_in_turns) {
+  const Program program = program_of(true);
+  const std::vector<KernelCall> calls = calls_of(program);
+  std::vector<std::int64_t> gathered, read;
+  for (const KernelCall& call : calls) {
+    if (call.node->op->name == std::string_view("all_gather")) gathered.push_back(call.results[0]);
+    if (call.node->op->name == std::string_view("contract") &&
+        call.operands[1] >= program.functions[0].scratch_offset &&
+        call.graph->type(call.node->operands[1]).dtype == DType::bf16)
+      read.push_back(call.operands[1]);
+  }
+  ASSERT_EQ(gathered.size(), 2U);
+  EXPECT_EQ(gathered[1], gathered[0] + twin_stride(Bytes(32)));
+  EXPECT_EQ(read, gathered);
+}
+
+}  // namespace
+}  // namespace systole

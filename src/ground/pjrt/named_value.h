@@ -1,0 +1,20 @@
+#pragma once
+// Names with values, as plugins take and give them: a topology's options, a device's attributes, a program's costs.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace systole::pjrt {
+
+struct NamedValue {
+  std::string name;
+  std::variant<std::string, std::int64_t, std::vector<std::int64_t>, float, bool> value;
+  bool operator==(const NamedValue&) const = default;
+};
+
+std::string to_string(const NamedValue& value);                                          // "coords = [0, 1, 0]"
+const NamedValue* find(const std::vector<NamedValue>& values, const std::string& name);  // null: it is not there
+
+}  // namespace systole::pjrt

@@ -1,0 +1,183 @@
+// `systole doctor xla`: which of XLA's compilers are there, whether they work, and the one command that gets one. Each
+// is tried in a child process, this program with --probe: a plugin that aborts or hangs is a line of the table.
+
+#include "operate/doctor/xla.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "ground/base/document.h"
+#include "ground/pjrt/client.h"
+#include "ground/pjrt/gpu_topology.h"
+#include "ground/pjrt/places.h"
+#include "ground/pjrt/topology.h"
+#include "ground/process/capture.h"
+#include "operate/cli/findings.h"
+
+namespace systole::cli {
+namespace {
+
+struct DoctorXlaOptions {
+  std::string folder, probe;
+  double timeout = 60;
+};
+
+constexpr const char* kTwoOps = R"(module @two_ops {
+  func.func public @main(%a: tensor<256x512xf32>, %b: tensor<512x128xf32>) -> tensor<256x128xf32> {
+    %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+      : (tensor<256x512xf32>, tensor<512x128xf32>) -> tensor<256x128xf32>
+    %1 = stablehlo.tanh %0 : tensor<256x128xf32>
+    return %1 : tensor<256x128xf32>
+  }
+})";
+
+// Some GPU of compute capability 9.0, not one that is sold: what is tried is whether the compiler works.
+pjrt::GpuFacts some_gpu() {
+  pjrt::GpuFacts gpu;
+  gpu.name = "some GPU";
+  gpu.capability_major = 9;
+  gpu.cores = 1;
+  gpu.clock_ghz = 1;
+  gpu.memory = gpu.l2_cache = Bytes(1 << 30);
+  gpu.memory_bandwidth = BytesPerSecond(1e12);
+  gpu.shared_memory_per_block_optin = gpu.shared_memory_per_core = gpu.shared_memory_per_block;
+  return gpu;
+}
+
+// Compiles two ops for devices that need not be there, or for the plugin's own where it is the CPU's.
+Result<std::string> try_it(const pjrt::Plugin& plugin, const std::string& name) {
+  if (name != "tpu" && name != "gpu") {
+    const pjrt::Client client = TRY(pjrt::Client::create(plugin));
+    TRY(client.compile({.code = kTwoOps}, {}));
+    return std::string("compiled two ops for this machine");
+  }
+  const pjrt::Topology topology = name == "tpu"
+                                      ? TRY(pjrt::Topology::create(plugin, "v5e:2x2"))
+                                      : TRY(pjrt::Topology::create(plugin, "", gpu_topology_options(some_gpu(), {})));
+  const pjrt::Executable executable = TRY(topology.compile({.code = kTwoOps}, {}));
+  TRY(executable.memory());
+  return "compiled two ops for " + std::string(name == "tpu" ? "v5e:2x2" : "a GPU of compute capability 9.0");
+}
+
+Result<Node> probed(const std::string& name, const std::string& folder, Clock& clock) {
+  const pjrt::PluginPlace place = TRY(pjrt::find_plugin(name, folder));
+  pjrt::prepare_environment(place, true);
+  const Seconds began = clock.now();
+  const pjrt::Plugin plugin = TRY(pjrt::Plugin::load(place.path));
+  const std::string did = TRY(try_it(plugin, name));
+  return Node::map({{"api", to_string(plugin.version())},
+                    {"stablehlo", plugin.newest_stablehlo().value_or("")},
+                    {"warning", plugin.warning()},
+                    {"did", did},
+                    {"seconds", (clock.now() - began).count()}});
+}
+
+// In the child: always one document, so that whoever reads it knows a refusal from a crash.
+ExitCode probe(const DoctorXlaOptions& options, Context& context) {
+  Result<Node> seen = probed(options.probe, pjrt::plugins_folder(options.folder), context.clock);
+  Node document = seen.ok() ? *std::move(seen) : Node::map({{"error", seen.error().message}});
+  context.out.data(to_json(document));
+  context.out.json(std::move(document));
+  return ExitCode::done;
+}
+
+std::string text_at(const Node& document, const char* key) {
+  const Node* value = document.find(key);
+  return value == nullptr ? "" : value->text();
+}
+
+// What the child said, or how it ended.
+void take(const Result<Captured>& child, Seconds timeout, XlaPluginFacts& plugin) {
+  if (!child.ok()) {
+    plugin.problem = child.error().message;
+    return;
+  }
+  if (child->timed_out) {
+    plugin.problem = fmt::format("its process said nothing for {:g} s", timeout.count());
+    return;
+  }
+  // A plugin may print too: what is meant is the last line.
+  const std::string out = child->out.substr(0, child->out.find_last_not_of('\n') + 1);
+  const Result<Node> said = parse_json(out.substr(out.rfind('\n') + 1), "the probe");
+  if (!child->exit.ok() || !said.ok()) {
+    const std::string words = last_words(child->err);
+    plugin.problem = "its process ended: " + to_string(child->exit) + (words.empty() ? "" : ": " + words);
+    return;
+  }
+  if (said->find("error") != nullptr) {
+    plugin.problem = text_at(*said, "error");
+    return;
+  }
+  plugin.api = text_at(*said, "api");
+  plugin.stablehlo = text_at(*said, "stablehlo");
+  plugin.warning = text_at(*said, "warning");
+  plugin.did = text_at(*said, "did");
+  if (const Node* seconds = said->find("seconds")) plugin.time = Seconds(seconds->as_double().value());
+}
+
+XlaPluginFacts facts_of(const std::string& name, const DoctorXlaOptions& options, const std::string& folder) {
+  XlaPluginFacts plugin;
+  plugin.name = name;
+  plugin.purpose = name == "tpu" ? "programs are compiled for TPUs" : "programs are compiled for NVIDIA GPUs";
+  const Result<pjrt::PluginPlace> place = pjrt::find_plugin(name, folder);
+  plugin.there = place.ok();
+  plugin.get = folder == pjrt::plugins_folder() ? "tools/xla-plugins " + name
+                                                : "tools/xla-plugins --folder " + folder + " " + name;
+  if (!place.ok()) return plugin;
+  plugin.path = place->path;
+  plugin.package = place->version;
+  CaptureOptions limits;
+  limits.timeout = Seconds(options.timeout);
+  take(run_captured({.argv = {"/proc/self/exe", "doctor", "xla", "--folder", folder, "--probe", name}}, limits),
+       limits.timeout, plugin);
+  return plugin;
+}
+
+// Of the kinds that these plugins run on. Sources: Cloud TPU's and NVIDIA's drivers, which make these files.
+std::vector<std::string> device_files() {
+  std::vector<std::string> found;
+  for (const char* folder : {"/dev", "/dev/vfio"}) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      const auto numbered = [&](std::string_view start) {
+        return name.size() > start.size() && name.rfind(start, 0) == 0 &&
+               name.find_first_not_of("0123456789", start.size()) == std::string::npos;
+      };
+      const bool is_device =
+          folder == std::string_view("/dev") ? numbered("nvidia") || numbered("accel") : numbered("");
+      if (is_device) found.push_back(entry.path().string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+ExitCode look(const DoctorXlaOptions& options, Context& context) {
+  if (!options.probe.empty()) return probe(options, context);
+  XlaFacts facts;
+  facts.folder = pjrt::plugins_folder(options.folder);
+  for (const std::string& name : pjrt::plugin_names()) {
+    // The tests' own are told only where they are.
+    if (name != "tpu" && name != "gpu" && !pjrt::find_plugin(name, facts.folder).ok()) continue;
+    facts.plugins.push_back(facts_of(name, options, facts.folder));
+  }
+  facts.devices = device_files();
+  return print_findings(examine_xla(facts), context);
+}
+
+}  // namespace
+
+void add_doctor_xla(CLI::App& doctor, Context& context) {
+  auto options = std::make_shared<DoctorXlaOptions>();
+  CLI::App& command = add_command(doctor, "xla", "XLA's compilers: which are there, do they work, how to get them",
+                                  options, context, look);
+  command.add_option("--folder", options->folder,
+                     "where they are; without: $SYSTOLE_XLA_PLUGINS, or the user's folder");
+  command.add_option("--timeout", options->timeout, "seconds that each may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--probe", options->probe, "try one plugin in this process")->group("");
+}
+
+}  // namespace systole::cli

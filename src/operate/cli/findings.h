@@ -1,0 +1,16 @@
+#pragma once
+// A doctor's findings, printed.
+
+#include <vector>
+
+#include "operate/cli/command.h"
+#include "operate/doctor/doctor.h"
+
+namespace systole::cli {
+
+// As text, or as the document {ok, warn, fail, findings: [{name, verdict, text, hint}]}. `no` when one is wrong.
+ExitCode print_findings(const std::vector<Finding>& findings, Context& context);
+
+void add_doctor_xla(CLI::App& doctor, Context& context);  // doctor_xla.cc
+
+}  // namespace systole::cli
