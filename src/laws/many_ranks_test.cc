@@ -164,7 +164,8 @@ TEST_F(ManyRanks, what_cannot_be_is_refused_before_anything_starts) {
            {{"--ranks", "3", "--set", "mesh={data: 2}"}, "the workload's mesh has 2 devices"},
            {{"--ranks", "1:2", "--set", "mesh={data: 2}"}, "may change only where the workload has no mesh"},
            {{"--set", "mesh={dat: 2}"}, "did you mean 'data'"},
-           {{"--set", "mesh={data: 2}", "--set", "train.exact=true"}, "train.exact on a mesh"},
+           {{"--set", "mesh={model: 2}", "--set", "train.exact=true"}, "train.exact on a mesh with an axis 'model'"},
+           {{"--ranks", "9", "--set", "train.exact=true"}, "9 devices for 8 logical shards"},
            {{"--set", "mesh={model: 2}", "--set", "sharding={blocks.*.mlp.upp: {mlp: model}}"},
             "no parameter is named"},
        }) {

@@ -113,8 +113,8 @@ TEST(OutOfOrder, other_numbers_do_not_go_on_from_a_checkpoint) {
   }
 }
 
-// The bits depend on the instructions and threads: a run says which they were, and goes on with no others when it is
-// to be exact.
+// The bits depend on the instructions, and of an exact run on nothing else of a machine: it says which they were, and
+// goes on with no others. Other threads are the same to it.
 TEST(OutOfOrder, an_exact_run_does_not_go_on_with_other_numerics) {
 #ifndef SYSTOLE_HAS_CPU
   GTEST_SKIP() << "the reference backend is the same everywhere";
@@ -127,15 +127,19 @@ TEST(OutOfOrder, an_exact_run_does_not_go_on_with_other_numerics) {
   const std::string numerics = last_of<Opened>(shop.events("run")).numerics;
   EXPECT_TRUE(numerics.starts_with("this-machine(avx")) << numerics;
   EXPECT_NE(numerics.find(", oneDNN "), numerics.npos) << numerics;
-  EXPECT_TRUE(numerics.ends_with(" avx2, bf16 in f32, 2 threads)")) << numerics;
-  Command other = shop.command({"resume", "run", "--set", "train.steps=8", "--set", "resources.threads=1"});
-  other.env = begin.env;
+  EXPECT_TRUE(numerics.ends_with(" avx2, bf16 in f32), exact over 8 logical shards")) << numerics;
+  Command threads = shop.command({"resume", "run", "--set", "train.steps=6", "--set", "resources.threads=1"});
+  threads.env = begin.env;
+  const Captured the_same = run_captured(threads).value();
+  EXPECT_EQ(the_same.exit.code, 0) << the_same.err;
+  Command other = shop.command({"resume", "run", "--set", "train.steps=8", "--set", "train.logical_shards=4"});
   const Captured refused = run_captured(other).value();
   EXPECT_EQ(refused.exit.code, 2) << refused.err;
-  EXPECT_NE(refused.err.find("error: train.exact: the run began on " + numerics + ", this is "), std::string::npos)
+  EXPECT_NE(refused.err.find("error: exactness ends here: the run was computed by " + numerics + ", this is "),
+            std::string::npos)
       << refused.err;
   EXPECT_NE(refused.err.find("hint: go on where it began"), std::string::npos) << refused.err;
-  other.argv.insert(other.argv.end(), {"--set", "train.exact=false"});
+  other = shop.command({"resume", "run", "--set", "train.steps=8", "--set", "train.exact=false"});
   const Captured went_on = run_captured(other).value();
   EXPECT_EQ(went_on.exit.code, 0) << went_on.err;
 }

@@ -6,72 +6,14 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <thread>
 
-#include "describe/graph/collectives_of.h"
-#include "describe/graph/ops/cases/cut.h"
 #include "describe/graph/text.h"
 #include "execute/backends/reference/reference.h"
-#include "execute/comm/collectives.h"
-#include "execute/comm/ring_transport.h"
 #include "laws/tiny_laws.h"
+#include "laws/tiny_mesh.h"
 
 namespace systole::laws {
 namespace {
-
-// The same step on all ranks of a mesh, each a thread with a device of its own.
-class TinyMesh {
- public:
-  TinyMesh(const Model& model, std::int64_t rows, const Strategy& strategy, const Mesh& mesh, bool dropout)
-      : mesh_(mesh), transports_(loopback(static_cast<std::int32_t>(mesh.num_devices())).value()) {
-    for (std::int64_t device = 0; device < mesh.num_devices(); ++device) {
-      communicators_.push_back(make_communicator(*transports_[static_cast<std::size_t>(device)], mesh).value());
-      std::unique_ptr<Device> reference = make_reference_device();
-      reference->connect(communicators_.back().get());
-      jobs_.push_back(
-          std::make_unique<TinyJob>(model, rows, strategy, std::move(reference), dropout, TinyRank{mesh, device}));
-    }
-  }
-
-  void begin(const Batch& batch) {
-    for (auto& job : jobs_) {
-      job->begin();
-      job->set_batch(batch);
-    }
-  }
-
-  void step() {
-    std::vector<std::string> failed(jobs_.size());
-    std::vector<std::thread> ranks;
-    for (std::size_t r = 0; r < jobs_.size(); ++r) {
-      ranks.emplace_back([&, r] {
-        try {
-          jobs_[r]->step();
-        } catch (const Failure& failure) { failed[r] = to_string(failure.error()); }
-      });
-    }
-    for (std::thread& rank : ranks) rank.join();
-    for (const std::string& text : failed) ASSERT_EQ(text, "");
-  }
-
-  // A value of all ranks, put together.
-  HostTensor whole(const std::string& name) {
-    const ProgramValue& value = program().values[static_cast<std::size_t>(program().value_named(name))];
-    std::vector<HostTensor> parts;
-    for (auto& job : jobs_) parts.push_back(job->tensor(name));
-    return uncut(parts, value.cut->whole.shape, value.cut->layout, program().mesh);
-  }
-
-  const Program& program() const { return jobs_[0]->program(); }
-  TinyJob& job(std::size_t rank) { return *jobs_[rank]; }
-  std::size_t size() const { return jobs_.size(); }
-
- private:
-  Mesh mesh_;
-  std::vector<std::unique_ptr<Transport>> transports_;
-  std::vector<std::unique_ptr<Communicator>> communicators_;
-  std::vector<std::unique_ptr<TinyJob>> jobs_;
-};
 
 double difference(const HostTensor& a, const HostTensor& b) {
   double largest = 1e-3, worst = 0;
@@ -80,22 +22,6 @@ double difference(const HostTensor& a, const HostTensor& b) {
     worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
   }
   return worst / largest;
-}
-
-void expect_planned(TinyMesh& mesh) {
-  const Schedule& train = mesh.program().schedule_named("train");
-  for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
-    const Program& program = mesh.job(rank).program();
-    std::vector<std::int64_t> calls(program.functions.size(), 0);
-    for (const Action& action : train.actions) ++calls[static_cast<std::size_t>(action.function)];
-    for (std::size_t f = 0; f < calls.size(); ++f) {
-      const Function& function = program.functions[f];
-      SCOPED_TRACE(fmt::format("rank {} {}", rank, function.name));
-      const WorkCounters& counted = mesh.job(rank).executor().counters()[f];
-      expect_planned_work(function.work * calls[f], counted);
-      EXPECT_EQ(counted.bytes_sent, bytes_sent(program, function, static_cast<std::int64_t>(rank)).count() * calls[f]);
-    }
-  }
 }
 
 struct Case {
@@ -123,7 +49,8 @@ void expect_unsharded(const Model& model, const Batch& batch, std::int64_t rows,
   one.begin();
   one.set_batch(batch);
   one.step();
-  TinyMesh mesh(model, rows, strategy, Mesh::parse(c.mesh).value(), dropout);
+  TinyMesh mesh(model, rows, strategy, Mesh::parse(c.mesh).value(), dropout,
+                [](std::int64_t) { return make_reference_device(); });
   mesh.begin(batch);
   mesh.step();
   if (::testing::Test::HasFatalFailure()) return;
@@ -184,7 +111,8 @@ std::vector<std::string> different(const NamedBits& a, const NamedBits& b) {
 NamedBits bits_after(const Model& model, const Batch& batch, Strategy strategy, const char* mesh_text, bool overlap,
                      std::int64_t& begun) {
   strategy.overlap = overlap;
-  TinyMesh mesh(model, 12, strategy, Mesh::parse(mesh_text).value(), true);
+  TinyMesh mesh(model, 12, strategy, Mesh::parse(mesh_text).value(), true,
+                [](std::int64_t) { return make_reference_device(); });
   mesh.begin(batch);
   for (int step = 0; step < 2; ++step) mesh.step();
   NamedBits bits;

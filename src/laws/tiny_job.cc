@@ -79,12 +79,13 @@ Strategy bf16_strategy() {
 TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device,
                  bool dropout, TinyRank rank)
     : device_(std::move(device)), rank_(std::move(rank)) {
-  CHECK(rows % strategy.microbatches == 0, "{} rows in {} microbatches", rows, strategy.microbatches);
-  const BatchShape shape{rows / strategy.microbatches, kSeq}, whole{rows, kSeq};
+  const int shards = std::max(1, strategy.logical_shards), parts = shards * strategy.microbatches;
+  CHECK(rows % parts == 0, "{} rows in {} microbatches", rows, parts);
+  const BatchShape shape{rows / parts, kSeq}, whole{strategy.logical_shards > 0 ? rows / parts : rows, kSeq};
   Device& d = *device_;
-  program_ = std::make_unique<Program>(
-      training_program("tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
-                       [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }));
+  program_ = std::make_unique<Program>(training_program(
+      "tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
+      [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }, rank_.device));
   executor_ = Executor::create(*program_, d).value();
 }
 
@@ -115,18 +116,30 @@ void TinyJob::put_whole(const ProgramValue& value, const HostTensor& whole, int 
   put(value.name, part.values(), slot);
 }
 
+void TinyJob::put_rows(const std::string& value_name, const std::string& name, const HostTensor& tensor, int of_shard) {
+  const ProgramValue& value = program_->values[static_cast<std::size_t>(program_->value_named(value_name))];
+  const std::optional<ShardTurns>& shards = program_->shards;
+  const std::int64_t rows = shards ? shards->rows : tensor.shape()[0] / value.slots;
+  for (int slot = 0; slot < value.slots; ++slot) {
+    const std::int64_t first = shards ? shards->first_row(slot, of_shard) : slot * rows;
+    HostTensor part = rows_of({{name, tensor}}, std::max<std::int64_t>(0, first), rows).at(name);
+    for (std::int64_t i = 0; first < 0 && i < part.size(); ++i) part.set(i, name == "labels" ? -1 : 0);
+    put_whole(value, part, slot);
+  }
+}
+
+void TinyJob::set_evaluation(const Batch& batch) {
+  for (const auto& [name, tensor] : batch) {
+    if (program_->find_value("evaluate/" + name)) put_rows("evaluate/" + name, name, tensor, 1);
+  }
+}
+
 void TinyJob::set_batch(const Batch& batch) {
   labels_ = 0;
-  for (const auto& [name, tensor] : batch) {  // first, for the schedules' inputs may share their places
-    if (const auto evaluated = program_->find_value("evaluate/" + name))
-      put_whole(program_->values[static_cast<std::size_t>(*evaluated)], tensor, 0);
-  }
+  set_evaluation(batch);  // first, for the schedules' inputs may share their places
+  const std::optional<ShardTurns>& shards = program_->shards;
   for (const auto& [name, tensor] : batch) {
-    const int v = program_->value_named(name);
-    const ProgramValue& value = program_->values[static_cast<std::size_t>(v)];
-    const std::int64_t rows = tensor.shape()[0] / value.slots;
-    for (int slot = 0; slot < value.slots; ++slot)
-      put_whole(value, rows_of({{name, tensor}}, slot * rows, rows).at(name), slot);
+    put_rows(name, name, tensor, shards ? shards->microbatches : 1);
     if (name == "labels") {
       for (const double label : tensor.values()) labels_ += label >= 0 ? 1 : 0;
     } else if (name == "y") {
@@ -136,7 +149,11 @@ void TinyJob::set_batch(const Batch& batch) {
   if (const auto row = program_->find_value("row")) {
     const ProgramValue& value = program_->values[static_cast<std::size_t>(*row)];
     const std::int64_t rows = batch.begin()->second.shape()[0] / value.slots;
-    for (int slot = 0; slot < value.slots; ++slot) put("row", {static_cast<double>(slot * rows)}, slot);
+    for (int slot = 0; slot < value.slots; ++slot) {
+      const std::int64_t first =
+          shards ? std::max<std::int64_t>(0, shards->first_row(slot, shards->microbatches)) : slot * rows;
+      put("row", {static_cast<double>(first)}, slot);
+    }
     put("seed", {5});
     put("step", {1});
   }

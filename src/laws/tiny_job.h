@@ -47,7 +47,8 @@ class TinyJob {
   // Parameters from their names alone, state zero: any two jobs of one model begin alike.
   void begin();
   void set_batch(const Batch& batch);
-  void step(double rate = 1e-2);  // runs the schedule "train"
+  void set_evaluation(const Batch& batch);  // its inputs alone
+  void step(double rate = 1e-2);            // runs the schedule "train"
 
   // This rank's part of a value.
   std::vector<double> get(const std::string& value, int slot = 0);
@@ -65,6 +66,7 @@ class TinyJob {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<Executor> executor_;
+  void put_rows(const std::string& value, const std::string& name, const HostTensor& tensor, int of_shard);
   // Of a value's whole: zeros where a device's part is filled up.
   void put_whole(const ProgramValue& value, const HostTensor& whole, int slot);
 

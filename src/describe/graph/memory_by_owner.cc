@@ -13,8 +13,9 @@ struct Span {
   Residence owner;
 };
 
-// The blocks of a scratch: each value and each workspace that lies in it.
-void add_places(const Graph& graph, const Placement& placement, std::int64_t base, std::vector<Span>& spans) {
+// The blocks of a scratch: each value, of owner `inside`, and each workspace that lies in it.
+void add_places(const Graph& graph, const Placement& placement, std::int64_t base, Residence inside,
+                std::vector<Span>& spans) {
   const auto add = [&](const Location& place, Bytes size, Residence owner) {
     if (place.kind == Location::Kind::scratch)
       spans.push_back({base + place.offset, base + place.offset + size.count(), owner});
@@ -22,15 +23,16 @@ void add_places(const Graph& graph, const Placement& placement, std::int64_t bas
   for (std::size_t v = 0; v < placement.values.size(); ++v) {
     const ValueId id{static_cast<std::int32_t>(v)};
     const Bytes bytes = graph.type(id).bytes();
-    add(placement.values[v], has_twin(graph, id) ? Bytes(twin_stride(bytes)) + bytes : bytes, Residence::activation);
+    add(placement.values[v], has_twin(graph, id) ? Bytes(twin_stride(bytes)) + bytes : bytes, inside);
   }
   for (std::size_t n = 0; n < placement.nodes.size(); ++n) {
     const GraphNode& node = graph.nodes()[n];
     const Placement::Inner& inner = placement.nodes[n];
     add(inner.workspace, inner.workspace_bytes, Residence::workspace);
     for (std::size_t c = 0; c < inner.carry_twins.size(); ++c)
-      add(inner.carry_twins[c], graph.type(node.results[c]).bytes(), Residence::activation);
-    for (std::size_t r = 0; r < inner.regions.size(); ++r) add_places(node.regions[r], inner.regions[r], base, spans);
+      add(inner.carry_twins[c], graph.type(node.results[c]).bytes(), inside);
+    for (std::size_t r = 0; r < inner.regions.size(); ++r)
+      add_places(node.regions[r], inner.regions[r], base, inside, spans);
   }
 }
 
@@ -38,10 +40,19 @@ void add_places(const Graph& graph, const Placement& placement, std::int64_t bas
 
 MemoryByOwner memory_by_owner(const Program& program) {
   std::vector<Span> spans;
-  for (const ProgramValue& value : program.values)
-    spans.push_back({value.offset, value.offset + value.stride * value.slots, value.residence});
-  for (const Function& function : program.functions)
-    add_places(function.graph, function.placement, function.scratch_offset, spans);
+  for (const ProgramValue& value : program.values) {
+    const std::int64_t end = value.offset + value.stride * value.slots;
+    // A gradient is its first slot; sums of some shards are in the others (partition/exact.h).
+    const bool sums = value.residence == Residence::gradient && value.slots > 1;
+    const std::int64_t whole = sums ? value.offset + value.stride : end;
+    spans.push_back({value.offset, whole, value.residence});
+    if (sums) spans.push_back({whole, end, Residence::partial_sum});
+  }
+  for (const Function& function : program.functions) {
+    const bool adds_up = program.shards && function.name == "reduce";
+    add_places(function.graph, function.placement, function.scratch_offset,
+               adds_up ? Residence::partial_sum : Residence::activation, spans);
+  }
 
   struct Edge {
     std::int64_t at;

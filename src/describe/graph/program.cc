@@ -9,9 +9,9 @@
 namespace systole {
 
 const char* name_of(Residence residence) {
-  static constexpr const char* kNames[kNumResidences] = {"parameters",  "state",    "gradients", "residuals",
-                                                         "inputs",      "outputs",  "staging",   "cache",
-                                                         "activations", "workspace"};
+  static constexpr const char* kNames[kNumResidences] = {"parameters", "state",       "gradients", "partial sums",
+                                                         "residuals",  "inputs",      "outputs",   "staging",
+                                                         "cache",      "activations", "workspace"};
   return kNames[static_cast<std::size_t>(residence)];
 }
 
@@ -22,6 +22,22 @@ const char* name_of(Stream stream) {
     case Stream::host: return "host";
   }
   return "?";
+}
+
+bool apart(const Port& a, const Port& b) {
+  return a.value == b.value && !a.by_microbatch && !b.by_microbatch && a.by_slot == b.by_slot && a.slot != b.slot;
+}
+
+std::int64_t ShardTurns::first_row(int microbatch, int of_a_shard) const {
+  const int own = microbatch - idle * of_a_shard;
+  return own < 0 ? -1 : (std::int64_t{first} * of_a_shard + own) * rows;
+}
+
+int slot_of(const Program& program, const Port& port, const Action& action) {
+  const int slots = program.values[static_cast<std::size_t>(port.value)].slots;
+  if (port.by_microbatch) return action.microbatch % slots;
+  const int slot = port.slot + (port.by_slot ? action.slot : 0);
+  return slot >= 0 && slot < slots ? slot : -1;
 }
 
 std::optional<int> Program::find_value(std::string_view wanted) const {
@@ -83,8 +99,10 @@ std::string to_text(const Target& target) {
 namespace {
 
 std::string port_text(const Program& program, const Port& port) {
-  return fmt::format("{}{}", program.values[static_cast<std::size_t>(port.value)].name,
-                     port.by_microbatch ? "[mb]" : "");
+  const std::string& name = program.values[static_cast<std::size_t>(port.value)].name;
+  if (port.by_microbatch) return name + "[mb]";
+  if (!port.by_slot) return port.slot == 0 ? name : fmt::format("{}[{}]", name, port.slot);
+  return port.slot == 0 ? name + "[slot]" : fmt::format("{}[slot+{}]", name, port.slot);
 }
 
 void indent_into(std::string& out, const std::string& text, const char* indent) {
@@ -122,6 +140,7 @@ std::string schedule_text(const Program& program, const Schedule& schedule) {
     text +=
         fmt::format("    {:<4} {} {} chunk {} mb {}", a, name_of(action.stream),
                     program.functions[static_cast<std::size_t>(action.function)].name, action.chunk, action.microbatch);
+    if (action.slot != 0) text += fmt::format(" slot {}", action.slot);
     for (std::size_t w = 0; w < action.waits.size(); ++w)
       text += fmt::format("{}{}", w == 0 ? " waits " : ", ", action.waits[w]);
     text += "\n";
@@ -132,6 +151,10 @@ std::string schedule_text(const Program& program, const Schedule& schedule) {
 // All but the name.
 std::string body_text(const Program& program) {
   std::string text = fmt::format("  {}  mesh {}\n", to_text(program.target), to_string(program.mesh));
+  if (const std::optional<ShardTurns>& s = program.shards) {
+    text += fmt::format("  shards {} own {} from {} idle {} microbatches {} of {} rows\n", s->shards, s->owned,
+                        s->first, s->idle, s->microbatches, s->rows);
+  }
   for (const ProgramValue& value : program.values) {
     text += fmt::format("  value {} : {} {} slots {} at {}", value.name, to_string(value.type),
                         name_of(value.residence), value.slots, value.offset);

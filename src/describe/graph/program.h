@@ -35,15 +35,16 @@ enum class Residence {
   parameter,  // trained or frozen
   state,      // of the optimizer
   gradient,
-  residual,    // from forward to backward, a slot per microbatch in flight
-  input,       // written by the host before a schedule runs
-  output,      // read by the host after it
-  staging,     // snapshots on their way to a checkpoint; outlives the schedule that wrote it
-  cache,       // keys and values of serving
-  activation,  // inside a function
-  workspace,   // scratch of one kernel
+  partial_sum,  // of exact training: gradients of some logical shards, until all are added up (partition/exact.h)
+  residual,     // from forward to backward, a slot per microbatch in flight
+  input,        // written by the host before a schedule runs
+  output,       // read by the host after it
+  staging,      // snapshots on their way to a checkpoint; outlives the schedule that wrote it
+  cache,        // keys and values of serving
+  activation,   // inside a function
+  workspace,    // scratch of one kernel
 };
-constexpr int kNumResidences = 10;
+constexpr int kNumResidences = 11;
 const char* name_of(Residence residence);
 
 struct CutValue {
@@ -62,11 +63,17 @@ struct ProgramValue {
   std::optional<CutValue> cut = {};    // of a mesh: what `type` is a device's part of
 };
 
-// Which value an input or output of a function is. By microbatch: slot = microbatch mod slots; else slot 0.
+// Which value an input or output of a function is, and which of its slots: by microbatch, microbatch mod slots; by
+// slot, the action's slot and `slot` more; else `slot`.
 struct Port {
   int value = -1;
   bool by_microbatch = false;
+  bool by_slot = false;
+  int slot = 0;
+  bool operator==(const Port&) const = default;
 };
+// Two ports of one value that are never one slot.
+bool apart(const Port& a, const Port& b);
 
 struct Alias {
   int output;
@@ -117,11 +124,25 @@ struct Action {
   int microbatch = 0;
   Stream stream = Stream::compute;
   std::vector<int> waits;  // actions of the same schedule that must have ended; the stream's own order is implied
+  int slot = 0;            // of the ports that go by it
 };
 
 struct Schedule {
   std::string name;  // "train", "evaluate", "snapshot", …
   std::vector<Action> actions;
+};
+
+// Which logical shards of the batch a device owns, in exact training (partition/exact.h): microbatches of a shard
+// follow each other. Idle turns come first: of a device that owns fewer than another, where forward has collectives.
+struct ShardTurns {
+  int shards = 0;            // of all devices
+  int first = 0, owned = 0;  // this device's
+  int idle = 0;              // turns without a shard
+  int microbatches = 1;      // of a shard, in training
+  std::int64_t rows = 0;     // of a microbatch
+  int turns() const { return idle + owned; }
+  // In the whole batch the first row of a microbatch among this device's, a shard having so many; -1: of an idle turn.
+  std::int64_t first_row(int microbatch, int of_a_shard) const;
 };
 
 struct Program {
@@ -132,6 +153,7 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Schedule> schedules;
   Bytes arena;
+  std::optional<ShardTurns> shards = {};  // of exact training
 
   int value_named(std::string_view name) const;  // Errors: Failure(not_found)
   std::optional<int> find_value(std::string_view name) const;
@@ -139,6 +161,9 @@ struct Program {
   const Schedule& schedule_named(std::string_view name) const;
   const Schedule* find_schedule(std::string_view name) const;
 };
+
+// The slot of the port's value that it is in an action; -1: there is no such slot.
+int slot_of(const Program& program, const Port& port, const Action& action);
 
 // What a schedule does: its functions' work, each as often as it acts.
 Work work_of(const Program& program, const Schedule& schedule);

@@ -118,6 +118,11 @@ std::string summary_of(const Program& program) {
   text += program.mesh.trivial() ? std::string("  one device\n")
                                  : fmt::format("  mesh {}, {} devices that all run this; bytes sent are one device's\n",
                                                to_string(program.mesh), with_commas(program.mesh.num_devices()));
+  if (const std::optional<ShardTurns>& turns = program.shards) {
+    text +=
+        fmt::format("  exact: {} logical shards, {} of them this device's from {}, which are the rows of its train\n",
+                    turns->shards, turns->owned, turns->first);
+  }
   text += "functions\n";
   for (const Function& f : program.functions) {
     text += fmt::format("  {:<10} {} nodes, {} FLOPs, {} moved, scratch {}", f.name, count_nodes(f.graph),

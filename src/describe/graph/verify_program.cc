@@ -93,7 +93,7 @@ void check_aliases(const Program& program, const Function& f) {
              alias.input);
     const Port &out = f.outputs[static_cast<std::size_t>(alias.output)],
                &in = f.inputs[static_cast<std::size_t>(alias.input)];
-    if (out.value != in.value || out.by_microbatch != in.by_microbatch) {
+    if (!(out == in)) {
       refuse("function {}: output {} ('{}'{}) is said to take the place of input {} ('{}'{}), which lies elsewhere",
              f.name, alias.output, value_of(program, out).name, out.by_microbatch ? "[mb]" : "", alias.input,
              value_of(program, in).name, in.by_microbatch ? "[mb]" : "");
@@ -113,16 +113,17 @@ void check_shared_values(const Program& program, const Function& f) {
   std::set<int> given;
   for (int o = 0; o < static_cast<int>(f.outputs.size()); ++o) {
     const Port& out = f.outputs[static_cast<std::size_t>(o)];
-    if (!given.insert(out.value).second)
+    if (!given.insert(out.value).second)  // of one value no two slots either
       refuse("function {}: two outputs are '{}'", f.name, value_of(program, out).name);
     for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {
-      if (f.inputs[static_cast<std::size_t>(i)].value == out.value && !declared(f, o, i))
+      const Port& in = f.inputs[static_cast<std::size_t>(i)];
+      if (in.value == out.value && !apart(in, out) && !declared(f, o, i))
         refuse("function {}: output {} takes the place of input {} without an alias", f.name, o, i);
     }
   }
   for (std::size_t i = 0; i < f.inputs.size(); ++i) {
     for (std::size_t j = 0; j < f.inputs.size(); ++j) {
-      if (i != j && f.donated[i] && f.inputs[i].value == f.inputs[j].value)
+      if (i != j && f.donated[i] && f.inputs[i].value == f.inputs[j].value && !apart(f.inputs[i], f.inputs[j]))
         refuse("function {}: '{}' is donated and taken a second time", f.name, value_of(program, f.inputs[i]).name);
     }
   }

@@ -44,7 +44,7 @@ class ScheduleChecker {
   std::string label(int a) const {
     return fmt::format("schedule {}, action {} ({} mb {})", schedule_.name, a, function(a).name, action(a).microbatch);
   }
-  int slot(int a, const Port& port) const { return port.by_microbatch ? action(a).microbatch % value(port).slots : 0; }
+  int slot(int a, const Port& port) const { return slot_of(program_, port, action(a)); }
   SlotState& state(int a, const Port& port) {
     return slots_[static_cast<std::size_t>(port.value)][static_cast<std::size_t>(slot(a, port))];
   }
@@ -56,6 +56,15 @@ class ScheduleChecker {
         refuse("schedule {}, action {}: there is no function {}", schedule_.name, a, action.function);
       if (action.microbatch < 0 || action.chunk < 0)
         refuse("schedule {}, action {}: microbatch {}, chunk {}", schedule_.name, a, action.microbatch, action.chunk);
+      const Function& f = program_.functions[static_cast<std::size_t>(action.function)];
+      for (const std::vector<Port>* ports : {&f.inputs, &f.outputs}) {
+        for (const Port& port : *ports) {
+          if (slot_of(program_, port, action) < 0) {
+            refuse("schedule {}, action {} ({}): there is no slot {} of '{}', which has {}", schedule_.name, a, f.name,
+                   port.slot + (port.by_slot ? action.slot : 0), value(port).name, value(port).slots);
+          }
+        }
+      }
     }
   }
 

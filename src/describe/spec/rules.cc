@@ -2,6 +2,7 @@
 // holds 0 or its default, and no rule speaks of a 0.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "describe/spec/schema.h"
@@ -296,6 +297,43 @@ void check_training(const Workload& w, Rules& broken) {
 
 constexpr std::array<std::string_view, 3> kMeshAxes{"data", "fsdp", "model"};
 
+void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
+  const TrainSpec& t = w.train;
+  if (!std::has_single_bit(static_cast<std::uint64_t>(t.logical_shards))) {
+    broken.push_back({{"train.logical_shards"},
+                      ErrorKind::invalid,
+                      fmt::format("{} logical shards are not the leaves of a binary tree", t.logical_shards),
+                      fmt::format("a power of two: {}", std::bit_ceil(static_cast<std::uint64_t>(t.logical_shards)))});
+  }
+  if (t.microbatches > t.logical_shards && t.microbatches % t.logical_shards != 0) {
+    broken.push_back(
+        {{"train.microbatches"},
+         ErrorKind::invalid,
+         fmt::format("{} microbatches of {} logical shards: a shard has whole ones", t.microbatches, t.logical_shards),
+         fmt::format("{}", t.microbatches / t.logical_shards * t.logical_shards)});
+  }
+  if (size_of(t.precision.reduce) < 4) {
+    broken.push_back({{"train.precision.reduce"},
+                      ErrorKind::unsupported,
+                      fmt::format("train.exact adds up in f32, not in {}", name_of(t.precision.reduce)),
+                      "f32"});
+  }
+  if (const auto model = mesh.find("model"); model.ok() && mesh.axes()[*model].size > 1) {
+    broken.push_back({{"train.exact", "mesh"},
+                      ErrorKind::unsupported,
+                      "train.exact on a mesh with an axis 'model': its sums have another order for each size of it",
+                      "train.exact: false, which restores the same bytes and goes on within rounding; or axes data and "
+                      "fsdp alone"});
+  } else if (mesh.num_devices() > t.logical_shards) {
+    broken.push_back(
+        {{"train.logical_shards", "mesh"},
+         ErrorKind::invalid,
+         fmt::format("{} devices for {} logical shards: some would own none", mesh.num_devices(), t.logical_shards),
+         fmt::format("train.logical_shards: {}, or fewer devices",
+                     std::bit_ceil(static_cast<std::uint64_t>(mesh.num_devices())))});
+  }
+}
+
 void check_layout(const Workload& w, Rules& broken) {
   std::vector<Axis> axes;
   for (const auto& [name, size] : w.mesh) axes.push_back({name, size});
@@ -311,12 +349,7 @@ void check_layout(const Workload& w, Rules& broken) {
                       fmt::format("the mesh has an axis '{}'; axes are data, fsdp and model", name),
                       nearest_hint(name, std::vector<std::string>(kMeshAxes.begin(), kMeshAxes.end()))});
   }
-  if (w.train.exact && !mesh->trivial()) {
-    broken.push_back({{"train.exact"},
-                      ErrorKind::unsupported,
-                      fmt::format("train.exact on a mesh of {} devices is not in this version", mesh->num_devices()),
-                      "train.exact: false, or take mesh out"});
-  }
+  if (w.train.exact) check_exact(w, *mesh, broken);
   for (const ParameterSharding& rule : w.sharding) {
     for (const auto& [dim, names] : rule.dims) {
       for (const std::string& name : names) {

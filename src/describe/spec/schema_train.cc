@@ -11,6 +11,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 const Condition kAdamw{"train.optimizer.kind", {"adamw"}};
 const Condition kSgd{"train.optimizer.kind", {"sgd"}};
+const Condition kExact{"train.exact", {"true"}};
+constexpr std::int64_t kMostShards = 4096;
 const Condition kDecaying{"train.optimizer.schedule", {"cosine", "linear", "warmup-stable-decay"}};
 
 // `precision: bf16`: the type of computing; all else stays f32, but f64 is f64 throughout.
@@ -178,8 +180,18 @@ void add_course_keys(std::vector<Key>& keys) {
   keys.push_back(
       {.path = "train.exact",
        .codec = bool_codec(AT(train.exact)),
-       .doc = "After any kills the weights, moments and losses are the same to the bit, on one kind of machine.",
+       .doc = "After any kills, on any number of workers, the weights, moments and losses are the same to the bit, on "
+              "one kind of machine.",
+       .more = "Workers are the devices of a mesh with axes data and fsdp, logical_shards at most. The numbers differ "
+               "from those of a run that is not exact, by rounding; docs/concepts/exact.md tells what it costs.",
        .default_yaml = "false"});
+  keys.push_back({.path = "train.logical_shards",
+                  .codec = count_codec(AT(train.logical_shards), 1, kMostShards),
+                  .doc = "Equal parts of the batch that are summed in one order whoever owns them; a power of two.",
+                  .more = "So many workers at most. Each shard is a microbatch, or several where train.microbatches is "
+                          "a multiple of it. Another number of shards is another order of sums, and other bits.",
+                  .default_yaml = "8",
+                  .when = kExact});
   keys.push_back({.path = "train.evaluate.every",
                   .codec = interval_codec(AT(train.evaluate)),
                   .doc = "From one evaluation on held-out data to the next; one at the end comes anyway.",

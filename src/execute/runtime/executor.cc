@@ -39,10 +39,7 @@ SlotAddress Executor::address_of(int value, int slot) const {
 
 std::vector<SlotAddress> Executor::addresses(const std::vector<Port>& ports, const Action& action) const {
   std::vector<SlotAddress> list;
-  for (const Port& port : ports) {
-    const int slots = program_.values[static_cast<std::size_t>(port.value)].slots;
-    list.push_back(address_of(port.value, port.by_microbatch ? action.microbatch % slots : 0));
-  }
+  for (const Port& port : ports) list.push_back(address_of(port.value, slot_of(program_, port, action)));
   return list;
 }
 

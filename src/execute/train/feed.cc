@@ -14,7 +14,9 @@ const Feed::Target& Feed::target_of(const InputRows& input) {
   const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
   const Shape& whole = value.cut ? value.cut->whole.shape : value.type.shape;
   const std::int64_t first = value.cut ? box_of(whole, value.cut->layout, program.mesh, place_).offset[0] : 0;
-  targets_.push_back({input.name, v, value.slots, value.type.bytes().count(), whole[0], first, input.name == "labels"});
+  const int of_a_shard = !program.shards ? 0 : prefix_.empty() ? program.shards->microbatches : 1;
+  targets_.push_back(
+      {input.name, v, value.slots, value.type.bytes().count(), whole[0], first, of_a_shard, input.name == "labels"});
   return targets_.back();
 }
 
@@ -32,8 +34,10 @@ Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
     const Target& target = target_of(input);
     const std::int64_t filled = batch.rows * input.row_bytes;
     for (int slot = 0; slot < target.slots; ++slot) {
-      const std::int64_t first = (slot * target.slot_rows + target.first_row) * input.row_bytes;
-      const std::int64_t there = std::clamp<std::int64_t>(filled - first, 0, target.slot_bytes);
+      const std::int64_t row = target.of_a_shard > 0 ? executor_.program().shards->first_row(slot, target.of_a_shard)
+                                                     : slot * target.slot_rows + target.first_row;
+      const std::int64_t first = row * input.row_bytes;
+      const std::int64_t there = row < 0 ? 0 : std::clamp<std::int64_t>(filled - first, 0, target.slot_bytes);
       const std::span<std::byte> view = executor_.view(target.value, slot);
       if (!view.empty()) {
         if (there > 0) std::memcpy(view.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
@@ -62,6 +66,18 @@ Status Feed::put_scalar(std::string_view name, double number, int slot) {
     return executor_.write(static_cast<int>(v), slot, {bytes, static_cast<std::size_t>(size_of(value.type.dtype))});
   }
   return {};  // the Program does not take it: a model without dropout needs no seed
+}
+
+Status Feed::put_rows(std::int64_t rows) {
+  const Program& program = executor_.program();
+  const std::optional<int> value = program.find_value(prefix_ + "row");
+  if (!value) return {};  // the Program does not take it: no random bits
+  for (int mb = 0; mb < program.values[static_cast<std::size_t>(*value)].slots; ++mb) {
+    std::int64_t row = mb * rows;
+    if (program.shards) row = std::max<std::int64_t>(0, program.shards->first_row(mb, program.shards->microbatches));
+    TRY(executor_.write(*value, mb, std::as_bytes(std::span(&row, 1))));
+  }
+  return {};
 }
 
 Status Feed::put_coordinates() {

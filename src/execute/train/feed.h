@@ -1,6 +1,7 @@
 #pragma once
 // Puts a batch into the input slots of a Program: microbatch by microbatch, the last filled up with empty rows (labels
-// -1, zeros elsewhere), which count in no loss. On a mesh every rank has the whole batch and puts its own rows in.
+// -1, zeros elsewhere), which count in no loss. On a mesh every rank has the whole batch and puts its own rows in;
+// exact: those of its logical shards.
 
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class Feed {
   Status put_scalar(std::string_view name, double number, int slot = 0);
   // This rank's place on each axis, as far as the Program asks for it.
   Status put_coordinates();
+  // For each microbatch: where its rows begin in the batch ("row"); `rows` of a microbatch of all ranks.
+  Status put_rows(std::int64_t rows);
 
  private:
   struct Target {
@@ -32,6 +35,7 @@ class Feed {
     std::int64_t slot_bytes = 0;
     std::int64_t slot_rows = 0;  // of a microbatch of all ranks
     std::int64_t first_row = 0;  // of them this rank's
+    int of_a_shard = 0;          // exact: microbatches of a shard, whose rows lie together
     bool is_labels = false;
   };
   const Target& target_of(const InputRows& input);

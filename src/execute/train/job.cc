@@ -62,6 +62,10 @@ Strategy strategy_of(const Workload& workload) {
   const TrainSpec& train = workload.train;
   Strategy strategy;
   strategy.microbatches = static_cast<int>(train.microbatches);
+  if (train.exact) {  // a shard is a microbatch, unless more are asked for than there are shards
+    strategy.logical_shards = static_cast<int>(train.logical_shards);
+    strategy.microbatches = static_cast<int>(std::max<std::int64_t>(1, train.microbatches / train.logical_shards));
+  }
   strategy.precision = {train.precision.parameter, train.precision.compute, train.precision.accumulate,
                         train.precision.reduce};
   strategy.recompute = policy_of(train.recompute);
@@ -74,7 +78,7 @@ Strategy strategy_of(const Workload& workload) {
   return strategy;
 }
 
-Result<Job> make_job(const Workload& workload, const Device& device) {
+Result<Job> make_job(const Workload& workload, const Device& device, std::int64_t rank) {
   TRY(check_dtypes(workload.train.precision, device.target()));
   try {
     Job job;
@@ -88,18 +92,21 @@ Result<Job> make_job(const Workload& workload, const Device& device) {
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();
-    job.microbatch_rows = (train.batch + train.microbatches * parts - 1) / (train.microbatches * parts) * parts;
+    const auto rows = [&](std::int64_t microbatches) { return (train.batch + microbatches - 1) / microbatches; };
+    job.microbatch_rows =
+        train.exact ? rows(strategy.microbatches * train.logical_shards) : rows(train.microbatches * parts) * parts;
     const bool held_out = workload.data.kind == DataSpec::Kind::linear
                               ? workload.data.held_out_rows > 0
                               : !workload.data.held_out.files.empty() || workload.data.held_out_fraction > 0;
-    if (held_out) job.evaluation_rows = job.microbatch_rows;
+    if (held_out) job.evaluation_rows = job.microbatch_rows * (train.exact ? train.logical_shards : 1);
     const std::int64_t seq = std::max<std::int64_t>(1, job.model->context());
     std::optional<Graph> evaluation;
-    if (held_out) evaluation = job.model->loss({job.evaluation_rows, seq}, false);
+    const std::int64_t evaluated = train.exact ? job.microbatch_rows : job.evaluation_rows;
+    if (held_out) evaluation = job.model->loss({evaluated, seq}, false);
     const WorkspaceOf workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
     job.program = std::make_unique<const Program>(
         training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh, strategy,
-                         device.target(), workspace));
+                         device.target(), workspace, rank));
     return job;
   } catch (const Failure& f) { return f.error(); }
 }
@@ -127,7 +134,7 @@ std::string numbers_hash(const Workload& workload) {
   decides.train.time = std::nullopt;
   decides.train.evaluate = {};
   decides.train.evaluate_batches = 0;
-  decides.train.exact = false;
+  decides.train.exact = false;  // kept with the numerics of a run that is (numerics.h)
   return to_hex(hash128(to_yaml(decides)));
 }
 

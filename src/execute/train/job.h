@@ -18,13 +18,15 @@ struct Job {
   Workload workload;
   std::unique_ptr<const Model> model;
   std::unique_ptr<const Program> program;
-  std::int64_t microbatch_rows = 0;  // batch / microbatches, rounded up; the last is filled with empty rows
+  // batch / microbatches, rounded up; the last is filled with empty rows. Exact: of a logical shard's microbatch.
+  std::int64_t microbatch_rows = 0;
   std::int64_t evaluation_rows = 0;  // of a batch of the held-out set; 0: nothing to evaluate
   std::vector<PassRecord> passes;
 };
 
+// `rank`: the device of the mesh that the Program is for; all have the same one unless training is exact.
 // Errors: invalid (a size that does not work, named), unsupported (a type or op the device does not run).
-Result<Job> make_job(const Workload& workload, const Device& device);
+Result<Job> make_job(const Workload& workload, const Device& device, std::int64_t rank = 0);
 
 Strategy strategy_of(const Workload& workload);
 

@@ -23,7 +23,7 @@ constexpr Bytes kPerLightKernel = Bytes(1664), kPerLightCall = Bytes(1024);
 
 struct Kernels {
   std::int64_t of_functions = 0;  // each function once
-  std::int64_t bound = 0;         // once for each microbatch that has places of its own
+  std::int64_t bound = 0;         // once for all actions on the same places
 };
 
 // As the executor binds them.
@@ -35,17 +35,14 @@ Kernels kernels_of(const Program& program) {
     sizes.push_back(static_cast<std::int64_t>(flatten(function, Addresses{inputs, outputs, 0}).size()));
     kernels.of_functions += sizes.back();
   }
-  const auto has_slots = [&program](const Port& port) {
-    return port.by_microbatch && program.values[static_cast<std::size_t>(port.value)].slots > 1;
-  };
-  std::set<std::pair<int, int>> bound;
+  std::set<std::vector<int>> bound;  // function, and its slots
   for (const Schedule& schedule : program.schedules) {
     for (const Action& action : schedule.actions) {
       const Function& function = program.functions[static_cast<std::size_t>(action.function)];
-      const bool apart = std::any_of(function.inputs.begin(), function.inputs.end(), has_slots) ||
-                         std::any_of(function.outputs.begin(), function.outputs.end(), has_slots);
-      if (bound.emplace(action.function, apart ? action.microbatch : 0).second)
-        kernels.bound += sizes[static_cast<std::size_t>(action.function)];
+      std::vector<int> places{action.function};
+      for (const Port& port : function.inputs) places.push_back(slot_of(program, port, action));
+      for (const Port& port : function.outputs) places.push_back(slot_of(program, port, action));
+      if (bound.insert(std::move(places)).second) kernels.bound += sizes[static_cast<std::size_t>(action.function)];
     }
   }
   return kernels;

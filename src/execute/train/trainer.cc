@@ -22,7 +22,8 @@ class Trainer::PhaseObserver : public ActionObserver {
     const Category category = category_of(function.name);
     if (stages_ != nullptr) stages_->function(function.name);
     before_ = ledger_.enter(category);
-    if (hooks_.on_phase) hooks_.on_phase(name_of(category));
+    const bool own = function.name != "merge" && function.name != "norm";  // not parts of what follows
+    if (hooks_.on_phase && own) hooks_.on_phase(name_of(category));
     if (hooks_.on_action) hooks_.on_action(step, action, function);
     if (hooks_.in_compute && function.name == "forward") hooks_.in_compute(step);
     if (hooks_.in_backward && function.name == "backward") hooks_.in_backward(step);
@@ -33,10 +34,10 @@ class Trainer::PhaseObserver : public ActionObserver {
 
  private:
   static Category category_of(std::string_view function) {
-    if (function == "update") return Category::update;
-    if (function == "reduce") return Category::reduce;
+    if (function == "update" || function == "norm") return Category::update;
+    if (function == "reduce" || function == "merge") return Category::reduce;
     if (function == "snapshot") return Category::snapshot;
-    if (function == "evaluate") return Category::evaluation;
+    if (function == "evaluate" || function == "evaluate_sum") return Category::evaluation;
     return Category::compute;
   }
   TimeLedger& ledger_;
@@ -202,13 +203,12 @@ Status Trainer::one_step() {
   TRY(feed_.put_scalar("seed", static_cast<double>(job_.workload.train.seed)));
   TRY(feed_.put_scalar("step", static_cast<double>(step)));
   TRY(feed_.put_coordinates());
-  const int microbatches = job_.program->values[static_cast<std::size_t>(loss_)].slots;
-  for (int mb = 0; mb < microbatches; ++mb)
-    TRY(feed_.put_scalar("row", static_cast<double>(mb * job_.microbatch_rows), mb));
+  TRY(feed_.put_rows(job_.microbatch_rows));
   TRY(run_step(step));
 
   double sum = 0;
-  for (int mb = 0; mb < microbatches; ++mb) sum += read_scalar(loss_, mb);
+  for (int mb = 0; mb < job_.program->values[static_cast<std::size_t>(loss_)].slots; ++mb)
+    sum += read_scalar(loss_, mb);
   ended.loss = sum / static_cast<double>(std::max<std::int64_t>(1, batch->label_count));
   ended.gradient_norm = read_scalar(norm_, 0);
   ended.skipped = read_scalar(skipped_, 0) != 0;

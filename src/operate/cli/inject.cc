@@ -104,8 +104,20 @@ void die() {
   while (true) pause();
 }
 
+class KillInGather final : public CollectiveObserver {
+ public:
+  explicit KillInGather(std::int64_t time) : left_(time) {}
+  void begin(const SeenCollective& seen) override {
+    if (seen.call->kind == CollectiveKind::all_gather && --left_ == 0) die();
+  }
+  void end(const SeenCollective&, bool, Bytes) override {}
+
+ private:
+  std::int64_t left_;
+};
+
 Status add_kill(std::string_view value, RunRequest& request) {
-  constexpr std::string_view kOfSteps[] = {"read", "compute", "update", "snapshot"};
+  constexpr std::string_view kOfSteps[] = {"read", "compute", "reduce", "update", "snapshot"};
   const std::size_t at = value.find('@');
   const std::string phase(value.substr(0, at));
   const std::int64_t time = at == value.npos ? 1 : TRY(parse_count(value.substr(at + 1)));
@@ -114,6 +126,10 @@ Status add_kill(std::string_view value, RunRequest& request) {
     request.hooks.on_phase = [phase, time, entered](const char* name) {
       if (phase == name && ++*entered == time) die();
     };
+    return {};
+  }
+  if (phase == "gather") {
+    request.collectives = std::make_shared<KillInGather>(time);
     return {};
   }
   for (const auto saving :
@@ -125,7 +141,7 @@ Status add_kill(std::string_view value, RunRequest& request) {
     return {};
   }
   return error(ErrorKind::invalid, "--inject: kill knows no phase '{}'", phase)
-      .hinted("read, compute, update, snapshot, write, commit or sweep");
+      .hinted("read, compute, gather, reduce, update, snapshot, write, commit or sweep");
 }
 
 // For good: who waits for it must end it.

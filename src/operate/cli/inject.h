@@ -4,8 +4,8 @@
 //
 //   PLACE=TIME[@N][+M]   data, forward (or compute), backward, logging, checkpoint, link; @N: at every N-th step only,
 //                        +M: from step M on. link: each exchange with other ranks takes so much longer
-//   kill=PHASE@N         SIGKILL when this process enters the phase for the N-th time: read, compute, update, snapshot,
-//                        write, commit, sweep
+//   kill=PHASE@N         SIGKILL when this process enters the phase for the N-th time: read, compute, reduce, update,
+//                        snapshot, write, commit, sweep; gather: an all_gather among ranks
 //   stuck=PLACE@N        at step N it goes no further: data, forward, backward, logging
 //   lost=N, mismatch=N   a message of step N is not sent; the collective of another place is run
 //   flip=N, nan=N        at step N one bit of a gradient turns, or a weight becomes no number

@@ -151,6 +151,7 @@ ExitCode rank(const RankOptions& options, Context& context) {
   const Workload workload = for_this_many(loaded.workload, identity.place.num_ranks);
   PrepareOptions preparing = prepare_options(arguments, loaded, context).value();
   preparing.data_patience = Seconds(60);
+  preparing.rank = number;
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   RunFolder folder{options.folder, nullptr, open_posix_store(options.folder).value()};
   checkpoint::SaveGroup group;

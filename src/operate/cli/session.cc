@@ -35,12 +35,13 @@ std::string default_entry(const std::string& target_name) {
 }
 
 Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources,
-                                            const LinkCost& link) {
+                                            const LinkCost& link, bool exact) {
   if (backend == "reference") return make_reference_device();
 #ifdef SYSTOLE_HAS_CPU
   if (backend == "cpu") {
     CpuOptions options;
     options.threads = static_cast<int>(resources.threads.value_or(allowed_cores()));
+    options.exact = exact;
     options.links = {{"host", link.latency, link.bandwidth}};
     return make_cpu_device(options);
   }
@@ -58,8 +59,9 @@ Seconds of_function(const ScheduleEstimate& schedule, std::string_view name) {
 
 TimeByCategory step_time(const ScheduleEstimate& train) {
   TimeByCategory time;
-  time[Category::update] = of_function(train, "update");
-  time[Category::compute] = train.time - time[Category::update];
+  time[Category::update] = of_function(train, "update") + of_function(train, "norm");
+  time[Category::reduce] = of_function(train, "reduce") + of_function(train, "merge");
+  time[Category::compute] = train.time - time[Category::update] - time[Category::reduce];
   return time;
 }
 
@@ -115,6 +117,13 @@ std::string strategy_text(const Prepared& p) {
   const Mesh& mesh = p.job.program->mesh;
   const std::string rows = fmt::format("{} microbatch{} of {} rows", p.workload.train.microbatches,
                                        p.workload.train.microbatches == 1 ? "" : "es", p.job.microbatch_rows);
+  if (const std::optional<ShardTurns>& shards = p.job.program->shards) {
+    const std::string cut = fmt::format("exact: {} logical shards of {} rows", shards->shards,
+                                        p.job.microbatch_rows * shards->microbatches);
+    return mesh.trivial() ? "one device, " + cut
+                          : fmt::format("{} devices, {}, {}; rank {} owns {}", mesh.num_devices(), to_string(mesh), cut,
+                                        p.rank, shards->owned);
+  }
   if (mesh.trivial()) return "one device, " + rows;
   const char* stored = name_of(strategy_of(p.workload).sharding.stored);
   return fmt::format("each of {} devices, {}{}, {} of all", mesh.num_devices(), to_string(mesh),
@@ -146,7 +155,7 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
   plan.program.model_flops = Flops(estimate.work.model_flops);
   plan.program.executed_flops = Flops(estimate.work.flops);
   plan.program.moved = estimate.work.read + estimate.work.written;
-  plan.program.sent = bytes_sent(*p.job.program, train, 0);
+  plan.program.sent = bytes_sent(*p.job.program, train, p.rank);
   plan.memory = {p.memory.by_owner, p.memory.arena, limit};
   plan.time = planned_time(p);
   if (const Result<double> ratio = matmul_ratio(estimate, p.machine.speed); ratio.ok()) plan.model_utilisation = *ratio;
@@ -199,11 +208,11 @@ Status check_threads(const std::string& backend, const ResourcesSpec& resources,
 }
 
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
-                             std::int64_t ranks) {
+                             std::int64_t ranks, bool exact) {
   Machine machine;
   const Catalog catalog = TRY(read_catalog());
   TRY(find_link(catalog, clock, ranks, machine));
-  machine.device = TRY(open_device(backend, resources, *machine.speed.link));
+  machine.device = TRY(open_device(backend, resources, *machine.speed.link, exact));
   const LinkCost link = *machine.speed.link;
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   machine.catalog_entry = default_entry(machine.device->target().name);
@@ -304,8 +313,9 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock) {
   Prepared p;
   p.workload = workload;
+  p.rank = options.rank;
   TRY(check_threads(options.backend, workload.resources, options.source));
-  p.machine = TRY(open_machine(options.backend, workload.resources, clock, ranks_of(workload)));
+  p.machine = TRY(open_machine(options.backend, workload.resources, clock, ranks_of(workload), workload.train.exact));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
   if (data.ok()) {
     p.data = std::move(*data);
@@ -314,7 +324,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   } else {
     return std::move(data).error();
   }
-  Result<Job> job = make_job(workload, *p.machine.device);
+  Result<Job> job = make_job(workload, *p.machine.device, options.rank);
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
   if (!workload.model.weights.empty() && options.begins) {

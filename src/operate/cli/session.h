@@ -43,9 +43,10 @@ Status check_threads(std::int64_t threads, const std::string& key);
 // The same for a workload that the cpu is to run, at its place. Errors: invalid.
 Status check_threads(const std::string& backend, const ResourcesSpec& resources, const WorkloadSource& source);
 
-// `backend`: cpu or reference; `ranks`: of this host, that a Program is for. Errors: unsupported; those of the catalog.
+// `backend`: cpu or reference; `ranks`: of this host, that a Program is for; `exact`: for exact training. Errors:
+// unsupported; those of the catalog.
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
-                             std::int64_t ranks = 1);
+                             std::int64_t ranks = 1, bool exact = false);
 
 // A Workload from a file ("-": standard input), and where its values stand there. Errors: not_found; those of
 // read_workload.
@@ -84,12 +85,14 @@ struct Prepared {
   Estimate estimate;
   Plan plan;
   std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
+  std::int64_t rank = 0;               // of the mesh, whose Program it is
   std::optional<HfFolder> weights;     // that it begins from, found to fit
 };
 
 struct PrepareOptions {
   std::string backend = "cpu";
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
+  std::int64_t rank = 0;              // the device of the mesh that is planned for
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
   Progress progress;
   Seconds data_patience;     // how long another process may work on the data

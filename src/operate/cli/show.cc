@@ -23,8 +23,10 @@ struct Planned {
 Planned planned(const ShowOptions& options, Clock& clock) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   check_threads(options.workload.backend, loaded.workload.resources, loaded.source).value();
-  Planned result{
-      open_machine(options.workload.backend, loaded.workload.resources, clock, ranks_of(loaded.workload)).value(), {}};
+  Planned result{open_machine(options.workload.backend, loaded.workload.resources, clock, ranks_of(loaded.workload),
+                              loaded.workload.train.exact)
+                     .value(),
+                 {}};
   Result<Job> job = make_job(loaded.workload, *result.machine.device);
   if (!job.ok()) fail(told_of_job(loaded.source, std::move(job).error()));
   result.job = *std::move(job);
@@ -75,6 +77,7 @@ std::vector<std::string> row_of(const Program& program, const Action& action, st
           function.name,
           std::to_string(action.chunk),
           std::to_string(action.microbatch),
+          std::to_string(action.slot),
           waits_of(action),
           with_commas(function.work.flops),
           with_commas((function.work.read + function.work.written).count()),
@@ -95,8 +98,9 @@ ExitCode show_schedule(const ShowOptions& options, Context& context) {
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < schedule->actions.size(); ++i) rows.push_back(row_of(program, schedule->actions[i], i));
     text += fmt::format("{}schedule {}\n", text.empty() ? "" : "\n", schedule->name);
-    text += table(
-        {"action>", "stream", "function", "chunk>", "microbatch>", "waits", "FLOPs>", "moves B>", "scratch B>"}, rows);
+    text += table({"action>", "stream", "function", "chunk>", "microbatch>", "slot>", "waits", "FLOPs>", "moves B>",
+                   "scratch B>"},
+                  rows);
   }
   return print(context, text);
 }

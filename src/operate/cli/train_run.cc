@@ -21,6 +21,16 @@
 namespace systole::cli {
 namespace {
 
+// Everything that the bits of a run depend on besides its inputs: the instructions of our kernels and of oneDNN's, its
+// version; of an exact run the logical shards, of another the number of threads.
+std::string numerics_of(const Workload& workload, const Target& target) {
+  if (!workload.train.exact) return target.name;
+  std::string name = target.name;
+  const std::string threads = fmt::format(", {} {}", target.threads, target.threads == 1 ? "thread" : "threads");
+  if (const std::size_t at = name.find(threads); at != name.npos) name.erase(at, threads.size());
+  return fmt::format("{}, exact over {} logical shards", name, workload.train.logical_shards);
+}
+
 Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool exact, const std::string& numerics) {
   const checkpoint::Identity& identity = from.manifest().identity;
   if (identity.model_hash != parameters_hash(*job.model)) {
@@ -37,8 +47,9 @@ Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool e
   }
   if (const Node* before = from.manifest().extra.find("numerics");
       exact && before != nullptr && before->text() != numerics) {
-    return error(ErrorKind::invalid, "train.exact: the run began on {}, this is {}", before->text(), numerics)
-        .hinted("go on where it began, or with train.exact: false");
+    return error(ErrorKind::invalid, "exactness ends here: the run was computed by {}, this is {}", before->text(),
+                 numerics)
+        .hinted("go on where it began, or with --set train.exact=false: from the same bytes, but other roundings");
   }
   return {};
 }
@@ -252,6 +263,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   }
   if (role.first()) begin_measuring_memory();
   prepared.machine.device->connect(role.communicator);
+  if (role.communicator != nullptr && request.collectives) role.communicator->observe(request.collectives.get());
   if (request.observer != nullptr && !prepared.machine.device->observe(request.observer)) {
     return error(ErrorKind::unsupported, "{} does not run kernel by kernel", prepared.machine.device->target().name)
         .hinted("--eager needs --backend cpu or reference");
@@ -260,9 +272,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     const InCategory compiling(ledger, Category::compile);
     TRY(prepared.executor->start());
   }
-  // Everything that the bits of a run depend on besides its inputs: the instructions of our kernels and of oneDNN's,
-  // its version, the number of threads.
-  const std::string numerics = prepared.machine.device->target().name;
+  const std::string numerics = numerics_of(prepared.workload, prepared.machine.device->target());
   TrainState state;
   bool restored = false;
   {
@@ -290,7 +300,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
       }
     }
     if (!restored) TRY(begin_parameters(prepared, *folder.store, role));
-    if (request.resume && !restored && role.first())
+    if (request.resume && !restored && writes)
       TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
   if (request.stages != nullptr) request.stages->mark(FlightMark::restored);

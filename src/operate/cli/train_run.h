@@ -33,11 +33,12 @@ struct RunRequest {
   std::function<bool()> stop_requested;
   // Told of what was set aside while looking for a checkpoint to go on from.
   std::function<void(const checkpoint::Rejected&)> rejected;
-  KernelObserver* observer = nullptr;     // told of every kernel
-  StageWatch* stages = nullptr;           // told of what this rank does
-  Executor* executor = nullptr;           // of the job, for faults on purpose
-  std::function<Seconds()> time_to_stop;  // what is left of the notice once a stop was requested
-  Ring* ring = nullptr;                   // gets the stretches of the ledger from the first event on
+  KernelObserver* observer = nullptr;               // told of every kernel
+  StageWatch* stages = nullptr;                     // told of what this rank does
+  Executor* executor = nullptr;                     // of the job, for faults on purpose
+  std::function<Seconds()> time_to_stop;            // what is left of the notice once a stop was requested
+  std::shared_ptr<CollectiveObserver> collectives;  // told of those of this rank
+  Ring* ring = nullptr;                             // gets the stretches of the ledger from the first event on
   // Told where this process begins, once all is compiled and restored and before the first event.
   std::function<void(const TrainState&)> began;
 };

@@ -45,6 +45,9 @@ Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
   LoadedWorkload loaded;
   WorkloadOptions options{arguments.environment, arguments.sets};
   if (!arguments.kept) options.weights = values_of_weights;
+  // A kept workload says all: what goes with exact goes with it.
+  if (arguments.kept && std::ranges::find(options.sets, "train.exact=false") != options.sets.end())
+    options.sets.emplace_back("train.logical_shards=null");
   loaded.workload = TRY(load_workload(arguments.path, options, loaded.source));
   if (!arguments.command && !loaded.workload.command.empty()) {
     return error(ErrorKind::invalid,

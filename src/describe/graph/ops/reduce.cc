@@ -1,14 +1,18 @@
 // Reductions over `dims`, which go from the shape: reduce_sum, reduce_max, reduce_min; and sum_of_squares over all.
 //
+// sum_of_squares with a `block` gives a sum for each block of so many elements in the order of their indices, the last
+// of a layer shorter: [layers, blocks]. `layers` equal stretches of x have blocks of their own. Each is summed by
+// itself, so its bits depend on its elements alone.
+//
 // Sums begin at zero, are kept in f32 (f64 for f64; integers exactly up to 2^53) and are rounded to the result once.
 // reduce_max and reduce_min are NaN where an element is.
 //
 // Constraints: reduce C1 one operand, `dims` ascending dims of it. C2 reduce_sum takes numbers, and bools with a
 // `dtype`; its result is a number's type; reduce_max and reduce_min take numbers; sum_of_squares floats. C3 reduce_max
-// and reduce_min have at least one element to choose from.
-// Gradients: of a sum, the cotangent everywhere; of reduce_max, shared evenly among the elements equal to it.
-// Sharding: cut sums are partial. A cut reduce_max is a local rewrite with an all_reduce max; of reduce_min, which has
-// no such collective, of the negated floats (whole for integers).
+// and reduce_min have at least one element to choose from. C4 `block` and `layers` are at least 1, and layers divides
+// the elements. Gradients: of a sum, the cotangent everywhere; of reduce_max, shared evenly among the elements equal to
+// it. Sharding: cut sums are partial. A cut reduce_max is a local rewrite with an all_reduce max; of reduce_min, which
+// has no such collective, of the negated floats (whole for integers).
 
 #include <array>
 #include <numeric>
@@ -67,7 +71,11 @@ std::vector<Type> infer_squares(const OpCall& call) {
     constraint("reduce_c1", "sum_of_squares takes one operand, got {}", call.num_operands());
   const Type& x = call.operand(0);
   if (!is_float(x.dtype)) constraint("reduce_c2", "sum_of_squares of {}", to_string(x));
-  return {Type(sum_dtype(x.dtype), {})};
+  if (call.attrs.find("block") == nullptr) return {Type(sum_dtype(x.dtype), {})};
+  const std::int64_t block = call.attrs.get_int("block"), layers = call.attrs.get_int("layers");
+  if (block < 1 || layers < 1 || x.num_elements() % layers != 0)
+    constraint("reduce_c4", "sum_of_squares of {} by blocks of {} in {} layers", to_string(x), block, layers);
+  return {Type(sum_dtype(x.dtype), {layers, (x.num_elements() / layers + block - 1) / block})};
 }
 
 std::vector<int> kept_dims(const Ints& dims, int ndim) {
@@ -101,6 +109,8 @@ Gradients choice_gradient(GradientCall& call) {
 }
 
 Gradients squares_gradient(GradientCall& call) {
+  if (call.attrs().find("block") != nullptr)
+    fail(error(ErrorKind::unsupported, "the gradient of sum_of_squares by blocks does not exist"));
   const Value x = call.operand(0);
   return {mul(scale(x, 2), broadcast_scalar(cast(*call.cotangent(0), x.dtype()), x.type()))};
 }
@@ -173,10 +183,16 @@ void reference_choice(const ReferenceCall& call, bool largest) {
 }
 
 void reference_squares(const ReferenceCall& call) {
-  Scalar sum(0);
-  for (std::int64_t i = 0; i < call.operands[0].type.num_elements(); ++i)
-    sum += call.operands[0].at(i) * call.operands[0].at(i);
-  call.results[0].set(0, sum);
+  const TensorView &x = call.operands[0], &y = call.results[0];
+  const std::int64_t sums = y.type.num_elements(), layers = y.type.ndim() == 0 ? 1 : y.type.size(0);
+  const std::int64_t layer = x.type.num_elements() / layers, blocks = sums / layers;
+  const std::int64_t block = y.type.ndim() == 0 ? layer : call.attrs.get_int("block");
+  for (std::int64_t k = 0; k < sums; ++k) {
+    const std::int64_t end = (k / blocks + 1) * layer, first = k / blocks * layer + k % blocks * block;
+    Scalar sum(0);
+    for (std::int64_t i = first; i < std::min(end, first + block); ++i) sum += x.at(i) * x.at(i);
+    y.set(k, sum);
+  }
 }
 
 OpDef make_sum() {
@@ -216,8 +232,9 @@ OpDef make_choice(const char* name, const char* summary, bool largest) {
 OpDef make_squares() {
   OpDef op;
   op.name = "sum_of_squares";
-  op.summary = "y = sum of x^2 over all elements";
-  op.signature = "(x: float[...]) -> (y: f32[], f64[] of f64)";
+  op.summary = "y = sum of x^2 over all elements, or over each block of them";
+  op.signature = "(x: float[...]) -> (y: f32[], f64[] of f64; f32[layers, blocks] with `block`)";
+  op.attrs = {{"block", "int", "elements of a block", false}, {"layers", "int", "equal stretches of x", false}};
   op.infer = infer_squares;
   op.gradient = squares_gradient;
   op.work = [](const OpCall& call, std::span<const Type> results) {
@@ -227,6 +244,7 @@ OpDef make_squares() {
   };
   op.sharding = [](const OpCall& call) {
     const std::string dims = ops::letters(call.operand(0).ndim());
+    if (call.attrs.find("block") != nullptr) return sharding_rule(dims + "->..", "", dims);
     return sharding_rule(dims + "->", dims);
   };
   op.reference = reference_squares;

@@ -54,8 +54,9 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   }
   const auto port = [&](const Bindings& bindings, const std::string& key) {
     const auto found = bindings.find(key);
-    return found == bindings.end() ? Port{program_.value_named(key), false}
-                                   : Port{program_.value_named(found->second.value), found->second.by_microbatch};
+    if (found == bindings.end()) return Port{program_.value_named(key)};
+    const Binding& binding = found->second;
+    return Port{program_.value_named(binding.value), binding.by_microbatch, binding.by_slot, binding.slot};
   };
   for (const GraphInput& input : f.graph.inputs()) {
     f.inputs.push_back(port(inputs, input.name));
@@ -64,8 +65,8 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   for (const GraphOutput& output : f.graph.outputs()) f.outputs.push_back(port(outputs, output.name));
   for (int o = 0; o < static_cast<int>(f.outputs.size()); ++o) {
     for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {
-      if (f.outputs[static_cast<std::size_t>(o)].value == f.inputs[static_cast<std::size_t>(i)].value)
-        f.aliases.push_back({o, i});
+      const Port &out = f.outputs[static_cast<std::size_t>(o)], &in = f.inputs[static_cast<std::size_t>(i)];
+      if (out.value == in.value && !apart(out, in)) f.aliases.push_back({o, i});
     }
   }
   f.work = work_of(f.graph);

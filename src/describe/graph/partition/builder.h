@@ -13,11 +13,13 @@
 
 namespace systole {
 
-// How a function's inputs and outputs are bound: name in the graph → (value, by microbatch). Names that are absent bind
-// to the value of the same name.
+// How a function's inputs and outputs are bound: name in the graph → value, and which of its slots (Port). Names that
+// are absent bind to the value of the same name.
 struct Binding {
   std::string value;
   bool by_microbatch = false;
+  bool by_slot = false;
+  int slot = 0;
 };
 using Bindings = std::map<std::string, Binding>;
 
@@ -46,6 +48,8 @@ class ProgramBuilder {
   void set_overlap(bool overlap) { overlap_ = overlap; }
   void add_schedule(Schedule schedule) { program_.schedules.push_back(std::move(schedule)); }
   int function_index(std::string_view name) const;
+
+  void set_shards(const ShardTurns& turns) { program_.shards = turns; }
 
   Program finish();  // plans, verifies
 

@@ -205,7 +205,7 @@ class Scope {
     for (std::size_t a = 0; a < layout.at.size(); ++a) {
       if (activation) {
         if (names.at[a] != kAnywhere) layout.at[a] = names.at[a];
-      } else if (layout.at[a] < 0 && is_float(whole.dtype)) {
+      } else if (request_.terms && layout.at[a] < 0 && is_float(whole.dtype)) {
         layout.at[a] = Layout::kPartial;
       }
     }

@@ -31,6 +31,7 @@ struct SpmdRequest {
   std::map<std::string, Layout> used;     // to what a parameter is gathered where it is read; absent: as it comes
   std::map<std::string, Layout> outputs;  // as an output is wanted; absent: as it comes, terms of sums added up
   bool fill = false;                      // dims may be cut that leave a rest (choose.h)
+  bool terms = true;                      // what a repeat carries may be terms of a sum
 };
 
 struct SpmdGraph {

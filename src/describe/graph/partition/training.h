@@ -33,7 +33,8 @@ struct UpdateRule {
 };
 
 struct Strategy {
-  int microbatches = 1;
+  int microbatches = 1;    // of the batch; exact: of a logical shard
+  int logical_shards = 0;  // a power of two: exact training over so many (exact.h); 0: not exact
   Precision precision;
   RecomputePolicy recompute;
   UpdateRule optimizer;
@@ -47,8 +48,12 @@ struct Strategy {
 // dropout, any batch. On a mesh every value is a device's part (ProgramValue::cut), the host hands in
 // "coordinate/<axis>" i64[], the device's place on each axis that is asked for, and the function "reduce" comes before
 // "update". Errors: Failure(invalid), among them rows that the mesh does not divide.
+//
+// Exact: `loss` is of one microbatch of one logical shard, `evaluation` of one shard. Each device has all inputs of its
+// own shards, one slot a microbatch, and a Program as its number of them asks for: `device` is who it is for. "loss"
+// and "evaluate/loss" are sums over all shards, in one slot.
 Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
                          const Mesh& mesh, const Strategy& strategy, const Target& target,
-                         const WorkspaceOf& workspace_of);
+                         const WorkspaceOf& workspace_of, std::int64_t device = 0);
 
 }  // namespace systole

@@ -36,6 +36,10 @@ bool TrainingLayouts::cuts_rows(std::size_t axis) const {
   return false;
 }
 
+bool TrainingLayouts::stores(std::size_t axis) const {
+  return strategy_.stored != Stored::nothing && mesh_.axes()[axis].name == strategy_.store_axis;
+}
+
 std::int64_t TrainingLayouts::row_parts() const {
   std::int64_t parts = 1;
   for (std::size_t a = 0; a < mesh_.axes().size(); ++a) parts *= cuts_rows(a) ? mesh_.axes()[a].size : 1;

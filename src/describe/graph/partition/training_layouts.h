@@ -44,6 +44,8 @@ class TrainingLayouts {
   const Mesh& mesh() const { return mesh_; }
   std::span<const AxisRule> rules() const { return strategy_.rules; }
   std::int64_t row_parts() const;  // in how many parts rows are cut
+  bool cuts_rows(std::size_t axis) const;
+  bool stores(std::size_t axis) const;  // something is stored in parts along it
 
   // Errors: invalid, naming a rule that matches no parameter (with the nearest names), two that match one, a dim that a
   // parameter does not have, that a repeat slices, or that the axes which cut what is read do not divide.
@@ -59,7 +61,6 @@ class TrainingLayouts {
 
  private:
   using Stored = ShardingStrategy::Stored;
-  bool cuts_rows(std::size_t axis) const;
   Layout in_parts(const Parameter& p) const;  // read(p), and cut along the store axis
   const ParameterCut* rule_of(const Parameter& p) const;
 

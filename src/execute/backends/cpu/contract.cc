@@ -239,12 +239,13 @@ class MatmulContraction : public Contraction {
 struct Contractions::Library {
   const Kernels& kernels;
   int threads;
+  bool exact;
   std::unique_ptr<Engine> engine;  // made with the first product
   std::map<std::string, std::unique_ptr<Contraction>> made;
 };
 
-Contractions::Contractions(const Kernels& kernels, int threads)
-    : library_(new Library{kernels, threads, nullptr, {}}) {}
+Contractions::Contractions(const Kernels& kernels, int threads, bool exact)
+    : library_(new Library{kernels, threads, exact, nullptr, {}}) {}
 Contractions::~Contractions() = default;
 
 Result<const Contraction*> Contractions::get(const std::string& spec, const Type& a, const Type& b, const Type& y) {
@@ -263,7 +264,7 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
     made = std::make_unique<EmptyContraction>(a, b, y, library_->kernels, library_->threads);
     return static_cast<const Contraction*>(made.get());
   }
-  if (multiplies_by_gemm(plan, a.dtype)) {
+  if (multiplies_by_gemm(plan, a.dtype) || (library_->exact && f32)) {
     made = make_gemm_contraction(std::move(plan), {a, b, y}, library_->kernels, library_->threads);
     return static_cast<const Contraction*>(made.get());
   }
@@ -272,13 +273,14 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
     return *library->engine;
   };
   made = std::make_unique<MatmulContraction>(
-      plan_product(std::move(plan), {a, b, y}, library_->kernels, library_->threads), engine);
+      plan_product(std::move(plan), {a, b, y}, library_->kernels, library_->exact ? 1 : library_->threads), engine);
   return static_cast<const Contraction*>(made.get());
 }
 
 std::string Contractions::version() { return dnnl_name() + (widens_bf16() ? ", bf16 in f32" : ""); }
 
-std::vector<DType> Contractions::library_products() {
+std::vector<DType> Contractions::library_products(bool exact) {
+  if (exact) return widens_bf16() ? std::vector<DType>() : std::vector{DType::bf16};
   return widens_bf16() ? std::vector{DType::f32} : std::vector{DType::f32, DType::bf16};
 }
 

@@ -32,7 +32,9 @@ class Contraction {
 // oneDNN's engine and stream, and all contractions made so far. Thread safety: one thread at a time.
 class Contractions {
  public:
-  Contractions(const Kernels& kernels, int threads);
+  // `exact`: the same bits for any number of threads, by the kernel of our own, or by one thread where oneDNN has
+  // instructions that the kernel lacks.
+  Contractions(const Kernels& kernels, int threads, bool exact = false);
   ~Contractions();
 
   // f32 × f32 → f32, bf16 × bf16 → bf16 or f32 (summed in f32).
@@ -41,7 +43,7 @@ class Contractions {
 
   static std::string version();  // "oneDNN 2.6.3 avx512-bf16": with the instructions that it uses here
   // Whose products oneDNN makes, most of them at least: others never load it.
-  static std::vector<DType> library_products();
+  static std::vector<DType> library_products(bool exact = false);
   // The implementations that serve the contractions bound so far.
   std::map<std::string, int> implementations() const;
 

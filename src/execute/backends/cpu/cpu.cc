@@ -78,7 +78,7 @@ class CpuDevice : public Device {
  public:
   CpuDevice(const CpuOptions& options, cpu::Isa isa, int threads)
       : kernels_(cpu::kernels_of(isa)),
-        contractions_(kernels_, threads),
+        contractions_(kernels_, threads, options.exact),
         shared_{kernels_, contractions_, threads},
         isa_name_(cpu::name_of(isa)),
         count_(options.count),
@@ -89,7 +89,7 @@ class CpuDevice : public Device {
     target_.memory_limit = options.memory_limit;
     target_.links = options.links;
     target_.dtypes = {DType::f32, DType::bf16, DType::i32, DType::i64, DType::boolean};
-    target_.library_products = cpu::Contractions::library_products();
+    target_.library_products = cpu::Contractions::library_products(options.exact);
     target_.fusion.chains = options.chains;
     target_.fusion.max_operands = 12;
     target_.fusion.max_steps = 24;  // with the operands no more than a chain has registers

@@ -1,8 +1,8 @@
 #pragma once
 // The device that runs on this machine's cores: a function becomes a flat list of kernels with their arguments, run one
 // after the other by one team of threads on the arena that the Program planned. f32, bf16, i32, i64 and bool; other
-// types are refused by name. Results are the same bits at every run and, contractions of oneDNN apart, for any number
-// of threads.
+// types are refused by name. Results are the same bits at every run and, contractions of oneDNN apart (`exact` does
+// without, or gives each to one thread), for any number of threads.
 
 #include <memory>
 #include <optional>
@@ -17,6 +17,7 @@ struct CpuOptions {
   int threads = 0;                             // 0: as many as this process may run on
   std::optional<cpu::Isa> isa;                 // nothing: the best of this machine
   bool chains = true;                          // fuse elementwise ops
+  bool exact = false;                          // the same bits for any number of threads, contractions too
   bool count = true;                           // false: no counters and times of kernels, to see what they cost
   Bytes memory_limit;                          // 0: not limited
   std::vector<Link> links;                     // to other ranks, for the Target; empty: nothing is known of them

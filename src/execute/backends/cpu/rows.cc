@@ -1,5 +1,8 @@
 // Ops over rows and reductions.
 
+#include <algorithm>
+
+#include "execute/backends/cpu/kernels/team.h"
 #include "execute/backends/cpu/node_call.h"
 
 namespace systole::cpu {
@@ -103,18 +106,57 @@ BoundKernel bind_reduce(const NodeInfo& info, const Places& places, Shared& shar
   return call(shared.kernels.reduce, args);
 }
 
-constexpr KernelEntry kEntries[] = {
-    {"softmax", accepts, softmax_scratch, bind_softmax, "softmax"},
-    {"cross_entropy", accepts, nullptr, bind_cross_entropy, "cross_entropy"},
-    {"cross_entropy_grad", accepts, nullptr, bind_cross_entropy_grad, "cross_entropy"},
-    {"rms_norm", accepts, nullptr, bind_rms_norm, "norm"},
-    {"rms_norm_grad", accepts, norm_grad_scratch, bind_rms_norm_grad, "norm"},
-    {"layer_norm", accepts, nullptr, bind_layer_norm, "norm"},
-    {"layer_norm_grad", accepts, norm_grad_scratch, bind_layer_norm_grad, "norm"},
-    {"reduce_sum", refuses_reduce, nullptr, bind_reduce<ReduceKind::sum>, "reduce"},
-    {"reduce_max", refuses_reduce, nullptr, bind_reduce<ReduceKind::max>, "reduce"},
-    {"reduce_min", refuses_reduce, nullptr, bind_reduce<ReduceKind::min>, "reduce"},
-    {"sum_of_squares", refuses_reduce, nullptr, bind_reduce<ReduceKind::sum_of_squares>, "reduce"}};
+// Each block by itself, by one thread, so that a sum's bits depend on its elements alone.
+KernelReport squares_of_blocks(const Kernels& kernels, const ReduceArgs& like, std::int64_t n, std::int64_t block,
+                               std::int64_t layers) {
+  struct Blocks {
+    const Kernels& kernels;
+    const ReduceArgs& like;
+    std::int64_t layer, block, of_layer;
+  };
+  const std::int64_t layer = n / layers;
+  const Blocks blocks{kernels, like, layer, block, (layer + block - 1) / block};
+  const auto sum = [](void* context, std::int64_t index, int) {
+    const Blocks& b = *static_cast<const Blocks*>(context);
+    const std::int64_t in_layer = index % b.of_layer * b.block, first = index / b.of_layer * b.layer + in_layer;
+    ReduceArgs args = b.like;
+    args.x = static_cast<const char*>(b.like.x) + first * size_of(b.like.elem);
+    args.y = static_cast<char*>(b.like.y) + index * size_of(b.like.y_elem);
+    args.ndim = 1;
+    args.size[0] = std::min(b.block, b.layer - in_layer);
+    args.reduced[0] = true;
+    args.threads = 1;
+    b.kernels.reduce(args);
+  };
+  const std::int64_t sums = blocks.of_layer * layers;
+  run_parts(like.threads, sums, Schedule::contiguous, sum, const_cast<Blocks*>(&blocks));
+  return {2 * n, 0, 0, 0, n * size_of(like.elem), sums * size_of(like.y_elem)};
+}
+
+BoundKernel bind_squares(const NodeInfo& info, const Places& places, Shared& shared) {
+  if (info.attrs().find("block") == nullptr) return bind_reduce<ReduceKind::sum_of_squares>(info, places, shared);
+  ReduceArgs args{};
+  args.kind = ReduceKind::sum_of_squares;
+  args.x = places.operand(0);
+  args.y = places.result(0);
+  args.elem = elem(info.operand(0));
+  args.y_elem = elem(info.result(0));
+  args.threads = shared.threads;
+  return [&kernels = shared.kernels, args, n = info.operand(0).num_elements(), block = info.attrs().get_int("block"),
+          layers = info.attrs().get_int("layers")] { return squares_of_blocks(kernels, args, n, block, layers); };
+}
+
+constexpr KernelEntry kEntries[] = {{"softmax", accepts, softmax_scratch, bind_softmax, "softmax"},
+                                    {"cross_entropy", accepts, nullptr, bind_cross_entropy, "cross_entropy"},
+                                    {"cross_entropy_grad", accepts, nullptr, bind_cross_entropy_grad, "cross_entropy"},
+                                    {"rms_norm", accepts, nullptr, bind_rms_norm, "norm"},
+                                    {"rms_norm_grad", accepts, norm_grad_scratch, bind_rms_norm_grad, "norm"},
+                                    {"layer_norm", accepts, nullptr, bind_layer_norm, "norm"},
+                                    {"layer_norm_grad", accepts, norm_grad_scratch, bind_layer_norm_grad, "norm"},
+                                    {"reduce_sum", refuses_reduce, nullptr, bind_reduce<ReduceKind::sum>, "reduce"},
+                                    {"reduce_max", refuses_reduce, nullptr, bind_reduce<ReduceKind::max>, "reduce"},
+                                    {"reduce_min", refuses_reduce, nullptr, bind_reduce<ReduceKind::min>, "reduce"},
+                                    {"sum_of_squares", refuses_reduce, nullptr, bind_squares, "reduce"}};
 
 }  // namespace
 

@@ -1,0 +1,92 @@
+#pragma once
+// Builds the Program of a training step; within the partitioner only. What every training has is in training.cc, what
+// exact training does in its place in training_exact.cc.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "describe/graph/partition/exact.h"
+#include "describe/graph/partition/exact_graphs.h"
+#include "describe/graph/partition/spmd.h"
+#include "describe/graph/partition/training.h"
+#include "describe/graph/partition/update.h"
+
+namespace systole {
+
+using LayoutsByName = std::map<std::string, Layout>;
+
+class TrainingBuilder {
+ public:
+  TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy, const Target& target,
+                  const WorkspaceOf& workspace_of, std::int64_t device);
+  Program build(const Graph& loss, const std::optional<Graph>& evaluation);
+
+ private:
+  static constexpr const char* kShardLoss = "shard_loss";
+
+  int microbatches() const { return strategy_.microbatches; }
+  bool alone() const { return layouts_.mesh().trivial(); }
+  bool exact() const { return strategy_.logical_shards > 0; }
+  // Of what comes by microbatch.
+  int slots() const { return exact() ? turns_.turns() * microbatches() : microbatches(); }
+  // Exact: all of it, whatever the rank keeps later; what it holds are sums of its shards.
+  Layout gradient_layout(const Parameter& p) const { return exact() ? layouts_.whole() : layouts_.gradient(p); }
+  Layout row_layout(const Type& type) const { return exact() ? layouts_.whole() : layouts_.rows(type); }
+
+  // A value of which a device has the part that the layout says.
+  void add_value(const std::string& name, const Type& whole, const Layout& layout, Residence residence, int slots,
+                 std::optional<Parameter> parameter = std::nullopt);
+  void add_parameters(const Graph& graph);
+  // The graph of one device. Inputs that are not named are parameters, rows or scalars.
+  SpmdGraph cut(const Graph& whole, LayoutsByName inputs, const LayoutsByName& outputs, bool fill = false) const;
+  int add_function(const std::string& name, Graph graph, Bindings in, Bindings out,
+                   std::vector<std::string> donated = {});
+  DType reduce_type(const Parameter& p) const;
+
+  void add_data_inputs(const Graph& graph, const std::string& prefix, int slots);
+  void add_output(const std::string& name, DType dtype, int slots);
+  Bindings data_bindings(const Graph& graph, const std::string& prefix, bool by_microbatch) const;
+  void add_forward_backward(const Graph& typed);
+  // `adds`: to the gradients that are there.
+  void add_backward(const std::string& name, const Graph& whole, bool adds, Bindings in,
+                    const std::vector<std::string>& residuals, LayoutsByName layouts);
+  // What a probe may name besides values of the graph: these are there anyway.
+  std::vector<std::string> also_probed() const;
+  // The backward graph with its gradients in the reduce type, or added to those that the microbatches before gave.
+  Graph in_reduce_type(const Graph& backward, bool adds);
+  void add_zero();
+
+  std::vector<std::string> states_of(const Parameter& p) const { return state_names(strategy_.optimizer, p); }
+  void add_state();
+  // Where the sum of the devices' gradients lies: in the gradient's own place unless its parts are smaller.
+  std::string reduced_name(const Parameter& p) const;
+  // The devices' terms of each gradient added up, each device keeping the part that it updates.
+  void add_reduce();
+  void add_update();
+  void add_train_schedule();
+  void add_evaluation(const Graph& evaluation, std::span<const Pass> early);
+  // The sum over all shards of what a shard's microbatches gave.
+  Value summed_loss(Graph& g, const std::string& value, int microbatches, Bindings& in) const;
+  // Along the axis that stores things in parts; -1: the gradient is whole.
+  int stored_dim(const Parameter& p) const;
+  // What has been summed by this worker joined with what the others have; then the norm.
+  void add_exact_sums();
+  void add_merge();
+  // Over whole gradients: parts are gathered, one parameter at a time.
+  void add_norm();
+  void add_exact_schedule();
+  void add_snapshot();
+
+  const Strategy& strategy_;
+  TrainingLayouts layouts_;
+  ProgramBuilder builder_;
+  std::vector<Parameter> trained_;
+  DType scalar_ = DType::f32;  // of losses, norms and moments
+  // Of exact training.
+  ExactWorkers workers_;
+  ShardTurns turns_;
+  std::vector<TreeStep> steps_;
+};
+
+}  // namespace systole

@@ -1,0 +1,168 @@
+// resume-is-exact over ranks: runs that are killed at seeded moments and go on with other numbers of workers, drawn
+// from 1 to 8, along data and fsdp, end with the very bits of one worker that was not disturbed.
+//
+// SYSTOLE_TEST_LONG=1 hits every phase several times, in processes too; SYSTOLE_TEST_SEED=n begins at another seed.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <csignal>
+#include <map>
+#include <random>
+
+#include "laws/process_job.h"
+
+namespace systole::laws {
+namespace {
+
+constexpr std::int64_t kSteps = 24;
+constexpr const char* kPhases[] = {"gather", "compute", "reduce", "update", "snapshot", "write", "commit", "sweep"};
+
+struct ExactEnd {
+  std::string state;
+  std::vector<std::string> losses;  // a line a step, numbers as bits
+  bool operator==(const ExactEnd&) const = default;
+};
+
+class ExactOverRanks : public ::testing::Test {
+ protected:
+  static std::string mesh(const char* axis, int workers) {
+    return workers == 1 ? "mesh={}" : fmt::format("mesh={{{}: {}}}", axis, workers);
+  }
+
+  // Begins, or goes on where a run was killed after it had begun.
+  std::vector<std::string> words(const std::string& run, const std::vector<std::string>& more) const {
+    const bool begun = std::filesystem::exists(shop_.path(run + "/plan.json")) &&
+                       std::filesystem::exists(shop_.path(run + "/workload.yaml"));
+    std::vector<std::string> all =
+        begun ? std::vector<std::string>{"resume", run} : std::vector<std::string>{"run", "job.yaml", "--folder", run};
+    for (const std::string& set : {fmt::format("train.steps={}", kSteps), std::string("train.batch=8")})
+      all.insert(all.end(), {"--set", set});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  Captured ran(const std::string& run, const std::vector<std::string>& more) const {
+    return shop_.systole(words(run, more), Seconds(300));
+  }
+
+  ExactEnd end_of(const std::string& run) const {
+    ExactEnd end{shop_.state_hash(run, kSteps), {}};
+    for (const StepEnded& s : canonical_steps(shop_.events(run))) {
+      end.losses.push_back(fmt::format("step {} loss {:016x} norm {:016x} tokens {}", s.step,
+                                       std::bit_cast<std::uint64_t>(s.loss),
+                                       std::bit_cast<std::uint64_t>(s.gradient_norm), s.tokens));
+    }
+    return end;
+  }
+
+  const ExactEnd& one_worker() {
+    if (one_.losses.empty()) {
+      const Captured done = ran("one", {});
+      EXPECT_EQ(done.exit.code, 0) << done.err;
+      one_ = end_of("one");
+      EXPECT_EQ(one_.losses.size(), static_cast<std::size_t>(kSteps));
+    }
+    return one_;
+  }
+
+  // Kills a run three times, each time in one of `phases` and with other workers, and lets it end.
+  void killed_in(std::vector<std::string> phases, bool in_process, std::mt19937_64& random) {
+    const ExactEnd whole = one_worker();
+    int run = 0;
+    std::map<std::string, int> hit;
+    std::map<int, int> workers_seen;
+    while (!phases.empty()) {
+      const std::string folder = fmt::format("killed-{}-{}", in_process ? "threads" : "processes", ++run);
+      std::string story;
+      const auto some_workers = [&](bool several) {
+        const int workers = several ? 2 + static_cast<int>(random() % 7) : 1 + static_cast<int>(random() % 8);
+        ++workers_seen[workers];
+        std::vector<std::string> more{"--set", mesh(random() % 2 == 0 ? "data" : "fsdp", workers)};
+        if (workers > 1 && in_process) more.emplace_back("--in-process");
+        if (workers > 1 && !in_process) more.insert(more.end(), {"--max-restarts", "0"});
+        story += more[1] + " ";
+        return more;
+      };
+      for (int kill = 0; kill < 3 && !phases.empty(); ++kill) {
+        const std::string phase = phases.back();
+        phases.pop_back();
+        std::vector<std::string> more = some_workers(phase == "gather" || phase == "reduce");
+        // Saves come every fourth step, of which three runs have seven.
+        const bool of_saves = phase == "snapshot" || phase == "write" || phase == "commit" || phase == "sweep";
+        // Of gathers and shards there are several a step.
+        const bool often = phase == "gather" || phase == "compute";
+        const std::string at = fmt::format("kill={}@{}", phase, 1 + random() % (of_saves ? 2 : often ? 16 : 8));
+        story += at + " ";
+        more.insert(more.end(), {"--inject", at});
+        const Captured killed = ran(folder, more);
+        const bool alone = in_process || more[1] == "mesh={}";
+        EXPECT_TRUE(alone ? killed.exit.signal == SIGKILL
+                          : killed.exit.code != 0 && killed.err.find("SIGKILL") != killed.err.npos)
+            << story << to_string(killed.exit) << "\n"
+            << killed.out << killed.err;
+        ++hit[phase];
+      }
+      const std::vector<std::string> last = some_workers(false);
+      SCOPED_TRACE(fmt::format("SYSTOLE_TEST_SEED={} {}", test_seed(), story));
+      const Captured done = ran(folder, last);
+      ASSERT_EQ(done.exit.code, 0) << done.err;
+      EXPECT_EQ(end_of(folder), whole);
+      std::filesystem::remove_all(shop_.path(folder));
+    }
+    std::string text;
+    for (const auto& [phase, times] : hit) text += fmt::format(" {} {}", phase, times);
+    text += "; workers";
+    for (const auto& [workers, times] : workers_seen) text += fmt::format(" {}×{}", times, workers);
+    note(fmt::format("seed {}: killed in{}; {} runs of {}, {}", test_seed(), text, run,
+                     in_process ? "threads" : "processes", HasFailure() ? "not the same" : "every bit the same"));
+  }
+
+  static std::vector<std::string> phases(int each, std::mt19937_64& random) {
+    std::vector<std::string> all;
+    for (int i = 0; i < each; ++i) all.insert(all.end(), std::begin(kPhases), std::end(kPhases));
+    std::shuffle(all.begin(), all.end(), random);
+    return all;
+  }
+
+  Workshop shop_;
+  ExactEnd one_;
+};
+
+TEST_F(ExactOverRanks, undisturbed_workers_do_what_is_planned_and_end_alike) {
+  const ExactEnd whole = one_worker();
+  EXPECT_EQ(shop_.unplanned_work("one", kSteps), "");
+  for (const char* axis : {"data", "fsdp"}) {
+    const std::string run = fmt::format("over-{}", axis);
+    const Captured done = ran(run, {"--set", mesh(axis, 3)});
+    ASSERT_EQ(done.exit.code, 0) << done.err;
+    EXPECT_EQ(shop_.unplanned_work(run, kSteps), "") << axis;
+    EXPECT_EQ(end_of(run), whole) << axis;
+  }
+}
+
+TEST_F(ExactOverRanks, threads_killed_in_every_phase) {
+  std::mt19937_64 random(test_seed());
+  std::vector<std::string> in = phases(is_long() ? 6 : 1, random);
+  if (!is_long()) in.resize(3);
+  killed_in(std::move(in), true, random);
+}
+
+TEST_F(ExactOverRanks, processes_killed_in_every_phase) {
+  std::mt19937_64 random(test_seed() + 1);
+  std::vector<std::string> in = phases(is_long() ? 3 : 1, random);
+  if (!is_long()) in.resize(1);
+  killed_in(std::move(in), false, random);
+}
+
+// Each generation is killed at its fifteenth update, when it has saved twice; the run goes on by itself.
+TEST_F(ExactOverRanks, an_elastic_run_ends_as_one_worker_would) {
+  const ExactEnd whole = one_worker();
+  const Captured done = ran("elastic", {"--ranks", "1:4", "--inject", "kill=update@15"});
+  EXPECT_EQ(done.exit.code, 0) << done.out << done.err;
+  EXPECT_NE(done.err.find("generation 2"), done.err.npos) << done.err;
+  EXPECT_EQ(end_of("elastic"), whole);
+}
+
+}  // namespace
+}  // namespace systole::laws

@@ -1,0 +1,101 @@
+#pragma once
+// A tiny job on all ranks of a mesh, each a thread with a device of its own, and what its ranks did held against their
+// Programs.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "describe/graph/collectives_of.h"
+#include "describe/graph/ops/cases/cut.h"
+#include "execute/comm/collectives.h"
+#include "execute/comm/ring_transport.h"
+#include "laws/tiny_laws.h"
+
+namespace systole::laws {
+
+// The same step on all ranks of a mesh, each a thread with a device of its own.
+class TinyMesh {
+ public:
+  using MakeDevice = std::function<std::unique_ptr<Device>(std::int64_t rank)>;
+  TinyMesh(const Model& model, std::int64_t rows, const Strategy& strategy, const Mesh& mesh, bool dropout,
+           const MakeDevice& make_device)
+      : mesh_(mesh), transports_(loopback(static_cast<std::int32_t>(mesh.num_devices())).value()) {
+    for (std::int64_t device = 0; device < mesh.num_devices(); ++device) {
+      communicators_.push_back(make_communicator(*transports_[static_cast<std::size_t>(device)], mesh).value());
+      std::unique_ptr<Device> made = make_device(device);
+      made->connect(communicators_.back().get());
+      jobs_.push_back(
+          std::make_unique<TinyJob>(model, rows, strategy, std::move(made), dropout, TinyRank{mesh, device}));
+    }
+  }
+
+  void begin(const Batch& batch) {
+    for (auto& job : jobs_) {
+      job->begin();
+      job->set_batch(batch);
+    }
+  }
+
+  void step() {
+    on_all([](TinyJob& job) { job.step(); });
+  }
+  void run(const char* schedule) {
+    on_all([schedule](TinyJob& job) { job.executor().run(job.program().schedule_named(schedule)).value(); });
+  }
+
+  void on_all(const std::function<void(TinyJob&)>& act) {
+    std::vector<std::string> failed(jobs_.size());
+    std::vector<std::thread> ranks;
+    for (std::size_t r = 0; r < jobs_.size(); ++r) {
+      ranks.emplace_back([&, r] {
+        try {
+          act(*jobs_[r]);
+        } catch (const Failure& failure) { failed[r] = to_string(failure.error()); }
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    for (const std::string& text : failed) ASSERT_EQ(text, "");
+  }
+
+  // A value of all ranks, put together.
+  HostTensor whole(const std::string& name) {
+    const ProgramValue& value = program().values[static_cast<std::size_t>(program().value_named(name))];
+    std::vector<HostTensor> parts;
+    for (auto& job : jobs_) parts.push_back(job->tensor(name));
+    return uncut(parts, value.cut->whole.shape, value.cut->layout, program().mesh);
+  }
+
+  const Program& program() const { return jobs_[0]->program(); }
+  TinyJob& job(std::size_t rank) { return *jobs_[rank]; }
+  std::size_t size() const { return jobs_.size(); }
+
+ private:
+  Mesh mesh_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::vector<std::unique_ptr<TinyJob>> jobs_;
+};
+
+// What each rank computed, moved and sent is what its Program states, as integers.
+inline void expect_planned(TinyMesh& mesh, std::int64_t steps = 1) {
+  for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
+    const Program& program = mesh.job(rank).program();
+    const Schedule& train = program.schedule_named("train");
+    std::vector<std::int64_t> calls(program.functions.size(), 0);
+    for (const Action& action : train.actions) calls[static_cast<std::size_t>(action.function)] += steps;
+    for (std::size_t f = 0; f < calls.size(); ++f) {
+      const Function& function = program.functions[f];
+      SCOPED_TRACE(fmt::format("rank {} {}", rank, function.name));
+      const WorkCounters& counted = mesh.job(rank).executor().counters()[f];
+      expect_planned_work(function.work * calls[f], counted);
+      EXPECT_EQ(counted.bytes_sent, bytes_sent(program, function, static_cast<std::int64_t>(rank)).count() * calls[f]);
+    }
+  }
+}
+
+}  // namespace systole::laws
