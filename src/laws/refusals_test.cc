@@ -39,7 +39,7 @@ TEST(RefusalsHaveReasons, every_wrong_workload) {
       {"data.train.files=empty.txt", 2, "empty.txt"},
       {"data.train.files=binary.txt", 2, "binary.txt"},
       {"data.tokenizer.vocabulary=10", 2, "data.tokenizer.vocabulary"},
-      {"mesh.data=4", 3, "mesh"},
+      {"mesh.model=2", 3, "train.exact"},
   };
   for (const Wrong& wrong : wrongs) {
     SCOPED_TRACE(wrong.set);

@@ -173,8 +173,8 @@ struct TrainSpec {
   OptimizerSpec optimizer;
   PrecisionSpec precision;
   RecomputeSpec recompute;
-  std::int64_t seed = 0;  // of initial weights and dropout
-  bool exact = false;     // same bits after any kill, on any number of workers
+  std::int64_t seed = 0;            // of initial weights and dropout
+  bool exact = false;               // same bits after any kill, on any number of workers
   std::int64_t logical_shards = 8;  // of the batch, when exact: a power of two
   Interval evaluate;
   std::int64_t evaluate_batches = 0;  // 0: all of the held-out set

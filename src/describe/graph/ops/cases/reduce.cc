@@ -46,6 +46,19 @@ OpCases reduce_cases(DType f) {
   cases.good.push_back({.op = "sum_of_squares", .operands = {real(Type(f, {6, 12}))}, .reduction = 72});
   cases.good.push_back({.op = "sum_of_squares", .operands = {real(Type(f, {}))}});
   cases.good.push_back({.op = "sum_of_squares", .operands = {real(Type(f, {0, 3}))}, .note = "empty"});
+  const auto blocks = [](std::int64_t block, std::int64_t layers) {
+    return Attrs{{"block", block}, {"layers", layers}};
+  };
+  cases.good.push_back({.op = "sum_of_squares",
+                        .operands = {real(Type(f, {6, 12}))},
+                        .attrs = blocks(5, 2),
+                        .note = "by blocks of two layers",
+                        .reduction = 5,
+                        .gradient = false});
+  cases.bad.push_back(
+      {.label = "reduce_c4", .op = "sum_of_squares", .operands = {Type(f, {6, 12})}, .attrs = blocks(0, 2)});
+  cases.bad.push_back(
+      {.label = "reduce_c4", .op = "sum_of_squares", .operands = {Type(f, {6, 12})}, .attrs = blocks(5, 7)});
   cases.bad.push_back({.label = "reduce_c1", .op = "sum_of_squares"});
   cases.bad.push_back({.label = "reduce_c2", .op = "sum_of_squares", .operands = {Type(DType::i32, {3})}});
   return cases;
