@@ -88,8 +88,8 @@ FlightLog::FlightLog(std::unique_ptr<MappedWords> words, const FlightIdentity& i
 FlightLog::FlightLog(const FlightIdentity& identity) : FlightLog(std::make_unique<MappedWords>(kWords), identity) {}
 
 Result<std::unique_ptr<FlightLog>> FlightLog::create(const std::string& path, const FlightIdentity& identity) {
-  // The constructor is private, which make_unique cannot reach.
-  return std::unique_ptr<FlightLog>(new FlightLog(TRY(MappedWords::create(path, kWords)), identity));
+  std::unique_ptr<MappedWords> words = TRY(MappedWords::create(path, kWords));
+  return std::unique_ptr<FlightLog>(new FlightLog(std::move(words), identity));  // the constructor is private
 }
 
 void FlightLog::enter(RankStage stage, Seconds now) {
