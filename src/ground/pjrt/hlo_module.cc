@@ -137,6 +137,38 @@ Status read_device_list(std::string_view message, HloInstruction& result) {
   });
 }
 
+// MeshAxesReplicaGroupListProto: a group lies along some axes of a mesh, or along a part of one.
+Status read_mesh_groups(std::string_view message, HloInstruction& result) {
+  std::vector<std::int64_t> sizes;
+  std::int64_t devices = 1;
+  return each_field(message, [&](const WireField& field) -> Status {
+    if (field.number == 1) {  // MeshProto, of MeshAxis
+      return each_field(TRY(field.bytes()), [&](const WireField& axis) -> Status {
+        if (axis.number != 1) return {};
+        std::int64_t& size = sizes.emplace_back(1);
+        return each_field(TRY(axis.bytes()), [&](const WireField& inner) -> Status {
+          return inner.number == 2 ? set_integer(inner, size) : Status();
+        });
+      });
+    }
+    if (field.number != 2) return {};
+    std::int64_t index = 0, part = 0;  // AxisRefProto
+    TRY(each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
+      if (inner.number == 1) return set_integer(inner, index);
+      if (inner.number != 2) return {};
+      return each_field(TRY(inner.bytes()), [&](const WireField& sub) -> Status {
+        return sub.number == 2 ? set_integer(sub, part) : Status();
+      });
+    }));
+    if (index < 0 || index >= static_cast<std::int64_t>(sizes.size()))
+      return error(ErrorKind::corrupt, "'{}' lies along axis {} of {}", result.name, index, sizes.size());
+    if (__builtin_mul_overflow(devices, part > 0 ? part : sizes[static_cast<std::size_t>(index)], &devices))
+      return error(ErrorKind::corrupt, "'{}' has more devices than there are", result.name);
+    result.group_size = devices;
+    return {};
+  });
+}
+
 Status read_window(std::string_view message, std::vector<HloWindow>& window) {
   return each_field(message, [&](const WireField& field) -> Status {
     if (field.number != 1) return {};
@@ -199,6 +231,7 @@ Status read_instruction(std::string_view message, HloInstruction& result) {
       case 58: return set_integer(field, result.convolution.batch_groups);
       case 63: return set_text(field, result.comparison);
       case 87: return read_device_list(TRY(field.bytes()), result);
+      case 93: return read_mesh_groups(TRY(field.bytes()), result);
       case 92: return read_counted_groups(TRY(field.bytes()), result);
       default: return {};
     }

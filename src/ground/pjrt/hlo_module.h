@@ -51,7 +51,7 @@ struct HloInstruction {
   std::string backend_config;                     // the compiler's, as it is
   std::int64_t channel = 0;                       // of a collective; 0: none
   std::vector<std::vector<std::int64_t>> groups;  // of a collective, where they are written out
-  std::int64_t group_size = 0;                    // where they are only counted; 0: nothing is said
+  std::int64_t group_size = 0;                    // where they are only counted; 0: all devices
   std::optional<std::int64_t> parameter_number, tuple_index;
   std::optional<std::int64_t> constant;  // the value of a constant that is one whole number, or true or false
   std::string comparison;                // "LT" of a compare; "" where it is none

@@ -78,26 +78,31 @@ class Walk {
       for (const std::int64_t called : instruction.called) walk(called, times, depth + 1);
       return;
     }
-    take_time(instruction, times);
-    // A fusion, an asynchronous start: one instruction, in which a collective may stand.
+    // A fusion, an asynchronous start: one instruction, in which a collective may stand. Its time is the collective's.
+    bool collective = false;
     if (instruction.opcode == "fusion" || instruction.opcode == "async-start")
-      for (const std::int64_t called : instruction.called) find_inside(called, times, depth + 1);
+      for (const std::int64_t called : instruction.called) collective |= find_inside(called, times, depth + 1);
+    take_time(instruction, times, collective);
   }
 
-  void find_inside(std::int64_t id, std::int64_t times, int depth) {
-    if (depth > kDeepest) return;
+  // Counts what stands there; whether a collective does, one that began before as well.
+  bool find_inside(std::int64_t id, std::int64_t times, int depth) {
+    if (depth > kDeepest) return false;
     const HloComputation& computation = lookup_.computation(id);
     const bool scatter = computation.name.starts_with("all-reduce-scatter");
     const bool begun_before = goes_on(computation);
+    bool found = begun_before;
     for (const HloInstruction& inner : computation.instructions) {
-      if (const std::string kind = collective_kind(inner.opcode); !kind.empty() && !begun_before) {
-        add(inner, scatter ? "reduce_scatter" : kind, times);
-        untimed(inner.opcode, inner.shape.bytes(), times);
+      if (const std::string kind = collective_kind(inner.opcode); !kind.empty()) {
+        found = true;
+        if (!begun_before) add(inner, scatter ? "reduce_scatter" : kind, times);
+        if (!begun_before) untimed(inner.opcode, inner.shape.bytes(), times);
       }
       count_flops(inner, times);
       if (inner.opcode == "fusion" || inner.opcode == "async-start" || inner.opcode == "call")
-        for (const std::int64_t called : inner.called) find_inside(called, times, depth + 1);
+        for (const std::int64_t called : inner.called) found |= find_inside(called, times, depth + 1);
     }
+    return found;
   }
 
   // A collective of TPUs' that others run beside is cut over several fusions, each of which holds it: one that starts
@@ -116,14 +121,14 @@ class Walk {
     result_.product_flops += product_flops(instruction, lookup_.operand(instruction, 0)) * static_cast<double>(times);
   }
 
-  void take_time(const HloInstruction& instruction, std::int64_t times) {
+  void take_time(const HloInstruction& instruction, std::int64_t times, bool collective) {
     const double cycles = cycles_in(instruction.backend_config);
     if (cycles > 0) {
       result_.cycles += cycles * static_cast<double>(times);
       result_.timed += times;
       return;
     }
-    if (is_free(instruction.opcode) || instruction.opcode == "async-start") return;
+    if (collective || is_free(instruction.opcode)) return;
     if (std::ranges::find(kFreeCalls, instruction.custom_call_target) != std::end(kFreeCalls)) return;
     const std::string name = instruction.custom_call_target.empty()
                                  ? instruction.opcode

@@ -20,7 +20,7 @@ struct CompiledCollective {
   std::string kind;          // "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute", …
   std::string source;        // the op that it came from, as the program named it; "" where nobody did
   Bytes bytes;               // of one: the whole value, as all of its group together have it
-  std::int64_t group = 0;    // devices that take part; 0: the module does not say
+  std::int64_t group = 0;    // devices that take part; 0: all of the program's
   std::int64_t written = 0;  // so many instructions
   std::int64_t executed = 0;
   bool operator==(const CompiledCollective&) const = default;

@@ -99,9 +99,9 @@ std::set<std::int64_t> parts_used(const HloLookup& lookup, const std::vector<con
     const HloInstruction* at = open.back();
     open.pop_back();
     if (at == nullptr || !seen.insert(at->id).second) continue;
-    if (at->opcode == "get-tuple-element" && at->tuple_index) {
+    if (at->opcode == "get-tuple-element") {
       const HloInstruction* of = lookup.operand(*at, 0);
-      if (of != nullptr && of->opcode == "parameter") parts.insert(*at->tuple_index);
+      if (of != nullptr && of->opcode == "parameter") parts.insert(at->tuple_index.value_or(0));  // 0 is not written
     }
     for (std::size_t i = 0; i < at->operands.size(); ++i) open.push_back(lookup.operand(*at, i));
   }

@@ -44,14 +44,14 @@ class HloBuilder {
   std::int64_t parameter(std::int64_t number = 0) {
     pjrt::HloInstruction instruction;
     instruction.opcode = "parameter";
-    instruction.parameter_number = number;
+    if (number > 0) instruction.parameter_number = number;
     return add(std::move(instruction));
   }
   std::int64_t part(std::int64_t tuple, std::int64_t index) {
     pjrt::HloInstruction instruction;
     instruction.opcode = "get-tuple-element";
     instruction.operands = {tuple};
-    instruction.tuple_index = index;
+    if (index > 0) instruction.tuple_index = index;  // nor do compilers write a 0
     instruction.shape = whole();
     return add(std::move(instruction));
   }
