@@ -8,6 +8,7 @@
 
 #include "describe/graph/ir.h"
 #include "describe/stablehlo/builder.h"
+#include "describe/stablehlo/options.h"
 
 namespace systole::stablehlo {
 
@@ -17,7 +18,8 @@ class Surroundings {
   virtual ~Surroundings() = default;
   // The device groups of a mesh axis, or of several ("data,model"). Errors: Failure(unsupported): no such axis.
   virtual ReplicaGroups groups(std::string_view axis) const = 0;
-  virtual bool unroll() const = 0;  // repeats, body after body
+  virtual const LowerOptions& options() const = 0;
+  virtual void note(std::string text) = 0;  // for people: Module::notes, each text once
   // The graph of a region with `inputs` for its inputs, into `b`; its outputs.
   virtual std::vector<Ssa> region(Builder& b, const Graph& graph, std::span<const Ssa> inputs) = 0;
 };

@@ -89,6 +89,7 @@ class ModuleWriter {
       manual(b, inputs);
     }
     text += "  }\n}\n";
+    module_.notes = body_.notes();
     return std::move(module_);
   }
 
