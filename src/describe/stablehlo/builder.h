@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +27,9 @@ struct Ssa {
   Type type;
 };
 
-// tensor<16x256xbf16>; bool is i1. Errors: Failure(unsupported) for a dtype that StableHLO has not.
+// tensor<16x256xbf16>; bool is i1.
 std::string type_text(const Type& type);
+std::string quoted(std::string_view text);  // a string of MLIR, with its quotes
 
 // What the collectives of a module need to know of the mesh: groups of device numbers that hold one axis together.
 using ReplicaGroups = std::vector<std::vector<std::int64_t>>;
@@ -79,6 +81,8 @@ class Builder {
   // inverse, rows[..., e] added to into[v, e].
   Ssa gather_rows(const Ssa& table, const Ssa& ids);
   Ssa scatter_add_rows(const Ssa& into, const Ssa& ids, const Ssa& rows);
+  // In the place of those that were there; rows of ids outside the table are dropped. Ids of those within are distinct.
+  Ssa scatter_rows(const Ssa& into, const Ssa& ids, const Ssa& rows);
 
   // --- regions. `body` gets a Builder of its block, the index (i32[] from 0 to count, or from count - 1 down) and the
   // carries, and gives the new carries.
@@ -100,6 +104,31 @@ class Builder {
   std::vector<Ssa> custom_call(std::string_view target, std::span<const Ssa> operands, std::span<const Type> results,
                                std::string_view backend_config);
   void give(std::string_view terminator, std::span<const Ssa> values);  // "stablehlo.return", "func.return"
+
+ private:
+  struct Numbering {
+    int next_name = 0, next_channel = 1;
+  };
+  struct Inside {};  // the tag of a Builder of a region
+  Builder(Builder& around, Inside);
+
+  std::string fresh();
+  void indent();
+  // `%3 = "stablehlo.op"(operands) {attrs}` of one result.
+  Ssa line(std::string_view op, std::span<const Ssa> operands, std::string_view attrs, const Type& result);
+  // The halves of a line around its regions; a region that combines two scalars by an op.
+  void begin(std::string_view results, std::string_view op, std::span<const Ssa> operands);
+  void end(std::string_view attrs, std::span<const Ssa> operands, std::span<const Type> results);
+  void combiner(std::string_view op, DType dtype);  // op "": the second
+  Ssa scatter(std::string_view op, const Ssa& into, const Ssa& ids, const Ssa& rows);
+  std::vector<Ssa> open_block(std::span<const Type> types);
+  std::vector<Ssa> loop_over(const Ssa& from, const Ssa& to, std::span<const Ssa> carries, const Body& body);
+  std::string channel();
+
+  std::string* text_;
+  int indent_;
+  std::string place_;
+  std::shared_ptr<Numbering> numbering_;
 };
 
 }  // namespace systole::stablehlo

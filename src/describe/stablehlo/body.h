@@ -1,0 +1,27 @@
+#pragma once
+// Writes a graph's nodes into a block, one after the other, each by its op's lowering.
+
+#include <string>
+
+#include "describe/stablehlo/lower_op.h"
+#include "describe/stablehlo/module.h"
+#include "ground/mesh/mesh.h"
+
+namespace systole::stablehlo {
+
+class BodyWriter : public Surroundings {
+ public:
+  BodyWriter(const Mesh& mesh, const LowerOptions& options) : mesh_(mesh), options_(options) {}
+
+  ReplicaGroups groups(std::string_view axis) const override;
+  bool unroll() const override { return options_.unroll; }
+  std::vector<Ssa> region(Builder& b, const Graph& graph, std::span<const Ssa> inputs) override;
+
+ private:
+  class Walk;
+  const Mesh& mesh_;
+  const LowerOptions& options_;
+  std::string path_;  // of repeats around: "layer/"
+};
+
+}  // namespace systole::stablehlo
