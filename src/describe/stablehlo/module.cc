@@ -198,14 +198,13 @@ Module lower(const Graph& graph, const LowerOptions& options) {
   return writer.write();
 }
 
-Module lower(const Program& program, const Function& function, const LowerOptions& options) {
+namespace {
+
+// `layout_of` a port's value; null: whole on every device.
+template <typename LayoutOf>
+Module lower_function(const Mesh& mesh, const Function& function, const LowerOptions& options, LayoutOf layout_of) {
   const Graph& graph = function.graph;
-  const Mesh& mesh = program.mesh;
   ModuleWriter writer(graph, mesh, options);
-  const auto layout_of = [&](const Port& port) -> const Layout* {
-    const ProgramValue& value = program.values[static_cast<std::size_t>(port.value)];
-    return value.cut ? &value.cut->layout : nullptr;
-  };
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const GraphInput& input = graph.inputs()[i];
     if (const int axis = coordinate_axis(input.name, mesh); axis >= 0) {
@@ -225,6 +224,19 @@ Module lower(const Program& program, const Function& function, const LowerOption
   }
   for (const Alias& alias : function.aliases) writer.alias(alias);
   return writer.write();
+}
+
+}  // namespace
+
+Module lower(const Function& function, const LowerOptions& options) {
+  return lower_function(Mesh(), function, options, [](const Port&) -> const Layout* { return nullptr; });
+}
+
+Module lower(const Program& program, const Function& function, const LowerOptions& options) {
+  return lower_function(program.mesh, function, options, [&](const Port& port) -> const Layout* {
+    const ProgramValue& value = program.values[static_cast<std::size_t>(port.value)];
+    return value.cut ? &value.cut->layout : nullptr;
+  });
 }
 
 }  // namespace systole::stablehlo
