@@ -117,6 +117,10 @@ std::vector<Ssa> BodyWriter::region(Builder& b, const Graph& graph, std::span<co
   return Walk(*this, b, graph, inputs).run();
 }
 
+void BodyWriter::note(std::string text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
+}
+
 ReplicaGroups BodyWriter::groups(std::string_view axis) const {
   const Result<ReplicaGroups> groups = mesh_.groups(axes_of(axis));
   if (!groups.ok())

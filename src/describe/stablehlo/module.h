@@ -19,10 +19,12 @@
 
 #include "describe/graph/ir.h"
 #include "describe/graph/program.h"
+#include "describe/stablehlo/attention_options.h"
 
 namespace systole::stablehlo {
 
 struct LowerOptions {
+  AttentionBlocks attention_blocks;
   bool unroll = false;  // a repeat as one body after the other, else as a loop
 };
 
