@@ -11,21 +11,19 @@ namespace systole::stablehlo {
 
 class BodyWriter : public Surroundings {
  public:
-  // Notes go to `notes`, which stays.
-  BodyWriter(const Mesh& mesh, const LowerOptions& options, std::vector<std::string>& notes)
-      : mesh_(mesh), options_(options), notes_(notes) {}
+  BodyWriter(const Mesh& mesh, const LowerOptions& options) : mesh_(mesh), options_(options) {}
 
   ReplicaGroups groups(std::string_view axis) const override;
   const LowerOptions& options() const override { return options_; }
   void note(std::string text) override;
-  bool unroll() const override { return options_.unroll; }
+  std::vector<std::string> notes() const { return notes_; }
   std::vector<Ssa> region(Builder& b, const Graph& graph, std::span<const Ssa> inputs) override;
 
  private:
   class Walk;
   const Mesh& mesh_;
   const LowerOptions& options_;
-  std::vector<std::string>& notes_;
+  std::vector<std::string> notes_;
   std::string path_;  // of repeats around: "layer/"
 };
 

@@ -37,7 +37,7 @@ std::string dims_text(const ModulePort& port, const Layout* layout, const Mesh& 
 class ModuleWriter {
  public:
   ModuleWriter(const Graph& graph, const Mesh& mesh, const LowerOptions& options)
-      : graph_(graph), mesh_(mesh), body_(mesh, options, module_.notes) {
+      : graph_(graph), mesh_(mesh), body_(mesh, options) {
     module_.name = graph.name();
     module_.devices = static_cast<int>(mesh.num_devices());
   }
@@ -89,6 +89,7 @@ class ModuleWriter {
       manual(b, inputs);
     }
     text += "  }\n}\n";
+    module_.notes = body_.notes();
     return std::move(module_);
   }
 
@@ -164,8 +165,8 @@ class ModuleWriter {
 
   const Graph& graph_;
   const Mesh& mesh_;
-  Module module_;
   BodyWriter body_;
+  Module module_;
   std::vector<int> coordinate_;  // per input of the graph: the axis, or -1
   std::vector<std::string> cuts_in_, cuts_out_;
 };

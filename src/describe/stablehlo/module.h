@@ -19,14 +19,9 @@
 
 #include "describe/graph/ir.h"
 #include "describe/graph/program.h"
-#include "describe/stablehlo/attention_options.h"
+#include "describe/stablehlo/options.h"
 
 namespace systole::stablehlo {
-
-struct LowerOptions {
-  AttentionBlocks attention_blocks;
-  bool unroll = false;  // a repeat as one body after the other, else as a loop
-};
 
 struct ModulePort {
   std::string name;          // of the graph's input or output
@@ -37,10 +32,10 @@ struct ModulePort {
 struct Module {
   std::string name, text;
   std::vector<ModulePort> arguments, results;
-  std::vector<Alias> aliases;  // of results and arguments
-  std::vector<bool> donated;   // per argument: gone afterwards
-  int devices = 1;             // partitions to compile it for
-  std::vector<std::string> notes;
+  std::vector<Alias> aliases;      // of results and arguments
+  std::vector<bool> donated;       // per argument: gone afterwards
+  int devices = 1;                 // partitions to compile it for
+  std::vector<std::string> notes;  // which of several ways was taken
 };
 
 // A graph of one device. Errors of all: Failure(unsupported) that names an op or type that cannot be lowered, and where

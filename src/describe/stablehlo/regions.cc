@@ -90,7 +90,7 @@ Results unrolled(Builder& b, const Repeated& r) {
 
 Results lower_repeat(Builder& b, const NodeCall& call) {
   const Repeated repeated{call};
-  return call.around.unroll() || repeated.count == 1 ? unrolled(b, repeated) : as_loop(b, repeated);
+  return call.around.options().unroll || repeated.count == 1 ? unrolled(b, repeated) : as_loop(b, repeated);
 }
 
 Results lower_fusion(Builder& b, const NodeCall& call) {
