@@ -13,6 +13,7 @@
 #include "ground/pjrt/places.h"
 #include "ground/process/signal_watch.h"
 #include "ground/store/store.h"
+#include "operate/cli/prove_job.h"
 #include "operate/cli/prove_text.h"
 #include "operate/cli/session.h"
 #include "operate/cli/workload_options.h"
@@ -22,7 +23,9 @@ namespace systole::cli {
 namespace {
 
 struct ProveArguments {
-  std::string file, on, timeout, max_memory, plugins, child;
+  std::string file, on, mesh, timeout, max_memory, plugins, child;
+  std::string environment;
+  std::vector<std::string> sets;
   std::int64_t partitions = 0, replicas = 0;
   std::vector<std::string> flags;
   bool time = false, fresh = false, list = false;
@@ -53,14 +56,13 @@ Result<std::string> read_module(const std::string& path) {
         .hinted("StableHLO, as JAX writes it: jax.jit(f).lower(...).as_text()");
   if (std::filesystem::is_directory(path, ignored))
     return error(ErrorKind::not_found, "'{}' is a folder, not a module", path);
-  if (path.ends_with(".yaml") || path.ends_with(".yml"))
-    return error(ErrorKind::unsupported, "'{}': a workload cannot be proved yet, a StableHLO module can", path)
-        .hinted("systole plan " + quoted(path) + " says what it takes on this machine");
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file.good() && !file.eof()) return os_error(errno, "read", path);
   return text;
 }
+
+bool is_workload(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
 // The cache, or nothing where there is no place for it.
 Result<std::unique_ptr<Store>> open_cache(std::string& folder) {
@@ -70,6 +72,19 @@ Result<std::unique_ptr<Store>> open_cache(std::string& folder) {
   std::filesystem::create_directories(folder, code);
   if (code) return os_error(code.value(), "make the folder", folder);
   return open_posix_store(folder);
+}
+
+// "job.yaml --on v5e:2x2 --mesh data=4": what asks the same again.
+std::string words_of(const ProveArguments& arguments) {
+  std::string text = fmt::format("{} --on {}", quoted(arguments.file), arguments.on);
+  if (!arguments.mesh.empty()) text += " --mesh " + quoted(arguments.mesh);
+  if (!arguments.environment.empty()) text += " --env " + quoted(arguments.environment);
+  for (const std::string& set : arguments.sets) text += " --set " + quoted(set);
+  for (const std::string& flag : arguments.flags) text += " --xla " + quoted(flag);
+  if (arguments.partitions > 0) text += fmt::format(" --partitions {}", arguments.partitions);
+  if (arguments.replicas > 0) text += fmt::format(" --replicas {}", arguments.replicas);
+  if (!arguments.plugins.empty()) text += " --plugins " + quoted(arguments.plugins);
+  return text;
 }
 
 ExitCode list_cache(Context& context) {
@@ -110,14 +125,21 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
   if (arguments.list) return list_cache(context);
   const Catalog catalog = read_catalog().value();
   if (arguments.file.empty())
-    fail(error(ErrorKind::invalid, "systole prove: a module is required")
-             .hinted("systole prove step.mlir --on v5e:2x2"));
+    fail(error(ErrorKind::invalid, "systole prove: a workload or a module is required")
+             .hinted("systole prove job.yaml --on v5e:2x2"));
   if (arguments.on.empty())
     fail(error(ErrorKind::invalid, "systole prove: --on is required: which chips")
              .hinted(fmt::format("--on {}", fmt::join(prove::example_slices(catalog), ", "))));
   const prove::Slice slice = prove::parse_slice(arguments.on, catalog).value();
-  const std::string code = read_module(arguments.file).value();
   prove::ProveOptions options = options_of(arguments).value();
+  std::optional<JobOnSlice> job;
+  if (is_workload(arguments.file)) {
+    job = job_on({.path = arguments.file, .environment = arguments.environment, .sets = arguments.sets}, arguments.mesh,
+                 slice)
+              .value();
+    options.partitions = job->module.devices;
+  }
+  const std::string code = job ? job->module.text : read_module(arguments.file).value();
   const SignalWatch signals;
   options.limits.stop = [&signals] { return signals.stop_requested(); };
   options.limits.progress = [&](const prove::ChildProgress& seen) {
@@ -136,11 +158,13 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
       prove::prove(code, arguments.file, slice, options, cache ? &*cache : nullptr, context.clock).value();
   context.out.end_progress();
   for (const Error& note : proved.notes) context.out.warning(note);
-  context.out.data(proof_text(proved.proof, slice, arguments.file, proved.cached));
+  context.out.data(proof_text(proved.proof, slice, job ? job->name : arguments.file, proved.cached) +
+                   (job ? beside_text(*job, proved.proof) : ""));
   Node document = to_node(proved.proof);
+  if (job) document.set("program", beside_node(*job, proved.proof));
   context.out.json(document.set("file", arguments.file).set("cached", proved.cached));
   if (proved.proof.fits && !proved.proof.whole && !arguments.time)
-    context.out.message(fmt::format("next: systole prove {} --on {} --time", quoted(arguments.file), slice.name));
+    context.out.message(fmt::format("next: systole prove {} --time", words_of(arguments)));
   return proved.proof.fits ? ExitCode::done : ExitCode::no;
 }
 
@@ -150,8 +174,13 @@ void add_prove(CLI::App& app, Context& context) {
   auto options = std::make_shared<ProveArguments>();
   CLI::App& command = add_command(app, "prove", "let the vendor's compiler judge a program for chips that are not here",
                                   options, context, prove_it);
-  command.add_option("module", options->file, "a StableHLO module, as JAX or PyTorch/XLA write it");
+  command.add_option("program", options->file,
+                     "a workload's YAML file, or a StableHLO module as JAX or PyTorch/XLA write it");
   command.add_option("--on", options->on, "which chips: v5e:2x2, v6e:16x16, v5p:2x2x1, h100:8");
+  command.add_option("--mesh", options->mesh, "of a workload: its devices by axis, as data=4,model=2");
+  command.add_option("--env", options->environment, "lay this environment of the workload over it");
+  command.add_option("--set", options->sets, "lay KEY=VALUE over the workload, as train.batch=8; may be repeated")
+      ->take_all();
   command.add_flag("--time", options->time,
                    "also generate code, which takes minutes: FLOPs, and the compiler's cycles");
   options->timeout = "10min";

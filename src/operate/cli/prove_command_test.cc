@@ -87,7 +87,8 @@ TEST_F(ProveCommand, what_cannot_be_asked_ends_with_2) {
     EXPECT_EQ(seen.out, "") << options;
     expect_part(seen.err, message);
   };
-  refused("", "error: systole prove: a module is required\n  hint: systole prove step.mlir --on v5e:2x2\n");
+  refused("",
+          "error: systole prove: a workload or a module is required\n  hint: systole prove job.yaml --on v5e:2x2\n");
   refused("step.mlir", "error: systole prove: --on is required: which chips\n  hint: --on tpu7x:2x2x1, v4:2x2x1");
   refused("none.mlir --on v5e:2x2", "error: there is no module 'none.mlir'\n  hint: ");
   refused(". --on v5e:2x2", "error: '.' is a folder, not a module\n");

@@ -1,0 +1,64 @@
+// Every op, lowered, compiled and run by XLA on the CPU, against the reference: the cases of describe/graph/ops/cases.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "describe/graph/ops/cases/list.h"
+#include "describe/stablehlo/lower_op.h"
+#include "describe/stablehlo/testing/xla.h"
+
+namespace systole::stablehlo {
+namespace {
+
+// All cases are one module, for compiling is what takes time; SYSTOLE_OPS="exp,dropout" are these ops alone.
+std::vector<OpCase> chosen_cases(DType f) {
+  const char* wanted = std::getenv("SYSTOLE_OPS");
+  const std::string ops = wanted == nullptr ? "" : fmt::format(",{},", wanted);
+  std::vector<OpCase> cases;
+  for (OpCase& call : op_cases(f).good) {
+    if (ops.empty() || ops.find("," + call.op + ",") != std::string::npos) cases.push_back(std::move(call));
+  }
+  return cases;
+}
+
+class EveryOp : public testing::TestWithParam<DType> {};
+
+TEST_P(EveryOp, OnXlaIsTheReference) {
+  NEEDS("cpu");
+  const std::vector<OpCase> cases = chosen_cases(GetParam());
+  Graph graph("cases");
+  std::vector<HostTensor> inputs;
+  std::vector<std::vector<HostTensor>> wanted;
+  for (const OpCase& call : cases) {
+    const std::vector<HostTensor> operands = fill_operands(call);
+    wanted.push_back(run_reference(op_named(call.op), call.attrs, operands));
+    std::vector<Value> values;
+    for (const HostTensor& operand : operands) {
+      values.push_back(graph.input(fmt::format("x{}", graph.inputs().size()), type_of(operand)));
+      inputs.push_back(operand);
+    }
+    for (const Value result : graph.apply(call.op, values, call.attrs))
+      graph.output(fmt::format("y{}", graph.outputs().size()), result);
+  }
+  const std::vector<HostTensor> got = run(*it, lower(graph), inputs);
+  std::size_t next = 0;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    for (std::size_t i = 0; i < wanted[c].size(); ++i) {
+      const DType dtype = wanted[c][i].dtype();
+      const DType accumulate = dtype == DType::f64 ? DType::f64 : DType::f32;
+      const std::string what = difference(got[next++], wanted[c][i], tolerance_of(cases[c], dtype, accumulate));
+      EXPECT_EQ(what, "") << cases[c].describe() << " result " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EveryOp, testing::Values(DType::f32, DType::bf16, DType::f64),
+                         [](const auto& each) { return std::string(name_of(each.param)); });
+
+TEST(Lowerings, ThereIsOneForEveryOp) {
+  for (const OpDef* op : all_ops()) EXPECT_NE(find_lowering(op->name), nullptr) << op->name;
+}
+
+}  // namespace
+}  // namespace systole::stablehlo

@@ -1,0 +1,31 @@
+#pragma once
+// A Program's training step beside what the vendor's compiler made of it: memory by kind, collectives by kind.
+
+#include <string>
+#include <vector>
+
+#include "describe/graph/program.h"
+#include "describe/stablehlo/module.h"
+#include "predict/prove/proof.h"
+
+namespace systole::prove {
+
+struct CollectivesBeside {
+  std::string kind;
+  std::int64_t ours = 0, theirs = 0;  // in one run of the step
+  Bytes our_bytes, their_bytes;       // of the whole values, all together
+  bool operator==(const CollectivesBeside&) const = default;
+};
+
+struct Beside {
+  CompiledMemory ours;  // as the Program plans it: arguments, results, and the step's scratch
+  Bytes arena;
+  std::vector<CollectivesBeside> collectives;  // kinds that either has, by name
+  // Those of the compiler's whose kind and size no collective of the Program has.
+  std::vector<CompiledCollective> unplanned;
+};
+
+// `step`: the function of `program` that `module` was lowered from.
+Beside beside(const Program& program, const Function& step, const stablehlo::Module& module, const Proof& proof);
+
+}  // namespace systole::prove
