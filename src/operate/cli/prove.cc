@@ -138,6 +138,9 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
                  slice)
               .value();
     options.partitions = job->module.devices;
+    if (job->module.devices == 1 && slice.devices > 1)
+      context.out.message(fmt::format("{} has no mesh: one of {} devices is used; --mesh data={} uses all",
+                                      arguments.file, slice.devices, slice.devices));
   }
   const std::string code = job ? job->module.text : read_module(arguments.file).value();
   const SignalWatch signals;

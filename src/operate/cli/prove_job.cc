@@ -20,19 +20,19 @@ Target target_of(const prove::Slice& slice) {
   return target;
 }
 
-// "data=4,model=2" as what --set lays over a workload.
-Result<std::vector<std::string>> sets_of(const std::string& mesh) {
-  std::vector<std::string> sets{"mesh=null"};
+// "data=4,model=2" as what --set lays over a workload: "mesh={data: 4, model: 2}".
+Result<std::string> set_of(const std::string& mesh) {
+  std::string axes;
   for (std::size_t at = 0; at <= mesh.size();) {
-    const std::size_t end = std::min(mesh.find(',', at), mesh.size());
-    const std::string axis = mesh.substr(at, end - at);
-    if (axis.find('=') == std::string::npos)
-      return error(ErrorKind::invalid, "--mesh '{}': '{}' is no axis with a size", mesh, axis)
+    const std::size_t end = std::min(mesh.find(',', at), mesh.size()), equals = mesh.find('=', at);
+    if (equals == at || equals >= end)
+      return error(ErrorKind::invalid, "--mesh '{}': '{}' is no axis with a size", mesh, mesh.substr(at, end - at))
           .hinted("--mesh data=4,model=2");
-    sets.push_back("mesh." + axis);
+    axes +=
+        (axes.empty() ? "" : ", ") + mesh.substr(at, equals - at) + ": " + mesh.substr(equals + 1, end - equals - 1);
     at = end + 1;
   }
-  return sets;
+  return "mesh={" + axes + "}";
 }
 
 std::string signed_bytes(Bytes bytes) {
@@ -43,8 +43,7 @@ std::string signed_bytes(Bytes bytes) {
 
 Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice) {
   WorkloadArguments asked = arguments;
-  if (!mesh.empty())
-    for (std::string& set : TRY(sets_of(mesh))) asked.sets.push_back(std::move(set));
+  if (!mesh.empty()) asked.sets.push_back(TRY(set_of(mesh)));
   const LoadedWorkload loaded = TRY(load_workload(asked));
   std::int64_t devices = 1;
   for (const auto& [axis, size] : loaded.workload.mesh) devices *= size;
@@ -82,25 +81,26 @@ std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {
     row("temporaries", both.ours.temporaries, proof.memory->temporaries);
     row("outputs that are not aliased", both.ours.outputs - both.ours.aliased,
         proof.memory->outputs - proof.memory->aliased);
-    row("needed", both.arena, proof.memory->needed());
+    row("needed", both.ours.needed(), proof.memory->needed());
     text += table({"memory of a device", "planned>", "compiled>", "difference>"}, rows);
   }
+  text += fmt::format("its arena, with what other schedules need: {}\n", to_string(both.arena));
   text += fmt::format("FLOPs of a device: {} planned in all, {} of them the model's; {:.4g} compiled in products\n",
                       with_commas(step.work.flops), with_commas(step.work.model_flops), proof.executed.product_flops);
   for (const std::string& note : job.module.notes) text += note + "\n";
   if (both.collectives.empty()) return text;
   std::vector<std::vector<std::string>> rows;
-  bool equal = both.unplanned.empty();
+  bool equal = true;
   for (const prove::CollectivesBeside& kind : both.collectives) {
-    equal = equal && kind.our_bytes == kind.their_bytes;
+    equal &= kind.our_bytes == kind.their_bytes;
     rows.push_back({kind.kind, with_commas(kind.ours), with_commas(kind.theirs), to_string(kind.our_bytes),
                     to_string(kind.their_bytes), signed_bytes(kind.their_bytes - kind.our_bytes)});
   }
   text +=
       "\n" + table({"collectives", "planned>", "compiled>", "bytes planned>", "bytes compiled>", "difference>"}, rows);
-  if (equal) return text + "every collective that was compiled was planned\n";
+  if (equal) return text + "the bytes that were planned\n";
   for (const prove::CompiledCollective& collective : both.unplanned)
-    text += fmt::format("not planned so: {} of {}, {} times, for {}\n", collective.kind, to_string(collective.bytes),
+    text += fmt::format("not planned: {} of {}, {} times, for {}\n", collective.kind, to_string(collective.bytes),
                         with_commas(collective.executed), collective.source.empty() ? "-" : collective.source);
   return text;
 }

@@ -11,6 +11,7 @@ using prove::Proof;
 using prove::Slice;
 
 constexpr std::size_t kShown = 12;  // of collectives; --json has all
+constexpr Bytes kScalar{64};        // what counts loops and compares is not worth a line
 
 std::string percent(double ratio) { return fmt::format("{:.1f}%", 100 * ratio); }
 
@@ -24,6 +25,8 @@ std::string memory_text(const CompiledMemory& memory, const Slice& slice) {
   std::string text = "\n" + table({"memory of a device", "bytes>"}, rows);
   text += fmt::format("{} of the {} that {}\n", percent(memory.needed() / limit), to_string(limit),
                       memory.limit ? "the compiler gives" : "a device has");
+  if (memory.on_chip.count() > 0)
+    text += fmt::format("{} more of temporaries in the chip's own memory\n", to_string(memory.on_chip));
   if (memory.host.count() > 0) text += fmt::format("{} more in the host's memory\n", to_string(memory.host));
   return text;
 }
@@ -61,11 +64,13 @@ std::string time_text(const Proof& proof, const Slice& slice) {
   }
   if (proof.whole && slice.cycles_per_second > 0 && !proof.executed.untimed.empty()) {
     std::vector<std::vector<std::string>> rows;
-    for (const prove::UntimedKind& kind : proof.executed.untimed)
+    for (const prove::UntimedKind& kind : proof.executed.untimed) {
+      if (kind.bytes <= kScalar * kind.executed) continue;
       rows.push_back({kind.name, with_commas(kind.executed), to_string(kind.bytes)});
+    }
     text += "\n" + table({"not in this time", "times>", "bytes>"}, rows);
   }
-  if (!proof.executed.endless.empty() && proof.whole)
+  if (!proof.executed.endless.empty())
     text +=
         fmt::format("{} loop{} whose rounds are not known {} counted once\n", proof.executed.endless.size(),
                     proof.executed.endless.size() == 1 ? "" : "s", proof.executed.endless.size() == 1 ? "is" : "are");

@@ -44,7 +44,11 @@ Beside beside(const Program& program, const Function& step, const stablehlo::Mod
   for (const CompiledCollective& collective : proof.executed.collectives) {
     kinds[collective.kind].theirs += collective.executed;
     kinds[collective.kind].their_bytes += collective.bytes * collective.executed;
-    if (planned.count({collective.kind, collective.bytes.count()}) == 0) result.unplanned.push_back(collective);
+  }
+  for (const CompiledCollective& collective : proof.executed.collectives) {
+    const CollectivesBeside& kind = kinds[collective.kind];
+    if (kind.our_bytes != kind.their_bytes && planned.count({collective.kind, collective.bytes.count()}) == 0)
+      result.unplanned.push_back(collective);
   }
   for (auto& [name, kind] : kinds) {
     kind.kind = name;

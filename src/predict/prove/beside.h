@@ -18,10 +18,11 @@ struct CollectivesBeside {
 };
 
 struct Beside {
-  CompiledMemory ours;  // as the Program plans it: arguments, results, and the step's scratch
-  Bytes arena;
+  CompiledMemory ours;                         // as the Program plans it: arguments, results, and the step's scratch
+  Bytes arena;                                 // of the whole Program: its other schedules too
   std::vector<CollectivesBeside> collectives;  // kinds that either has, by name
-  // Those of the compiler's whose kind and size no collective of the Program has.
+  // Of kinds that carry other bytes than planned, those of the compiler's whose size no planned one has: a compiler may
+  // put several that were planned into one.
   std::vector<CompiledCollective> unplanned;
 };
 

@@ -56,6 +56,17 @@ TEST(Beside, collectives_that_are_the_same) {
   EXPECT_TRUE(both.unplanned.empty());
 }
 
+TEST(Beside, several_put_into_one_are_planned) {
+  Step step;
+  Graph& graph = step.function.graph;
+  graph.output("more", all_reduce(graph.input("y", Type(DType::f32, {16})), "data", 4));
+  const Beside both =
+      beside(step.program, step.function, step.module,
+             compiled({{"all_gather", "a", Bytes(256), 4, 1, 1}, {"all_reduce", "b", Bytes(256 + 64), 4, 1, 1}}));
+  EXPECT_EQ(both.collectives[1], (CollectivesBeside{"all_reduce", 2, 1, Bytes(320), Bytes(320)}));
+  EXPECT_TRUE(both.unplanned.empty());
+}
+
 TEST(Beside, one_that_was_not_planned_is_named) {
   const Step step;
   const CompiledCollective stranger{"collective_permute", "jit(step)/roll", Bytes(64), 0, 1, 3};

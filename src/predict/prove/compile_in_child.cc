@@ -172,9 +172,13 @@ class Child {
       return said;
     }
     if (stage == "slice") {
-      said.kind = ErrorKind::not_found;
-      said.message = fmt::format("the compiler knows no slice '{}': {}", slice_.name, said.message);
-      return said;
+      // Behind the name of our call stands what the plugin says, perhaps lines of it.
+      const std::size_t call = said.message.find("make the topology ");
+      const std::size_t words = call == std::string::npos ? call : said.message.find(": ", call);
+      if (words != std::string::npos) said.message.erase(0, words + 2);
+      said.message = said.message.substr(0, said.message.find('\n'));
+      return error(ErrorKind::not_found, "the compiler knows no slice '{}': {}", slice_.name, said.message)
+          .hinted("one that it knows: " + slice_.example);
     }
     said_.refusal = std::move(said);
     return {};

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kModule = ".after_optimizations.hlo.pb";
 constexpr std::string_view kFits = ".after_optimizations_after_buffer_assignment.hlo.pb";
-constexpr std::int64_t kMain = 0, kHost = 5;  // memories, as TPUs' compiler counts them
+constexpr std::int64_t kMain = 0, kOnChip = 1, kHost = 5;  // memories, as TPUs' compiler counts them
 
 // The largest file that ends so; "" where none does.
 std::filesystem::path largest(const std::string& folder, std::string_view ending) {
@@ -35,6 +35,7 @@ CompiledMemory memory_of(const std::vector<pjrt::BufferAllocation>& buffers) {
   CompiledMemory memory;
   for (const pjrt::BufferAllocation& buffer : buffers) {
     if (buffer.memory == kHost) memory.host += buffer.size;
+    if (buffer.memory == kOnChip) memory.on_chip += buffer.size;
     if (buffer.memory != kMain || buffer.is_of_thread || buffer.is_constant) continue;
     if (buffer.is_parameter) memory.arguments += buffer.size;
     if (buffer.is_output) memory.outputs += buffer.size;

@@ -9,7 +9,8 @@ Node to_node(const CompiledMemory& memory) {
                          {"aliased_bytes", memory.aliased.count()},
                          {"temporaries_bytes", memory.temporaries.count()},
                          {"needed_bytes", memory.needed().count()},
-                         {"host_bytes", memory.host.count()}});
+                         {"host_bytes", memory.host.count()},
+                         {"on_chip_bytes", memory.on_chip.count()}});
   if (memory.limit) node.set("limit_bytes", memory.limit->count());
   return node;
 }
@@ -83,6 +84,7 @@ Status read(const Reader& from, CompiledMemory& memory) {
   TRY(from.take("aliased_bytes", memory.aliased));
   TRY(from.take("temporaries_bytes", memory.temporaries));
   TRY(from.take("host_bytes", memory.host));
+  TRY(from.take("on_chip_bytes", memory.on_chip));
   return from.take("limit_bytes", memory.limit);
 }
 

@@ -18,6 +18,7 @@ namespace systole::prove {
 struct CompiledMemory {
   Bytes arguments, outputs, aliased, temporaries;
   Bytes host;                  // beside it, in the host's memory
+  Bytes on_chip;               // beside it, in a TPU's VMEM: temporaries that are small enough
   std::optional<Bytes> limit;  // what the compiler gives of what is sold
   Bytes needed() const { return arguments + temporaries + outputs - aliased; }
   bool operator==(const CompiledMemory&) const = default;

@@ -14,7 +14,7 @@ Proof proof(const std::string& made) {
   all.made = made;
   all.fits = true;
   all.whole = true;
-  all.memory = CompiledMemory{Bytes(10), Bytes(20), Bytes(5), Bytes(7), Bytes(1), Bytes(100)};
+  all.memory = CompiledMemory{Bytes(10), Bytes(20), Bytes(5), Bytes(7), Bytes(1), Bytes(3), Bytes(100)};
   all.flops = 1.5e12;
   all.compute = Seconds(0.25);
   all.executed.collectives = {{"all_reduce", "a \"quoted\" name\n", Bytes(4096), 4, 1, 3}};

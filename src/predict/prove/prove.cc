@@ -168,7 +168,9 @@ Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Sli
   }
   proof.fits = true;
   if (!said.memory) return proof;
-  proof.memory = memory_of(*said.memory);  // rather than the dump's
+  const Bytes on_chip = proof.memory ? proof.memory->on_chip : Bytes();
+  proof.memory = memory_of(*said.memory);  // rather than the dump's, which alone tells of the chip's own
+  proof.memory->on_chip = on_chip;
   proof.memory->limit = said.compiler.memory_limit;
   proof.whole = true;
   proof.flops = said.flops;

@@ -139,6 +139,7 @@ Result<Slice> parse_slice(std::string_view text, const Catalog& catalog) {
   slice.bandwidth = TRY(chip.bytes_per_second("memory.bandwidth"));
   slice.peak = TRY(chip.flop_rate("matmul.bf16"));
   slice.date = chip.date();
+  slice.example = example_of(chip);
   const std::vector<std::int64_t> sizes = TRY(numbers(text.substr(colon + 1), text));
   TRY(chip.kind == "gpu" ? place_gpus(chip, sizes, slice) : place_tpus(chip, sizes, slice));
   return slice;

@@ -30,6 +30,7 @@ struct Slice {
   BytesPerSecond bandwidth{};
   FlopRate peak{};               // dense bf16
   double cycles_per_second = 0;  // in which a TPU's compiler counts
+  std::string example;           // "v5e:2x2": a slice of this chip's that there is
   std::string date;              // the newest of the chip's facts
 };
 
