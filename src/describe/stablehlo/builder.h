@@ -100,9 +100,10 @@ class Builder {
   Ssa all_to_all(const Ssa& x, int split_dim, int concat_dim, const ReplicaGroups& groups);
   Ssa partition_id();  // ui32[]
 
-  // Anything else, whole: results of the given types.
+  // Anything else, whole: results of the given types. Operands are row-major, and so are results, unless
+  // `result_layouts` gives the dims of each from the innermost out.
   std::vector<Ssa> custom_call(std::string_view target, std::span<const Ssa> operands, std::span<const Type> results,
-                               std::string_view backend_config);
+                               std::string_view backend_config, std::span<const std::vector<int>> result_layouts = {});
   void give(std::string_view terminator, std::span<const Ssa> values);  // "stablehlo.return", "func.return"
 
  private:
