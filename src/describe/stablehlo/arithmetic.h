@@ -1,0 +1,44 @@
+#pragma once
+// Formulas written as they are read, elementwise and in one type:
+//
+//   const Term x(b, operand), u = tanh(0.5 * x);
+//   return (x * (1 - u * u)).value();
+
+#include "describe/stablehlo/builder.h"
+
+namespace systole::stablehlo {
+
+class Term {
+ public:
+  Term(Builder& b, Ssa value) : b_(&b), value_(std::move(value)) {}
+  const Ssa& value() const { return value_; }
+  Term number(double x) const { return {*b_, b_->constant(value_.type, x)}; }
+  Term of(std::string_view op) const { return {*b_, b_->unary(op, value_)}; }
+  Term with(std::string_view op, const Term& other) const { return {*b_, b_->binary(op, value_, other.value_)}; }
+
+  friend Term operator+(const Term& a, const Term& c) { return a.with("add", c); }
+  friend Term operator-(const Term& a, const Term& c) { return a.with("subtract", c); }
+  friend Term operator*(const Term& a, const Term& c) { return a.with("multiply", c); }
+  friend Term operator/(const Term& a, const Term& c) { return a.with("divide", c); }
+  friend Term operator+(double a, const Term& c) { return c.number(a) + c; }
+  friend Term operator-(double a, const Term& c) { return c.number(a) - c; }
+  friend Term operator*(double a, const Term& c) { return c.number(a) * c; }
+
+ private:
+  Builder* b_;
+  Ssa value_;
+};
+
+inline Term exp(const Term& x) { return x.of("exponential"); }
+inline Term tanh(const Term& x) { return x.of("tanh"); }
+inline Term erf(const Term& x) { return x.of("chlo.erf"); }
+inline Term logistic(const Term& x) { return x.of("logistic"); }
+
+// In which type sums and formulas are kept: f64 for f64, else f32.
+inline DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+// As the op `cast` converts: reals to nearest even, to integers toward zero and to the nearest that there is, NaN to 0;
+// to bool what is not 0. StableHLO leaves values outside an integer's range to the device.
+Ssa cast_to(Builder& b, const Ssa& x, DType dtype);
+
+}  // namespace systole::stablehlo

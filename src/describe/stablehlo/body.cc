@@ -1,0 +1,132 @@
+#include "describe/stablehlo/body.h"
+
+#include <algorithm>
+#include <map>
+
+#include "describe/graph/collective_call.h"
+#include "describe/graph/op.h"
+#include "ground/base/error.h"
+
+namespace systole::stablehlo {
+namespace {
+
+// "attn.q: contract", or the op alone.
+std::string place_of(const Graph& graph, const GraphNode& node) {
+  for (const ValueId id : node.results) {
+    if (const std::string& name = graph.value_name(id); !name.empty()) return name + ": " + node.op->name;
+  }
+  return node.op->name;
+}
+
+}  // namespace
+
+// One graph being written.
+class BodyWriter::Walk {
+ public:
+  Walk(BodyWriter& writer, Builder& b, const Graph& graph, std::span<const Ssa> inputs)
+      : writer_(writer), b_(b), graph_(graph), values_(static_cast<std::size_t>(graph.num_values())) {
+    CHECK(inputs.size() == graph.inputs().size(), "'{}' takes {} values, not {}", graph.name(), graph.inputs().size(),
+          inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) at(graph.inputs()[i].value) = inputs[i];
+  }
+
+  std::vector<Ssa> run() {
+    for (std::size_t n = 0; n < graph_.nodes().size(); ++n) {
+      if (n >= run_end_) fenced_.clear();
+      if (graph_.nodes()[n].recomputed && n >= run_end_) begin_recomputed(n);
+      write(graph_.nodes()[n]);
+    }
+    std::vector<Ssa> outputs;
+    for (const GraphOutput& output : graph_.outputs()) outputs.push_back(at(output.value));
+    return outputs;
+  }
+
+ private:
+  Ssa& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
+
+  void write(const GraphNode& node) {
+    const std::string place = place_of(graph_, node);
+    b_.set_place(writer_.path_ + place);
+    std::vector<Ssa> operands;
+    for (const ValueId id : node.operands) {
+      const auto fenced = fenced_.find(id.index);
+      operands.push_back(fenced == fenced_.end() ? at(id) : fenced->second);
+    }
+    NodeCall call{graph_, node, operands, {}, writer_};
+    for (const ValueId id : node.results) call.results.push_back(graph_.type(id));
+    const OpLowering* lowering = find_lowering(node.op->name);
+    if (lowering == nullptr)
+      fail(error(ErrorKind::unsupported, "'{}' at {}{} cannot be lowered to StableHLO", node.op->name, writer_.path_,
+                 place));
+    const std::size_t depth = writer_.path_.size();
+    if (std::string_view(node.op->name) == "repeat") writer_.path_ += node.attrs.get_string("dim") + "/";
+    const std::vector<Ssa> results = lower(*lowering, call, place);
+    writer_.path_.resize(depth);
+    CHECK(results.size() == node.results.size(), "{}: {} results for {}", place, results.size(), node.results.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      CHECK(results[i].type == call.results[i], "{}: {} for {}", place, to_string(results[i].type),
+            to_string(call.results[i]));
+      at(node.results[i]) = results[i];
+    }
+  }
+
+  std::vector<Ssa> lower(const OpLowering& lowering, const NodeCall& call, const std::string& place) {
+    try {
+      return lowering.lower(b_, call);
+    } catch (const Failure& failure) {
+      Error told = failure.error();
+      if (told.kind != ErrorKind::unsupported || told.message.find(" (at ") != std::string::npos) throw;
+      told.message += fmt::format(" (at {}{})", writer_.path_, place);
+      fail(std::move(told));
+    }
+  }
+
+  // What a run of recomputed nodes reads from outside goes through a barrier, so that no compiler takes the first
+  // results for the second and keeps them, which is what recomputing saves. Runs of casts and constants alone save
+  // nothing and stay free.
+  void begin_recomputed(std::size_t first) {
+    const std::deque<GraphNode>& nodes = graph_.nodes();
+    run_end_ = first;
+    bool works = false;
+    std::vector<ValueId> outside;
+    for (; run_end_ < nodes.size() && nodes[run_end_].recomputed; ++run_end_) {
+      works = works || !nodes[run_end_].op->cheap;
+      for (const ValueId id : nodes[run_end_].operands) {
+        const NodeId producer = graph_.producer(id);
+        const bool again = producer.valid() && graph_.node(producer).recomputed;
+        if (!again && std::find(outside.begin(), outside.end(), id) == outside.end()) outside.push_back(id);
+      }
+    }
+    if (!works) return;
+    std::vector<Ssa> values;
+    for (const ValueId id : outside) values.push_back(at(id));
+    b_.set_place(writer_.path_ + "recomputed");
+    const std::vector<Ssa> held = b_.barrier(values);
+    for (std::size_t i = 0; i < held.size(); ++i) fenced_.emplace(outside[i].index, held[i]);
+  }
+
+  BodyWriter& writer_;
+  Builder& b_;
+  const Graph& graph_;
+  std::vector<Ssa> values_;
+  std::size_t run_end_ = 0;
+  std::map<int, Ssa> fenced_;  // by value, in the run of recomputed nodes
+};
+
+std::vector<Ssa> BodyWriter::region(Builder& b, const Graph& graph, std::span<const Ssa> inputs) {
+  return Walk(*this, b, graph, inputs).run();
+}
+
+void BodyWriter::note(std::string text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
+}
+
+ReplicaGroups BodyWriter::groups(std::string_view axis) const {
+  const Result<ReplicaGroups> groups = mesh_.groups(axes_of(axis));
+  if (!groups.ok())
+    fail(error(ErrorKind::unsupported, "a collective over the axis '{}', which the mesh '{}' lacks", axis,
+               to_string(mesh_)));
+  return *groups;
+}
+
+}  // namespace systole::stablehlo

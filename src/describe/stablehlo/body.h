@@ -1,0 +1,30 @@
+#pragma once
+// Writes a graph's nodes into a block, one after the other, each by its op's lowering.
+
+#include <string>
+
+#include "describe/stablehlo/lower_op.h"
+#include "describe/stablehlo/module.h"
+#include "ground/mesh/mesh.h"
+
+namespace systole::stablehlo {
+
+class BodyWriter : public Surroundings {
+ public:
+  BodyWriter(const Mesh& mesh, const LowerOptions& options) : mesh_(mesh), options_(options) {}
+
+  ReplicaGroups groups(std::string_view axis) const override;
+  const LowerOptions& options() const override { return options_; }
+  void note(std::string text) override;
+  std::vector<std::string> notes() const { return notes_; }
+  std::vector<Ssa> region(Builder& b, const Graph& graph, std::span<const Ssa> inputs) override;
+
+ private:
+  class Walk;
+  const Mesh& mesh_;
+  const LowerOptions& options_;
+  std::vector<std::string> notes_;
+  std::string path_;  // of repeats around: "layer/"
+};
+
+}  // namespace systole::stablehlo

@@ -1,0 +1,74 @@
+// Every op, lowered, compiled and run by XLA on the CPU, against the reference: the cases of describe/graph/ops/cases.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "describe/graph/ops/cases/list.h"
+#include "describe/stablehlo/lower_op.h"
+#include "describe/stablehlo/testing/xla.h"
+
+namespace systole::stablehlo {
+namespace {
+
+// Compiling takes nearly all of the time: all cases of a type are one module, and unless SYSTOLE_TEST_LONG=1 each case
+// is run in f32 or in bf16 alone, and of attention, which takes the most, every ninth. SYSTOLE_OPS="exp,dropout": these
+// ops.
+std::vector<OpCase> chosen_cases(DType f) {
+  const char* wanted = std::getenv("SYSTOLE_OPS");
+  const std::string ops = wanted == nullptr ? "" : fmt::format(",{},", wanted);
+  const bool all = std::getenv("SYSTOLE_TEST_LONG") != nullptr || wanted != nullptr;
+  int turn = f == DType::f32 ? 0 : 1;
+  std::vector<OpCase> cases;
+  for (OpCase& call : op_cases(f).good) {
+    if (!ops.empty() && ops.find("," + call.op + ",") == std::string::npos) continue;
+    if (turn++ % (call.op.starts_with("attention") ? 9 : 2) == 0 || all) cases.push_back(std::move(call));
+  }
+  return cases;
+}
+
+class EveryOp : public testing::TestWithParam<DType> {};
+
+TEST_P(EveryOp, OnXlaIsTheReference) {
+  NEEDS("cpu");
+  const std::vector<OpCase> cases = chosen_cases(GetParam());
+  Graph graph("cases");
+  std::vector<HostTensor> inputs;
+  std::vector<std::vector<HostTensor>> wanted;
+  for (const OpCase& call : cases) {
+    const std::vector<HostTensor> operands = fill_operands(call);
+    wanted.push_back(run_reference(op_named(call.op), call.attrs, operands));
+    std::vector<Value> values;
+    for (const HostTensor& operand : operands) {
+      values.push_back(graph.input(fmt::format("x{}", graph.inputs().size()), type_of(operand)));
+      inputs.push_back(operand);
+    }
+    for (const Value result : graph.apply(call.op, values, call.attrs))
+      graph.output(fmt::format("y{}", graph.outputs().size()), result);
+  }
+  const std::vector<HostTensor> got = run(*it, lower(graph), inputs);
+  std::size_t next = 0;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    for (std::size_t i = 0; i < wanted[c].size(); ++i) {
+      const DType dtype = wanted[c][i].dtype();
+      const DType accumulate = dtype == DType::f64 ? DType::f64 : DType::f32;
+      const std::string what = difference(got[next++], wanted[c][i], tolerance_of(cases[c], dtype, accumulate));
+      EXPECT_EQ(what, "") << cases[c].describe() << " result " << i;
+    }
+  }
+}
+
+std::vector<DType> tried_types() {
+  if (std::getenv("SYSTOLE_TEST_LONG") == nullptr) return {DType::f32, DType::bf16};
+  return {DType::f32, DType::bf16, DType::f64};
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EveryOp, testing::ValuesIn(tried_types()),
+                         [](const auto& each) { return std::string(name_of(each.param)); });
+
+TEST(Lowerings, ThereIsOneForEveryOp) {
+  for (const OpDef* op : all_ops()) EXPECT_NE(find_lowering(op->name), nullptr) << op->name;
+}
+
+}  // namespace
+}  // namespace systole::stablehlo
