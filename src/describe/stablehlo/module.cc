@@ -1,6 +1,7 @@
 #include "describe/stablehlo/module.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "describe/graph/partition/spmd.h"
 #include "describe/stablehlo/body.h"
@@ -186,26 +187,11 @@ int coordinate_axis(const std::string& input, const Mesh& mesh) {
   return -1;
 }
 
-}  // namespace
-
-Module lower(const Graph& graph, const LowerOptions& options) {
-  const Mesh one;
-  ModuleWriter writer(graph, one, options);
-  for (const GraphInput& input : graph.inputs())
-    writer.input(port_of(input.name, graph.type(input.value), nullptr, one), nullptr, false);
-  for (const GraphOutput& output : graph.outputs())
-    writer.output(port_of(output.name, graph.type(output.value), nullptr, one), nullptr);
-  return writer.write();
-}
-
-Module lower(const Program& program, const Function& function, const LowerOptions& options) {
+// `layout_of`: of the value behind a port; null: it is whole.
+Module lower_function(const Function& function, const Mesh& mesh,
+                      const std::function<const Layout*(const Port&)>& layout_of, const LowerOptions& options) {
   const Graph& graph = function.graph;
-  const Mesh& mesh = program.mesh;
   ModuleWriter writer(graph, mesh, options);
-  const auto layout_of = [&](const Port& port) -> const Layout* {
-    const ProgramValue& value = program.values[static_cast<std::size_t>(port.value)];
-    return value.cut ? &value.cut->layout : nullptr;
-  };
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const GraphInput& input = graph.inputs()[i];
     if (const int axis = coordinate_axis(input.name, mesh); axis >= 0) {
@@ -225,6 +211,31 @@ Module lower(const Program& program, const Function& function, const LowerOption
   }
   for (const Alias& alias : function.aliases) writer.alias(alias);
   return writer.write();
+}
+
+}  // namespace
+
+Module lower(const Graph& graph, const LowerOptions& options) {
+  const Mesh one;
+  ModuleWriter writer(graph, one, options);
+  for (const GraphInput& input : graph.inputs())
+    writer.input(port_of(input.name, graph.type(input.value), nullptr, one), nullptr, false);
+  for (const GraphOutput& output : graph.outputs())
+    writer.output(port_of(output.name, graph.type(output.value), nullptr, one), nullptr);
+  return writer.write();
+}
+
+Module lower(const Function& function, const LowerOptions& options) {
+  const auto whole = [](const Port&) -> const Layout* { return nullptr; };
+  return lower_function(function, Mesh(), whole, options);
+}
+
+Module lower(const Program& program, const Function& function, const LowerOptions& options) {
+  const auto layout_of = [&](const Port& port) -> const Layout* {
+    const ProgramValue& value = program.values[static_cast<std::size_t>(port.value)];
+    return value.cut ? &value.cut->layout : nullptr;
+  };
+  return lower_function(function, program.mesh, layout_of, options);
 }
 
 }  // namespace systole::stablehlo

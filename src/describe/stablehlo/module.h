@@ -41,6 +41,8 @@ struct Module {
 // A graph of one device. Errors of all: Failure(unsupported) that names an op or type that cannot be lowered, and where
 // it is in the model.
 Module lower(const Graph& graph, const LowerOptions& options = {});
+// A function of a Program of one device.
+Module lower(const Function& function, const LowerOptions& options = {});
 // A function of a Program.
 Module lower(const Program& program, const Function& function, const LowerOptions& options = {});
 
