@@ -36,11 +36,11 @@ struct AttentionCut {
   AttentionCut(const AttentionFlags& flags, const Type& q, const Type& k, const AttentionBlocks& blocks);
 
   std::int64_t b, t, s, n, r, d;
-  std::int64_t queries, keys;          // of a block
+  std::int64_t queries, keys;  // of a block
   std::int64_t query_blocks, key_blocks;
-  std::int64_t batch, heads;           // of a group: entries, kv_heads
-  bool causal;                         // by shape: without offsets
-  std::int64_t window;                 // by shape; 0: none
+  std::int64_t batch, heads;  // of a group: entries, kv_heads
+  bool causal;                // by shape: without offsets
+  std::int64_t window;        // by shape; 0: none
 
   std::int64_t groups() const { return b / batch * (n / heads); }
   // Blocks of keys for a block of queries: [first, last).
@@ -54,7 +54,7 @@ struct GroupPlace {
   Ssa entry, head;
 };
 struct PairPlace {
-  Ssa query, key;  // the first of each
+  Ssa query, key;            // the first of each
   std::optional<Ssa> fresh;  // bool[]: the first pair of its queries; nothing: each is
 };
 

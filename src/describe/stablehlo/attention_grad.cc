@@ -61,8 +61,8 @@ class Backward {
     const Ssa seeing = instead_of(b, lse, -kInfinity, kInfinity);
     const Ssa delta = reduce_last(b, "add", b.binary("multiply", wide(b, o), wide(b, g)));  // [b, t, h]
     const int order[] = {0, 2, 1};
-    return {scores_.queries_laid_out(b, q), scores_.queries_laid_out(b, g),
-            scores_.rows_laid_out(b, seeing, kInfinity), scores_.rows_laid_out(b, b.transpose(delta, order), 0)};
+    return {scores_.queries_laid_out(b, q), scores_.queries_laid_out(b, g), scores_.rows_laid_out(b, seeing, kInfinity),
+            scores_.rows_laid_out(b, b.transpose(delta, order), 0)};
   }
 
   // dq, dk and dv of a group, and the table's gradient.
@@ -83,8 +83,8 @@ class Backward {
     return made;
   }
 
-  std::vector<Ssa> step(Builder& b, const Queries& all, const Keys& every, const GroupPlace& at,
-                        const PairPlace& pair, Carries now) const {
+  std::vector<Ssa> step(Builder& b, const Queries& all, const Keys& every, const GroupPlace& at, const PairPlace& pair,
+                        Carries now) const {
     const Part rows[] = {{3, pair.query, cut_.queries}}, columns[] = {{2, pair.key, cut_.keys}};
     const Queries queries{part_of(b, all.q, rows), part_of(b, all.g, rows), part_of(b, all.lse, rows),
                           part_of(b, all.delta, rows)};

@@ -47,8 +47,7 @@ Ssa with_repeated_ends(Builder& b, const Ssa& bias, std::int64_t more) {
 
 }  // namespace
 
-AttentionScores::AttentionScores(Builder& b, const NodeCall& call, const AttentionFlags& flags,
-                                 const AttentionCut& cut)
+AttentionScores::AttentionScores(Builder& b, const NodeCall& call, const AttentionFlags& flags, const AttentionCut& cut)
     : flags_(flags), cut_(cut), sum_(ops::statistic_dtype(call.operands[0].type.dtype)) {
   const auto operand = [&](int index) -> const Ssa& { return call.operands[static_cast<std::size_t>(index)]; };
   if (flags.q_segments >= 0) {

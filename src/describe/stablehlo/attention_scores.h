@@ -17,8 +17,8 @@ class AttentionScores {
   // REQUIRES: flags and cut are the call's and stay.
   AttentionScores(Builder& b, const NodeCall& call, const AttentionFlags& flags, const AttentionCut& cut);
 
-  // q[b, t, h, d] to [b, n, r, t, d] and back; k[b, s, n, d] to [b, n, s, d] and back; lengths filled up to whole blocks
-  // and cut again.
+  // q[b, t, h, d] to [b, n, r, t, d] and back; k[b, s, n, d] to [b, n, s, d] and back; lengths filled up to whole
+  // blocks and cut again.
   Ssa queries_laid_out(Builder& b, const Ssa& q) const;
   Ssa keys_laid_out(Builder& b, const Ssa& k) const;
   Ssa rows_laid_out(Builder& b, const Ssa& lse, double value) const;  // [b, h, t] to [b, n, r, t]

@@ -118,17 +118,16 @@ std::vector<Ssa> rotary(Builder& b, const NodeCall& call) {
   if (type.num_elements() == 0) return {call.operands[0]};
   const Ssa x = wide(b, call.operands[0]), &positions = call.operands[1];
   const std::vector<double> numbers = frequencies(attrs, type.size(3));
-  const Turn turn = x.type.dtype == DType::f64 ? turn_in_f64(b, positions, numbers)
-                                               : turn_in_fixed_point(b, positions, numbers);
+  const Turn turn =
+      x.type.dtype == DType::f64 ? turn_in_f64(b, positions, numbers) : turn_in_fixed_point(b, positions, numbers);
   const Ssa low = half_of(b, x, 0), high = half_of(b, x, 1);
   const auto times = [&](const Ssa& part, const Ssa& factor) {
     const int dims[] = {0, 1, 3};
     return b.binary("multiply", part, b.broadcast(factor, low.type, dims));
   };
   const bool inverse = attrs.flag("inverse");
-  const Ssa parts[] = {
-      b.binary(inverse ? "add" : "subtract", times(low, turn.cos), times(high, turn.sin)),
-      b.binary(inverse ? "subtract" : "add", times(high, turn.cos), times(low, turn.sin))};
+  const Ssa parts[] = {b.binary(inverse ? "add" : "subtract", times(low, turn.cos), times(high, turn.sin)),
+                       b.binary(inverse ? "subtract" : "add", times(high, turn.cos), times(low, turn.sin))};
   return {b.convert(b.concatenate(parts, 3), type.dtype)};
 }
 

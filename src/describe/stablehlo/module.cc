@@ -1,7 +1,6 @@
 #include "describe/stablehlo/module.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "describe/graph/partition/spmd.h"
 #include "describe/stablehlo/body.h"
@@ -187,9 +186,23 @@ int coordinate_axis(const std::string& input, const Mesh& mesh) {
   return -1;
 }
 
-// `layout_of`: of the value behind a port; null: it is whole.
-Module lower_function(const Function& function, const Mesh& mesh,
-                      const std::function<const Layout*(const Port&)>& layout_of, const LowerOptions& options) {
+}  // namespace
+
+Module lower(const Graph& graph, const LowerOptions& options) {
+  const Mesh one;
+  ModuleWriter writer(graph, one, options);
+  for (const GraphInput& input : graph.inputs())
+    writer.input(port_of(input.name, graph.type(input.value), nullptr, one), nullptr, false);
+  for (const GraphOutput& output : graph.outputs())
+    writer.output(port_of(output.name, graph.type(output.value), nullptr, one), nullptr);
+  return writer.write();
+}
+
+namespace {
+
+// `layout_of` a port's value; null: whole on every device.
+template <typename LayoutOf>
+Module lower_function(const Mesh& mesh, const Function& function, const LowerOptions& options, LayoutOf layout_of) {
   const Graph& graph = function.graph;
   ModuleWriter writer(graph, mesh, options);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -215,27 +228,15 @@ Module lower_function(const Function& function, const Mesh& mesh,
 
 }  // namespace
 
-Module lower(const Graph& graph, const LowerOptions& options) {
-  const Mesh one;
-  ModuleWriter writer(graph, one, options);
-  for (const GraphInput& input : graph.inputs())
-    writer.input(port_of(input.name, graph.type(input.value), nullptr, one), nullptr, false);
-  for (const GraphOutput& output : graph.outputs())
-    writer.output(port_of(output.name, graph.type(output.value), nullptr, one), nullptr);
-  return writer.write();
-}
-
 Module lower(const Function& function, const LowerOptions& options) {
-  const auto whole = [](const Port&) -> const Layout* { return nullptr; };
-  return lower_function(function, Mesh(), whole, options);
+  return lower_function(Mesh(), function, options, [](const Port&) -> const Layout* { return nullptr; });
 }
 
 Module lower(const Program& program, const Function& function, const LowerOptions& options) {
-  const auto layout_of = [&](const Port& port) -> const Layout* {
+  return lower_function(program.mesh, function, options, [&](const Port& port) -> const Layout* {
     const ProgramValue& value = program.values[static_cast<std::size_t>(port.value)];
     return value.cut ? &value.cut->layout : nullptr;
-  };
-  return lower_function(function, program.mesh, layout_of, options);
+  });
 }
 
 }  // namespace systole::stablehlo

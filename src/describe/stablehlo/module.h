@@ -41,9 +41,9 @@ struct Module {
 // A graph of one device. Errors of all: Failure(unsupported) that names an op or type that cannot be lowered, and where
 // it is in the model.
 Module lower(const Graph& graph, const LowerOptions& options = {});
-// A function of a Program of one device.
+// A function of one device: with its aliases, what it donates, its ports.
 Module lower(const Function& function, const LowerOptions& options = {});
-// A function of a Program.
+// A function of a Program, which may be of a mesh.
 Module lower(const Program& program, const Function& function, const LowerOptions& options = {});
 
 }  // namespace systole::stablehlo

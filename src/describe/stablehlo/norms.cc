@@ -9,9 +9,7 @@ namespace {
 
 Ssa times(Builder& b, const Ssa& x, const Ssa& y) { return b.binary("multiply", x, y); }
 Ssa times_rows(Builder& b, const Ssa& x, const Ssa& row) { return times(b, x, along_rows(b, row, x.type)); }
-Ssa less_rows(Builder& b, const Ssa& x, const Ssa& row) {
-  return b.binary("subtract", x, along_rows(b, row, x.type));
-}
+Ssa less_rows(Builder& b, const Ssa& x, const Ssa& row) { return b.binary("subtract", x, along_rows(b, row, x.type)); }
 
 // A scale or bias in x's type, along its rows.
 Ssa vector_for(Builder& b, const Ssa& vector, const Ssa& x) {

@@ -1,6 +1,6 @@
 // adamw and sgd (graph/ops/adamw.cc, sgd.cc): in f32 (f64 for an f64 parameter). Where `apply` is false the old values
-// are selected after rounding, bit for bit. 1 - β^count is -expm1(count ln β), ln β of f64: near 1 the power would leave
-// no digits of the difference.
+// are selected after rounding, bit for bit. 1 - β^count is -expm1(count ln β), ln β of f64: near 1 the power would
+// leave no digits of the difference.
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // dropout and stochastic_round (graph/ops/dropout.cc, cast.cc). The bits of an element are those of its place
 // (graph/ops/random_bits.h), to the bit: Philox4x32-10 written out in integer arithmetic, never the compiler's own
-// generator. Each element computes its whole block and takes its word of the four: more arithmetic than a block for four
-// elements, but elementwise, so that it fuses into what reads it and nothing is moved or kept.
+// generator. Each element computes its whole block and takes its word of the four: more arithmetic than a block for
+// four elements, but elementwise, so that it fuses into what reads it and nothing is moved or kept.
 
 #include <array>
 #include <cmath>
@@ -64,7 +64,8 @@ class Bits {
   // The word of each place.
   Ssa words(const Ssa& seed, const Ssa& step, const Ssa& site, const Ssa& place) {
     const Ssa quad = b_.binary("shift_right_logical", place, u64(2));
-    const std::array<Ssa, 4> block = philox({low_of(seed), high_of(seed)}, {lower(quad), upper(quad), low_of(site), low_of(step)});
+    const std::array<Ssa, 4> block =
+        philox({low_of(seed), high_of(seed)}, {lower(quad), upper(quad), low_of(site), low_of(step)});
     const Ssa odd = is_set(place, 1), late = is_set(place, 2);
     return b_.select(late, b_.select(odd, block[3], block[2]), b_.select(odd, block[1], block[0]));
   }
@@ -145,8 +146,6 @@ std::vector<Ssa> stochastic_round(Builder& b, const NodeCall& call) {
 
 }  // namespace
 
-std::vector<OpLowering> random_lowerings() {
-  return {{"dropout", dropout}, {"stochastic_round", stochastic_round}};
-}
+std::vector<OpLowering> random_lowerings() { return {{"dropout", dropout}, {"stochastic_round", stochastic_round}}; }
 
 }  // namespace systole::stablehlo

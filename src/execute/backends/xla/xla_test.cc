@@ -17,8 +17,6 @@
 namespace systole {
 namespace {
 
-using pjrt::plugin;
-
 // y = tanh(x a) b, loss = sum (y - t)^2, four rows of three.
 Graph bent_loss() {
   Graph g("bent");
