@@ -88,7 +88,8 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
     std::vector<Axis> axes;
     for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
     const Mesh mesh = TRY(Mesh::make(axes));
-    const Strategy strategy = strategy_of(workload);
+    Strategy strategy = strategy_of(workload);
+    strategy.snapshot = strategy.snapshot && device.host_sees_memory();  // else: HostState
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();

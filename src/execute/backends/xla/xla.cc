@@ -45,6 +45,8 @@ class Xla : public XlaDevice {
   Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
   const std::vector<XlaCompiled>& compiled() const override { return compiled_; }
 
+  bool host_sees_memory() const override { return false; }
+
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override {
     return std::unique_ptr<Memory>(std::make_unique<XlaMemory>(bytes));
   }
