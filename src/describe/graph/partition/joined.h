@@ -1,0 +1,17 @@
+#pragma once
+// A training step in one function: what one function of the schedule wrote for the next becomes a value inside, so that
+// whoever plans or compiles sees the whole step.
+
+#include "describe/graph/program.h"
+
+namespace systole {
+
+constexpr const char* kStepFunction = "step";
+
+// The Program with the functions of the schedule "train" as one, "step", which takes what they read before they wrote
+// it and gives what outlives the schedule; what lived between them alone is gone from the values. Nothing is computed
+// anew, merged or dropped. Other schedules stay as they are.
+// Errors: Failure(unsupported) for several microbatches, stages, or exact training's turns.
+Program joined(const Program& program);
+
+}  // namespace systole

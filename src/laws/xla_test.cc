@@ -1,0 +1,209 @@
+// sharded-is-unsharded, for the text that XLA gets: whole training steps lowered, compiled and run by XLA on devices of
+// the CPU, unsharded and over every axis, equal the reference in f64 to 1e-12, function by function and as one module.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "describe/graph/partition/joined.h"
+#include "describe/stablehlo/testing/xla.h"
+#include "execute/backends/reference/reference.h"
+#include "laws/tiny_laws.h"
+#include "laws/tiny_mesh.h"
+
+namespace systole::laws {
+namespace {
+
+using pjrt::plugin;  // of NEEDS
+using pjrt::Plugin;
+using stablehlo::Compiled;
+using stablehlo::DeviceValues;
+using stablehlo::Module;
+
+// What each device has of each value and slot.
+class XlaMesh {
+ public:
+  XlaMesh(const Plugin& xla, const Program& program) : xla_(xla), program_(program) {
+    values_.resize(static_cast<std::size_t>(program.mesh.num_devices()));
+  }
+
+  // Parameters, state and inputs, as the job has them.
+  void take(TinyMesh& mesh) {
+    for (std::size_t device = 0; device < values_.size(); ++device) {
+      for (std::size_t v = 0; v < program_.values.size(); ++v) {
+        const ProgramValue& value = program_.values[v];
+        if (value.name.starts_with("evaluate/")) continue;
+        const bool given = value.residence == Residence::parameter || value.residence == Residence::state ||
+                           value.residence == Residence::input;
+        for (int slot = 0; given && slot < value.slots; ++slot)
+          values_[device].insert_or_assign({static_cast<int>(v), slot}, mesh.job(device).tensor(value.name, slot));
+      }
+    }
+  }
+
+  void run(const char* schedule) {
+    for (const Action& action : program_.schedule_named(schedule).actions) {
+      auto compiled = compiled_.find(action.function);
+      if (compiled == compiled_.end()) {
+        const Module module = stablehlo::lower(program_, program_.functions[static_cast<std::size_t>(action.function)]);
+        compiled = compiled_.emplace(action.function, Both{module, Compiled(xla_, module)}).first;
+      }
+      play(compiled->second.module, compiled->second.program, action);
+    }
+  }
+
+  // Of the schedule's one function: what its outputs take the place of.
+  Bytes aliased() const { return compiled_.at(0).program.memory().aliased; }
+
+  const HostTensor& at(std::size_t device, const std::string& value, int slot = 0) const {
+    return values_[device].at({program_.value_named(value), slot});
+  }
+
+ private:
+  struct Both {
+    Module module;
+    Compiled program;
+  };
+
+  void play(const Module& module, const Compiled& compiled, const Action& action) {
+    const auto place = [&](const stablehlo::ModulePort& port) {
+      return std::pair(port.port->value, slot_of(program_, *port.port, action));
+    };
+    DeviceValues arguments(values_.size());
+    for (std::size_t d = 0; d < values_.size(); ++d) {
+      for (const stablehlo::ModulePort& port : module.arguments) arguments[d].push_back(values_[d].at(place(port)));
+    }
+    const DeviceValues results = compiled.run(arguments);
+    for (std::size_t d = 0; d < values_.size(); ++d) {
+      for (std::size_t i = 0; i < module.results.size(); ++i)
+        values_[d].insert_or_assign(place(module.results[i]), results[d][i]);
+    }
+  }
+
+  const Plugin& xla_;
+  const Program& program_;
+  std::vector<std::map<std::pair<int, int>, HostTensor>> values_;
+  std::map<int, Both> compiled_;
+};
+
+struct Case {
+  const char* mesh;
+  ShardingStrategy::Stored stored = ShardingStrategy::Stored::parameters;
+  int microbatches = 1;
+  UpdateRule::Kind optimizer = UpdateRule::Kind::sgd;
+};
+
+// A key's bias has a gradient that is zero but for rounding (sharded_is_unsharded_test.cc).
+double tolerance(const Case& c, const ProgramValue& value) {
+  return c.optimizer == UpdateRule::Kind::adamw && value.residence == Residence::parameter ? 1e-10 : 1e-12;
+}
+
+double difference(const HostTensor& a, const HostTensor& b) {
+  double largest = 1e-3, worst = 0;
+  for (std::int64_t i = 0; i < b.size(); ++i) {
+    largest = std::max(largest, std::abs(b.at(i)));
+    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  }
+  return worst / largest;
+}
+
+void expect_same(const XlaMesh& xla, TinyMesh& mesh, const Case& c) {
+  for (std::size_t d = 0; d < mesh.size(); ++d) {
+    for (const ProgramValue& value : mesh.program().values) {
+      const bool kept = value.residence == Residence::parameter || value.residence == Residence::state ||
+                        value.residence == Residence::output;
+      if (!kept || value.name.starts_with("evaluate/")) continue;
+      for (int slot = 0; slot < value.slots; ++slot)
+        EXPECT_LE(difference(xla.at(d, value.name, slot), mesh.job(d).tensor(value.name, slot)), tolerance(c, value))
+            << value.name << " of device " << d;
+    }
+  }
+}
+
+Bytes kept_bytes(const Program& program) {
+  Bytes sum;
+  for (const ProgramValue& value : program.values) {
+    if (value.residence == Residence::parameter || value.residence == Residence::state) sum += value.type.bytes();
+  }
+  return sum;
+}
+
+void expect_xla_is_reference(const Plugin& xla, const Model& model, const Batch& batch, std::int64_t rows,
+                             const Case& c) {
+  SCOPED_TRACE(fmt::format("{} on '{}', {} stored in parts, {} microbatches", model.family(), c.mesh, name_of(c.stored),
+                           c.microbatches));
+  Strategy strategy = exact_strategy();
+  strategy.microbatches = c.microbatches;
+  strategy.sharding.stored = c.stored;
+  strategy.optimizer.kind = c.optimizer;
+  strategy.optimizer.sgd.momentum = 0.9;
+  TinyMesh mesh(model, rows, strategy, Mesh::parse(c.mesh).value(), true,
+                [](std::int64_t) { return make_reference_device(); });
+  mesh.begin(batch);
+  double labels = 0;
+  for (const double label : batch.at("labels").values()) labels += label >= 0 ? 1 : 0;
+  for (std::size_t d = 0; d < mesh.size(); ++d) {  // as step() puts them
+    mesh.job(d).put("rate", {1e-2});
+    mesh.job(d).put("label_count", {labels});
+  }
+  const Program one = c.microbatches > 1 ? Program() : joined(mesh.program());
+  XlaMesh by_function(xla, mesh.program()), as_one(xla, one);
+  by_function.take(mesh);
+  if (c.microbatches == 1) as_one.take(mesh);
+  mesh.step();
+  by_function.run("train");
+  expect_same(by_function, mesh, c);
+  if (c.microbatches > 1) return;
+  as_one.run("train");
+  expect_same(as_one, mesh, c);
+  EXPECT_EQ(as_one.aliased(), kept_bytes(one)) << "all state stays where it is";
+}
+
+bool all_meshes() { return std::getenv("SYSTOLE_TEST_LONG") != nullptr; }
+
+DecoderConfig divisible(DecoderConfig config) {
+  config.width = 12;
+  config.heads = 6;
+  config.kv_heads = config.kv_heads == 1 ? 2 : config.kv_heads;
+  config.head = 2;
+  config.mlp = 18;
+  config.vocabulary = 12;
+  config.dropout = 0.25;
+  return config;
+}
+
+TEST(XlaIsReference, gpt_over_every_axis) {
+  NEEDS("cpu");
+  using Stored = ShardingStrategy::Stored;
+  const Batch batch = language_batch(12, 12, 9);
+  const auto gpt = make_decoder(divisible(tiny_gpt()));
+  std::vector<Case> cases{{""}, {"fsdp=2"}, {"data=2 model=2"}};
+  if (all_meshes()) {
+    for (const Case& more : {Case{"data=2"},
+                             {"model=2"},
+                             {"data=3", Stored::parameters, 2},
+                             {"fsdp=4", Stored::gradients},
+                             {"fsdp=3", Stored::state},
+                             {"model=3", Stored::parameters, 2},
+                             {"data=2 fsdp=3"},
+                             {"fsdp=2 model=3"},
+                             {"data=2 fsdp=2 model=2", Stored::state, 1, UpdateRule::Kind::adamw}})
+      cases.push_back(more);
+  }
+  for (const Case& c : cases) expect_xla_is_reference(*it, *gpt, batch, 12, c);
+}
+
+TEST(XlaIsReference, llama_over_the_axes) {
+  NEEDS("cpu");
+  const Batch batch = language_batch(12, 12, 9);
+  const auto llama = make_decoder(divisible(tiny_llama()));
+  std::vector<Case> cases{{"fsdp=2 model=2"}};
+  if (all_meshes()) {
+    for (const char* mesh : {"", "data=2", "model=2", "fsdp=6", "data=2 fsdp=2 model=2"}) cases.push_back({mesh});
+  }
+  for (const Case& c : cases) expect_xla_is_reference(*it, *llama, batch, 12, c);
+}
+
+}  // namespace
+}  // namespace systole::laws
