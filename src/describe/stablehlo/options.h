@@ -7,6 +7,7 @@ namespace systole::stablehlo {
 
 struct LowerOptions {
   bool unroll = false;  // a repeat as one body after the other, else as a loop
+  bool wide_products = false;  // Builder::widen_products
   AttentionBlocks attention_blocks;
 };
 

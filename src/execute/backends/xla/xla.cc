@@ -174,9 +174,11 @@ Result<std::unique_ptr<XlaDevice>> make_xla_device(const pjrt::Plugin& plugin, c
   // Not every plugin counts its memory.
   if (const Result<pjrt::DeviceMemoryStats> memory = client.memory(options.device); memory.ok() && memory->limit)
     target.memory_limit = *memory->limit;
+  XlaOptions chosen = options;
+  chosen.lowering.wide_products = chosen.lowering.wide_products || TRY(client.platform()) == "cpu";
   std::string versions = fmt::format("{}; {}", target.name, TRY(client.version()));
   return std::unique_ptr<XlaDevice>(
-      std::make_unique<Xla>(std::move(client), std::move(target), options, std::move(versions)));
+      std::make_unique<Xla>(std::move(client), std::move(target), chosen, std::move(versions)));
 }
 
 }  // namespace systole
