@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "describe/graph/partition/joined.h"
 #include "execute/train/bad_value.h"
 #include "execute/train/divergence.h"
 #include "execute/train/rate.h"
@@ -25,8 +26,9 @@ class Trainer::PhaseObserver : public ActionObserver {
     const bool own = function.name != "merge" && function.name != "norm";  // not parts of what follows
     if (hooks_.on_phase && own) hooks_.on_phase(name_of(category));
     if (hooks_.on_action) hooks_.on_action(step, action, function);
-    if (hooks_.in_compute && function.name == "forward") hooks_.in_compute(step);
-    if (hooks_.in_backward && function.name == "backward") hooks_.in_backward(step);
+    const bool whole = function.name == kStepFunction;
+    if (hooks_.in_compute && (whole || function.name == "forward")) hooks_.in_compute(step);
+    if (hooks_.in_backward && (whole || function.name == "backward")) hooks_.in_backward(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }
 

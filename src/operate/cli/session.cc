@@ -351,7 +351,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.outside.libraries =
       planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
   if (!workload.model.weights.empty()) p.outside.weights = kImportBytes;
-  p.memory = plan_memory(*p.job.program, p.outside);
+  p.memory = is_xla(options.backend) ? plan_memory(*p.job.program, temporaries_of(*p.machine.device))
+                                     : plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);
   return p;

@@ -99,6 +99,13 @@ Result<std::unique_ptr<Device>> open_xla_device(const std::string& backend) {
   return std::unique_ptr<Device>(TRY(make_xla_device(plugin, options)));
 }
 
+Bytes temporaries_of(const Device& device) {
+  Bytes most;
+  for (const XlaCompiled& one : static_cast<const XlaDevice&>(device).compiled())
+    most = std::max(most, one.memory.temporaries);
+  return most;
+}
+
 Result<std::string> catalog_entry_of_xla(const std::string& backend, const Target& target, const Catalog& catalog) {
   if (backend == "xla-cpu") {
 #ifdef SYSTOLE_HAS_CPU

@@ -16,6 +16,10 @@ bool is_xla(const std::string& backend);
 // Errors: unsupported: the plugin is not there, with the command that gets it; those of the plugin.
 Result<std::unique_ptr<Device>> open_xla_device(const std::string& backend);
 
+// The most that the compiler needs inside a function of those that were compiled. REQUIRES: `device` is
+// open_xla_device's.
+Bytes temporaries_of(const Device& device);
+
 // Which entry of the catalog says how fast it is: the chip's, or of this machine's cores.
 // Errors: not_found: nobody has entered this chip.
 Result<std::string> catalog_entry_of_xla(const std::string& backend, const Target& target, const Catalog& catalog);

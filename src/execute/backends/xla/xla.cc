@@ -170,6 +170,7 @@ Result<std::unique_ptr<XlaDevice>> make_xla_device(const pjrt::Plugin& plugin, c
   target.name = fmt::format("{} (XLA {}, {})", devices[static_cast<std::size_t>(options.device)].kind,
                             TRY(client.platform()), to_string(plugin.version()));
   target.kind = "xla";
+  target.whole_steps = true;
   target.dtypes = {DType::f32, DType::bf16, DType::f16};
   // Not every plugin counts its memory.
   if (const Result<pjrt::DeviceMemoryStats> memory = client.memory(options.device); memory.ok() && memory->limit)
