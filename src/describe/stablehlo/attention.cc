@@ -10,6 +10,7 @@
 
 #include "describe/stablehlo/attention_grad.h"
 #include "describe/stablehlo/attention_scores.h"
+#include "describe/stablehlo/options.h"
 #include "describe/stablehlo/rows.h"
 
 namespace systole::stablehlo {

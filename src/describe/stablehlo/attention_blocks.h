@@ -16,7 +16,6 @@
 #include <span>
 #include <vector>
 
-#include "describe/stablehlo/attention_options.h"
 #include "describe/stablehlo/lower_op.h"
 
 namespace systole::stablehlo {

@@ -11,6 +11,7 @@
 #include <array>
 
 #include "describe/stablehlo/attention_scores.h"
+#include "describe/stablehlo/options.h"
 #include "describe/stablehlo/rows.h"
 
 namespace systole::stablehlo {

@@ -1,9 +1,17 @@
 #pragma once
 // How a module is to be written where there is a choice.
 
-#include "describe/stablehlo/attention_options.h"
+#include <cstdint>
 
 namespace systole::stablehlo {
+
+// Attention in blocks of queries and keys: lengths of up to `length` are one block; longer ones are cut into multiples
+// of `tile`, which is the lanes of a TPU's vectors and the side of its matrix unit. A step works on as many heads as
+// keep its scores within `scores` elements.
+struct AttentionBlocks {
+  std::int64_t length = 512, tile = 128;
+  std::int64_t scores = std::int64_t{1} << 22;  // 16 MiB of f32
+};
 
 struct LowerOptions {
   bool unroll = false;  // a repeat as one body after the other, else as a loop

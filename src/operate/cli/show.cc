@@ -1,7 +1,11 @@
-// `systole show graph | program | schedule WORKLOAD`: what will run, as text.
+// `systole show graph | program | schedule | stablehlo WORKLOAD`: what will run, as text.
 
+#include <fmt/ranges.h>
+
+#include "describe/graph/partition/joined.h"
 #include "describe/graph/program_summary.h"
 #include "describe/graph/text.h"
+#include "describe/stablehlo/module.h"
 #include "ground/base/nearest.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/workload_options.h"
@@ -11,8 +15,9 @@ namespace {
 
 struct ShowOptions {
   WorkloadArguments workload;
-  std::string part;  // a function, or a schedule
-  bool all = false;  // of a Program
+  std::string part;     // a function, or a schedule
+  bool all = false;     // of a Program
+  bool unroll = false;  // of a module
 };
 
 struct Planned {
@@ -105,6 +110,27 @@ ExitCode show_schedule(const ShowOptions& options, Context& context) {
   return print(context, text);
 }
 
+// The training step as one module; or one of the Program's functions.
+ExitCode show_stablehlo(const ShowOptions& options, Context& context) {
+  const Planned p = planned(options, context.clock);
+  const stablehlo::LowerOptions how{options.unroll, {}};
+  if (!options.part.empty()) {
+    const Function& function = part_named(p.job.program->functions, options.part, "--function");
+    return print(context, stablehlo::lower(*p.job.program, function, how).text);
+  }
+  try {
+    const Program one = joined(*p.job.program);
+    return print(context, stablehlo::lower(one, one.function_named(kStepFunction), how).text);
+  } catch (const Failure& failure) {
+    std::vector<std::string> names;
+    for (const Function& function : p.job.program->functions) names.push_back(function.name);
+    Error told = failure.error();
+    if (told.kind == ErrorKind::unsupported && told.hint.empty())
+      told.hint = fmt::format("--function with one of {}", fmt::join(names, ", "));
+    fail(std::move(told));
+  }
+}
+
 constexpr std::int64_t kShownRows = 32, kShownColumns = 16;
 
 // "0–7 of 16": so many that fit.
@@ -145,11 +171,12 @@ ExitCode show_topology(const ShowOptions& options, Context& context) {
 }
 
 void add(CLI::App& group, Context& context, const char* name, const char* help, const char* part,
-         ExitCode (*run)(const ShowOptions&, Context&), bool whole = false) {
+         ExitCode (*run)(const ShowOptions&, Context&), bool whole = false, bool module = false) {
   auto options = std::make_shared<ShowOptions>();
   CLI::App& command = add_command(group, name, help, options, context, run);
   add_workload_arguments(command, options->workload);
   if (part != nullptr) command.add_option(part, options->part, "only this one, as the Program names it");
+  if (module) command.add_flag("--unroll", options->unroll, "layers one after the other, not as a loop");
   if (whole) command.add_flag("--all", options->all, "every value, node and action");
 }
 
@@ -162,6 +189,8 @@ void add_show(CLI::App& app, Context& context) {
   add(group, context, "program", "the Program: functions, collectives, actions, memory; --all: everything", nullptr,
       show_program, true);
   add(group, context, "schedule", "the actions, in their order", "--schedule", show_schedule);
+  add(group, context, "stablehlo", "the training step as XLA gets it; with --function, a function of the Program",
+      "--function", show_stablehlo, false, true);
   add(group, context, "topology", "ranks and their places on the mesh's axes", nullptr, show_topology);
 }
 

@@ -36,7 +36,8 @@ inline pjrt::CompileOptions options_of(const Module& module) {
   options.spmd = options.shardy = module.devices > 1;
   options.devices.resize(static_cast<std::size_t>(module.devices));
   std::iota(options.devices.begin(), options.devices.end(), 0);
-  options.flags = {{"xla_cpu_enable_fast_min_max", false}};  // which would lose NaN, against StableHLO's word
+  options.flags = {{"xla_cpu_enable_fast_min_max", false},  // which would lose NaN, against StableHLO's word
+                   {"xla_backend_optimization_level", std::int64_t{0}}};  // these run once
   return options;
 }
 
