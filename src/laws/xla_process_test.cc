@@ -32,6 +32,8 @@ class XlaRuns : public testing::Test {
                                       "--device", device,
                                       "--set",    "train.exact=false",
                                       "--set",    "train.microbatches=1",
+                                      "--set",    "train.optimizer.schedule=constant",
+                                      "--set",    "train.optimizer.warmup=2",
                                       "--set",    "train.precision=" + precision,
                                       "--set",    fmt::format("train.steps={}", steps),
                                       "--folder", folder};
