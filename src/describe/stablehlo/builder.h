@@ -42,6 +42,10 @@ class Builder {
   // the op_name of their instructions. Empty: nowhere.
   void set_place(std::string place);
 
+  // From now on operands of products are widened to the result's type: for a compiler without products of narrow types
+  // (XLA's CPU has none from bf16 to f32). The products are the same, for those of narrow numbers are exact.
+  void widen_products() { numbering_->wide_products = true; }
+
   // --- elementwise. `op` without "stablehlo.": "negate", "exponential", "log_plus_one", …
   Ssa unary(std::string_view op, const Ssa& x);
   Ssa binary(std::string_view op, const Ssa& a, const Ssa& b);          // result of a's type
@@ -109,6 +113,7 @@ class Builder {
  private:
   struct Numbering {
     int next_name = 0, next_channel = 1;
+    bool wide_products = false;
   };
   struct Inside {};  // the tag of a Builder of a region
   Builder(Builder& around, Inside);
