@@ -1,6 +1,7 @@
 // Field numbers: openxla/xla xla/service/hlo.proto (HloModuleProtoWithConfig, HloModuleProto, HloComputationProto,
-// HloInstructionProto, HloScheduleProto), xla/xla_data.proto (ShapeProto, PrimitiveType, OpMetadata, ReplicaGroup), as
-// of 2026-06.
+// HloInstructionProto, HloScheduleProto), xla/xla_data.proto (ShapeProto, PrimitiveType, OpMetadata, ReplicaGroup,
+// CollectiveDeviceListProto, LiteralProto, Window,
+// ConvolutionDimensionNumbers, DotDimensionNumbers), as of 2026-06.
 
 #include "ground/pjrt/hlo_module.h"
 
@@ -9,7 +10,8 @@
 namespace systole::pjrt {
 namespace {
 
-constexpr int kDeepest = 16;  // tuples in tuples: no program has more than a few
+constexpr int kDeepest = 16;                // tuples in tuples: no program has more than a few
+constexpr std::size_t kLongestNumber = 10;  // bytes of a variable-length integer
 
 std::optional<DType> dtype_of_primitive(std::int64_t type) {
   switch (type) {
@@ -83,6 +85,121 @@ Status read_shape(std::string_view message, HloShape& shape, int depth = 0) {
   return check_dims(shape.dims);
 }
 
+// A LiteralProto of one whole number; others are left alone. Numbers of 8 bits stand as bytes.
+Status read_constant(std::string_view message, std::optional<std::int64_t>& constant) {
+  HloShape shape;
+  std::vector<std::int64_t> values;
+  TRY(each_field(message, [&](const WireField& field) -> Status {
+    switch (field.number) {
+      case 1: return read_shape(TRY(field.bytes()), shape);
+      case 2:  // preds
+      case 4:
+      case 5:
+      case 6:
+      case 7:  // s32s, s64s, u32s, u64s
+        if (field.kind == WireKind::bytes && field.content.size() > kLongestNumber) return {};  // many
+        return add_integers(field, values);
+      case 3:
+      case 15: {  // u8s, s8s
+        const std::string_view bytes = TRY(field.bytes());
+        if (bytes.size() == 1)
+          values.push_back(field.number == 3 ? static_cast<unsigned char>(bytes[0])
+                                             : static_cast<signed char>(bytes[0]));
+        return {};
+      }
+      default: return {};
+    }
+  }));
+  if (shape.dims.empty() && shape.parts.empty() && values.size() == 1) constant = values.front();
+  return {};
+}
+
+Status read_group(std::string_view message, HloInstruction& result) {  // ReplicaGroup
+  std::vector<std::int64_t>& group = result.groups.emplace_back();
+  return each_field(message, [&](const WireField& field) -> Status {
+    return field.number == 1 ? add_integers(field, group) : Status();
+  });
+}
+
+// IotaReplicaGroupListProto: so many groups of so many devices each.
+Status read_counted_groups(std::string_view message, HloInstruction& result) {
+  return each_field(message, [&](const WireField& field) -> Status {
+    return field.number == 2 ? set_integer(field, result.group_size) : Status();
+  });
+}
+
+// CollectiveDeviceListProto: groups written out, or counted.
+Status read_device_list(std::string_view message, HloInstruction& result) {
+  result.groups.clear();  // older compilers write them twice
+  return each_field(message, [&](const WireField& field) -> Status {
+    if (field.number == 1) return read_group(TRY(field.bytes()), result);
+    return field.number == 2 ? read_counted_groups(TRY(field.bytes()), result) : Status();
+  });
+}
+
+// MeshAxesReplicaGroupListProto: a group lies along some axes of a mesh, or along a part of one.
+Status read_mesh_groups(std::string_view message, HloInstruction& result) {
+  std::vector<std::int64_t> sizes;
+  std::int64_t devices = 1;
+  return each_field(message, [&](const WireField& field) -> Status {
+    if (field.number == 1) {  // MeshProto, of MeshAxis
+      return each_field(TRY(field.bytes()), [&](const WireField& axis) -> Status {
+        if (axis.number != 1) return {};
+        std::int64_t& size = sizes.emplace_back(1);
+        return each_field(TRY(axis.bytes()), [&](const WireField& inner) -> Status {
+          return inner.number == 2 ? set_integer(inner, size) : Status();
+        });
+      });
+    }
+    if (field.number != 2) return {};
+    std::int64_t index = 0, part = 0;  // AxisRefProto
+    TRY(each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
+      if (inner.number == 1) return set_integer(inner, index);
+      if (inner.number != 2) return {};
+      return each_field(TRY(inner.bytes()), [&](const WireField& sub) -> Status {
+        return sub.number == 2 ? set_integer(sub, part) : Status();
+      });
+    }));
+    if (index < 0 || index >= static_cast<std::int64_t>(sizes.size()))
+      return error(ErrorKind::corrupt, "'{}' lies along axis {} of {}", result.name, index, sizes.size());
+    if (__builtin_mul_overflow(devices, part > 0 ? part : sizes[static_cast<std::size_t>(index)], &devices))
+      return error(ErrorKind::corrupt, "'{}' has more devices than there are", result.name);
+    result.group_size = devices;
+    return {};
+  });
+}
+
+Status read_window(std::string_view message, std::vector<HloWindow>& window) {
+  return each_field(message, [&](const WireField& field) -> Status {
+    if (field.number != 1) return {};
+    HloWindow& dim = window.emplace_back();
+    return each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
+      switch (inner.number) {
+        case 1: return set_integer(inner, dim.size);
+        case 2: return set_integer(inner, dim.stride);
+        case 3: return set_integer(inner, dim.padding_low);
+        case 4: return set_integer(inner, dim.padding_high);
+        case 5: return set_integer(inner, dim.dilation);
+        case 6: return set_integer(inner, dim.base_dilation);
+        default: return {};
+      }
+    });
+  });
+}
+
+Status read_convolution(std::string_view message, HloConvolution& convolution) {
+  return each_field(message, [&](const WireField& field) -> Status {
+    switch (field.number) {
+      case 7: return set_integer(field, convolution.input_batch);
+      case 8: return set_integer(field, convolution.input_feature);
+      case 10: return set_integer(field, convolution.output_feature);
+      case 11: return add_integers(field, convolution.input_spatial);
+      case 12: return add_integers(field, convolution.output_spatial);
+      default: return {};
+    }
+  });
+}
+
 Status read_instruction(std::string_view message, HloInstruction& result) {
   return each_field(message, [&](const WireField& field) -> Status {
     switch (field.number) {
@@ -93,21 +210,29 @@ Status read_instruction(std::string_view message, HloInstruction& result) {
         return each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
           return inner.number == 2 ? set_text(inner, result.source) : Status();
         });
+      case 8: return read_constant(TRY(field.bytes()), result.constant);
       case 9: return set_integer(field, result.parameter_number);
       case 11: return set_text(field, result.fusion_kind);
       case 13: return set_integer(field, result.tuple_index);
+      case 15: return read_window(TRY(field.bytes()), result.window);
+      case 16: return read_convolution(TRY(field.bytes()), result.convolution);
       case 26: return set_integer(field, result.channel);
       case 28: return set_text(field, result.custom_call_target);
+      case 30:  // DotDimensionNumbers
+        return each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
+          return inner.number == 1 ? add_integers(inner, result.contracted) : Status();
+        });
       case 35: return set_integer(field, result.id);
       case 36: return add_integers(field, result.operands);
       case 38: return add_integers(field, result.called);
       case 43: return set_text(field, result.backend_config);
-      case 49: {  // ReplicaGroup
-        std::vector<std::int64_t>& group = result.groups.emplace_back();
-        return each_field(TRY(field.bytes()), [&](const WireField& inner) -> Status {
-          return inner.number == 1 ? add_integers(inner, group) : Status();
-        });
-      }
+      case 49: return read_group(TRY(field.bytes()), result);
+      case 50: return set_integer(field, result.convolution.feature_groups);
+      case 58: return set_integer(field, result.convolution.batch_groups);
+      case 63: return set_text(field, result.comparison);
+      case 87: return read_device_list(TRY(field.bytes()), result);
+      case 93: return read_mesh_groups(TRY(field.bytes()), result);
+      case 92: return read_counted_groups(TRY(field.bytes()), result);
       default: return {};
     }
   });

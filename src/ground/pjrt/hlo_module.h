@@ -28,6 +28,18 @@ struct HloShape {
   Bytes bytes() const;  // of arrays of types that Systole has, of tuples all of theirs
 };
 
+// How a kernel moves along one spatial dim of a convolution.
+struct HloWindow {
+  std::int64_t size = 1, stride = 1, padding_low = 0, padding_high = 0, dilation = 1, base_dilation = 1;
+};
+
+// Which dims of its operands and its result are which.
+struct HloConvolution {
+  std::int64_t input_batch = 0, input_feature = 0, output_feature = 0;
+  std::vector<std::int64_t> input_spatial, output_spatial;
+  std::int64_t feature_groups = 1, batch_groups = 1;
+};
+
 struct HloInstruction {
   std::int64_t id = 0;
   std::string name, opcode;  // "fusion.3", "all-reduce"
@@ -39,7 +51,13 @@ struct HloInstruction {
   std::string backend_config;                     // the compiler's, as it is
   std::int64_t channel = 0;                       // of a collective; 0: none
   std::vector<std::vector<std::int64_t>> groups;  // of a collective, where they are written out
+  std::int64_t group_size = 0;                    // where they are only counted; 0: all devices
   std::optional<std::int64_t> parameter_number, tuple_index;
+  std::optional<std::int64_t> constant;  // the value of a constant that is one whole number, or true or false
+  std::string comparison;                // "LT" of a compare; "" where it is none
+  std::vector<std::int64_t> contracted;  // of a dot: dims of its first operand that are summed over
+  std::vector<HloWindow> window;  // of a convolution, a spatial dim each; of a reduction over windows, a dim each
+  HloConvolution convolution;     // of one
 };
 
 struct HloComputation {

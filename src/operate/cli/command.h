@@ -74,6 +74,7 @@ std::unique_ptr<CLI::App> make_app(Context& context);
 void add_commands(CLI::App& app, Context& context);
 
 void add_plan(CLI::App& app, Context& context);
+void add_prove(CLI::App& app, Context& context);
 void add_lock(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_resume(CLI::App& app, Context& context);

@@ -6,6 +6,9 @@
 //   no-table short      GetPjrtApi gives null, or a table that ends before the functions
 //   v5e                                            it knows "v5e:2x2" too
 //   refuses             it does not start          exits aborts hangs   when it is asked for its table
+//
+// A program that begins with one of these words makes it do that when it compiles: "fail N" with that status, "abort",
+// "hang", "eat" (memory without end), "refuse WORDS" (out of memory, in these words), "malformed" (what a parser says).
 
 #include <pthread.h>
 #include <unistd.h>
@@ -16,6 +19,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "ground/pjrt/abi_calls.h"
 
@@ -109,10 +113,26 @@ abi::Error* topology_platform(abi::TopologyPlatform& args) {
   args.num = 4;
   return sized(args.head, 40, "platform");
 }
-// Code "fail N" fails with that status.
+[[noreturn]] void eat() {
+  constexpr std::size_t kBite = std::size_t{16} << 20;
+  std::vector<std::vector<char>> eaten;
+  for (;;) {
+    eaten.emplace_back(kBite, 'x');
+    ::usleep(10'000);
+  }
+}
 abi::Error* compile(abi::Compile& args) {
   const std::string code(args.program->code, args.program->code_size);
-  if (code.rfind("fail ", 0) == 0) return failed(std::atoi(code.c_str() + 5), "as the program wants it");
+  const auto begins = [&code](const char* word) { return code.rfind(word, 0) == 0; };
+  if (begins("fail ")) return failed(std::atoi(code.c_str() + 5), "as the program wants it");
+  if (begins("refuse ")) return failed(8, code.substr(7));
+  if (begins("malformed")) return failed(3, "MLIR: <unknown>:2:19: error: expected SSA identifier\nand more");
+  if (begins("abort")) {
+    std::fputs("I0000 chat\nF0000 fake_plugin.cc:2] Check failed: devices == 4\n    @ 0x1 stack\nthe end\n", stderr);
+    std::abort();
+  }
+  if (begins("eat")) eat();
+  while (begins("hang")) ::pause();
   if (abi::Error* wrong = sized(args.head, 64, "compile")) return wrong;
   ++alive;
   args.executable = new abi::ExecutableRef{code};

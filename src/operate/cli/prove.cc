@@ -1,0 +1,208 @@
+// `systole prove MODULE --on SLICE`: what the vendor's compiler says of a program for chips that nobody has rented yet.
+// The compiler runs in a child process, this program with --child.
+
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "ground/base/os_error.h"
+#include "ground/base/quantity.h"
+#include "ground/pjrt/places.h"
+#include "ground/process/signal_watch.h"
+#include "ground/store/store.h"
+#include "operate/cli/prove_job.h"
+#include "operate/cli/prove_text.h"
+#include "operate/cli/session.h"
+#include "operate/cli/workload_options.h"
+#include "predict/prove/prove.h"
+
+namespace systole::cli {
+namespace {
+
+struct ProveArguments {
+  std::string file, on, mesh, timeout, max_memory, plugins, child;
+  std::string environment;
+  std::vector<std::string> sets;
+  std::int64_t partitions = 0, replicas = 0;
+  std::vector<std::string> flags;
+  bool time = false, fresh = false, list = false;
+};
+
+// "xla_a=true", "xla_b=3", "xla_c=0.5", "xla_d=text".
+Result<std::pair<std::string, pjrt::OptionValue>> flag_of(std::string word) {
+  if (word.starts_with("--")) word.erase(0, 2);
+  const std::size_t at = word.find('=');
+  if (at == 0 || at == std::string::npos)
+    return error(ErrorKind::invalid, "--xla '{}' is no flag with a value", word)
+        .hinted("--xla xla_tpu_scoped_vmem_limit_kib=65536");
+  const std::string name = word.substr(0, at), value = word.substr(at + 1);
+  switch (kind_of_plain(value)) {
+    case NodeKind::boolean: return std::pair(name, pjrt::OptionValue(value == "true"));
+    case NodeKind::number:
+      if (const Result<std::int64_t> whole = Node(NodeKind::number, value).as_int(); whole.ok())
+        return std::pair(name, pjrt::OptionValue(*whole));
+      return std::pair(name, pjrt::OptionValue(TRY(Node(NodeKind::number, value).as_double())));
+    default: return std::pair(name, pjrt::OptionValue(value));
+  }
+}
+
+Result<std::string> read_module(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return error(ErrorKind::not_found, "there is no module '{}'", path)
+        .hinted("StableHLO, as JAX writes it: jax.jit(f).lower(...).as_text()");
+  if (std::filesystem::is_directory(path, ignored))
+    return error(ErrorKind::not_found, "'{}' is a folder, not a module", path);
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.good() && !file.eof()) return os_error(errno, "read", path);
+  return text;
+}
+
+bool is_workload(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
+
+// The cache, or nothing where there is no place for it.
+Result<std::unique_ptr<Store>> open_cache(std::string& folder) {
+  folder = prove::cache_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"));
+  if (folder.empty()) return std::unique_ptr<Store>();
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) return os_error(code.value(), "make the folder", folder);
+  return open_posix_store(folder);
+}
+
+// "job.yaml --on v5e:2x2 --mesh data=4": what asks the same again.
+std::string words_of(const ProveArguments& arguments) {
+  std::string text = fmt::format("{} --on {}", quoted(arguments.file), arguments.on);
+  if (!arguments.mesh.empty()) text += " --mesh " + quoted(arguments.mesh);
+  if (!arguments.environment.empty()) text += " --env " + quoted(arguments.environment);
+  for (const std::string& set : arguments.sets) text += " --set " + quoted(set);
+  for (const std::string& flag : arguments.flags) text += " --xla " + quoted(flag);
+  if (arguments.partitions > 0) text += fmt::format(" --partitions {}", arguments.partitions);
+  if (arguments.replicas > 0) text += fmt::format(" --replicas {}", arguments.replicas);
+  if (!arguments.plugins.empty()) text += " --plugins " + quoted(arguments.plugins);
+  return text;
+}
+
+ExitCode list_cache(Context& context) {
+  std::string folder;
+  const std::unique_ptr<Store> store = open_cache(folder).value();
+  const std::vector<prove::ProofCache::Entry> entries =
+      store == nullptr ? std::vector<prove::ProofCache::Entry>() : prove::ProofCache(*store).list().value();
+  context.out.data(cache_text(entries, folder));
+  Node list = Node::sequence();
+  for (const prove::ProofCache::Entry& entry : entries) {
+    Node node = to_node(entry.proof);
+    list.push(node.set("key", entry.key).set("size_bytes", entry.size.count()));
+  }
+  context.out.json(Node::map({{"folder", folder}, {"proofs", std::move(list)}}));
+  return ExitCode::done;
+}
+
+Result<prove::ProveOptions> options_of(const ProveArguments& arguments) {
+  prove::ProveOptions options;
+  options.child = {"/proc/self/exe", "prove", "--child"};
+  options.plugins = pjrt::plugins_folder(arguments.plugins);
+  options.temporary = std::filesystem::temp_directory_path().string();
+  options.fresh = arguments.fresh;
+  options.whole = arguments.time;
+  for (const std::string& flag : arguments.flags) options.flags.push_back(TRY(flag_of(flag)));
+  if (arguments.partitions > 0) options.partitions = arguments.partitions;
+  if (arguments.replicas > 0) options.replicas = arguments.replicas;
+  options.limits.timeout = TRY(parse_seconds(arguments.timeout));
+  if (!arguments.max_memory.empty()) options.limits.memory = TRY(parse_bytes(arguments.max_memory));
+  return options;
+}
+
+ExitCode prove_it(const ProveArguments& arguments, Context& context) {
+  if (!arguments.child.empty()) {
+    prove::compile_here(arguments.child).value();
+    return ExitCode::done;
+  }
+  if (arguments.list) return list_cache(context);
+  const Catalog catalog = read_catalog().value();
+  if (arguments.file.empty())
+    fail(error(ErrorKind::invalid, "systole prove: a workload or a module is required")
+             .hinted("systole prove job.yaml --on v5e:2x2"));
+  if (arguments.on.empty())
+    fail(error(ErrorKind::invalid, "systole prove: --on is required: which chips")
+             .hinted(fmt::format("--on {}", fmt::join(prove::example_slices(catalog), ", "))));
+  const prove::Slice slice = prove::parse_slice(arguments.on, catalog).value();
+  prove::ProveOptions options = options_of(arguments).value();
+  std::optional<JobOnSlice> job;
+  if (is_workload(arguments.file)) {
+    job = job_on({.path = arguments.file, .environment = arguments.environment, .sets = arguments.sets}, arguments.mesh,
+                 slice)
+              .value();
+    options.partitions = job->module.devices;
+    if (job->module.devices == 1 && slice.devices > 1)
+      context.out.message(fmt::format("{} has no mesh: one of {} devices is used; --mesh data={} uses all",
+                                      arguments.file, slice.devices, slice.devices));
+  }
+  const std::string code = job ? job->module.text : read_module(arguments.file).value();
+  const SignalWatch signals;
+  options.limits.stop = [&signals] { return signals.stop_requested(); };
+  options.limits.progress = [&](const prove::ChildProgress& seen) {
+    context.out.progress(fmt::format("{} {} for {}: {:.0f} s, {}", seen.started ? "compiling" : "starting the compiler",
+                                     arguments.file, slice.name, seen.time.count(), to_string(seen.resident)));
+  };
+  std::string folder;
+  std::unique_ptr<Store> store;
+  if (Result<std::unique_ptr<Store>> opened = open_cache(folder); opened.ok())
+    store = *std::move(opened);
+  else
+    context.out.warning(opened.error());
+  std::optional<prove::ProofCache> cache;
+  if (store != nullptr) cache.emplace(*store);
+  const prove::Proved proved =
+      prove::prove(code, arguments.file, slice, options, cache ? &*cache : nullptr, context.clock).value();
+  context.out.end_progress();
+  for (const Error& note : proved.notes) context.out.warning(note);
+  context.out.data(proof_text(proved.proof, slice, job ? job->name : arguments.file, proved.cached) +
+                   (job ? beside_text(*job, proved.proof) : ""));
+  Node document = to_node(proved.proof);
+  if (job) document.set("program", beside_node(*job, proved.proof));
+  context.out.json(document.set("file", arguments.file).set("cached", proved.cached));
+  if (proved.proof.fits && !proved.proof.whole && !arguments.time)
+    context.out.message(fmt::format("next: systole prove {} --time", words_of(arguments)));
+  return proved.proof.fits ? ExitCode::done : ExitCode::no;
+}
+
+}  // namespace
+
+void add_prove(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ProveArguments>();
+  CLI::App& command = add_command(app, "prove", "let the vendor's compiler judge a program for chips that are not here",
+                                  options, context, prove_it);
+  command.add_option("program", options->file,
+                     "a workload's YAML file, or a StableHLO module as JAX or PyTorch/XLA write it");
+  command.add_option("--on", options->on, "which chips: v5e:2x2, v6e:16x16, v5p:2x2x1, h100:8");
+  command.add_option("--mesh", options->mesh, "of a workload: its devices by axis, as data=4,model=2");
+  command.add_option("--env", options->environment, "lay this environment of the workload over it");
+  command.add_option("--set", options->sets, "lay KEY=VALUE over the workload, as train.batch=8; may be repeated")
+      ->take_all();
+  command.add_flag("--time", options->time,
+                   "also generate code, which takes minutes: FLOPs, and the compiler's cycles");
+  options->timeout = "10min";
+  command.add_option("--timeout", options->timeout, "how long the compiler may take: 90s, 1h")->capture_default_str();
+  command.add_option("--max-memory", options->max_memory, "of this machine, that the compiler may take: 4GiB");
+  command
+      .add_option("--partitions", options->partitions,
+                  "devices that one program is cut for; without: as the module says")
+      ->check(at_least(1));
+  command.add_option("--replicas", options->replicas, "copies of the program; without: as the module says")
+      ->check(at_least(1));
+  command.add_option("--xla", options->flags, "a flag of the compiler's: xla_tpu_scoped_vmem_limit_kib=65536")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--plugins", options->plugins,
+                     "where XLA's plugins are; without: $SYSTOLE_XLA_PLUGINS, or the user's folder");
+  command.add_flag("--fresh", options->fresh, "prove it again, though it was proved before");
+  command.add_flag("--cache", options->list, "list the proofs that are kept");
+  command.add_option("--child", options->child, "compile in this process")->group("");
+}
+
+}  // namespace systole::cli

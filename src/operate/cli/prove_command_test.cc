@@ -1,0 +1,179 @@
+// `systole prove` with a plugin of our own in the place of libtpu: what people see, to the letter where it is ours.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "ground/base/document.h"
+#include "operate/cli/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+class ProveCommand : public testing::Test {
+ protected:
+  ProveCommand() {
+    const std::filesystem::path place = systole_.folder() / "plugins/tpu/libtpu";
+    std::filesystem::create_directories(place);
+    std::filesystem::copy_file(SYSTOLE_BINARY_DIR "/src/ground/pjrt/libpjrt_fake_plugin.so", place / "libtpu.so");
+    systole_.write("plugins/tpu/installed.txt", "libtpu==0.0.51 --hash=sha256:00\n");
+    systole_.write("step.mlir", "module { mhlo.num_partitions = 4 }");
+  }
+  // With a cache of its own, in the test's folder.
+  Captured prove(const std::string& options, const std::string& fake = "") const {
+    return systole_.shell("env -u XDG_CACHE_HOME FAKE_PJRT='v5e " + fake + "' $SYSTOLE prove --plugins plugins " +
+                          options);
+  }
+  const SystoleRunner& systole() const { return systole_; }
+
+ private:
+  SystoleRunner systole_;
+};
+
+void expect_part(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
+}
+
+TEST_F(ProveCommand, what_fits) {
+  const Captured seen = prove("step.mlir --on v5e:2x2");
+  EXPECT_EQ(seen.exit.code, 0) << seen.err;
+  expect_part(seen.out, "step.mlir on v5e:2x2: fits\n4 of 4 devices; libtpu 0.0.51, PJRT API 0.116, ");
+  expect_part(seen.out, R"(memory of a device                bytes
+arguments                        1000 B
+temporaries                        50 B
+outputs                           300 B
+of these in arguments' places    -200 B
+needed                         1.12 KiB
+0.0% of the 16.0 GiB that a device has
+)");
+  EXPECT_EQ(seen.err, "") << "progress is for terminals";
+  const Captured again = prove("step.mlir --on v5e:2x2");
+  expect_part(again.out, "; proved at 2");
+  const Captured fresh = prove("step.mlir --on v5e:2x2 --fresh");
+  EXPECT_EQ(fresh.out.find("proved at"), std::string::npos) << fresh.out;
+}
+
+TEST_F(ProveCommand, what_does_not_fit_ends_with_1) {
+  systole().write("large.mlir", "refuse E1000: Ran out of memory on HBM, 53.22G of 31.24G");
+  const Captured seen = prove("large.mlir --on v5e:2x2");
+  EXPECT_EQ(seen.exit.code, 1);
+  expect_part(seen.out, "large.mlir on v5e:2x2: does not fit\nE1000: Ran out of memory on HBM, 53.22G of 31.24G\n");
+  EXPECT_EQ(seen.err, "");
+}
+
+TEST_F(ProveCommand, json) {
+  const Captured seen = prove("step.mlir --on v5e:2x2 --json");
+  const Node document = parse_json(seen.out, "stdout").value();
+  EXPECT_EQ(document.find("systole")->text(), "prove");
+  EXPECT_EQ(document.find("fits")->text(), "true");
+  EXPECT_EQ(document.find("memory")->find("needed_bytes")->text(), "1150");
+  EXPECT_EQ(document.find("cached")->text(), "false");
+}
+
+TEST_F(ProveCommand, the_cache_is_listed) {
+  expect_part(prove("--cache").out, "no proofs in ");
+  prove("step.mlir --on v5e:2x2");
+  const Captured seen = prove("--cache");
+  EXPECT_EQ(seen.exit.code, 0);
+  expect_part(seen.out, "v5e:2x2  fits  1.12 KiB");
+  expect_part(seen.out, ".cache/systole/prove, which takes at most 64.0 MiB");
+  const Node document = parse_json(prove("--cache --json").out, "stdout").value();
+  EXPECT_EQ(document.find("proofs")->items().size(), 1U);
+}
+
+TEST_F(ProveCommand, what_cannot_be_asked_ends_with_2) {
+  const auto refused = [&](const std::string& options, const std::string& message) {
+    const Captured seen = prove(options);
+    EXPECT_EQ(seen.exit.code, 2) << options << seen.err;
+    EXPECT_EQ(seen.out, "") << options;
+    expect_part(seen.err, message);
+  };
+  refused("",
+          "error: systole prove: a workload or a module is required\n  hint: systole prove job.yaml --on v5e:2x2\n");
+  refused("step.mlir", "error: systole prove: --on is required: which chips\n  hint: --on tpu7x:2x2x1, v4:2x2x1");
+  refused("none.mlir --on v5e:2x2", "error: there is no module 'none.mlir'\n  hint: ");
+  refused(". --on v5e:2x2", "error: '.' is a folder, not a module\n");
+  refused("step.mlir --on v5f:2x2", "error: no chip is called 'v5f'\n  hint: did you mean 'v5e'?");
+  refused("step.mlir --on v5e:3x3",
+          "error: the compiler knows no slice 'v5e:3x3': NOT_FOUND: no topology 'v5e:3x3': fake:1 to");
+  refused("step.mlir --on v5e:3x3", "\n  hint: one that it knows: v5e:2x2\n");
+  refused("step.mlir --on v5e:1x1", "step.mlir: error: it was written for 4 devices (4 partitions x 1 replica), and");
+  refused("step.mlir --on v5e:2x2 --xla fast", "error: --xla 'fast' is no flag with a value\n  hint: --xla ");
+  refused("step.mlir --on v5e:2x2 --timeout soon", "error: ");
+  systole().write("bad.mlir", "malformed");
+  refused("bad.mlir --on v5e:2x2", "bad.mlir:2:19: error: expected SSA identifier\n");
+}
+
+TEST_F(ProveCommand, a_compiler_that_fails_is_one_error) {
+  const auto fails = [&](const std::string& code, const std::string& fake, int exit, const std::string& message,
+                         const std::string& options = "") {
+    systole().write("x.mlir", code);
+    const Captured seen = prove("x.mlir --on v5e:2x2 " + options, fake);
+    EXPECT_EQ(seen.exit.code, exit) << seen.err;
+    EXPECT_EQ(seen.exit.signal, 0);
+    EXPECT_EQ(seen.out, "");
+    EXPECT_EQ(seen.err.rfind("error: ", 0), 0U) << seen.err;
+    expect_part(seen.err, message);
+    EXPECT_EQ(std::ranges::count(seen.err, '\n'), 2) << "the error and its hint: " << seen.err;
+  };
+  fails("abort", "", 1, "killed by SIGABRT: F0000 fake_plugin.cc:2] Check failed: devices == 4\n  hint: ");
+  fails("hang", "", 1, "was not done after 400 ms\n  hint: --timeout", "--timeout 400ms");
+  fails("eat", "", 1, "more than the 200 MiB it may have\n  hint: --max-memory", "--max-memory 200MiB");
+  fails("x", "major=1", 3, "another major version than 0.116\n  hint: tools/xla-plugins");
+  std::filesystem::remove_all(systole().folder() / "plugins");
+  fails("x", "", 3, "XLA's plugin 'tpu' is not in plugins\n  hint: tools/xla-plugins --folder plugins tpu\n");
+}
+
+constexpr const char* kJob = R"(systole: 1
+name: small
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }
+data:
+  train: { files: none.txt }
+  tokenizer: { vocabulary: 300 }
+train: { batch: 4, steps: 2, optimizer: { rate: 1e-3 } }
+)";
+
+TEST_F(ProveCommand, a_workload_beside_its_program) {
+  systole().write("job.yaml", kJob);
+  const Captured one = prove("job.yaml --on v5e:2x2");
+  EXPECT_EQ(one.exit.code, 0) << one.err;
+  expect_part(one.out, "small on v5e:2x2: fits\n1 of 4 devices; ");
+  expect_part(one.out, "\nthe Program on one device\nmemory of a device ");
+  expect_part(one.out, "FLOPs of a device: ");
+  EXPECT_EQ(one.err, "job.yaml has no mesh: one of 4 devices is used; --mesh data=4 uses all\n");
+  const Captured cut = prove("job.yaml --on v5e:2x2 --mesh data=2,model=2");
+  EXPECT_EQ(cut.exit.code, 0) << cut.err;
+  expect_part(cut.out, "4 of 4 devices; ");
+  expect_part(cut.out, "the Program on data=2 model=2\n");
+  expect_part(cut.out, "collectives     planned  compiled");
+  const Node document = parse_json(prove("job.yaml --on v5e:2x2 --mesh data=4 --json").out, "stdout").value();
+  EXPECT_EQ(document.find("program")->find("mesh")->text(), "data=4");
+}
+
+TEST_F(ProveCommand, a_workload_that_cannot_be_proved) {
+  systole().write("job.yaml", kJob);
+  const auto refused = [&](const std::string& options, int exit, const std::string& message) {
+    const Captured seen = prove("job.yaml --on v5e:2x2 " + options);
+    EXPECT_EQ(seen.exit.code, exit) << options << seen.err;
+    EXPECT_EQ(seen.out, "") << options;
+    expect_part(seen.err, message);
+  };
+  refused("--mesh data=8", 2,
+          "job.yaml: error: its mesh has 8 devices, and v5e:2x2 has 4\n  hint: --mesh, or --on a larger");
+  refused("--mesh data", 2, "error: --mesh 'data': 'data' is no axis with a size\n  hint: --mesh data=4,model=2");
+  refused("--mesh data=2,=2", 2, "'=2' is no axis with a size");
+  refused("--mesh data=two", 2, "error: ");
+  refused("--set train.microbatches=2", 3, "error: ");
+}
+
+// Ctrl-C ends the compiler too.
+TEST_F(ProveCommand, interrupted) {
+  systole().write("x.mlir", "hang");
+  const Captured seen = prove("x.mlir --on v5e:2x2 & child=$!; sleep 1; kill -INT $child; wait $child");
+  EXPECT_EQ(seen.exit.code, 130) << seen.err;
+  EXPECT_EQ(seen.err, "error: interrupted\n");
+}
+
+}  // namespace
+}  // namespace systole::cli

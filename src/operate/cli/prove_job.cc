@@ -1,0 +1,131 @@
+#include "operate/cli/prove_job.h"
+
+#include "describe/graph/partition/joined.h"
+#include "execute/backends/null/null.h"
+#include "execute/train/job.h"
+#include "operate/cli/printer.h"
+#include "operate/cli/session.h"
+#include "predict/prove/beside.h"
+
+namespace systole::cli {
+namespace {
+
+// XLA fuses by itself, and needs no places: the arena is planned all the same, to stand beside the compiler's.
+Target target_of(const prove::Slice& slice) {
+  Target target;
+  target.name = slice.name;
+  target.kind = "xla";
+  target.memory_limit = slice.memory;
+  target.dtypes = {DType::f32, DType::bf16, DType::f16};
+  return target;
+}
+
+// "data=4,model=2" as what --set lays over a workload: "mesh={data: 4, model: 2}".
+Result<std::string> set_of(const std::string& mesh) {
+  std::string axes;
+  for (std::size_t at = 0; at <= mesh.size();) {
+    const std::size_t end = std::min(mesh.find(',', at), mesh.size()), equals = mesh.find('=', at);
+    if (equals == at || equals >= end)
+      return error(ErrorKind::invalid, "--mesh '{}': '{}' is no axis with a size", mesh, mesh.substr(at, end - at))
+          .hinted("--mesh data=4,model=2");
+    axes +=
+        (axes.empty() ? "" : ", ") + mesh.substr(at, equals - at) + ": " + mesh.substr(equals + 1, end - equals - 1);
+    at = end + 1;
+  }
+  return "mesh={" + axes + "}";
+}
+
+std::string signed_bytes(Bytes bytes) {
+  return bytes < Bytes() ? "-" + to_string(Bytes(-bytes.count())) : to_string(bytes);
+}
+
+}  // namespace
+
+Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice) {
+  WorkloadArguments asked = arguments;
+  if (!mesh.empty()) asked.sets.push_back(TRY(set_of(mesh)));
+  const LoadedWorkload loaded = TRY(load_workload(asked));
+  std::int64_t devices = 1;
+  for (const auto& [axis, size] : loaded.workload.mesh) devices *= size;
+  if (devices > slice.devices)
+    return error(ErrorKind::invalid, "its mesh has {} devices, and {} has {}", devices, slice.name, slice.devices)
+        .at({arguments.path, 0, 0})
+        .hinted("--mesh, or --on a larger slice");
+  const std::unique_ptr<Device> device = make_null_device(target_of(slice));
+  Result<Job> job = make_job(loaded.workload, *device);
+  if (!job.ok()) return told_of_job(loaded.source, std::move(job).error());
+  try {
+    JobOnSlice result;
+    result.name = loaded.workload.name;
+    result.program = joined(*job->program);
+    result.mesh = result.program.mesh.trivial() ? "one device" : to_string(result.program.mesh);
+    result.module = stablehlo::lower(result.program, result.program.function_named(kStepFunction));
+    return result;
+  } catch (const Failure& failure) {
+    Error told = failure.error();
+    if (told.where.file.empty()) told.where.file = arguments.path;
+    return told;
+  }
+}
+
+std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {
+  const Function& step = job.program.function_named(kStepFunction);
+  const prove::Beside both = prove::beside(job.program, step, job.module, proof);
+  std::string text = fmt::format("\nthe Program on {}\n", job.mesh);
+  if (proof.memory) {
+    std::vector<std::vector<std::string>> rows;
+    const auto row = [&](const char* name, Bytes ours, Bytes theirs) {
+      rows.push_back({name, to_string(ours), to_string(theirs), signed_bytes(theirs - ours)});
+    };
+    row("arguments", both.ours.arguments, proof.memory->arguments);
+    row("temporaries", both.ours.temporaries, proof.memory->temporaries);
+    row("outputs that are not aliased", both.ours.outputs - both.ours.aliased,
+        proof.memory->outputs - proof.memory->aliased);
+    row("needed", both.ours.needed(), proof.memory->needed());
+    text += table({"memory of a device", "planned>", "compiled>", "difference>"}, rows);
+  }
+  text += fmt::format("its arena, with what other schedules need: {}\n", to_string(both.arena));
+  text += fmt::format("FLOPs of a device: {} planned in all, {} of them the model's; {:.4g} compiled in products\n",
+                      with_commas(step.work.flops), with_commas(step.work.model_flops), proof.executed.product_flops);
+  for (const std::string& note : job.module.notes) text += note + "\n";
+  if (both.collectives.empty()) return text;
+  std::vector<std::vector<std::string>> rows;
+  bool equal = true;
+  for (const prove::CollectivesBeside& kind : both.collectives) {
+    equal &= kind.our_bytes == kind.their_bytes;
+    rows.push_back({kind.kind, with_commas(kind.ours), with_commas(kind.theirs), to_string(kind.our_bytes),
+                    to_string(kind.their_bytes), signed_bytes(kind.their_bytes - kind.our_bytes)});
+  }
+  text +=
+      "\n" + table({"collectives", "planned>", "compiled>", "bytes planned>", "bytes compiled>", "difference>"}, rows);
+  if (equal) return text + "the bytes that were planned\n";
+  for (const prove::CompiledCollective& collective : both.unplanned)
+    text += fmt::format("not planned: {} of {}, {} times, for {}\n", collective.kind, to_string(collective.bytes),
+                        with_commas(collective.executed), collective.source.empty() ? "-" : collective.source);
+  return text;
+}
+
+Node beside_node(const JobOnSlice& job, const prove::Proof& proof) {
+  const Function& step = job.program.function_named(kStepFunction);
+  const prove::Beside both = prove::beside(job.program, step, job.module, proof);
+  Node collectives = Node::sequence();
+  for (const prove::CollectivesBeside& kind : both.collectives) {
+    collectives.push(Node::map({{"kind", kind.kind},
+                                {"planned", kind.ours},
+                                {"compiled", kind.theirs},
+                                {"planned_bytes", kind.our_bytes.count()},
+                                {"compiled_bytes", kind.their_bytes.count()}}));
+  }
+  return Node::map({{"mesh", job.mesh},
+                    {"arguments_bytes", both.ours.arguments.count()},
+                    {"outputs_bytes", both.ours.outputs.count()},
+                    {"aliased_bytes", both.ours.aliased.count()},
+                    {"temporaries_bytes", both.ours.temporaries.count()},
+                    {"arena_bytes", both.arena.count()},
+                    {"flops", step.work.flops},
+                    {"model_flops", step.work.model_flops},
+                    {"collectives", std::move(collectives)},
+                    {"unplanned", static_cast<std::int64_t>(both.unplanned.size())}});
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,29 @@
+#pragma once
+// `systole prove WORKLOAD`: the training step of a workload as a module for a slice.
+
+#include <string>
+
+#include "describe/graph/program.h"
+#include "describe/stablehlo/module.h"
+#include "operate/cli/workload_options.h"
+#include "predict/prove/proof.h"
+#include "predict/prove/slice.h"
+
+namespace systole::cli {
+
+struct JobOnSlice {
+  std::string name;  // of the workload
+  std::string mesh;  // "data=2 model=2"; "one device"
+  Program program;   // the training step is its function kStepFunction
+  stablehlo::Module module;
+};
+
+// `mesh`: "data=4,model=2", in place of the workload's. Errors: those of loading it and of its Program, at their place;
+// unsupported: an op or type that cannot be lowered, several microbatches.
+Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice);
+
+// What the Program plans beside what the compiler made: after proof_text.
+std::string beside_text(const JobOnSlice& job, const prove::Proof& proof);
+Node beside_node(const JobOnSlice& job, const prove::Proof& proof);
+
+}  // namespace systole::cli

@@ -1,0 +1,109 @@
+#include "operate/cli/prove_text.h"
+
+#include "operate/cli/printer.h"
+
+namespace systole::cli {
+namespace {
+
+using prove::CompiledCollective;
+using prove::CompiledMemory;
+using prove::Proof;
+using prove::Slice;
+
+constexpr std::size_t kShown = 12;  // of collectives; --json has all
+constexpr Bytes kScalar{64};        // what counts loops and compares is not worth a line
+
+std::string percent(double ratio) { return fmt::format("{:.1f}%", 100 * ratio); }
+
+std::string memory_text(const CompiledMemory& memory, const Slice& slice) {
+  std::vector<std::vector<std::string>> rows{{"arguments", to_string(memory.arguments)},
+                                             {"temporaries", to_string(memory.temporaries)},
+                                             {"outputs", to_string(memory.outputs)}};
+  if (memory.aliased.count() > 0) rows.push_back({"of these in arguments' places", "-" + to_string(memory.aliased)});
+  const Bytes limit = memory.limit.value_or(slice.memory);
+  rows.push_back({"needed", fmt::format("{}", to_string(memory.needed()))});
+  std::string text = "\n" + table({"memory of a device", "bytes>"}, rows);
+  text += fmt::format("{} of the {} that {}\n", percent(memory.needed() / limit), to_string(limit),
+                      memory.limit ? "the compiler gives" : "a device has");
+  if (memory.on_chip.count() > 0)
+    text += fmt::format("{} more of temporaries in the chip's own memory\n", to_string(memory.on_chip));
+  if (memory.host.count() > 0) text += fmt::format("{} more in the host's memory\n", to_string(memory.host));
+  return text;
+}
+
+std::string collectives_text(const Proof& proof) {
+  const std::vector<CompiledCollective>& all = proof.executed.collectives;
+  if (all.empty()) return proof.partitions * proof.replicas > 1 ? "\nno collectives\n" : "";
+  std::vector<std::vector<std::string>> rows;
+  std::int64_t times = 0;
+  Bytes sum;
+  for (const CompiledCollective& collective : all) {
+    times += collective.executed;
+    sum += collective.bytes * collective.executed;
+    if (rows.size() == kShown) continue;
+    rows.push_back({collective.kind, with_commas(collective.executed), to_string(collective.bytes),
+                    to_string(collective.bytes * collective.executed),
+                    collective.group > 0 ? std::to_string(collective.group) : "all",
+                    collective.source.empty() ? "-" : collective.source});
+  }
+  std::string text = "\n" + table({"collective", "times>", "bytes>", "all>", "among>", "from"}, rows);
+  if (all.size() > kShown) text += fmt::format("and {} kinds more: --json has all\n", all.size() - kShown);
+  return text + fmt::format("{} times, {}, in one run of the program\n", with_commas(times), to_string(sum));
+}
+
+std::string time_text(const Proof& proof, const Slice& slice) {
+  std::string text;
+  const double flops = proof.executed.product_flops;
+  if (flops > 0) text += fmt::format("\nproducts           {:.4g} FLOPs of a device in one run\n", flops);
+  if (proof.compute) {
+    text += fmt::format("compute            {}: {} cycles at {:.3g} GHz", to_string(*proof.compute),
+                        with_commas(static_cast<std::int64_t>(proof.executed.cycles)), slice.cycles_per_second / 1e9);
+    if (flops > 0)
+      text += fmt::format("; {} of the peak", percent(flops / proof.compute->count() / slice.peak.count()));
+    text += "\n";
+  }
+  if (proof.whole && slice.cycles_per_second > 0 && !proof.executed.untimed.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (const prove::UntimedKind& kind : proof.executed.untimed) {
+      if (kind.bytes <= kScalar * kind.executed) continue;
+      rows.push_back({kind.name, with_commas(kind.executed), to_string(kind.bytes)});
+    }
+    text += "\n" + table({"not in this time", "times>", "bytes>"}, rows);
+  }
+  if (!proof.executed.endless.empty())
+    text +=
+        fmt::format("{} loop{} whose rounds are not known {} counted once\n", proof.executed.endless.size(),
+                    proof.executed.endless.size() == 1 ? "" : "s", proof.executed.endless.size() == 1 ? "is" : "are");
+  return text;
+}
+
+}  // namespace
+
+std::string proof_text(const Proof& proof, const Slice& slice, const std::string& name, bool cached) {
+  const std::int64_t used = proof.partitions * proof.replicas;
+  std::string text = fmt::format("{} on {}: {}\n", name, proof.slice, proof.fits ? "fits" : "does not fit");
+  if (!proof.refusal.empty()) text += proof.refusal + "\n";
+  text += fmt::format("{} of {} devices; {}, {} and {}{}\n", used, proof.slice_devices, proof.compiler,
+                      to_string(proof.took), to_string(proof.took_memory),
+                      cached ? fmt::format("; proved at {}", proof.made) : "");
+  if (proof.memory) text += memory_text(*proof.memory, slice);
+  text += collectives_text(proof);
+  return text + time_text(proof, slice);
+}
+
+std::string cache_text(const std::vector<prove::ProofCache::Entry>& entries, const std::string& folder) {
+  if (entries.empty()) return fmt::format("no proofs in {}\n", folder);
+  std::vector<std::vector<std::string>> rows;
+  Bytes sum;
+  for (const prove::ProofCache::Entry& entry : entries) {
+    sum += entry.size;
+    const Proof& proof = entry.proof;
+    rows.push_back({proof.made.substr(0, 19), proof.slice, proof.fits ? "fits" : "does not fit",
+                    proof.memory ? to_string(proof.memory->needed()) : "-",
+                    proof.compute ? to_string(*proof.compute) : "-", proof.compiler, entry.key.substr(0, 12)});
+  }
+  return table({"proved", "on", "", "needed>", "compute>", "by", "key"}, rows) +
+         fmt::format("{} in {}, which takes at most {}\n", to_string(sum), folder, to_string(prove::kCacheLimit));
+}
+
+}  // namespace systole::cli

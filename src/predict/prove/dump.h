@@ -1,0 +1,25 @@
+#pragma once
+// What the compiler writes into its dump folder (xla_dump_to) before it generates code: the optimised module with the
+// buffers that it was given.
+
+#include <optional>
+#include <string>
+
+#include "ground/base/result.h"
+#include "predict/prove/executed.h"
+#include "predict/prove/proof.h"
+
+namespace systole::prove {
+
+struct Dump {
+  std::optional<CompiledMemory> memory;
+  std::optional<ExecutedModule> executed;
+};
+
+// Whether all that read_dump reads is there and whole.
+bool dump_is_whole(const std::string& folder);
+
+// As much as there is. Errors: corrupt, io.
+Result<Dump> read_dump(const std::string& folder);
+
+}  // namespace systole::prove

@@ -1,0 +1,215 @@
+#include "predict/prove/executed.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+
+#include "predict/prove/loop_trips.h"
+#include "predict/prove/product_flops.h"
+
+namespace systole::prove {
+namespace {
+
+using pjrt::HloComputation;
+using pjrt::HloInstruction;
+
+constexpr int kDeepest = 200;  // computations in computations
+
+// Nothing runs for these: they name, bind or order.
+constexpr const char* kFreeCalls[] = {"AllocateBuffer", "ConcatBitcast"};
+constexpr const char* kFree[] = {
+    "parameter",      "constant",     "tuple",      "get-tuple-element",    "bitcast", "after-all", "opt-barrier",
+    "add-dependency", "partition-id", "replica-id", "optimization-barrier", "domain"};
+
+bool is_free(const std::string& opcode) {
+  if (opcode.ends_with("-done") || opcode.ends_with("-update")) return true;  // the time is its start's
+  return std::ranges::find(kFree, opcode) != std::end(kFree);
+}
+
+// "estimated_cycles":"1234" of the compiler's own JSON; 0 where it says nothing.
+double cycles_in(const std::string& config) {
+  constexpr std::string_view kKey = "\"estimated_cycles\":";
+  const std::size_t at = config.find(kKey);
+  if (at == std::string::npos) return 0;
+  std::size_t from = at + kKey.size();
+  while (from < config.size() && (config[from] == ' ' || config[from] == '"')) ++from;
+  double cycles = 0;
+  const auto [end, failed] = std::from_chars(config.data() + from, config.data() + config.size(), cycles);
+  return failed == std::errc() && cycles > 0 ? cycles : 0;
+}
+
+class Walk {
+ public:
+  explicit Walk(const pjrt::HloModule& module) : lookup_(module) {}
+
+  ExecutedModule run() {
+    walk(lookup_.module().entry, 1, 0);
+    for (auto& [key, collective] : collectives_) result_.collectives.push_back(std::move(collective));
+    std::ranges::stable_sort(result_.collectives, [](const CompiledCollective& a, const CompiledCollective& b) {
+      return a.bytes.count() * a.executed > b.bytes.count() * b.executed;
+    });
+    for (auto& [name, kind] : untimed_) result_.untimed.push_back(std::move(kind));
+    return std::move(result_);
+  }
+
+ private:
+  void walk(std::int64_t id, std::int64_t times, int depth) {
+    if (depth > kDeepest) return;
+    for (const HloInstruction& instruction : lookup_.computation(id).instructions) see(instruction, times, depth);
+  }
+
+  void see(const HloInstruction& instruction, std::int64_t times, int depth) {
+    if (const std::string kind = collective_kind(instruction.opcode); !kind.empty()) add(instruction, kind, times);
+    count_flops(instruction, times);
+    if (instruction.opcode == "while") {
+      const std::optional<std::int64_t> trips = trips_of(instruction);
+      if (!trips) result_.endless.push_back(instruction.name);
+      for (const std::int64_t called : instruction.called) walk(called, times * trips.value_or(1), depth + 1);
+      return;
+    }
+    if (instruction.opcode == "conditional") {
+      const auto costliest = std::ranges::max_element(
+          instruction.called, {}, [&](std::int64_t branch) { return cycles_of(branch, depth + 1); });
+      if (costliest != instruction.called.end()) walk(*costliest, times, depth + 1);
+      return;
+    }
+    if (instruction.opcode == "call") {
+      for (const std::int64_t called : instruction.called) walk(called, times, depth + 1);
+      return;
+    }
+    // A fusion, an asynchronous start: one instruction, in which a collective may stand. Its time is the collective's.
+    bool collective = false;
+    if (instruction.opcode == "fusion" || instruction.opcode == "async-start")
+      for (const std::int64_t called : instruction.called) collective |= find_inside(called, times, depth + 1);
+    take_time(instruction, times, collective);
+  }
+
+  // Counts what stands there; whether a collective does, one that began before as well.
+  bool find_inside(std::int64_t id, std::int64_t times, int depth) {
+    if (depth > kDeepest) return false;
+    const HloComputation& computation = lookup_.computation(id);
+    const bool scatter = computation.name.starts_with("all-reduce-scatter");
+    const bool begun_before = goes_on(computation);
+    bool found = begun_before;
+    for (const HloInstruction& inner : computation.instructions) {
+      if (const std::string kind = collective_kind(inner.opcode); !kind.empty()) {
+        found = true;
+        if (!begun_before) add(inner, scatter ? "reduce_scatter" : kind, times);
+        if (!begun_before) untimed(inner.opcode, inner.shape.bytes(), times);
+      }
+      count_flops(inner, times);
+      if (inner.opcode == "fusion" || inner.opcode == "async-start" || inner.opcode == "call")
+        for (const std::int64_t called : inner.called) found |= find_inside(called, times, depth + 1);
+    }
+    return found;
+  }
+
+  // A collective of TPUs' that others run beside is cut over several fusions, each of which holds it: one that starts
+  // it, those in which it goes on, one that ends it.
+  static bool goes_on(const HloComputation& computation) {
+    const auto holds = [&](const char* target) {
+      return std::ranges::any_of(computation.instructions, [&](const HloInstruction& instruction) {
+        return instruction.custom_call_target == target;
+      });
+    };
+    if (holds("AsyncCollectiveStart")) return false;
+    return computation.name.starts_with("async_collective_fusion") || holds("AsyncCollectiveDone");
+  }
+
+  void count_flops(const HloInstruction& instruction, std::int64_t times) {
+    result_.product_flops += product_flops(instruction, lookup_.operand(instruction, 0)) * static_cast<double>(times);
+  }
+
+  void take_time(const HloInstruction& instruction, std::int64_t times, bool collective) {
+    const double cycles = cycles_in(instruction.backend_config);
+    if (cycles > 0) {
+      result_.cycles += cycles * static_cast<double>(times);
+      result_.timed += times;
+      return;
+    }
+    if (collective || is_free(instruction.opcode)) return;
+    if (std::ranges::find(kFreeCalls, instruction.custom_call_target) != std::end(kFreeCalls)) return;
+    const std::string name = instruction.custom_call_target.empty()
+                                 ? instruction.opcode
+                                 : instruction.opcode + " " + instruction.custom_call_target;
+    untimed(name, instruction.shape.bytes(), times);
+  }
+
+  void untimed(const std::string& name, Bytes bytes, std::int64_t times) {
+    UntimedKind& kind = untimed_[name];
+    kind.name = name;
+    ++kind.written;
+    kind.executed += times;
+    kind.bytes += bytes * times;
+  }
+
+  // The whole value: what comes in or what goes out, whichever is more.
+  Bytes payload(const HloInstruction& instruction) const {
+    Bytes in;
+    for (std::size_t i = 0; i < instruction.operands.size(); ++i)
+      if (const HloInstruction* operand = lookup_.operand(instruction, i)) in += operand->shape.bytes();
+    const bool pair = instruction.opcode == "all-gather-start" || instruction.opcode == "collective-permute-start";
+    const pjrt::HloShape& shape = instruction.shape;
+    return std::max(in, pair && shape.parts.size() > 1 ? shape.parts[1].bytes() : shape.bytes());
+  }
+
+  void add(const HloInstruction& instruction, const std::string& kind, std::int64_t times) {
+    const Bytes bytes = payload(instruction);
+    const std::int64_t group =
+        instruction.groups.empty() ? instruction.group_size : static_cast<std::int64_t>(instruction.groups[0].size());
+    CompiledCollective& collective = collectives_[{kind, instruction.source, bytes.count(), group}];
+    collective.kind = kind;
+    collective.source = instruction.source;
+    collective.bytes = bytes;
+    collective.group = group;
+    ++collective.written;
+    collective.executed += times;
+  }
+
+  std::optional<std::int64_t> trips_of(const HloInstruction& loop) {
+    const auto [at, added] = trips_.try_emplace(loop.id);
+    if (added) at->second = loop_trips(lookup_, loop);
+    return at->second;
+  }
+
+  double cycles_of(std::int64_t id, int depth) {
+    if (depth > kDeepest) return 0;
+    const auto known = cycles_.find(id);
+    if (known != cycles_.end()) return known->second;
+    double sum = 0;
+    for (const HloInstruction& instruction : lookup_.computation(id).instructions) {
+      sum += cycles_in(instruction.backend_config);
+      if (instruction.opcode != "while" && instruction.opcode != "conditional" && instruction.opcode != "call")
+        continue;
+      const double times = instruction.opcode == "while" ? static_cast<double>(trips_of(instruction).value_or(1)) : 1.0;
+      for (const std::int64_t called : instruction.called) sum += times * cycles_of(called, depth + 1);
+    }
+    return cycles_[id] = sum;
+  }
+
+  const HloLookup lookup_;
+  ExecutedModule result_;
+  std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t>, CompiledCollective> collectives_;
+  std::map<std::string, UntimedKind> untimed_;
+  std::map<std::int64_t, std::optional<std::int64_t>> trips_;  // by a loop's id
+  std::map<std::int64_t, double> cycles_;                      // by a computation's
+};
+
+}  // namespace
+
+std::string collective_kind(const std::string& opcode) {
+  constexpr const char* kKinds[] = {"all-reduce",         "all-gather",           "reduce-scatter",   "all-to-all",
+                                    "collective-permute", "collective-broadcast", "ragged-all-to-all"};
+  for (const char* kind : kKinds) {
+    if (opcode != kind && opcode != std::string(kind) + "-start") continue;
+    std::string name = kind;
+    std::ranges::replace(name, '-', '_');
+    return name;
+  }
+  return "";
+}
+
+ExecutedModule executed_of(const pjrt::HloModule& module) { return Walk(module).run(); }
+
+}  // namespace systole::prove

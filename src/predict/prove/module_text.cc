@@ -1,0 +1,142 @@
+#include "predict/prove/module_text.h"
+
+#include <array>
+#include <charconv>
+
+namespace systole::prove {
+namespace {
+
+constexpr std::string_view kBytecode = "ML\xefR";  // mlir.llvm.org/docs/BytecodeFormat: magic, version, producer
+constexpr std::int64_t kMostDevices = 1'000'000;
+
+// The text without strings and comments, each of which becomes one space; names of meshes' axes are strings too, their
+// sizes are not.
+std::string bare(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at)
+        if (text[at] == '\\') ++at;
+      result += ' ';
+    } else if (text[at] == '/' && text.substr(at, 2) == "//") {
+      at = std::min(text.find('\n', at), text.size());
+      result += '\n';
+    } else {
+      result += text[at];
+    }
+  }
+  return result;
+}
+
+int line_of(std::string_view text, std::size_t at) {
+  int line = 1;
+  for (const char c : text.substr(0, at)) line += c == '\n' ? 1 : 0;
+  return line;
+}
+
+class Scanner {
+ public:
+  Scanner(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  // The number of `name = 4`.
+  Result<std::optional<std::int64_t>> attribute(std::string_view name) const {
+    const std::size_t found = text_.find(name);
+    if (found == std::string_view::npos) return std::optional<std::int64_t>();
+    std::size_t at = skipped(found + name.size());
+    if (at >= text_.size() || text_[at] != '=') return std::optional<std::int64_t>();
+    return std::optional<std::int64_t>(TRY(count_at(skipped(at + 1), name)));
+  }
+
+  // The devices of the largest `sdy.mesh @m = <[…=4, …=2]>`.
+  Result<std::optional<std::int64_t>> mesh() const {
+    std::optional<std::int64_t> largest;
+    constexpr std::string_view kMesh = "sdy.mesh";
+    for (std::size_t at = text_.find(kMesh); at != std::string_view::npos; at = text_.find(kMesh, at + 1)) {
+      const std::size_t open = text_.find('[', at), close = text_.find(']', at);
+      if (open == std::string_view::npos || close == std::string_view::npos || close < open) continue;
+      std::int64_t devices = 1;
+      for (std::size_t size = text_.find('=', open); size < close; size = text_.find('=', size + 1)) {
+        devices *= TRY(count_at(skipped(size + 1), kMesh));
+        if (devices > kMostDevices) return too_many(at, kMesh);
+      }
+      largest = std::max(largest.value_or(1), devices);
+    }
+    return largest;
+  }
+
+ private:
+  std::size_t skipped(std::size_t at) const {
+    while (at < text_.size() && (text_[at] == ' ' || text_[at] == '\n' || text_[at] == '\t')) ++at;
+    return at;
+  }
+  Error too_many(std::size_t at, std::string_view what) const {
+    return error(ErrorKind::invalid, "{}: no number of devices", what).at({file_, line_of(text_, at), 0});
+  }
+  Result<std::int64_t> count_at(std::size_t at, std::string_view what) const {
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(text_.data() + at, text_.data() + text_.size(), number);
+    if (failed != std::errc() || number < 1 || number > kMostDevices) return too_many(at, what);
+    return number;
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+};
+
+Result<ModuleText> look_at_bytecode(std::string_view code) {
+  ModuleText module;
+  module.bytecode = true;
+  // Its version is a variable-length integer: one byte (odd) for all that there are. The producer ends with a zero.
+  const std::size_t from = kBytecode.size() + 1, end = code.find('\0', from);
+  constexpr std::size_t kLongest = 100;
+  if (end != std::string_view::npos && end - from < kLongest) module.writer = code.substr(from, end - from);
+  // The names of attributes stand in its strings, their values cannot be found without reading all of it.
+  if (code.find("mhlo.num_partitions") == std::string_view::npos) module.partitions = 1;
+  if (code.find("mhlo.num_replicas") == std::string_view::npos) module.replicas = 1;
+  module.shardy = code.find("sdy") != std::string_view::npos;
+  return module;
+}
+
+}  // namespace
+
+Result<ModuleText> look_at(std::string_view code, const std::string& file) {
+  const Where where{file, 0, 0};
+  if (code.starts_with(kBytecode)) return look_at_bytecode(code);
+  if (code.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    return error(ErrorKind::invalid, "there is no module in it").at(Where(where));
+  if (code.find('\0') != std::string_view::npos)
+    return error(ErrorKind::invalid, "this is neither StableHLO's text nor its bytecode")
+        .at(Where(where))
+        .hinted("JAX: jax.jit(f).lower(...).as_text(); PyTorch/XLA: exported_program_to_stablehlo");
+  const std::string text = bare(code);
+  const Scanner scanner(text, file);
+  ModuleText module;
+  module.partitions = TRY(scanner.attribute("mhlo.num_partitions"));
+  module.replicas = TRY(scanner.attribute("mhlo.num_replicas"));
+  module.shardy = text.find("sdy.") != std::string::npos;
+  const std::optional<std::int64_t> mesh = TRY(scanner.mesh());
+  if (mesh && module.partitions && *mesh > *module.partitions)
+    return error(ErrorKind::invalid, "its mesh has {} devices, and mhlo.num_partitions is {}", *mesh,
+                 *module.partitions)
+        .at(Where(where));
+  if (mesh && !module.partitions) module.partitions = mesh;
+  return module;
+}
+
+std::optional<int> compare_versions(std::string_view a, std::string_view b) {
+  std::array<std::array<std::int64_t, 3>, 2> versions{};
+  for (std::size_t v = 0; v < 2; ++v) {
+    std::string_view text = v == 0 ? a : b;
+    if (const std::size_t at = text.find("_v"); at != std::string_view::npos) text.remove_prefix(at + 2);
+    for (std::int64_t& part : versions[v]) {
+      const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), part);
+      if (failed != std::errc()) return std::nullopt;
+      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+      if (text.starts_with('.')) text.remove_prefix(1);
+    }
+  }
+  return versions[0] < versions[1] ? -1 : versions[0] > versions[1] ? 1 : 0;
+}
+
+}  // namespace systole::prove
