@@ -319,6 +319,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.workload = workload;
   p.rank = options.rank;
   TRY(check_threads(options.backend, workload.resources, options.source));
+  if (is_xla(options.backend)) TRY(check_xla(workload, options.source));
   p.machine = TRY(open_machine(options.backend, workload.resources, clock, ranks_of(workload), workload.train.exact));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
   if (data.ok()) {

@@ -99,6 +99,30 @@ Result<std::unique_ptr<Device>> open_xla_device(const std::string& backend) {
   return std::unique_ptr<Device>(TRY(make_xla_device(plugin, options)));
 }
 
+Status check_xla(const Workload& workload, const WorkloadSource& source) {
+  struct Refused {
+    bool asked;
+    const char* key;
+    const char* what;
+    const char* hint;
+  };
+  const Refused all[] = {
+      {ranks_of(workload) > 1, "mesh", "several devices", "leave the mesh out, or run it on the cpu: --backend cpu"},
+      {workload.train.exact, "train.exact", "exact training", "train.exact: false, or --backend cpu"},
+      {!workload.probe.all().empty(), "probe", "showing values", "leave probe out, or --backend cpu"},
+      {workload.observe.replay_check.has_value(), "observe.replay_check", "the check of gradients",
+       "leave observe.replay_check out, or --backend cpu"},
+      {!workload.model.weights.empty(), "model.weights", "beginning from other people's weights",
+       "begin with --backend cpu, and resume with --backend gpu or tpu"},
+  };
+  for (const Refused& one : all) {
+    if (!one.asked) continue;
+    return source.placed(error(ErrorKind::unsupported, "{} is not done through XLA yet", one.what).hinted(one.hint),
+                         one.key);
+  }
+  return {};
+}
+
 Bytes temporaries_of(const Device& device) {
   Bytes most;
   for (const XlaCompiled& one : static_cast<const XlaDevice&>(device).compiled())

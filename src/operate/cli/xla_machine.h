@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "describe/spec/source.h"
+#include "describe/spec/workload.h"
 #include "execute/runtime/device.h"
 #include "ground/catalog/catalog.h"
 
@@ -15,6 +17,9 @@ bool is_xla(const std::string& backend);
 // $HOME/.cache/systole/xla; without both: nowhere).
 // Errors: unsupported: the plugin is not there, with the command that gets it; those of the plugin.
 Result<std::unique_ptr<Device>> open_xla_device(const std::string& backend);
+
+// What a workload asks for that XLA's devices do not do yet, at its place. Errors: unsupported.
+Status check_xla(const Workload& workload, const WorkloadSource& source);
 
 // The most that the compiler needs inside a function of those that were compiled. REQUIRES: `device` is
 // open_xla_device's.
