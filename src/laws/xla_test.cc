@@ -91,7 +91,8 @@ class XlaMesh {
 };
 
 struct Case {
-  const char* mesh;
+  bool llama = false;  // else a gpt
+  const char* mesh = "";
   ShardingStrategy::Stored stored = ShardingStrategy::Stored::parameters;
   int microbatches = 1;
   UpdateRule::Kind optimizer = UpdateRule::Kind::sgd;
@@ -176,37 +177,45 @@ DecoderConfig divisible(DecoderConfig config) {
   return config;
 }
 
-TEST(XlaIsReference, gpt_over_every_axis) {
-  NEEDS("cpu");
+std::vector<Case> all_cases() {
   using Stored = ShardingStrategy::Stored;
-  const Batch batch = language_batch(12, 12, 9);
-  const auto gpt = make_decoder(divisible(tiny_gpt()));
-  std::vector<Case> cases{{"data=2 model=2"}};
-  if (all_meshes()) {
-    for (const Case& more : {Case{""},
-                             {"data=2"},
-                             {"fsdp=2"},
-                             {"model=2"},
-                             {"data=3", Stored::parameters, 2},
-                             {"fsdp=4", Stored::gradients},
-                             {"fsdp=3", Stored::state},
-                             {"model=3", Stored::parameters, 2},
-                             {"data=2 fsdp=3"},
-                             {"fsdp=2 model=3"},
-                             {"data=2 fsdp=2 model=2", Stored::state, 1, UpdateRule::Kind::adamw}})
-      cases.push_back(more);
-  }
-  for (const Case& c : cases) expect_xla_is_reference(*it, *gpt, batch, 12, c);
+  std::vector<Case> cases{{false, "data=2 model=2"}};
+  if (!all_meshes()) return cases;
+  for (const Case& c : {Case{false, ""},
+                        {false, "data=2"},
+                        {false, "fsdp=2"},
+                        {false, "model=2"},
+                        {false, "data=3", Stored::parameters, 2},
+                        {false, "fsdp=4", Stored::gradients},
+                        {false, "fsdp=3", Stored::state},
+                        {false, "model=3", Stored::parameters, 2},
+                        {false, "data=2 fsdp=3"},
+                        {false, "fsdp=2 model=3"},
+                        {false, "data=2 fsdp=2 model=2", Stored::state, 1, UpdateRule::Kind::adamw},
+                        {true, ""},
+                        {true, "data=2"},
+                        {true, "model=2"},
+                        {true, "fsdp=6"},
+                        {true, "fsdp=2 model=2"},
+                        {true, "data=2 fsdp=2 model=2"}})
+    cases.push_back(c);
+  return cases;
 }
 
-TEST(XlaIsReference, llama_over_the_axes) {
+class XlaIsReference : public testing::TestWithParam<Case> {};
+
+TEST_P(XlaIsReference, OfDecoders) {
   NEEDS("cpu");
-  const Batch batch = language_batch(12, 12, 9);
-  const auto llama = make_decoder(divisible(tiny_llama()));
-  if (!all_meshes()) GTEST_SKIP() << "with SYSTOLE_TEST_LONG=1";
-  for (const char* mesh : {"", "data=2", "model=2", "fsdp=6", "fsdp=2 model=2", "data=2 fsdp=2 model=2"})
-    expect_xla_is_reference(*it, *llama, batch, 12, {mesh});
+  const auto model = make_decoder(divisible(GetParam().llama ? tiny_llama() : tiny_gpt()));
+  expect_xla_is_reference(*it, *model, language_batch(12, 12, 9), 12, GetParam());
 }
+
+INSTANTIATE_TEST_SUITE_P(On, XlaIsReference, testing::ValuesIn(all_cases()), [](const auto& each) {
+  std::string name = fmt::format("{}_{}", each.param.llama ? "llama" : "gpt",
+                                 each.param.mesh[0] == '\0' ? "one device" : each.param.mesh);
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+});
 
 }  // namespace
 }  // namespace systole::laws

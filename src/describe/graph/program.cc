@@ -90,10 +90,9 @@ std::string workspace_key(const Graph& graph, const GraphNode& node) {
 }
 
 std::string to_text(const Target& target) {
-  std::string text = fmt::format("target \"{}\" kind {} alignment {} threads {} chains {} {} {}\n", target.name,
-                                 target.kind, target.alignment, target.threads, target.fusion.chains,
-                                 target.fusion.max_operands, target.fusion.max_steps);
-  return text;
+  return fmt::format("target \"{}\" kind {} alignment {} threads {} chains {} {} {}{}\n", target.name, target.kind,
+                     target.alignment, target.threads, target.fusion.chains, target.fusion.max_operands,
+                     target.fusion.max_steps, target.whole_steps ? " whole steps" : "");
 }
 
 namespace {

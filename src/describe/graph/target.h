@@ -35,6 +35,7 @@ struct Target {
   std::map<std::string, Bytes> workspace;  // signature of a node (workspace_key) → scratch bytes; absent: none
   std::vector<Link> links;
   int threads = 1;
+  bool whole_steps = false;  // a step is one function where it can be (partition/joined.h): who compiles sees it whole
 };
 
 std::string to_text(const Target& target);  // stable: part of a Program's hash

@@ -8,6 +8,7 @@
 
 #include <array>
 
+#include "describe/stablehlo/attention_cudnn.h"
 #include "describe/stablehlo/attention_grad.h"
 #include "describe/stablehlo/attention_scores.h"
 #include "describe/stablehlo/options.h"
@@ -116,6 +117,7 @@ class Forward {
 };
 
 std::vector<Ssa> attention(Builder& b, const NodeCall& call) {
+  if (goes_to_cudnn(call, 3)) return attention_by_cudnn(b, call);
   if (call.operands[0].type.num_elements() == 0)  // no queries
     return {b.constant(call.results[0], 0), b.constant(call.results[1], -kInfinity)};
   return Forward(b, call).run(b);

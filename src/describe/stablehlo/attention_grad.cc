@@ -10,6 +10,7 @@
 
 #include <array>
 
+#include "describe/stablehlo/attention_cudnn.h"
 #include "describe/stablehlo/attention_scores.h"
 #include "describe/stablehlo/options.h"
 #include "describe/stablehlo/rows.h"
@@ -142,6 +143,7 @@ class Backward {
 }  // namespace
 
 std::vector<Ssa> attention_grad_lowering(Builder& b, const NodeCall& call) {
+  if (goes_to_cudnn(call, 6)) return attention_grad_by_cudnn(b, call);
   if (call.operands[0].type.num_elements() > 0) return Backward(b, call).run(b);
   std::vector<Ssa> none;  // no queries
   for (const Type& type : call.results) none.push_back(b.constant(type, 0));

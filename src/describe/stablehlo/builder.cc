@@ -1,5 +1,7 @@
 #include "describe/stablehlo/builder.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 
 #include "ground/base/error.h"
@@ -161,15 +163,20 @@ Ssa Builder::bitcast(const Ssa& x, const Type& type) { return line("bitcast_conv
 Ssa Builder::is_finite(const Ssa& x) { return line("is_finite", std::array{x}, "", x.type.with(DType::boolean)); }
 
 std::vector<Ssa> Builder::custom_call(std::string_view target, std::span<const Ssa> operands,
-                                      std::span<const Type> results, std::string_view backend_config) {
-  const auto row_major = [](const Type& type) {
-    std::string dims;
-    for (int d = type.ndim(); d-- > 0;) dims += fmt::format("{}{}", dims.empty() ? "" : ", ", d);
-    return fmt::format("dense<[{}]> : tensor<{}xindex>", dims, type.ndim());
+                                      std::span<const Type> results, std::string_view backend_config,
+                                      std::span<const std::vector<int>> result_layouts) {
+  const auto layout = [](const std::vector<int>& dims) {
+    return fmt::format("dense<[{}]> : tensor<{}xindex>", fmt::join(dims, ", "), dims.size());
+  };
+  const auto row_major = [&](const Type& type) {
+    std::vector<int> dims;
+    for (int d = type.ndim(); d-- > 0;) dims.push_back(d);
+    return layout(dims);
   };
   std::string takes, gives;
   for (const Ssa& operand : operands) takes += (takes.empty() ? "" : ", ") + row_major(operand.type);
-  for (const Type& result : results) gives += (gives.empty() ? "" : ", ") + row_major(result);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    gives += (i == 0 ? "" : ", ") + (result_layouts.empty() ? row_major(results[i]) : layout(result_layouts[i]));
   const std::string name = fresh();
   std::vector<Ssa> made;
   for (std::size_t i = 0; i < results.size(); ++i)

@@ -42,6 +42,10 @@ class Builder {
   // the op_name of their instructions. Empty: nowhere.
   void set_place(std::string place);
 
+  // From now on operands of products are widened to the result's type: for a compiler without products of narrow types
+  // (XLA's CPU has none from bf16 to f32). The products are the same, for those of narrow numbers are exact.
+  void widen_products() { numbering_->wide_products = true; }
+
   // --- elementwise. `op` without "stablehlo.": "negate", "exponential", "log_plus_one", …
   Ssa unary(std::string_view op, const Ssa& x);
   Ssa binary(std::string_view op, const Ssa& a, const Ssa& b);          // result of a's type
@@ -100,14 +104,16 @@ class Builder {
   Ssa all_to_all(const Ssa& x, int split_dim, int concat_dim, const ReplicaGroups& groups);
   Ssa partition_id();  // ui32[]
 
-  // Anything else, whole: results of the given types.
+  // Anything else, whole: results of the given types. Operands are row-major, and so are results, unless
+  // `result_layouts` gives the dims of each from the innermost out.
   std::vector<Ssa> custom_call(std::string_view target, std::span<const Ssa> operands, std::span<const Type> results,
-                               std::string_view backend_config);
+                               std::string_view backend_config, std::span<const std::vector<int>> result_layouts = {});
   void give(std::string_view terminator, std::span<const Ssa> values);  // "stablehlo.return", "func.return"
 
  private:
   struct Numbering {
     int next_name = 0, next_channel = 1;
+    bool wide_products = false;
   };
   struct Inside {};  // the tag of a Builder of a region
   Builder(Builder& around, Inside);

@@ -137,6 +137,7 @@ Ssa Builder::dot(const Ssa& a, const Ssa& b, const DotDims& dims, DType dtype) {
   CHECK(a.type.dtype == b.type.dtype && dims.a_batch.size() == dims.b_batch.size() &&
             dims.a_contract.size() == dims.b_contract.size(),
         "dot of {} and {}", to_string(a.type), to_string(b.type));
+  if (numbering_->wide_products && a.type.dtype != dtype) return dot(convert(a, dtype), convert(b, dtype), dims, dtype);
   Shape shape;
   for (const int d : dims.a_batch) shape.push_back(a.type.size(d));
   const auto add_free = [&](const Type& type, const std::vector<int>& batch, const std::vector<int>& contract) {

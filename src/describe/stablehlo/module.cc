@@ -83,6 +83,7 @@ class ModuleWriter {
     }
     text += ") {\n";
     Builder b(text, mesh_.trivial() ? 2 : 3);
+    if (body_.options().wide_products) b.widen_products();
     if (mesh_.trivial()) {
       write_body(b, inputs, "func.return");
     } else {

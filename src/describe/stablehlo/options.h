@@ -13,8 +13,14 @@ struct AttentionBlocks {
   std::int64_t scores = std::int64_t{1} << 22;  // 16 MiB of f32
 };
 
+// blocked: by AttentionBlocks, everywhere. cudnn: by cuDNN's fused kernels, for NVIDIA, where they take the call, else
+// blocked. Module::notes says which it became, and why.
+enum class AttentionKind { blocked, cudnn };
+
 struct LowerOptions {
   bool unroll = false;  // a repeat as one body after the other, else as a loop
+  bool wide_products = false;  // Builder::widen_products
+  AttentionKind attention = AttentionKind::blocked;
   AttentionBlocks attention_blocks;
 };
 

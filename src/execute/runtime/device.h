@@ -100,6 +100,8 @@ class Device {
 
   // Errors: does_not_fit.
   virtual Result<std::unique_ptr<Memory>> allocate(Bytes bytes) = 0;
+  // Whether memory is the host's too (Memory::host()); if not, what is saved of it is copied first.
+  virtual bool host_sees_memory() const { return true; }
   // The bytes are the slot's, row-major, all of them.
   virtual DeviceEvent copy_in(Memory& memory, const SlotAddress& to, std::span<const std::byte> from) = 0;
   virtual DeviceEvent copy_out(Memory& memory, const SlotAddress& from, std::span<std::byte> into) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/graph/partition/joined.h"
 #include "describe/models/list.h"
 #include "ground/base/hash.h"
 
@@ -88,7 +89,8 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
     std::vector<Axis> axes;
     for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
     const Mesh mesh = TRY(Mesh::make(axes));
-    const Strategy strategy = strategy_of(workload);
+    Strategy strategy = strategy_of(workload);
+    strategy.snapshot = strategy.snapshot && device.host_sees_memory();  // else: HostState
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();
@@ -107,6 +109,10 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
     job.program = std::make_unique<const Program>(
         training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh, strategy,
                          device.target(), workspace, rank));
+    // A check of the gradients needs them between functions.
+    if (device.target().whole_steps && strategy.microbatches == 1 && !train.exact && mesh.num_devices() == 1 &&
+        !workload.observe.replay_check)
+      job.program = std::make_unique<const Program>(joined(*job.program));
     return job;
   } catch (const Failure& f) { return f.error(); }
 }

@@ -116,6 +116,29 @@ Bytes planned_libraries(const Program& program, Bytes tokenizer) {
   return sum;
 }
 
+namespace {
+
+void largest_first(MemoryPlan& plan) {
+  std::erase_if(plan.by_owner, [](const auto& entry) { return entry.second.count() == 0; });
+  std::stable_sort(plan.by_owner.begin(), plan.by_owner.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const Program& program, Bytes temporaries) {
+  MemoryPlan plan;
+  std::array<Bytes, kNumResidences> owners{};
+  for (const ProgramValue& value : program.values)
+    owners[static_cast<std::size_t>(value.residence)] += value.type.bytes() * value.slots;
+  for (int r = 0; r < kNumResidences; ++r)
+    plan.by_owner.emplace_back(name_of(static_cast<Residence>(r)), owners[static_cast<std::size_t>(r)]);
+  plan.by_owner.emplace_back("temporaries", temporaries);
+  largest_first(plan);
+  plan.arena = plan.total();
+  return plan;
+}
+
 MemoryPlan plan_memory(const Program& program, const OutsideArena& outside) {
   MemoryPlan plan;
   plan.arena = program.arena;
@@ -129,9 +152,7 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside) {
         std::pair("weights reader", outside.weights)}) {
     plan.by_owner.emplace_back(owner, bytes);
   }
-  std::erase_if(plan.by_owner, [](const auto& entry) { return entry.second.count() == 0; });
-  std::stable_sort(plan.by_owner.begin(), plan.by_owner.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  largest_first(plan);
   return plan;
 }
 

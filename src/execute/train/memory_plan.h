@@ -30,6 +30,10 @@ Bytes planned_libraries(const Program& program, Bytes tokenizer);
 
 MemoryPlan plan_memory(const Program& program, const OutsideArena& outside);
 
+// On a device with memory of its own, where a compiler places what is inside a function: the Program's values as they
+// are, and `temporaries`, the most that it told of a function.
+MemoryPlan plan_memory(const Program& program, Bytes temporaries);
+
 // Refuses what does not fit: numbers, the largest owners, and edits that would make it fit (each tried by planning it).
 // Errors: does_not_fit.
 Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,

@@ -29,14 +29,15 @@ struct StateTensor {
   std::size_t at = 0;  // in the value's bytes
 };
 
-std::vector<StateTensor> state_tensors(Executor& executor, bool staged) {
+std::vector<StateTensor> state_tensors(Executor& executor, bool staged, HostState* held = nullptr) {
   std::vector<StateTensor> tensors;
   const Program& program = executor.program();
   for (int v = 0; v < static_cast<int>(program.values.size()); ++v) {
     const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
     if (!is_kept(value.residence)) continue;
     const std::optional<int> copy = staged ? program.find_value("snapshot/" + value.name) : std::nullopt;
-    const std::span<std::byte> bytes = executor.view(copy.value_or(v), 0);
+    const bool on_host = held != nullptr && held->is_needed();
+    const std::span<std::byte> bytes = on_host ? held->of(v) : executor.view(copy.value_or(v), 0);
     const Type local = tensor_type(value.name, value.type);
     const Type whole = value.cut ? tensor_type(value.name, value.cut->whole) : local;
     const Layout layout = !value.cut               ? Layout::whole(program.mesh)
@@ -108,9 +109,9 @@ std::vector<std::string> tensor_names(const ProgramValue& value) {
   return names;
 }
 
-std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64_t device) {
+std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64_t device, HostState* copy) {
   const Mesh& mesh = executor.program().mesh;
-  const std::vector<StateTensor> tensors = state_tensors(executor, true);
+  const std::vector<StateTensor> tensors = state_tensors(executor, true, copy);
   std::vector<checkpoint::LaidTensor> laid;
   for (const StateTensor& tensor : tensors) laid.push_back(tensor.laid);
   const auto owned = checkpoint::assign_owners(laid, mesh).value();

@@ -8,14 +8,17 @@
 #include "execute/checkpoint/restore.h"
 #include "execute/checkpoint/save.h"
 #include "execute/runtime/executor.h"
+#include "execute/train/host_state.h"
 
 namespace systole {
 
 // Parameters and state: what the "snapshot" schedule has put into staging, and where they lie what it leaves out:
 // frozen parameters, and everything of a Program that has no such schedule. The spans stay valid as long as the
 // executor; their bytes as long as no snapshot runs, or no step. On a mesh: what `device` owns of it, so that each
-// element is saved by one rank. REQUIRES: the device's memory is the host's.
-std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64_t device = 0);
+// element is saved by one rank. `copy`: where they lie on the host, for a device that keeps its memory to itself;
+// REQUIRES: then it is as old as the executor.
+std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64_t device = 0,
+                                                  HostState* copy = nullptr);
 
 // Writes parameters and state from a checkpoint, of whatever mesh it was: what `device` of the executor's mesh holds,
 // each byte read once and what is read whole verified in passing (restore_parts.h). Errors: those of restore_parts;

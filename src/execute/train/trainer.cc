@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "describe/graph/partition/joined.h"
 #include "execute/train/bad_value.h"
 #include "execute/train/divergence.h"
 #include "execute/train/rate.h"
@@ -25,8 +26,9 @@ class Trainer::PhaseObserver : public ActionObserver {
     const bool own = function.name != "merge" && function.name != "norm";  // not parts of what follows
     if (hooks_.on_phase && own) hooks_.on_phase(name_of(category));
     if (hooks_.on_action) hooks_.on_action(step, action, function);
-    if (hooks_.in_compute && function.name == "forward") hooks_.in_compute(step);
-    if (hooks_.in_backward && function.name == "backward") hooks_.in_backward(step);
+    const bool whole = function.name == kStepFunction;
+    if (hooks_.in_compute && (whole || function.name == "forward")) hooks_.in_compute(step);
+    if (hooks_.in_backward && (whole || function.name == "backward")) hooks_.in_backward(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }
 
@@ -80,6 +82,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
       train_(job.program->schedule_named("train")),
       evaluate_(job.program->find_schedule("evaluate")),
       snapshot_(job.program->find_schedule("snapshot")),
+      host_state_(executor),
       replay_(executor, train_) {
   observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks, parts_.stages);
   const CheckpointSpec& spec = job.workload.checkpoint;
@@ -94,7 +97,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   };
   saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, save_options_, Bytes(0));
   request_.identity = {job.model->family(), parameters_hash(*job.model), numbers_hash(job.workload)};
-  request_.tensors = state_to_save(executor_, parts_.device);
+  request_.tensors = state_to_save(executor_, parts_.device, &host_state_);
   loss_ = job.program->value_named("loss");
   norm_ = job.program->value_named("norm");
   skipped_ = job.program->value_named("skipped");
@@ -304,6 +307,10 @@ Status Trainer::save(bool wait) {
   const Seconds before = parts_.clock->now();
   if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(checkpoint::SavePhase::snapshot, true);
   if (snapshot_ != nullptr) TRY(executor_.run(*snapshot_, observer_.get()));
+  if (host_state_.is_needed()) {
+    const InCategory copying(ledger_, Category::snapshot);
+    TRY(host_state_.take());
+  }
   if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(checkpoint::SavePhase::snapshot, false);
   snapshot_time_ = parts_.clock->now() - before;
   state_.cursor = parts_.source->cursor();
@@ -320,7 +327,8 @@ Status Trainer::save(bool wait) {
     TRY(saver_->begin_in_place(request_));
   }
   saving_step_ = state_.step;
-  return wait || snapshot_ == nullptr ? finish_save(true) : Status();
+  const bool copied = snapshot_ != nullptr || (host_state_.is_needed() && job_.workload.checkpoint.asynchronous);
+  return wait || !copied ? finish_save(true) : Status();
 }
 
 Result<Evaluated> Trainer::evaluate(std::int64_t batches) {

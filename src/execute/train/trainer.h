@@ -18,6 +18,7 @@
 #include "execute/runtime/communicator.h"
 #include "execute/runtime/executor.h"
 #include "execute/train/feed.h"
+#include "execute/train/host_state.h"
 #include "execute/train/job.h"
 #include "execute/train/ledger.h"
 #include "execute/train/rate.h"
@@ -124,7 +125,8 @@ class Trainer {
   checkpoint::SaveRequest request_;  // reused
   const Schedule& train_;
   const Schedule* evaluate_;
-  const Schedule* snapshot_;  // null: training waits for its checkpoints
+  const Schedule* snapshot_;  // null, and no host_state_: training waits for its checkpoints
+  HostState host_state_;
   ReplayCheck replay_;
   bool looked_for_bad_ = false;
   int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;

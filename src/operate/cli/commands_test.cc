@@ -271,6 +271,10 @@ TEST_F(Commands, show_prints_graph_program_and_schedule) {
     EXPECT_EQ(got.exit.code, 0) << got.err;
     EXPECT_NE(got.out.find(what), std::string::npos) << got.out.substr(0, 300);
   }
+  const Captured step = run({"show", "stablehlo", "job.yaml", "--backend", "reference"});
+  EXPECT_TRUE(step.out.starts_with("module @step ")) << step.out.substr(0, 300) << step.err;
+  const Captured update = run({"show", "stablehlo", "job.yaml", "--function", "update", "--backend", "reference"});
+  EXPECT_TRUE(update.out.starts_with("module @update ")) << update.out.substr(0, 300) << update.err;
   const Captured absent = run({"show", "graph", "job.yaml", "--function", "nope", "--backend", "reference"});
   EXPECT_EQ(absent.exit.code, 2);
   EXPECT_NE(absent.err.find("hint: valid: forward, "), std::string::npos) << absent.err;

@@ -158,6 +158,8 @@ Status add_stuck(std::string_view value, Clock& clock, RunRequest& request) {
 void add_flip(std::int64_t at_step, RunRequest& request) {
   then(request.hooks.on_gradients, [at_step](std::int64_t step, ReplayCheck& gradients) {
     const std::span<std::byte> bytes = gradients.gradient(0);
+    if (step == at_step && bytes.empty())
+      fail(error(ErrorKind::unsupported, "--inject flip: this device shows no gradients").hinted("--backend cpu"));
     for (std::size_t i = 0; step == at_step && i + 4 <= bytes.size(); i += 4) {
       float number = 0;
       std::memcpy(&number, bytes.data() + i, sizeof number);
@@ -175,8 +177,10 @@ void add_nan(std::int64_t at_step, RunRequest& request) {
     for (std::size_t v = 0; v < program.values.size(); ++v) {
       const ProgramValue& value = program.values[v];
       if (value.residence != Residence::parameter || !is_float(value.type.dtype)) continue;
-      const std::span<std::byte> bytes = request.executor->view(static_cast<int>(v), 0);
-      if (!bytes.empty()) store(value.type.dtype, bytes.data(), 0, std::numeric_limits<double>::quiet_NaN());
+      std::vector<std::byte> bytes(static_cast<std::size_t>(value.type.bytes().count()));
+      request.executor->read(static_cast<int>(v), 0, bytes).value();
+      store(value.type.dtype, bytes.data(), 0, std::numeric_limits<double>::quiet_NaN());
+      request.executor->write(static_cast<int>(v), 0, bytes).value();
       return;
     }
   });

@@ -237,7 +237,8 @@ void add_rank(CLI::App& app, Context& context) {
   CLI::App& command = add_command(app, "rank", "one rank of a run, started by its agent", options, context, rank);
   command.group("");
   command.add_option("folder", options->folder, "the run's")->required();
-  command.add_option("--backend", options->backend, "cpu, or reference")->check(CLI::IsMember({"cpu", "reference"}));
+  command.add_option("--backend", options->backend, "cpu, or reference")
+      ->check(CLI::IsMember({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
   command.add_option("--memory", options->memory, "of this rank");
   command.add_option("--inject", options->inject, "as run --inject");
 }

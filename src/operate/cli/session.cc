@@ -17,15 +17,14 @@
 #include "ground/process/machine.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/version.h"
+#include "operate/cli/xla_machine.h"
 #include "predict/perf/catalog_speed.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
 #endif
 
 namespace systole::cli {
-namespace {
 
-// The instruction set in the device's name → the entry of the catalog.
 std::string default_entry(const std::string& target_name) {
   for (const auto& [isa, entry] :
        {std::pair("amx", "cpu-amx"), std::pair("bf16", "cpu-avx512_bf16"), std::pair("avx512", "cpu-avx512")}) {
@@ -34,9 +33,12 @@ std::string default_entry(const std::string& target_name) {
   return "cpu-avx2";
 }
 
+namespace {
+
 Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources,
                                             const LinkCost& link, bool exact) {
   if (backend == "reference") return make_reference_device();
+  if (is_xla(backend)) return open_xla_device(backend);
 #ifdef SYSTOLE_HAS_CPU
   if (backend == "cpu") {
     CpuOptions options;
@@ -215,8 +217,10 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   machine.device = TRY(open_device(backend, resources, *machine.speed.link, exact));
   const LinkCost link = *machine.speed.link;
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
-  machine.catalog_entry = default_entry(machine.device->target().name);
-  if (const auto own = catalog.entries().find("this-machine"); own != catalog.entries().end()) {
+  machine.catalog_entry = is_xla(backend) ? TRY(catalog_entry_of_xla(backend, machine.device->target(), catalog))
+                                          : default_entry(machine.device->target().name);
+  // Calibration has measured the cpu backend's kernels, not XLA's.
+  if (const auto own = catalog.entries().find("this-machine"); own != catalog.entries().end() && !is_xla(backend)) {
     const Result<MachineSpeed> speed = speed_of(own->second, machine.device->target().threads);
     if (own->second.doc != machine.identity) {
       machine.stale = error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'",
@@ -315,6 +319,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.workload = workload;
   p.rank = options.rank;
   TRY(check_threads(options.backend, workload.resources, options.source));
+  if (is_xla(options.backend)) TRY(check_xla(workload, options.source));
   p.machine = TRY(open_machine(options.backend, workload.resources, clock, ranks_of(workload), workload.train.exact));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
   if (data.ok()) {
@@ -347,7 +352,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.outside.libraries =
       planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
   if (!workload.model.weights.empty()) p.outside.weights = kImportBytes;
-  p.memory = plan_memory(*p.job.program, p.outside);
+  p.memory = is_xla(options.backend) ? plan_memory(*p.job.program, temporaries_of(*p.machine.device))
+                                     : plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
   p.plan = make_plan(p, limit_of(workload, options), clock);
   return p;

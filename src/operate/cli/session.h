@@ -34,6 +34,9 @@ struct Machine {
   std::string link_source;  // of speed.link: "systole calibrate, 2026-11-22", for people
 };
 
+// The instruction set in the cpu backend's name → the entry of the catalog.
+std::string default_entry(const std::string& target_name);
+
 // What is known of machines: built in, and the user's files over it.
 Result<Catalog> read_catalog();
 

@@ -165,6 +165,8 @@ Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoint
 void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledger, Clock& clock, Seconds opened,
               std::int64_t first_step, EventSink& events) {
   const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
+  const bool own_memory =
+      !p.machine.device->host_sees_memory();  // what this process holds is then not what was planned
   MemoryMeasured memory;
   std::int64_t high_water = 0;
   for (const WorkCounters& counters : p.executor->counters()) high_water = std::max(high_water, counters.high_water);
@@ -172,7 +174,7 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledg
   memory.by_owner["arena"] = memory.arena_high_water;
   if (p.data.dataset) memory.by_owner["dataset"] = p.data.resident();
   memory.resident = std::max(resident_memory(), peak_resident_memory());
-  emit(std::move(memory));
+  if (!own_memory) emit(std::move(memory));
   WorkCounted work;
   const Schedule& train = p.job.program->schedule_named("train");
   WorkCounters counted;

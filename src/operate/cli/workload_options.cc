@@ -6,6 +6,7 @@
 
 #include "ground/base/quantity.h"
 #include "operate/cli/hf_folder.h"
+#include "operate/cli/xla_machine.h"
 
 namespace systole::cli {
 
@@ -15,8 +16,12 @@ void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments) {
   command.add_option("--set", arguments.sets, "lay KEY=VALUE over the workload, as train.time=20s; may be repeated")
       ->take_all();
   command.add_option("--memory", arguments.memory, "hold the process to this much memory, as 2GiB");
-  command.add_option("--backend", arguments.backend, "cpu, or reference: slow, every type")
-      ->check(CLI::IsMember({"cpu", "reference"}));
+  CLI::Option* backend = command.add_option("--backend", arguments.backend, "cpu, or reference: slow, every type")
+                             ->check(CLI::IsMember({"cpu", "reference"}));
+  command
+      .add_option("--device", arguments.backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
+      ->check(CLI::IsMember({"cpu", "gpu", "tpu", "xla-cpu"}))
+      ->excludes(backend);
 }
 
 std::string quoted(const std::string& word) {
@@ -30,7 +35,8 @@ std::string quoted(const std::string& word) {
 std::string machine_words(const WorkloadArguments& arguments) {
   std::string text;
   if (!arguments.memory.empty()) text += " --memory " + quoted(arguments.memory);
-  if (arguments.backend != WorkloadArguments().backend) text += " --backend " + quoted(arguments.backend);
+  if (arguments.backend != WorkloadArguments().backend)
+    text += (is_xla(arguments.backend) ? " --device " : " --backend ") + quoted(arguments.backend);
   return text;
 }
 

@@ -188,14 +188,18 @@ std::optional<HoldUp> StragglerWatch::stuck(const std::vector<const Flight*>& ra
 
 namespace {
 
-// Who is in another collective than the most.
+// Who is in another collective than the most. Who is still in an earlier one had not come that far.
 std::optional<HoldUp> odd_one_out(const std::vector<Flight>& flights) {
   std::map<std::string, std::vector<const Flight*>> by_collective;
   bool mismatch = false;
+  std::uint32_t newest = 0;
   for (const Flight& flight : flights) {
     mismatch = mismatch || flight.failed.find("sent it") != std::string::npos;
-    if (flight.now.site >= 0)
-      by_collective[fmt::format("{} #{}", collective_of(flight), flight.now.sequence)].push_back(&flight);
+    if (flight.now.site >= 0) newest = std::max(newest, flight.now.sequence);
+  }
+  for (const Flight& flight : flights) {
+    if (flight.now.site >= 0 && flight.now.sequence == newest)
+      by_collective[fmt::format("{} #{}", collective_of(flight), newest)].push_back(&flight);
   }
   if (!mismatch || by_collective.size() < 2) return std::nullopt;
   const auto most = std::max_element(by_collective.begin(), by_collective.end(),

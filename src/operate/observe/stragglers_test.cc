@@ -217,6 +217,12 @@ TEST(Stragglers, who_does_another_collective_than_the_others_is_the_odd_one) {
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->rank, 1);
   EXPECT_EQ(odd->kind, HoldUp::Kind::mismatch);
+  // Who had not come that far when all ended says nothing, and is not the odd one.
+  job.log(3).in_site(0, 6, job.now);
+  flights[3] = job.log(3).read();
+  const std::optional<HoldUp> same = what_ended(flights);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->rank, 1);
 }
 
 TEST(RankReports, the_waterfall_names_who_held_the_others_up) {

@@ -82,7 +82,10 @@ std::string kinds_of(const WhyReport& r) {
 
 std::string account_of(const WhyReport& r) {
   std::string text;
-  if (r.counted_steps > 0) {
+  if (r.counted_steps > 0 && r.counted_flops == Flops()) {
+    text += fmt::format("FLOPs   {} planned, counted by nobody: XLA ran {} steps as it saw fit\n",
+                        with_commas(r.planned_flops.count()), r.counted_steps);
+  } else if (r.counted_steps > 0) {
     text += fmt::format("FLOPs   {} ({} steps)\n",
                         against_plan(r.counted_flops.count(), r.planned_flops.count(), "counted"), r.counted_steps);
   }

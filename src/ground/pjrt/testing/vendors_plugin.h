@@ -22,8 +22,8 @@ inline const Plugin* plugin(const std::string& name) {
   return &loaded.emplace(name, Plugin::load(place->path).value()).first->second;
 }
 
-#define NEEDS(name)                      \
-  const Plugin* const it = plugin(name); \
+#define NEEDS(name)                                                        \
+  const ::systole::pjrt::Plugin* const it = ::systole::pjrt::plugin(name); \
   if (it == nullptr) GTEST_SKIP() << "no plugin: tools/xla-plugins " << (name)
 
 // Two ops: a product and a bend.

@@ -33,7 +33,7 @@ void add_masks(std::vector<CaseOperand>& operands, DType f, Sizes z, Options opt
 OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
   const CaseOperand q = real(Type(f, {z.b, z.t, z.h, z.d})), k = real(Type(f, {z.b, z.s, z.n, z.d}));
   const CaseOperand lse = real(Type(ops::statistic_dtype(f), {z.b, z.h, z.t}), 1, 3);
-  const std::string note = fmt::format("{}{}{}{}{}", options.causal ? "causal " : "full ",
+  const std::string note = fmt::format("{}{}{}{}{}{}", options.causal ? "causal " : "full ",
                                        options.segments ? "segments " : "", options.offsets ? "offsets " : "",
                                        options.window > 0 ? fmt::format("window {} ", options.window) : "",
                                        options.distances > 0 ? "bias " : "", z.h == z.n ? "" : "grouped");
