@@ -17,6 +17,8 @@ void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments) {
   command.add_option("--memory", arguments.memory, "hold the process to this much memory, as 2GiB");
   command.add_option("--backend", arguments.backend, "cpu, or reference: slow, every type")
       ->check(CLI::IsMember({"cpu", "reference"}));
+  command.add_option("--pin-isa", arguments.pin_isa,
+                     "compute as a machine with no more than these instructions: avx2, avx512, avx512-bf16, amx");
 }
 
 std::string quoted(const std::string& word) {
@@ -31,6 +33,7 @@ std::string machine_words(const WorkloadArguments& arguments) {
   std::string text;
   if (!arguments.memory.empty()) text += " --memory " + quoted(arguments.memory);
   if (arguments.backend != WorkloadArguments().backend) text += " --backend " + quoted(arguments.backend);
+  if (!arguments.pin_isa.empty()) text += " --pin-isa " + quoted(arguments.pin_isa);
   return text;
 }
 
@@ -60,8 +63,10 @@ Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
 
 Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
                                        Context& context) {
+  TRY(pin_isa(arguments.backend, arguments.pin_isa));
   PrepareOptions options;
   options.backend = arguments.backend;
+  options.pin_isa = arguments.pin_isa;
   options.source = loaded.source;
   options.begins = !arguments.kept;
   if (!arguments.memory.empty()) {
