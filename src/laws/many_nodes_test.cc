@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "ground/net/socket.h"
-#include "ground/process/machine.h"
 #include "laws/ranked_job.h"
 
 namespace systole::laws {
@@ -40,24 +39,6 @@ TEST_F(ManyNodes, two_agents_train_one_job) {
   EXPECT_EQ(shop_.state_hash("run", 40), shop_.state_hash("one", 40)) << "TCP gives the bits of shared memory";
   const Captured why = shop_.systole({"why", "run"});
   EXPECT_TRUE(has(why.out, "rank 3")) << why.out;
-}
-
-// Each machine has measured its own links, which choose algorithms: those of rank 0's choose for all.
-TEST_F(ManyNodes, agents_that_measured_other_links_train_one_job) {
-  std::filesystem::create_directories(shop_.path("b.config/systole/catalog"));
-  shop_.write("b.config/systole/catalog/this-machine.yaml",
-              fmt::format("systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    calibrated: true\n"
-                          "    doc: \"{}; measured\"\n    facts:\n"
-                          "      link.tcp.4.latency: {{ value: 1 us, source: test, date: 2026-01-02 }}\n"
-                          "      link.tcp.4.bandwidth: {{ value: 1 MB/s, source: test, date: 2026-01-02 }}\n",
-                          processor_name()));
-  Process a = start("a", node("a"));
-  Process b = start("b", node("b"), {{"XDG_CONFIG_HOME", shop_.path("b.config")}});
-  const std::optional<Exit> first = a.wait(Seconds(90.0)), second = b.wait(Seconds(90.0));
-  ASSERT_TRUE(first && second) << said("a") << said("b");
-  EXPECT_EQ(first->code, 0) << said("a") << said("b");
-  EXPECT_EQ(second->code, 0) << said("b");
-  EXPECT_FALSE(has(said("a"), "generation 2")) << said("a") << said("b");
 }
 
 // Machines of two kinds would not add up the same bits.

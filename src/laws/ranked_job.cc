@@ -60,10 +60,8 @@ std::vector<std::string> RankedRuns::words(const std::string& run, std::vector<s
   return all;
 }
 
-Process RankedRuns::start(const std::string& run, std::vector<std::string> words,
-                          decltype(Command::env) variables) const {
+Process RankedRuns::start(const std::string& run, std::vector<std::string> words) const {
   Command command = shop_.command(std::move(words));
-  command.env = std::move(variables);
   command.env.emplace_back("TMPDIR", shop_.path("tmp"));
   command.out = ChildStream::file(shop_.path(run + ".out"));
   command.err = ChildStream::file(shop_.path(run + ".err"));

@@ -21,7 +21,7 @@ class RankedRuns : public ::testing::Test {
 
   // `run job.yaml` into the folder `run`, in rows that 2 and 4 ranks divide.
   static std::vector<std::string> words(const std::string& run, std::vector<std::string> more);
-  Process start(const std::string& run, std::vector<std::string> words, decltype(Command::env) variables = {}) const;
+  Process start(const std::string& run, std::vector<std::string> words) const;
   // What its agent and ranks said so far.
   std::string said(const std::string& run) const;
 
