@@ -17,7 +17,7 @@ Stopped stopped(const Workshop& shop, const std::string& run, const std::string&
                                     "--folder", run,
                                     "--set",    fmt::format("train.steps={}", kSteps),
                                     "--set",    fmt::format("checkpoint.every={}", every)};
-  for (const char* small : {"model.layers=1", "train.batch=2", "train.microbatches=1"})
+  for (const char* small : {"model.layers=1", "train.batch=2", "train.microbatches=1", "train.logical_shards=1"})
     words.insert(words.end(), {"--set", small});
   if (!inject.empty()) words.insert(words.end(), {"--inject", inject});
   const Captured done = shop.systole(words);
