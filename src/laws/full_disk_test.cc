@@ -1,5 +1,5 @@
-// A disk that is full for one rank, as on one of several hosts: the run ends with a sentence that has the rank's name and
-// what it lacked, and goes on, once there is room, from the checkpoint before to the same bits.
+// A disk that is full for one rank, as on one of several hosts: the run ends with a sentence that has the rank's name
+// and what it lacked, and goes on, once there is room, from the checkpoint before to the same bits.
 
 #include "laws/ranked_job.h"
 
