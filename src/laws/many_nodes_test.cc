@@ -41,6 +41,24 @@ TEST_F(ManyNodes, two_agents_train_one_job) {
   EXPECT_TRUE(has(why.out, "rank 3")) << why.out;
 }
 
+// Machines of two kinds would not add up the same bits.
+TEST_F(ManyNodes, exact_needs_one_instruction_set_on_all) {
+#ifdef SYSTOLE_HAS_CPU
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this machine has AVX2 alone";
+#else
+  GTEST_SKIP() << "the reference backend is the same everywhere";
+#endif
+  Process a = start("a", node("a", {"--set", "train.exact=true"}));
+  Process b = start("b", node("b", {"--set", "train.exact=true", "--pin-isa", "avx2"}));
+  const std::optional<Exit> first = a.wait(Seconds(90.0)), second = b.wait(Seconds(90.0));
+  ASSERT_TRUE(first && second) << said("a") << said("b");
+  EXPECT_NE(first->code, 0) << said("a");
+  EXPECT_NE(second->code, 0) << said("b");
+  const std::string told = said("a") + said("b");
+  EXPECT_TRUE(has(told, "exact needs all to be the same")) << told;
+  EXPECT_TRUE(has(told, "hint: --pin-isa with instructions that all machines have")) << told;
+}
+
 TEST_F(ManyNodes, a_rank_killed_on_the_other_node_is_named_and_both_go_on) {
   Process a = start("a", node("a", {"--inject", "compute=25ms"}));
   ASSERT_TRUE(wait_until(a, [&] { return has(said("a"), "run on 4 ranks"); })) << said("a");

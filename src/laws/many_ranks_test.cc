@@ -5,9 +5,11 @@
 
 #include <csignal>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
+#include "describe/spec/plan.h"
 #include "laws/process_job.h"
 
 namespace systole::laws {
@@ -175,6 +177,27 @@ TEST_F(ManyRanks, what_cannot_be_is_refused_before_anything_starts) {
     EXPECT_NE(refused.err.find("hint:"), std::string::npos) << refused.err;
     EXPECT_FALSE(std::filesystem::exists(shop_.path("refused"))) << says;
   }
+}
+
+// A generation of fewer ranks has more memory for each, and needs it: each has more of the batch.
+TEST_F(ManyRanks, ranks_share_what_the_node_may_take_as_many_as_there_are) {
+  const auto needs = [&](const char* mesh) {
+    const Captured planned = shop_.systole({"plan", "job.yaml", "--set", "train.exact=false", "--set",
+                                            "train.batch=512", "--set", mesh, "--out", "plan.json"});
+    EXPECT_EQ(planned.exit.code, 0) << planned.err;
+    std::ifstream file(shop_.path("plan.json"));
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    Bytes total;
+    for (const auto& [owner, bytes] : read_plan(text, "plan.json").value().memory.by_owner) total += bytes;
+    return total;
+  };
+  const Bytes alone = needs("mesh={}"), one_of_two = needs("mesh={data: 2}");
+  ASSERT_GT(alone.count(), one_of_two.count() + 8 * kMiB.count());
+  const std::string memory = fmt::format("{}B", alone.count() + one_of_two.count());
+  const Captured ran = shop_.systole(words("fewer", {"--set", "train.batch=512", "--set", "train.steps=2", "--ranks",
+                                                     "1:2", "--local-ranks", "1", "--memory", memory}));
+  EXPECT_EQ(ran.exit.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("generation 1 starts with 1 rank"), std::string::npos) << ran.err;
 }
 
 }  // namespace

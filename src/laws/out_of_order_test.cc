@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "laws/process_job.h"
@@ -142,6 +144,69 @@ TEST(OutOfOrder, an_exact_run_does_not_go_on_with_other_numerics) {
   other = shop.command({"resume", "run", "--set", "train.steps=8", "--set", "train.exact=false"});
   const Captured went_on = run_captured(other).value();
   EXPECT_EQ(went_on.exit.code, 0) << went_on.err;
+}
+
+// A run of a machine with fewer instructions goes on here to the bits that it would have had there, on ranks too, when
+// this machine is held to the same.
+TEST(OutOfOrder, pinned_instructions_make_it_exact_again) {
+#ifndef SYSTOLE_HAS_CPU
+  GTEST_SKIP() << "the reference backend is the same everywhere";
+#endif
+  const Workshop shop;
+  const auto began = [&](const std::string& run, std::vector<std::string> more) {
+    std::vector<std::string> words{"run",   "job.yaml",       "--folder", run,
+                                   "--set", "train.steps=12", "--set",    "train.batch=8"};
+    words.insert(words.end(), more.begin(), more.end());
+    return shop.systole(words);
+  };
+  ASSERT_EQ(began("whole", {"--pin-isa", "avx2"}).exit.code, 0);
+  const std::string numerics = last_of<Opened>(shop.events("whole")).numerics;
+  EXPECT_TRUE(numerics.starts_with("this-machine(avx2, oneDNN ")) << numerics;
+  EXPECT_TRUE(numerics.ends_with(" avx2, bf16 in f32), exact over 8 logical shards")) << numerics;
+  EXPECT_EQ(began("cut", {"--pin-isa", "avx2", "--inject", "compute=20ms,kill=update@7"}).exit.signal, SIGKILL);
+  if (__builtin_cpu_supports("avx512f")) {
+    const Captured refused = shop.systole({"resume", "cut"});
+    EXPECT_EQ(refused.exit.code, 2) << refused.err;
+    EXPECT_NE(refused.err.find("error: exactness ends here: the run was computed by " + numerics + ", this is "),
+              std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find("with --pin-isa, which computes by avx2/avx2 here too"), std::string::npos)
+        << refused.err;
+  }
+  const Captured killed = shop.systole({"resume", "cut", "--pin-isa", "--inject", "compute=20ms,kill=update@3"});
+  EXPECT_EQ(killed.exit.signal, SIGKILL) << killed.err;
+  const Captured ended = shop.systole({"resume", "cut", "--pin-isa", "--set", "mesh={data: 2}"});
+  ASSERT_EQ(ended.exit.code, 0) << ended.err;
+  EXPECT_EQ(last_of<Opened>(shop.events("cut")).numerics, numerics);
+  EXPECT_EQ(shop.state_hash("cut", 12), shop.state_hash("whole", 12));
+}
+
+TEST(OutOfOrder, instructions_that_are_not_there_are_refused) {
+#ifndef SYSTOLE_HAS_CPU
+  GTEST_SKIP() << "the reference backend is the same everywhere";
+#endif
+  const Workshop shop;
+  const auto said = [&](std::vector<std::string> words, int code) {
+    const Captured refused = shop.systole(std::move(words));
+    EXPECT_EQ(refused.exit.code, code) << refused.err;
+    EXPECT_NE(refused.err.find("hint:"), std::string::npos) << refused.err;
+    return refused.err;
+  };
+  const std::string other = said({"plan", "job.yaml", "--pin-isa", "sse2"}, 2);
+  EXPECT_NE(other.find("'sse2' is no instruction set of the cpu backend"), std::string::npos) << other;
+  EXPECT_NE(other.find("avx512-bf16"), std::string::npos) << other;
+  const std::string reference = said({"plan", "job.yaml", "--backend", "reference", "--pin-isa", "avx2"}, 2);
+  EXPECT_NE(reference.find("the reference backend computes the same on every machine"), std::string::npos) << reference;
+  for (const auto& [words, flag] : {std::pair("amx", "amx_tile"), std::pair("avx2-vnni", "avx_vnni")}) {
+    std::ifstream file("/proc/cpuinfo");
+    const std::string about(std::istreambuf_iterator<char>(file), {});
+    if (about.find(flag) != about.npos) continue;
+    const std::string lacking = said({"plan", "job.yaml", "--pin-isa", words}, 3);
+    EXPECT_NE(lacking.find(std::string("--pin-isa: this machine lacks ")), std::string::npos) << lacking;
+  }
+  ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "young", "--inject", "kill=update@1"}).exit.signal, SIGKILL);
+  const std::string none = said({"resume", "young", "--pin-isa"}, 2);
+  EXPECT_NE(none.find("has no checkpoint that says its instructions"), std::string::npos) << none;
 }
 
 // /proc takes no folder from anybody, root included.

@@ -10,6 +10,7 @@
 #include "ground/base/philox.h"
 #include "ground/net/socket.h"
 #include "laws/ranked_job.h"
+#include "operate/observe/rank_files.h"
 
 namespace systole::laws {
 namespace {
@@ -109,6 +110,21 @@ TEST_F(SurvivedFaults, a_flipped_bit_is_found_before_it_is_used) {
   const Captured unseen = shop_.systole(words("unseen", {"--ranks", "2", "--inject", "rank1.flip=11"}));
   EXPECT_EQ(unseen.exit.code, 0) << unseen.err;
   EXPECT_NE(shop_.state_hash("unseen", kSteps), whole);
+}
+
+// The flight log of who dies in a collective has those before it: a fault on purpose takes nobody's place who looks on.
+TEST_F(SurvivedFaults, a_rank_killed_in_a_gather_leaves_word_of_it) {
+  const Captured ran = shop_.systole(words(
+      "gather", {"--ranks", "2", "--set", "mesh={fsdp: 2}", "--max-restarts", "0", "--inject", "rank1.kill=gather@9"}));
+  EXPECT_NE(ran.exit.code, 0) << ran.err;
+  EXPECT_TRUE(has(ran.err, "rank 1 was killed by SIGKILL")) << ran.err;
+  const std::unique_ptr<Store> store = open_posix_store(shop_.path("gather")).value();
+  const std::string folder = rank_folder(1) + "/flight";
+  const std::string file = shop_.path("gather/" + folder + "/" + store->list(folder).value().back());
+  const Flight flight = parse_flight(read_words(file).value(), file).value();
+  std::int64_t gathers = 0;
+  for (const FlightSite& site : flight.sites) gathers += site.name.starts_with("all_gather ") ? site.runs : 0;
+  EXPECT_GT(gathers, 0);
 }
 
 TEST_F(SurvivedFaults, a_truncated_chunk_is_walked_back_from) {

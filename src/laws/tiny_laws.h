@@ -4,11 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <initializer_list>
 
 #include "execute/runtime/expect_planned_work.h"
 #include "laws/tiny_job.h"
 
 namespace systole::laws {
+
+// Of all combinations of choices, each its number in its list, those to try: under SYSTOLE_TEST_LONG=1 all, else one in
+// `one_in`, where the numbers add up to a multiple of it: each choice is still tried, and of three lists or more each
+// two choices meet.
+inline bool is_tried(std::initializer_list<std::size_t> choices, std::size_t one_in = 2) {
+  std::size_t sum = 0;
+  for (const std::size_t choice : choices) sum += choice;
+  return std::getenv("SYSTOLE_TEST_LONG") != nullptr || sum % one_in == 0;
+}
 
 // Runs a schedule so often: each function counted what was planned of it, those of other schedules nothing.
 inline void expect_planned(TinyJob& job, const char* schedule, int times = 1) {

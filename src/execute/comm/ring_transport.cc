@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "execute/comm/exchanging_transport.h"
 #include "execute/comm/peer_watch.h"
 
 namespace systole {
@@ -23,11 +24,28 @@ constexpr Seconds kSlice{0.1};             // between looks at whether the other
 std::int64_t filled_up(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 Seconds since(Instant then) { return Seconds(std::chrono::duration<double>(SteadyClock::now() - then).count()); }
 
-class RingTransport : public Transport {
+// One of the others, as far as the rings to and from it are known.
+struct RingPeer {
+  // Of the ring to it: what we have written and what we know it has read. Of the ring from it: the other way round.
+  std::int64_t written = 0, known_read = 0;
+  std::int64_t read = 0, known_written = 0, told_read = 0;
+  bool empty() const { return known_written == read; }  // as far as we know
+  bool blocked = false;
+};
+// How far a message is. -1: its header has not passed.
+struct RingProgress {
+  std::int64_t at = -1;
+  bool done = false;
+};
+
+class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
+  using Peer = RingPeer;
+  using Progress = RingProgress;
+
  public:
   RingTransport(std::shared_ptr<Segment> segment, std::int32_t rank, const RingOptions& options)
-      : segment_(std::move(segment)),
-        rank_(rank),
+      : ExchangingTransport(rank),
+        segment_(std::move(segment)),
         watch_(segment_, rank),
         patience_(options.patience),
         spin_(options.spin) {
@@ -41,59 +59,21 @@ class RingTransport : public Transport {
     }
   }
 
-  std::int32_t rank() const override { return rank_; }
-  std::int32_t num_ranks() const override { return segment_->num_ranks(); }
   const char* name() const override { return segment_->private_words() ? "loopback" : "shm"; }
-  Bytes bytes_written() const override { return Bytes(written_); }
-
-  void observe(WaitObserver* observer) override { observer_ = observer; }
 
   void abort(const std::string& why) override { segment_->end(error(ErrorKind::interrupted, "{}", why)); }
 
-  Status begin(const Exchange& exchange) override {
-    if (failed_) return *failed_;
-    CHECK(left_ == 0, "rank {} begins an exchange before the last one has ended", rank_);
-    exchange_ = exchange;
-    sent_.assign(exchange.out.size(), {});
-    taken_.assign(exchange.in.size(), {});
-    left_ = exchange.out.size() + exchange.in.size();
-    return {};
-  }
-
-  Result<bool> advance(bool wait) override {
-    if (failed_) return *failed_;
-    Result<bool> ended = wait ? play() : look();
-    if (!ended.ok()) {
-      failed_ = ended.error();
-      left_ = 0;
-      segment_->end(*failed_);
-    }
-    return ended;
-  }
-
  private:
-  struct Peer {
-    // Of the ring to it: what we have written and what we know it has read. Of the ring from it: the other way round.
-    std::int64_t written = 0, known_read = 0;
-    std::int64_t read = 0, known_written = 0, told_read = 0;
-    bool empty() const { return known_written == read; }  // as far as we know
-    bool blocked = false;                                 // in this pass: a message before this one has not ended
-  };
-  // How far a message is. -1: its header has not passed.
-  struct Progress {
-    std::int64_t at = -1;
-    bool done = false;
-  };
+  void tell(const Error& why) override { segment_->end(why); }
 
-  Result<bool> play() {
+  Result<bool> play() override {
     Instant moved = SteadyClock::now();
     if (segment_->ended()) return segment_->ending();
     for (;;) {
-      const Moves moves = TRY(pass(exchange_));
-      left_ -= moves.ended;
-      if (moves.any || left_ == 0) await(exchange_, -1);
+      const bool any = TRY(pass());
+      if (any || left_ == 0) say_awaited(-1);
       if (left_ == 0) return true;
-      if (moves.any) {
+      if (any) {
         moved = SteadyClock::now();
         continue;
       }
@@ -102,50 +82,18 @@ class RingTransport : public Transport {
         sched_yield();  // the one we wait for may be on this core
         continue;
       }
-      TRY(rest(exchange_, moved));
+      TRY(rest(moved));
     }
   }
 
-  Result<bool> look() {
+  Result<bool> look() override {
     if (segment_->ended()) return segment_->ending();
-    const Moves moves = TRY(pass(exchange_));
-    left_ -= moves.ended;
+    TRY(pass());
     return left_ == 0;
   }
 
-  struct Moves {
-    bool any = false;
-    std::size_t ended = 0;
-  };
-
-  // Writes and takes what can be written and taken now.
-  Result<Moves> pass(const Exchange& e) {
-    Moves moves;
-    for (Peer& peer : peers_) peer.blocked = false;
-    for (std::size_t i = 0; i < e.out.size(); ++i) {
-      if (sent_[i].done) continue;
-      Peer& peer = peer_of(e.out[i].to);
-      if (peer.blocked) continue;
-      moves.any |= TRY(write(e.stamp, e.out[i], sent_[i], peer));
-      peer.blocked = !sent_[i].done;
-      moves.ended += sent_[i].done ? 1 : 0;
-    }
-    for (Peer& peer : peers_) peer.blocked = false;
-    for (std::size_t i = 0; i < e.in.size(); ++i) {
-      if (taken_[i].done) continue;
-      Peer& peer = peer_of(e.in[i].from);
-      if (peer.blocked) continue;
-      const int after = e.in[i].after;
-      if (after < 0 || taken_[static_cast<std::size_t>(after)].done)
-        moves.any |= TRY(take(e.stamp, e.in[i], taken_[i], peer));
-      peer.blocked = !taken_[i].done;
-      moves.ended += taken_[i].done ? 1 : 0;
-    }
-    return moves;
-  }
-
   // As much of the message as there is room for; true when some of it was written.
-  Result<bool> write(const MessageStamp& stamp, const Outgoing& message, Progress& progress, Peer& peer) {
+  Result<bool> write(const Outgoing& message, Progress& progress, Peer& peer) override {
     const std::int64_t size = segment_->ring_bytes(), bytes = message.bytes.count();
     RingBlock& ring = segment_->ring(rank_, message.to);
     std::byte* const data = segment_->ring_data(rank_, message.to);
@@ -158,7 +106,7 @@ class RingTransport : public Transport {
       }
       if (room < 2 * kLine) return any;
       if (progress.at < 0) {
-        const MessageHeader header{stamp.packed(), static_cast<std::uint64_t>(bytes)};
+        const MessageHeader header{exchange_.stamp.packed(), static_cast<std::uint64_t>(bytes)};
         std::memcpy(data + peer.written % size, &header, sizeof header);
         peer.written += kLine, room -= kLine;
         progress.at = 0;
@@ -179,7 +127,8 @@ class RingTransport : public Transport {
     }
   }
 
-  Result<bool> take(const MessageStamp& stamp, const Incoming& message, Progress& progress, Peer& peer) {
+  Result<bool> take(const Incoming& message, Progress& progress, Peer& peer) override {
+    const MessageStamp& stamp = exchange_.stamp;
     const std::int64_t size = segment_->ring_bytes(), bytes = message.bytes.count();
     RingBlock& ring = segment_->ring(message.from, rank_);
     const std::byte* const data = segment_->ring_data(message.from, rank_);
@@ -248,7 +197,8 @@ class RingTransport : public Transport {
   }
 
   // Nothing can be done now: sleeps until something can, looks after the others, and says who keeps us waiting.
-  Status rest(const Exchange& e, Instant moved) {
+  Status rest(Instant moved) {
+    const Exchange& e = exchange_;
     RankBlock& mine = segment_->rank(rank_);
     std::int32_t rings = 0;
     bool stir = false;  // something came while we lay down
@@ -265,7 +215,7 @@ class RingTransport : public Transport {
     each([&](std::int32_t from, Peer& peer, std::size_t i) {
       if (known.ok()) known = learn_written(peer, from);
       if (!peer.empty())
-        stir |= ready(e, i);  // one that must wait for its turn does not keep us up
+        stir |= ready(i);  // one that must wait for its turn does not keep us up
       else
         ++rings;
     });
@@ -276,7 +226,7 @@ class RingTransport : public Transport {
       RingBlock& ring = segment_->ring(from, rank_);
       ring.waits_for_bytes.store(1);
       if (static_cast<std::int64_t>(ring.written.load()) == peer.known_written) return;
-      if (ready(e, i)) stir = true;
+      if (ready(i)) stir = true;
       if (ring.waits_for_bytes.exchange(0) != 0) segment_->count_down(rank_);
     });
     for (std::size_t i = 0; i < e.out.size(); ++i) {
@@ -285,55 +235,31 @@ class RingTransport : public Transport {
       ring.waits_for_room.store(1);
       stir |= static_cast<std::int64_t>(ring.read.load()) != peer_of(e.out[i].to).known_read;
     }
-    if (!stir) await(e, first_awaited(e));
+    if (!stir) say_awaited(first_awaited());
     if (!stir && !segment_->ended()) segment_->sleep(rank_, std::min(kSlice, patience_));
     mine.asleep.store(0);
     if (segment_->ended()) return segment_->ending();
     if (stir || since(moved) < kSlice) return {};
-    TRY(look_after_the_others(e));
-    if (since(moved) >= patience_) return impatient(e);
+    TRY(look_after_the_others());
+    if (since(moved) >= patience_) return impatient();
     return {};
   }
 
   // Stays said until something moves, and after an error: others look at it when they look for the cause.
-  void await(const Exchange& e, std::int32_t r) {
-    if (r == awaited_) return;
-    segment_->rank(rank_).waits_for.store(r);
-    awaited_ = r;
-    if (observer_ == nullptr) return;
-    if (r < 0) return observer_->goes_on();
-    const auto& in = e.in;
-    observer_->waits(r, std::ranges::none_of(in, [&](const Incoming& i) { return i.from == r && !taken_at(e, i); }),
-                     e.stamp);
-  }
-  bool taken_at(const Exchange& e, const Incoming& message) const {
-    return taken_[static_cast<std::size_t>(&message - e.in.data())].done;
+  void say_awaited(std::int32_t r) {
+    if (await(r)) segment_->rank(rank_).waits_for.store(r);
   }
 
-  bool ready(const Exchange& e, std::size_t i) const {
-    return e.in[i].after < 0 || taken_[static_cast<std::size_t>(e.in[i].after)].done;
-  }
-
-  // A rank without which this exchange cannot end.
-  std::int32_t first_awaited(const Exchange& e) const {
-    for (std::size_t i = 0; i < e.in.size(); ++i) {
-      if (!taken_[i].done && ready(e, i)) return e.in[i].from;
-    }
-    for (std::size_t i = 0; i < e.out.size(); ++i) {
-      if (!sent_[i].done) return e.out[i].to;
-    }
-    return -1;
-  }
-
-  Status look_after_the_others(const Exchange& e) {
+  Status look_after_the_others() {
     for (std::int32_t r = 0; r < num_ranks(); ++r) {
-      if (r == rank_ || !needs(e, r)) continue;
-      if (const std::optional<std::string> why = watch_.gone(r)) return lost_rank(rank_, r, e.stamp, *why);
+      if (r == rank_ || !needs(r)) continue;
+      if (const std::optional<std::string> why = watch_.gone(r)) return lost_rank(rank_, r, exchange_.stamp, *why);
     }
     return {};
   }
 
-  bool needs(const Exchange& e, std::int32_t r) {
+  bool needs(std::int32_t r) {
+    const Exchange& e = exchange_;
     // Its last words may still lie in the ring.
     const bool silent = static_cast<std::int64_t>(segment_->ring(r, rank_).written.load()) == peer_of(r).read;
     for (std::size_t i = 0; i < e.in.size(); ++i) {
@@ -345,25 +271,14 @@ class RingTransport : public Transport {
     return false;
   }
 
-  Error impatient(const Exchange& e) {
-    const std::int32_t cause = watch_.cause_behind(first_awaited(e));
-    return missing_rank(rank_, cause, e.stamp, patience_, watch_.doing(cause));
+  Error impatient() {
+    const std::int32_t cause = watch_.cause_behind(first_awaited());
+    return missing_rank(rank_, cause, exchange_.stamp, patience_, watch_.doing(cause));
   }
 
-  Peer& peer_of(std::int32_t r) { return peers_[static_cast<std::size_t>(r)]; }
-
   std::shared_ptr<Segment> segment_;
-  const std::int32_t rank_;
   PeerWatch watch_;
   const Seconds patience_, spin_;
-  std::vector<Peer> peers_;
-  Exchange exchange_;                   // that was begun
-  std::size_t left_ = 0;                // messages of it that have not ended
-  std::vector<Progress> sent_, taken_;  // as long as the longest exchange so far
-  std::int64_t written_ = 0;
-  std::int32_t awaited_ = -1;
-  WaitObserver* observer_ = nullptr;
-  std::optional<Error> failed_;
 };
 
 }  // namespace

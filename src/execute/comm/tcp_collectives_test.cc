@@ -1,11 +1,8 @@
 // The cases of collectives_test.cc over TCP on 127.0.0.1.
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "execute/comm/tcp_transport.h"
 #include "execute/comm/testing/collective_cases.h"
-#include "ground/net/rendezvous_server.h"
+#include "execute/comm/testing/tested_transports.h"
 
 namespace systole {
 namespace {
@@ -13,25 +10,11 @@ namespace {
 class TcpCollectives : public testing::Test {
  protected:
   MakeRanks over_tcp() {
-    return [this](std::int32_t n) {
-      EXPECT_TRUE(client().erase("tcp/").ok());
-      std::vector<std::unique_ptr<Transport>> transports(static_cast<std::size_t>(n));
-      std::vector<std::jthread> threads;
-      for (std::int32_t r = 0; r < n; ++r) {
-        threads.emplace_back([this, r, n, &transports] {
-          RendezvousClient rendezvous = client();
-          transports[static_cast<std::size_t>(r)] = tcp_transport(rendezvous, r, n).value();
-        });
-      }
-      threads.clear();
-      return transports;
-    };
+    return [this](std::int32_t n) { return ranks_.meet(n, Seconds(20.0)); };
   }
 
  private:
-  RendezvousClient client() { return RendezvousClient::connect(server_->address(), token_).value(); }
-  RunToken token_ = RunToken::make().value();
-  std::unique_ptr<RendezvousServer> server_ = RendezvousServer::start(token_).value();
+  TcpRanks ranks_;
 };
 
 TEST_F(TcpCollectives, every_kind_algorithm_and_dim_is_as_defined) {

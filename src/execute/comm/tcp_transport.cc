@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 
+#include "execute/comm/exchanging_transport.h"
 #include "execute/comm/tcp_control.h"
 #include "ground/base/os_error.h"
 
@@ -30,10 +31,27 @@ Seconds since(SteadyClock::time_point then) {
   return Seconds(std::chrono::duration<double>(SteadyClock::now() - then).count());
 }
 
-class TcpTransport : public Transport {
+struct TcpPeer {
+  Fd fd;
+  std::array<std::byte, 16> rest;  // the begun element of a piece
+  bool blocked = false;
+  bool gone = false;
+};
+// Of a message: bytes passed, its header among them. `held`: of those, in TcpPeer::rest.
+struct TcpProgress {
+  std::int64_t at = 0;
+  std::size_t held = 0;
+  bool done = false;
+  std::array<std::byte, kHeader> header;
+};
+
+class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
+  using Peer = TcpPeer;
+  using Progress = TcpProgress;
+
  public:
   TcpTransport(TcpLinks links, std::int32_t rank, Seconds patience, Fd stir)
-      : rank_(rank),
+      : ExchangingTransport(rank),
         patience_(patience),
         stir_(std::move(stir)),
         control_(std::move(links.control), rank),
@@ -49,12 +67,7 @@ class TcpTransport : public Transport {
     }
   }
 
-  std::int32_t rank() const override { return rank_; }
-  std::int32_t num_ranks() const override { return static_cast<std::int32_t>(peers_.size()); }
   const char* name() const override { return "tcp"; }
-  Bytes bytes_written() const override { return Bytes(written_); }
-
-  void observe(WaitObserver* observer) override { observer_ = observer; }
 
   void abort(const std::string& why) override {
     const Error ending = error(ErrorKind::interrupted, "{}", why);
@@ -67,73 +80,33 @@ class TcpTransport : public Transport {
     (void)!::write(stir_.get(), &one, sizeof one);
   }
 
-  Status begin(const Exchange& exchange) override {
-    if (failed_) return *failed_;
-    CHECK(left_ == 0, "rank {} begins an exchange before the last one has ended", rank_);
-    exchange_ = exchange;
-    sent_.assign(exchange.out.size(), {});
-    taken_.assign(exchange.in.size(), {});
-    left_ = exchange.out.size() + exchange.in.size();
-    return {};
-  }
-
-  Result<bool> advance(bool wait) override {
-    if (failed_) return *failed_;
-    Result<bool> ended = wait ? play() : look();
-    if (!ended.ok()) {
-      failed_ = ended.error();
-      left_ = 0;
-      control_.tell_error(*failed_);
-    }
-    return ended;
-  }
-
  private:
-  struct Peer {
-    Fd fd;
-    std::array<std::byte, 16> rest;  // the begun element of a piece
-    bool blocked = false;            // in this pass: a message before this one has not ended
-    bool gone = false;
-  };
-  // Of a message: bytes passed, its header among them; -1 once it has ended. `held`: of those, in Peer::rest.
-  struct Progress {
-    std::int64_t at = 0;
-    std::size_t held = 0;
-    bool done = false;
-    std::array<std::byte, kHeader> header;
-  };
   struct alignas(64) Staging {
     std::byte bytes[64];
   };
-  struct Moves {
-    bool any = false;
-    std::size_t ended = 0;
-  };
-
-  Peer& peer_of(std::int32_t r) { return peers_[static_cast<std::size_t>(r)]; }
   std::byte* staging() { return staging_.front().bytes; }
 
-  Result<bool> play() {
+  void tell(const Error& why) override { control_.tell_error(why); }
+
+  Result<bool> play() override {
     SteadyClock::time_point moved = SteadyClock::now();
     TRY(hear());
     while (true) {
-      const Moves moves = TRY(pass(exchange_));
-      left_ -= moves.ended;
-      if (moves.any && told_waiting_) tell_waiting(-1);
-      if (moves.any) await(exchange_, -1);
+      const bool any = TRY(pass());
+      if (any && told_waiting_) tell_waiting(-1);
+      if (any) await(-1);
       if (left_ == 0) return true;
-      if (moves.any) {
+      if (any) {
         moved = SteadyClock::now();
         continue;
       }
-      TRY(rest(exchange_, moved));
+      TRY(rest(moved));
     }
   }
 
   // What another one told of is heard when we wait.
-  Result<bool> look() {
-    const Moves moves = TRY(pass(exchange_));
-    left_ -= moves.ended;
+  Result<bool> look() override {
+    TRY(pass());
     return left_ == 0;
   }
 
@@ -147,29 +120,9 @@ class TcpTransport : public Transport {
     return {};
   }
 
-  Result<Moves> pass(const Exchange& e) {
-    Moves moves;
-    for (Peer& peer : peers_) peer.blocked = false;
-    for (std::size_t i = 0; i < e.out.size(); ++i) {
-      Peer& peer = peer_of(e.out[i].to);
-      if (sent_[i].done || peer.blocked) continue;
-      moves.any |= TRY(write(e.stamp, e.out[i], sent_[i], peer));
-      peer.blocked = !sent_[i].done;
-      moves.ended += sent_[i].done ? 1 : 0;
-    }
-    for (Peer& peer : peers_) peer.blocked = false;
-    for (std::size_t i = 0; i < e.in.size(); ++i) {
-      Peer& peer = peer_of(e.in[i].from);
-      if (taken_[i].done || peer.blocked) continue;
-      if (ready(e, i)) moves.any |= TRY(take(e.stamp, e.in[i], taken_[i], peer));
-      peer.blocked = !taken_[i].done;
-      moves.ended += taken_[i].done ? 1 : 0;
-    }
-    return moves;
-  }
-
   // The header and the runs of rows that follow, as many as one call takes.
-  Result<bool> write(const MessageStamp& stamp, const Outgoing& message, Progress& progress, Peer& peer) {
+  Result<bool> write(const Outgoing& message, Progress& progress, Peer& peer) override {
+    const MessageStamp& stamp = exchange_.stamp;
     const std::int64_t whole = kHeader + message.bytes.count();
     if (progress.at == 0) {
       const std::array<std::uint64_t, 2> words{stamp.packed(), static_cast<std::uint64_t>(message.bytes.count())};
@@ -205,7 +158,8 @@ class TcpTransport : public Transport {
     return true;
   }
 
-  Result<bool> take(const MessageStamp& stamp, const Incoming& message, Progress& progress, Peer& peer) {
+  Result<bool> take(const Incoming& message, Progress& progress, Peer& peer) override {
+    const MessageStamp& stamp = exchange_.stamp;
     const std::int64_t whole = kHeader + message.bytes.count();
     bool any = false;
     while (progress.at < whole) {
@@ -250,35 +204,32 @@ class TcpTransport : public Transport {
     std::memcpy(peer.rest.data(), staging() + pieces, progress.held);
   }
 
-  bool ready(const Exchange& e, std::size_t i) const {
-    return e.in[i].after < 0 || taken_[static_cast<std::size_t>(e.in[i].after)].done;
-  }
-
   // Sleeps until something can be done; says who keeps us waiting, first to the others, then, out of patience, as the
   // error.
-  Status rest(const Exchange& e, SteadyClock::time_point moved) {
+  Status rest(SteadyClock::time_point moved) {
     ends_.clear();
     ends_.push_back({stir_.get(), POLLIN, 0});
     for (std::int32_t r = 0; r < num_ranks(); ++r) {
       if (r != rank_ && !peer_of(r).gone) ends_.push_back({control_.descriptor(r), POLLIN, 0});
     }
     for (std::int32_t r = 0; r < num_ranks(); ++r) {
-      const short events = wanted(e, r);
+      const short events = wanted(r);
       if (events != 0) ends_.push_back({peer_of(r).fd.get(), events, 0});
     }
     const Seconds waited = since(moved), left = (told_waiting_ ? patience_ : patience_ * 0.5) - waited;
-    await(e, first_awaited(e));
+    await(first_awaited());
     ::poll(ends_.data(), ends_.size(), static_cast<int>(std::clamp(left.count() * 1e3 + 1, 0.0, 60'000.0)));
     TRY(hear());
     mark_gone();
     const Seconds now = since(moved);
-    if (!told_waiting_ && now >= patience_ * 0.5) tell_waiting(first_awaited(e));
-    if (now < patience_ || data_came(e)) return {};
-    const std::int32_t cause = control_.cause_of(first_awaited(e));
-    return missing_rank(rank_, cause, e.stamp, patience_, "");
+    if (!told_waiting_ && now >= patience_ * 0.5) tell_waiting(first_awaited());
+    if (now < patience_ || data_came()) return {};
+    const std::int32_t cause = control_.cause_of(first_awaited());
+    return missing_rank(rank_, cause, exchange_.stamp, patience_, "");
   }
 
-  short wanted(const Exchange& e, std::int32_t r) const {
+  short wanted(std::int32_t r) const {
+    const Exchange& e = exchange_;
     short events = 0;
     for (std::size_t i = 0; i < e.out.size(); ++i) {
       if (e.out[i].to == r && !sent_[i].done) events |= POLLOUT;
@@ -287,7 +238,7 @@ class TcpTransport : public Transport {
     for (std::size_t i = 0; i < e.in.size() && first; ++i) {
       if (e.in[i].from != r || taken_[i].done) continue;
       first = false;
-      if (ready(e, i)) events |= POLLIN;
+      if (ready(i)) events |= POLLIN;
     }
     return events;
   }
@@ -304,31 +255,11 @@ class TcpTransport : public Transport {
     }
   }
 
-  bool data_came(const Exchange& e) const {
+  bool data_came() const {
     return std::any_of(ends_.begin() + 1, ends_.end(), [&](const pollfd& end) {
       return end.revents != 0 &&
              std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.fd.get() == end.fd; });
     });
-  }
-
-  std::int32_t first_awaited(const Exchange& e) const {
-    for (std::size_t i = 0; i < e.in.size(); ++i) {
-      if (!taken_[i].done && ready(e, i)) return e.in[i].from;
-    }
-    for (std::size_t i = 0; i < e.out.size(); ++i) {
-      if (!sent_[i].done) return e.out[i].to;
-    }
-    return rank_;
-  }
-
-  // For who watches this rank; the other ranks are told only of long waits.
-  void await(const Exchange& e, std::int32_t peer) {
-    if (observer_ == nullptr || peer == awaited_) return;
-    awaited_ = peer;
-    if (peer < 0) return observer_->goes_on();
-    bool to_send = true;
-    for (std::size_t i = 0; i < e.in.size(); ++i) to_send = to_send && (taken_[i].done || e.in[i].from != peer);
-    observer_->waits(peer, to_send, e.stamp);
   }
 
   void tell_waiting(std::int32_t peer) {
@@ -346,21 +277,12 @@ class TcpTransport : public Transport {
     return lost_rank(rank_, peer, stamp, "it has left, or its process or host has ended");
   }
 
-  std::int32_t rank_;
   Seconds patience_;
   Fd stir_;
   TcpControl control_;
-  std::vector<Peer> peers_;
   std::vector<Staging> staging_;
-  Exchange exchange_;     // that was begun
-  std::size_t left_ = 0;  // messages of it that have not ended
-  std::vector<Progress> sent_, taken_;
   std::vector<pollfd> ends_;
-  std::int64_t written_ = 0;
   bool told_waiting_ = false;
-  std::int32_t awaited_ = -1;
-  WaitObserver* observer_ = nullptr;
-  std::optional<Error> failed_;
   std::mutex aborting_;
   std::optional<Error> aborted_;
 };

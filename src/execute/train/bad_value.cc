@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "execute/runtime/eager.h"
+#include "execute/train/least_of.h"
 
 namespace systole {
 namespace {
@@ -38,12 +39,7 @@ Result<std::optional<std::string>> first_bad_value(Executor& executor, const Sch
   FirstBad look(step);
   TRY(executor.look(train, range, look, &look));
   const std::int64_t mine = look.found() ? look.kernels() : std::numeric_limits<std::int64_t>::max();
-  std::int64_t first = mine;
-  for (std::int32_t rank = 0; rank < ranks.num_ranks(); ++rank) {
-    std::int64_t theirs = mine;
-    TRY(ranks.broadcast(std::as_writable_bytes(std::span(&theirs, 1)), rank));
-    first = std::min(first, theirs);
-  }
+  const std::int64_t first = TRY(least_of(mine, ranks, executor.program().mesh));
   return mine == first ? look.found() : std::nullopt;
 }
 

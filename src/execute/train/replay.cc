@@ -20,22 +20,22 @@ ReplayCheck::ReplayCheck(Executor& executor, const Schedule& train) : executor_(
   }
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     const ProgramValue& value = program.values[v];
-    if (value.residence == Residence::gradient && value.name.starts_with("gradient/"))
-      gradients_.push_back(static_cast<int>(v));
+    if (value.residence != Residence::gradient || !value.name.starts_with("gradient/")) continue;
+    for (int slot = 0; slot < value.slots; ++slot) gradients_.push_back({static_cast<int>(v), slot});
   }
   hashes_.resize(gradients_.size());
 }
 
 std::span<std::byte> ReplayCheck::gradient(std::size_t nth) {
-  return nth < gradients_.size() ? executor_.view(gradients_[nth], 0) : std::span<std::byte>();
+  return nth < gradients_.size() ? executor_.view(gradients_[nth].value, gradients_[nth].slot) : std::span<std::byte>();
 }
 
-std::uint64_t ReplayCheck::hash_of(int value) {
-  std::span<std::byte> bytes = executor_.view(value, 0);
+std::uint64_t ReplayCheck::hash_of(const Place& place) {
+  std::span<std::byte> bytes = executor_.view(place.value, place.slot);
   if (bytes.empty()) {
-    const ProgramValue& v = executor_.program().values[static_cast<std::size_t>(value)];
+    const ProgramValue& v = executor_.program().values[static_cast<std::size_t>(place.value)];
     copy_.resize(static_cast<std::size_t>(v.type.bytes().count()));
-    executor_.read(value, 0, copy_).value();
+    executor_.read(place.value, place.slot, copy_).value();
     bytes = copy_;
   }
   return hash64(std::as_bytes(bytes));
@@ -47,7 +47,7 @@ Status ReplayCheck::compare(std::int64_t step, ActionObserver* observer) {
   TRY(executor_.run(train_, observer, of_gradients(), &not_of_the_plan));
   for (std::size_t g = 0; g < gradients_.size(); ++g) {
     if (hash_of(gradients_[g]) == hashes_[g]) continue;
-    const std::string& name = executor_.program().values[static_cast<std::size_t>(gradients_[g])].name;
+    const std::string& name = executor_.program().values[static_cast<std::size_t>(gradients_[g].value)].name;
     return error(ErrorKind::corrupt, "step {} computed twice gives two {}: {}", step, name, kFlipped)
         .hinted("memory or a processor of this host is not to be trusted; the run goes on from its checkpoint");
   }

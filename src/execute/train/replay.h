@@ -28,15 +28,20 @@ class ReplayCheck {
   // Whether an error is of compare(): the rank is to blame, and not the run.
   static bool found(const Error& error);
 
-  // The gradients' places, for faults on purpose; empty where the host does not see them.
+  // The gradients' places, for faults on purpose; empty where the host does not see them. An exact step has several of
+  // each, a sum of logical shards in each slot.
+  std::size_t num_gradients() const { return gradients_.size(); }
   std::span<std::byte> gradient(std::size_t nth);
 
  private:
-  std::uint64_t hash_of(int value);
+  struct Place {
+    int value = -1, slot = 0;
+  };
+  std::uint64_t hash_of(const Place& place);
   Executor& executor_;
   const Schedule& train_;
   std::size_t end_ = 0;
-  std::vector<int> gradients_;
+  std::vector<Place> gradients_;
   std::vector<std::uint64_t> hashes_;
   std::vector<std::byte> copy_;  // where the host does not see the device's memory
 };

@@ -28,6 +28,8 @@
 
 namespace systole {
 
+class PhaseObserver;
+
 // Places where tests and rehearsals hold the run up or make it fail.
 struct TrainHooks {
   std::function<void(std::int64_t step)> in_compute, in_backward, in_logging, in_checkpoint;  // on the step's thread
@@ -55,6 +57,7 @@ struct TrainerParts {
   std::int64_t device = 0;               // this rank's number in the mesh
   checkpoint::SaveGroup save_group;      // which of the writers of its checkpoints this rank is
   std::string numerics;                  // fingerprint of what the bits depend on; kept with checkpoints
+  std::string isa;                       // the instructions among it, to pin another machine to; kept too
   TrainHooks hooks;
   StageWatch* stages = nullptr;  // told of what the rank does; null: nobody looks
 };
@@ -96,7 +99,6 @@ class Trainer {
   Result<Evaluated> evaluate(std::int64_t batches);
 
  private:
-  class PhaseObserver;
   Status one_step();
   Status run_step(std::int64_t step);
   Status look_for_bad(std::int64_t step);

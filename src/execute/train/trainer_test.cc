@@ -140,6 +140,26 @@ TEST_F(TrainerReplay, a_flipped_bit_is_found_at_the_steps_that_are_checked) {
   }
 }
 
+// An exact step keeps sums of its shards in slots, each of which is used.
+TEST_F(TrainerReplay, a_flipped_bit_is_found_in_any_slot_of_an_exact_step) {
+  const std::vector<std::string> exact{"train.steps=2", "train.batch=8", "train.exact=true", "observe.replay_check=1"};
+  std::size_t places = 0;
+  TrainHooks looks;
+  looks.on_gradients = [&](std::int64_t, ReplayCheck& gradients) { places = gradients.num_gradients(); };
+  ASSERT_TRUE(process(exact, std::move(looks)).ok());
+  EXPECT_GT(places, 2u) << "of weights and biases";
+  for (std::size_t place = 0; place < places; ++place) {
+    for (const std::int64_t step : checkpoint::list_steps(folder_).value())
+      disk_.remove(folder_.manifest(step)).value();
+    TrainHooks hooks;
+    hooks.on_gradients = [&](std::int64_t step, ReplayCheck& gradients) {
+      if (step == 2) gradients.gradient(place)[2] ^= std::byte{1};
+    };
+    const Result<TrainOutcome> outcome = process(exact, std::move(hooks));
+    EXPECT_TRUE(!outcome.ok() && ReplayCheck::found(outcome.error())) << place;
+  }
+}
+
 TEST_F(TrainerMetric, is_of_the_very_step_or_there_is_none) {
   ASSERT_TRUE(process({"train.steps=12", "train.evaluate.every=6"}).ok());
   const auto evaluated = all<Evaluated>();

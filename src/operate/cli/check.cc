@@ -25,8 +25,9 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     context.out.json(Node::map({{"well", true}, {"program", program}}));
     return ExitCode::done;
   }
-  const Machine machine = open_machine(options.workload.backend, workload.resources, context.clock, ranks_of(workload),
-                                       workload.train.exact)
+  pin_isa(options.workload.backend, options.workload.pin_isa).value();
+  const Machine machine = open_machine(options.workload.backend, workload.resources, context.clock,
+                                       {.ranks = ranks_of(workload), .exact = workload.train.exact})
                               .value();
   const std::unique_ptr<Device> device = make_null_device(machine.device->target());
   const Status threads = check_threads(options.workload.backend, workload.resources, loaded.source);

@@ -14,13 +14,15 @@
 #include <type_traits>
 
 #include "ground/base/quantity.h"
+#include "operate/cli/full_disk.h"
+#include "operate/cli/wrong_clock.h"
 
 namespace systole::cli {
 namespace {
 
 constexpr const char* kPlaces =
     "data, forward, backward, logging, checkpoint, link; kill=PHASE@N, stuck=PLACE@N, lost=N, mismatch=N, flip=N, "
-    "nan=N";
+    "nan=N, full=N, clock=TIME";
 
 struct Stall {
   std::string place;
@@ -104,18 +106,6 @@ void die() {
   while (true) pause();
 }
 
-class KillInGather final : public CollectiveObserver {
- public:
-  explicit KillInGather(std::int64_t time) : left_(time) {}
-  void begin(const SeenCollective& seen) override {
-    if (seen.call->kind == CollectiveKind::all_gather && --left_ == 0) die();
-  }
-  void end(const SeenCollective&, bool, Bytes) override {}
-
- private:
-  std::int64_t left_;
-};
-
 Status add_kill(std::string_view value, RunRequest& request) {
   constexpr std::string_view kOfSteps[] = {"read", "compute", "reduce", "update", "snapshot"};
   const std::size_t at = value.find('@');
@@ -129,7 +119,10 @@ Status add_kill(std::string_view value, RunRequest& request) {
     return {};
   }
   if (phase == "gather") {
-    request.collectives = std::make_shared<KillInGather>(time);
+    request.collectives = std::make_shared<HookedCollectives>();
+    request.collectives->before = [time, entered](const SeenCollective& seen) {
+      if (seen.call->kind == CollectiveKind::all_gather && ++*entered == time) die();
+    };
     return {};
   }
   for (const auto saving :
@@ -186,12 +179,69 @@ void add_nan(std::int64_t at_step, RunRequest& request) {
   });
 }
 
+// From a save on the disk takes nothing more.
+void add_full(std::int64_t save, RunRequest& request) {
+  const auto disk = std::make_shared<FullDisk>();
+  request.disk = disk;
+  then(request.hooks.on_save_phase,
+       [disk, save, saves = std::int64_t{0}](checkpoint::SavePhase now, bool begins) mutable {
+         if (begins && now == checkpoint::SavePhase::snapshot && ++saves == save) disk->fill();
+       });
+}
+
+Result<Seconds> parse_wrong(std::string_view value) {
+  const bool behind = value.starts_with('-');
+  const Result<Seconds> by = parse_seconds(behind ? value.substr(1) : value);
+  if (!by.ok()) return error(by.error().kind, "--inject clock: {}", by.error().message).hinted("--inject clock=-1h");
+  return behind ? *by * -1.0 : *by;
+}
+
+// "rank2.forward=300ms".
+struct Injection {
+  std::int64_t rank = -1;  // -1: any
+  std::string_view what, value;
+};
+
+Result<std::vector<Injection>> injections_of(std::string_view text) {
+  std::vector<Injection> all;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    std::string_view one = text.substr(0, comma);
+    text = comma == text.npos ? std::string_view() : text.substr(comma + 1);
+    Injection injection;
+    if (const std::size_t dot = one.find('.'); one.starts_with("rank") && dot < one.find('=')) {
+      const std::string_view digits = one.substr(4, dot - 4);
+      const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), injection.rank);
+      if (failed != std::errc() || end != digits.data() + digits.size() || injection.rank < 0)
+        return error(ErrorKind::invalid, "--inject: '{}' names no rank", one).hinted("--inject rank1.forward=300ms");
+      one = one.substr(dot + 1);
+    }
+    const std::size_t equals = one.find('=');
+    if (equals == one.npos) {
+      return error(ErrorKind::invalid, "--inject '{}' is not PLACE=TIME", one)
+          .hinted("--inject data=50ms, or data=50ms@10 for every tenth step");
+    }
+    injection.what = one.substr(0, equals);
+    injection.value = one.substr(equals + 1);
+    all.push_back(injection);
+  }
+  return all;
+}
+
 Status add(std::string_view what, std::string_view value, Clock& clock, RunRequest& request, CommFaults& comm) {
   const bool first = request.role.group.generation <= 1;
   const bool of_ranks = what == "link" || what == "lost" || what == "mismatch";
   if (of_ranks && request.role.group.alone())
     return error(ErrorKind::invalid, "--inject {}: there is one rank", what).hinted("--ranks 2, or a mesh");
   if (what == "kill") return add_kill(value, request);
+  if (what == "clock") {  // injected_clock
+    TRY(parse_wrong(value));
+    return {};
+  }
+  if (what == "full") {
+    add_full(TRY(parse_count(value)), request);
+    return {};
+  }
   if (what == "stuck") return first ? add_stuck(value, clock, request) : Status();
   for (const std::string_view once : {"lost", "mismatch", "flip", "nan"}) {
     if (what != once) continue;
@@ -209,34 +259,25 @@ Status add(std::string_view what, std::string_view value, Clock& clock, RunReque
 }  // namespace
 
 Status inject(const std::string& text, Clock& clock, RunRequest& request, CommFaults& comm) {
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    std::string_view one = rest.substr(0, comma);
-    rest = comma == rest.npos ? std::string_view() : rest.substr(comma + 1);
-    bool ours = true;
-    if (const std::size_t dot = one.find('.'); one.starts_with("rank") && dot < one.find('=')) {
-      const std::string_view digits = one.substr(4, dot - 4);
-      std::int64_t rank = -1;
-      std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-      ours = rank == request.role.rank && request.role.group.generation <= 1;
-      one = one.substr(dot + 1);
-    }
-    const std::size_t equals = one.find('=');
-    if (equals == one.npos) {
-      return error(ErrorKind::invalid, "--inject '{}' is not PLACE=TIME", one)
-          .hinted("--inject data=50ms, or data=50ms@10 for every tenth step");
-    }
+  for (const Injection& one : TRY(injections_of(text))) {
+    const bool ours = one.rank < 0 || (one.rank == request.role.rank && request.role.group.generation <= 1);
     RunRequest checked_alone;  // what is another rank's is read all the same
     checked_alone.role = request.role;
     CommFaults no_faults;
-    TRY(add(one.substr(0, equals), one.substr(equals + 1), clock, ours ? request : checked_alone,
-            ours ? comm : no_faults));
+    TRY(add(one.what, one.value, clock, ours ? request : checked_alone, ours ? comm : no_faults));
   }
   if (comm.any()) {
     then(request.hooks.on_action, [&comm](std::int64_t step, const Action&, const Function&) { comm.step = step; });
   }
   return {};
+}
+
+Result<std::unique_ptr<Clock>> injected_clock(const std::string& text, std::int64_t rank, Clock& right) {
+  for (const Injection& one : TRY(injections_of(text))) {
+    if (one.what != "clock" || (one.rank >= 0 && one.rank != rank)) continue;
+    return std::unique_ptr<Clock>(std::make_unique<WrongClock>(right, TRY(parse_wrong(one.value))));
+  }
+  return std::unique_ptr<Clock>();
 }
 
 }  // namespace systole::cli

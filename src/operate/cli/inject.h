@@ -9,10 +9,13 @@
 //   stuck=PLACE@N        at step N it goes no further: data, forward, backward, logging
 //   lost=N, mismatch=N   a message of step N is not sent; the collective of another place is run
 //   flip=N, nan=N        at step N one bit of a gradient turns, or a weight becomes no number
+//   full=N               from the N-th save on there is no room for what this process writes of checkpoints
+//   clock=TIME           the process's clocks, steady and calendar, are wrong by so much: 1h, -1h
 //
-// What befalls a named rank, and all of the last three lines, befalls the first generation alone.
+// What befalls a named rank, but for a wrong clock, befalls the first generation alone; so do stuck, lost, mismatch,
+// flip and nan.
 
-#include <functional>
+#include <memory>
 #include <string>
 
 #include "execute/comm/faults.h"
@@ -23,5 +26,8 @@ namespace systole::cli {
 // Errors: invalid, with the places there are; what is of ranks needs request.role. `comm`, which must outlive the run,
 // gets what is to be wrapped around the transport.
 Status inject(const std::string& text, Clock& clock, RunRequest& request, CommFaults& comm);
+
+// The clock of a rank, or of a process that is none (-1). Null: `right` is. Errors: as inject.
+Result<std::unique_ptr<Clock>> injected_clock(const std::string& text, std::int64_t rank, Clock& right);
 
 }  // namespace systole::cli

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ground/base/document.h"
+#include "ground/process/machine.h"
 #include "operate/cli/run_systole.h"
 #include "operate/cli/small_workload.h"
 
@@ -40,6 +41,36 @@ TEST(Calibration, of_another_machine_is_passed_over) {
   EXPECT_NE(future.out.find("UNCALIBRATED"), std::string::npos) << future.out;
   const Captured doctor = systole.run({"doctor"});
   EXPECT_NE(doctor.out.find("calibration    the calibration is of 2999-01-02"), std::string::npos) << doctor.out;
+}
+
+// What ranks speak over is measured apart: shared memory within a node, TCP between several.
+TEST(Calibration, of_links_is_taken_by_how_ranks_speak) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  systole.write("token", "00112233445566778899aabbccddeeff\n");
+  const auto link = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"run", "job.yaml", "--ranks", "4", "--dry-run", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Captured planned = systole.run(words);
+    EXPECT_EQ(planned.exit.code, 0) << planned.err;
+    const Node plan = parse_json(planned.out, "plan").value();
+    return plan.find("target")->find("facts")->find("link")->text();
+  };
+  const std::vector<std::string> several{"--local-ranks", "2",        "--rendezvous", "127.0.0.1:7000",
+                                         "--token-file",  "token",    "--node",       "a",
+                                         "--host",        "127.0.0.1"};
+  EXPECT_EQ(link({}), "20.0 us, 4.00 GB/s: shm, the catalog's ranks-of-one-host of 2026-11-22, not calibrated");
+  EXPECT_TRUE(link(several).find(": tcp, the catalog's ") != std::string::npos) << link(several);
+  std::string facts;
+  for (const char* fact : {"shm.2.latency: { value: 5 us", "shm.2.bandwidth: { value: 6 GB/s",
+                           "tcp.2.latency: { value: 30 us", "tcp.2.bandwidth: { value: 2 GB/s"})
+    facts += fmt::format("      link.{}, source: test, date: 2026-01-02 }}\n", fact);
+  systole.write(".config/systole/catalog/this-machine.yaml",
+                fmt::format("systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    calibrated: true\n"
+                            "    doc: \"{}; by whatever threads\"\n    facts:\n{}",
+                            processor_name(), facts));
+  EXPECT_EQ(link({}), "5.00 us, 6.00 GB/s: shm, systole calibrate of 2026-01-02");
+  EXPECT_EQ(link(several), "30.0 us, 2.00 GB/s: tcp, systole calibrate of 2026-01-02");
 }
 
 TEST(Threads, beyond_the_cores_are_refused_where_they_stand) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "execute/comm/collectives.h"
 #include "execute/comm/faults.h"
@@ -27,7 +28,7 @@ namespace systole::cli {
 namespace {
 
 struct RankOptions {
-  std::string folder, backend = "cpu", memory, inject;
+  std::string folder, backend = "cpu", pin_isa, memory, inject;
 };
 
 // Whether a collective failed: then this rank is a victim of whoever is gone, or does not do the same.
@@ -91,6 +92,24 @@ Result<std::unique_ptr<Transport>> meet(RankSeat& seat, Seconds patience) {
   return ring_transport(std::move(segment), number, {.patience = patience});
 }
 
+// Of several nodes, rank 0's: what each machine has measured chooses the algorithms, and all must choose the same.
+Result<RanksLink> agreed_link(RankSeat& seat, Clock& clock) {
+  constexpr const char* kKey = "link";
+  if (seat.identity().place.rank == 0) {
+    RanksLink own = TRY(find_link(clock, seat.identity().place.num_ranks, true));
+    TRY(seat.rendezvous().set(
+        kKey, fmt::format("{:a} {:a} {}", own.cost.latency.count(), own.cost.bandwidth.count(), own.source)));
+    return own;
+  }
+  const std::string text = TRY(seat.rendezvous().wait(kKey, Seconds(60.0)));
+  char* end = nullptr;
+  const Seconds latency(std::strtod(text.c_str(), &end));
+  const BytesPerSecond bandwidth(std::strtod(end, &end));
+  if (bandwidth <= BytesPerSecond() || *end != ' ')
+    return error(ErrorKind::corrupt, "rank 0 said '{}' for how fast ranks speak", text);
+  return RanksLink{{latency, bandwidth}, end + 1};
+}
+
 // Of a mesh that was not said: all ranks have a part of the batch.
 Workload for_this_many(Workload workload, std::int64_t ranks) {
   if (workload.mesh.empty() && ranks > 1) workload.mesh = {{"data", ranks}};
@@ -130,11 +149,13 @@ class StopWatch {
 // Of a rank that cannot trust itself: the agent starts another one in its place.
 constexpr auto kFaulty = static_cast<ExitCode>(70);
 
-ExitCode rank(const RankOptions& options, Context& context) {
+ExitCode rank(const RankOptions& options, Context& given) {
   std::signal(SIGPIPE, SIG_IGN);
   SignalWatch signals;
   const RankIdentity identity = rank_identity_from_environment().value();
   const std::int64_t number = identity.place.rank;
+  const std::unique_ptr<Clock> wrong = injected_clock(options.inject, number, given.clock).value();
+  Context context{given.out, wrong != nullptr ? *wrong : given.clock, given.command_line};
   const auto seat =
       RankSeat::take(identity, {.lost = [](const Error&) { _exit(static_cast<int>(ExitCode::not_saved)); }}).value();
   const std::unique_ptr<FlightLog> flight = open_flight(options.folder, identity, context.clock).value();
@@ -147,11 +168,14 @@ ExitCode rank(const RankOptions& options, Context& context) {
   arguments.kept = true;
   arguments.memory = options.memory;
   arguments.backend = options.backend;
+  arguments.pin_isa = options.pin_isa;
   const LoadedWorkload loaded = load_workload(arguments).value();
   const Workload workload = for_this_many(loaded.workload, identity.place.num_ranks);
   PrepareOptions preparing = prepare_options(arguments, loaded, context).value();
   preparing.data_patience = Seconds(60);
   preparing.rank = number;
+  preparing.memory_limit = Bytes(limit_of(workload, preparing).count() / identity.place.local_ranks);
+  if (identity.place.num_nodes > 1) preparing.link = agreed_link(*seat, context.clock).value();
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   RunFolder folder{options.folder, nullptr, open_posix_store(options.folder).value()};
   checkpoint::SaveGroup group;
@@ -239,7 +263,8 @@ void add_rank(CLI::App& app, Context& context) {
   command.add_option("folder", options->folder, "the run's")->required();
   command.add_option("--backend", options->backend, "cpu, or reference")
       ->check(CLI::IsMember({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
-  command.add_option("--memory", options->memory, "of this rank");
+  command.add_option("--pin-isa", options->pin_isa, "as run --pin-isa");
+  command.add_option("--memory", options->memory, "of all ranks of this node");
   command.add_option("--inject", options->inject, "as run --inject");
 }
 

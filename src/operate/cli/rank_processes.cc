@@ -31,6 +31,7 @@ std::vector<std::string> rank_command(const RankProcesses& processes) {
                                 processes.backend,
                                 "--memory",
                                 fmt::format("{}B", processes.memory.count())};
+  if (!processes.pin_isa.empty()) argv.insert(argv.end(), {"--pin-isa", processes.pin_isa});
   if (!processes.inject.empty()) argv.insert(argv.end(), {"--inject", processes.inject});
   return argv;
 }
@@ -62,6 +63,7 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
     return watch.get();
   };
   options.run = folder;
+  options.clock = &context.clock;
   options.workload = numbers_hash(prepared.workload);
   options.command.argv = rank_command(processes);
   options.membership.notice = prepared.workload.ranks.notice.value_or(RanksSpec::kNotice);

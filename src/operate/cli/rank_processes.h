@@ -14,10 +14,10 @@
 namespace systole::cli {
 
 struct RankProcesses {
-  RankArguments ranks;                 // how many is said
-  std::string backend, inject, chaos;  // chaos: a hazard file, or empty
-  Bytes memory;                        // of each rank
-  std::string folder;                  // the run's
+  RankArguments ranks;                          // how many is said
+  std::string backend, pin_isa, inject, chaos;  // chaos: a hazard file, or empty
+  Bytes memory;                                 // of all ranks of this node
+  std::string folder;                           // the run's
   // Takes the folder and puts the run's plan and workload into it; of several nodes only the one that leads does.
   std::function<Status()> take;
 };

@@ -11,15 +11,8 @@
 namespace systole::cli {
 namespace {
 
-// The moment by which all ranks have come there; of another host's clock nothing is known but that it has passed.
-std::optional<Seconds> all_at(const std::vector<Flight>& flights, FlightMark mark, Seconds begin, Seconds now) {
-  Seconds last = begin;
-  for (const Flight& flight : flights) {
-    if (!flight.has(mark)) return std::nullopt;
-    const Seconds at = flight.marks[static_cast<std::size_t>(mark)];
-    last = std::max(last, at >= begin && at <= now ? at : now);
-  }
-  return last;
+Seconds newest_of(const Flight& flight) {
+  return std::max({flight.now.since, flight.now.entered, flight.now.awaiting});
 }
 
 }  // namespace
@@ -80,6 +73,34 @@ std::vector<Flight> RankWatch::flights() {
   return flights;
 }
 
+// What a rank's log says since the last look came since then.
+void RankWatch::compare_clocks(const std::vector<Flight>& flights, Seconds now) {
+  for (const Flight& flight : flights) {
+    const auto rank = static_cast<std::size_t>(flight.identity.rank);
+    const Seconds newest = newest_of(flight);
+    if (rank >= clocks_.size() || newest == newest_[rank]) continue;
+    newest_[rank] = newest;
+    clocks_[rank].saw(newest, looked_at_, now);
+  }
+  looked_at_ = now;
+}
+
+Seconds RankWatch::here(const Flight& flight, Seconds moment) const {
+  const auto rank = static_cast<std::size_t>(flight.identity.rank);
+  return rank < clocks_.size() ? clocks_[rank].here(moment) : moment;
+}
+
+// The moment by which all ranks have come there.
+std::optional<Seconds> RankWatch::all_at(const std::vector<Flight>& flights, FlightMark mark, Seconds begin,
+                                         Seconds now) const {
+  Seconds last = begin;
+  for (const Flight& flight : flights) {
+    if (!flight.has(mark)) return std::nullopt;
+    last = std::clamp(here(flight, flight.marks[static_cast<std::size_t>(mark)]), last, now);
+  }
+  return last;
+}
+
 void RankWatch::hear(const HoldUp& hold_up) {
   HeldUp event;
   event.kind = name_of(hold_up.kind);
@@ -102,25 +123,30 @@ void RankWatch::starts(std::uint64_t generation, int ranks, Seconds now) {
   generation_ = generation;
   started_ = now;
   files_.assign(static_cast<std::size_t>(ranks), "");
+  clocks_.assign(files_.size(), {});
+  newest_.assign(files_.size(), Seconds());
+  looked_at_ = now;
 }
 
 // Its last sign of life is the last change in its log: it was lost no earlier.
 void RankWatch::ends(std::uint64_t, const std::string& cause, int rank, Seconds now) {
   const std::vector<Flight> last = flights();
+  compare_clocks(last, now);
   if (const std::optional<HoldUp> odd = what_ended(last)) hear(*odd);
   recovery_.emplace();
   recovery_->cause = cause;
   ended_ = now;
   Seconds sign = now;
   for (const Flight& flight : last) {
-    const Seconds changed = std::max({flight.now.since, flight.now.entered, flight.now.awaiting});
-    if (flight.identity.rank == rank && changed > Seconds() && changed < now) sign = changed;
+    if (flight.identity.rank == rank && newest_of(flight) != Seconds())
+      sign = std::clamp(here(flight, newest_of(flight)), started_, now);
   }
   recovery_->detected = now - sign;
 }
 
 void RankWatch::look(Seconds now) {
   const std::vector<Flight> found = flights();
+  compare_clocks(found, now);
   for (const HoldUp& hold_up : stragglers_.look(found, now)) hear(hold_up);
   if (recovery_ && recovery_->generation != 0) follow_recovery(found, now);
 }

@@ -2,6 +2,7 @@
 // What the agent of a run on many ranks sees and says of them: one sentence when a rank holds the others up, and what
 // each recovery took, both kept as events under ranks/agent.
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,6 +15,21 @@
 #include "operate/observe/stragglers.h"
 
 namespace systole::cli {
+
+// Moments of a clock that may be any time apart from ours, as ours has them: as near as what was seen of both allows,
+// and as they are while that can be.
+class OtherClock {
+ public:
+  // Its `moment` came between two of ours.
+  void saw(Seconds moment, Seconds after, Seconds before) {
+    least_ = std::max(least_, after - moment);
+    most_ = std::min(most_, before - moment);
+  }
+  Seconds here(Seconds moment) const { return moment + std::min(std::max(Seconds(), least_), most_); }
+
+ private:
+  Seconds least_{-1e18}, most_{1e18};  // of what it is behind us
+};
 
 class RankWatch final : public LaunchWatch {
  public:
@@ -32,6 +48,9 @@ class RankWatch final : public LaunchWatch {
             std::function<void(std::string_view)> tell);
   std::vector<Flight> flights();
   std::string find(int rank) const;
+  void compare_clocks(const std::vector<Flight>& flights, Seconds now);
+  Seconds here(const Flight& flight, Seconds moment) const;
+  std::optional<Seconds> all_at(const std::vector<Flight>& flights, FlightMark mark, Seconds begin, Seconds now) const;
   void hear(const HoldUp& hold_up);
   void follow_recovery(const std::vector<Flight>& flights, Seconds now);
   void add(EventBody body);
@@ -44,9 +63,11 @@ class RankWatch final : public LaunchWatch {
   std::function<void(std::string_view)> tell_;
   std::unique_ptr<EventFile> events_;
   StragglerWatch stragglers_;
-  Seconds opened_, started_, ended_;
+  Seconds opened_, started_, ended_, looked_at_;
   std::uint64_t generation_ = 0;
   std::vector<std::string> files_;     // by rank, of this generation; empty: not found yet
+  std::vector<OtherClock> clocks_;     // by rank
+  std::vector<Seconds> newest_;        // by rank: the last moment that was seen of its clock
   std::optional<Recovered> recovery_;  // under way
 };
 

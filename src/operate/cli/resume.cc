@@ -2,7 +2,9 @@
 
 #include <filesystem>
 
+#include "execute/checkpoint/restore.h"
 #include "operate/cli/run_command.h"
+#include "operate/cli/run_places.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -11,8 +13,26 @@ namespace {
 struct ResumeOptions {
   RunArguments run;
   std::vector<std::string> sets;
-  std::string memory, backend = "cpu";
+  std::string memory, backend = "cpu", pin_isa;
 };
+
+constexpr const char* kRecorded = "recorded";
+
+// The instructions that the newest checkpoint was computed with. Errors: not_found, if it does not say or there is
+// none.
+Result<std::string> recorded_isa(const std::string& folder, const Workload& workload) {
+  const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
+  const checkpoint::Folder checkpoints{store.get(), workload.checkpoint.folder, TRY(keys_of(workload.checkpoint))};
+  const std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(checkpoints));
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const Result<checkpoint::Manifest> manifest = checkpoint::load_manifest(checkpoints, *step);
+    if (!manifest.ok()) continue;
+    if (const Node* isa = manifest->extra.find("isa"); isa != nullptr && !isa->text().empty()) return isa->text();
+    break;
+  }
+  return error(ErrorKind::not_found, "--pin-isa: the run '{}' has no checkpoint that says its instructions", folder)
+      .hinted("name them: --pin-isa avx2");
+}
 
 ExitCode resume(const ResumeOptions& options, Context& context) {
   RunArguments arguments = options.run;
@@ -28,6 +48,8 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   from.memory = options.memory;
   from.backend = options.backend;
   const LoadedWorkload loaded = load_workload(from).value();
+  from.pin_isa =
+      options.pin_isa == kRecorded ? recorded_isa(arguments.folder, loaded.workload).value() : options.pin_isa;
   arguments.again = machine_words(from);
   return run_workload(loaded.workload, prepare_options(from, loaded, context).value(), arguments, true, context);
 }
@@ -44,6 +66,13 @@ void add_resume(CLI::App& app, Context& context) {
   command.add_option("--memory", options->memory, "hold the process to this much memory, as 2GiB");
   command.add_option("--backend", options->backend, "cpu, or reference")
       ->check(CLI::IsMember({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
+  command
+      .add_option(
+          "--pin-isa", options->pin_isa,
+          "compute with no more than these instructions, as avx2; without a word: those of the checkpoint, where "
+          "a machine with others began the run")
+      ->expected(0, 1)
+      ->default_str(kRecorded);
   add_rank_arguments(command, options->run.ranks);
   add_run_arguments(command, options->run);
 }

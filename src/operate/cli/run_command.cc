@@ -78,7 +78,9 @@ Workload on_ranks(Workload workload, const RankRange& count, const RunArguments&
 }
 
 ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, bool resume,
-                      Context& context) {
+                      Context& given) {
+  const std::unique_ptr<Clock> wrong = injected_clock(arguments.inject, -1, given.clock).value();
+  Context context{given.out, wrong != nullptr ? *wrong : given.clock, given.command_line};
   const RankRange count = read_ranks(arguments.ranks.ranks).value();
   if (count.least != count.most && (!asked.mesh.empty() || arguments.in_process)) {
     fail(error(ErrorKind::invalid,
@@ -91,7 +93,11 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   const std::int64_t ranks = ranks_of(workload);
   // Agents of several nodes prepare the same data, one after the other.
   if (!arguments.ranks.rendezvous.empty()) preparing.data_patience = Seconds(600.0);
-  if (ranks > 1) preparing.memory_limit = Bytes(limit_of(workload, preparing).count() / ranks);
+  preparing.over_tcp = !arguments.ranks.rendezvous.empty() && arguments.ranks.local < ranks;
+  // The ranks of this node share what it may take: all of them at most, here; as many as a generation has, in rank.cc.
+  const Bytes of_node = limit_of(workload, preparing);
+  const std::int64_t here = preparing.over_tcp && arguments.ranks.local > 0 ? arguments.ranks.local : ranks;
+  if (ranks > 1) preparing.memory_limit = Bytes(of_node.count() / here);
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
@@ -135,9 +141,10 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     processes.ranks = arguments.ranks;
     if (!count.said()) processes.ranks.ranks = std::to_string(ranks);
     processes.backend = preparing.backend;
+    processes.pin_isa = preparing.pin_isa;
     processes.inject = arguments.inject;
     processes.chaos = arguments.chaos;
-    processes.memory = *preparing.memory_limit;
+    processes.memory = of_node;
     processes.folder = arguments.folder;
     return run_in_processes(processes, prepared, signals, *preemption, context).value();
   }

@@ -21,6 +21,7 @@
 #include "predict/perf/catalog_speed.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
+#include "execute/backends/cpu/cpu_isa.h"
 #endif
 
 namespace systole::cli {
@@ -34,6 +35,9 @@ std::string default_entry(const std::string& target_name) {
 }
 
 namespace {
+#ifdef SYSTOLE_HAS_CPU
+std::string named_machine(const CpuIsa& isa) { return fmt::format("this-machine({})", cpu_numerics(isa)); }
+#endif
 
 Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources,
                                             const LinkCost& link, bool exact) {
@@ -50,6 +54,16 @@ Result<std::unique_ptr<Device>> open_device(const std::string& backend, const Re
 #endif
   return error(ErrorKind::unsupported, "this build has no backend '{}'", backend)
       .hinted("--backend reference runs everything, slowly");
+}
+
+// What the bits of the device's results depend on.
+void tell_numerics(const std::string& backend, Machine& machine) {
+  machine.numerics = machine.device->target().name;
+#ifdef SYSTOLE_HAS_CPU
+  if (backend != "cpu") return;
+  machine.isa = to_string(cpu_isa());
+  machine.numerics = named_machine(cpu_isa());
+#endif
 }
 
 Seconds of_function(const ScheduleEstimate& schedule, std::string_view name) {
@@ -146,6 +160,11 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
                        {"alignment", std::to_string(target.alignment)},
                        {"threads", std::to_string(target.threads)},
                        {"chains", target.fusion.chains ? "fused" : "not fused"}};
+  if (!p.machine.isa.empty()) plan.target.facts["isa"] = p.machine.isa;
+  for (const Link& link : target.links) {
+    plan.target.facts["link"] =
+        fmt::format("{}, {}: {}", to_string(link.latency), to_string(link.bandwidth), p.machine.link_source);
+  }
   plan.mesh = p.workload.mesh;
   plan.strategy = strategy_text(p);
   const Schedule& train = p.job.program->schedule_named("train");
@@ -166,20 +185,38 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
   return plan;
 }
 
-// Between ranks of this host: as calibrated on it, with however many threads, else as the catalog estimates.
-Status find_link(const Catalog& catalog, Clock& clock, std::int64_t ranks, Machine& machine) {
-  const CatalogEntry* entry = TRY(catalog.find("ranks-of-one-host"));
-  machine.speed.link = TRY(link_of(*entry));
-  machine.link_source = fmt::format("the catalog's {} of {}, not calibrated", entry->name, entry->date());
+// Why the user's calibration does not hold where the machine's identity begins so: it is of another machine, or of a
+// day that no clock has come to. Hosts' clocks may be hours apart.
+std::optional<Error> refusal_of(const CatalogEntry& own, const std::string& identity, Clock& clock) {
+  if (!own.doc.starts_with(identity)) {
+    return error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'", own.date(),
+                 own.doc, identity)
+        .hinted("systole calibrate");
+  }
+  const std::string tomorrow = to_iso8601(clock.calendar() + std::chrono::hours(24)).substr(0, 10);
+  if (own.date() > tomorrow) {
+    return error(ErrorKind::invalid, "the calibration is of {}, which is still to come: today is {}", own.date(),
+                 clock.timestamp().substr(0, 10))
+        .hinted("systole calibrate, when the clock is right");
+  }
+  return std::nullopt;
+}
+
+const CatalogEntry* own_entry(const Catalog& catalog) {
   const auto own = catalog.entries().find("this-machine");
-  if (own == catalog.entries().end() || !own->second.doc.starts_with(processor_name() + "; ") ||
-      own->second.date() > clock.timestamp().substr(0, 10))
-    return {};
-  const std::optional<LinkCost> measured = TRY(link_among(own->second, "shm", ranks));
-  if (!measured) return {};
-  machine.speed.link = *measured;
-  machine.link_source = fmt::format("systole calibrate of {}", own->second.date());
-  return {};
+  return own != catalog.entries().end() ? &own->second : nullptr;
+}
+
+Result<RanksLink> link_in(const Catalog& catalog, Clock& clock, std::int64_t ranks, bool over_tcp) {
+  const char* transport = over_tcp ? "tcp" : "shm";
+  const CatalogEntry* own = own_entry(catalog);
+  if (own != nullptr && !refusal_of(*own, processor_name() + "; ", clock)) {
+    if (const std::optional<LinkCost> measured = TRY(link_among(*own, transport, ranks)))
+      return RanksLink{*measured, fmt::format("{}, systole calibrate of {}", transport, own->date())};
+  }
+  const CatalogEntry* entry = TRY(catalog.find("ranks-of-one-host"));
+  return RanksLink{TRY(link_of(*entry)),
+                   fmt::format("{}, the catalog's {} of {}, not calibrated", transport, entry->name, entry->date())};
 }
 
 }  // namespace
@@ -189,6 +226,10 @@ Result<Catalog> read_catalog() {
   const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
   for (CatalogFile& file : TRY(read_catalog_folder(folder))) files.push_back(std::move(file));
   return Catalog::read(files);
+}
+
+Result<RanksLink> find_link(Clock& clock, std::int64_t ranks, bool over_tcp) {
+  return link_in(TRY(read_catalog()), clock, ranks, over_tcp);
 }
 
 Status check_threads(std::int64_t threads, const std::string& key) {
@@ -209,41 +250,58 @@ Status check_threads(const std::string& backend, const ResourcesSpec& resources,
   return fit.ok() ? fit : source.placed(std::move(fit).error());
 }
 
+Status pin_isa(const std::string& backend, const std::string& isa) {
+  if (isa.empty()) return {};
+#ifdef SYSTOLE_HAS_CPU
+  if (backend == "cpu") {
+    Status pinned = pin_cpu_isa(TRY(parse_cpu_isa(isa)));
+    if (pinned.ok()) return pinned;
+    Error lacking = std::move(pinned).error();
+    lacking.message = "--pin-isa: " + lacking.message;
+    return std::move(lacking).hinted("go on on a machine that has it, or begin with what all of them have");
+  }
+#endif
+  return error(ErrorKind::invalid, "--pin-isa {}: the {} backend computes the same on every machine", isa, backend)
+      .hinted("leave --pin-isa out");
+}
+
+std::optional<std::string> numerics_pinned_to(const std::string& isa) {
+#ifdef SYSTOLE_HAS_CPU
+  const Result<CpuIsa> parsed = parse_cpu_isa(isa);
+  if (parsed.ok() && has_cpu_isa(*parsed)) return named_machine(*parsed);
+#endif
+  static_cast<void>(isa);
+  return std::nullopt;
+}
+
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
-                             std::int64_t ranks, bool exact) {
+                             const MachineUse& use) {
   Machine machine;
   const Catalog catalog = TRY(read_catalog());
-  TRY(find_link(catalog, clock, ranks, machine));
-  machine.device = TRY(open_device(backend, resources, *machine.speed.link, exact));
-  const LinkCost link = *machine.speed.link;
+  const RanksLink link = use.link ? *use.link : TRY(link_in(catalog, clock, use.ranks, use.over_tcp));
+  machine.link_source = link.source;
+  machine.device = TRY(open_device(backend, resources, link.cost, use.exact));
+  tell_numerics(backend, machine);
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   machine.catalog_entry = is_xla(backend) ? TRY(catalog_entry_of_xla(backend, machine.device->target(), catalog))
                                           : default_entry(machine.device->target().name);
   // Calibration has measured the cpu backend's kernels, not XLA's.
-  if (const auto own = catalog.entries().find("this-machine"); own != catalog.entries().end() && !is_xla(backend)) {
-    const Result<MachineSpeed> speed = speed_of(own->second, machine.device->target().threads);
-    if (own->second.doc != machine.identity) {
-      machine.stale = error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'",
-                            own->second.date(), own->second.doc, machine.identity)
-                          .hinted("systole calibrate");
-    } else if (const std::string today = clock.timestamp().substr(0, 10); own->second.date() > today) {
-      machine.stale = error(ErrorKind::invalid, "the calibration is of {}, which is still to come: today is {}",
-                            own->second.date(), today)
-                          .hinted("systole calibrate, when the clock is right");
-    } else if (!speed.ok()) {
-      machine.stale = error(ErrorKind::invalid, "the calibration of {} cannot be used: {}", own->second.date(),
-                            speed.error().message)
-                          .hinted("systole calibrate");
-    } else {
-      machine.catalog_entry = "this-machine";
+  if (const CatalogEntry* own = own_entry(catalog); own != nullptr && !is_xla(backend)) {
+    machine.stale = refusal_of(*own, machine.identity, clock);
+    const Result<MachineSpeed> speed = speed_of(*own, machine.device->target().threads);
+    if (!machine.stale && !speed.ok()) {
+      machine.stale =
+          error(ErrorKind::invalid, "the calibration of {} cannot be used: {}", own->date(), speed.error().message)
+              .hinted("systole calibrate");
     }
+    if (!machine.stale) machine.catalog_entry = "this-machine";
   }
   const CatalogEntry* entry = TRY(catalog.find(machine.catalog_entry));
   machine.catalog_date = entry->date();
   machine.catalog_hash = catalog.hash();
   machine.speed = TRY(speed_of(*entry, machine.device->target().threads));
-  machine.speed.link = link;
-  if (ranks > 1) machine.speed.source += "; ranks speak as " + machine.link_source;
+  machine.speed.link = link.cost;
+  if (use.ranks > 1) machine.speed.source += "; ranks speak as " + machine.link_source;
   machine.speed.cores_move_bytes = true;
   return machine;
 }
@@ -320,7 +378,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.rank = options.rank;
   TRY(check_threads(options.backend, workload.resources, options.source));
   if (is_xla(options.backend)) TRY(check_xla(workload, options.source));
-  p.machine = TRY(open_machine(options.backend, workload.resources, clock, ranks_of(workload), workload.train.exact));
+  p.machine = TRY(open_machine(options.backend, workload.resources, clock,
+                               {ranks_of(workload), workload.train.exact, options.over_tcp, options.link}));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
   if (data.ok()) {
     p.data = std::move(*data);

@@ -28,10 +28,29 @@ namespace systole::cli {
 struct Machine {
   std::unique_ptr<Device> device;
   std::string identity;        // what must be the same for a calibration to hold
+  std::string isa;             // instructions that the bits of results depend on, "avx512/avx512-bf16"; empty: on none
+  std::string numerics;        // all that they depend on besides the Program and the number of threads
   std::optional<Error> stale;  // why this machine's entry in the user's catalog was not taken
   std::string catalog_entry, catalog_date, catalog_hash;
   MachineSpeed speed;
-  std::string link_source;  // of speed.link: "systole calibrate, 2026-11-22", for people
+  std::string link_source;  // of speed.link: "shm, systole calibrate of 2026-11-22", for people
+};
+
+// How fast ranks speak to each other, and who says so.
+struct RanksLink {
+  LinkCost cost;
+  std::string source;
+};
+// As calibrated on this machine, by whatever number of threads, else as the catalog estimates. `over_tcp`: ranks of
+// several nodes; what their network costs is not known here, but that it costs no less than TCP within this one does.
+// Errors: those of the catalog.
+Result<RanksLink> find_link(Clock& clock, std::int64_t ranks, bool over_tcp);
+
+struct MachineUse {
+  std::int64_t ranks = 1;         // that a Program is for
+  bool exact = false;             // for exact training
+  bool over_tcp = false;          // ranks are of several nodes
+  std::optional<RanksLink> link;  // that all ranks have agreed on; else find_link's
 };
 
 // The instruction set in the cpu backend's name → the entry of the catalog.
@@ -46,10 +65,15 @@ Status check_threads(std::int64_t threads, const std::string& key);
 // The same for a workload that the cpu is to run, at its place. Errors: invalid.
 Status check_threads(const std::string& backend, const ResourcesSpec& resources, const WorkloadSource& source);
 
-// `backend`: cpu or reference; `ranks`: of this host, that a Program is for; `exact`: for exact training. Errors:
-// unsupported; those of the catalog.
+// Holds this process's devices to these instructions (Machine::isa, or one word), before the first of them is opened;
+// empty: to none. Errors: invalid, unsupported.
+Status pin_isa(const std::string& backend, const std::string& isa);
+// Machine::numerics of this machine, pinned to that. Nothing where it cannot be.
+std::optional<std::string> numerics_pinned_to(const std::string& isa);
+
+// `backend`: cpu or reference. Errors: unsupported; those of the catalog.
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
-                             std::int64_t ranks = 1, bool exact = false);
+                             const MachineUse& use = {});
 
 // A Workload from a file ("-": standard input), and where its values stand there. Errors: not_found; those of
 // read_workload.
@@ -94,6 +118,9 @@ struct Prepared {
 
 struct PrepareOptions {
   std::string backend = "cpu";
+  std::string pin_isa;    // that this process is held to
+  bool over_tcp = false;  // as in MachineUse
+  std::optional<RanksLink> link;
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   std::int64_t rank = 0;              // the device of the mesh that is planned for
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown

@@ -28,8 +28,9 @@ struct Planned {
 Planned planned(const ShowOptions& options, Clock& clock) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   check_threads(options.workload.backend, loaded.workload.resources, loaded.source).value();
-  Planned result{open_machine(options.workload.backend, loaded.workload.resources, clock, ranks_of(loaded.workload),
-                              loaded.workload.train.exact)
+  pin_isa(options.workload.backend, options.workload.pin_isa).value();
+  Planned result{open_machine(options.workload.backend, loaded.workload.resources, clock,
+                              {.ranks = ranks_of(loaded.workload), .exact = loaded.workload.train.exact})
                      .value(),
                  {}};
   Result<Job> job = make_job(loaded.workload, *result.machine.device);

@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -11,9 +12,11 @@
 #include "execute/checkpoint/names.h"
 #include "execute/checkpoint/restore_parts.h"
 #include "execute/runtime/initialize.h"
+#include "execute/train/least_of.h"
 #include "execute/train/state.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
+#include "operate/cli/full_disk.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/observe/run_files.h"
@@ -23,12 +26,21 @@ namespace {
 
 // Everything that the bits of a run depend on besides its inputs: the instructions of our kernels and of oneDNN's, its
 // version; of an exact run the logical shards, of another the number of threads.
-std::string numerics_of(const Workload& workload, const Target& target) {
-  if (!workload.train.exact) return target.name;
-  std::string name = target.name;
-  const std::string threads = fmt::format(", {} {}", target.threads, target.threads == 1 ? "thread" : "threads");
-  if (const std::size_t at = name.find(threads); at != name.npos) name.erase(at, threads.size());
-  return fmt::format("{}, exact over {} logical shards", name, workload.train.logical_shards);
+std::string exact_numerics(const Workload& workload, const std::string& of_machine) {
+  return fmt::format("{}, exact over {} logical shards", of_machine, workload.train.logical_shards);
+}
+std::string numerics_of(const Workload& workload, const Machine& machine) {
+  return workload.train.exact ? exact_numerics(workload, machine.numerics) : machine.device->target().name;
+}
+
+// How a run that another machine began goes on, where this one could compute as that one did.
+std::string way_on(const Workload& workload, const checkpoint::Manifest& manifest, const std::string& before) {
+  const Node* isa = manifest.extra.find("isa");
+  const auto pinned = isa != nullptr ? numerics_pinned_to(isa->text()) : std::nullopt;
+  const bool helps = pinned && before == exact_numerics(workload, *pinned);
+  return fmt::format(
+      "go on where it began, {}or with --set train.exact=false: from the same bytes, but other roundings",
+      helps ? fmt::format("with --pin-isa, which computes by {} here too, ", isa->text()) : "");
 }
 
 Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool exact, const std::string& numerics) {
@@ -49,7 +61,7 @@ Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool e
       exact && before != nullptr && before->text() != numerics) {
     return error(ErrorKind::invalid, "exactness ends here: the run was computed by {}, this is {}", before->text(),
                  numerics)
-        .hinted("go on where it began, or with --set train.exact=false: from the same bytes, but other roundings");
+        .hinted(way_on(job.workload, from.manifest(), before->text()));
   }
   return {};
 }
@@ -98,12 +110,29 @@ std::vector<std::pair<std::string, Seconds>> time_by_kind(const Executor& execut
   return kinds;
 }
 
+// What rank 0 says, where each rank says something of its own. REQUIRES: up to 500 characters.
+Result<std::string> said_by_first(const std::string& own, Communicator& ranks) {
+  std::array<char, 512> text{};
+  own.copy(text.data(), text.size() - 1);
+  TRY(ranks.broadcast(std::as_writable_bytes(std::span(text)), 0));
+  return std::string(text.data());
+}
+
+// That exact ranks, which may be on machines of several kinds, add up the same bits.
+Status numerics_of_all(const std::string& own, const RankRole& role) {
+  if (role.communicator == nullptr) return {};
+  const std::string first = TRY(said_by_first(own, *role.communicator));
+  if (own == first) return {};
+  return error(ErrorKind::invalid, "rank {} computes by {}, rank 0 by {}: exact needs all to be the same", role.rank,
+               own, first)
+      .hinted("--pin-isa with instructions that all machines have, on each; or train.exact: false");
+}
+
 // That all ranks begin from the same bytes: each hashes its own folder, which on another host may be another.
 Status weights_of_all(HfFolder& weights, const RankRole& role) {
   if (role.communicator == nullptr) return {};
   const std::string own = TRY(weights.hash());
-  std::string first = own;
-  TRY(role.communicator->broadcast(std::as_writable_bytes(std::span(first)), 0));
+  const std::string first = TRY(said_by_first(own, *role.communicator));
   if (own == first) return {};
   return error(ErrorKind::invalid, "rank {}: the weights in '{}' hash to {}, those of rank 0 to {}", role.rank,
                weights.path, own, first)
@@ -133,6 +162,7 @@ Status begin_parameters(Prepared& p, Store& run, const RankRole& role) {
 
 // The newest checkpoint that all ranks can restore: rank 0 proposes, newest first, and each says whether it could.
 Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoints, const RankRole& role,
+                                            const Mesh& mesh,
                                             const std::function<Status(const checkpoint::Checkpoint&)>& take) {
   Communicator* group = role.communicator;
   if (group == nullptr) return checkpoint::restore_newest(checkpoints, take);
@@ -145,13 +175,8 @@ Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoint
     if (step < 0) break;
     Result<checkpoint::Checkpoint> opened = checkpoint::open_step(checkpoints, step);
     const Status taken = opened.ok() ? take(*opened) : Status(opened.error());
-    bool all = true;
-    for (std::int32_t rank = 0; rank < group->num_ranks(); ++rank) {
-      char could = taken.ok() ? 1 : 0;
-      TRY(group->broadcast(std::as_writable_bytes(std::span(&could, 1)), rank));
-      all = all && could != 0;
-    }
-    if (all) return checkpoint::Restored{std::move(*opened), std::move(rejected)};
+    if (TRY(least_of(taken.ok() ? 1 : 0, *group, mesh)) == 1)
+      return checkpoint::Restored{std::move(*opened), std::move(rejected)};
     if (!taken.ok()) {
       const ErrorKind kind = taken.error().kind;
       if (kind != ErrorKind::corrupt && kind != ErrorKind::io && kind != ErrorKind::not_found) return taken.error();
@@ -250,7 +275,8 @@ Status check_disk(const Prepared& p, const RunFolder& run) {
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
                              TimeLedger& ledger, EventSink& events) {
   TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
-  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder,
+  Store& saves_to = request.disk != nullptr ? request.disk->over(*folder.store) : *folder.store;
+  const checkpoint::Folder checkpoints{&saves_to, prepared.workload.checkpoint.folder,
                                        TRY(keys_of(prepared.workload.checkpoint))};
   const RankRole& role = request.role;
   if (role.first()) TRY(check_disk(prepared, folder));
@@ -265,7 +291,10 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   }
   if (role.first()) begin_measuring_memory();
   prepared.machine.device->connect(role.communicator);
-  if (role.communicator != nullptr && request.collectives) role.communicator->observe(request.collectives.get());
+  if (role.communicator != nullptr && request.collectives) {
+    request.collectives->then = request.stages;
+    role.communicator->observe(request.collectives.get());
+  }
   if (request.observer != nullptr && !prepared.machine.device->observe(request.observer)) {
     return error(ErrorKind::unsupported, "{} does not run kernel by kernel", prepared.machine.device->target().name)
         .hinted("--eager needs --backend cpu or reference");
@@ -274,7 +303,8 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     const InCategory compiling(ledger, Category::compile);
     TRY(prepared.executor->start());
   }
-  const std::string numerics = numerics_of(prepared.workload, prepared.machine.device->target());
+  const std::string numerics = numerics_of(prepared.workload, prepared.machine);
+  if (prepared.workload.train.exact) TRY(numerics_of_all(numerics, role));
   TrainState state;
   bool restored = false;
   {
@@ -284,7 +314,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         TRY(check_identity(from, prepared.job, prepared.workload.train.exact, numerics));
         return load_state(*prepared.executor, from, role.rank);
       };
-      Result<checkpoint::Restored> newest = newest_for_all(checkpoints, role, take);
+      Result<checkpoint::Restored> newest = newest_for_all(checkpoints, role, prepared.job.program->mesh, take);
       if (newest.ok()) {
         for (const checkpoint::Rejected& rejected : newest->rejected) {
           if (request.rejected) request.rejected(rejected);
@@ -333,6 +363,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   parts.stop_requested = request.stop_requested;
   parts.vocabulary = prepared.job.model->vocabulary();
   parts.numerics = numerics;
+  parts.isa = prepared.machine.isa;
   parts.communicator = role.communicator;
   parts.device = role.rank;
   parts.save_group = role.group;

@@ -11,6 +11,8 @@
 
 namespace systole::cli {
 
+class FullDisk;
+
 // Which kernel, compiled for which instructions, serves how many of each op: a line each, after a heading.
 std::string kernels_text(const Device& device);
 
@@ -20,6 +22,20 @@ struct RankRole {
   Communicator* communicator = nullptr;  // with the others; null: there are none
   checkpoint::SaveGroup group;
   bool first() const { return rank == 0; }  // who writes what is of the run as a whole
+};
+
+// Acts on a collective before it begins, and passes all on.
+class HookedCollectives final : public CollectiveObserver {
+ public:
+  std::function<void(const SeenCollective&)> before;
+  CollectiveObserver* then = nullptr;  // null: nobody
+  void begin(const SeenCollective& seen) override {
+    if (then != nullptr) then->begin(seen);
+    before(seen);
+  }
+  void end(const SeenCollective& seen, bool ok, Bytes sent) override {
+    if (then != nullptr) then->end(seen, ok, sent);
+  }
 };
 
 struct RunRequest {
@@ -33,12 +49,13 @@ struct RunRequest {
   std::function<bool()> stop_requested;
   // Told of what was set aside while looking for a checkpoint to go on from.
   std::function<void(const checkpoint::Rejected&)> rejected;
-  KernelObserver* observer = nullptr;               // told of every kernel
-  StageWatch* stages = nullptr;                     // told of what this rank does
-  Executor* executor = nullptr;                     // of the job, for faults on purpose
-  std::function<Seconds()> time_to_stop;            // what is left of the notice once a stop was requested
-  std::shared_ptr<CollectiveObserver> collectives;  // told of those of this rank
-  Ring* ring = nullptr;                             // gets the stretches of the ledger from the first event on
+  KernelObserver* observer = nullptr;              // told of every kernel
+  StageWatch* stages = nullptr;                    // told of what this rank does
+  Executor* executor = nullptr;                    // of the job, for faults on purpose
+  std::shared_ptr<FullDisk> disk;                  // over the store of checkpoints, on purpose too; null: none is
+  std::function<Seconds()> time_to_stop;           // what is left of the notice once a stop was requested
+  std::shared_ptr<HookedCollectives> collectives;  // before those of this rank, on purpose; null: nothing
+  Ring* ring = nullptr;                            // gets the stretches of the ledger from the first event on
   // Told where this process begins, once all is compiled and restored and before the first event.
   std::function<void(const TrainState&)> began;
 };

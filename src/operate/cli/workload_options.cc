@@ -22,6 +22,8 @@ void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments) {
       .add_option("--device", arguments.backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
       ->check(CLI::IsMember({"cpu", "gpu", "tpu", "xla-cpu"}))
       ->excludes(backend);
+  command.add_option("--pin-isa", arguments.pin_isa,
+                     "compute as a machine with no more than these instructions: avx2, avx512, avx512-bf16, amx");
 }
 
 std::string quoted(const std::string& word) {
@@ -37,6 +39,7 @@ std::string machine_words(const WorkloadArguments& arguments) {
   if (!arguments.memory.empty()) text += " --memory " + quoted(arguments.memory);
   if (arguments.backend != WorkloadArguments().backend)
     text += (is_xla(arguments.backend) ? " --device " : " --backend ") + quoted(arguments.backend);
+  if (!arguments.pin_isa.empty()) text += " --pin-isa " + quoted(arguments.pin_isa);
   return text;
 }
 
@@ -66,8 +69,10 @@ Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
 
 Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
                                        Context& context) {
+  TRY(pin_isa(arguments.backend, arguments.pin_isa));
   PrepareOptions options;
   options.backend = arguments.backend;
+  options.pin_isa = arguments.pin_isa;
   options.source = loaded.source;
   options.begins = !arguments.kept;
   if (!arguments.memory.empty()) {

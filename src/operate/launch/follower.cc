@@ -100,7 +100,8 @@ class Follower {
   const LaunchOptions& options_;
   RendezvousClient client_;
   NodeWork work_;
-  std::unique_ptr<Clock> clock_ = real_clock();
+  std::unique_ptr<Clock> real_ = real_clock();
+  Clock* clock_ = options_.clock != nullptr ? options_.clock : real_.get();
   std::atomic<bool> lost_{false};
   std::unique_ptr<LeaseKeeper> keeper_;
   std::string seen_;

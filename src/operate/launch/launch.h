@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "ground/base/clock.h"
 #include "ground/net/socket.h"
 #include "ground/net/token.h"
 #include "ground/process/spawn.h"
@@ -44,6 +45,7 @@ struct LaunchOptions {
   std::function<Result<LaunchWatch*>()> lead = {};
   LaunchWatch* watch = nullptr;  // as `lead` returned it
   Chaos* chaos = nullptr;        // of the ranks of this node
+  Clock* clock = nullptr;        // this agent's; null: the real one
 };
 
 // Returns when the run has ended, with how; no rank of this node lives then.

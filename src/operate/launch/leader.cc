@@ -31,7 +31,8 @@ LaunchLeader::LaunchLeader(const LaunchOptions& options, std::unique_ptr<Rendezv
       client_(std::move(client)),
       work_(std::move(work)),
       membership_(options.membership),
-      clock_(real_clock()) {}
+      real_(real_clock()),
+      clock_(options.clock != nullptr ? options.clock : real_.get()) {}
 
 Result<LaunchOutcome> LaunchLeader::run() {
   TRY(give(NodeJoined{options_.node, options_.slots}));

@@ -34,12 +34,14 @@ class LaunchLeader {
   RendezvousClient client_;
   NodeWork work_;
   Membership membership_;
-  std::unique_ptr<Clock> clock_;
-  std::set<std::string> nodes_;  // that joined, besides this one
-  std::set<std::string> exits_;  // keys that were heard, of this generation
-  std::map<int, Seconds> seen_;  // a rank's last sign of life
-  std::set<int> hung_;           // told of, in this generation
-  Seconds started_{}, nodes_at_{}, heartbeats_at_{}, looked_at_{}, checkpoint_at_{};
+  std::unique_ptr<Clock> real_;
+  Clock* clock_;
+  std::set<std::string> nodes_;            // that joined, besides this one
+  std::set<std::string> exits_;            // keys that were heard, of this generation
+  std::map<int, Seconds> seen_;            // a rank's last sign of life
+  std::set<int> hung_;                     // told of, in this generation
+  static constexpr Seconds kNever{-1e12};  // the clock's zero means nothing
+  Seconds started_{}, nodes_at_ = kNever, heartbeats_at_ = kNever, looked_at_ = kNever, checkpoint_at_ = kNever;
   std::int64_t checkpoint_ = -1;
   int stops_ = 0;
   std::optional<LaunchOutcome> outcome_;

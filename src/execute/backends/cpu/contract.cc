@@ -176,10 +176,17 @@ Product plan_product(ContractPlan plan, ContractTypes types, const Kernels& kern
   Product product;
   product.kernels = &kernels;
   product.threads = threads;
-  for_each_stretch(plan, types.y.dtype, [&](std::int64_t first, std::int64_t size) {
-    const std::int64_t most = matmul_scratch(plan, size, types.a.dtype, types.y.dtype, first > 0, dnnl_isa(), threads);
+  const auto take = [&, isa = dnnl_isa()](bool adds, std::int64_t size) {
+    const std::int64_t most = matmul_scratch(plan, size, types.a.dtype, types.y.dtype, adds, isa, threads);
     product.scratchpad = std::max(product.scratchpad, aligned(most));
-  });
+  };
+  // The first stretch, those in between, which are all alike, and the last: a batch may make millions of them.
+  const std::int64_t stretch = stretch_of(plan, types.y.dtype);
+  if (plan.k > 0) take(false, std::min(stretch, plan.k));
+  if (plan.k > stretch) {
+    take(true, std::min(stretch, plan.k - stretch));
+    take(true, (plan.k - 1) % stretch + 1);
+  }
   product.plan = std::move(plan);
   product.types = std::move(types);
   return product;
@@ -276,8 +283,6 @@ Result<const Contraction*> Contractions::get(const std::string& spec, const Type
       plan_product(std::move(plan), {a, b, y}, library_->kernels, library_->exact ? 1 : library_->threads), engine);
   return static_cast<const Contraction*>(made.get());
 }
-
-std::string Contractions::version() { return dnnl_name() + (widens_bf16() ? ", bf16 in f32" : ""); }
 
 std::vector<DType> Contractions::library_products(bool exact) {
   if (exact) return widens_bf16() ? std::vector<DType>() : std::vector{DType::bf16};

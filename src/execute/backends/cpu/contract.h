@@ -41,7 +41,6 @@ class Contractions {
   // Errors: unsupported, for other types or a machine whose oneDNN has no such product.
   Result<const Contraction*> get(const std::string& spec, const Type& a, const Type& b, const Type& y);
 
-  static std::string version();  // "oneDNN 2.6.3 avx512-bf16": with the instructions that it uses here
   // Whose products oneDNN makes, most of them at least: others never load it.
   static std::vector<DType> library_products(bool exact = false);
   // The implementations that serve the contractions bound so far.

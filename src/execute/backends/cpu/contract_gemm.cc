@@ -67,8 +67,8 @@ class GemmContraction : public Contraction {
 
 }  // namespace
 
-bool widens_bf16() {
-  return dnnl_isa() < DnnlIsa::avx512_bf16 || (dnnl_isa() == DnnlIsa::avx512_bf16 && !__builtin_cpu_is("amd"));
+bool widens_bf16(DnnlIsa isa) {
+  return isa < DnnlIsa::avx512_bf16 || (isa == DnnlIsa::avx512_bf16 && !__builtin_cpu_is("amd"));
 }
 
 bool multiplies_by_gemm(const ContractPlan& plan, DType operand) {

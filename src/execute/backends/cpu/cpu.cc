@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "execute/backends/cpu/cpu_isa.h"
 #include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/kernels/team_cores.h"
 #include "execute/backends/cpu/node_call.h"
@@ -83,7 +84,7 @@ class CpuDevice : public Device {
         isa_name_(cpu::name_of(isa)),
         count_(options.count),
         cores_(threads) {
-    target_.name = fmt::format("this-machine({}, {}, {} {})", cpu::name_of(isa), cpu::Contractions::version(), threads,
+    target_.name = fmt::format("this-machine({}, {} {})", cpu_numerics({isa, cpu::dnnl_isa()}), threads,
                                threads == 1 ? "thread" : "threads");
     target_.kind = "cpu";
     target_.memory_limit = options.memory_limit;
@@ -342,8 +343,9 @@ Result<std::unique_ptr<Device>> make_cpu_device(const CpuOptions& options) {
         .hinted("--backend reference runs on any machine, slowly");
   }
   const int threads = options.threads > 0 ? options.threads : cores_here();
-  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(
-      options, options.isa.value_or(options.supports(cpu::Isa::avx512) ? cpu::Isa::avx512 : cpu::Isa::avx2), threads));
+  cpu::Isa best = cpu_isa().kernels;
+  if (!options.supports(best)) best = cpu::Isa::avx2;
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, options.isa.value_or(best), threads));
 }
 
 void undo_openmp_binding() { cpu::use_all_places(); }

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #define FUNCTIONS(X)                    \
@@ -41,6 +43,7 @@
   X(primitive_desc_query_md)            \
   X(primitive_destroy)                  \
   X(primitive_execute)                  \
+  X(set_max_cpu_isa)                    \
   X(stream_create)                      \
   X(stream_destroy)                     \
   X(version)
@@ -75,16 +78,45 @@ bool find(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
+struct IsaWords {
+  DnnlIsa isa;
+  const char *name, *dnnl;  // ours, and oneDNN's
+  dnnl_cpu_isa_t constant;
+};
+
+constexpr IsaWords kIsas[] = {
+    {DnnlIsa::avx2, "avx2", "avx2", dnnl_cpu_isa_avx2},
+    {DnnlIsa::avx2_vnni, "avx2-vnni", "avx2_vnni", dnnl_cpu_isa_avx2_vnni},
+    {DnnlIsa::avx512, "avx512", "avx512_core", dnnl_cpu_isa_avx512_core},
+    {DnnlIsa::avx512_vnni, "avx512-vnni", "avx512_core_vnni", dnnl_cpu_isa_avx512_core_vnni},
+    {DnnlIsa::avx512_bf16, "avx512-bf16", "avx512_core_bf16", dnnl_cpu_isa_avx512_core_bf16},
+    {DnnlIsa::amx, "amx", "avx512_core_amx", dnnl_cpu_isa_avx512_core_amx},
+};
+
+const IsaWords* words_of(DnnlIsa isa) {
+  const auto* found = std::ranges::find(kIsas, isa, &IsaWords::isa);
+  return found != std::end(kIsas) ? found : nullptr;
+}
+
 DnnlIsa isa_of(dnnl_cpu_isa_t isa) {
-  switch (isa) {
-    case dnnl_cpu_isa_avx2: return DnnlIsa::avx2;
-    case dnnl_cpu_isa_avx2_vnni: return DnnlIsa::avx2_vnni;
-    case dnnl_cpu_isa_avx512_core: return DnnlIsa::avx512;
-    case dnnl_cpu_isa_avx512_core_vnni: return DnnlIsa::avx512_vnni;
-    case dnnl_cpu_isa_avx512_core_bf16: return DnnlIsa::avx512_bf16;
-    case dnnl_cpu_isa_avx512_core_amx: return DnnlIsa::amx;
-    default: return DnnlIsa::other;
-  }
+  const auto* found = std::ranges::find(kIsas, isa, &IsaWords::constant);
+  return found != std::end(kIsas) ? found->isa : DnnlIsa::other;
+}
+
+// What this process was held to, and what it was once told that oneDNN uses: from then on it is that.
+struct Held {
+  std::mutex mutex;
+  std::optional<DnnlIsa> pinned, settled;
+};
+
+Held& held() {
+  static Held held;
+  return held;
+}
+
+std::optional<DnnlIsa> pinned_isa() {
+  const std::scoped_lock lock(held().mutex);
+  return held().pinned;
 }
 
 std::string named(int major, int minor, int patch, DnnlIsa isa) {
@@ -101,11 +133,13 @@ Status load(Entries& to) {
   if (!find(library, "dnnl_" #name, to.name)) return not_loaded(fmt::format("{} has no dnnl_" #name, kSoname));
   FUNCTIONS(FIND)
 #undef FIND
+  if (const auto pinned = pinned_isa(); pinned && to.set_max_cpu_isa(words_of(*pinned)->constant) != dnnl_success)
+    return error(ErrorKind::unsupported, "{} does not let itself be held to {}", kSoname, name_of(*pinned));
   const dnnl_version_t* v = to.version();
   const std::string found = named(v->major, v->minor, v->patch, isa_of(to.get_effective_cpu_isa()));
-  if (found != dnnl_name()) {
+  if (const std::string promised = dnnl_name(dnnl_isa()); found != promised) {
     return error(ErrorKind::unsupported, "{} was loaded where this program and machine promise {}: its numbers differ",
-                 found, dnnl_name())
+                 found, promised)
         .hinted("build Systole with the oneDNN that it runs with, or install the one it was built with");
   }
   return {};
@@ -152,36 +186,54 @@ DnnlIsa most_by_environment() {
     break;
   }
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const auto& [name, isa] :
-       {std::pair("sse41", DnnlIsa::other), std::pair("avx", DnnlIsa::other), std::pair("avx2", DnnlIsa::avx2),
-        std::pair("avx2_vnni", DnnlIsa::avx2_vnni), std::pair("avx512_core", DnnlIsa::avx512),
-        std::pair("avx512_core_vnni", DnnlIsa::avx512_vnni), std::pair("avx512_core_bf16", DnnlIsa::avx512_bf16)}) {
-    if (text == name) return isa;
-  }
-  return DnnlIsa::amx;
+  if (text == "sse41" || text == "avx") return DnnlIsa::other;
+  const auto* found = std::ranges::find(kIsas, text, &IsaWords::dnnl);
+  return found != std::end(kIsas) ? found->isa : DnnlIsa::amx;
 }
 
 }  // namespace
 
 const char* name_of(DnnlIsa isa) {
-  switch (isa) {
-    case DnnlIsa::other: return "other";
-    case DnnlIsa::avx2: return "avx2";
-    case DnnlIsa::avx2_vnni: return "avx2-vnni";
-    case DnnlIsa::avx512: return "avx512";
-    case DnnlIsa::avx512_vnni: return "avx512-vnni";
-    case DnnlIsa::avx512_bf16: return "avx512-bf16";
-    case DnnlIsa::amx: return "amx";
+  const IsaWords* words = words_of(isa);
+  return words != nullptr ? words->name : "other";
+}
+
+std::optional<DnnlIsa> dnnl_isa_named(std::string_view word) {
+  for (const IsaWords& words : kIsas) {
+    if (word == words.name || word == words.dnnl) return words.isa;
   }
-  return "?";
+  return std::nullopt;
+}
+
+std::vector<std::string> dnnl_isa_names() {
+  std::vector<std::string> names;
+  for (const IsaWords& words : kIsas) names.emplace_back(words.name);
+  return names;
 }
 
 DnnlIsa dnnl_isa() {
-  static const DnnlIsa isa = [] {
+  const std::scoped_lock lock(held().mutex);
+  if (!held().settled) {
     const MachineIsa machine = isa_of_machine();
-    return lowered(machine.best, machine.avx2_vnni, most_by_environment());
-  }();
-  return isa;
+    held().settled = held().pinned.value_or(lowered(machine.best, machine.avx2_vnni, most_by_environment()));
+  }
+  return *held().settled;
+}
+
+bool machine_has(DnnlIsa isa) {
+  const MachineIsa machine = isa_of_machine();
+  return lowered(machine.best, machine.avx2_vnni, isa) == isa;
+}
+
+Status pin_dnnl_isa(DnnlIsa isa) {
+  CHECK(words_of(isa) != nullptr && machine_has(isa), "oneDNN cannot be held to {} here", name_of(isa));
+  const std::scoped_lock lock(held().mutex);
+  if (held().settled.value_or(isa) != isa) {
+    return error(ErrorKind::invalid, "oneDNN computes with {} in this process: it cannot be held to {} any more",
+                 name_of(*held().settled), name_of(isa));
+  }
+  held().pinned = isa;
+  return {};
 }
 
 DnnlIsa lowered(DnnlIsa machine, bool avx2_vnni, DnnlIsa most) {
@@ -189,7 +241,7 @@ DnnlIsa lowered(DnnlIsa machine, bool avx2_vnni, DnnlIsa most) {
   return isa == DnnlIsa::avx2_vnni && !avx2_vnni ? DnnlIsa::avx2 : isa;
 }
 
-std::string dnnl_name() { return named(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH, dnnl_isa()); }
+std::string dnnl_name(DnnlIsa isa) { return named(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH, isa); }
 
 Status load_dnnl() {
   static const bool once = [] {
@@ -270,6 +322,7 @@ dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stre
                                      const dnnl_exec_arg_t* args) {
   CALL(primitive_execute, primitive, stream, num_args, args);
 }
+dnnl_status_t dnnl_set_max_cpu_isa(dnnl_cpu_isa_t isa) { CALL(set_max_cpu_isa, isa); }
 dnnl_status_t dnnl_stream_create(dnnl_stream_t* stream, dnnl_engine_t engine, unsigned flags) {
   CALL(stream_create, stream, engine, flags);
 }

@@ -1,0 +1,48 @@
+#pragma once
+// For tests of transports: ranks that are threads of this process over each of them, and what they do together.
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "execute/comm/collectives.h"
+#include "execute/comm/tcp_transport.h"
+#include "ground/net/rendezvous_server.h"
+
+namespace systole {
+
+using Transports = std::vector<std::unique_ptr<Transport>>;
+
+// Ranks on 127.0.0.1.
+class TcpRanks {
+ public:
+  RendezvousClient client() { return RendezvousClient::connect(server_->address(), token_).value(); }
+  Transports meet(std::int32_t n, Seconds patience);
+
+ private:
+  RunToken token_ = RunToken::make().value();
+  std::unique_ptr<RendezvousServer> server_ = RendezvousServer::start(token_).value();
+};
+
+// "tcp"; "loopback", or "loopback_4096" with rings of so many bytes. Each call makes other ranks.
+using MeetRanks = std::function<Transports(std::int32_t n, Seconds patience)>;
+MeetRanks ranks_over(const std::string& transport);
+
+// What `body` gives on each of the ranks, a thread each.
+std::vector<Status> results_on(const Transports& ranks,
+                               const std::function<Status(std::int32_t rank, Transport&)>& body);
+
+// A message whole, in one run.
+Outgoing message_to(std::int32_t rank, const std::vector<std::byte>& bytes);
+Incoming message_from(std::int32_t rank, std::vector<std::byte>& bytes);
+
+CollectiveCall sum_over(std::int64_t parts, Shape shape);
+// Of all ranks along one axis, of zeros.
+Status run_once(Transport& transport, const CollectiveCall& call);
+
+void expect_names(const Status& status, ErrorKind kind, std::initializer_list<const char*> parts);
+
+}  // namespace systole

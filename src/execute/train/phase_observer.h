@@ -1,0 +1,48 @@
+#pragma once
+// Tells the ledger, the rank's flight log and the hooks what each action of a schedule is for.
+
+#include <string_view>
+
+#include "describe/graph/partition/joined.h"
+#include "execute/runtime/executor.h"
+#include "execute/train/ledger.h"
+#include "execute/train/stage_watch.h"
+#include "execute/train/trainer.h"
+
+namespace systole {
+
+// Opens the category of each action, by what its function is for.
+class PhaseObserver final : public ActionObserver {
+ public:
+  PhaseObserver(TimeLedger& ledger, const TrainHooks& hooks, StageWatch* stages)
+      : ledger_(ledger), hooks_(hooks), stages_(stages) {}
+  void begin(const Action& action, const Function& function) override {
+    const Category category = category_of(function.name);
+    if (stages_ != nullptr) stages_->function(function.name);
+    before_ = ledger_.enter(category);
+    const bool own = function.name != "merge" && function.name != "norm";  // not parts of what follows
+    if (hooks_.on_phase && own) hooks_.on_phase(name_of(category));
+    if (hooks_.on_action) hooks_.on_action(step, action, function);
+    const bool whole = function.name == kStepFunction;
+    if (hooks_.in_compute && (whole || function.name == "forward")) hooks_.in_compute(step);
+    if (hooks_.in_backward && (whole || function.name == "backward")) hooks_.in_backward(step);
+  }
+  void end(const Action&, const Function&) override { ledger_.enter(before_); }
+
+  std::int64_t step = 0;
+
+ private:
+  static Category category_of(std::string_view function) {
+    if (function == "update" || function == "norm") return Category::update;
+    if (function == "reduce" || function == "merge") return Category::reduce;
+    if (function == "snapshot") return Category::snapshot;
+    if (function == "evaluate" || function == "evaluate_sum") return Category::evaluation;
+    return Category::compute;
+  }
+  TimeLedger& ledger_;
+  const TrainHooks& hooks_;
+  StageWatch* stages_;
+  Category before_ = Category::other;
+};
+
+}  // namespace systole
