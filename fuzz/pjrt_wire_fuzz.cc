@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "ground/pjrt/buffer_assignment.h"
 #include "ground/pjrt/hlo_module.h"
 #include "ground/pjrt/wire.h"
 
@@ -17,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& [id, computation] : module->computations)
       for (const HloInstruction& instruction : computation.instructions) (void)instruction.shape.bytes();
   }
+  (void)read_buffers(message);
   std::vector<WireField> fields;
   WireReader reader(message);
   for (;;) {

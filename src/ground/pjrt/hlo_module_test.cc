@@ -65,6 +65,48 @@ TEST(HloModule, IsReadAsItWasWritten) {
   }
 }
 
+// Numbers that decide how often a loop runs, what a product multiplies, and who takes part in a collective.
+TEST(HloModule, NumbersOfInstructions) {
+  const auto read = [](const WireWriter& instruction) {
+    const WireWriter computation = WireWriter().message(2, instruction);
+    return read_hlo({"hlo", WireWriter().message(3, computation).text()});
+  };
+  const auto only = [&](const WireWriter& instruction) {
+    return read(instruction).value().computations.at(0).instructions.at(0);
+  };
+  const std::vector<std::int64_t> eight{8}, minus{-1}, two{2, 3};
+  const auto literal = [](int field, const std::vector<std::int64_t>& values) {
+    return WireWriter().message(8, WireWriter().message(1, WireWriter().integer(2, 4)).packed(field, values));
+  };
+  EXPECT_EQ(only(literal(4, eight)).constant, 8);
+  EXPECT_EQ(only(literal(5, minus)).constant, -1);
+  EXPECT_FALSE(only(literal(4, two)).constant) << "more than one";
+  EXPECT_EQ(only(WireWriter().bytes(63, "LT")).comparison, "LT");
+  EXPECT_EQ(only(WireWriter().message(30, WireWriter().packed(1, eight).packed(2, two))).contracted, eight);
+  const WireWriter window = WireWriter().message(1, WireWriter().integer(1, 5).integer(2, 2).integer(3, 1));
+  const HloInstruction convolution =
+      only(WireWriter().message(15, window).message(16, WireWriter().integer(8, 2).packed(11, two)).integer(50, 4));
+  ASSERT_EQ(convolution.window.size(), 1U);
+  EXPECT_EQ(convolution.window[0].size, 5);
+  EXPECT_EQ(convolution.window[0].dilation, 1) << "as nobody wrote it";
+  EXPECT_EQ(convolution.convolution.input_feature, 2);
+  EXPECT_EQ(convolution.convolution.input_spatial, two);
+  EXPECT_EQ(convolution.convolution.feature_groups, 4);
+
+  EXPECT_EQ(only(WireWriter().message(92, WireWriter().integer(1, 4).integer(2, 16))).group_size, 16);
+  const HloInstruction listed = only(WireWriter().message(87, WireWriter().message(1, WireWriter().packed(1, two))));
+  EXPECT_EQ(listed.groups, std::vector<std::vector<std::int64_t>>{two});
+  const auto axis = [](std::int64_t size) { return WireWriter().bytes(1, "x").integer(2, size); };
+  const WireWriter mesh = WireWriter().message(1, axis(2)).message(1, axis(4));
+  const auto along = [&](const WireWriter& reference) {
+    return WireWriter().message(93, WireWriter().message(1, mesh).message(2, reference));
+  };
+  EXPECT_EQ(only(along(WireWriter().integer(1, 1))).group_size, 4);
+  EXPECT_EQ(only(along(WireWriter())).group_size, 2) << "axis 0 is not written";
+  EXPECT_EQ(only(along(WireWriter().integer(1, 1).message(2, WireWriter().integer(2, 2)))).group_size, 2) << "a part";
+  EXPECT_EQ(read(along(WireWriter().integer(1, 7))).error().kind, ErrorKind::corrupt);
+}
+
 TEST(HloModule, WhatDoesNotHoldIsSaid) {
   EXPECT_EQ(read_hlo({"mlir", ""}).error().kind, ErrorKind::unsupported);
   EXPECT_EQ(read_hlo({"hlo", ""}).error().message, "the module '' has no entry");

@@ -39,11 +39,10 @@ std::string collectives_text(const Proof& proof) {
   Bytes sum;
   for (const CompiledCollective& collective : all) {
     times += collective.executed;
-    sum += collective.bytes * collective.executed;
+    sum += collective.all();
     if (rows.size() == kShown) continue;
     rows.push_back({collective.kind, with_commas(collective.executed), to_string(collective.bytes),
-                    to_string(collective.bytes * collective.executed),
-                    collective.group > 0 ? std::to_string(collective.group) : "all",
+                    to_string(collective.all()), collective.group > 0 ? std::to_string(collective.group) : "all",
                     collective.source.empty() ? "-" : collective.source});
   }
   std::string text = "\n" + table({"collective", "times>", "bytes>", "all>", "among>", "from"}, rows);

@@ -43,7 +43,7 @@ Beside beside(const Program& program, const Function& step, const stablehlo::Mod
   }
   for (const CompiledCollective& collective : proof.executed.collectives) {
     kinds[collective.kind].theirs += collective.executed;
-    kinds[collective.kind].their_bytes += collective.bytes * collective.executed;
+    kinds[collective.kind].their_bytes += collective.all();
   }
   for (const CompiledCollective& collective : proof.executed.collectives) {
     const CollectivesBeside& kind = kinds[collective.kind];

@@ -14,7 +14,19 @@ namespace {
 using pjrt::HloComputation;
 using pjrt::HloInstruction;
 
-constexpr int kDeepest = 200;  // computations in computations
+constexpr int kDeepest = 200;                    // computations in computations
+constexpr std::int64_t kMostVisits = 2'000'000;  // of instructions: a module may call what calls twice, and so on
+constexpr std::int64_t kMost = std::int64_t{1} << 60;
+
+// At most kMost: of programs that would never end.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) || result > kMost ? kMost : result;
+}
+void add_to(Bytes& sum, Bytes bytes, std::int64_t times) {
+  sum = Bytes(std::min(kMost, sum.count() + product(bytes.count(), times)));
+}
+void add_to(std::int64_t& sum, std::int64_t count) { sum = std::min(kMost, sum + count); }
 
 // Nothing runs for these: they name, bind or order.
 constexpr const char* kFreeCalls[] = {"AllocateBuffer", "ConcatBitcast"};
@@ -47,7 +59,7 @@ class Walk {
     walk(lookup_.module().entry, 1, 0);
     for (auto& [key, collective] : collectives_) result_.collectives.push_back(std::move(collective));
     std::ranges::stable_sort(result_.collectives, [](const CompiledCollective& a, const CompiledCollective& b) {
-      return a.bytes.count() * a.executed > b.bytes.count() * b.executed;
+      return a.all() > b.all();
     });
     for (auto& [name, kind] : untimed_) result_.untimed.push_back(std::move(kind));
     return std::move(result_);
@@ -56,7 +68,10 @@ class Walk {
  private:
   void walk(std::int64_t id, std::int64_t times, int depth) {
     if (depth > kDeepest) return;
-    for (const HloInstruction& instruction : lookup_.computation(id).instructions) see(instruction, times, depth);
+    for (const HloInstruction& instruction : lookup_.computation(id).instructions) {
+      if (!visit()) return;
+      see(instruction, times, depth);
+    }
   }
 
   void see(const HloInstruction& instruction, std::int64_t times, int depth) {
@@ -65,7 +80,7 @@ class Walk {
     if (instruction.opcode == "while") {
       const std::optional<std::int64_t> trips = trips_of(instruction);
       if (!trips) result_.endless.push_back(instruction.name);
-      for (const std::int64_t called : instruction.called) walk(called, times * trips.value_or(1), depth + 1);
+      for (const std::int64_t called : instruction.called) walk(called, product(times, trips.value_or(1)), depth + 1);
       return;
     }
     if (instruction.opcode == "conditional") {
@@ -87,7 +102,7 @@ class Walk {
 
   // Counts what stands there; whether a collective does, one that began before as well.
   bool find_inside(std::int64_t id, std::int64_t times, int depth) {
-    if (depth > kDeepest) return false;
+    if (depth > kDeepest || !visit()) return false;
     const HloComputation& computation = lookup_.computation(id);
     const bool scatter = computation.name.starts_with("all-reduce-scatter");
     const bool begun_before = goes_on(computation);
@@ -118,6 +133,7 @@ class Walk {
   }
 
   void count_flops(const HloInstruction& instruction, std::int64_t times) {
+    if (instruction.opcode != "dot" && instruction.opcode != "convolution") return;
     result_.product_flops += product_flops(instruction, lookup_.operand(instruction, 0)) * static_cast<double>(times);
   }
 
@@ -125,7 +141,7 @@ class Walk {
     const double cycles = cycles_in(instruction.backend_config);
     if (cycles > 0) {
       result_.cycles += cycles * static_cast<double>(times);
-      result_.timed += times;
+      add_to(result_.timed, times);
       return;
     }
     if (collective || is_free(instruction.opcode)) return;
@@ -136,12 +152,17 @@ class Walk {
     untimed(name, instruction.shape.bytes(), times);
   }
 
+  bool visit() {
+    if (++visits_ == kMostVisits) result_.endless.emplace_back("the program");
+    return visits_ < kMostVisits;
+  }
+
   void untimed(const std::string& name, Bytes bytes, std::int64_t times) {
     UntimedKind& kind = untimed_[name];
     kind.name = name;
     ++kind.written;
-    kind.executed += times;
-    kind.bytes += bytes * times;
+    add_to(kind.executed, times);
+    add_to(kind.bytes, bytes, times);
   }
 
   // The whole value: what comes in or what goes out, whichever is more.
@@ -164,7 +185,7 @@ class Walk {
     collective.bytes = bytes;
     collective.group = group;
     ++collective.written;
-    collective.executed += times;
+    add_to(collective.executed, times);
   }
 
   std::optional<std::int64_t> trips_of(const HloInstruction& loop) {
@@ -177,6 +198,7 @@ class Walk {
     if (depth > kDeepest) return 0;
     const auto known = cycles_.find(id);
     if (known != cycles_.end()) return known->second;
+    cycles_[id] = 0;  // of one that calls itself
     double sum = 0;
     for (const HloInstruction& instruction : lookup_.computation(id).instructions) {
       sum += cycles_in(instruction.backend_config);
@@ -190,6 +212,7 @@ class Walk {
 
   const HloLookup lookup_;
   ExecutedModule result_;
+  std::int64_t visits_ = 0;
   std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t>, CompiledCollective> collectives_;
   std::map<std::string, UntimedKind> untimed_;
   std::map<std::int64_t, std::optional<std::int64_t>> trips_;  // by a loop's id
@@ -198,12 +221,16 @@ class Walk {
 
 }  // namespace
 
+Bytes CompiledCollective::all() const { return Bytes(product(bytes.count(), executed)); }
+
 std::string collective_kind(const std::string& opcode) {
-  constexpr const char* kKinds[] = {"all-reduce",         "all-gather",           "reduce-scatter",   "all-to-all",
-                                    "collective-permute", "collective-broadcast", "ragged-all-to-all"};
-  for (const char* kind : kKinds) {
-    if (opcode != kind && opcode != std::string(kind) + "-start") continue;
-    std::string name = kind;
+  constexpr std::string_view kKinds[] = {"all-reduce",         "all-gather",           "reduce-scatter",   "all-to-all",
+                                         "collective-permute", "collective-broadcast", "ragged-all-to-all"};
+  std::string_view base = opcode;
+  if (base.ends_with("-start")) base.remove_suffix(6);
+  for (const std::string_view kind : kKinds) {
+    if (base != kind) continue;
+    std::string name(kind);
     std::ranges::replace(name, '-', '_');
     return name;
   }

@@ -23,6 +23,7 @@ struct CompiledCollective {
   std::int64_t group = 0;    // devices that take part; 0: all of the program's
   std::int64_t written = 0;  // so many instructions
   std::int64_t executed = 0;
+  Bytes all() const;  // executed times its bytes
   bool operator==(const CompiledCollective&) const = default;
 };
 

@@ -122,6 +122,26 @@ TEST(Executed, collectives_inside_of_fusions_and_asynchronous_calls) {
   EXPECT_EQ(seen.untimed[0].name, "all-reduce");
 }
 
+// Each computation calls the one before twice, and one calls itself: it is given up, not followed for ever.
+TEST(Executed, of_hostile_modules_ends) {
+  HloBuilder b;
+  std::int64_t before = b.computation();
+  b.add("add", {}, kRow);
+  for (int depth = 0; depth < 60; ++depth) {
+    const std::int64_t next = b.computation();
+    b.call("call", {}, {before});
+    b.call("call", {}, {before});
+    before = next;
+  }
+  EXPECT_FALSE(executed_of(b.done()).endless.empty());
+  HloBuilder self;
+  const std::int64_t id = self.computation();
+  self.call("fusion", {}, {id}, kRow);
+  self.call("while", {}, {id, id}, kRow);
+  self.call("conditional", {}, {id, id}, kRow);
+  (void)executed_of(self.done());
+}
+
 TEST(Executed, kinds_of_collectives) {
   EXPECT_EQ(collective_kind("all-to-all"), "all_to_all");
   EXPECT_EQ(collective_kind("collective-permute-start"), "collective_permute");

@@ -12,7 +12,7 @@ using Number = std::optional<std::int64_t>;
 using Numbers = std::map<std::int64_t, Number>;  // of a loop's carried values, by their place in its tuple
 
 constexpr int kDeepest = 64;
-constexpr std::int64_t kMostTrips = 100'000, kMostSteps = 2'000'000;
+constexpr std::int64_t kMostTrips = 100'000, kMostSteps = 500'000;
 
 // What a parameter's tuple_index-th part is, or (-1) the parameter itself.
 using Parameter = std::function<Number(std::int64_t parameter, std::int64_t part)>;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
 #include "ground/pjrt/hlo_module.h"
 
@@ -22,7 +23,7 @@ class HloLookup {
 
  private:
   const pjrt::HloModule& module_;  // borrowed
-  std::map<std::int64_t, const pjrt::HloInstruction*> instructions_;
+  std::unordered_map<std::int64_t, const pjrt::HloInstruction*> instructions_;
 };
 
 // REQUIRES: `loop` is a while of the module.
