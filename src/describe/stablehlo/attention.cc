@@ -1,7 +1,6 @@
 // attention (graph/ops/attention.cc), block by block with a softmax that goes along (Milakov and Gimelshein,
 // arXiv:1805.02867; Dao et al., arXiv:2205.14135): of a block of queries m, the greatest score so far, l, the sum of
-// e^(score - m), and o, that of e^(score - m) v, are carried over the blocks of keys and scaled when m grows. l is a
-// column of o, v having columns of ones: a matrix unit sums faster than a vector unit.
+// e^(score - m), and o, that of e^(score - m) v, are carried over the blocks of keys and scaled when m grows.
 //
 // Both products are of the operands' type and accumulate in f32 (f64 of f64); weights are rounded to the operands' type
 // for the second. o / l and lse are written after the last block of a row.
@@ -17,11 +16,9 @@
 namespace systole::stablehlo {
 namespace {
 
-constexpr std::int64_t kOnes = 8;  // columns: products want widths of eights
-
-// Of a block of queries: [batch, heads, r, queries], and o and l as columns, with d + kOnes.
+// Of a block of queries, [batch, heads, r, queries]; o with d.
 struct Running {
-  Ssa m, o;
+  Ssa m, l, o;
 };
 
 class Forward {
@@ -33,7 +30,7 @@ class Forward {
         scores_(b, call, flags_, cut_),
         q_(scores_.queries_laid_out(b, call.operands[0])),
         k_(scores_.keys_laid_out(b, call.operands[1])),
-        v_(with_ones(b, scores_.keys_laid_out(b, call.operands[2]))) {}
+        v_(scores_.keys_laid_out(b, call.operands[2])) {}
 
   std::vector<Ssa> run(Builder& b) {
     const Type rows(scores_.sum_dtype(), {cut_.b, cut_.n, cut_.r, q_.type.size(3)});
@@ -51,12 +48,6 @@ class Forward {
     return {{0, at.entry, cut_.batch}, {1, at.head, cut_.heads}};
   }
 
-  static Ssa with_ones(Builder& b, const Ssa& v) {
-    Type ones = v.type;
-    ones.shape[3] = kOnes;
-    return b.concatenate(std::array{v, b.constant(ones, 1)}, 3);
-  }
-
   // o and lse of a group.
   std::vector<Ssa> group(Builder& b, const GroupPlace& at) const {
     const std::vector<Part> part = group_part(at);
@@ -64,7 +55,7 @@ class Forward {
     Type rows(scores_.sum_dtype(), {cut_.batch, cut_.heads, cut_.r, cut_.queries});
     std::vector<Ssa> carries{b.constant(q.type, 0), b.constant(lengthened(rows), 0)};
     if (cut_.key_blocks > 1) {
-      for (const Type& type : {rows, sums_type()}) carries.push_back(b.constant(type, 0));
+      for (const Type& type : {rows, rows, sums_type()}) carries.push_back(b.constant(type, 0));
     }
     std::vector<Ssa> made = for_each_pair(b, cut_, carries, [&](Builder& in, const PairPlace& pair, Carries now) {
       return step(in, q, k, v, at, pair, now);
@@ -81,14 +72,13 @@ class Forward {
       scores = b.select(*seen, scores, fill_like(b, scores, -kInfinity));
     const Running sums = add(b, scores, part_of(b, v, keys), pair, now);
     const Builder::Branch write = [&](Builder& in) {
-      const Ssa l = columns(in, sums.o, cut_.d, cut_.d + 1), o = columns(in, sums.o, 0, cut_.d);
-      const Ssa divisor = in.broadcast(instead_of(in, l, 0, 1), o.type, std::array{0, 1, 2, 3, 4});
-      const Ssa done = in.convert(in.binary("divide", o, divisor), q.type.dtype);
-      const Ssa lse = in.binary("add", shift_of(in, sums.m), in.unary("log", in.reshape(l, sums.m.type.shape)));
+      const Ssa divisor = instead_of(in, sums.l, 0, 1);
+      const Ssa done = in.convert(in.binary("divide", sums.o, along_rows(in, divisor, sums.o.type)), q.type.dtype);
+      const Ssa lse = in.binary("add", shift_of(in, sums.m), in.unary("log", sums.l));
       return std::vector<Ssa>{with_part(in, now[0], done, queries), with_part(in, now[1], lse, queries)};
     };
     std::vector<Ssa> next = write_when_done(b, pair, now.first(2), write);
-    if (cut_.key_blocks > 1) next.insert(next.end(), {sums.m, sums.o});
+    if (cut_.key_blocks > 1) next.insert(next.end(), {sums.m, sums.l, sums.o});
     return next;
   }
 
@@ -100,30 +90,22 @@ class Forward {
       const auto unless_fresh = [&](const Ssa& carried, double value) {
         return b.select(b.splat(*pair.fresh, carried.type), fill_like(b, carried, value), carried);
       };
-      before = {unless_fresh(now[2], -kInfinity), unless_fresh(now[3], 0)};
+      before = {unless_fresh(now[2], -kInfinity), unless_fresh(now[3], 0), unless_fresh(now[4], 0)};
       m = b.binary("maximum", before->m, m);
     }
     const Ssa shift = shift_of(b, m);
     const Ssa p = b.unary("exponential", b.binary("subtract", scores, along_rows(b, shift, scores.type)));
+    Ssa l = reduce_last(b, "add", p);  // not of the rounded weights: lse would lose its digits
     Ssa o = b.dot(b.convert(p, v.type.dtype), v, {{0, 1}, {0, 1}, {4}, {2}}, scores_.sum_dtype());
     if (before) {
       const Ssa factor = b.unary("exponential", b.binary("subtract", before->m, shift));
+      l = b.binary("add", b.binary("multiply", before->l, factor), l);
       o = b.binary("add", b.binary("multiply", before->o, along_rows(b, factor, o.type)), o);
     }
-    return {m, o};
+    return {m, l, o};
   }
 
-  // [start, limit) of the last dim.
-  static Ssa columns(Builder& b, const Ssa& x, std::int64_t start, std::int64_t limit) {
-    Shape low(x.type.shape.size(), 0), high = x.type.shape;
-    low.back() = start;
-    high.back() = limit;
-    return b.slice(x, low, high);
-  }
-
-  Type sums_type() const {
-    return Type(scores_.sum_dtype(), {cut_.batch, cut_.heads, cut_.r, cut_.queries, cut_.d + kOnes});
-  }
+  Type sums_type() const { return Type(scores_.sum_dtype(), {cut_.batch, cut_.heads, cut_.r, cut_.queries, cut_.d}); }
   Type lengthened(Type rows) const {
     rows.shape[3] = q_.type.size(3);
     return rows;
