@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "describe/graph/partition/joined.h"
 #include "ground/base/hash.h"
 #include "ground/base/philox.h"
 
@@ -86,6 +87,7 @@ TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy
   program_ = std::make_unique<Program>(training_program(
       "tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
       [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }, rank_.device));
+  if (rank_.joined) *program_ = joined(*program_);
   executor_ = Executor::create(*program_, d).value();
 }
 

@@ -36,6 +36,7 @@ using Batch = std::map<std::string, HostTensor>;
 struct TinyRank {
   Mesh mesh;
   std::int64_t device = 0;  // of the mesh
+  bool joined = false;      // the step is one function
 };
 
 class TinyJob {

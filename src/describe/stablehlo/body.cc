@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "describe/graph/collective_call.h"
 #include "describe/graph/op.h"
@@ -33,7 +34,7 @@ class BodyWriter::Walk {
   std::vector<Ssa> run() {
     for (std::size_t n = 0; n < graph_.nodes().size(); ++n) {
       if (n >= run_end_) fenced_.clear();
-      if (graph_.nodes()[n].recomputed && n >= run_end_) begin_recomputed(n);
+      if (graph_.nodes()[n].recomputed && n >= run_end_ && !writer_.fenced_) begin_recomputed(n);
       write(graph_.nodes()[n]);
     }
     std::vector<Ssa> outputs;
@@ -60,7 +61,9 @@ class BodyWriter::Walk {
                  place));
     const std::size_t depth = writer_.path_.size();
     if (std::string_view(node.op->name) == "repeat") writer_.path_ += node.attrs.get_string("dim") + "/";
+    const bool fenced = std::exchange(writer_.fenced_, writer_.fenced_ || node.recomputed);
     const std::vector<Ssa> results = lower(*lowering, call, place);
+    writer_.fenced_ = fenced;
     writer_.path_.resize(depth);
     CHECK(results.size() == node.results.size(), "{}: {} results for {}", place, results.size(), node.results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {

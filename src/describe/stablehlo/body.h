@@ -24,7 +24,8 @@ class BodyWriter : public Surroundings {
   const Mesh& mesh_;
   const LowerOptions& options_;
   std::vector<std::string> notes_;
-  std::string path_;  // of repeats around: "layer/"
+  std::string path_;     // of repeats around: "layer/"
+  bool fenced_ = false;  // in a region of a recomputed node, which reads what is fenced
 };
 
 }  // namespace systole::stablehlo

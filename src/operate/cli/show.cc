@@ -113,7 +113,8 @@ ExitCode show_schedule(const ShowOptions& options, Context& context) {
 // The training step as one module; or one of the Program's functions.
 ExitCode show_stablehlo(const ShowOptions& options, Context& context) {
   const Planned p = planned(options, context.clock);
-  const stablehlo::LowerOptions how{options.unroll, {}};
+  stablehlo::LowerOptions how;
+  how.unroll = options.unroll;
   if (!options.part.empty()) {
     const Function& function = part_named(p.job.program->functions, options.part, "--function");
     return print(context, stablehlo::lower(*p.job.program, function, how).text);
