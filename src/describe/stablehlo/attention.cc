@@ -3,8 +3,7 @@
 // e^(score - m), and o, that of e^(score - m) v, are carried over the blocks of keys and scaled when m grows.
 //
 // Both products are of the operands' type and accumulate in f32 (f64 of f64); weights are rounded to the operands' type
-// for the second. o / l and lse are written after each block, the last of a row for good: a division of a block of
-// queries for one of scores, instead of a branch.
+// for the second. o / l and lse are written after the last block of a row.
 
 #include <array>
 
@@ -56,7 +55,7 @@ class Forward {
     Type rows(scores_.sum_dtype(), {cut_.batch, cut_.heads, cut_.r, cut_.queries});
     std::vector<Ssa> carries{b.constant(q.type, 0), b.constant(lengthened(rows), 0)};
     if (cut_.key_blocks > 1) {
-      for (const Type& type : {rows, rows, block_type(rows.dtype)}) carries.push_back(b.constant(type, 0));
+      for (const Type& type : {rows, rows, sums_type()}) carries.push_back(b.constant(type, 0));
     }
     std::vector<Ssa> made = for_each_pair(b, cut_, carries, [&](Builder& in, const PairPlace& pair, Carries now) {
       return step(in, q, k, v, at, pair, now);
@@ -72,10 +71,13 @@ class Forward {
     if (const std::optional<Ssa> seen = scores_.seen(b, at, pair))
       scores = b.select(*seen, scores, fill_like(b, scores, -kInfinity));
     const Running sums = add(b, scores, part_of(b, v, keys), pair, now);
-    const Ssa divisor = instead_of(b, sums.l, 0, 1);
-    const Ssa o = b.convert(b.binary("divide", sums.o, along_rows(b, divisor, sums.o.type)), q.type.dtype);
-    const Ssa lse = b.binary("add", shift_of(b, sums.m), b.unary("log", sums.l));
-    std::vector<Ssa> next{with_part(b, now[0], o, queries), with_part(b, now[1], lse, queries)};
+    const Builder::Branch write = [&](Builder& in) {
+      const Ssa divisor = instead_of(in, sums.l, 0, 1);
+      const Ssa done = in.convert(in.binary("divide", sums.o, along_rows(in, divisor, sums.o.type)), q.type.dtype);
+      const Ssa lse = in.binary("add", shift_of(in, sums.m), in.unary("log", sums.l));
+      return std::vector<Ssa>{with_part(in, now[0], done, queries), with_part(in, now[1], lse, queries)};
+    };
+    std::vector<Ssa> next = write_when_done(b, pair, now.first(2), write);
     if (cut_.key_blocks > 1) next.insert(next.end(), {sums.m, sums.l, sums.o});
     return next;
   }
@@ -93,7 +95,7 @@ class Forward {
     }
     const Ssa shift = shift_of(b, m);
     const Ssa p = b.unary("exponential", b.binary("subtract", scores, along_rows(b, shift, scores.type)));
-    Ssa l = reduce_last(b, "add", p);
+    Ssa l = reduce_last(b, "add", p);  // not of the rounded weights: lse would lose its digits
     Ssa o = b.dot(b.convert(p, v.type.dtype), v, {{0, 1}, {0, 1}, {4}, {2}}, scores_.sum_dtype());
     if (before) {
       const Ssa factor = b.unary("exponential", b.binary("subtract", before->m, shift));
@@ -103,7 +105,7 @@ class Forward {
     return {m, l, o};
   }
 
-  Type block_type(DType dtype) const { return Type(dtype, {cut_.batch, cut_.heads, cut_.r, cut_.queries, cut_.d}); }
+  Type sums_type() const { return Type(scores_.sum_dtype(), {cut_.batch, cut_.heads, cut_.r, cut_.queries, cut_.d}); }
   Type lengthened(Type rows) const {
     rows.shape[3] = q_.type.size(3);
     return rows;

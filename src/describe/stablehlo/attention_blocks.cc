@@ -114,20 +114,28 @@ std::vector<Ssa> for_each_group(Builder& b, const AttentionCut& cut, Carries car
 
 std::vector<Ssa> for_each_pair(Builder& b, const AttentionCut& cut, Carries carries, const PairBody& body) {
   const Ssa zero = number(b, 0);
-  if (cut.pairs() == 1) return body(b, {zero, zero, {}}, carries);
+  if (cut.pairs() == 1) return body(b, {zero, zero, {}, {}}, carries);
   const std::vector<Ssa> all = joined({zero, zero}, carries);
   const auto step = [&](Builder& inside, const Ssa&, Carries now) {
     const Ssa &query = now[0], &key = now[1];  // blocks
-    PairPlace place{times(inside, query, cut.queries), times(inside, key, cut.keys), {}};
-    if (cut.key_blocks > 1) place.fresh = inside.compare("EQ", key, first_of(inside, cut, query));
-    const std::vector<Ssa> next = body(inside, place, now.subspan(2));
     const Ssa below = plus(inside, query, 1), beside = plus(inside, key, 1);
     const Ssa ends = inside.compare("GE", beside, last_of(inside, cut, query));
+    PairPlace place{times(inside, query, cut.queries), times(inside, key, cut.keys), {}, {}};
+    if (cut.key_blocks > 1) {
+      place.fresh = inside.compare("EQ", key, first_of(inside, cut, query));
+      place.done = ends;
+    }
+    const std::vector<Ssa> next = body(inside, place, now.subspan(2));
     return joined({inside.select(ends, below, query), inside.select(ends, first_of(inside, cut, below), beside)}, next);
   };
   std::vector<Ssa> made = b.loop(cut.pairs(), all, step);
   made.erase(made.begin(), made.begin() + 2);
   return made;
+}
+
+std::vector<Ssa> write_when_done(Builder& b, const PairPlace& pair, Carries carried, const Builder::Branch& write) {
+  if (!pair.done) return write(b);
+  return b.branch(*pair.done, write, [&](Builder&) { return std::vector<Ssa>(carried.begin(), carried.end()); });
 }
 
 Ssa part_of(Builder& b, const Ssa& x, std::span<const Part> parts) {

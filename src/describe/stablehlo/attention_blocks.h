@@ -53,8 +53,8 @@ struct GroupPlace {
   Ssa entry, head;
 };
 struct PairPlace {
-  Ssa query, key;            // the first of each
-  std::optional<Ssa> fresh;  // bool[]: the first pair of its queries; nothing: each is
+  Ssa query, key;                  // the first of each
+  std::optional<Ssa> fresh, done;  // bool[]: the first, the last pair of its queries; nothing: each is both
 };
 
 using Carries = std::span<const Ssa>;
@@ -63,6 +63,9 @@ using PairBody = std::function<std::vector<Ssa>(Builder&, const PairPlace&, Carr
 // Runs the body for each group, or pair of blocks, over the carried values.
 std::vector<Ssa> for_each_group(Builder& b, const AttentionCut& cut, Carries carries, const GroupBody& body);
 std::vector<Ssa> for_each_pair(Builder& b, const AttentionCut& cut, Carries carries, const PairBody& body);
+
+// What `write` makes of the carried values, at the last pair of a row; before, they stay.
+std::vector<Ssa> write_when_done(Builder& b, const PairPlace& pair, Carries carried, const Builder::Branch& write);
 
 // The part of `size` from `start` on along each named dim; x itself where it is all of it.
 struct Part {

@@ -104,7 +104,9 @@ class Backward {
       dq = b.binary("add", before, dq);
       next.push_back(dq);
     }
-    next[0] = with_part(b, now[0], b.convert(dq, all.q.type.dtype), rows);
+    next[0] = write_when_done(b, pair, now.first(1), [&](Builder& in) {
+      return std::vector<Ssa>{with_part(in, now[0], in.convert(dq, all.q.type.dtype), rows)};
+    })[0];
     return next;
   }
 

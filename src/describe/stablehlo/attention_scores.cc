@@ -12,6 +12,13 @@ constexpr std::int64_t kFar = std::int64_t{1} << 30;  // farther than any distan
 
 Ssa both(Builder& b, const std::optional<Ssa>& x, const Ssa& y) { return x ? b.binary("and", *x, y) : y; }
 
+// x lying row by row. Left to itself the compiler for TPUs keeps a projection's order, heads within a position, and a
+// block of one head's positions is then gathered from all over (slicing cost more than the products). This is what
+// jax's with_layout_constraint writes; every XLA resolves it to a copy, or to nothing, before it makes code.
+Ssa row_major(Builder& b, const Ssa& x) {
+  return b.custom_call("LayoutConstraint", std::array{x}, std::array{x.type}, "")[0];
+}
+
 // Elements [start, limit) of the last dim.
 Ssa cut_last(Builder& b, const Ssa& x, std::int64_t start, std::int64_t limit) {
   Shape low(x.type.shape.size(), 0), high = x.type.shape;
@@ -65,12 +72,12 @@ AttentionScores::AttentionScores(Builder& b, const NodeCall& call, const Attenti
 Ssa AttentionScores::queries_laid_out(Builder& b, const Ssa& q) const {
   const int order[] = {0, 2, 3, 1, 4};
   const Ssa grouped = b.reshape(q, {cut_.b, cut_.t, cut_.n, cut_.r, cut_.d});
-  return filled_up(b, b.transpose(grouped, order), 3, cut_.query_blocks * cut_.queries, 0);
+  return row_major(b, filled_up(b, b.transpose(grouped, order), 3, cut_.query_blocks * cut_.queries, 0));
 }
 
 Ssa AttentionScores::keys_laid_out(Builder& b, const Ssa& k) const {
   const int order[] = {0, 2, 1, 3};
-  return filled_up(b, b.transpose(k, order), 2, cut_.key_blocks * cut_.keys, 0);
+  return row_major(b, filled_up(b, b.transpose(k, order), 2, cut_.key_blocks * cut_.keys, 0));
 }
 
 Ssa AttentionScores::rows_laid_out(Builder& b, const Ssa& lse, double value) const {

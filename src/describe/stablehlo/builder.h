@@ -94,6 +94,9 @@ class Builder {
   std::vector<Ssa> loop(std::int64_t count, std::span<const Ssa> carries, const Body& body, bool reverse = false);
   // The same from and to values of the module (i32[]), for blocks of which some need no work.
   std::vector<Ssa> loop(const Ssa& from, const Ssa& to, std::span<const Ssa> carries, const Body& body);
+  // One of two blocks by a bool[]: each gives values of the same types.
+  using Branch = std::function<std::vector<Ssa>(Builder&)>;
+  std::vector<Ssa> branch(const Ssa& pred, const Branch& then, const Branch& otherwise);
   // Values that nothing may be moved across.
   std::vector<Ssa> barrier(std::span<const Ssa> values);
 

@@ -113,6 +113,32 @@ std::vector<Ssa> Builder::loop(const Ssa& from, const Ssa& to, std::span<const S
   return loop_over(from, to, carries, body);
 }
 
+std::vector<Ssa> Builder::branch(const Ssa& pred, const Branch& then, const Branch& otherwise) {
+  CHECK(pred.type == Type(DType::boolean, {}), "a branch by {}", to_string(pred.type));
+  // The name stands before the blocks and says how many values they give: the first block is written aside.
+  const std::string name = fresh();
+  std::vector<Type> types;
+  const auto block = [&](const Branch& body) {
+    std::string written;
+    Builder inside(*this, Inside{});
+    inside.text_ = &written;
+    const std::vector<Ssa> values = body(inside);
+    CHECK(types.empty() || types == types_of(values), "the blocks of a branch give unlike values");
+    types = types_of(values);
+    inside.give("stablehlo.return", values);
+    return written;
+  };
+  const std::string first = block(then), second = block(otherwise);
+  begin(declared(name, types.size()), "if", std::array{pred});
+  *text_ += " ({\n" + first;
+  indent();
+  *text_ += "}, {\n" + second;
+  indent();
+  *text_ += "})";
+  end("", std::array{pred}, types);
+  return results_of(name, types);
+}
+
 std::vector<Ssa> Builder::barrier(std::span<const Ssa> values) {
   if (values.empty()) return {};
   const std::vector<Type> types = types_of(values);
