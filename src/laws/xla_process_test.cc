@@ -89,7 +89,7 @@ TEST_F(XlaRuns, go_on_from_each_others_checkpoints) {
 }
 
 TEST_F(XlaRuns, a_plugin_that_is_not_there_is_one_sentence_with_its_command) {
-  Command command = shop_.command({"run", "job.yaml", "--device", "gpu"});
+  Command command = shop_.command({"run", "job.yaml", "--device", "gpu", "--set", "train.exact=false"});
   command.env.push_back({"SYSTOLE_XLA_PLUGINS", shop_.path("nowhere")});
   const Captured refused = run_captured(command).value();
   EXPECT_EQ(refused.exit.code, 3) << refused.err;

@@ -18,7 +18,7 @@ struct AttentionBlocks {
 enum class AttentionKind { blocked, cudnn };
 
 struct LowerOptions {
-  bool unroll = false;  // a repeat as one body after the other, else as a loop
+  bool unroll = false;         // a repeat as one body after the other, else as a loop
   bool wide_products = false;  // Builder::widen_products
   AttentionKind attention = AttentionKind::blocked;
   AttentionBlocks attention_blocks;

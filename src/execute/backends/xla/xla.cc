@@ -176,7 +176,10 @@ Result<std::unique_ptr<XlaDevice>> make_xla_device(const pjrt::Plugin& plugin, c
   if (const Result<pjrt::DeviceMemoryStats> memory = client.memory(options.device); memory.ok() && memory->limit)
     target.memory_limit = *memory->limit;
   XlaOptions chosen = options;
-  chosen.lowering.wide_products = chosen.lowering.wide_products || TRY(client.platform()) == "cpu";
+  if (TRY(client.platform()) == "cpu") {
+    chosen.lowering.wide_products = true;
+    chosen.flags.emplace_back("xla_cpu_enable_fast_min_max", false);  // else NaN is lost in min and max
+  }
   std::string versions = fmt::format("{}; {}", target.name, TRY(client.version()));
   return std::unique_ptr<XlaDevice>(
       std::make_unique<Xla>(std::move(client), std::move(target), chosen, std::move(versions)));
