@@ -221,15 +221,20 @@ Result<RanksLink> link_in(const Catalog& catalog, Clock& clock, std::int64_t ran
 
 }  // namespace
 
-Result<Catalog> read_catalog() {
+Result<Catalog> read_catalog(bool chips) {
   std::vector<CatalogFile> files = builtin_catalog_files();
   const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
-  for (CatalogFile& file : TRY(read_catalog_folder(folder))) files.push_back(std::move(file));
+  std::vector<CatalogFile> own = TRY(read_catalog_folder(folder));
+  const bool only_calibrated =
+      std::ranges::all_of(own, [](const CatalogFile& file) { return file.name.ends_with("this-machine.yaml"); });
+  if (!chips && only_calibrated)
+    std::erase_if(files, [](const CatalogFile& file) { return file.name.ends_with("chips.yaml"); });
+  std::ranges::move(own, std::back_inserter(files));
   return Catalog::read(files);
 }
 
 Result<RanksLink> find_link(Clock& clock, std::int64_t ranks, bool over_tcp) {
-  return link_in(TRY(read_catalog()), clock, ranks, over_tcp);
+  return link_in(TRY(read_catalog(false)), clock, ranks, over_tcp);
 }
 
 Status check_threads(std::int64_t threads, const std::string& key) {
@@ -277,7 +282,7 @@ std::optional<std::string> numerics_pinned_to(const std::string& isa) {
 Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
                              const MachineUse& use) {
   Machine machine;
-  const Catalog catalog = TRY(read_catalog());
+  const Catalog catalog = TRY(read_catalog(is_xla(backend)));
   const RanksLink link = use.link ? *use.link : TRY(link_in(catalog, clock, use.ranks, use.over_tcp));
   machine.link_source = link.source;
   machine.device = TRY(open_device(backend, resources, link.cost, use.exact));
