@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 
+#include "ground/base/fd.h"
 #include "ground/base/os_error.h"
 
 namespace systole {
@@ -80,6 +82,9 @@ Result<Captured> run_captured(Command command, const CaptureOptions& options) {
     if (fd >= 0) make_nonblocking(fd);
   }
   const WithoutSigpipe held;
+  // Readable once it has ended, which may be milliseconds after it has closed its pipes; -1, which poll passes over,
+  // where the kernel has none.
+  const Fd end(static_cast<int>(::syscall(SYS_pidfd_open, process.pid(), 0)));
   Captured captured;
   std::array<Reader, 2> readers{Reader{process.out(), &captured.out}, Reader{process.err(), &captured.err}};
   std::string_view input = options.input;
@@ -92,9 +97,9 @@ Result<Captured> run_captured(Command command, const CaptureOptions& options) {
       captured.timed_out = true;
       break;
     }
-    std::array<pollfd, 3> waits{pollfd{readers[0].open ? readers[0].fd : -1, POLLIN, 0},
+    std::array<pollfd, 4> waits{pollfd{readers[0].open ? readers[0].fd : -1, POLLIN, 0},
                                 pollfd{readers[1].open ? readers[1].fd : -1, POLLIN, 0},
-                                pollfd{process.in(), POLLOUT, 0}};
+                                pollfd{process.in(), POLLOUT, 0}, pollfd{end.get(), POLLIN, 0}};
     ::poll(waits.data(), waits.size(), kPollMillis);
   }
   (void)process.signal_group(SIGKILL);
