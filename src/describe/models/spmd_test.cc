@@ -46,7 +46,8 @@ class CutModel {
            const RecomputePolicy& policy)
       : mesh_(mesh), data_(data), whole_(differentiate(in_f64(loss), "loss", policy)) {}
 
-  void check() {
+  // Returns the largest difference of any loss, residual and gradient, as a share of the largest number there.
+  double check() {
     SpmdRequest request{mesh_, kRules, {}, {}, {}, false};
     std::map<std::string, Layout> gradients;
     for (const GraphInput& input : whole_.forward.inputs()) {
@@ -73,6 +74,7 @@ class CutModel {
     verify(backward.graph);
     const auto residuals = compare(whole_.forward, forward, arguments(whole_.forward, data_), {});
     compare(whole_.backward, backward, {}, residuals);
+    return worst_;
   }
 
  private:
@@ -143,12 +145,14 @@ class CutModel {
     }
     EXPECT_LE(worst, 1e-12 * largest) << to_string(mesh_) << " " << name << (shown_ ? "" : "\n" + to_text(graph));
     if (worst > 1e-12 * largest) shown_ = true;
+    worst_ = std::max(worst_, worst / largest);
   }
 
   const Mesh mesh_;
   const std::map<std::string, HostTensor>& data_;
   Differentiated whole_;
   bool shown_ = false;
+  double worst_ = 0;
 };
 
 // 6 heads of 2, hidden layers of 18, rows of 10, 24 words: 2, 3 and 6 divide most, 4 and 8 only some.
@@ -241,8 +245,10 @@ TEST(Spmd, every_family_over_every_factorisation) {
     for (std::size_t m = 0; m < meshes.size(); ++m) {
       if (!all && (m + turn) % 16 != 0) continue;
       SCOPED_TRACE(fmt::format("{} on {}", family.name, meshes[m]));
+      double worst = 0;
       for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::block})
-        CutModel(loss, mesh_of(meshes[m]), family.data, {policy, {}}).check();
+        worst = std::max(worst, CutModel(loss, mesh_of(meshes[m]), family.data, {policy, {}}).check());
+      if (all) fmt::print("{:<9} {:<22} worst {:.1e}, allowed 1e-12\n", family.name, meshes[m], worst);
     }
     ++turn;
   }
