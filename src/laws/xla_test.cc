@@ -142,16 +142,15 @@ void expect_xla_is_reference(const Plugin& xla, const Model& model, const Batch&
     mesh.job(d).put("rate", {1e-2});
     mesh.job(d).put("label_count", {labels});
   }
-  const Program one = c.microbatches > 1 ? Program() : joined(mesh.program());
+  const Program one = joined(mesh.program());
   XlaMesh by_function(xla, mesh.program()), as_one(xla, one);
   by_function.take(mesh);
-  if (c.microbatches == 1) as_one.take(mesh);
+  as_one.take(mesh);
   mesh.step();
-  if (c.microbatches > 1 || all_meshes()) {
+  if (all_meshes()) {
     by_function.run("train");
     expect_same(by_function, mesh, c);
   }
-  if (c.microbatches > 1) return;
   as_one.run("train");
   expect_same(as_one, mesh, c);
   EXPECT_EQ(as_one.aliased(), kept_bytes(one)) << "all state stays where it is";
@@ -159,9 +158,11 @@ void expect_xla_is_reference(const Plugin& xla, const Model& model, const Batch&
 
 std::vector<Case> all_cases() {
   using Stored = ShardingStrategy::Stored;
-  std::vector<Case> cases{{false, "data=2 model=2"}};
+  std::vector<Case> cases{{false, "data=2 model=2", Stored::parameters, 2}};
   if (!all_meshes()) return cases;
   for (const Case& c : {Case{false, ""},
+                        {false, "", Stored::parameters, 4},
+                        {false, "data=2 model=2"},
                         {false, "data=2"},
                         {false, "fsdp=2"},
                         {false, "model=2"},
