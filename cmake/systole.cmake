@@ -73,8 +73,10 @@ function(systole_test name)
   add_test(NAME ${name} COMMAND ${name})
   foreach(source ${ARG_SOURCES})
     file(STRINGS ${source} uses_plugins REGEX "vendors_plugin\\.h|testing/xla\\.h")
-    if(uses_plugins)
-      set_tests_properties(${name} PROPERTIES ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/vendors.supp")
+    if(uses_plugins)  # when the folder has been read: what it sets itself stays, and does not take this away
+      cmake_language(EVAL CODE "cmake_language(DEFER CALL set_property TEST [[${name}]] APPEND PROPERTY ENVIRONMENT
+        [[LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/vendors.supp]])")
+      break()
     endif()
   endforeach()
 endfunction()

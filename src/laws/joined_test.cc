@@ -10,7 +10,7 @@ namespace systole::laws {
 namespace {
 
 void expect_joined_is_the_same(const Model& model, const Strategy& strategy, const char* mesh_text) {
-  SCOPED_TRACE(fmt::format("{} on '{}'", model.family(), mesh_text));
+  SCOPED_TRACE(fmt::format("{} on '{}', {} microbatches", model.family(), mesh_text, strategy.microbatches));
   const Batch batch = language_batch(4, 11, 3);
   const Mesh mesh = Mesh::parse(mesh_text).value();
   const auto reference = [](std::int64_t) { return make_reference_device(); };
@@ -43,16 +43,25 @@ TEST(Joined, is_the_same_step) {
   expect_joined_is_the_same(*gpt, bf16_strategy(), "data=2 model=2");
 }
 
-TEST(Joined, of_several_microbatches_is_refused_by_name) {
+TEST(Joined, microbatches_are_a_loop_in_it) {
+  const auto gpt = make_decoder(tiny_gpt());
+  for (const auto& [microbatches, mesh] : {std::pair(4, ""), {2, "fsdp=2"}}) {
+    Strategy strategy = f32_strategy();
+    strategy.microbatches = microbatches;
+    expect_joined_is_the_same(*gpt, strategy, mesh);
+  }
+}
+
+TEST(Joined, exact_training_is_refused_by_name) {
   Strategy strategy = f32_strategy();
-  strategy.microbatches = 2;
+  strategy.logical_shards = 2;
   const auto gpt = make_decoder(tiny_gpt());
   try {
     TinyJob(*gpt, 4, strategy, make_reference_device(), false, {Mesh(), 0, true});
-    FAIL() << "a step of two microbatches became one function";
+    FAIL() << "a step whose devices take turns became one function";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.error().kind, ErrorKind::unsupported);
-    EXPECT_NE(failure.error().message.find("2 microbatches"), std::string::npos) << failure.what();
+    EXPECT_NE(failure.error().message.find("is of exact training"), std::string::npos) << failure.what();
   }
 }
 

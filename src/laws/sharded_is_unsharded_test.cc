@@ -15,15 +15,6 @@
 namespace systole::laws {
 namespace {
 
-double difference(const HostTensor& a, const HostTensor& b) {
-  double largest = 1e-3, worst = 0;
-  for (std::int64_t i = 0; i < b.size(); ++i) {
-    largest = std::max(largest, std::abs(b.at(i)));
-    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
-  }
-  return worst / largest;
-}
-
 struct Case {
   const char* mesh;
   ShardingStrategy::Stored stored;
@@ -66,17 +57,6 @@ void expect_unsharded(const Model& model, const Batch& batch, std::int64_t rows,
   }
   fmt::print("{:<6} {:<22} {:<11} {} microbatches, {:<6} worst {:.4f} of its tolerance\n", model.family(), c.mesh,
              name_of(c.stored), c.microbatches, c.optimizer == UpdateRule::Kind::adamw ? "adamw:" : "sgd:", worst);
-}
-
-DecoderConfig divisible(DecoderConfig config) {
-  config.width = 12;
-  config.heads = 6;
-  config.kv_heads = config.kv_heads == 1 ? 2 : config.kv_heads;
-  config.head = 2;
-  config.mlp = 18;
-  config.vocabulary = 12;
-  config.dropout = 0.25;
-  return config;
 }
 
 TEST(ShardedIsUnsharded, decoders_over_every_axis_and_stage) {

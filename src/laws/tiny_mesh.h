@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -80,6 +82,28 @@ class TinyMesh {
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::vector<std::unique_ptr<TinyJob>> jobs_;
 };
+
+// Of sizes that 2, 3, 4 and 6 devices divide, with dropout.
+inline DecoderConfig divisible(DecoderConfig config) {
+  config.width = 12;
+  config.heads = 6;
+  config.kv_heads = config.kv_heads == 1 ? 2 : config.kv_heads;
+  config.head = 2;
+  config.mlp = 18;
+  config.vocabulary = 12;
+  config.dropout = 0.25;
+  return config;
+}
+
+// The largest difference of two elements over the largest element of b, which counts as 1e-3 at least.
+inline double difference(const HostTensor& a, const HostTensor& b) {
+  double largest = 1e-3, worst = 0;
+  for (std::int64_t i = 0; i < b.size(); ++i) {
+    largest = std::max(largest, std::abs(b.at(i)));
+    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  }
+  return worst / largest;
+}
 
 // What each rank computed, moved and sent is what its Program states, as integers.
 inline void expect_planned(TinyMesh& mesh, std::int64_t steps = 1) {

@@ -103,15 +103,6 @@ double tolerance(const Case& c, const ProgramValue& value) {
   return c.optimizer == UpdateRule::Kind::adamw && value.residence == Residence::parameter ? 1e-10 : 1e-12;
 }
 
-double difference(const HostTensor& a, const HostTensor& b) {
-  double largest = 1e-3, worst = 0;
-  for (std::int64_t i = 0; i < b.size(); ++i) {
-    largest = std::max(largest, std::abs(b.at(i)));
-    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
-  }
-  return worst / largest;
-}
-
 void expect_same(const XlaMesh& xla, TinyMesh& mesh, const Case& c) {
   for (std::size_t d = 0; d < mesh.size(); ++d) {
     for (const ProgramValue& value : mesh.program().values) {
@@ -151,37 +142,27 @@ void expect_xla_is_reference(const Plugin& xla, const Model& model, const Batch&
     mesh.job(d).put("rate", {1e-2});
     mesh.job(d).put("label_count", {labels});
   }
-  const Program one = c.microbatches > 1 ? Program() : joined(mesh.program());
+  const Program one = joined(mesh.program());
   XlaMesh by_function(xla, mesh.program()), as_one(xla, one);
   by_function.take(mesh);
-  if (c.microbatches == 1) as_one.take(mesh);
+  as_one.take(mesh);
   mesh.step();
-  if (c.microbatches > 1 || all_meshes()) {
+  if (all_meshes()) {
     by_function.run("train");
     expect_same(by_function, mesh, c);
   }
-  if (c.microbatches > 1) return;
   as_one.run("train");
   expect_same(as_one, mesh, c);
   EXPECT_EQ(as_one.aliased(), kept_bytes(one)) << "all state stays where it is";
 }
 
-DecoderConfig divisible(DecoderConfig config) {
-  config.width = 12;
-  config.heads = 6;
-  config.kv_heads = config.kv_heads == 1 ? 2 : config.kv_heads;
-  config.head = 2;
-  config.mlp = 18;
-  config.vocabulary = 12;
-  config.dropout = 0.25;
-  return config;
-}
-
 std::vector<Case> all_cases() {
   using Stored = ShardingStrategy::Stored;
-  std::vector<Case> cases{{false, "data=2 model=2"}};
+  std::vector<Case> cases{{false, "data=2 model=2", Stored::parameters, 2}};
   if (!all_meshes()) return cases;
   for (const Case& c : {Case{false, ""},
+                        {false, "", Stored::parameters, 4},
+                        {false, "data=2 model=2"},
                         {false, "data=2"},
                         {false, "fsdp=2"},
                         {false, "model=2"},

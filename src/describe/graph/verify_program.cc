@@ -1,7 +1,9 @@
 // The verifier of Programs: functions, their ports, aliases and donations. Its other parts: verify_parts.h.
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "describe/graph/memory.h"
 #include "describe/graph/passes/rewrite.h"
@@ -107,14 +109,16 @@ void check_aliases(const Program& program, const Function& f) {
   }
 }
 
-// Ports of one value: at most one writes it; with a writer all others are its aliases; with a donation there is no
-// other.
+// Ports of one value and slot: at most one writes it; with a writer all others are its aliases; with a donation there
+// is no other.
 void check_shared_values(const Program& program, const Function& f) {
-  std::set<int> given;
+  std::map<int, std::vector<const Port*>> given;  // by value
   for (int o = 0; o < static_cast<int>(f.outputs.size()); ++o) {
     const Port& out = f.outputs[static_cast<std::size_t>(o)];
-    if (!given.insert(out.value).second)  // of one value no two slots either
-      refuse("function {}: two outputs are '{}'", f.name, value_of(program, out).name);
+    for (const Port* other : given[out.value]) {
+      if (!apart(*other, out)) refuse("function {}: two outputs are '{}'", f.name, value_of(program, out).name);
+    }
+    given[out.value].push_back(&out);
     for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {
       const Port& in = f.inputs[static_cast<std::size_t>(i)];
       if (in.value == out.value && !apart(in, out) && !declared(f, o, i))

@@ -54,18 +54,20 @@ Ssa with_repeated_ends(Builder& b, const Ssa& bias, std::int64_t more) {
 
 }  // namespace
 
-AttentionScores::AttentionScores(Builder& b, const NodeCall& call, const AttentionFlags& flags, const AttentionCut& cut)
-    : flags_(flags), cut_(cut), sum_(ops::statistic_dtype(call.operands[0].type.dtype)) {
+AttentionScores::AttentionScores(Builder& b, const NodeCall& call, int first)
+    : flags_(call.node.attrs, first),
+      cut_(flags_, call.operands[0].type, call.operands[1].type, call.around.options().attention_blocks),
+      sum_(ops::statistic_dtype(call.operands[0].type.dtype)) {
   const auto operand = [&](int index) -> const Ssa& { return call.operands[static_cast<std::size_t>(index)]; };
-  if (flags.q_segments >= 0) {
-    q_segments_ = filled_up(b, operand(flags.q_segments), 1, cut.query_blocks * cut.queries, 0);
-    k_segments_ = filled_up(b, operand(flags.k_segments), 1, cut.key_blocks * cut.keys, 0);
+  if (flags_.q_segments >= 0) {
+    q_segments_ = filled_up(b, operand(flags_.q_segments), 1, cut_.query_blocks * cut_.queries, 0);
+    k_segments_ = filled_up(b, operand(flags_.k_segments), 1, cut_.key_blocks * cut_.keys, 0);
   }
-  if (flags.offset >= 0) offset_ = clamped(b, operand(flags.offset), -kFar, kFar);
-  if (flags.bias >= 0) {
-    const Ssa& bias = operand(flags.bias);
+  if (flags_.offset >= 0) offset_ = clamped(b, operand(flags_.offset), -kFar, kFar);
+  if (flags_.bias >= 0) {
+    const Ssa& bias = operand(flags_.bias);
     bias_type_ = bias.type;
-    table_ = with_repeated_ends(b, b.reshape(bias, {cut.n, cut.r, bias.type.size(1)}), strip());
+    table_ = with_repeated_ends(b, b.reshape(bias, {cut_.n, cut_.r, bias.type.size(1)}), strip());
   }
 }
 
@@ -122,10 +124,13 @@ std::optional<Ssa> AttentionScores::seen(Builder& b, const GroupPlace& group, co
   };
   const auto everywhere = [&](std::int64_t value) { return b.integer(plane, static_cast<std::uint64_t>(value)); };
   std::optional<Ssa> one, each;  // the same for all entries; of each
-  if (cut_.key_blocks * cut_.keys != cut_.s) {
-    const Ssa key = b.binary("add", b.iota(plane, 1), b.splat(pair.key, plane));
-    one = b.compare("LT", key, everywhere(cut_.s));
-  }
+  const auto within = [&](int dim, const Ssa& first, std::int64_t length) {
+    const Ssa place = b.binary("add", b.iota(plane, dim), b.splat(first, plane));
+    one = both(b, one, b.compare("LT", place, everywhere(length)));
+  };
+  if (cut_.key_blocks * cut_.keys != cut_.s) within(1, pair.key, cut_.s);
+  // Queries that fill up have weights of 0, which are no better than others beside NaN (attention_unseen.h).
+  if (masked() && cut_.query_blocks * cut_.queries != cut_.t) within(0, pair.query, cut_.t);
   if (flags_.causal) {
     const Ssa begins = b.splat(b.binary("subtract", pair.key, pair.query), plane);
     const Ssa distance = b.binary("add", b.binary("subtract", b.iota(plane, 1), b.iota(plane, 0)), begins);

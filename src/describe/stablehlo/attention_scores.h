@@ -14,8 +14,11 @@ namespace systole::stablehlo {
 
 class AttentionScores {
  public:
-  // REQUIRES: flags and cut are the call's and stay.
-  AttentionScores(Builder& b, const NodeCall& call, const AttentionFlags& flags, const AttentionCut& cut);
+  // `first`: the operand after q, k, v and what the gradient reads besides.
+  AttentionScores(Builder& b, const NodeCall& call, int first);
+
+  const AttentionFlags& flags() const { return flags_; }
+  const AttentionCut& cut() const { return cut_; }
 
   // q[b, t, h, d] to [b, n, r, t, d] and back; k[b, s, n, d] to [b, n, s, d] and back; lengths filled up to whole
   // blocks and cut again.
@@ -28,6 +31,8 @@ class AttentionScores {
 
   // scale q·k + bias, accumulated in the statistics' type.
   Ssa of(Builder& b, const Ssa& q, const Ssa& k, const GroupPlace& group, const PairPlace& pair) const;
+  // Whether some pairs do not see each other but for what fills lengths up.
+  bool masked() const { return flags_.causal || q_segments_; }
   // Which pairs see each other, in the scores' shape; nothing: all.
   std::optional<Ssa> seen(Builder& b, const GroupPlace& group, const PairPlace& pair) const;
 
@@ -46,8 +51,8 @@ class AttentionScores {
   Ssa bias_block(Builder& b, const GroupPlace& group, const PairPlace& pair) const;
   Ssa offsets(Builder& b, const GroupPlace& group) const;  // of the group's entries
 
-  const AttentionFlags& flags_;
-  const AttentionCut& cut_;
+  const AttentionFlags flags_;
+  const AttentionCut cut_;
   DType sum_;
   Type bias_type_;
   std::optional<Ssa> q_segments_, k_segments_, offset_, table_;

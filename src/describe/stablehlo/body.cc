@@ -1,6 +1,8 @@
 #include "describe/stablehlo/body.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -17,6 +19,20 @@ std::string place_of(const Graph& graph, const GraphNode& node) {
     if (const std::string& name = graph.value_name(id); !name.empty()) return name + ": " + node.op->name;
   }
   return node.op->name;
+}
+
+std::string groups_text(const std::vector<std::vector<std::int64_t>>& groups) {
+  CHECK(!groups.empty(), "a collective of no group");
+  std::string text = "dense<[";
+  for (const std::vector<std::int64_t>& group : groups) {
+    text += &group == &groups.front() ? "[" : ", [";
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (i > 0) text += ", ";
+      fmt::format_to(std::back_inserter(text), "{}", group[i]);
+    }
+    text += ']';
+  }
+  return text + fmt::format("]> : tensor<{}x{}xi64>", groups.size(), groups[0].size());
 }
 
 }  // namespace
@@ -124,12 +140,18 @@ void BodyWriter::note(std::string text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
 }
 
-ReplicaGroups BodyWriter::groups(std::string_view axis) const {
-  const Result<ReplicaGroups> groups = mesh_.groups(axes_of(axis));
+// Groups of thousands of devices are long, and collectives many: each axis's are written once.
+ReplicaGroups BodyWriter::groups(std::string_view axis) {
+  if (const auto known = groups_.find(axis); known != groups_.end()) return known->second;
+  const auto groups = mesh_.groups(axes_of(axis));
   if (!groups.ok())
     fail(error(ErrorKind::unsupported, "a collective over the axis '{}', which the mesh '{}' lacks", axis,
                to_string(mesh_)));
-  return *groups;
+  std::string name = "#groups_";
+  for (const char c : axis) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  while (definitions_.find(name + " ") != std::string::npos) name += '_';
+  definitions_ += name + " = " + groups_text(*groups) + "\n";
+  return groups_.emplace(axis, ReplicaGroups{name, static_cast<std::int64_t>(groups->at(0).size())}).first->second;
 }
 
 }  // namespace systole::stablehlo

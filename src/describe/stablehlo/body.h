@@ -1,6 +1,8 @@
 #pragma once
 // Writes a graph's nodes into a block, one after the other, each by its op's lowering.
 
+#include <functional>
+#include <map>
 #include <string>
 
 #include "describe/stablehlo/lower_op.h"
@@ -13,10 +15,12 @@ class BodyWriter : public Surroundings {
  public:
   BodyWriter(const Mesh& mesh, const LowerOptions& options) : mesh_(mesh), options_(options) {}
 
-  ReplicaGroups groups(std::string_view axis) const override;
+  ReplicaGroups groups(std::string_view axis) override;
   const LowerOptions& options() const override { return options_; }
   void note(std::string text) override;
   std::vector<std::string> notes() const { return notes_; }
+  // What was given names, a line each, to stand before the module.
+  const std::string& definitions() const { return definitions_; }
   std::vector<Ssa> region(Builder& b, const Graph& graph, std::span<const Ssa> inputs) override;
 
  private:
@@ -24,6 +28,8 @@ class BodyWriter : public Surroundings {
   const Mesh& mesh_;
   const LowerOptions& options_;
   std::vector<std::string> notes_;
+  std::map<std::string, ReplicaGroups, std::less<>> groups_;  // by axis
+  std::string definitions_;
   std::string path_;     // of repeats around: "layer/"
   bool fenced_ = false;  // in a region of a recomputed node, which reads what is fenced
 };

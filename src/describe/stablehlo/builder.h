@@ -31,8 +31,12 @@ struct Ssa {
 std::string type_text(const Type& type);
 std::string quoted(std::string_view text);  // a string of MLIR, with its quotes
 
-// What the collectives of a module need to know of the mesh: groups of device numbers that hold one axis together.
-using ReplicaGroups = std::vector<std::vector<std::int64_t>>;
+// What a collective needs to know of the mesh: the groups of device numbers that hold one axis together, as an
+// attribute or the name that the module gives to it, and how many devices are in each.
+struct ReplicaGroups {
+  std::string attribute;
+  std::int64_t size = 0;
+};
 
 class Builder {
  public:

@@ -8,17 +8,6 @@
 namespace systole::stablehlo {
 namespace {
 
-std::string groups_text(const ReplicaGroups& groups) {
-  std::string text = "dense<[";
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    text += g > 0 ? ", [" : "[";
-    for (std::size_t i = 0; i < groups[g].size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(groups[g][i]);
-    text += ']';
-  }
-  CHECK(!groups.empty(), "a collective of no group");
-  return text + fmt::format("]> : tensor<{}x{}xi64>", groups.size(), groups[0].size());
-}
-
 std::vector<Type> types_of(std::span<const Ssa> values) {
   std::vector<Type> types;
   for (const Ssa& value : values) types.push_back(value.type);
@@ -158,41 +147,41 @@ Ssa Builder::all_reduce(std::string_view op, const Ssa& x, const ReplicaGroups& 
   Ssa made{fresh(), x.type};
   begin(made.name, "all_reduce", std::array{x});
   combiner(op, x.type.dtype);
-  end(fmt::format("replica_groups = {}, {}, use_global_device_ids", groups_text(groups), channel()), std::array{x},
+  end(fmt::format("replica_groups = {}, {}, use_global_device_ids", groups.attribute, channel()), std::array{x},
       std::array{x.type});
   return made;
 }
 
 Ssa Builder::all_gather(const Ssa& x, int dim, const ReplicaGroups& groups) {
   Type result = x.type;
-  result.shape[static_cast<std::size_t>(dim)] *= static_cast<std::int64_t>(groups.at(0).size());
+  result.shape[static_cast<std::size_t>(dim)] *= groups.size;
   return line("all_gather", std::array{x},
               fmt::format("all_gather_dim = {} : i64, replica_groups = {}, {}, use_global_device_ids", dim,
-                          groups_text(groups), channel()),
+                          groups.attribute, channel()),
               result);
 }
 
 Ssa Builder::reduce_scatter(std::string_view op, const Ssa& x, int dim, const ReplicaGroups& groups) {
   Type result = x.type;
-  result.shape[static_cast<std::size_t>(dim)] /= static_cast<std::int64_t>(groups.at(0).size());
+  result.shape[static_cast<std::size_t>(dim)] /= groups.size;
   Ssa made{fresh(), result};
   begin(made.name, "reduce_scatter", std::array{x});
   combiner(op, x.type.dtype);
-  end(fmt::format("scatter_dimension = {} : i64, replica_groups = {}, {}, use_global_device_ids", dim,
-                  groups_text(groups), channel()),
+  end(fmt::format("scatter_dimension = {} : i64, replica_groups = {}, {}, use_global_device_ids", dim, groups.attribute,
+                  channel()),
       std::array{x}, std::array{result});
   return made;
 }
 
 Ssa Builder::all_to_all(const Ssa& x, int split_dim, int concat_dim, const ReplicaGroups& groups) {
-  const auto parts = static_cast<std::int64_t>(groups.at(0).size());
+  const std::int64_t parts = groups.size;
   Type result = x.type;
   result.shape[static_cast<std::size_t>(split_dim)] /= parts;
   result.shape[static_cast<std::size_t>(concat_dim)] *= parts;
   return line("all_to_all", std::array{x},
               fmt::format("split_dimension = {} : i64, concat_dimension = {} : i64, split_count = {} : i64, "
                           "replica_groups = {}, {}",
-                          split_dim, concat_dim, parts, groups_text(groups), channel()),
+                          split_dim, concat_dim, parts, groups.attribute, channel()),
               result);
 }
 

@@ -17,7 +17,7 @@ class Surroundings {
  public:
   virtual ~Surroundings() = default;
   // The device groups of a mesh axis, or of several ("data,model"). Errors: Failure(unsupported): no such axis.
-  virtual ReplicaGroups groups(std::string_view axis) const = 0;
+  virtual ReplicaGroups groups(std::string_view axis) = 0;
   virtual const LowerOptions& options() const = 0;
   virtual void note(std::string text) = 0;  // for people: Module::notes, each text once
   // The graph of a region with `inputs` for its inputs, into `b`; its outputs.

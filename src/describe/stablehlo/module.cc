@@ -90,6 +90,7 @@ class ModuleWriter {
       manual(b, inputs);
     }
     text += "  }\n}\n";
+    text.insert(0, body_.definitions());
     module_.notes = body_.notes();
     return std::move(module_);
   }

@@ -86,7 +86,29 @@ TEST(Module, OfAMeshIsWhatOneDeviceDoes) {
   EXPECT_NE(text.find("tf.aliasing_output = 0 : i32"), text.npos) << text;
   EXPECT_NE(text.find("jax.buffer_donor = true"), text.npos) << text;
   EXPECT_NE(text.find("sdy.sharding = #sdy.sharding<@mesh, [{\"data\"}, {}]>"), text.npos) << text;
-  EXPECT_EQ(count_of(text, "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>"), 2U) << text;
+  EXPECT_TRUE(text.starts_with("#groups_data = dense<[[0, 1]]> : tensor<1x2xi64>\nmodule @step")) << text;
+  EXPECT_EQ(count_of(text, "replica_groups = #groups_data, "), 2U) << text;
+}
+
+// A number of each device for each set of axes, not for each collective.
+TEST(Module, GroupsOfManyDevicesAreWrittenOnce) {
+  const Mesh mesh = Mesh::parse("data=16 fsdp=128 model=8").value();
+  ProgramBuilder b("large", mesh, small_target(), nullptr);
+  const Type type(DType::f32, {8, 8});
+  for (const auto& [name, residence] : {std::pair("x", Residence::input), {"y", Residence::output}})
+    b.add_value({name, type, residence, 1, {}, 0, 0, CutValue{type, Layout{{-1, -1, -1}}}});
+  Graph g("step");
+  Value x = g.input("x", type);
+  for (int i = 0; i < 20; ++i) x = all_reduce(all_reduce(all_reduce(x, "model", 8), "data,fsdp", 2048), "fsdp", 128);
+  g.output("y", x);
+  b.add_function("step", std::move(g), {}, {});
+  b.add_schedule({"train", {{0, 0, 0, Stream::compute, {}}}});
+  const Program program = b.finish();
+  const Module module = lower(program, program.functions[0]);
+  EXPECT_EQ(module.devices, 16384);
+  EXPECT_EQ(count_of(module.text, ": tensor<2048x8xi64>\n"), 1U);
+  EXPECT_EQ(count_of(module.text, "replica_groups = #groups_data_fsdp, "), 20U);
+  EXPECT_LE(module.text.size(), 3 * 16384 * std::string_view("12345, ").size() + 60 * 600);
 }
 
 TEST(Module, OfAMeshRuns) {

@@ -12,8 +12,8 @@ namespace systole::stablehlo {
 namespace {
 
 // Compiling takes nearly all of the time: all cases of a type are one module, and unless SYSTOLE_TEST_LONG=1 each case
-// is run in f32 or in bf16 alone, and of attention, which takes the most, every ninth. SYSTOLE_OPS="exp,dropout": these
-// ops.
+// is run in f32 or in bf16 alone, and in f64, and of attention, which takes the most, every ninth.
+// SYSTOLE_OPS="exp,dropout": these ops.
 std::vector<OpCase> chosen_cases(DType f) {
   const char* wanted = std::getenv("SYSTOLE_OPS");
   const std::string ops = wanted == nullptr ? "" : fmt::format(",{},", wanted);
@@ -22,7 +22,8 @@ std::vector<OpCase> chosen_cases(DType f) {
   std::vector<OpCase> cases;
   for (OpCase& call : op_cases(f).good) {
     if (!ops.empty() && ops.find("," + call.op + ",") == std::string::npos) continue;
-    if (turn++ % (call.op.starts_with("attention") ? 9 : 2) == 0 || all) cases.push_back(std::move(call));
+    if (turn++ % (f == DType::f64 || call.op.starts_with("attention") ? 9 : 2) == 0 || all)
+      cases.push_back(std::move(call));
   }
   return cases;
 }
@@ -58,12 +59,7 @@ TEST_P(EveryOp, OnXlaIsTheReference) {
   }
 }
 
-std::vector<DType> tried_types() {
-  if (std::getenv("SYSTOLE_TEST_LONG") == nullptr) return {DType::f32, DType::bf16};
-  return {DType::f32, DType::bf16, DType::f64};
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, EveryOp, testing::ValuesIn(tried_types()),
+INSTANTIATE_TEST_SUITE_P(Of, EveryOp, testing::Values(DType::f32, DType::bf16, DType::f64),
                          [](const auto& each) { return std::string(name_of(each.param)); });
 
 TEST(Lowerings, ThereIsOneForEveryOp) {

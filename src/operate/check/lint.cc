@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace systole {
@@ -32,13 +33,8 @@ void checkpoint_never(const Workload& w, Found& found) {
                    "checkpoint.every: 10min"});
 }
 
-void ragged_microbatches(const Workload& w, Found& found) {
-  if (w.train.microbatches <= 1 || w.train.batch % w.train.microbatches == 0) return;
-  const std::int64_t rows = (w.train.batch + w.train.microbatches - 1) / w.train.microbatches;
-  found.push_back({"ragged_microbatches", "train.microbatches",
-                   fmt::format("{} rows in {} microbatches of {}: {} rows of work are empty", w.train.batch,
-                               w.train.microbatches, rows, rows * w.train.microbatches - w.train.batch),
-                   "let train.microbatches divide train.batch"});
+void ragged_batch(const Workload& w, Found& found) {
+  if (std::optional<Lint> ragged = empty_rows(w)) found.push_back(*std::move(ragged));
 }
 
 void high_rate(const Workload& w, Found& found) {
@@ -51,9 +47,36 @@ void high_rate(const Workload& w, Found& found) {
 }
 
 constexpr void (*kRules[])(const Workload&, Found&) = {held_out, best_without_evaluation, checkpoint_never,
-                                                       ragged_microbatches, high_rate};
+                                                       ragged_batch, high_rate};
 
 }  // namespace
+
+std::optional<Lint> empty_rows(const Workload& w) {
+  const TrainSpec& train = w.train;
+  const std::int64_t of_shard = std::max<std::int64_t>(1, train.microbatches / train.logical_shards);
+  std::int64_t devices = 1;  // that cut a microbatch's rows
+  for (const auto& [axis, size] : w.mesh) devices *= !train.exact && (axis == "data" || axis == "fsdp") ? size : 1;
+  const std::int64_t parts = (train.exact ? train.logical_shards * of_shard : train.microbatches) * devices;
+  const std::int64_t rows = (train.batch + parts - 1) / parts, empty = rows * parts - train.batch;
+  if (empty == 0) return std::nullopt;
+  std::vector<std::string> in;
+  if (train.exact) in.push_back(fmt::format("{} logical shards", train.logical_shards));
+  if (train.exact ? of_shard > 1 : train.microbatches > 1)
+    in.push_back(fmt::format("{} microbatches", train.exact ? of_shard : train.microbatches));
+  if (devices > 1) in.push_back(fmt::format("{} devices", devices));
+  const auto number = [](std::int64_t n) { return fmt::format("{} row{}", n, n == 1 ? "" : "s"); };
+  Lint found;
+  found.rule = train.exact ? "ragged_shards" : "ragged_microbatches";
+  found.key = train.exact ? "train.logical_shards" : train.microbatches > 1 ? "train.microbatches" : "train.batch";
+  found.text = fmt::format("{} in {} of {}: {} of {} computed {} empty, {:.0f}% of a step", number(train.batch),
+                           fmt::join(in, " of "), rows, empty, number(rows * parts), empty == 1 ? "is" : "are",
+                           100 * static_cast<double>(empty) / static_cast<double>(rows * parts));
+  found.hint = fmt::format("train.batch: {}", rows * parts);
+  const std::int64_t fewer = std::min(train.logical_shards, train.batch & -train.batch);
+  if (train.exact) found.hint += fmt::format(", or train.logical_shards: {}, for at most as many workers", fewer);
+  if (!train.exact && devices == 1) found.hint += ", or let train.microbatches divide train.batch";
+  return found;
+}
 
 std::vector<Lint> lint(const Workload& workload) {
   Found found;

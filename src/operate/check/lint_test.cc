@@ -1,5 +1,6 @@
 #include "operate/check/lint.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace systole {
@@ -33,7 +34,35 @@ TEST(Lint, nothing_held_out) {
 TEST(Lint, microbatches_that_leave_rows_empty) {
   const std::vector<Lint> found = lint(workload(std::string("batch: 8, microbatches: 3, ") + kSgd));
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].text, "8 rows in 3 microbatches of 3: 1 rows of work are empty");
+  EXPECT_EQ(found[0].rule, "ragged_microbatches");
+  EXPECT_EQ(found[0].text, "8 rows in 3 microbatches of 3: 1 of 9 rows computed is empty, 11% of a step");
+  EXPECT_EQ(found[0].hint, "train.batch: 9, or let train.microbatches divide train.batch");
+}
+
+std::string of_empty_rows(const std::string& train, const std::string& mesh = "") {
+  const auto found = empty_rows(workload(train + ", " + kSgd, "checkpoint: { every: 10 }\n" + mesh));
+  return found ? fmt::format("{}: {}; {}", found->key, found->text, found->hint) : "";
+}
+
+TEST(Lint, logical_shards_that_leave_rows_empty) {
+  EXPECT_EQ(of_empty_rows("batch: 6, exact: true"),
+            "train.logical_shards: 6 rows in 8 logical shards of 1: 2 of 8 rows computed are empty, 25% of a step; "
+            "train.batch: 8, or train.logical_shards: 2, for at most as many workers");
+  EXPECT_EQ(of_empty_rows("batch: 20, exact: true"),
+            "train.logical_shards: 20 rows in 8 logical shards of 3: 4 of 24 rows computed are empty, 17% of a step; "
+            "train.batch: 24, or train.logical_shards: 4, for at most as many workers");
+  EXPECT_EQ(of_empty_rows("batch: 24, exact: true, microbatches: 16"),
+            "train.logical_shards: 24 rows in 8 logical shards of 2 microbatches of 2: 8 of 32 rows computed are "
+            "empty, 25% of a step; train.batch: 32, or train.logical_shards: 8, for at most as many workers");
+  EXPECT_EQ(of_empty_rows("batch: 16, exact: true"), "");
+  EXPECT_EQ(of_empty_rows("batch: 16, exact: true", "mesh: { data: 4 }\n"), "");
+}
+
+TEST(Lint, a_mesh_that_leaves_rows_empty) {
+  EXPECT_EQ(of_empty_rows("batch: 8", "mesh: { data: 3 }\n"),
+            "train.batch: 8 rows in 3 devices of 3: 1 of 9 rows computed is empty, 11% of a step; train.batch: 9");
+  EXPECT_EQ(of_empty_rows("batch: 9", "mesh: { data: 3 }\n"), "");
+  EXPECT_EQ(of_empty_rows("batch: 8", "mesh: { model: 2 }\n"), "");
 }
 
 TEST(Lint, a_high_rate_without_clipping) {

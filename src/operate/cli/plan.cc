@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "ground/store/store.h"
+#include "operate/check/lint.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/workload_options.h"
 
@@ -24,6 +25,8 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
+  if (const auto ragged = empty_rows(prepared.workload))
+    context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
   for (const Error& note : preparing.notes) {
     context.out.warning(note);
     context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");

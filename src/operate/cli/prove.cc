@@ -13,9 +13,9 @@
 #include "ground/pjrt/places.h"
 #include "ground/process/signal_watch.h"
 #include "ground/store/store.h"
+#include "operate/cli/machine.h"
 #include "operate/cli/prove_job.h"
 #include "operate/cli/prove_text.h"
-#include "operate/cli/session.h"
 #include "operate/cli/workload_options.h"
 #include "predict/prove/prove.h"
 

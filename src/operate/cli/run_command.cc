@@ -5,6 +5,7 @@
 #include "execute/checkpoint/compare.h"
 #include "execute/runtime/eager.h"
 #include "ground/process/signal_watch.h"
+#include "operate/check/lint.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/plan_text.h"
@@ -106,6 +107,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
+  if (const auto ragged = empty_rows(prepared.workload))
+    context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
   if (arguments.dry_run) {
     context.out.data(plan_text(prepared.plan));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());

@@ -10,7 +10,7 @@
 #include "ground/pjrt/places.h"
 #include "ground/store/store.h"
 #include "operate/cli/rank_threads.h"
-#include "operate/cli/session.h"
+#include "operate/cli/machine.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
 #endif

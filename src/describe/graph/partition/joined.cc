@@ -6,20 +6,47 @@
 
 #include "describe/graph/arena.h"
 #include "describe/graph/memory.h"
+#include "describe/graph/ops/ops.h"
+#include "describe/graph/work.h"
 
 namespace systole {
 namespace {
 
-void check_one_turn(const Program& program, const Schedule& schedule) {
+void check_is_one(const Program& program, const Schedule& schedule) {
   const auto refuse = [&](const std::string& what) {
     fail(error(ErrorKind::unsupported, "the schedule '{}' of '{}' {}: it is not one function", schedule.name,
                program.name, what));
   };
   if (program.shards) refuse("is of exact training, whose devices take turns");
   for (const Action& action : schedule.actions) {
-    if (action.microbatch != 0) refuse(fmt::format("has {} microbatches or more", action.microbatch + 1));
     if (action.chunk != 0) refuse(fmt::format("has {} stages or more", action.chunk + 1));
   }
+}
+
+// The actions of a schedule that are done again for each microbatch: `length` of them from `first` on, `times` over.
+struct Turns {
+  std::size_t first = 0, length = 0;
+  int times = 1;
+};
+
+Turns turns_of(const Program& program, const Schedule& schedule) {
+  const std::vector<Action>& actions = schedule.actions;
+  Turns turns;
+  for (const Action& action : actions) turns.times = std::max(turns.times, action.microbatch + 1);
+  if (turns.times == 1) return turns;
+  const auto second = std::find_if(actions.begin(), actions.end(), [](const Action& a) { return a.microbatch == 1; });
+  const auto begins = static_cast<std::size_t>(second - actions.begin());
+  while (begins + turns.length < actions.size() && actions[begins + turns.length].microbatch == 1) ++turns.length;
+  turns.first = begins - std::min(begins, turns.length);
+  for (std::size_t i = 0; i < turns.length * static_cast<std::size_t>(turns.times); ++i) {
+    const std::size_t at = turns.first + i, like = turns.first + i % turns.length;
+    if (at < actions.size() && actions[at].function == actions[like].function && actions[at].slot == 0 &&
+        actions[at].microbatch == static_cast<int>(i / turns.length))
+      continue;
+    fail(error(ErrorKind::unsupported, "microbatches of the schedule '{}' of '{}' are not done one after the other",
+               schedule.name, program.name));
+  }
+  return turns;
 }
 
 using Place = std::pair<int, int>;  // a value and its slot
@@ -30,18 +57,17 @@ class Joiner {
   Joiner(const Program& program, const std::set<int>& kept) : program_(program), kept_(kept) {}
 
   void add(const Action& action) {
-    const Function& function = program_.functions[static_cast<std::size_t>(action.function)];
+    const Function& function = function_of(action);
     std::vector<Value> inputs;
     for (std::size_t i = 0; i < function.inputs.size(); ++i)
       inputs.push_back(read(place(function.inputs[i], action), function.graph.inputs()[i].name));
     const std::vector<Value> outputs = inline_graph(joined_.graph, function.graph, inputs);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const Place at = place(function.outputs[i], action);
-      current_.insert_or_assign(at, outputs[i]);
-      if (std::find(written_.begin(), written_.end(), at) == written_.end()) written_.push_back(at);
-    }
-    joined_.work += function.work;
+    for (std::size_t i = 0; i < outputs.size(); ++i) write(place(function.outputs[i], action), outputs[i]);
   }
+
+  // The actions of one microbatch, so many times: a repeat. It carries what they write over and over (the sums of
+  // gradients), takes what each microbatch has of its own from a stack of all, and stacks what each writes of its own.
+  void repeat_for_each(std::span<const Action> actions, int times);
 
   Function finish() {
     joined_.name = kStepFunction;
@@ -55,25 +81,34 @@ class Joiner {
       joined_.graph.output(name_of(at), current_.at(at));
       joined_.outputs.push_back({at.first, false, false, at.second});
     }
+    joined_.work = work_of(joined_.graph);
     return std::move(joined_);
   }
 
  private:
+  const Function& function_of(const Action& action) const {
+    return program_.functions[static_cast<std::size_t>(action.function)];
+  }
   Place place(const Port& port, const Action& action) const { return {port.value, slot_of(program_, port, action)}; }
 
   std::string name_of(const Place& at) const {
     const ProgramValue& value = program_.values[static_cast<std::size_t>(at.first)];
     return value.slots == 1 ? value.name : fmt::format("{}#{}", value.name, at.second);
   }
+  const Type& type_of(const Place& at) const { return program_.values[static_cast<std::size_t>(at.first)].type; }
 
   Value read(const Place& at, const std::string& name) {
     if (const auto known = current_.find(at); known != current_.end()) return known->second;
-    const Type& type = program_.values[static_cast<std::size_t>(at.first)].type;
     // Coordinates keep the names that all functions give them (spmd.h).
-    const Value input = joined_.graph.input(name.starts_with("coordinate.") ? name : name_of(at), type);
+    const Value input = joined_.graph.input(name.starts_with("coordinate.") ? name : name_of(at), type_of(at));
     inputs_.emplace(at, static_cast<int>(joined_.inputs.size()));
     joined_.inputs.push_back({at.first, false, false, at.second});
     return current_.emplace(at, input).first->second;
+  }
+
+  void write(const Place& at, const Value& value) {
+    current_.insert_or_assign(at, value);
+    if (std::find(written_.begin(), written_.end(), at) == written_.end()) written_.push_back(at);
   }
 
   const Program& program_;
@@ -83,6 +118,75 @@ class Joiner {
   std::map<Place, int> inputs_;
   std::vector<Place> written_;  // in order
 };
+
+void Joiner::repeat_for_each(std::span<const Action> actions, int times) {
+  Joiner one(program_, kept_);
+  for (const Action& action : actions) one.add(action);
+  const auto of = [&](const Place& at) -> const ProgramValue& {
+    return program_.values[static_cast<std::size_t>(at.first)];
+  };
+  const auto own = [&](const Place& at) { return of(at).slots == times; };
+
+  std::vector<Place> carried, stacked_in, shared, stacked_out;
+  for (const Place& at : one.written_) {
+    if (own(at)) {
+      stacked_out.push_back(at);
+    } else if (one.inputs_.contains(at) || of(at).residence != Residence::residual) {
+      carried.push_back(at);
+    }
+  }
+  for (const Port& port : one.joined_.inputs) {
+    const Place at{port.value, port.slot};
+    if (std::find(carried.begin(), carried.end(), at) == carried.end()) (own(at) ? stacked_in : shared).push_back(at);
+  }
+  for (const std::vector<Place>* places : {&carried, &stacked_out}) {
+    for (const Place& at : *places) one.joined_.graph.output(name_of(at), one.current_.at(at));
+  }
+
+  Graph& graph = joined_.graph;
+  Graph body("microbatch");
+  std::vector<Value> inner(one.joined_.inputs.size());  // of the body, in the order in which `one` has them
+  const auto takes = [&](const Place& at) {
+    const auto input = one.inputs_.find(at);
+    const Value value = body.input(input == one.inputs_.end()
+                                       ? name_of(at)
+                                       : one.joined_.graph.inputs()[static_cast<std::size_t>(input->second)].name,
+                                   of(at).type);
+    if (input != one.inputs_.end()) inner[static_cast<std::size_t>(input->second)] = value;
+  };
+  const auto read_outside = [&](const Place& at) {
+    const std::string& name = one.joined_.graph.inputs()[static_cast<std::size_t>(one.inputs_.at(at))].name;
+    return read(at, name);
+  };
+  std::vector<Value> first, stacks, all;
+  for (const Place& at : carried) {
+    takes(at);
+    // What is written before it is read begins as anything.
+    first.push_back(one.inputs_.contains(at) ? read_outside(at) : constant(graph, of(at).type, 0));
+  }
+  for (const Place& at : stacked_in) {
+    takes(at);
+    std::vector<Value> parts;
+    for (int slot = 0; slot < times; ++slot)
+      parts.push_back(reshape(read({at.first, slot}, ""), stacked_type(of(at).type, 1, body.name())));
+    stacks.push_back(concatenate(parts, 0));
+  }
+  for (const Place& at : shared) {
+    takes(at);
+    all.push_back(read_outside(at));
+  }
+  const std::vector<Value> made = inline_graph(body, one.joined_.graph, inner);
+  for (std::size_t i = 0; i < made.size(); ++i) body.output(one.joined_.graph.outputs()[i].name, made[i]);
+
+  const std::string dim = body.name();
+  const Repeat repeated = repeat(std::move(body), times, first, stacks, all, dim);
+  for (std::size_t i = 0; i < carried.size(); ++i) write(carried[i], repeated.carries[i]);
+  for (std::size_t i = 0; i < stacked_out.size(); ++i) {
+    const int value = stacked_out[i].first;
+    for (int slot = 0; slot < times; ++slot)
+      write({value, slot}, reshape(slice_dim(repeated.outputs[i], 0, slot, slot + 1), of(stacked_out[i]).type));
+  }
+}
 
 void collect(const Function& function, std::set<int>& values) {
   for (const Port& port : function.inputs) values.insert(port.value);
@@ -97,7 +201,8 @@ void renumber(std::vector<Port>& ports, const std::vector<int>& number) {
 
 Program joined(const Program& program) {
   const Schedule& train = program.schedule_named("train");
-  check_one_turn(program, train);
+  check_is_one(program, train);
+  const Turns turns = turns_of(program, train);
   std::set<int> others;  // functions
   for (const Schedule& schedule : program.schedules) {
     for (const Action& action : schedule.actions) {
@@ -110,7 +215,11 @@ Program joined(const Program& program) {
   Program one = program;
   one.functions.clear();
   Joiner joiner(program, kept);
-  for (const Action& action : train.actions) joiner.add(action);
+  const auto all = std::span<const Action>(train.actions);
+  const std::size_t last = turns.first + turns.length * static_cast<std::size_t>(turns.times);
+  for (const Action& action : all.first(turns.first)) joiner.add(action);
+  if (turns.length > 0) joiner.repeat_for_each(all.subspan(turns.first, turns.length), turns.times);
+  for (const Action& action : all.subspan(last)) joiner.add(action);
   one.functions.push_back(joiner.finish());
   std::vector<int> function_number(program.functions.size(), 0);
   for (const int f : others) {

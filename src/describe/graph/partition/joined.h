@@ -10,8 +10,10 @@ constexpr const char* kStepFunction = "step";
 
 // The Program with the functions of the schedule "train" as one, "step", which takes what they read before they wrote
 // it and gives what outlives the schedule; what lived between them alone is gone from the values. Nothing is computed
-// anew, merged or dropped. Other schedules stay as they are.
-// Errors: Failure(unsupported) for several microbatches, stages, or exact training's turns.
+// anew, merged or dropped. Of several microbatches the actions of each are a `repeat`, which carries the sums of
+// gradients, and takes the microbatches' inputs from a stack. Other schedules stay as they are.
+// Errors: Failure(unsupported) for stages, exact training's turns, and microbatches that are not done one after the
+// other.
 Program joined(const Program& program);
 
 }  // namespace systole

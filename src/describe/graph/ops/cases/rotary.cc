@@ -25,6 +25,13 @@ OpCases cases::rotary_cases(DType f) {
                         .attrs = stretched(8, 1),
                         .note = "stretched",
                         .reduction = 2});
+  cases.good.push_back({.op = "rotary",
+                        .operands = {real(Type(f, {3, 5, 7, 8})),
+                                     given(Type(DType::i32, {3, 5}), {100'000, 131'071, 1'048'576, -100'000, 16'777'217,
+                                                                      2'147'483'647, -2'147'483'647, 999'983})},
+                        .attrs = attrs(500000, false),
+                        .note = "positions far out",
+                        .reduction = 2});
 
   const Type positions(DType::i32, {3, 5});
   cases.bad.push_back({.label = "rotary_c1",

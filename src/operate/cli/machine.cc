@@ -1,0 +1,186 @@
+#include "operate/cli/machine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iterator>
+#include <utility>
+
+#include "execute/backends/reference/reference.h"
+#include "ground/process/machine.h"
+#include "operate/cli/xla_machine.h"
+#include "predict/perf/catalog_speed.h"
+#ifdef SYSTOLE_HAS_CPU
+#include "execute/backends/cpu/cpu.h"
+#include "execute/backends/cpu/cpu_isa.h"
+#endif
+
+namespace systole::cli {
+
+std::string default_entry(const std::string& target_name) {
+  for (const auto& [isa, entry] :
+       {std::pair("amx", "cpu-amx"), std::pair("bf16", "cpu-avx512_bf16"), std::pair("avx512", "cpu-avx512")}) {
+    if (target_name.find(isa) != target_name.npos) return entry;
+  }
+  return "cpu-avx2";
+}
+
+namespace {
+#ifdef SYSTOLE_HAS_CPU
+std::string named_machine(const CpuIsa& isa) { return fmt::format("this-machine({})", cpu_numerics(isa)); }
+#endif
+
+Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources,
+                                            const LinkCost& link, bool exact) {
+  if (backend == "reference") return make_reference_device();
+  if (is_xla(backend)) return open_xla_device(backend);
+#ifdef SYSTOLE_HAS_CPU
+  if (backend == "cpu") {
+    CpuOptions options;
+    options.threads = static_cast<int>(resources.threads.value_or(allowed_cores()));
+    options.exact = exact;
+    options.links = {{"host", link.latency, link.bandwidth}};
+    return make_cpu_device(options);
+  }
+#endif
+  return error(ErrorKind::unsupported, "this build has no backend '{}'", backend)
+      .hinted("--backend reference runs everything, slowly");
+}
+
+// What the bits of the device's results depend on.
+void tell_numerics(const std::string& backend, Machine& machine) {
+  machine.numerics = machine.device->target().name;
+#ifdef SYSTOLE_HAS_CPU
+  if (backend != "cpu") return;
+  machine.isa = to_string(cpu_isa());
+  machine.numerics = named_machine(cpu_isa());
+#endif
+}
+
+// Why the user's calibration does not hold where the machine's identity begins so: it is of another machine, or of a
+// day that no clock has come to. Hosts' clocks may be hours apart.
+std::optional<Error> refusal_of(const CatalogEntry& own, const std::string& identity, Clock& clock) {
+  if (!own.doc.starts_with(identity)) {
+    return error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'", own.date(),
+                 own.doc, identity)
+        .hinted("systole calibrate");
+  }
+  const std::string tomorrow = to_iso8601(clock.calendar() + std::chrono::hours(24)).substr(0, 10);
+  if (own.date() > tomorrow) {
+    return error(ErrorKind::invalid, "the calibration is of {}, which is still to come: today is {}", own.date(),
+                 clock.timestamp().substr(0, 10))
+        .hinted("systole calibrate, when the clock is right");
+  }
+  return std::nullopt;
+}
+
+const CatalogEntry* own_entry(const Catalog& catalog) {
+  const auto own = catalog.entries().find("this-machine");
+  return own != catalog.entries().end() ? &own->second : nullptr;
+}
+
+Result<RanksLink> link_in(const Catalog& catalog, Clock& clock, std::int64_t ranks, bool over_tcp) {
+  const char* transport = over_tcp ? "tcp" : "shm";
+  const CatalogEntry* own = own_entry(catalog);
+  if (own != nullptr && !refusal_of(*own, processor_name() + "; ", clock)) {
+    if (const std::optional<LinkCost> measured = TRY(link_among(*own, transport, ranks)))
+      return RanksLink{*measured, fmt::format("{}, systole calibrate of {}", transport, own->date())};
+  }
+  const CatalogEntry* entry = TRY(catalog.find("ranks-of-one-host"));
+  return RanksLink{TRY(link_of(*entry)),
+                   fmt::format("{}, the catalog's {} of {}, not calibrated", transport, entry->name, entry->date())};
+}
+
+}  // namespace
+
+Result<Catalog> read_catalog(bool chips) {
+  std::vector<CatalogFile> files = builtin_catalog_files();
+  const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+  std::vector<CatalogFile> own = TRY(read_catalog_folder(folder));
+  const bool only_calibrated =
+      std::ranges::all_of(own, [](const CatalogFile& file) { return file.name.ends_with("this-machine.yaml"); });
+  if (!chips && only_calibrated)
+    std::erase_if(files, [](const CatalogFile& file) { return file.name.ends_with("chips.yaml"); });
+  std::ranges::move(own, std::back_inserter(files));
+  return Catalog::read(files);
+}
+
+Result<RanksLink> find_link(Clock& clock, std::int64_t ranks, bool over_tcp) {
+  return link_in(TRY(read_catalog(false)), clock, ranks, over_tcp);
+}
+
+Status check_threads(std::int64_t threads, const std::string& key) {
+  const int cores = allowed_cores();
+  if (threads <= cores) return {};
+  const std::optional<double> quota = cgroup_cores();
+  const std::string by = quota && *quota <= cores ? fmt::format("its control group gives this process {:.4g}", *quota)
+                                                  : fmt::format("this process may run on {}", cores);
+  return error(ErrorKind::invalid, "{}: {} threads, and {} core{}: a team waits for its slowest", key,
+               with_commas(threads), by, by.ends_with(" 1") ? "" : "s")
+      .hinted(fmt::format("{}{}{}, or leave it out; systole doctor tells of quotas", key,
+                          key.starts_with('-') ? " " : ": ", cores));
+}
+
+Status check_threads(const std::string& backend, const ResourcesSpec& resources, const WorkloadSource& source) {
+  if (backend != "cpu" || !resources.threads) return {};
+  Status fit = check_threads(*resources.threads, "resources.threads");
+  return fit.ok() ? fit : source.placed(std::move(fit).error());
+}
+
+Status pin_isa(const std::string& backend, const std::string& isa) {
+  if (isa.empty()) return {};
+#ifdef SYSTOLE_HAS_CPU
+  if (backend == "cpu") {
+    Status pinned = pin_cpu_isa(TRY(parse_cpu_isa(isa)));
+    if (pinned.ok()) return pinned;
+    Error lacking = std::move(pinned).error();
+    lacking.message = "--pin-isa: " + lacking.message;
+    return std::move(lacking).hinted("go on on a machine that has it, or begin with what all of them have");
+  }
+#endif
+  return error(ErrorKind::invalid, "--pin-isa {}: the {} backend computes the same on every machine", isa, backend)
+      .hinted("leave --pin-isa out");
+}
+
+std::optional<std::string> numerics_pinned_to(const std::string& isa) {
+#ifdef SYSTOLE_HAS_CPU
+  const Result<CpuIsa> parsed = parse_cpu_isa(isa);
+  if (parsed.ok() && has_cpu_isa(*parsed)) return named_machine(*parsed);
+#endif
+  static_cast<void>(isa);
+  return std::nullopt;
+}
+
+Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& resources, Clock& clock,
+                             const MachineUse& use) {
+  Machine machine;
+  const Catalog catalog = TRY(read_catalog(is_xla(backend)));
+  const RanksLink link = use.link ? *use.link : TRY(link_in(catalog, clock, use.ranks, use.over_tcp));
+  machine.link_source = link.source;
+  machine.device = TRY(open_device(backend, resources, link.cost, use.exact));
+  tell_numerics(backend, machine);
+  machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
+  machine.catalog_entry = is_xla(backend) ? TRY(catalog_entry_of_xla(backend, machine.device->target(), catalog))
+                                          : default_entry(machine.device->target().name);
+  // Calibration has measured the cpu backend's kernels, not XLA's.
+  if (const CatalogEntry* own = own_entry(catalog); own != nullptr && !is_xla(backend)) {
+    machine.stale = refusal_of(*own, machine.identity, clock);
+    const Result<MachineSpeed> speed = speed_of(*own, machine.device->target().threads);
+    if (!machine.stale && !speed.ok()) {
+      machine.stale =
+          error(ErrorKind::invalid, "the calibration of {} cannot be used: {}", own->date(), speed.error().message)
+              .hinted("systole calibrate");
+    }
+    if (!machine.stale) machine.catalog_entry = "this-machine";
+  }
+  const CatalogEntry* entry = TRY(catalog.find(machine.catalog_entry));
+  machine.catalog_date = entry->date();
+  machine.catalog_hash = catalog.hash();
+  machine.speed = TRY(speed_of(*entry, machine.device->target().threads));
+  machine.speed.link = link.cost;
+  if (use.ranks > 1) machine.speed.source += "; ranks speak as " + machine.link_source;
+  machine.speed.cores_move_bytes = true;
+  return machine;
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,133 @@
+#include "operate/cli/make_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "describe/graph/collectives_of.h"
+#include "operate/cli/version.h"
+
+namespace systole::cli {
+namespace {
+
+Seconds of_function(const ScheduleEstimate& schedule, std::string_view name) {
+  for (const auto& [function, time] : schedule.by_function) {
+    if (function == name) return time;
+  }
+  return Seconds();
+}
+
+TimeByCategory step_time(const ScheduleEstimate& train) {
+  TimeByCategory time;
+  time[Category::update] = of_function(train, "update") + of_function(train, "norm");
+  time[Category::reduce] = of_function(train, "reduce") + of_function(train, "merge");
+  time[Category::compute] = train.time - time[Category::update] - time[Category::reduce];
+  return time;
+}
+
+std::int64_t evaluation_batches(const Prepared& p) {
+  if (p.job.evaluation_rows == 0) return 0;
+  std::int64_t rows = p.workload.data.held_out_rows;
+  if (p.data.dataset && p.data.dataset->held_out) rows = p.data.dataset->held_out->packing.rows();
+  return (rows + p.job.evaluation_rows - 1) / p.job.evaluation_rows;
+}
+
+// How often an interval falls into the run.
+double times_of(const Interval& interval, double steps, Seconds whole) {
+  if (interval.steps > 0) return steps / static_cast<double>(interval.steps);
+  return interval.time > Seconds() ? whole / interval.time : 0;
+}
+
+PlannedTime planned_time(const Prepared& p) {
+  const ScheduleEstimate& train = p.estimate.schedule_named("train");
+  PlannedTime time;
+  time.step = step_time(train);
+  const TrainSpec& spec = p.workload.train;
+  const Seconds step = time.step.total();
+  const Schedule* evaluate = p.job.program->find_schedule("evaluate");
+  const Seconds evaluation =
+      evaluate != nullptr ? p.estimate.schedule_named("evaluate").time * static_cast<double>(evaluation_batches(p))
+                          : Seconds();
+  const bool copies = p.job.program->find_schedule("snapshot") != nullptr;
+  const Seconds snapshot = copies ? p.estimate.schedule_named("snapshot").time : Seconds();
+  const double labels = p.data.dataset
+                            ? static_cast<double>(p.data.dataset->train->packing.tokens) /
+                                  static_cast<double>(std::max<std::int64_t>(1, p.data.dataset->train->packing.rows()))
+                            : static_cast<double>(std::max<std::int64_t>(1, p.job.model->context()));
+  if (spec.steps) time.steps = static_cast<double>(*spec.steps);
+  if (spec.tokens) time.steps = static_cast<double>(*spec.tokens) / (labels * static_cast<double>(spec.batch));
+  if (spec.time) time.steps = *spec.time / step;
+  const Seconds whole = step * time.steps;
+  const double saves = times_of(p.workload.checkpoint.every, time.steps, whole) + 1,
+               evaluations = times_of(spec.evaluate, time.steps, whole) + 1;
+  for (int c = 0; c < kNumCategories; ++c)
+    time.run[static_cast<Category>(c)] = time.step[static_cast<Category>(c)] * time.steps;
+  time.run[Category::snapshot] = snapshot * saves;
+  time.run[Category::evaluation] = evaluation * evaluations;
+  for (int c = 0; c < kNumOpClasses; ++c) {
+    const auto op_class = static_cast<OpClass>(c);
+    if (train.busy[op_class] > Seconds()) time.compute_by_kind.emplace_back(name_of(op_class), train.busy[op_class]);
+  }
+  std::sort(time.compute_by_kind.begin(), time.compute_by_kind.end(),
+            [](const auto& a, const auto& b) { return a.second > b.second; });
+  return time;
+}
+
+std::string strategy_text(const Prepared& p) {
+  const Mesh& mesh = p.job.program->mesh;
+  const std::string rows = fmt::format("{} microbatch{} of {} rows", p.workload.train.microbatches,
+                                       p.workload.train.microbatches == 1 ? "" : "es", p.job.microbatch_rows);
+  if (const std::optional<ShardTurns>& shards = p.job.program->shards) {
+    const std::string cut = fmt::format("exact: {} logical shards of {} rows", shards->shards,
+                                        p.job.microbatch_rows * shards->microbatches);
+    return mesh.trivial() ? "one device, " + cut
+                          : fmt::format("{} devices, {}, {}; rank {} owns {}", mesh.num_devices(), to_string(mesh), cut,
+                                        p.rank, shards->owned);
+  }
+  if (mesh.trivial()) return "one device, " + rows;
+  const char* stored = name_of(strategy_of(p.workload).sharding.stored);
+  return fmt::format("each of {} devices, {}{}, {} of all", mesh.num_devices(), to_string(mesh),
+                     mesh.find("fsdp").ok() ? fmt::format(" ({} in parts over fsdp)", stored) : "", rows);
+}
+
+}  // namespace
+
+Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
+  Plan plan;
+  plan.workload = p.workload;
+  const Target& target = p.job.program->target;
+  plan.target = {target.name,
+                 {},
+                 p.machine.catalog_entry,
+                 p.machine.catalog_date,
+                 p.machine.catalog_hash,
+                 p.machine.speed.calibrated};
+  plan.target.facts = {{"kind", target.kind},
+                       {"alignment", std::to_string(target.alignment)},
+                       {"threads", std::to_string(target.threads)},
+                       {"chains", target.fusion.chains ? "fused" : "not fused"}};
+  if (!p.machine.isa.empty()) plan.target.facts["isa"] = p.machine.isa;
+  for (const Link& link : target.links) {
+    plan.target.facts["link"] =
+        fmt::format("{}, {}: {}", to_string(link.latency), to_string(link.bandwidth), p.machine.link_source);
+  }
+  plan.mesh = p.workload.mesh;
+  plan.strategy = strategy_text(p);
+  const Schedule& train = p.job.program->schedule_named("train");
+  const ScheduleEstimate& estimate = p.estimate.schedule_named("train");
+  plan.program.hash = hash_of(*p.job.program);
+  plan.program.actions = static_cast<std::int64_t>(train.actions.size());
+  plan.program.parameters = num_parameters(*p.job.model);
+  plan.program.trainable = num_trainable(*p.job.model);
+  plan.program.model_flops = Flops(estimate.work.model_flops);
+  plan.program.executed_flops = Flops(estimate.work.flops);
+  plan.program.moved = estimate.work.read + estimate.work.written;
+  plan.program.sent = bytes_sent(*p.job.program, train, p.rank);
+  plan.memory = {p.memory.by_owner, p.memory.arena, limit};
+  plan.time = planned_time(p);
+  if (const Result<double> ratio = matmul_ratio(estimate, p.machine.speed); ratio.ok()) plan.model_utilisation = *ratio;
+  plan.made_by = kVersion;
+  plan.made_at = clock.timestamp();
+  return plan;
+}
+
+}  // namespace systole::cli
