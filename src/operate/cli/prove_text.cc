@@ -50,6 +50,21 @@ std::string collectives_text(const Proof& proof) {
   return text + fmt::format("{} times, {}, in one run of the program\n", with_commas(times), to_string(sum));
 }
 
+// A second opinion: the compiler's schedule with the network's and the memory's time.
+std::string step_text(const prove::StepTime& step, const Slice& slice) {
+  std::vector<std::vector<std::string>> rows{{"compute", to_string(step.compute)}};
+  if (step.kernels > Seconds()) rows.push_back({"kernels, at what they state or move", to_string(step.kernels)});
+  rows.push_back({"collectives that are waited for", to_string(step.exposed)});
+  rows.push_back({"copies that are waited for", to_string(step.copies)});
+  rows.push_back({"all", to_string(step.total())});
+  std::string text = "\n" + table({"one run by the compiler's schedule", "time>"}, rows);
+  if (step.collectives > Seconds())
+    text += fmt::format("collectives take {} in all, of which the cores' work hides {}; links of {} one way\n",
+                        to_string(step.collectives), to_string(step.collectives - step.exposed),
+                        to_string(slice.network->link));
+  return text;
+}
+
 std::string time_text(const Proof& proof, const Slice& slice) {
   std::string text;
   const double flops = proof.executed.product_flops;
@@ -61,13 +76,14 @@ std::string time_text(const Proof& proof, const Slice& slice) {
       text += fmt::format("; {} of the peak", percent(flops / proof.compute->count() / slice.peak.count()));
     text += "\n";
   }
+  if (proof.step) text += step_text(*proof.step, slice);
   if (proof.whole && slice.cycles_per_second > 0 && !proof.executed.untimed.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const prove::UntimedKind& kind : proof.executed.untimed) {
       if (kind.bytes <= kScalar * kind.executed) continue;
       rows.push_back({kind.name, with_commas(kind.executed), to_string(kind.bytes)});
     }
-    text += "\n" + table({"not in this time", "times>", "bytes>"}, rows);
+    text += "\n" + table({"without cycles", "times>", "bytes>"}, rows);
   }
   if (!proof.executed.endless.empty())
     text +=

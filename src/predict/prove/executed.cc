@@ -1,10 +1,10 @@
 #include "predict/prove/executed.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 
+#include "predict/prove/instruction_facts.h"
 #include "predict/prove/loop_trips.h"
 #include "predict/prove/product_flops.h"
 
@@ -14,8 +14,6 @@ namespace {
 using pjrt::HloComputation;
 using pjrt::HloInstruction;
 
-constexpr int kDeepest = 200;                    // computations in computations
-constexpr std::int64_t kMostVisits = 2'000'000;  // of instructions: a module may call what calls twice, and so on
 constexpr std::int64_t kMost = std::int64_t{1} << 60;
 
 // At most kMost: of programs that would never end.
@@ -27,29 +25,6 @@ void add_to(Bytes& sum, Bytes bytes, std::int64_t times) {
   sum = Bytes(std::min(kMost, sum.count() + product(bytes.count(), times)));
 }
 void add_to(std::int64_t& sum, std::int64_t count) { sum = std::min(kMost, sum + count); }
-
-// Nothing runs for these: they name, bind or order.
-constexpr const char* kFreeCalls[] = {"AllocateBuffer", "ConcatBitcast"};
-constexpr const char* kFree[] = {
-    "parameter",      "constant",     "tuple",      "get-tuple-element",    "bitcast", "after-all", "opt-barrier",
-    "add-dependency", "partition-id", "replica-id", "optimization-barrier", "domain"};
-
-bool is_free(const std::string& opcode) {
-  if (opcode.ends_with("-done") || opcode.ends_with("-update")) return true;  // the time is its start's
-  return std::ranges::find(kFree, opcode) != std::end(kFree);
-}
-
-// "estimated_cycles":"1234" of the compiler's own JSON; 0 where it says nothing.
-double cycles_in(const std::string& config) {
-  constexpr std::string_view kKey = "\"estimated_cycles\":";
-  const std::size_t at = config.find(kKey);
-  if (at == std::string::npos) return 0;
-  std::size_t from = at + kKey.size();
-  while (from < config.size() && (config[from] == ' ' || config[from] == '"')) ++from;
-  double cycles = 0;
-  const auto [end, failed] = std::from_chars(config.data() + from, config.data() + config.size(), cycles);
-  return failed == std::errc() && cycles > 0 ? cycles : 0;
-}
 
 class Walk {
  public:
@@ -67,7 +42,7 @@ class Walk {
 
  private:
   void walk(std::int64_t id, std::int64_t times, int depth) {
-    if (depth > kDeepest) return;
+    if (depth > kDeepestCall) return;
     for (const HloInstruction& instruction : lookup_.computation(id).instructions) {
       if (!visit()) return;
       see(instruction, times, depth);
@@ -102,15 +77,15 @@ class Walk {
 
   // Counts what stands there; whether a collective does, one that began before as well.
   bool find_inside(std::int64_t id, std::int64_t times, int depth) {
-    if (depth > kDeepest || !visit()) return false;
+    if (depth > kDeepestCall || !visit()) return false;
     const HloComputation& computation = lookup_.computation(id);
-    const bool scatter = computation.name.starts_with("all-reduce-scatter");
-    const bool begun_before = goes_on(computation);
+    const CollectivePart part = part_in(computation);
+    const bool begun_before = part == CollectivePart::goes_on || part == CollectivePart::ends;
     bool found = begun_before;
     for (const HloInstruction& inner : computation.instructions) {
-      if (const std::string kind = collective_kind(inner.opcode); !kind.empty()) {
+      if (const std::string kind = collective_kind(computation, inner); !kind.empty()) {
         found = true;
-        if (!begun_before) add(inner, scatter ? "reduce_scatter" : kind, times);
+        if (!begun_before) add(inner, kind, times);
         if (!begun_before) untimed(inner.opcode, inner.shape.bytes(), times);
       }
       count_flops(inner, times);
@@ -120,32 +95,19 @@ class Walk {
     return found;
   }
 
-  // A collective of TPUs' that others run beside is cut over several fusions, each of which holds it: one that starts
-  // it, those in which it goes on, one that ends it.
-  static bool goes_on(const HloComputation& computation) {
-    const auto holds = [&](const char* target) {
-      return std::ranges::any_of(computation.instructions, [&](const HloInstruction& instruction) {
-        return instruction.custom_call_target == target;
-      });
-    };
-    if (holds("AsyncCollectiveStart")) return false;
-    return computation.name.starts_with("async_collective_fusion") || holds("AsyncCollectiveDone");
-  }
-
   void count_flops(const HloInstruction& instruction, std::int64_t times) {
     if (instruction.opcode != "dot" && instruction.opcode != "convolution") return;
     result_.product_flops += product_flops(instruction, lookup_.operand(instruction, 0)) * static_cast<double>(times);
   }
 
   void take_time(const HloInstruction& instruction, std::int64_t times, bool collective) {
-    const double cycles = cycles_in(instruction.backend_config);
+    const double cycles = estimated_cycles(instruction);
     if (cycles > 0) {
       result_.cycles += cycles * static_cast<double>(times);
       add_to(result_.timed, times);
       return;
     }
-    if (collective || is_free(instruction.opcode)) return;
-    if (std::ranges::find(kFreeCalls, instruction.custom_call_target) != std::end(kFreeCalls)) return;
+    if (collective || is_free(instruction)) return;
     const std::string name = instruction.custom_call_target.empty()
                                  ? instruction.opcode
                                  : instruction.opcode + " " + instruction.custom_call_target;
@@ -165,20 +127,9 @@ class Walk {
     add_to(kind.bytes, bytes, times);
   }
 
-  // The whole value: what comes in or what goes out, whichever is more.
-  Bytes payload(const HloInstruction& instruction) const {
-    Bytes in;
-    for (std::size_t i = 0; i < instruction.operands.size(); ++i)
-      if (const HloInstruction* operand = lookup_.operand(instruction, i)) in += operand->shape.bytes();
-    const bool pair = instruction.opcode == "all-gather-start" || instruction.opcode == "collective-permute-start";
-    const pjrt::HloShape& shape = instruction.shape;
-    return std::max(in, pair && shape.parts.size() > 1 ? shape.parts[1].bytes() : shape.bytes());
-  }
-
   void add(const HloInstruction& instruction, const std::string& kind, std::int64_t times) {
-    const Bytes bytes = payload(instruction);
-    const std::int64_t group =
-        instruction.groups.empty() ? instruction.group_size : static_cast<std::int64_t>(instruction.groups[0].size());
+    const Bytes bytes = payload(lookup_, instruction);
+    const std::int64_t group = group_of(instruction);
     CompiledCollective& collective = collectives_[{kind, instruction.source, bytes.count(), group}];
     collective.kind = kind;
     collective.source = instruction.source;
@@ -195,13 +146,13 @@ class Walk {
   }
 
   double cycles_of(std::int64_t id, int depth) {
-    if (depth > kDeepest) return 0;
+    if (depth > kDeepestCall) return 0;
     const auto known = cycles_.find(id);
     if (known != cycles_.end()) return known->second;
     cycles_[id] = 0;  // of one that calls itself
     double sum = 0;
     for (const HloInstruction& instruction : lookup_.computation(id).instructions) {
-      sum += cycles_in(instruction.backend_config);
+      sum += estimated_cycles(instruction);
       if (instruction.opcode != "while" && instruction.opcode != "conditional" && instruction.opcode != "call")
         continue;
       const double times = instruction.opcode == "while" ? static_cast<double>(trips_of(instruction).value_or(1)) : 1.0;
@@ -222,20 +173,6 @@ class Walk {
 }  // namespace
 
 Bytes CompiledCollective::all() const { return Bytes(product(bytes.count(), executed)); }
-
-std::string collective_kind(const std::string& opcode) {
-  constexpr std::string_view kKinds[] = {"all-reduce",         "all-gather",           "reduce-scatter",   "all-to-all",
-                                         "collective-permute", "collective-broadcast", "ragged-all-to-all"};
-  std::string_view base = opcode;
-  if (base.ends_with("-start")) base.remove_suffix(6);
-  for (const std::string_view kind : kKinds) {
-    if (base != kind) continue;
-    std::string name(kind);
-    std::ranges::replace(name, '-', '_');
-    return name;
-  }
-  return "";
-}
 
 ExecutedModule executed_of(const pjrt::HloModule& module) { return Walk(module).run(); }
 

@@ -46,7 +46,4 @@ struct ExecutedModule {
 
 ExecutedModule executed_of(const pjrt::HloModule& module);
 
-// "all_reduce" of "all-reduce", "all-reduce-start"; "" of what is no collective, and of what ends one.
-std::string collective_kind(const std::string& opcode);
-
 }  // namespace systole::prove

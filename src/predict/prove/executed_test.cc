@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "predict/prove/instruction_facts.h"
 #include "predict/prove/testing/hlo_builder.h"
 
 namespace systole::prove {

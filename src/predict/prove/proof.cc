@@ -29,6 +29,15 @@ Node to_node(const UntimedKind& kind) {
       {{"name", kind.name}, {"written", kind.written}, {"executed", kind.executed}, {"bytes", kind.bytes.count()}});
 }
 
+Node to_node(const StepTime& step) {
+  return Node::map({{"total_s", step.total().count()},
+                    {"compute_s", step.compute.count()},
+                    {"kernels_s", step.kernels.count()},
+                    {"collectives_s", step.collectives.count()},
+                    {"exposed_s", step.exposed.count()},
+                    {"copies_s", step.copies.count()}});
+}
+
 // Reading, key by key.
 class Reader {
  public:
@@ -88,6 +97,14 @@ Status read(const Reader& from, CompiledMemory& memory) {
   return from.take("limit_bytes", memory.limit);
 }
 
+Status read(const Reader& from, StepTime& step) {
+  TRY(from.take("compute_s", step.compute));
+  TRY(from.take("kernels_s", step.kernels));
+  TRY(from.take("collectives_s", step.collectives));
+  TRY(from.take("exposed_s", step.exposed));
+  return from.take("copies_s", step.copies);
+}
+
 Status read(const Reader& from, ExecutedModule& executed) {
   TRY(from.each("collectives", [&](const Reader& item) -> Status {
     CompiledCollective& collective = executed.collectives.emplace_back();
@@ -138,6 +155,7 @@ Node to_node(const Proof& proof) {
   if (proof.flops) node.set("flops", *proof.flops);
   if (proof.bytes_accessed) node.set("bytes_accessed", *proof.bytes_accessed);
   if (proof.compute) node.set("compute_s", proof.compute->count());
+  if (proof.step) node.set("step", to_node(*proof.step));
   return node;
 }
 
@@ -159,6 +177,7 @@ Result<Proof> proof_of(const Node& node) {
   TRY(from.take("flops", proof.flops));
   TRY(from.take("bytes_accessed", proof.bytes_accessed));
   TRY(from.take("compute_s", proof.compute));
+  if (from.has("step")) TRY(read(TRY(from.inside("step")), proof.step.emplace()));
   TRY(read(from, proof.executed));
   for (const Node& loop : TRY(node.get("endless"))->items()) proof.executed.endless.push_back(TRY(loop.as_string()));
   return proof;

@@ -11,6 +11,7 @@
 #include "ground/base/result.h"
 #include "ground/base/units.h"
 #include "predict/prove/executed.h"
+#include "predict/prove/step_time.h"
 
 namespace systole::prove {
 
@@ -37,6 +38,7 @@ struct Proof {
   bool whole = false;                           // it compiled to the end; what stands below needs that
   std::optional<double> flops, bytes_accessed;  // of one device and run, as the compiler counts them
   std::optional<Seconds> compute;               // its cycles at the chip's clock
+  std::optional<StepTime> step;                 // one run, on a chip with a clock and a network
 
   ExecutedModule executed;  // cycles and what is untimed only where `whole`
   Seconds took{};

@@ -17,7 +17,7 @@
 namespace systole::prove {
 namespace {
 
-constexpr const char* kFormat = "systole proof 1";  // part of every key: another one, and no proof is found again
+constexpr const char* kFormat = "systole proof 2";  // part of every key: another one, and no proof is found again
 
 class TemporaryFolder {
  public:
@@ -84,6 +84,8 @@ std::string key_of(std::string_view code, const Slice& slice, const Layout& layo
   add(std::to_string(std::filesystem::file_size(place.path, ignored)));
   add(slice.name);
   add(std::to_string(slice.cycles_per_second));
+  add(fmt::format("{:a}", slice.bandwidth.count()));
+  if (slice.network) add(to_string(*slice.network));
   for (const pjrt::NamedValue& option : slice.options) add(to_string(option));
   add(fmt::format("{} {} {}", layout.partitions, layout.replicas, layout.shardy));
   for (const auto& [name, value] : options.flags) add(name + "=" + text_of(value));
@@ -144,9 +146,9 @@ CompiledMemory memory_of(const pjrt::MemoryStats& stats) {
 }
 
 // The program after optimisation, of a compile that came to its end.
-Result<ExecutedModule> executed_in(const std::string& folder, const std::string& format) {
+Result<pjrt::HloModule> optimized_in(const std::string& folder, const std::string& format) {
   const std::unique_ptr<Store> files = TRY(open_posix_store(folder));
-  return executed_of(TRY(pjrt::read_hlo({format, TRY(read_text(*files, kOptimizedFile))})));
+  return pjrt::read_hlo({format, TRY(read_text(*files, kOptimizedFile))});
 }
 
 Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Slice& slice, const ModuleText& module,
@@ -175,9 +177,13 @@ Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Sli
   proof.whole = true;
   proof.flops = said.flops;
   proof.bytes_accessed = said.bytes_accessed;
-  if (!said.module_format.empty()) proof.executed = TRY(executed_in(folder, said.module_format));
-  if (slice.cycles_per_second > 0 && proof.executed.cycles > 0)
+  if (said.module_format.empty()) return proof;
+  const pjrt::HloModule optimized = TRY(optimized_in(folder, said.module_format));
+  proof.executed = executed_of(optimized);
+  if (slice.cycles_per_second > 0 && proof.executed.cycles > 0) {
     proof.compute = Seconds(proof.executed.cycles / slice.cycles_per_second);
+    if (slice.network) proof.step = step_time(optimized, slice);
+  }
   return proof;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "ground/base/nearest.h"
@@ -76,6 +77,20 @@ Status place_gpus(const CatalogEntry& chip, const std::vector<std::int64_t>& siz
   return {};
 }
 
+// Which axes close: of some chips one of that length, of others all, where each is a multiple of it.
+Result<SliceNetwork> network_of(const CatalogEntry& chip, const std::vector<std::int64_t>& sizes) {
+  SliceNetwork network;
+  network.devices_per_chip = TRY(whole(chip, "devices"));
+  network.link = TRY(chip.bytes_per_second("link.bandwidth"));
+  network.hop = TRY(chip.seconds("link.latency"));
+  const bool by_cubes = chip.facts.contains("torus.closes.cubes");
+  const std::int64_t closes = TRY(whole(chip, by_cubes ? "torus.closes.cubes" : "torus.closes.axis"));
+  if (closes < 1) return error(ErrorKind::invalid, "{}: an axis of {} chips cannot close", chip.name, closes);
+  const bool whole_cubes = std::ranges::all_of(sizes, [&](std::int64_t size) { return size % closes == 0; });
+  for (const std::int64_t size : sizes) network.axes.push_back({size, by_cubes ? whole_cubes : size == closes});
+  return network;
+}
+
 Status place_tpus(const CatalogEntry& chip, const std::vector<std::int64_t>& sizes, Slice& slice) {
   const std::int64_t dims = TRY(whole(chip, "torus.dims")), most = TRY(whole(chip, "chips.max"));
   if (static_cast<std::int64_t>(sizes.size()) != dims)
@@ -93,6 +108,7 @@ Status place_tpus(const CatalogEntry& chip, const std::vector<std::int64_t>& siz
   slice.devices = slice.chips * per_chip;
   slice.topology = slice.name;
   slice.cycles_per_second = TRY(chip.per_second("clock"));
+  slice.network = TRY(network_of(chip, sizes));
   // Two cores that work as one device: the plugin takes them apart where nobody says so.
   if (per_chip == 1 && TRY(whole(chip, "cores")) == 2) slice.options = {{"chip_config_name", std::string("megacore")}};
   slice.memory = Bytes(slice.memory.count() / per_chip);

@@ -15,6 +15,7 @@
 #include "ground/base/units.h"
 #include "ground/catalog/catalog.h"
 #include "ground/pjrt/named_value.h"
+#include "predict/prove/slice_network.h"
 
 namespace systole::prove {
 
@@ -28,10 +29,11 @@ struct Slice {
   // Of one device, which may be half a chip.
   Bytes memory;  // as it is sold; the compiler keeps some of it for itself
   BytesPerSecond bandwidth{};
-  FlopRate peak{};               // dense bf16
-  double cycles_per_second = 0;  // in which a TPU's compiler counts
-  std::string example;           // "v5e:2x2": a slice of this chip's that there is
-  std::string date;              // the newest of the chip's facts
+  FlopRate peak{};                      // dense bf16
+  double cycles_per_second = 0;         // in which a TPU's compiler counts
+  std::optional<SliceNetwork> network;  // a TPU's
+  std::string example;                  // "v5e:2x2": a slice of this chip's that there is
+  std::string date;                     // the newest of the chip's facts
 };
 
 // Errors: not_found: no such chip, with those that are known; invalid: more chips than are built into one slice, no
