@@ -58,10 +58,12 @@ std::string step_text(const prove::StepTime& step, const Slice& slice) {
   rows.push_back({"copies that are waited for", to_string(step.copies)});
   rows.push_back({"all", to_string(step.total())});
   std::string text = "\n" + table({"one run by the compiler's schedule", "time>"}, rows);
-  if (step.collectives > Seconds())
-    text += fmt::format("collectives take {} in all, of which the cores' work hides {}; links of {} one way\n",
-                        to_string(step.collectives), to_string(step.collectives - step.exposed),
+  if (step.collectives > Seconds()) {
+    const Seconds hidden = step.collectives - step.exposed;
+    text += fmt::format("collectives take {} in all; what the cores do meanwhile hides {} of it; links of {} one way\n",
+                        to_string(step.collectives), hidden > Seconds(1e-9) ? to_string(hidden) : "nothing",
                         to_string(slice.network->link));
+  }
   return text;
 }
 
