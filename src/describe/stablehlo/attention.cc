@@ -10,7 +10,6 @@
 #include "describe/stablehlo/attention_cudnn.h"
 #include "describe/stablehlo/attention_grad.h"
 #include "describe/stablehlo/attention_scores.h"
-#include "describe/stablehlo/attention_unseen.h"
 #include "describe/stablehlo/rows.h"
 
 namespace systole::stablehlo {
@@ -28,8 +27,8 @@ class Forward {
         scores_(b, call, 3),
         cut_(scores_.cut()),
         q_(scores_.queries_laid_out(b, call.operands[0])),
-        k_(scores_.keys_laid_out(b, keys(b))),
-        v_(scores_.keys_laid_out(b, scores_.masked() ? finite_or_zero(b, call.operands[2]) : call.operands[2])) {}
+        k_(scores_.keys_laid_out(b, call.operands[1])),
+        v_(scores_.keys_laid_out(b, call.operands[2])) {}
 
   std::vector<Ssa> run(Builder& b) {
     const Type rows(scores_.sum_dtype(), {cut_.b, cut_.n, cut_.r, q_.type.size(3)});
@@ -43,12 +42,6 @@ class Forward {
   }
 
  private:
-  // A key whose v is not finite has scores that are NaN (attention_unseen.h).
-  Ssa keys(Builder& b) const {
-    const Ssa &k = call_.operands[1], &v = call_.operands[2];
-    return scores_.masked() ? nan_where(b, not_finite_rows(b, v), k) : k;
-  }
-
   std::vector<Part> group_part(const GroupPlace& at) const {
     return {{0, at.entry, cut_.batch}, {1, at.head, cut_.heads}};
   }

@@ -12,7 +12,6 @@
 
 #include "describe/stablehlo/attention_cudnn.h"
 #include "describe/stablehlo/attention_scores.h"
-#include "describe/stablehlo/attention_unseen.h"
 #include "describe/stablehlo/rows.h"
 
 namespace systole::stablehlo {
@@ -33,7 +32,11 @@ struct BlockGrads {
 class Backward {
  public:
   Backward(Builder& b, const NodeCall& call)
-      : call_(call), scores_(b, call, 6), cut_(scores_.cut()), queries_(laid_out(b)), keys_(keys_laid_out(b)) {}
+      : call_(call),
+        scores_(b, call, 6),
+        cut_(scores_.cut()),
+        queries_(laid_out(b)),
+        keys_{scores_.keys_laid_out(b, call.operands[1]), scores_.keys_laid_out(b, call.operands[2])} {}
 
   std::vector<Ssa> run(Builder& b) const {
     std::vector<Ssa> wholes{b.constant(queries_.q.type, 0), b.constant(keys_.k.type, 0), b.constant(keys_.v.type, 0)};
@@ -52,32 +55,14 @@ class Backward {
   }
 
  private:
-  // A query that saw nothing has lse -inf: as +inf it gives weights of 0. Where pairs may be hidden, one that is not
-  // finite has lse NaN, and its row counts as zeros (attention_unseen.h).
+  // A query that saw nothing has lse -inf: as +inf it gives weights of 0.
   Queries laid_out(Builder& b) const {
-    Ssa q = call_.operands[0], g = call_.operands[5];
-    const Ssa &o = call_.operands[3], &lse = call_.operands[4];
-    Ssa seeing = instead_of(b, lse, -kInfinity, kInfinity);
+    const Ssa &q = call_.operands[0], &o = call_.operands[3], &lse = call_.operands[4], &g = call_.operands[5];
+    const Ssa seeing = instead_of(b, lse, -kInfinity, kInfinity);
     const Ssa delta = reduce_last(b, "add", b.binary("multiply", wide(b, o), wide(b, g)));  // [b, t, h]
     const std::array order{0, 2, 1};
-    if (scores_.masked()) {
-      const Ssa bad = b.binary("or", not_finite_rows(b, q), not_finite_rows(b, g));
-      seeing = nan_where(b, b.transpose(bad, order), seeing);
-      q = finite_or_zero(b, q);
-      g = finite_or_zero(b, g);
-    }
     return {scores_.queries_laid_out(b, q), scores_.queries_laid_out(b, g), scores_.rows_laid_out(b, seeing, kInfinity),
             scores_.rows_laid_out(b, b.transpose(delta, order), 0)};
-  }
-
-  // The same of a key: v is NaN where k is not finite, which then counts as zeros.
-  Keys keys_laid_out(Builder& b) const {
-    Ssa k = call_.operands[1], v = call_.operands[2];
-    if (scores_.masked()) {
-      v = nan_where(b, not_finite_rows(b, k), v);
-      k = finite_or_zero(b, k);
-    }
-    return {scores_.keys_laid_out(b, k), scores_.keys_laid_out(b, v)};
   }
 
   // dq, dk and dv of a group, and the table's gradient.
@@ -129,10 +114,9 @@ class Backward {
     const Ssa scores = scores_.of(b, queries.q, keys.k, at, pair);
     const Ssa e = b.unary("exponential", b.binary("subtract", scores, along_rows(b, queries.lse, scores.type)));
     const std::optional<Ssa> seen = scores_.seen(b, at, pair);
-    const auto of_seen = [&](const Ssa& x) { return seen ? b.select(*seen, x, fill_like(b, x, 0)) : x; };
-    const Ssa p = of_seen(e);
+    const Ssa p = seen ? b.select(*seen, e, fill_like(b, e, 0)) : e;
     const Ssa dp = b.dot(queries.g, keys.v, {{0, 1}, {0, 1}, {4}, {3}}, sum);
-    const Ssa ds = of_seen(b.binary("multiply", p, b.binary("subtract", dp, along_rows(b, queries.delta, dp.type))));
+    const Ssa ds = b.binary("multiply", p, b.binary("subtract", dp, along_rows(b, queries.delta, dp.type)));
     const Ssa p_narrow = b.convert(p, narrow), ds_narrow = b.convert(ds, narrow);
     const Builder::DotDims over_keys{{0, 1}, {0, 1}, {4}, {2}}, over_queries{{0, 1}, {0, 1}, {2, 3}, {2, 3}};
     BlockGrads grads{scaled(b, b.dot(ds_narrow, keys.k, over_keys, sum), scores_.flags().scale),

@@ -124,13 +124,10 @@ std::optional<Ssa> AttentionScores::seen(Builder& b, const GroupPlace& group, co
   };
   const auto everywhere = [&](std::int64_t value) { return b.integer(plane, static_cast<std::uint64_t>(value)); };
   std::optional<Ssa> one, each;  // the same for all entries; of each
-  const auto within = [&](int dim, const Ssa& first, std::int64_t length) {
-    const Ssa place = b.binary("add", b.iota(plane, dim), b.splat(first, plane));
-    one = both(b, one, b.compare("LT", place, everywhere(length)));
-  };
-  if (cut_.key_blocks * cut_.keys != cut_.s) within(1, pair.key, cut_.s);
-  // Queries that fill up have weights of 0, which are no better than others beside NaN (attention_unseen.h).
-  if (masked() && cut_.query_blocks * cut_.queries != cut_.t) within(0, pair.query, cut_.t);
+  if (cut_.key_blocks * cut_.keys != cut_.s) {
+    const Ssa key = b.binary("add", b.iota(plane, 1), b.splat(pair.key, plane));
+    one = b.compare("LT", key, everywhere(cut_.s));
+  }
   if (flags_.causal) {
     const Ssa begins = b.splat(b.binary("subtract", pair.key, pair.query), plane);
     const Ssa distance = b.binary("add", b.binary("subtract", b.iota(plane, 1), b.iota(plane, 0)), begins);

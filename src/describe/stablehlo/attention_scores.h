@@ -31,8 +31,6 @@ class AttentionScores {
 
   // scale q·k + bias, accumulated in the statistics' type.
   Ssa of(Builder& b, const Ssa& q, const Ssa& k, const GroupPlace& group, const PairPlace& pair) const;
-  // Whether some pairs do not see each other but for what fills lengths up.
-  bool masked() const { return flags_.causal || q_segments_; }
   // Which pairs see each other, in the scores' shape; nothing: all.
   std::optional<Ssa> seen(Builder& b, const GroupPlace& group, const PairPlace& pair) const;
 
