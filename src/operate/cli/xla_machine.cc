@@ -9,8 +9,8 @@
 #include "ground/base/hash.h"
 #include "ground/pjrt/places.h"
 #include "ground/store/store.h"
-#include "operate/cli/rank_threads.h"
 #include "operate/cli/machine.h"
+#include "operate/cli/rank_threads.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
 #endif
