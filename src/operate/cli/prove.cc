@@ -17,6 +17,7 @@
 #include "operate/cli/prove_job.h"
 #include "operate/cli/prove_text.h"
 #include "operate/cli/workload_options.h"
+#include "predict/prove/module_text.h"
 #include "predict/prove/prove.h"
 
 namespace systole::cli {
@@ -49,6 +50,7 @@ Result<std::pair<std::string, pjrt::OptionValue>> flag_of(std::string word) {
   }
 }
 
+// Of a file, a pipe or a device: no more than a module may have is ever read.
 Result<std::string> read_module(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
@@ -56,9 +58,19 @@ Result<std::string> read_module(const std::string& path) {
         .hinted("StableHLO, as JAX writes it: jax.jit(f).lower(...).as_text()");
   if (std::filesystem::is_directory(path, ignored))
     return error(ErrorKind::not_found, "'{}' is a folder, not a module", path);
+  if (std::filesystem::is_regular_file(path, ignored) &&
+      std::filesystem::file_size(path, ignored) > prove::kLargestModule)
+    return prove::too_large(path);
   std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.good() && !file.eof()) return os_error(errno, "read", path);
+  std::string text;
+  for (std::size_t step = std::size_t{1} << 20; file.good();) {
+    const std::size_t before = text.size();
+    text.resize(before + step);
+    file.read(text.data() + before, static_cast<std::streamsize>(step));
+    text.resize(before + static_cast<std::size_t>(file.gcount()));
+    if (text.size() > prove::kLargestModule) return prove::too_large(path);
+  }
+  if (!file.eof()) return os_error(errno, "read", path);
   return text;
 }
 

@@ -103,6 +103,11 @@ TEST_F(ProveCommand, what_cannot_be_asked_ends_with_2) {
   refused("step.mlir --on v5e:2x2 --timeout soon", "error: ");
   systole().write("bad.mlir", "malformed");
   refused("bad.mlir --on v5e:2x2", "bad.mlir:2:19: error: expected SSA identifier\n");
+  systole().write("step.hlo", "HloModule jit_step\n");
+  refused("step.hlo --on v5e:2x2", "step.hlo: error: this is HLO, which a compiler makes of StableHLO\n  hint: JAX: ");
+  systole().shell("printf '\\177ELF\\002' > program; truncate --size=5G huge.mlir");
+  refused("program --on v5e:2x2", "program: error: this is neither StableHLO's text nor its bytecode\n  hint: JAX: ");
+  refused("huge.mlir --on v5e:2x2", "huge.mlir: error: modules are read up to 1.00 GiB\n  hint: weights are to be ");
 }
 
 TEST_F(ProveCommand, a_compiler_that_fails_is_one_error) {
@@ -164,7 +169,7 @@ TEST_F(ProveCommand, a_workload_that_cannot_be_proved) {
   refused("--mesh data", 2, "error: --mesh 'data': 'data' is no axis with a size\n  hint: --mesh data=4,model=2");
   refused("--mesh data=2,=2", 2, "'=2' is no axis with a size");
   refused("--mesh data=two", 2, "error: ");
-  refused("--set train.microbatches=2", 3, "error: ");
+  refused("--set train.exact=true --set train.batch=8", 3, "is of exact training, whose devices take turns");
 }
 
 // Ctrl-C ends the compiler too.

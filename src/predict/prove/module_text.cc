@@ -1,7 +1,10 @@
 #include "predict/prove/module_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+
+#include "ground/base/units.h"
 
 namespace systole::prove {
 namespace {
@@ -29,6 +32,12 @@ std::string bare(std::string_view text) {
   return result;
 }
 
+// MLIR writes all else as escapes. Bytes of UTF-8 are let through: they stand in comments.
+bool is_of_text(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte >= 0x20 && byte != 0x7f) || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
 int line_of(std::string_view text, std::size_t at) {
   int line = 1;
   for (const char c : text.substr(0, at)) line += c == '\n' ? 1 : 0;
@@ -48,19 +57,23 @@ class Scanner {
     return std::optional<std::int64_t>(TRY(count_at(skipped(at + 1), name)));
   }
 
-  // The devices of the largest `sdy.mesh @m = <[…=4, …=2]>`.
+  // The devices of the largest `sdy.mesh @m = <[…=4, …=2]>`. Each is looked for behind the one before, so that all of
+  // them take one walk over the text.
   Result<std::optional<std::int64_t>> mesh() const {
     std::optional<std::int64_t> largest;
     constexpr std::string_view kMesh = "sdy.mesh";
-    for (std::size_t at = text_.find(kMesh); at != std::string_view::npos; at = text_.find(kMesh, at + 1)) {
-      const std::size_t open = text_.find('[', at), close = text_.find(']', at);
-      if (open == std::string_view::npos || close == std::string_view::npos || close < open) continue;
+    for (std::size_t at = text_.find(kMesh); at != std::string_view::npos; at = text_.find(kMesh, at)) {
+      const std::size_t open = text_.find('[', at);
+      const std::size_t close = open == std::string_view::npos ? open : text_.find(']', open);
+      if (close == std::string_view::npos) break;
       std::int64_t devices = 1;
-      for (std::size_t size = text_.find('=', open); size < close; size = text_.find('=', size + 1)) {
+      const std::string_view axes = text_.substr(0, close);
+      for (std::size_t size = axes.find('=', open); size != std::string_view::npos; size = axes.find('=', size + 1)) {
         devices *= TRY(count_at(skipped(size + 1), kMesh));
         if (devices > kMostDevices) return too_many(at, kMesh);
       }
       largest = std::max(largest.value_or(1), devices);
+      at = close;
     }
     return largest;
   }
@@ -100,15 +113,28 @@ Result<ModuleText> look_at_bytecode(std::string_view code) {
 
 }  // namespace
 
+Error too_large(const std::string& file) {
+  return error(ErrorKind::invalid, "modules are read up to {}",
+               to_string(Bytes(static_cast<std::int64_t>(kLargestModule))))
+      .at({file, 0, 0})
+      .hinted("weights are to be arguments of @main, not constants in it");
+}
+
 Result<ModuleText> look_at(std::string_view code, const std::string& file) {
   const Where where{file, 0, 0};
+  if (code.size() > kLargestModule) return too_large(file);
   if (code.starts_with(kBytecode)) return look_at_bytecode(code);
   if (code.find_first_not_of(" \t\r\n") == std::string_view::npos)
     return error(ErrorKind::invalid, "there is no module in it").at(Where(where));
-  if (code.find('\0') != std::string_view::npos)
+  constexpr const char* kHowToGet = "JAX: jax.jit(f).lower(...).as_text(); PyTorch/XLA: exported_program_to_stablehlo";
+  if (!std::all_of(code.begin(), code.end(), is_of_text))
     return error(ErrorKind::invalid, "this is neither StableHLO's text nor its bytecode")
         .at(Where(where))
-        .hinted("JAX: jax.jit(f).lower(...).as_text(); PyTorch/XLA: exported_program_to_stablehlo");
+        .hinted(kHowToGet);
+  if (code.substr(code.find_first_not_of(" \t\r\n")).starts_with("HloModule"))
+    return error(ErrorKind::invalid, "this is HLO, which a compiler makes of StableHLO")
+        .at(Where(where))
+        .hinted(kHowToGet);
   const std::string text = bare(code);
   const Scanner scanner(text, file);
   ModuleText module;

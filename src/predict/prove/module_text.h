@@ -24,8 +24,12 @@ struct ModuleText {
   bool shardy = false;                               // it holds the dialect `sdy`
 };
 
-// `file` stands in errors. Errors: invalid: nothing in it, or neither text nor bytecode; a mesh of more devices than
-// num_partitions; numbers that are no counts.
+// Far above what compilers take: a module with all the weights of a small model in it.
+inline constexpr std::size_t kLargestModule = std::size_t{1} << 30;
+Error too_large(const std::string& file);
+
+// `file` stands in errors. Time grows with the code's length, whatever is in it. Errors: invalid: nothing in it, too
+// large, or neither text nor bytecode; a mesh of more devices than num_partitions; numbers that are no counts.
 Result<ModuleText> look_at(std::string_view code, const std::string& file);
 
 // "1.13.7" of "StableHLO_v1.13.7" and of "1.13.7" alone: -1, 0 or 1 as `a` is older than, as old as or newer than `b`;

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+
 namespace systole::prove {
 namespace {
 
@@ -58,6 +64,73 @@ TEST(ModuleText, what_makes_no_sense_has_its_place) {
             std::string::npos);
   for (const char* text : {"sdy.mesh", "sdy.mesh [", "sdy.mesh ]", "mhlo.num_partitions", "\"", "\"\\", "/"})
     (void)look_at(text, "step.mlir");
+}
+
+TEST(ModuleText, what_is_something_else_is_told_so) {
+  const auto refused = [](std::string_view code) { return to_string(look_at(code, "step.mlir").error()); };
+  const std::string_view zip("PK\x03\x04 and so on"), gzip("\x1f\x8b\x08 and so on");
+  for (const std::string_view code : {zip, gzip})
+    EXPECT_NE(refused(code).find("neither StableHLO's text nor its bytecode"), std::string::npos) << code;
+  EXPECT_NE(refused("HloModule jit_step, entry_computation_layout={}").find("this is HLO"), std::string::npos);
+  EXPECT_TRUE(look_at("// \xc3\xa9t\xc3\xa9\r\n\tmodule { }", "step.mlir").ok());
+  EXPECT_EQ(to_string(too_large("step.mlir")),
+            "step.mlir: error: modules are read up to 1.00 GiB\n  hint: weights are to be arguments of @main, not "
+            "constants in it");
+}
+
+// Modules as JAX and others write them, with parts of them lost, doubled, moved, and bytes changed: whatever comes,
+// there is an answer, and the numbers in it are numbers of devices.
+TEST(ModuleText, whatever_comes_has_an_answer) {
+  std::vector<std::string> seeds{"module { sdy.mesh @m = <[\"data\"=4, \"model\"=2], device_ids=[0, 1]> }",
+                                 "mhlo.num_partitions = 8 : i32 // comment\n \"text \\\" \" sdy.mesh @m = <[]>"};
+  for (const char* name : {"jax_sharded.mlir", "jax_shard_map.mlir"}) {
+    std::ifstream file(SYSTOLE_SOURCE_DIR "/src/predict/prove/testing/" + std::string(name));
+    seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    ASSERT_GT(seeds.back().size(), 1000U) << name;
+  }
+  const char* given = std::getenv("SYSTOLE_TEST_SEED");
+  const std::uint64_t seed = given != nullptr ? std::stoull(given) : 1;
+  const int tries = std::getenv("SYSTOLE_TEST_LONG") != nullptr ? 20000 : 1000;
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
+  int well = 0;
+  for (int i = 0; i < tries; ++i) {
+    std::string text = seeds[below(seeds.size())];
+    for (std::size_t changes = below(6); changes > 0; --changes) {
+      const std::size_t at = below(text.size()), length = below(std::min<std::size_t>(80, text.size() - at));
+      const std::string part = text.substr(at, length);
+      switch (below(5)) {
+        case 0: text.erase(at, length); break;
+        case 1: text.insert(below(text.size()), part); break;
+        case 2: text.insert(at, 1, "\"\\[]=/\n<>{}0123456789-"[below(23)]); break;
+        case 3: text.resize(at); break;
+        default:
+          if (!text.empty()) text[at] = static_cast<char>(random());
+      }
+    }
+    const Result<ModuleText> seen = look_at(text, "step.mlir");
+    if (!seen.ok()) {
+      EXPECT_EQ(seen.error().kind, ErrorKind::invalid) << "seed " << seed << " try " << i;
+      continue;
+    }
+    ++well;
+    for (const auto& count : {seen->partitions, seen->replicas})
+      EXPECT_TRUE(!count || (*count >= 1 && *count <= 1'000'000)) << "seed " << seed << " try " << i;
+  }
+  EXPECT_GT(well, tries / 20);
+}
+
+// 4 MiB of what a walk might begin at again and again: minutes where it did, less than a second as it is.
+TEST(ModuleText, time_grows_with_the_length_alone) {
+  for (const std::string part : {"sdy.mesh ", "sdy.mesh [", "sdy.mesh [=1", "sdy.mesh ]", "\"", "//", "\\",
+                                 "mhlo.num_partitions ", "sdy.mesh @m = <[\"x\"=1]> "}) {
+    std::string text;
+    while (text.size() < (std::size_t{4} << 20)) text += part;
+    const auto began = std::chrono::steady_clock::now();
+    (void)look_at(text, "step.mlir");
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    EXPECT_LT(took.count(), 10) << part;
+  }
 }
 
 TEST(ModuleText, bytecode_says_who_wrote_it) {
