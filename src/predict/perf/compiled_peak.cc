@@ -330,6 +330,8 @@ class Walk {
       const std::int64_t count = node.attrs.get_int("count");
       stacks.push_back(add(body.outputs()[r].name, scope.graph.type(node.results[r]), one * count,
                            reverse ? PeakOwner::gradients : PeakOwner::residuals));
+      if (layout_.zeros_at_once && reverse && first_backward_ == 0) first_backward_ = time_;
+      if (layout_.zeros_at_once && reverse) buffers_[static_cast<std::size_t>(stacks.back())].from = first_backward_;
       scope.at(node.results[r]) = {stacks.back()};
     }
     ++depth_;
@@ -467,7 +469,7 @@ class Walk {
   Sources tables_;
   Sources read_by_loss_;
   Sources put_off_, put_off_reads_;
-  int loss_began_ = 0;
+  int loss_began_ = 0, first_backward_ = 0;
   int depth_ = 0;
   int time_ = 0;
 };
@@ -491,7 +493,8 @@ const char* name_of(PeakOwner owner) {
 CompilerLayout layout_of_compiler(std::string_view plugin, std::string_view chip) {
   if (plugin == "gpu") {
     CompilerLayout layout{.alignment = 256};
-    layout.products_read_places = layout.wide_functions = layout.gathers_outermost = layout.sends_next_round = true;
+    layout.zeros_at_once = layout.products_read_places = layout.wide_functions = layout.gathers_outermost =
+        layout.sends_next_round = true;
     return layout;
   }
   if (plugin != "tpu")

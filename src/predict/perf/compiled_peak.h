@@ -27,6 +27,7 @@ struct CompilerLayout {
   bool products_read_places = false;  // elementwise operands of products are written first
   bool wide_functions = false;        // exponentials and the like are computed in f32, and kept so for their readers
   bool gathers_outermost = false;     // parts are put end to end along the outermost dim: parameters are transposed
+  bool zeros_at_once = false;         // that gradients of all loops begin with, before the first of them
   bool sends_next_round = false;      // a layer's gradients are sent while the next is computed
   double layer_gaps = 0;              // holes in the heap, as a share of what lives within a layer
   double gaps = 0;                    // as a share of all
