@@ -29,7 +29,7 @@ struct ProveArguments {
   std::vector<std::string> sets;
   std::int64_t partitions = 0, replicas = 0;
   std::vector<std::string> flags;
-  bool time = false, fresh = false, list = false;
+  bool time = false, fresh = false, list = false, predict = false;
 };
 
 // "xla_a=true", "xla_b=3", "xla_c=0.5", "xla_d=text".
@@ -154,6 +154,15 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
       context.out.message(fmt::format("{} has no mesh: one of {} devices is used; --mesh data={} uses all",
                                       arguments.file, slice.devices, slice.devices));
   }
+  if (arguments.predict) {
+    if (!job)
+      fail(error(ErrorKind::invalid, "--predict: '{}' is no workload: of a module only its compiler knows",
+                 arguments.file)
+               .hinted("systole prove job.yaml --on v5e:2x2 --predict, or leave --predict out"));
+    context.out.data(predicted_text(*job, slice));
+    context.out.json(predicted_node(*job, slice));
+    return job->peak.needed() <= slice.memory ? ExitCode::done : ExitCode::no;
+  }
   const std::string code = job ? job->module.text : read_module(arguments.file).value();
   const SignalWatch signals;
   options.limits.stop = [&signals] { return signals.stop_requested(); };
@@ -198,6 +207,7 @@ void add_prove(CLI::App& app, Context& context) {
       ->take_all();
   command.add_flag("--time", options->time,
                    "also generate code, which takes minutes: FLOPs, and the compiler's cycles");
+  command.add_flag("--predict", options->predict, "without the compiler: what it is predicted to need, of a workload");
   options->timeout = "10min";
   command.add_option("--timeout", options->timeout, "how long the compiler may take: 90s, 1h")->capture_default_str();
   command.add_option("--max-memory", options->max_memory, "of this machine, that the compiler may take: 4GiB");

@@ -1,8 +1,11 @@
 #include "operate/cli/prove_job.h"
 
+#include <cmath>
+
 #include "describe/graph/partition/joined.h"
 #include "execute/backends/null/null.h"
 #include "execute/train/job.h"
+#include "ground/base/hash.h"
 #include "operate/cli/printer.h"
 #include "operate/cli/session.h"
 #include "predict/prove/beside.h"
@@ -39,6 +42,26 @@ std::string signed_bytes(Bytes bytes) {
   return bytes < Bytes() ? "-" + to_string(Bytes(-bytes.count())) : to_string(bytes);
 }
 
+// "predicted temporaries  bytes" by owner.
+std::string terms_text(const CompiledPeak& peak) {
+  std::vector<std::vector<std::string>> rows;
+  for (const PeakTerm& term : peak.terms) rows.push_back({name_of(term.owner), to_string(term.bytes)});
+  if (peak.gaps.count() > 0) rows.push_back({"holes in the heap", to_string(peak.gaps)});
+  if (peak.on_chip.count() > 0) rows.push_back({"beside them, in the chip's own memory", to_string(peak.on_chip)});
+  return rows.empty() ? "none\n" : table({"predicted temporaries", "bytes>"}, rows);
+}
+
+Node peak_node(const CompiledPeak& peak) {
+  Node terms = Node::map({});
+  for (const PeakTerm& term : peak.terms) terms.set(name_of(term.owner), term.bytes.count());
+  return Node::map({{"arguments_bytes", peak.arguments.count()},
+                    {"temporaries_bytes", peak.temporaries.count()},
+                    {"outputs_bytes", peak.outputs.count()},
+                    {"needed_bytes", peak.needed().count()},
+                    {"gaps_bytes", peak.gaps.count()},
+                    {"temporaries", std::move(terms)}});
+}
+
 }  // namespace
 
 Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice) {
@@ -59,7 +82,9 @@ Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string&
     result.name = loaded.workload.name;
     result.program = joined(*job->program);
     result.mesh = result.program.mesh.trivial() ? "one device" : to_string(result.program.mesh);
-    result.module = stablehlo::lower(result.program, result.program.function_named(kStepFunction));
+    const Function& step = result.program.function_named(kStepFunction);
+    result.module = stablehlo::lower(result.program, step);
+    result.peak = compiled_peak(result.program, step, layout_of_compiler(slice.plugin, slice.chip));
     return result;
   } catch (const Failure& failure) {
     Error told = failure.error();
@@ -74,15 +99,18 @@ std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {
   std::string text = fmt::format("\nthe Program on {}\n", job.mesh);
   if (proof.memory) {
     std::vector<std::vector<std::string>> rows;
-    const auto row = [&](const char* name, Bytes ours, Bytes theirs) {
-      rows.push_back({name, to_string(ours), to_string(theirs), signed_bytes(theirs - ours)});
+    const auto row = [&](const char* name, Bytes ours, Bytes predicted, Bytes theirs) {
+      rows.push_back({name, to_string(ours), to_string(predicted), to_string(theirs), signed_bytes(theirs - ours)});
     };
-    row("arguments", both.ours.arguments, proof.memory->arguments);
-    row("temporaries", both.ours.temporaries, proof.memory->temporaries);
-    row("outputs that are not aliased", both.ours.outputs - both.ours.aliased,
+    row("arguments", both.ours.arguments, job.peak.arguments, proof.memory->arguments);
+    row("temporaries", both.ours.temporaries, job.peak.temporaries, proof.memory->temporaries);
+    row("outputs that are not aliased", both.ours.outputs - both.ours.aliased, job.peak.outputs,
         proof.memory->outputs - proof.memory->aliased);
-    row("needed", both.ours.needed(), proof.memory->needed());
-    text += table({"memory of a device", "planned>", "compiled>", "difference>"}, rows);
+    row("needed", both.ours.needed(), job.peak.needed(), proof.memory->needed());
+    text += table({"memory of a device", "planned>", "predicted>", "compiled>", "difference>"}, rows);
+    const double off = job.peak.needed() / proof.memory->needed() - 1;
+    text += fmt::format("predicted is {:.1f}% {} what is compiled\n", 100 * std::abs(off), off < 0 ? "below" : "above");
+    text += terms_text(job.peak);
   }
   text += fmt::format("its arena, with what other schedules need: {}\n", to_string(both.arena));
   text += fmt::format("FLOPs of a device: {} planned in all, {} of them the model's; {:.4g} compiled in products\n",
@@ -117,15 +145,39 @@ Node beside_node(const JobOnSlice& job, const prove::Proof& proof) {
                                 {"compiled_bytes", kind.their_bytes.count()}}));
   }
   return Node::map({{"mesh", job.mesh},
+                    {"hash", hash_of(job.program)},
+                    {"module", to_hex(hash128(job.module.text))},
                     {"arguments_bytes", both.ours.arguments.count()},
                     {"outputs_bytes", both.ours.outputs.count()},
                     {"aliased_bytes", both.ours.aliased.count()},
                     {"temporaries_bytes", both.ours.temporaries.count()},
                     {"arena_bytes", both.arena.count()},
+                    {"predicted", peak_node(job.peak)},
                     {"flops", step.work.flops},
                     {"model_flops", step.work.model_flops},
                     {"collectives", std::move(collectives)},
                     {"unplanned", static_cast<std::int64_t>(both.unplanned.size())}});
+}
+
+std::string predicted_text(const JobOnSlice& job, const prove::Slice& slice) {
+  const CompiledPeak& peak = job.peak;
+  std::string text = fmt::format("{} on {}, on {}: predicted {}\n", job.name, slice.name, job.mesh,
+                                 peak.needed() <= slice.memory ? "to fit" : "not to fit");
+  text += "\n" + table({"memory of a device", "bytes>"}, {{"arguments", to_string(peak.arguments)},
+                                                          {"temporaries", to_string(peak.temporaries)},
+                                                          {"outputs that are not aliased", to_string(peak.outputs)},
+                                                          {"needed", to_string(peak.needed())}});
+  text += fmt::format("{:.1f}% of the {} that a device has; a compiler gives a little less\n\n",
+                      100 * (peak.needed() / slice.memory), to_string(slice.memory));
+  return text + terms_text(peak);
+}
+
+Node predicted_node(const JobOnSlice& job, const prove::Slice& slice) {
+  return peak_node(job.peak)
+      .set("slice", slice.name)
+      .set("mesh", job.mesh)
+      .set("memory_bytes", slice.memory.count())
+      .set("fits", job.peak.needed() <= slice.memory);
 }
 
 }  // namespace systole::cli

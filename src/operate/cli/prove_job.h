@@ -6,6 +6,7 @@
 #include "describe/graph/program.h"
 #include "describe/stablehlo/module.h"
 #include "operate/cli/workload_options.h"
+#include "predict/perf/compiled_peak.h"
 #include "predict/prove/proof.h"
 #include "predict/prove/slice.h"
 
@@ -16,14 +17,19 @@ struct JobOnSlice {
   std::string mesh;  // "data=2 model=2"; "one device"
   Program program;   // the training step is its function kStepFunction
   stablehlo::Module module;
+  CompiledPeak peak;  // what its compiler is predicted to need
 };
 
 // `mesh`: "data=4,model=2", in place of the workload's. Errors: those of loading it and of its Program, at their place;
 // unsupported: an op or type that cannot be lowered, several microbatches.
 Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice);
 
-// What the Program plans beside what the compiler made: after proof_text.
+// What the Program plans and perf predicts beside what the compiler made: after proof_text.
 std::string beside_text(const JobOnSlice& job, const prove::Proof& proof);
 Node beside_node(const JobOnSlice& job, const prove::Proof& proof);
+
+// The prediction alone, against the memory that a device is sold with.
+std::string predicted_text(const JobOnSlice& job, const prove::Slice& slice);
+Node predicted_node(const JobOnSlice& job, const prove::Slice& slice);
 
 }  // namespace systole::cli
