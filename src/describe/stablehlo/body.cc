@@ -4,6 +4,7 @@
 #include <cctype>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "describe/graph/collective_call.h"
@@ -119,9 +120,36 @@ class BodyWriter::Walk {
     if (!works) return;
     std::vector<Ssa> values;
     for (const ValueId id : outside) values.push_back(at(id));
+    if (writer_.options_.unroll) {
+      for (const ValueId id : met_by_recomputed(first, outside)) values.push_back(at(id));
+    }
     b_.set_place(writer_.path_ + "recomputed");
     const std::vector<Ssa> held = b_.barrier(values);
-    for (std::size_t i = 0; i < held.size(); ++i) fenced_.emplace(outside[i].index, held[i]);
+    for (std::size_t i = 0; i < outside.size(); ++i) fenced_.emplace(outside[i].index, held[i]);
+  }
+
+  // Values that are there before the run at `first` and meet what it computes again: the gradient that comes in. The
+  // barrier waits for them. In a loop's body they are there when it begins; where bodies are written one after the
+  // other nothing else would keep a compiler from computing all of them again at once.
+  std::vector<ValueId> met_by_recomputed(std::size_t first, const std::vector<ValueId>& outside) const {
+    const std::deque<GraphNode>& nodes = graph_.nodes();
+    std::set<int> again, later;
+    for (std::size_t n = first; n < nodes.size(); ++n) {
+      for (const ValueId id : nodes[n].results) (n < run_end_ ? again : later).insert(id.index);
+    }
+    std::vector<ValueId> met;
+    for (std::size_t n = run_end_; n < nodes.size(); ++n) {
+      const std::vector<ValueId>& operands = nodes[n].operands;
+      if (std::none_of(operands.begin(), operands.end(), [&](ValueId id) { return again.contains(id.index); }))
+        continue;
+      for (const ValueId id : operands) {
+        const auto in = [&](const std::vector<ValueId>& list) {
+          return std::find(list.begin(), list.end(), id) != list.end();
+        };
+        if (!again.contains(id.index) && !later.contains(id.index) && !in(outside) && !in(met)) met.push_back(id);
+      }
+    }
+    return met;
   }
 
   BodyWriter& writer_;

@@ -176,7 +176,7 @@ TEST(Module, RepeatsAreLoopsOrUnrolled) {
 TEST(Module, RecomputedRegionsAreFenced) {
   const Type row(DType::f32, {4});
   Graph g("again");
-  const Value x = g.input("x", row), w = g.input("w", row);
+  const Value x = g.input("x", row), w = g.input("w", row), incoming = g.input("g", row);
   const Value first = tanh(mul(x, w));
   g.output("y", first);
   const Value wide = cast(x, DType::f64);
@@ -196,9 +196,16 @@ TEST(Module, RecomputedRegionsAreFenced) {
   const Value fused = g.apply("fusion", std::vector<Value>{again}, {}, std::move(regions))[0];
   g.last_node().recomputed = true;
   g.output("z", mul(fused, again));
-  const std::string text = lower(g).text;
-  EXPECT_EQ(count_of(text, "stablehlo.optimization_barrier"), 1U) << text;
-  EXPECT_NE(text.find("\"stablehlo.optimization_barrier\"(%arg0, %arg1)"), text.npos) << text;
+  g.output("dw", mul(again, incoming));
+  LowerOptions options;
+  for (const bool unroll : {false, true}) {
+    options.unroll = unroll;
+    const std::string text = lower(g, options).text;
+    EXPECT_EQ(count_of(text, "stablehlo.optimization_barrier"), 1U) << text;
+    // Bodies one after the other: each waits for the gradient that comes in.
+    const std::string taken = unroll ? "(%arg0, %arg1, %arg2) :" : "(%arg0, %arg1) :";
+    EXPECT_NE(text.find("\"stablehlo.optimization_barrier\"" + taken), text.npos) << text;
+  }
 }
 
 TEST(Module, WhatCannotBeLoweredIsNamedWithItsPlace) {
