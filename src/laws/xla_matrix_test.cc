@@ -255,10 +255,19 @@ void expect_proved_again(const MatrixRow& row) {
   const Node said = parse_json(done.out, "proof").value();
   EXPECT_EQ(said.get("fits").value()->as_bool().value(), row.fits) << row.name();
   const Node& memory = *said.get("memory").value();
-  const auto bytes = [&](const char* key) { return memory.get(key).value()->as_int().value(); };
-  EXPECT_EQ(bytes("arguments_bytes"), row.arguments.count()) << row.name();
-  EXPECT_EQ(bytes("temporaries_bytes"), row.temporaries.count()) << row.name();
-  EXPECT_EQ(bytes("outputs_bytes") - bytes("aliased_bytes"), row.outputs.count()) << row.name();
+  const auto bytes = [&](const char* key) { return Bytes(memory.get(key).value()->as_int().value()); };
+  EXPECT_EQ(bytes("arguments_bytes").count(), row.arguments.count()) << row.name();
+  EXPECT_EQ((bytes("outputs_bytes") - bytes("aliased_bytes")).count(), row.outputs.count()) << row.name();
+  const Bytes temporaries = bytes("temporaries_bytes");
+  if (said.get("program").value()->get("module").value()->as_string().value() == row.module) {
+    EXPECT_EQ(temporaries.count(), row.temporaries.count()) << row.name();
+    return;
+  }
+  // The lowering writes another text than was proved: the row still says what is needed, until it does not.
+  note(fmt::format("{} is another text than was proved: temporaries {:+.2f}%", row.name(),
+                   100 * (temporaries / row.temporaries - 1)));
+  EXPECT_NEAR(temporaries / row.temporaries, 1.0, 0.01)
+      << row.name() << ": tools/xla-matrix build/release/src/operate/cli/systole";
 }
 
 TEST_F(XlaPluginTpu, RowsOfTheMatrixAreProvedAgain) {
