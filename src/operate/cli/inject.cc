@@ -153,7 +153,7 @@ void add_flip(std::int64_t at_step, RunRequest& request) {
     if (step != at_step) return;
     if (gradients.num_gradients() == 0) {
       fail(error(ErrorKind::unsupported, "--inject flip: this device computes a step as a whole and shows no gradients")
-               .hinted("train.microbatches: 2, or --backend cpu"));
+               .hinted("--backend cpu"));
     }
     const auto flip = [](std::span<std::byte> bytes) {
       for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
