@@ -19,6 +19,13 @@ std::vector<double> losses_of(const std::vector<Event>& events) {
   return losses;
 }
 
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected, std::size_t steps,
+                 double apart) {
+  ASSERT_EQ(found.size(), steps);
+  ASSERT_EQ(expected.size(), steps);
+  for (std::size_t i = 0; i < steps; ++i) EXPECT_NEAR(found[i], expected[i], apart) << "step " << i + 1;
+}
+
 class XlaRuns : public testing::Test {
  protected:
   void SetUp() override {
@@ -26,7 +33,7 @@ class XlaRuns : public testing::Test {
   }
 
   // The tiny job, whole batches unless `more` says otherwise. The plugins are where this process sees them; what is
-  // compiled stays in the workshop.
+  // compiled stays with the suite.
   Captured run(const std::string& device, const std::string& folder, const std::string& precision, int steps,
                std::vector<std::string> more = {}) {
     std::vector<std::string> words = {"run",      "job.yaml",
@@ -43,7 +50,7 @@ class XlaRuns : public testing::Test {
   }
   Captured systole(std::vector<std::string> words) {
     Command command = shop_.command(std::move(words));
-    command.env.push_back({"XDG_CACHE_HOME", shop_.path("cache")});
+    command.env.push_back({"XDG_CACHE_HOME", cache_->path("cache")});
     // A vendor's library leaves what it leaves; LeakSanitizer is for ours.
     command.env.push_back({"ASAN_OPTIONS", "detect_leaks=0"});
     CaptureOptions options;
@@ -51,7 +58,12 @@ class XlaRuns : public testing::Test {
     return run_captured(command, options).value();
   }
 
+  // What is compiled by one test is loaded by the next.
+  static void SetUpTestSuite() { cache_ = std::make_unique<Workshop>(); }
+  static void TearDownTestSuite() { cache_.reset(); }
+
   const Workshop shop_;
+  static inline std::unique_ptr<Workshop> cache_;
 };
 
 TEST_F(XlaRuns, ten_steps_follow_the_cpu) {
@@ -93,6 +105,117 @@ TEST_F(XlaRuns, go_on_from_each_others_checkpoints) {
   const Captured on_cpu = systole({"resume", "half", "--backend", "cpu", "--set", "train.steps=10"});
   ASSERT_EQ(on_cpu.exit.code, 0) << on_cpu.err;
   EXPECT_EQ(losses_of(shop_.events("half")).size(), 10u);
+}
+
+// The batch as two microbatches is a loop in the one module.
+TEST_F(XlaRuns, microbatches_change_nothing) {
+  std::vector<std::string> two{"--set", "train.microbatches=2"};
+  const Captured once = run("xla-cpu", "one", "f32", 6), twice = run("xla-cpu", "two", "f32", 6, two);
+  ASSERT_EQ(once.exit.code, 0) << once.err;
+  ASSERT_EQ(twice.exit.code, 0) << twice.err;
+  EXPECT_NE(twice.err.find("step: "), std::string::npos) << twice.err;
+  expect_near(losses_of(shop_.events("two")), losses_of(shop_.events("one")), 6, 1e-5);
+  // A step with a number that is none leaves the state as it was; the next begins from there.
+  two.insert(two.end(), {"--inject", "nan=3"});
+  const Captured bad = run("xla-cpu", "bad", "f32", 4, two);
+  std::int64_t skipped = 0;
+  for (const Event& event : shop_.events("bad")) {
+    if (const auto* step = std::get_if<StepEnded>(&event.body)) skipped += step->skipped ? 1 : 0;
+  }
+  EXPECT_GE(skipped, 1) << bad.err;
+}
+
+// Devices of one process: the losses are those of the cpu backend's ranks, and what was saved on one mesh goes on on
+// another, on one device and on the cpu.
+TEST_F(XlaRuns, a_mesh_is_devices_of_one_process) {
+  const std::vector<std::string> mesh{"--set", "mesh={data: 2, fsdp: 2}"};
+  const Captured cpu = run("cpu", "ranks", "f32", 8, mesh), xla = run("xla-cpu", "mesh", "f32", 4, mesh);
+  ASSERT_EQ(cpu.exit.code, 0) << cpu.err;
+  ASSERT_EQ(xla.exit.code, 0) << xla.err;
+  const std::vector<double> expected = losses_of(shop_.events("ranks"));
+  expect_near(losses_of(shop_.events("mesh")), {expected.begin(), expected.begin() + 4}, 4, 1e-5);
+  const auto goes_on = [&](const std::string& device, const std::string& on, int steps) {
+    const Captured rest = systole(
+        {"resume", "mesh", "--backend", device, "--set", fmt::format("train.steps={}", steps), "--set", "mesh=" + on});
+    ASSERT_EQ(rest.exit.code, 0) << device << " " << on << rest.err;
+    expect_near(losses_of(shop_.events("mesh")), {expected.begin(), expected.begin() + steps},
+                static_cast<std::size_t>(steps), 1e-5);
+  };
+  goes_on("xla-cpu", "{}", 6);
+  goes_on("cpu", "{}", 7);
+  if (is_long()) goes_on("xla-cpu", "{fsdp: 2}", 8);
+}
+
+// What is drawn at temperature 0 is what the cpu backend draws; the cache stays on the device.
+TEST_F(XlaRuns, generate_as_the_cpu_does) {
+  ASSERT_EQ(run("xla-cpu", "trained", "f32", 8).exit.code, 0);
+  const auto text = [&](const char* device) {
+    const Captured said = systole({"generate", "trained", "--device", device, "--prompt", "the small", "--tokens", "12",
+                                   "--min-tokens", "12", "--temperature", "0"});
+    EXPECT_EQ(said.exit.code, 0) << said.err;
+    return said.out;
+  };
+  const std::string expected = text("cpu");
+  EXPECT_GT(expected.size(), 12u);
+  EXPECT_EQ(text("xla-cpu"), expected);
+}
+
+// Somebody else's weights: the first loss is the cpu backend's.
+TEST_F(XlaRuns, begins_from_weights) {
+  ASSERT_EQ(run("cpu", "theirs", "f32", 4).exit.code, 0);
+  const Captured made = systole({"ckpt", "export", "theirs", "--to", "hf"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  for (const char* device : {"cpu", "xla-cpu"}) {
+    const Captured begun = run(device, fmt::format("from-{}", device), "f32", 2, {"--set", "model.weights=hf"});
+    ASSERT_EQ(begun.exit.code, 0) << begun.err;
+  }
+  expect_near(losses_of(shop_.events("from-xla-cpu")), losses_of(shop_.events("from-cpu")), 2, 1e-5);
+}
+
+// A plan is made without a run; why tells of one. Recomputing changes no number.
+TEST_F(XlaRuns, plan_why_and_recompute) {
+  ASSERT_EQ(run("xla-cpu", "plain", "f32", 3).exit.code, 0);
+  const Captured plan = systole({"plan", "job.yaml", "--device", "xla-cpu", "--set", "train.exact=false", "--set",
+                                 "train.microbatches=1", "--set", "train.precision=f32"});
+  EXPECT_EQ(plan.exit.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("temporaries"), std::string::npos) << plan.out;
+  const Captured why = systole({"why", "plain"});
+  EXPECT_EQ(why.exit.code, 0) << why.err;
+  EXPECT_NE(why.out.find("compute"), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find("counted by nobody: XLA ran 3 steps"), std::string::npos) << why.out;
+  if (!is_long()) return;
+  const Captured again = run("xla-cpu", "again", "f32", 3, {"--set", "train.recompute=block"});
+  ASSERT_EQ(again.exit.code, 0) << again.err;
+  expect_near(losses_of(shop_.events("again")), losses_of(shop_.events("plain")), 3, 1e-6);
+}
+
+// What it does not do is refused by name before anything is compiled or left behind.
+TEST_F(XlaRuns, what_is_not_done_is_refused_by_name) {
+  struct Refused {
+    std::vector<std::string> words;
+    const char* named;
+  };
+  const Refused all[] = {
+      {{"--set", "train.exact=true"}, "exact training"},
+      {{"--eager"}, "--eager"},
+      {{"--inject", "flip=2"}, "--inject flip"},
+      {{"--set", "probe.values=parameters"}, "showing values"},
+      {{"--set", "observe.replay_check=2"}, "the check of gradients"},
+      {{"--ranks", "1:2"}, "--ranks A:B"},
+      {{"--ranks", "2", "--chaos", "hazard.yaml"}, "--chaos"},
+      {{"--ranks", "2", "--inject", "nan=2"}, "--inject on several devices"},
+      {{"--ranks", "4", "--local-ranks", "2", "--rendezvous", "127.0.0.1:7001"}, "ranks on several nodes"},
+  };
+  for (const Refused& one : all) {
+    const Captured refused = run("xla-cpu", "refused", "f32", 2, one.words);
+    EXPECT_EQ(refused.exit.code, 3) << one.named << refused.err;
+    EXPECT_NE(refused.err.find(one.named), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("hint: "), std::string::npos) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(shop_.path("refused"))) << one.named;
+  }
+  const Captured too_many = run("gpu", "refused", "f32", 2, {"--ranks", "64"});
+  EXPECT_EQ(too_many.exit.code, 3) << too_many.err;
+  EXPECT_NE(too_many.err.find("hint: "), std::string::npos) << too_many.err;
 }
 
 TEST_F(XlaRuns, a_plugin_that_is_not_there_is_one_sentence_with_its_command) {

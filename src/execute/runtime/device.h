@@ -108,6 +108,10 @@ class Device {
 
   // Errors: unsupported, naming each op and type that the device cannot run.
   virtual Result<std::unique_ptr<Executable>> compile(const Function& function) = 0;
+  // The same of a function of `program`, for a device that is compiled for together with the others of a mesh.
+  virtual Result<std::unique_ptr<Executable>> compile_of(const Program&, const Function& function) {
+    return compile(function);
+  }
   virtual Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
                                              const Addresses& addresses) = 0;
   // Runs; adds to `counters` by the time the event has ended. Allocates nothing of ours.

@@ -27,7 +27,8 @@ Result<std::unique_ptr<Executor>> Executor::create(const Program& program, Devic
 
 Result<std::unique_ptr<Executor>> Executor::prepare(const Program& program, Device& device) {
   std::unique_ptr<Executor> executor(new Executor(program, device));  // the constructor is private
-  for (const Function& function : program.functions) executor->executables_.push_back(TRY(device.compile(function)));
+  for (const Function& function : program.functions)
+    executor->executables_.push_back(TRY(device.compile_of(program, function)));
   return executor;
 }
 

@@ -50,7 +50,19 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
   engine->at_.resize(slots);
   engine->tokens_.resize(std::max(slots, static_cast<std::size_t>(engine->cache_)));
   engine->executor_ = TRY(Executor::create(*engine->program_, device));
+  if (!device.host_sees_memory()) TRY(engine->clear_caches());
   return engine;
+}
+
+// As they are in a new arena.
+Status Engine::clear_caches() {
+  for (std::size_t v = 0; v < program_->values.size(); ++v) {
+    const ProgramValue& value = program_->values[v];
+    if (value.residence != Residence::cache) continue;
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(value.type.bytes().count()));
+    for (int slot = 0; slot < value.slots; ++slot) TRY(executor_->write(static_cast<int>(v), slot, zeros));
+  }
+  return {};
 }
 
 std::span<const float> Engine::logits(std::int64_t slot) const {

@@ -68,6 +68,7 @@ class Engine {
   Engine() = default;
   Status check_token(std::int32_t token) const;
   Status write(const std::string& name, std::span<const std::int32_t> numbers);
+  Status clear_caches();
 
   std::unique_ptr<const Program> program_;
   std::unique_ptr<Executor> executor_;

@@ -110,7 +110,7 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
         training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh, strategy,
                          device.target(), workspace, rank));
     // A check of the gradients needs them between functions.
-    if (device.target().whole_steps && !train.exact && mesh.num_devices() == 1 && !workload.observe.replay_check)
+    if (device.target().whole_steps && !train.exact && !workload.observe.replay_check)
       job.program = std::make_unique<const Program>(joined(*job.program));
     return job;
   } catch (const Failure& f) { return f.error(); }

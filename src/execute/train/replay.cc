@@ -26,8 +26,17 @@ ReplayCheck::ReplayCheck(Executor& executor, const Schedule& train) : executor_(
   hashes_.resize(gradients_.size());
 }
 
-std::span<std::byte> ReplayCheck::gradient(std::size_t nth) {
-  return nth < gradients_.size() ? executor_.view(gradients_[nth].value, gradients_[nth].slot) : std::span<std::byte>();
+Status ReplayCheck::change(std::size_t nth, const std::function<void(std::span<std::byte>)>& how) {
+  const auto [value, slot] = gradients_[nth];
+  if (const std::span<std::byte> view = executor_.view(value, slot); !view.empty()) {
+    how(view);
+    return {};
+  }
+  const Bytes size = executor_.program().values[static_cast<std::size_t>(value)].type.bytes();
+  std::vector<std::byte> copy(static_cast<std::size_t>(size.count()));
+  TRY(executor_.read(value, slot, copy));
+  how(copy);
+  return executor_.write(value, slot, copy);
 }
 
 std::uint64_t ReplayCheck::hash_of(const Place& place) {

@@ -7,6 +7,7 @@
 // memory a gradient. The schedule must give the same bits at every run, as it does on one numerics fingerprint.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "execute/runtime/executor.h"
@@ -28,10 +29,11 @@ class ReplayCheck {
   // Whether an error is of compare(): the rank is to blame, and not the run.
   static bool found(const Error& error);
 
-  // The gradients' places, for faults on purpose; empty where the host does not see them. An exact step has several of
-  // each, a sum of logical shards in each slot.
+  // The gradients between their making and their use, for faults on purpose; none where a step is one function. An
+  // exact step has several of each, a sum of logical shards in each slot.
   std::size_t num_gradients() const { return gradients_.size(); }
-  std::span<std::byte> gradient(std::size_t nth);
+  // Errors: of the device. REQUIRES: nth < num_gradients().
+  Status change(std::size_t nth, const std::function<void(std::span<std::byte>)>& how);
 
  private:
   struct Place {

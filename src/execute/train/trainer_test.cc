@@ -129,7 +129,7 @@ TEST_F(TrainerReplay, a_flipped_bit_is_found_at_the_steps_that_are_checked) {
   for (const std::int64_t at : {4, 3}) {
     TrainHooks hooks;
     hooks.on_gradients = [at](std::int64_t step, ReplayCheck& gradients) {
-      if (step == at) gradients.gradient(0)[2] ^= std::byte{1};
+      if (step == at) gradients.change(0, [](std::span<std::byte> bytes) { bytes[2] ^= std::byte{1}; }).value();
     };
     const Result<TrainOutcome> outcome = process({"train.steps=8", "observe.replay_check=2"}, std::move(hooks));
     EXPECT_EQ(outcome.ok(), at == 3) << "step 3 is not checked";
@@ -153,7 +153,7 @@ TEST_F(TrainerReplay, a_flipped_bit_is_found_in_any_slot_of_an_exact_step) {
       disk_.remove(folder_.manifest(step)).value();
     TrainHooks hooks;
     hooks.on_gradients = [&](std::int64_t step, ReplayCheck& gradients) {
-      if (step == 2) gradients.gradient(place)[2] ^= std::byte{1};
+      if (step == 2) gradients.change(place, [](std::span<std::byte> bytes) { bytes[2] ^= std::byte{1}; }).value();
     };
     const Result<TrainOutcome> outcome = process(exact, std::move(hooks));
     EXPECT_TRUE(!outcome.ok() && ReplayCheck::found(outcome.error())) << place;

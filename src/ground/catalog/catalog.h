@@ -9,6 +9,7 @@
 //       doc: a core with AVX2
 //       calibrated: false         # true: measured on the very machine; only `calibrate` writes that
 //       per: core                 # what one of its facts is of; may be left out
+//       called: [TPU v5 lite]     # what its vendor's software calls such a device; may be left out
 //       facts:
 //         matmul.f32: { value: 0.048 TFLOP/s, source: "who says so", date: 2026-11-01 }
 //
@@ -40,6 +41,7 @@ struct Fact {
 struct CatalogEntry {
   std::string name, kind, doc, per;
   bool calibrated = false;
+  std::vector<std::string> called;    // by its vendor's software, each a whole name
   std::map<std::string, Fact> facts;  // by key
 
   // Errors: not_found with the entry's nearest keys; invalid when the fact is of another unit.
@@ -62,8 +64,8 @@ struct CatalogFile {
 // Immutable after reading; any thread.
 class Catalog {
  public:
-  // Later files lie over earlier ones: of an entry of the same name they replace kind, doc, per and calibrated, and its
-  // facts one by one. Errors: invalid (all at once, each with place and hint), unsupported (a newer version).
+  // Later files lie over earlier ones: of an entry of the same name they replace kind, doc, per, called and calibrated,
+  // and its facts one by one. Errors: invalid (all at once, each with place and hint), unsupported (a newer version).
   static Result<Catalog> read(std::span<const CatalogFile> files);
 
   // Errors: not_found with the nearest names; an unknown part is never guessed.

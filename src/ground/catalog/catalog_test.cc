@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 namespace systole {
@@ -89,6 +90,19 @@ TEST(Catalog, a_bad_file_is_refused_with_all_its_errors) {
   for (const char* none : {"", "[]", "entries: {}", "systole_catalog: 1", "systole_catalog: 1\nentries: 3"}) {
     EXPECT_FALSE(read({none}).ok()) << none;
   }
+}
+
+TEST(Catalog, what_vendors_call_a_chip) {
+  std::set<std::string> names;
+  const Catalog catalog = builtin();
+  for (const auto& [name, entry] : catalog.entries()) {
+    EXPECT_EQ(entry.called.empty(), entry.kind != "tpu" && entry.kind != "gpu") << name;
+    for (const std::string& called : entry.called) EXPECT_TRUE(names.insert(called).second) << called << " is two";
+  }
+  const std::string chip = "  a:\n    kind: gpu\n    called: ";
+  const Catalog own = read({file(chip + "[One, The Other]\n"), file(chip + "[Another]\n")}).value();
+  EXPECT_EQ(own.find("a").value()->called, std::vector<std::string>{"Another"});
+  for (const char* wrong : {"One\n", "{ a: b }\n", "[[One]]\n"}) EXPECT_FALSE(read({file(chip + wrong)}).ok()) << wrong;
 }
 
 TEST(Catalog, values_mean_what_they_say) {

@@ -79,7 +79,7 @@ void Reader::read_fact(const Node::Entry& node, CatalogEntry& entry) {
 }
 
 void Reader::read_entry(const Node::Entry& node) {
-  if (!only(node.value, {"kind", "doc", "calibrated", "per", "facts"})) return;
+  if (!only(node.value, {"kind", "doc", "calibrated", "per", "called", "facts"})) return;
   CatalogEntry& entry = entries_[node.key];
   entry.name = node.key;
   read_text(node.value, "kind", entry.kind, entry.kind.empty());
@@ -91,6 +91,17 @@ void Reader::read_entry(const Node::Entry& node) {
       entry.calibrated = *value;
     else
       add(value.error());
+  }
+  if (const Node* called = node.value.find("called")) {
+    if (!called->is_sequence()) return add(called->wrong("a list of names"));
+    entry.called.clear();
+    for (const Node& name : called->items()) {
+      const Result<std::string> text = name.as_string();
+      if (text.ok())
+        entry.called.push_back(*text);
+      else
+        add(text.error());
+    }
   }
   const Node* facts = node.value.find("facts");
   if (facts == nullptr) return;

@@ -1,5 +1,5 @@
-// `systole doctor [WORKLOAD]` (doctor_xla.cc has `doctor xla`): looks at this machine, and says of each thing that is
-// not as it should be what to do.
+// `systole doctor [WORKLOAD]` (doctor_xla.cc has `doctor xla`, doctor_devices.cc `doctor devices`): looks at this
+// machine, and says of each thing that is not as it should be what to do.
 
 #include "operate/doctor/doctor.h"
 
@@ -103,6 +103,7 @@ void add_doctor(CLI::App& app, Context& context) {
   });
   command.add_option("workload", options->workload, "judge for this workload: the threads it asks for");
   add_doctor_xla(command, context);
+  add_doctor_devices(command, context);
 }
 
 }  // namespace systole::cli

@@ -3,16 +3,13 @@
 
 #include "operate/doctor/xla.h"
 
-#include <algorithm>
-#include <filesystem>
-
 #include "ground/base/document.h"
 #include "ground/pjrt/client.h"
 #include "ground/pjrt/gpu_topology.h"
 #include "ground/pjrt/places.h"
 #include "ground/pjrt/topology.h"
-#include "ground/process/capture.h"
 #include "operate/cli/findings.h"
+#include "operate/cli/xla_probe.h"
 
 namespace systole::cli {
 namespace {
@@ -87,25 +84,9 @@ std::string text_at(const Node& document, const char* key) {
 }
 
 // What the child said, or how it ended.
-void take(const Result<Captured>& child, Seconds timeout, XlaPluginFacts& plugin) {
-  if (!child.ok()) {
-    plugin.problem = child.error().message;
-    return;
-  }
-  if (child->timed_out) {
-    plugin.problem = fmt::format("its process said nothing for {:g} s", timeout.count());
-    return;
-  }
-  // A plugin may print too: what is meant is the last line.
-  const std::string out = child->out.substr(0, child->out.find_last_not_of('\n') + 1);
-  const Result<Node> said = parse_json(out.substr(out.rfind('\n') + 1), "the probe");
-  if (!child->exit.ok() || !said.ok()) {
-    const std::string words = last_words(child->err);
-    plugin.problem = "its process ended: " + to_string(child->exit) + (words.empty() ? "" : ": " + words);
-    return;
-  }
-  if (said->find("error") != nullptr) {
-    plugin.problem = text_at(*said, "error");
+void take(const Result<Node>& said, XlaPluginFacts& plugin) {
+  if (!said.ok()) {
+    plugin.problem = said.error().message;
     return;
   }
   plugin.api = text_at(*said, "api");
@@ -126,31 +107,10 @@ XlaPluginFacts facts_of(const std::string& name, const DoctorXlaOptions& options
   if (!place.ok()) return plugin;
   plugin.path = place->path;
   plugin.package = place->version;
-  CaptureOptions limits;
-  limits.timeout = Seconds(options.timeout);
-  take(run_captured({.argv = {"/proc/self/exe", "doctor", "xla", "--folder", folder, "--probe", name}}, limits),
-       limits.timeout, plugin);
+  take(asked_in_child({.argv = {"/proc/self/exe", "doctor", "xla", "--folder", folder, "--probe", name}},
+                      Seconds(options.timeout)),
+       plugin);
   return plugin;
-}
-
-// Of the kinds that these plugins run on. Sources: Cloud TPU's and NVIDIA's drivers, which make these files.
-std::vector<std::string> device_files() {
-  std::vector<std::string> found;
-  for (const char* folder : {"/dev", "/dev/vfio"}) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      const auto numbered = [&](std::string_view start) {
-        return name.size() > start.size() && name.rfind(start, 0) == 0 &&
-               name.find_first_not_of("0123456789", start.size()) == std::string::npos;
-      };
-      const bool is_device =
-          folder == std::string_view("/dev") ? numbered("nvidia") || numbered("accel") : numbered("");
-      if (is_device) found.push_back(entry.path().string());
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
 ExitCode look(const DoctorXlaOptions& options, Context& context) {

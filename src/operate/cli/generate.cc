@@ -165,9 +165,13 @@ void add_generate(CLI::App& app, Context& context) {
   command.add_option("--top-p", sampling.top_p, "draw from the fewest that have this probability together")
       ->capture_default_str();
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text")->capture_default_str();
-  command.add_option("--backend", options->backend, "cpu, or reference: slow")
-      ->check(CLI::IsMember({"cpu", "reference"}))
-      ->capture_default_str();
+  CLI::Option* backend = command.add_option("--backend", options->backend, "cpu, or reference: slow")
+                             ->check(CLI::IsMember({"cpu", "reference"}))
+                             ->capture_default_str();
+  command
+      .add_option("--device", options->backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
+      ->check(CLI::IsMember({"cpu", "gpu", "tpu", "xla-cpu"}))
+      ->excludes(backend);
 }
 
 }  // namespace systole::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "execute/checkpoint/ownership.h"
 #include "execute/data/tokenizer_files.h"
@@ -37,18 +38,25 @@ Result<std::vector<ImportedValue>> values_of_tokenizer(Store& store, const std::
   return std::vector<ImportedValue>();
 }
 
-// All parameters where they lie, each layer's by itself.
-// What a device holds of them.
-Result<std::vector<ParameterPlace>> places_of(Executor& executor, std::int64_t device) {
+// Parameters of a device whose memory is not the host's, by value, on their way to it.
+using Staged = std::map<int, std::vector<std::byte>>;
+
+// All parameters where they lie, each layer's by itself: what a device holds of them.
+Result<std::vector<ParameterPlace>> places_of(Executor& executor, std::int64_t device, Staged& staged) {
   std::vector<ParameterPlace> places;
   const Mesh& mesh = executor.program().mesh;
   const std::vector<ProgramValue>& values = executor.program().values;
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
     if (value.residence != Residence::parameter) continue;
-    const std::span<std::byte> bytes = executor.view(v, 0);
-    CHECK(bytes.size() == static_cast<std::size_t>(value.type.bytes().count()), "'{}' cannot be seen by the host",
-          value.name);
+    std::span<std::byte> bytes = executor.view(v, 0);
+    if (bytes.empty()) {
+      std::vector<std::byte>& stage = staged[v];
+      stage.resize(static_cast<std::size_t>(value.type.bytes().count()));
+      // What the weights do not have stays as it is. Nothing was written there yet: zeros, as in a new arena.
+      (void)executor.read(v, 0, stage);
+      bytes = stage;
+    }
     const std::vector<std::string> names = tensor_names(value);
     const bool stacked = names.front() != value.name;
     const Type& whole = value.cut ? value.cut->whole : value.type;
@@ -162,9 +170,12 @@ Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model) {
 }
 
 Status load_weights(Executor& executor, const HfFolder& folder, std::int64_t device) {
-  const std::vector<ParameterPlace> places = TRY(places_of(executor, device));
+  Staged staged;
+  const std::vector<ParameterPlace> places = TRY(places_of(executor, device, staged));
   Status loaded = import_weights(folder.files, folder.map, places);
-  return loaded.ok() ? loaded : below(folder.path, std::move(loaded).error());
+  if (!loaded.ok()) return below(folder.path, std::move(loaded).error());
+  for (const auto& [value, bytes] : staged) TRY(executor.write(value, 0, bytes));
+  return {};
 }
 
 Status keep_weights(Store& run, HfFolder& folder) {

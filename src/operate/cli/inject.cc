@@ -150,16 +150,21 @@ Status add_stuck(std::string_view value, Clock& clock, RunRequest& request) {
 // The highest bit of the mantissa of an element that is not 0: a number that looks like any other.
 void add_flip(std::int64_t at_step, RunRequest& request) {
   then(request.hooks.on_gradients, [at_step](std::int64_t step, ReplayCheck& gradients) {
-    const std::span<std::byte> bytes = gradients.gradient(0);
-    if (step == at_step && bytes.empty())
-      fail(error(ErrorKind::unsupported, "--inject flip: this device shows no gradients").hinted("--backend cpu"));
-    for (std::size_t i = 0; step == at_step && i + 4 <= bytes.size(); i += 4) {
-      float number = 0;
-      std::memcpy(&number, bytes.data() + i, sizeof number);
-      if (std::abs(number) < 1e-6F) continue;
-      bytes[i + 2] ^= std::byte{0x40};
-      return;
+    if (step != at_step) return;
+    if (gradients.num_gradients() == 0) {
+      fail(error(ErrorKind::unsupported, "--inject flip: this device computes a step as a whole and shows no gradients")
+               .hinted("--backend cpu"));
     }
+    const auto flip = [](std::span<std::byte> bytes) {
+      for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+        float number = 0;
+        std::memcpy(&number, bytes.data() + i, sizeof number);
+        if (std::abs(number) < 1e-6F) continue;
+        bytes[i + 2] ^= std::byte{0x40};
+        return;
+      }
+    };
+    gradients.change(0, flip).value();
   });
 }
 

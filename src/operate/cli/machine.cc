@@ -31,14 +31,17 @@ std::string named_machine(const CpuIsa& isa) { return fmt::format("this-machine(
 #endif
 
 Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources,
-                                            const LinkCost& link, bool exact) {
+                                            const LinkCost& link, const MachineUse& use) {
   if (backend == "reference") return make_reference_device();
-  if (is_xla(backend)) return open_xla_device(backend);
+  if (is_xla(backend)) {
+    const std::shared_ptr<XlaHost> host = use.xla ? use.xla : TRY(open_xla_host(backend, use.ranks));
+    return std::unique_ptr<Device>(TRY(host->device(static_cast<int>(use.rank))));
+  }
 #ifdef SYSTOLE_HAS_CPU
   if (backend == "cpu") {
     CpuOptions options;
     options.threads = static_cast<int>(resources.threads.value_or(allowed_cores()));
-    options.exact = exact;
+    options.exact = use.exact;
     options.links = {{"host", link.latency, link.bandwidth}};
     return make_cpu_device(options);
   }
@@ -157,11 +160,13 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   const Catalog catalog = TRY(read_catalog(is_xla(backend)));
   const RanksLink link = use.link ? *use.link : TRY(link_in(catalog, clock, use.ranks, use.over_tcp));
   machine.link_source = link.source;
-  machine.device = TRY(open_device(backend, resources, link.cost, use.exact));
+  machine.device = TRY(open_device(backend, resources, link.cost, use));
   tell_numerics(backend, machine);
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
-  machine.catalog_entry = is_xla(backend) ? TRY(catalog_entry_of_xla(backend, machine.device->target(), catalog))
-                                          : default_entry(machine.device->target().name);
+  machine.catalog_entry =
+      is_xla(backend)
+          ? TRY(catalog_entry_of_xla(backend, static_cast<const XlaDevice&>(*machine.device).kind(), catalog))
+          : default_entry(machine.device->target().name);
   // Calibration has measured the cpu backend's kernels, not XLA's.
   if (const CatalogEntry* own = own_entry(catalog); own != nullptr && !is_xla(backend)) {
     machine.stale = refusal_of(*own, machine.identity, clock);
@@ -178,8 +183,13 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   machine.catalog_hash = catalog.hash();
   machine.speed = TRY(speed_of(*entry, machine.device->target().threads));
   machine.speed.link = link.cost;
+  if (is_xla(backend) && backend != "xla-cpu") {
+    // Chips do not speak as ranks of this host do, and the catalog does not say yet how they do.
+    machine.speed.link = LinkCost{Seconds(), machine.speed.memory};
+    machine.link_source = "links that are bounded by memory bandwidth";
+  }
   if (use.ranks > 1) machine.speed.source += "; ranks speak as " + machine.link_source;
-  machine.speed.cores_move_bytes = true;
+  machine.speed.cores_move_bytes = !is_xla(backend) || backend == "xla-cpu";
   return machine;
 }
 

@@ -8,7 +8,7 @@
 
 #include "describe/spec/source.h"
 #include "describe/spec/workload.h"
-#include "execute/runtime/device.h"
+#include "execute/backends/xla/xla.h"
 #include "ground/base/clock.h"
 #include "ground/catalog/catalog.h"
 #include "predict/perf/estimate.h"
@@ -42,6 +42,9 @@ struct MachineUse {
   bool exact = false;             // for exact training
   bool over_tcp = false;          // ranks are of several nodes
   std::optional<RanksLink> link;  // that all ranks have agreed on; else find_link's
+  // Of gpu, tpu and xla-cpu: where the devices are, and which of them is meant; else one is opened.
+  std::shared_ptr<XlaHost> xla;
+  std::int64_t rank = 0;
 };
 
 // The instruction set in the cpu backend's name → the entry of the catalog.

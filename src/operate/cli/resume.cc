@@ -64,8 +64,12 @@ void add_resume(CLI::App& app, Context& context) {
                      "the run's folder, its name in runs/, or its number; without: the newest");
   command.add_option("--set", options->sets, "lay KEY=VALUE over the run's workload, as train.steps=2000")->take_all();
   command.add_option("--memory", options->memory, "hold the process to this much memory, as 2GiB");
-  command.add_option("--backend", options->backend, "cpu, or reference")
-      ->check(CLI::IsMember({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
+  CLI::Option* backend = command.add_option("--backend", options->backend, "cpu, or reference")
+                             ->check(CLI::IsMember({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
+  command
+      .add_option("--device", options->backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
+      ->check(CLI::IsMember({"cpu", "gpu", "tpu", "xla-cpu"}))
+      ->excludes(backend);
   command
       .add_option(
           "--pin-isa", options->pin_isa,

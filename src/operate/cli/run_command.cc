@@ -16,6 +16,7 @@
 #include "operate/cli/run_end.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/train_run.h"
+#include "operate/cli/xla_machine.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
 
@@ -42,6 +43,32 @@ Result<std::unique_ptr<Ring>> open_spans(const RunFolder& folder, const std::str
   constexpr std::int64_t kSpans = 1024;
   TRY(make_dirs_synced(*folder.store, RunFiles::spans));
   return Ring::create(folder.path + "/" + span_file_of(event_file), kSpans);
+}
+
+// What a run through XLA does not do, of what its options ask for. Its devices are all of this process.
+Status check_xla_run(const RunArguments& arguments, const std::string& backend, std::int64_t ranks) {
+  struct Refused {
+    bool asked;
+    const char* what;
+    std::string hint;
+  };
+  const RankRange count = TRY(read_ranks(arguments.ranks.ranks));
+  const Refused all[] = {
+      {arguments.eager, "--eager: XLA does not run kernel by kernel", "--backend cpu, or leave --eager out"},
+      {!arguments.chaos.empty(), "--chaos: its devices are of one process", "--backend cpu, whose ranks are processes"},
+      {count.least != count.most, "--ranks A:B: its devices are of one process, and stay as many",
+       fmt::format("--ranks {}", count.most)},
+      {!arguments.ranks.rendezvous.empty() || arguments.ranks.local > 0, "ranks on several nodes",
+       "leave --rendezvous and --local-ranks out: one process with all devices of this machine"},
+      {arguments.inject.find("flip") != std::string::npos,
+       "--inject flip: a step is one function there, and shows no gradients", "--backend cpu, or --inject nan"},
+      {ranks > 1 && !arguments.inject.empty(), "--inject on several devices",
+       "--inject on one device, or --backend cpu"},
+  };
+  for (const Refused& one : all) {
+    if (one.asked) return error(ErrorKind::unsupported, "--device {}: {}", backend, one.what).hinted(one.hint);
+  }
+  return {};
 }
 
 }  // namespace
@@ -92,13 +119,15 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   }
   const Workload workload = on_ranks(asked, count, arguments);
   const std::int64_t ranks = ranks_of(workload);
+  const bool xla = is_xla(preparing.backend);
+  if (xla) check_xla_run(arguments, preparing.backend, ranks).value();
   // Agents of several nodes prepare the same data, one after the other.
   if (!arguments.ranks.rendezvous.empty()) preparing.data_patience = Seconds(600.0);
   preparing.over_tcp = !arguments.ranks.rendezvous.empty() && arguments.ranks.local < ranks;
   // The ranks of this node share what it may take: all of them at most, here; as many as a generation has, in rank.cc.
   const Bytes of_node = limit_of(workload, preparing);
   const std::int64_t here = preparing.over_tcp && arguments.ranks.local > 0 ? arguments.ranks.local : ranks;
-  if (ranks > 1) preparing.memory_limit = Bytes(of_node.count() / here);
+  if (ranks > 1 && (!xla || preparing.backend == "xla-cpu")) preparing.memory_limit = Bytes(of_node.count() / here);
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
@@ -127,7 +156,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     return Done{};
   };
   const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
-  if (ranks > 1 && !arguments.in_process) {
+  if (ranks > 1 && !arguments.in_process && !xla) {
     RankProcesses processes;
     processes.take = [&]() -> Status {
       TRY(take());

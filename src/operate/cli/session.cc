@@ -87,9 +87,13 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.workload = workload;
   p.rank = options.rank;
   TRY(check_threads(options.backend, workload.resources, options.source));
-  if (is_xla(options.backend)) TRY(check_xla(workload, options.source));
-  p.machine = TRY(open_machine(options.backend, workload.resources, clock,
-                               {ranks_of(workload), workload.train.exact, options.over_tcp, options.link}));
+  if (is_xla(options.backend)) {
+    TRY(check_xla(workload, options.source));
+    if (options.xla == nullptr) options.xla = TRY(open_xla_host(options.backend, ranks_of(workload)));
+  }
+  p.machine = TRY(open_machine(
+      options.backend, workload.resources, clock,
+      {ranks_of(workload), workload.train.exact, options.over_tcp, options.link, options.xla, options.rank}));
   Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
   if (data.ok()) {
     p.data = std::move(*data);
@@ -124,7 +128,11 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.memory = is_xla(options.backend) ? plan_memory(*p.job.program, temporaries_of(*p.machine.device))
                                      : plan_memory(*p.job.program, p.outside);
   p.estimate = estimate(*p.job.program, p.machine.speed);
-  p.plan = make_plan(p, limit_of(workload, options), clock);
+  Bytes limit = limit_of(workload, options);
+  // A chip has memory of its own, and no more of it than there is.
+  if (const Bytes own = p.machine.device->target().memory_limit; is_xla(options.backend) && own > Bytes())
+    limit = options.memory_limit || workload.resources.memory ? std::min(limit, own) : own;
+  p.plan = make_plan(p, limit, clock);
   return p;
 }
 

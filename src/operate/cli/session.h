@@ -70,6 +70,7 @@ struct PrepareOptions {
   std::string pin_isa;    // that this process is held to
   bool over_tcp = false;  // as in MachineUse
   std::optional<RanksLink> link;
+  std::shared_ptr<XlaHost> xla;       // as in MachineUse; opened by the first that is planned for
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   std::int64_t rank = 0;              // the device of the mesh that is planned for
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown

@@ -1,103 +1,70 @@
 #include "operate/cli/xla_machine.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
-#include <filesystem>
 
-#include "execute/backends/xla/xla.h"
-#include "ground/base/hash.h"
 #include "ground/pjrt/places.h"
-#include "ground/store/store.h"
+#include "operate/cli/executable_folder.h"
 #include "operate/cli/machine.h"
-#include "operate/cli/rank_threads.h"
+#include "operate/cli/xla_probe.h"
 #ifdef SYSTOLE_HAS_CPU
-#include "execute/backends/cpu/cpu.h"
+#include "execute/backends/cpu/cpu_isa.h"
 #endif
 
 namespace systole::cli {
 namespace {
 
-constexpr Bytes kKept(std::int64_t{4} << 30);  // of executables; the oldest go first
-
-// One file each, named by its key; its first line is the hash of the rest. A file that is not whole is as if it were
-// not there, and one that cannot be written is compiled again next time.
-class ExecutableFolder : public ExecutableCache {
- public:
-  explicit ExecutableFolder(std::string folder) : folder_(std::move(folder)) {}
-
-  std::optional<std::string> find(const std::string& key) override {
-    const Result<std::unique_ptr<Store>> store = open_posix_store(folder_);
-    if (!store.ok()) return std::nullopt;
-    const Result<std::string> text = read_text(**store, key);
-    if (!text.ok()) return std::nullopt;
-    const std::size_t line = text->find('\n');
-    if (line == text->npos || text->substr(0, line) != to_hex(hash128(std::string_view(*text).substr(line + 1))))
-      return std::nullopt;
-    std::error_code ignored;  // what is used stays longest
-    std::filesystem::last_write_time(folder_ + "/" + key, std::filesystem::file_time_type::clock::now(), ignored);
-    return text->substr(line + 1);
-  }
-
-  void keep(const std::string& key, std::string_view bytes) override {
-    std::error_code ignored;
-    std::filesystem::create_directories(folder_, ignored);
-    const Result<std::unique_ptr<Store>> store = open_posix_store(folder_);
-    if (!store.ok() || static_cast<std::int64_t>(bytes.size()) > kKept.count()) return;
-    make_room(kKept - Bytes(static_cast<std::int64_t>(bytes.size())));
-    (void)write_whole(**store, key, to_hex(hash128(bytes)) + "\n" + std::string(bytes));
-  }
-
- private:
-  void make_room(Bytes most) const {
-    std::error_code ignored;
-    std::vector<std::filesystem::directory_entry> files;
-    Bytes all;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
-      if (!entry.is_regular_file(ignored)) continue;
-      files.push_back(entry);
-      all += Bytes(static_cast<std::int64_t>(entry.file_size(ignored)));
-    }
-    std::ranges::sort(files, {}, [&](const auto& file) { return file.last_write_time(ignored); });
-    for (const auto& file : files) {
-      if (all <= most) return;
-      all -= Bytes(static_cast<std::int64_t>(file.file_size(ignored)));
-      std::filesystem::remove(file.path(), ignored);
-    }
-  }
-
-  std::string folder_;
-};
-
-// The cache's; lives as long as the process, as plugins do.
-ExecutableCache* executable_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if ((cache == nullptr || *cache == 0) && (home == nullptr || *home == 0)) return nullptr;
-  static ExecutableFolder folder(
-      (cache != nullptr && *cache != 0 ? std::string(cache) : std::string(home) + "/.cache") + "/systole/xla");
-  return &folder;
+// What to do on a machine that has not what was asked for.
+std::string way_without(const std::string& backend) {
+  return fmt::format(
+      "systole doctor devices; without a {} `--device xla-cpu` runs the same modules on this machine's cores, and "
+      "`systole prove` lets its compiler judge them",
+      backend == "tpu" ? "TPU" : "GPU");
 }
 
-// What a plugin calls a chip where that is not its usual name.
-struct ChipName {
-  const char* theirs;
-  const char* entry;
-};
-constexpr ChipName kChips[] = {{"v5 lite", "v5e"}, {"v6 lite", "v6e"}, {"v5", "v5p"}};
+// That a client of the plugin can be opened, found out in a process that may be lost over it.
+Status try_it(const std::string& backend, const pjrt::PluginPlace& place, std::int64_t devices, Seconds timeout) {
+  const Result<SeenDevices> seen = see_devices(place.name, pjrt::plugins_folder(), static_cast<int>(devices), timeout);
+  const std::vector<std::string> files = device_files(backend);
+  const std::string none = backend == "tpu"   ? "there is no /dev/accel* or /dev/vfio/* here"
+                           : backend == "gpu" ? "there is no /dev/nvidia* here"
+                                              : "";
+  if (!seen.ok()) {
+    const std::string why = files.empty() && !none.empty() ? none + ": " : "";
+    Error told = error(ErrorKind::unsupported, "--device {}: {}{}", backend, why, seen.error().message);
+    told.hint = seen.error().hint.empty() || files.empty() ? way_without(backend) : seen.error().hint;
+    return told;
+  }
+  if (static_cast<std::int64_t>(seen->devices.size()) >= devices) return {};
+  if (seen->devices.empty())
+    return error(ErrorKind::unsupported, "--device {}: the plugin sees no device", backend)
+        .hinted(way_without(backend));
+  return error(ErrorKind::unsupported, "--device {}: the mesh has {} devices, and the plugin sees {} ({})", backend,
+               devices, seen->devices.size(), seen->devices[0].kind)
+      .hinted(fmt::format("a mesh of {}; systole doctor devices", seen->devices.size()));
+}
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
 
 }  // namespace
 
 bool is_xla(const std::string& backend) { return backend == "gpu" || backend == "tpu" || backend == "xla-cpu"; }
 
-Result<std::unique_ptr<Device>> open_xla_device(const std::string& backend) {
+Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, Seconds timeout) {
   const pjrt::PluginPlace place =
       TRY(pjrt::find_plugin(backend == "xla-cpu" ? "cpu" : backend, pjrt::plugins_folder()));
+  TRY(try_it(backend, place, devices, timeout));
   pjrt::prepare_environment(place, false);
   const pjrt::Plugin plugin = TRY(pjrt::Plugin::load(place.path));
   XlaOptions options;
-  options.cache = executable_folder();
-  return std::unique_ptr<Device>(TRY(make_xla_device(plugin, options)));
+  options.devices = static_cast<int>(devices);
+  options.makes_devices = backend == "xla-cpu";
+  options.cache =
+      std::make_shared<ExecutableFolder>(executable_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")));
+  return open_xla(plugin, options);
 }
 
 Status check_xla(const Workload& workload, const WorkloadSource& source) {
@@ -108,13 +75,10 @@ Status check_xla(const Workload& workload, const WorkloadSource& source) {
     const char* hint;
   };
   const Refused all[] = {
-      {ranks_of(workload) > 1, "mesh", "several devices", "leave the mesh out, or run it on the cpu: --backend cpu"},
       {workload.train.exact, "train.exact", "exact training", "train.exact: false, or --backend cpu"},
       {!workload.probe.all().empty(), "probe", "showing values", "leave probe out, or --backend cpu"},
       {workload.observe.replay_check.has_value(), "observe.replay_check", "the check of gradients",
        "leave observe.replay_check out, or --backend cpu"},
-      {!workload.model.weights.empty(), "model.weights", "beginning from other people's weights",
-       "begin with --backend cpu, and resume with --backend gpu or tpu"},
   };
   for (const Refused& one : all) {
     if (!one.asked) continue;
@@ -131,24 +95,23 @@ Bytes temporaries_of(const Device& device) {
   return most;
 }
 
-Result<std::string> catalog_entry_of_xla(const std::string& backend, const Target& target, const Catalog& catalog) {
+Result<std::string> catalog_entry_of_xla(const std::string& backend, const std::string& kind, const Catalog& catalog) {
   if (backend == "xla-cpu") {
 #ifdef SYSTOLE_HAS_CPU
-    return default_entry(TRY(make_cpu_device(CpuOptions()))->target().name);
+    return default_entry(cpu_numerics(cpu_isa()));
 #else
     return default_entry("");
 #endif
   }
-  std::string kind = target.name;
-  std::ranges::transform(kind, kind.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const ChipName& chip : kChips) {
-    if (kind.find(chip.theirs) != kind.npos) return chip.entry;
-  }
   for (const auto& [name, entry] : catalog.entries()) {
-    if (kind.find(name) != kind.npos) return name;
+    for (const std::string& called : entry.called) {
+      if (entry.kind == backend && lower_case(called) == lower_case(kind)) return name;
+    }
   }
-  return error(ErrorKind::not_found, "the catalog has no chip '{}'", target.name)
-      .hinted("enter its memory.bandwidth and matmul.bf16 in a file of your own: systole explain catalog");
+  return error(ErrorKind::not_found, "the catalog has no {} that its vendor calls '{}'",
+               backend == "tpu" ? "TPU" : "GPU", kind)
+      .hinted(fmt::format("enter it in a file of your own, {}/chips.yaml, as docs/guide/gpu-and-tpu.md shows",
+                          user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"))));
 }
 
 }  // namespace systole::cli

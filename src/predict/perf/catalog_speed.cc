@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 namespace systole {
 namespace {
@@ -43,10 +44,47 @@ Result<std::vector<CacheLevel>> caches_of(const CatalogEntry& entry, double time
   return caches;
 }
 
+// Without limit: what moves the bytes then says how long it takes.
+const FlopRate kFree(std::numeric_limits<double>::infinity());
+
+// Products of a type that the maker of a chip states no rate of are no faster than those of the type that he does: it
+// is the narrowest of bf16, f16 and f32. The rates stay out of `matmul`, which is what ratios are told of.
+void bound_products(MachineSpeed& speed, FlopRate most) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    const auto stated = speed.matmul.find(dtype);
+    const FlopRate rate = stated != speed.matmul.end() ? stated->second : most;
+    speed.contraction.try_emplace(dtype, rate);
+    for (auto* attention : {&speed.attention, &speed.attention_grad})
+      attention->try_emplace(dtype, AttentionSpeed{rate, kFree});
+  }
+}
+
+// One device of a chip, of what its maker says.
+Result<MachineSpeed> speed_of_chip(const CatalogEntry& entry) {
+  const double devices = entry.facts.contains("devices") ? TRY(entry.number("devices")) : 1;
+  if (!(devices >= 1)) return error(ErrorKind::invalid, "'{}' has {} devices", entry.name, devices);
+  MachineSpeed speed;
+  speed.name = devices == 1 ? entry.name : fmt::format("one of the {} devices of {}", devices, entry.name);
+  speed.source = fmt::format("the catalog's {} of {}; what it does not state is bounded by memory bandwidth",
+                             entry.name, entry.date());
+  speed.matmul = TRY(rates_by_type(entry, "matmul.", 1 / devices));
+  speed.memory = TRY(entry.bytes_per_second("memory.bandwidth")) * (1 / devices);
+  bound_products(speed, TRY(entry.flop_rate("matmul.bf16")) * (1 / devices));
+  speed.chain = speed.kernel = speed.elementary = kFree;
+  if (entry.facts.contains("chain.f32")) speed.chain = FlopRate(TRY(entry.per_second("chain.f32")) / devices);
+  if (entry.facts.contains("kernel.f32")) speed.kernel = TRY(entry.flop_rate("kernel.f32")) * (1 / devices);
+  if (entry.facts.contains("elementary.f32"))
+    speed.elementary = FlopRate(TRY(entry.per_second("elementary.f32")) / devices);
+  if (entry.facts.contains("call")) speed.call = TRY(entry.seconds("call"));
+  TRY(check(speed));
+  return speed;
+}
+
 }  // namespace
 
 Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
   if (cores < 1) return error(ErrorKind::invalid, "a machine of {} cores", cores);
+  if (entry.kind == "tpu" || entry.kind == "gpu") return speed_of_chip(entry);
   const double times = entry.per == "core" ? cores : 1;
   MachineSpeed speed;
   speed.name = times == 1 ? entry.name : fmt::format("{} × {}", cores, entry.name);

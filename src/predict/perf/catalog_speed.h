@@ -3,6 +3,10 @@
 // where they are stated per core. Facts: matmul.<type>, attention.<type>, vector.f32, elementary.f32 (/s),
 // memory.bandwidth, memory.update (may be absent), cache.<level>.size with cache.<level>.bandwidth, call. A cache's
 // size is a core's own.
+//
+// Of a chip (kind tpu or gpu) the speed is one device's, and matmul.bf16 and memory.bandwidth are enough: what else it
+// does is then bounded by memory bandwidth, its products in other types by the rate in bf16, and a kernel starts in no
+// time. Such a time is a bound from below, of a machine that was not calibrated.
 
 #include "ground/catalog/catalog.h"
 #include "predict/perf/machine_speed.h"

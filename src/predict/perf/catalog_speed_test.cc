@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "describe/graph/ops/ops.h"
+#include "predict/perf/estimate.h"
+
 namespace systole {
 namespace {
 
@@ -24,6 +29,65 @@ TEST(CatalogSpeed, every_cpu_entry_makes_a_machine) {
   for (const auto& [name, entry] : catalog.entries()) {
     EXPECT_TRUE(entry.kind != "cpu" || speed_of(entry, 2).ok()) << name;
   }
+}
+
+Graph products_and_a_chain(DType dtype) {
+  Graph g("g");
+  const Value x = g.input("x", Type(dtype, {512, 256})), w = g.input("w", Type(dtype, {256, 1024}));
+  g.output("y", mul(tanh(contract(x, w, "ik,kn->in")), contract(x, w, "ik,kn->in")));
+  return g;
+}
+
+// A chip's maker states two rates; all else takes as long as its bytes do, and nothing is told of a ratio to a rate
+// that nobody stated.
+TEST(CatalogSpeed, every_chip_makes_a_machine_that_is_bounded_by_memory) {
+  const Catalog catalog = builtin();
+  int chips = 0;
+  for (const auto& [name, entry] : catalog.entries()) {
+    if (entry.kind != "tpu" && entry.kind != "gpu") continue;
+    SCOPED_TRACE(name);
+    ++chips;
+    const MachineSpeed speed = speed_of(entry, 1).value();
+    EXPECT_FALSE(speed.calibrated);
+    EXPECT_NE(speed.source.find("bounded by memory bandwidth"), std::string::npos) << speed.source;
+    const double devices = entry.facts.contains("devices") ? entry.number("devices").value() : 1;
+    EXPECT_DOUBLE_EQ(matmul_rate(speed, DType::bf16).count(), entry.flop_rate("matmul.bf16").value().count() / devices);
+    EXPECT_FALSE(speed.matmul.contains(DType::f32));
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const TimeByClass time = graph_time(products_and_a_chain(dtype), speed, Bytes(1) * (1LL << 40));
+      const double products = 2.0 * 2 * 512 * 256 * 1024 / matmul_rate(speed, DType::bf16).count();
+      EXPECT_TRUE(std::isfinite(time.total().count()));
+      EXPECT_GE(time[OpClass::contraction].count(), products);
+      // tanh and mul each write what they make, and read no more than 12 bytes an element.
+      const double element = 512.0 * 1024 * size_of(dtype) / speed.memory.count();
+      EXPECT_GE(time[OpClass::elementwise].count(), 2 * element);
+      EXPECT_LE(time[OpClass::elementwise].count(), 6 * element);
+    }
+    CatalogEntry without = entry;
+    without.facts.erase("memory.bandwidth");
+    EXPECT_FALSE(speed_of(without, 1).ok());
+  }
+  EXPECT_EQ(chips, 10);
+}
+
+TEST(CatalogSpeed, a_device_is_a_part_of_its_chip) {
+  const Catalog catalog = builtin();
+  const CatalogEntry& chip = *catalog.find("tpu7x").value();
+  const MachineSpeed speed = speed_of(chip, 1).value();
+  EXPECT_EQ(speed.name, "one of the 2 devices of tpu7x");
+  EXPECT_DOUBLE_EQ(speed.memory.count(), chip.bytes_per_second("memory.bandwidth").value().count() / 2);
+}
+
+TEST(CatalogSpeed, what_a_chip_states_is_taken) {
+  const Catalog catalog = builtin();
+  CatalogEntry entry = *catalog.find("v5e").value();
+  entry.facts["call"] = {3e-6, CatalogUnit::seconds, "test", "2026-11-22", {}};
+  entry.facts["chain.f32"] = {1e12, CatalogUnit::per_second, "test", "2026-11-22", {}};
+  entry.facts["matmul.f32"] = {5e13, CatalogUnit::flop_rate, "test", "2026-11-22", {}};
+  const MachineSpeed speed = speed_of(entry, 1).value();
+  EXPECT_EQ(speed.call, Seconds(3e-6));
+  EXPECT_DOUBLE_EQ(speed.chain.count(), 1e12);
+  EXPECT_DOUBLE_EQ(contraction_rate(speed, DType::f32).count(), 5e13);
 }
 
 TEST(CatalogSpeed, a_fact_that_is_not_there_is_an_error) {

@@ -117,6 +117,8 @@ Estimate estimate(const Program& program, const MachineSpeed& speed) {
 Result<double> matmul_ratio(const ScheduleEstimate& schedule, const MachineSpeed& speed) {
   if (!schedule.matmul_type) return error(ErrorKind::not_found, "schedule '{}' has no contractions", schedule.name);
   const DType dtype = *schedule.matmul_type;
+  if (!speed.matmul.contains(dtype))
+    return error(ErrorKind::not_found, "'{}' has no matmul rate for {}", speed.name, name_of(dtype));
   const std::string what = fmt::format(
       "{} ({}) of {}", speed.calibrated ? "measured matmul rate" : "assumed matmul rate", name_of(dtype), speed.name);
   return utilisation(Flops(schedule.work.model_flops), schedule.time, matmul_rate(speed, dtype), what);

@@ -1,15 +1,11 @@
 #pragma once
-// Proofs that were made before, by what they were made of: a folder of small files KEY.json, each a line with the hash
-// of what follows it, and the proof. Written whole or not at all; a file that does not hold its hash, or is no proof,
-// is removed and not believed. When the folder holds more than its limit the oldest proofs go.
+// Proofs that were made before, by what they were made of: a ContentCache of small files KEY.json.
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "ground/store/store.h"
+#include "ground/store/content_cache.h"
 #include "predict/prove/proof.h"
 
 namespace systole::prove {
@@ -22,7 +18,7 @@ inline constexpr Bytes kCacheLimit{64 << 20};
 class ProofCache {
  public:
   // `store` is rooted at the folder and borrowed.
-  explicit ProofCache(Store& store, Bytes limit = kCacheLimit) : store_(store), limit_(limit) {}
+  explicit ProofCache(Store& store, Bytes limit = kCacheLimit);
 
   // Nothing where there is none that can be believed.
   std::optional<Proof> find(const std::string& key);
@@ -38,10 +34,7 @@ class ProofCache {
   Result<std::vector<Entry>> list();
 
  private:
-  std::optional<Entry> read(const std::string& file);
-
-  Store& store_;
-  Bytes limit_;
+  ContentCache files_;
 };
 
 }  // namespace systole::prove

@@ -66,11 +66,11 @@ TEST(ProofCache, holds_no_more_than_its_limit) {
   large.keep("1", proof("2026-11-22T10:00:01.000Z")).value();
   const Bytes one = large.list().value().at(0).size;
   ProofCache cache(*store, one * 3);
-  for (const char* key : {"3", "2", "5", "4"})
+  for (const char* key : {"2", "3", "5", "4"})
     cache.keep(key, proof(std::string("2026-11-22T10:00:0") + key + ".000Z")).value();
   std::string left;
   for (const ProofCache::Entry& entry : cache.list().value()) left += entry.key;
-  EXPECT_EQ(left, "543") << "the oldest go";
+  EXPECT_EQ(left, "543") << "what was kept first goes, and the newest proof is told first";
 }
 
 TEST(ProofCache, folder) {

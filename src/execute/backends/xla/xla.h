@@ -1,11 +1,15 @@
 #pragma once
-// A GPU or TPU, behind its vendor's plugin of XLA: each function of a Program becomes one StableHLO module, compiled
+// GPUs and TPUs, behind their vendor's plugin of XLA: each function of a Program becomes one StableHLO module, compiled
 // when the executor is made and run with its values in the device's memory. XLA's CPU plugin runs the same modules on
 // this machine's cores, which is how tests hold them against the reference.
 //
 // Values live in buffers of their own, one per slot, not in the planned arena: XLA places what is inside a function,
-// and its figure is the proof of memory (memory_of). Functions are donated what they may write in place of. Work is not
-// counted: XLA tells nobody what it left out.
+// and its figure (XlaCompiled::memory) is the proof of memory. Functions are donated what they may write in place of.
+// Work is not counted: XLA tells nobody what it left out.
+//
+// A Program of a mesh takes as many devices of one XlaHost as the mesh has, a thread each. Its modules hold the
+// collectives and are compiled once, for all of them; a call is launched when every thread has come to it, and the
+// threads meet by the Communicator that their devices are connected to, which takes them out again when one fails.
 
 #include <memory>
 #include <optional>
@@ -29,9 +33,10 @@ class ExecutableCache {
 };
 
 struct XlaOptions {
-  int device = 0;  // of those that this process may use
+  int devices = 1;             // how many are wanted
+  bool makes_devices = false;  // the plugin makes as many as it is asked for, as the CPU's does
   stablehlo::LowerOptions lowering;
-  ExecutableCache* cache = nullptr;                              // null: none; else it outlives the device
+  std::shared_ptr<ExecutableCache> cache;                        // null: none
   std::vector<std::pair<std::string, pjrt::OptionValue>> flags;  // of the compiler
 };
 
@@ -42,15 +47,28 @@ struct XlaCompiled {
   bool kept_before = false;  // it was in the cache
   pjrt::MemoryStats memory;
   std::vector<std::string> notes;  // which attention it got
+  // It was compiled before, and that was run: which input is another one now. "" where that is not so.
+  std::string again;
 };
 
 class XlaDevice : public Device {
  public:
   // In the order of compiling.
   virtual const std::vector<XlaCompiled>& compiled() const = 0;
+  // What its vendor calls it: "TPU v5 lite".
+  virtual const std::string& kind() const = 0;
 };
 
-// Errors: invalid (no such device); those of the plugin.
-Result<std::unique_ptr<XlaDevice>> make_xla_device(const pjrt::Plugin& plugin, const XlaOptions& options = {});
+// A plugin's devices as this process has them. Thread-safe.
+class XlaHost {
+ public:
+  virtual ~XlaHost() = default;
+  virtual int num_devices() const = 0;
+  // The devices of a Program of a mesh are 0, 1, … in the order of its ranks. Errors: invalid (no such device).
+  virtual Result<std::unique_ptr<XlaDevice>> device(int number) = 0;
+};
+
+// Errors: unsupported: it has fewer devices than are wanted; those of the plugin.
+Result<std::shared_ptr<XlaHost>> open_xla(const pjrt::Plugin& plugin, const XlaOptions& options = {});
 
 }  // namespace systole

@@ -67,13 +67,68 @@ Steps three_steps(Device& device) {
 
 TEST(XlaDeviceOnCpu, three_steps_are_the_references) {
   NEEDS("cpu");
-  const auto xla = make_xla_device(*it).value();
+  const auto xla = open_xla(*it).value()->device(0).value();
   const auto reference = make_reference_device(false);
   const Steps found = three_steps(*xla), expected = three_steps(*reference);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(found.losses[i], expected.losses[i], 1e-5) << i;
   for (std::size_t i = 0; i < expected.a.size(); ++i) EXPECT_NEAR(found.a[i], expected.a[i], 1e-5) << i;
   EXPECT_LT(found.losses[2], found.losses[0]);
   EXPECT_EQ(xla->compiled().size(), 4u);  // forward, backward, update, snapshot
+  for (const XlaCompiled& one : xla->compiled()) EXPECT_EQ(one.again, "") << one.function;
+  EXPECT_EQ(xla->kernels_used().back().rfind("4 compiled and 0 loaded in ", 0), 0u) << xla->kernels_used().back();
+}
+
+// A function that takes something else than when it was run: which input, and which dim of it.
+TEST(XlaDeviceOnCpu, what_is_compiled_anew_says_why) {
+  NEEDS("cpu");
+  const auto xla = open_xla(*it).value()->device(0).value();
+  constexpr int kTurned[] = {1, 0};
+  const auto reversed = [&](std::int64_t rows, DType dtype) {
+    Function function;
+    function.name = "turn";
+    Graph g("turn");
+    g.output("y", transpose(g.input("x", Type(dtype, {rows, 3}, {"batch", "inputs"})), kTurned));
+    function.graph = std::move(g);
+    function.inputs = {{0, false, false, 0}};
+    function.outputs = {{1, false, false, 0}};
+    return function;
+  };
+  const Function first = reversed(4, DType::f32);
+  const auto executable = xla->compile(first).value();
+  const auto memory = xla->allocate(Bytes(0)).value();
+  const Type in(DType::f32, {4, 3}), out(DType::f32, {3, 4});
+  const SlotAddress x{0, 0, 0, &in}, y{1, 0, 0, &out};
+  const auto call = xla->bind(*executable, *memory, {std::span(&x, 1), std::span(&y, 1), 0}).value();
+  WorkCounters counters;
+  EXPECT_FALSE(xla->run(*call, counters).wait().ok()) << "nothing was written";
+  const std::vector<std::byte> zeros(48);
+  xla->copy_in(*memory, x, zeros).wait().value();
+  xla->compile(reversed(5, DType::f32)).value();
+  EXPECT_EQ(xla->compiled().back().again, "") << "before anything was run that is no news";
+  xla->run(*call, counters).wait().value();
+  xla->compile(reversed(6, DType::f32)).value();
+  EXPECT_EQ(xla->compiled().back().again, "dim 0 (batch) of input 'x' is 6 and was 5");
+  EXPECT_NE(xla->kernels_used()[3].find("compiled anew after it was run: dim 0 (batch) of input 'x'"),
+            std::string::npos);
+  xla->compile(reversed(6, DType::bf16)).value();
+  EXPECT_NE(xla->compiled().back().again.find("input 'x' is bf16"), std::string::npos) << xla->compiled().back().again;
+}
+
+TEST(XlaDeviceOnCpu, as_many_devices_as_are_wanted) {
+  NEEDS("cpu");
+  XlaOptions options;
+  options.devices = 3;
+  options.makes_devices = true;
+  const auto host = open_xla(*it, options).value();
+  EXPECT_EQ(host->num_devices(), 3);
+  EXPECT_TRUE(host->device(2).ok());
+  EXPECT_FALSE(host->device(3).ok());
+  options.makes_devices = false;
+  options.devices = 1000;
+  const auto too_many = open_xla(*it, options);
+  ASSERT_FALSE(too_many.ok());
+  EXPECT_EQ(too_many.error().kind, ErrorKind::unsupported);
+  EXPECT_NE(too_many.error().message.find("1000 wanted, and this process sees "), std::string::npos);
 }
 
 }  // namespace

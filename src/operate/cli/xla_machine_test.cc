@@ -1,0 +1,78 @@
+#include "operate/cli/xla_machine.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "ground/pjrt/testing/vendors_plugin.h"
+#include "operate/cli/executable_folder.h"
+#include "operate/cli/session.h"
+
+namespace systole::cli {
+namespace {
+
+using pjrt::plugin;  // of NEEDS
+
+Catalog builtin() { return Catalog::read(builtin_catalog_files()).value(); }
+
+// A name that only holds another's is another chip.
+TEST(XlaMachine, chips_are_known_by_their_whole_names) {
+  const Catalog catalog = builtin();
+  const auto entry = [&](const char* backend, const char* kind) {
+    return catalog_entry_of_xla(backend, kind, catalog);
+  };
+  EXPECT_EQ(entry("gpu", "NVIDIA B200").value(), "b200");
+  EXPECT_EQ(entry("gpu", "NVIDIA H200").value(), "h200");
+  EXPECT_EQ(entry("gpu", "NVIDIA A100-SXM4-40GB").value(), "a100-40gb");
+  EXPECT_EQ(entry("gpu", "NVIDIA A100-SXM4-80GB").value(), "a100");
+  EXPECT_EQ(entry("gpu", "NVIDIA H100 80GB HBM3").value(), "h100");
+  EXPECT_EQ(entry("tpu", "TPU v5 lite").value(), "v5e");
+  EXPECT_EQ(entry("tpu", "TPU v5").value(), "v5p");
+  EXPECT_EQ(entry("tpu", "TPU7x").value(), "tpu7x");
+  for (const char* unknown : {"NVIDIA GB200", "NVIDIA H100 PCIe", "NVIDIA H100", "B200", ""}) {
+    const Result<std::string> found = entry("gpu", unknown);
+    ASSERT_FALSE(found.ok()) << unknown << " is taken for " << *found;
+    EXPECT_NE(found.error().hint.find("docs/guide/gpu-and-tpu.md"), std::string::npos);
+  }
+  EXPECT_FALSE(entry("tpu", "NVIDIA B200").ok());
+  EXPECT_TRUE(catalog.find(entry("xla-cpu", "cpu").value()).ok());
+}
+
+// What libtpu calls its chips is what the catalog says it does.
+TEST(XlaMachine, every_chip_of_libtpu_has_its_entry) {
+  NEEDS("tpu");
+  const Catalog catalog = builtin();
+  for (const auto& [slice, entry] :
+       {std::pair("v4:2x2x1", "v4"), std::pair("v5e:2x2", "v5e"), std::pair("v5p:2x2x1", "v5p"),
+        std::pair("v6e:2x2", "v6e"), std::pair("tpu7x:2x2x1", "tpu7x")}) {
+    const auto devices = pjrt::Topology::create(*it, slice).value().devices().value();
+    ASSERT_FALSE(devices.empty());
+    const Result<std::string> found = catalog_entry_of_xla("tpu", devices[0].kind, catalog);
+    ASSERT_TRUE(found.ok()) << devices[0].kind;
+    EXPECT_EQ(*found, entry) << devices[0].kind;
+  }
+}
+
+TEST(ExecutableFolder, without_a_place_nothing_is_kept) {
+  ExecutableFolder nowhere("");
+  nowhere.keep("key", "bytes");
+  EXPECT_FALSE(nowhere.find("key"));
+  EXPECT_EQ(executable_folder("/c", "/h"), "/c/systole/xla");
+  EXPECT_EQ(executable_folder(nullptr, "/h"), "/h/.cache/systole/xla");
+  EXPECT_EQ(executable_folder("", ""), "");
+}
+
+TEST(ExecutableFolder, makes_its_folder) {
+  const std::filesystem::path root =
+      std::filesystem::temp_directory_path() / fmt::format("executable-folder-{}", getpid());
+  ExecutableFolder folder((root / "a/b").string());
+  EXPECT_FALSE(folder.find("key"));
+  folder.keep("key", std::string("by\0tes", 6));
+  EXPECT_EQ(folder.find("key"), std::string("by\0tes", 6));
+  EXPECT_EQ(ExecutableFolder((root / "a/b").string()).find("key"), std::string("by\0tes", 6));
+  std::filesystem::remove_all(root);
+}
+
+}  // namespace
+}  // namespace systole::cli

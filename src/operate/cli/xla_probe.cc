@@ -1,0 +1,120 @@
+#include "operate/cli/xla_probe.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "ground/base/clock.h"
+#include "ground/pjrt/client.h"
+#include "ground/pjrt/places.h"
+#include "ground/process/capture.h"
+#include "operate/doctor/xla.h"
+
+namespace systole::cli {
+namespace {
+
+Result<Node> seen(const std::string& plugin, const std::string& folder, int wanted) {
+  const std::unique_ptr<Clock> clock = real_clock();
+  const Seconds began = clock->now();
+  const pjrt::PluginPlace place = TRY(pjrt::find_plugin(plugin, folder));
+  pjrt::prepare_environment(place, false);
+  // Where there is no TPU, the cloud's metadata server, which libtpu asks then, is not there either.
+  if (plugin == "tpu" && device_files(plugin).empty()) ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);
+  const pjrt::Plugin loaded = TRY(pjrt::Plugin::load(place.path));
+  std::vector<pjrt::NamedValue> options;
+  if (plugin == "cpu") options.push_back({"cpu_device_count", std::int64_t{wanted}});
+  const pjrt::Client client = TRY(pjrt::Client::create(loaded, options));
+  Node devices = Node::sequence();
+  const std::vector<pjrt::DeviceDescription> local = TRY(client.local());
+  for (std::size_t d = 0; d < local.size(); ++d) {
+    Node device = Node::map({{"id", local[d].id}, {"kind", local[d].kind}});
+    const Result<pjrt::DeviceMemoryStats> memory = client.memory(static_cast<int>(d));
+    if (memory.ok() && memory->limit) device.set("memory", memory->limit->count());
+    devices.push(std::move(device));
+  }
+  return Node::map({{"platform", TRY(client.platform())},
+                    {"api", to_string(loaded.version())},
+                    {"warning", loaded.warning()},
+                    {"devices", std::move(devices)},
+                    {"seconds", (clock->now() - began).count()}});
+}
+
+std::string text_at(const Node& document, const char* key) {
+  const Node* value = document.find(key);
+  return value == nullptr ? "" : value->text();
+}
+
+// Plugins say many lines, or a sentence of many words: the first says what it is.
+std::string first_line(const std::string& text) {
+  constexpr std::size_t kLongest = 300;
+  return text.substr(0, std::min(text.find('\n'), kLongest));
+}
+
+}  // namespace
+
+Result<Node> asked_in_child(Command command, Seconds timeout) {
+  CaptureOptions limits;
+  limits.timeout = timeout;
+  const Captured child = TRY(run_captured(std::move(command), limits));
+  if (child.timed_out) return error(ErrorKind::unsupported, "its process said nothing for {:g} s", timeout.count());
+  // A plugin may print too: what is meant is the last line.
+  const std::string out = child.out.substr(0, child.out.find_last_not_of('\n') + 1);
+  Result<Node> said = parse_json(out.substr(out.rfind('\n') + 1), "the child");
+  if (!child.exit.ok() || !said.ok()) {
+    const std::string words = last_words(child.err);
+    return error(ErrorKind::unsupported, "its process ended: {}{}", to_string(child.exit),
+                 words.empty() ? "" : ": " + words);
+  }
+  if (said->find("error") != nullptr)
+    return error(ErrorKind::unsupported, "{}", text_at(*said, "error")).hinted(text_at(*said, "hint"));
+  return said;
+}
+
+Node seen_here(const std::string& plugin, const std::string& folder, int wanted) {
+  Result<Node> document = seen(plugin, folder, wanted);
+  if (document.ok()) return *std::move(document);
+  return Node::map({{"error", first_line(document.error().message)}, {"hint", document.error().hint}});
+}
+
+Result<SeenDevices> see_devices(const std::string& plugin, const std::string& folder, int wanted, Seconds timeout) {
+  TRY(pjrt::find_plugin(plugin, folder));  // with its own hint
+  Result<Node> said = asked_in_child({.argv = {"/proc/self/exe", "doctor", "devices", "--folder", folder, "--probe",
+                                               plugin, "--ranks", std::to_string(wanted)}},
+                                     timeout);
+  if (!said.ok()) return std::move(said).error();
+  SeenDevices result;
+  result.platform = text_at(*said, "platform");
+  result.api = text_at(*said, "api");
+  result.warning = text_at(*said, "warning");
+  result.time = Seconds(TRY(TRY(said->get("seconds"))->as_double()));
+  for (const Node& device : TRY(said->get("devices"))->items()) {
+    SeenDevice one;
+    one.id = static_cast<int>(TRY(TRY(device.get("id"))->as_int(0)));
+    one.kind = text_at(device, "kind");
+    if (const Node* memory = device.find("memory")) one.memory = Bytes(TRY(memory->as_int(0)));
+    result.devices.push_back(std::move(one));
+  }
+  return result;
+}
+
+// Sources: Cloud TPU's and NVIDIA's drivers, which make these files.
+std::vector<std::string> device_files(const std::string& plugin) {
+  std::vector<std::string> found;
+  for (const char* folder : {"/dev", "/dev/vfio"}) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      const auto numbered = [&](std::string_view start) {
+        return name.size() > start.size() && name.rfind(start, 0) == 0 &&
+               name.find_first_not_of("0123456789", start.size()) == std::string::npos;
+      };
+      const bool of_gpu = folder == std::string_view("/dev") && numbered("nvidia");
+      const bool of_tpu = folder == std::string_view("/dev") ? numbered("accel") : numbered("");
+      if ((of_gpu && plugin != "tpu") || (of_tpu && plugin != "gpu")) found.push_back(entry.path().string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace systole::cli
