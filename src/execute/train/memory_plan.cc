@@ -10,13 +10,15 @@ namespace {
 
 // Measured on Debian 12 (x86-64, glibc 2.36, oneDNN 2.6.3, gcc 12, release build), 2026-11-22: what was resident at
 // the end of runs beside arena, dataset and data queue, on 1 to 24 layers, 1 and 4 microbatches, 1 to 64 threads,
-// vocabularies of 2,048 and 16,384. The rule lies 1.5 to 3 MB above. docs/concepts/memory.md tells more.
-constexpr Bytes kProcess = 19 * kMiB;      // code and heap of a process that has planned a run, its libraries too
-constexpr Bytes kOneDnn = 2 * kMiB;        // its code, as far as it is touched
-constexpr Bytes kText = 2 * kMiB;          // the reader's thread, SentencePiece's code and what reads tokens
-constexpr Bytes kPerThread = 16 * kKiB;    // its stack
-constexpr Bytes kPerKernel = Bytes(3328);  // a kernel of a function, its graph node included
-constexpr Bytes kPerCall = Bytes(2048);    // a kernel bound to its places
+// vocabularies of 2,048 and 16,384. The rule lay 1.5 to 3 MB above. docs/concepts/memory.md tells more.
+// Some kernels map files in larger pieces: under Linux 6.18 up to 3 MB more of the same code was resident, most of it
+// in runs that read text, and the rule lies 0.1 to 3 MB above.
+constexpr Bytes kProcess = 19 * kMiB + 192 * kKiB;  // code and heap of one that has planned a run, its libraries too
+constexpr Bytes kOneDnn = 2 * kMiB;                 // its code, as far as it is touched
+constexpr Bytes kText = 4 * kMiB;                   // the reader's thread, SentencePiece's code and what reads tokens
+constexpr Bytes kPerThread = 16 * kKiB;             // its stack
+constexpr Bytes kPerKernel = Bytes(3328);           // a kernel of a function, its graph node included
+constexpr Bytes kPerCall = Bytes(2048);             // a kernel bound to its places
 // Where all products are made by a kernel of our own, whose calls are a few pointers and not oneDNN's objects. Their
 // average over all kernels of a run, as above.
 constexpr Bytes kPerLightKernel = Bytes(1664), kPerLightCall = Bytes(1024);
