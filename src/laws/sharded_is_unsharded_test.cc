@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "describe/graph/passes/rewrite.h"
 #include "describe/graph/text.h"
 #include "execute/backends/reference/reference.h"
 #include "laws/tiny_laws.h"
@@ -157,6 +158,64 @@ TEST(ShardedIsUnsharded, overlap_changes_no_bit) {
         EXPECT_GT(with, 0);
         EXPECT_EQ(without, 0);
       }
+    }
+  }
+}
+
+// Bytes of a function's collectives of sums that stand outside of its loops, and within.
+std::pair<std::int64_t, std::int64_t> sums_sent(const Graph& graph, bool within = false) {
+  std::pair<std::int64_t, std::int64_t> sent;
+  for (const GraphNode& node : graph.nodes()) {
+    for (const Graph& region : node.regions) {
+      const auto inner = sums_sent(region, true);
+      sent = {sent.first + inner.first, sent.second + inner.second};
+    }
+    if (is(node, "reduce_scatter")) (within ? sent.second : sent.first) += graph.type(node.operands[0]).bytes().count();
+  }
+  return sent;
+}
+
+// Gradients that are sent in bf16 are cast and summed in the layer that makes them, as those in f32 are: a device never
+// has all layers' whole gradients, and half the bytes are sent. Each of up to 3 × 2 sums is rounded to 8 bits.
+TEST(ShardedIsUnsharded, gradients_in_bf16_are_summed_where_they_are_made) {
+  const Batch batch = language_batch(12, 12, 9);
+  const auto model = make_decoder(divisible(tiny_llama()));
+  for (const int microbatches : {1, 2}) {
+    SCOPED_TRACE(fmt::format("{} microbatches", microbatches));
+    std::pair<std::int64_t, std::int64_t> sent[2];
+    std::map<std::string, HostTensor> before, after[2];
+    const auto keep = [](TinyMesh& mesh, std::map<std::string, HostTensor>& kept) {
+      for (const ProgramValue& value : mesh.program().values) {
+        if (value.residence == Residence::parameter) kept.insert_or_assign(value.name, mesh.whole(value.name));
+      }
+    };
+    for (const bool narrow : {false, true}) {
+      Strategy strategy = f32_strategy();
+      strategy.microbatches = microbatches;
+      strategy.optimizer.kind = UpdateRule::Kind::sgd;  // which moves by the gradient itself
+      if (narrow) strategy.precision.reduce = DType::bf16;
+      TinyMesh mesh(*model, 12, strategy, Mesh::parse("fsdp=3").value(), false,
+                    [](std::int64_t) { return make_reference_device(); });
+      mesh.begin(batch);
+      keep(mesh, before);
+      mesh.step();
+      keep(mesh, after[narrow]);
+      expect_planned(mesh);
+      for (const Function& function : mesh.program().functions) {
+        const auto of_function = sums_sent(function.graph);
+        sent[narrow] = {sent[narrow].first + of_function.first, sent[narrow].second + of_function.second};
+      }
+    }
+    EXPECT_GT(sent[0].second, sent[0].first);
+    EXPECT_EQ(sent[1].first * 2, sent[0].first);
+    EXPECT_EQ(sent[1].second * 2, sent[0].second);
+    for (const auto& [name, wide] : after[0]) {
+      double moved = 0, apart = 0;
+      for (std::int64_t i = 0; i < wide.size(); ++i) {
+        moved = std::max(moved, std::abs(wide.at(i) - before.at(name).at(i)));
+        apart = std::max(apart, std::abs(wide.at(i) - after[1].at(name).at(i)));
+      }
+      EXPECT_LE(apart, moved * 6 / 256) << name;
     }
   }
 }

@@ -136,8 +136,9 @@ TEST(Precision, parameters_stay_and_contractions_compute_in_bf16) {
   EXPECT_EQ(typed.type(typed.outputs()[0].value).dtype, DType::f32);
 }
 
-// g = before + stack of the body's outputs, one of them cast: both sums are made in the body, to the same bits.
-TEST(Passes, additions_to_what_a_repeat_stacks_move_into_its_body) {
+// g = before + stack of the body's outputs, one of them cast, and one that is only cast: all are made in the body, to
+// the same bits.
+TEST(Passes, additions_to_and_casts_of_what_a_repeat_stacks_move_into_its_body) {
   const Type stack(DType::f32, {3, 6}, {"layer", "n"}), carry(DType::f32, {6}, {"n"});
   Graph g("g");
   const Value x = g.input("x", carry), w = g.input("w", stack), before = g.input("before", stack),
@@ -148,10 +149,12 @@ TEST(Passes, additions_to_what_a_repeat_stacks_move_into_its_body) {
   body.output("c", next);
   body.output("a", tanh(next));
   body.output("b", exp(slice));
+  body.output("d", mul(slice, slice));
   const Repeat r = repeat(std::move(body), 3, std::vector{x}, std::vector{w}, {}, "layer", true);
   g.output("sum", add(before, r.outputs[0]));
   g.output("narrow", add(cast(r.outputs[1], DType::bf16), narrow));
   g.output("c", r.carries[0]);
+  g.output("cast", cast(r.outputs[2], DType::bf16));
   const Graph moved = add_in_repeats(g);
   verify(moved);
   ASSERT_EQ(moved.nodes().size(), 1U) << to_text(moved);

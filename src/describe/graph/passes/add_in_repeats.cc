@@ -9,10 +9,11 @@
 namespace systole {
 namespace {
 
-// sum = add(input, result) or add(input, cast(result)).
+// sum = add(input, result), add(input, cast(result)) or cast(result).
 struct Sum {
   int result;  // of the repeat
-  ValueId input, sum;
+  std::optional<ValueId> input;
+  ValueId sum;
   std::optional<DType> cast;
 };
 
@@ -27,7 +28,8 @@ class AdditionMover {
   }
 
   Graph run() {
-    for (const GraphNode& node : from_.nodes()) find(node);
+    for (const GraphNode& node : from_.nodes()) find_addition(node);
+    for (int n = 0; n < static_cast<int>(from_.nodes().size()); ++n) find_cast(n);
     for (int n = 0; n < static_cast<int>(from_.nodes().size()); ++n) {
       const GraphNode& node = from_.nodes()[static_cast<std::size_t>(n)];
       if (moved_.count(n) > 0) continue;
@@ -46,31 +48,41 @@ class AdditionMover {
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
   const Type& type(ValueId id) const { return from_.type(id); }
 
-  void find(const GraphNode& node) {
+  // What a repeat stacks, and one node alone reads.
+  bool is_stacked(ValueId made) const {
+    const NodeId maker = from_.producer(made);
+    return maker.valid() && readers_[index(made)] == 1 && is(from_.node(maker), "repeat") &&
+           from_.result_index(made) >= from_.node(maker).attrs.get_int("carries");
+  }
+
+  void move(ValueId made, std::optional<ValueId> input, ValueId sum, std::optional<DType> cast) {
+    moved_.insert(from_.producer(sum).index);
+    sums_[from_.producer(made).index].push_back({from_.result_index(made), input, sum, cast});
+  }
+
+  void find_addition(const GraphNode& node) {
     if (!is(node, "add") || !(type(node.operands[0]) == type(node.operands[1]))) return;
     for (const int side : {0, 1}) {
       const ValueId input = node.operands[static_cast<std::size_t>(side)];
-      ValueId made = node.operands[static_cast<std::size_t>(1 - side)];
-      if (from_.producer(input).valid() || !from_.producer(made).valid() || readers_[index(made)] != 1) continue;
-      Sum sum{0, input, node.results[0], std::nullopt};
-      const NodeId reader = from_.producer(made);
+      const ValueId added = node.operands[static_cast<std::size_t>(1 - side)];
+      if (from_.producer(input).valid() || !from_.producer(added).valid() || readers_[index(added)] != 1) continue;
+      const NodeId reader = from_.producer(added);
       const bool casts = is(from_.node(reader), "cast");
-      if (casts) {
-        sum.cast = type(made).dtype;
-        made = from_.node(reader).operands[0];
-        if (!from_.producer(made).valid() || readers_[index(made)] != 1) continue;
-      }
-      const NodeId maker = from_.producer(made);
-      sum.result = from_.result_index(made);
-      if (!is(from_.node(maker), "repeat") || sum.result < from_.node(maker).attrs.get_int("carries")) continue;
+      const ValueId made = casts ? from_.node(reader).operands[0] : added;
+      if (!is_stacked(made)) continue;
       if (casts) moved_.insert(reader.index);
-      moved_.insert(from_.producer(node.results[0]).index);
-      sums_[maker.index].push_back(sum);
+      move(made, input, node.results[0], casts ? std::optional(type(added).dtype) : std::nullopt);
       return;
     }
   }
 
-  // The repeat with the inputs among its stacked operands, the additions in its body.
+  void find_cast(int n) {
+    const GraphNode& node = from_.nodes()[static_cast<std::size_t>(n)];
+    if (is(node, "cast") && !moved_.contains(n) && is_stacked(node.operands[0]))
+      move(node.operands[0], std::nullopt, node.results[0], type(node.results[0]).dtype);
+  }
+
+  // The repeat with the inputs among its stacked operands, the additions and casts in its body.
   void extend(const GraphNode& node, const std::vector<Sum>& sums) {
     const auto first_shared = static_cast<std::size_t>(node.attrs.get_int("carries") + node.attrs.get_int("stacked"));
     const Graph& body = node.regions[0];
@@ -79,8 +91,9 @@ class AdditionMover {
     for (std::size_t i = 0; i <= node.operands.size(); ++i) {
       if (i == first_shared) {
         for (const Sum& sum : sums) {
-          operands.push_back(map_[sum.input]);
-          slices.push_back(wider.input(fmt::format("addend.{}", sum.result), slice_type(type(sum.input))));
+          if (!sum.input) continue;
+          operands.push_back(map_[*sum.input]);
+          slices.push_back(wider.input(fmt::format("addend.{}", sum.result), slice_type(type(*sum.input))));
         }
       }
       if (i == node.operands.size()) break;
@@ -88,14 +101,16 @@ class AdditionMover {
       inner.push_back(wider.input(body.inputs()[i].name, body.type(body.inputs()[i].value)));
     }
     std::vector<Value> outputs = inline_graph(wider, body, inner);
-    for (std::size_t s = 0; s < sums.size(); ++s) {
-      Value& output = outputs[static_cast<std::size_t>(sums[s].result)];
-      output = add(slices[s], sums[s].cast ? cast(output, *sums[s].cast) : output);
+    auto slice = slices.begin();
+    for (const Sum& sum : sums) {
+      Value& output = outputs[static_cast<std::size_t>(sum.result)];
+      if (sum.cast) output = cast(output, *sum.cast);
+      if (sum.input) output = add(*slice++, output);
     }
     for (std::size_t o = 0; o < outputs.size(); ++o) wider.output(body.outputs()[o].name, outputs[o]);
     GraphNode wide = node;
     wide.regions[0] = std::move(wider);
-    wide.attrs.set("stacked", node.attrs.get_int("stacked") + static_cast<std::int64_t>(sums.size()));
+    wide.attrs.set("stacked", node.attrs.get_int("stacked") + static_cast<std::int64_t>(slices.size()));
     const std::vector<Value> results = copy_node(to_, wide, operands);
     for (std::size_t r = 0; r < results.size(); ++r) map_.set(node.results[r], results[r]);
     for (const Sum& sum : sums) map_.set(sum.sum, results[static_cast<std::size_t>(sum.result)]);

@@ -50,7 +50,8 @@ Graph drop_dead(const Graph& graph);
 // A contraction or sum in bf16 or f16 whose only reader casts it to f32 gives f32 at once.
 Graph widen_results(const Graph& graph);
 // Where an input is added to what a repeat stacks (gradients summed over microbatches), the addition moves into the
-// body: each slice is added as it is made, and the stack may take the input's place.
+// body: each slice is added as it is made, and the stack may take the input's place. So does a cast of what it stacks
+// (gradients that are sent in bf16): the body can reduce what it makes, and nothing is stacked in the wider type.
 Graph add_in_repeats(const Graph& graph);
 // Chains of elementwise ops and broadcasts become `fusion` nodes, as the Target's rules allow.
 Graph fuse_chains(const Graph& graph, const FusionRules& rules);
