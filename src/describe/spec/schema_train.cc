@@ -160,7 +160,8 @@ void add_precision_keys(std::vector<Key>& keys) {
                   .default_yaml = "f32"});
   keys.push_back({.path = "train.precision.reduce",
                   .codec = dtype_codec(AT(train.precision.reduce)),
-                  .doc = "Gradients as they are summed over microbatches and sent between devices. bf16 halves what is sent; each sum is rounded to it.",
+                  .doc = "Gradients as they are summed over microbatches and sent between devices. bf16 halves what is "
+                         "sent; each sum is rounded to it.",
                   .default_yaml = "f32"});
 }
 

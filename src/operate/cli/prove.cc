@@ -19,6 +19,7 @@
 #include "operate/cli/workload_options.h"
 #include "predict/prove/module_text.h"
 #include "predict/prove/prove.h"
+#include "predict/prove/published.h"
 
 namespace systole::cli {
 namespace {
@@ -186,6 +187,7 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
                    (job ? beside_text(*job, proved.proof) : ""));
   Node document = to_node(proved.proof);
   if (job) document.set("program", beside_node(*job, proved.proof));
+  if (proved.proof.step) document.set("published", prove::known_ratio_node(prove::published_steps(), slice.chip));
   context.out.json(document.set("file", arguments.file).set("cached", proved.cached));
   if (proved.proof.fits && !proved.proof.whole && !arguments.time)
     context.out.message(fmt::format("next: systole prove {} --time", words_of(arguments)));

@@ -1,6 +1,7 @@
 #include "operate/cli/prove_text.h"
 
 #include "operate/cli/printer.h"
+#include "predict/prove/published.h"
 
 namespace systole::cli {
 namespace {
@@ -64,7 +65,7 @@ std::string step_text(const prove::StepTime& step, const Slice& slice) {
                         to_string(step.collectives), hidden > Seconds(1e-9) ? to_string(hidden) : "nothing",
                         to_string(slice.network->link));
   }
-  return text;
+  return text + prove::known_error(prove::published_steps(), slice.chip) + "\n";
 }
 
 std::string time_text(const Proof& proof, const Slice& slice) {
