@@ -6,7 +6,8 @@
 #     DEPS    base                   # folders of ours
 #     LIBS    PkgConfig::ZSTD)       # libraries of others
 #
-# makes the target systole_<name> and, where there are tests, <name>_test.
+# makes the target systole_<name> and, where there are tests, <name>_test. One that takes long says how many seconds a
+# sanitised build of it takes, set_tests_properties(store_test PROPERTIES COST 60), and begins early (tools/run-tests).
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)

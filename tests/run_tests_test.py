@@ -7,15 +7,15 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def case(name, inside="", status="run"):
-    return f'<testcase name="{name}" classname="Suite" status="{status}">{inside}</testcase>'
+def case(name, inside="", status="run", seconds=0):
+    return f'<testcase name="{name}" classname="Suite" status="{status}" time="{seconds}">{inside}</testcase>'
 
 
 SKIP = '<skipped message="a_test.cc:7&#x0A;no GPU here" />'
 
 
 class RunTests(unittest.TestCase):
-    def run_tests(self, *folders):
+    def run_tests(self, *folders, options=(), costs=None):
         """folders: (label, [(binary, cases, exit code)]); each becomes a build folder of scripts that act as tests."""
         with tempfile.TemporaryDirectory() as root:
             arguments = []
@@ -29,11 +29,11 @@ class RunTests(unittest.TestCase):
                     with open(path, "w", encoding="utf-8") as script:
                         script.write(f"#!/bin/sh\necho said\ncat > \"${{GTEST_OUTPUT#xml:}}\" <<'E'\n{report}\nE\n{code}\n")
                     os.chmod(path, 0o755)
-                    listing += f'add_test({name} "{path}")\nset_tests_properties({name} PROPERTIES LABELS "{label or "x"}")\n'
+                    listing += f'add_test({name} "{path}")\nset_tests_properties({name} PROPERTIES LABELS "{label or "x"}" COST {(costs or {}).get(name, 0)})\n'
                 with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
                     file.write(listing)
                 arguments.append(folder + (f"={label}" if label else ""))
-            done = subprocess.run([os.path.join(ROOT, "tools", "run-tests"), "--only", "fake_", *arguments],
+            done = subprocess.run([os.path.join(ROOT, "tools", "run-tests"), "--only", "fake_", *options, *arguments],
                                   capture_output=True, text=True, check=False)
             return done.returncode, done.stdout + done.stderr
 
@@ -70,6 +70,18 @@ class RunTests(unittest.TestCase):
         code, last, output = self.last(("", [("fake_a", [case("x", SKIP), case("y")], "exit 0")]),
                                        ("laws", [("fake_a", [case("x"), case("y")], "exit 0")]))
         self.assertEqual((code, last), (0, "2 passed, 0 failed, 0 skipped"), output)
+
+    def test_what_costs_most_begins_first(self):
+        names = ["fake_a", "fake_b", "fake_c", "fake_d"]
+        _, output = self.run_tests(("", [(name, [case("x")], "exit 0") for name in names]), costs={"fake_c": 90, "fake_d": 20})
+        ended = [line.split()[1].split("/")[-1] for line in output.split("\n") if line.startswith("ok")]
+        self.assertEqual(ended[:2], ["fake_c", "fake_d"], output)
+
+    def test_the_slowest_are_told(self):
+        cases = [case("quick", seconds=0.1), case("slow", seconds=7.25), case("slower", seconds=60)]
+        _, output = self.run_tests(("", [("fake_a", cases, "exit 0")]), options=["--slowest", "2"])
+        told = [line.split()[-1] for line in output.split("\n") if " s  " in line and "Suite" in line]
+        self.assertEqual(told, ["Suite.slower", "Suite.slow"], output)
 
     def test_a_folder_without_tests_is_an_error(self):
         code, last, _ = self.last(("", []))

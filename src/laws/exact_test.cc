@@ -118,7 +118,10 @@ TEST(ExactOnRanks, llama_with_microbatches_within_a_shard) {
   const auto model = make_decoder(tiny_llama());
   const Strategy exact = strategy_of(f32_strategy(), 2);
   const Bits one = bits_on(*model, batch, 32, exact, {"data=1"}, device_of_rank);
-  for (const Case& c : {Case{"data=3"}, Case{"fsdp=3"}, Case{"data=5"}, Case{"fsdp=7", Stored::gradients}}) {
+  const Case cases[] = {{"data=3"}, {"fsdp=3"}, {"data=5"}, {"fsdp=7", Stored::gradients}};
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    if (!is_tried({i / 2})) continue;  // workers that own 3, 3 and 2 shards, along either axis
+    const Case& c = cases[i];
     SCOPED_TRACE(fmt::format("{}, {} stored in parts", c.mesh, name_of(c.stored)));
     expect_same(bits_on(*model, batch, 32, exact, c, device_of_rank), one);
   }

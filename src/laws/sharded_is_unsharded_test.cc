@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 #include "describe/graph/passes/rewrite.h"
 #include "describe/graph/text.h"
@@ -217,6 +218,24 @@ TEST(ShardedIsUnsharded, gradients_in_bf16_are_summed_where_they_are_made) {
       }
       EXPECT_LE(apart, moved * 6 / 256) << name;
     }
+  }
+}
+
+// What lets ranks of a TinyMesh share one: whoever makes it, it is the same.
+TEST(ShardedIsUnsharded, every_rank_makes_the_same_program) {
+  const auto model = make_decoder(divisible(tiny_llama()));
+  for (const bool joined : {false, true}) {
+    const Mesh mesh = Mesh::parse("data=2 fsdp=2 model=2").value();
+    std::set<std::string> hashes;
+    auto transports = loopback(8).value();
+    for (const std::int64_t rank : {0, 3, 7}) {
+      const auto communicator = make_communicator(*transports[static_cast<std::size_t>(rank)], mesh).value();
+      std::unique_ptr<Device> device = make_reference_device();
+      device->connect(communicator.get());
+      const TinyJob job(*model, 12, exact_strategy(), std::move(device), true, {mesh, rank, joined});
+      hashes.insert(hash_of(job.program()));
+    }
+    EXPECT_EQ(hashes.size(), 1U);
   }
 }
 

@@ -79,16 +79,20 @@ Strategy bf16_strategy() {
 
 TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy, std::unique_ptr<Device> device,
                  bool dropout, TinyRank rank)
-    : device_(std::move(device)), rank_(std::move(rank)) {
+    : device_(std::move(device)), program_(rank.program), rank_(std::move(rank)) {
+  if (program_ == nullptr) program_ = std::make_shared<Program>(program_of(model, rows, strategy, dropout));
+  executor_ = Executor::create(*program_, *device_).value();
+}
+
+Program TinyJob::program_of(const Model& model, std::int64_t rows, const Strategy& strategy, bool dropout) {
   const int shards = std::max(1, strategy.logical_shards), parts = shards * strategy.microbatches;
   CHECK(rows % parts == 0, "{} rows in {} microbatches", rows, parts);
   const BatchShape shape{rows / parts, kSeq}, whole{strategy.logical_shards > 0 ? rows / parts : rows, kSeq};
   Device& d = *device_;
-  program_ = std::make_unique<Program>(training_program(
+  Program program = training_program(
       "tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
-      [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }, rank_.device));
-  if (rank_.joined) *program_ = joined(*program_);
-  executor_ = Executor::create(*program_, d).value();
+      [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }, rank_.device);
+  return rank_.joined ? joined(program) : program;
 }
 
 void TinyJob::begin() {

@@ -35,8 +35,9 @@ using Batch = std::map<std::string, HostTensor>;
 // One of the ranks that do a job together.
 struct TinyRank {
   Mesh mesh;
-  std::int64_t device = 0;  // of the mesh
-  bool joined = false;      // the step is one function
+  std::int64_t device = 0;                           // of the mesh
+  bool joined = false;                               // the step is one function
+  std::shared_ptr<const Program> program = nullptr;  // of another rank, where all have the same; nullptr: its own
 };
 
 class TinyJob {
@@ -60,12 +61,15 @@ class TinyJob {
   std::vector<std::vector<double>> parameters();
 
   const Program& program() const { return *program_; }
+  std::shared_ptr<const Program> shared_program() const { return program_; }
   Executor& executor() { return *executor_; }
   Device& device() { return *device_; }
 
  private:
+  Program program_of(const Model& model, std::int64_t rows, const Strategy& strategy, bool dropout);
+
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Program> program_;
+  std::shared_ptr<const Program> program_;
   std::unique_ptr<Executor> executor_;
   void put_rows(const std::string& value, const std::string& name, const HostTensor& tensor, int of_shard);
   // Of a value's whole: zeros where a device's part is filled up.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "ground/base/document.h"
 #include "ground/pjrt/places.h"
 #include "laws/process_job.h"
 
@@ -122,7 +123,14 @@ TEST_F(XlaRuns, microbatches_change_nothing) {
   for (const Event& event : shop_.events("bad")) {
     if (const auto* step = std::get_if<StepEnded>(&event.body)) skipped += step->skipped ? 1 : 0;
   }
-  EXPECT_GE(skipped, 1) << bad.err;
+  EXPECT_EQ(skipped, 2) << "the steps that saw it: " << bad.err;
+  const Captured before = run("xla-cpu", "before", "f32", 2, {"--set", "train.microbatches=2"});
+  ASSERT_EQ(before.exit.code, 0) << before.err;
+  const Captured differ = systole({"ckpt", "diff", "before", "bad", "--json"});
+  EXPECT_EQ(differ.exit.code, 1) << differ.err;
+  const Node differences = *parse_json(differ.out, "diff").value().find("differences");
+  ASSERT_EQ(differences.items().size(), 1U) << "the tensor that it was put into: " << differ.out;
+  EXPECT_EQ(differences.items()[0].find("differing")->text(), "1") << differ.out;
 }
 
 // Devices of one process: the losses are those of the cpu backend's ranks, and what was saved on one mesh goes on on
@@ -169,7 +177,9 @@ TEST_F(XlaRuns, begins_from_weights) {
     const Captured begun = run(device, fmt::format("from-{}", device), "f32", 2, {"--set", "model.weights=hf"});
     ASSERT_EQ(begun.exit.code, 0) << begun.err;
   }
-  expect_near(losses_of(shop_.events("from-xla-cpu")), losses_of(shop_.events("from-cpu")), 2, 1e-5);
+  const std::vector<double> begun = losses_of(shop_.events("from-xla-cpu"));
+  expect_near(begun, losses_of(shop_.events("from-cpu")), 2, 1e-5);
+  EXPECT_LT(begun[0], losses_of(shop_.events("theirs"))[0] - 0.1) << "the same batch, and weights that have seen it";
 }
 
 // A plan is made without a run; why tells of one. Recomputing changes no number.

@@ -235,12 +235,15 @@ Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retent
   const std::int64_t room = (need.available - kManifestSlack).count() / std::max<std::int64_t>(1, per_save.count());
   return error(
              ErrorKind::does_not_fit,
-             "checkpoints do not fit: {} of {} bytes each ({} kept, one being written) take {} bytes, {} are available "
-             "(short by {})",
-             need.checkpoints, with_commas(per_save.count()), need.checkpoints - 1, with_commas(need.needed.count()),
-             with_commas(need.available.count()), with_commas((need.needed - need.available).count()))
-      .hinted(room >= 2 ? fmt::format("keep {} at most (checkpoint.keep), or free space", room - 1)
-                        : std::string("free space: two checkpoints, one kept and one being written, are the least"));
+             "checkpoints do not fit: {} of {} bytes each ({} kept, one being written) and {} for their manifests are "
+             "{} bytes, {} are available (short by {})",
+             need.checkpoints, with_commas(per_save.count()), need.checkpoints - 1, with_commas(kManifestSlack.count()),
+             with_commas(need.needed.count()), with_commas(need.available.count()),
+             with_commas((need.needed - need.available).count()))
+      .hinted(room >= 2 ? fmt::format("keep {} at most (checkpoint.keep), free space, or put the run on another disk",
+                                      room - 1)
+                        : std::string("free space, or put the run on another disk: two checkpoints, one kept and one "
+                                      "being written, are the least"));
 }
 
 }  // namespace systole::checkpoint

@@ -10,6 +10,7 @@
 //   turns.start(…); turns.go_on_after(40); turns.run();
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -39,6 +40,7 @@ class Turns {
     for (int rank = 0; rank < writers; ++rank) {
       const int writer = started_++;
       ++alive_;
+      chosen_is_.emplace_back();
       threads_.emplace_back([this, writer, rank, work] { live(writer, rank, work); });
     }
   }
@@ -55,7 +57,7 @@ class Turns {
     std::unique_lock lock(mutex_);
     going_ = true;
     choose();
-    changed_.wait(lock, [this] { return waiting_.size() == alive_ && (alive_ == 0 || only_stopped()); });
+    nobody_goes_on_.wait(lock, [this] { return waiting_.size() == alive_ && only_stopped(); });
     going_ = false;
   }
   std::int64_t calls(int writer) { return calls_[writer]; }
@@ -87,7 +89,6 @@ class Turns {
     const std::scoped_lock lock(mutex_);
     --alive_;
     choose();
-    changed_.notify_all();
   }
 
   // Waits until it is this writer's turn.
@@ -95,8 +96,7 @@ class Turns {
     std::unique_lock lock(mutex_);
     waiting_[writer] = true;
     choose();
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return chosen_ == writer; });
+    chosen_is_[static_cast<std::size_t>(writer)].wait(lock, [&] { return chosen_ == writer; });
     chosen_ = -1;
     waiting_.erase(writer);
     ++turns_;
@@ -113,14 +113,16 @@ class Turns {
     }
     return true;
   }
+  // Wakes whom it chooses, and nobody else: turns are many, and writers too.
   void choose() {
-    if (!going_ || chosen_ >= 0 || waiting_.size() != alive_ || only_stopped()) return;
+    if (!going_ || chosen_ >= 0 || waiting_.size() != alive_) return;
+    if (only_stopped()) return nobody_goes_on_.notify_all();
     std::vector<int> eligible;
     for (const auto& [writer, is] : waiting_) {
       if (!is_stopped(writer)) eligible.push_back(writer);
     }
     chosen_ = eligible[random_() % eligible.size()];
-    changed_.notify_all();
+    chosen_is_[static_cast<std::size_t>(chosen_)].notify_one();
   }
 
   // Before and after a changing call.
@@ -235,7 +237,8 @@ class Turns {
   Store& store_;
   std::mt19937_64 random_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable nobody_goes_on_;
+  std::deque<std::condition_variable> chosen_is_;  // by writer
   std::vector<std::thread> threads_;
   std::map<int, bool> waiting_;
   std::size_t alive_ = 0;

@@ -27,6 +27,7 @@ std::string hint_of(int number, std::string_view path) {
       return fmt::format("choose a folder that this user may write, or give permission: chmod u+rwX '{}'", path);
     case EROFS: return "the file system is mounted read-only: choose another folder";
     case ENOSPC: return "free space on this disk (df -h shows it) or choose a folder on another one";
+    case EFBIG: return "files of this process may be no larger: raise the limit (ulimit -f shows it)";
     case EDQUOT: return "this user's disk quota is used up: remove files or choose another disk";
     case ELOOP: return "it is a symbolic link, which is not written through: give the file itself";
     case EMFILE: return "this process has too many open files: raise the limit (ulimit -n)";

@@ -5,6 +5,7 @@
 
 #include "ground/pjrt/places.h"
 #include "operate/cli/findings.h"
+#include "operate/cli/plugin_trial.h"
 #include "operate/cli/session.h"
 #include "operate/cli/xla_machine.h"
 #include "operate/cli/xla_probe.h"
@@ -13,13 +14,13 @@ namespace systole::cli {
 namespace {
 
 struct DoctorDevicesOptions {
-  std::string device, chip, folder, probe;
+  std::string device, chip;
   std::int64_t ranks = 1;
-  double timeout = 60;
+  PluginTrial trial;
 };
 
 RuntimeFacts facts_of(const std::string& device, const DoctorDevicesOptions& options, const Catalog& catalog) {
-  const std::string plugin = device == "xla-cpu" ? "cpu" : device, folder = pjrt::plugins_folder(options.folder);
+  const std::string plugin = device == "xla-cpu" ? "cpu" : device, folder = pjrt::plugins_folder(options.trial.folder);
   RuntimeFacts runtime;
   runtime.device = device;
   const Result<pjrt::PluginPlace> place = pjrt::find_plugin(plugin, folder);
@@ -27,7 +28,7 @@ RuntimeFacts facts_of(const std::string& device, const DoctorDevicesOptions& opt
   runtime.get = place.ok() ? "" : place.error().hint;
   if (!runtime.there) return runtime;
   const Result<SeenDevices> seen =
-      see_devices(plugin, folder, static_cast<int>(options.ranks), Seconds(options.timeout));
+      see_devices(plugin, folder, static_cast<int>(options.ranks), Seconds(options.trial.timeout));
   if (!seen.ok()) {
     runtime.problem = seen.error().message;
     return runtime;
@@ -40,8 +41,9 @@ RuntimeFacts facts_of(const std::string& device, const DoctorDevicesOptions& opt
 }
 
 ExitCode look(const DoctorDevicesOptions& options, Context& context) {
-  if (!options.probe.empty()) {
-    Node document = seen_here(options.probe, pjrt::plugins_folder(options.folder), static_cast<int>(options.ranks));
+  if (!options.trial.probe.empty()) {
+    Node document =
+        seen_here(options.trial.probe, pjrt::plugins_folder(options.trial.folder), static_cast<int>(options.ranks));
     context.out.data(to_json(document));
     context.out.json(std::move(document));
     return ExitCode::done;
@@ -70,12 +72,7 @@ void add_doctor_devices(CLI::App& doctor, Context& context) {
       ->check(at_least(1))
       ->capture_default_str();
   command.add_option("--chip", options->chip, "the catalog's entry that each is to have, as v5e or h100");
-  command.add_option("--folder", options->folder,
-                     "where the plugins are; without: $SYSTOLE_XLA_PLUGINS, or the user's folder");
-  command.add_option("--timeout", options->timeout, "seconds that each plugin may take")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--probe", options->probe, "ask one plugin in this process")->group("");
+  add_plugin_trial(command, options->trial);
 }
 
 }  // namespace systole::cli

@@ -5,42 +5,34 @@
 #include <filesystem>
 
 #include "ground/pjrt/places.h"
+#include "operate/cli/fake_plugin.h"
 #include "operate/cli/run_systole.h"
 #include "operate/cli/small_workload.h"
 
 namespace systole::cli {
 namespace {
 
-class DevicesCommand : public testing::Test {
+class DevicesCommand : public FakePluginTest {
  protected:
   DevicesCommand() {
-    const std::filesystem::path place = systole_.folder() / "plugins/tpu/libtpu";
-    std::filesystem::create_directories(place);
-    std::filesystem::copy_file(SYSTOLE_BINARY_DIR "/src/ground/pjrt/libpjrt_fake_plugin.so", place / "libtpu.so");
-    systole_.write("job.yaml", kWorkload);
+    install();
+    systole().write("job.yaml", kWorkload);
   }
   Captured with(const std::string& fake, const std::string& words) const {
-    return systole_.shell("SYSTOLE_XLA_PLUGINS=plugins FAKE_PJRT='" + fake + "' $SYSTOLE " + words);
+    return systole().shell("SYSTOLE_XLA_PLUGINS=plugins FAKE_PJRT='" + fake + "' $SYSTOLE " + words);
   }
-  const SystoleRunner& systole() const { return systole_; }
-
- private:
-  SystoleRunner systole_;
 };
-
-void expect_in(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
-}
 
 TEST_F(DevicesCommand, none_is_a_line_for_each_runtime) {
   const Captured seen = with("aborts", "doctor devices");
   EXPECT_EQ(seen.exit.code, 0) << seen.out << seen.err;
-  expect_in(seen.out, "warn  tpu            none: its process ended: killed by SIGABRT: F0000 fake_plugin.cc:1] Check");
-  expect_in(seen.out, "warn  gpu            its plugin is not there\n        hint: tools/xla-plugins gpu\n");
+  expect_part(seen.out,
+              "warn  tpu            none: its process ended: killed by SIGABRT: F0000 fake_plugin.cc:1] Check");
+  expect_part(seen.out, "warn  gpu            its plugin is not there\n        hint: tools/xla-plugins gpu\n");
   const Captured asked = with("hangs", "doctor devices --device tpu --timeout 0.5 --ranks 2");
   EXPECT_EQ(asked.exit.code, 1) << asked.out;
-  expect_in(asked.out, "fail  tpu            none: its process said nothing for 0.5 s");
-  expect_in(asked.out, "fail  rank 1         none: tpu sees 0 devices, and there are 2 ranks");
+  expect_part(asked.out, "fail  tpu            none: its process said nothing for 0.5 s");
+  expect_part(asked.out, "fail  rank 1         none: tpu sees 0 devices, and there are 2 ranks");
   EXPECT_EQ(with("", "doctor devices --chip v99").exit.code, 2);
 }
 
@@ -49,9 +41,9 @@ TEST_F(DevicesCommand, a_run_without_the_chip_is_one_sentence) {
   const auto refused = [&](const std::string& fake, const std::string& why) {
     const Captured run = with(fake, "run job.yaml --device tpu --folder out");
     EXPECT_EQ(run.exit.code, 3) << fake << run.err;
-    expect_in(run.err, "error: --device tpu: ");
-    expect_in(run.err, why);
-    expect_in(run.err, "hint: ");
+    expect_part(run.err, "error: --device tpu: ");
+    expect_part(run.err, why);
+    expect_part(run.err, "hint: ");
     EXPECT_FALSE(std::filesystem::exists(systole().folder() / "out"));
   };
   refused("aborts", "its process ended: killed by SIGABRT: F0000 fake_plugin.cc:1] Check failed: it is Sunday");
@@ -62,7 +54,7 @@ TEST_F(DevicesCommand, a_run_without_the_chip_is_one_sentence) {
   refused("", "it is no shared library");
   const Captured absent = with("", "run job.yaml --device gpu --folder out");
   EXPECT_EQ(absent.exit.code, 3) << absent.err;
-  expect_in(absent.err, "hint: tools/xla-plugins gpu");
+  expect_part(absent.err, "hint: tools/xla-plugins gpu");
 }
 
 // XLA on the cores of this machine makes as many devices as are asked for.
@@ -74,11 +66,11 @@ TEST(XlaPluginCpu, DoctorSeesDevicesPerRank) {
       "ASAN_OPTIONS=detect_leaks=0 $SYSTOLE doctor devices --device xla-cpu --folder '" + folder + "' --ranks 3";
   const Captured seen = systole.shell(look);
   EXPECT_EQ(seen.exit.code, 0) << seen.out << seen.err;
-  expect_in(seen.out, "ok    xla-cpu        3 × cpu");
-  expect_in(seen.out, "ok    rank 2         xla-cpu 2: cpu\n");
+  expect_part(seen.out, "ok    xla-cpu        3 × cpu");
+  expect_part(seen.out, "ok    rank 2         xla-cpu 2: cpu\n");
   const Captured wrong = systole.shell(look + " --chip v5e");
   EXPECT_EQ(wrong.exit.code, 1) << wrong.out;
-  expect_in(wrong.out, "fail  rank 0         xla-cpu 0: cpu, the wrong kind: v5e is wanted");
+  expect_part(wrong.out, "fail  rank 0         xla-cpu 0: cpu, the wrong kind: v5e is wanted");
 }
 
 }  // namespace

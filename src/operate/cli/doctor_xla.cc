@@ -9,15 +9,11 @@
 #include "ground/pjrt/places.h"
 #include "ground/pjrt/topology.h"
 #include "operate/cli/findings.h"
+#include "operate/cli/plugin_trial.h"
 #include "operate/cli/xla_probe.h"
 
 namespace systole::cli {
 namespace {
-
-struct DoctorXlaOptions {
-  std::string folder, probe;
-  double timeout = 60;
-};
 
 constexpr const char* kTwoOps = R"(module @two_ops {
   func.func public @main(%a: tensor<256x512xf32>, %b: tensor<512x128xf32>) -> tensor<256x128xf32> {
@@ -70,7 +66,7 @@ Result<Node> probed(const std::string& name, const std::string& folder, Clock& c
 }
 
 // In the child: always one document, so that whoever reads it knows a refusal from a crash.
-ExitCode probe(const DoctorXlaOptions& options, Context& context) {
+ExitCode probe(const PluginTrial& options, Context& context) {
   Result<Node> seen = probed(options.probe, pjrt::plugins_folder(options.folder), context.clock);
   Node document = seen.ok() ? *std::move(seen) : Node::map({{"error", seen.error().message}});
   context.out.data(to_json(document));
@@ -96,7 +92,7 @@ void take(const Result<Node>& said, XlaPluginFacts& plugin) {
   if (const Node* seconds = said->find("seconds")) plugin.time = Seconds(seconds->as_double().value());
 }
 
-XlaPluginFacts facts_of(const std::string& name, const DoctorXlaOptions& options, const std::string& folder) {
+XlaPluginFacts facts_of(const std::string& name, const PluginTrial& options, const std::string& folder) {
   XlaPluginFacts plugin;
   plugin.name = name;
   plugin.purpose = name == "tpu" ? "programs are compiled for TPUs" : "programs are compiled for NVIDIA GPUs";
@@ -113,7 +109,7 @@ XlaPluginFacts facts_of(const std::string& name, const DoctorXlaOptions& options
   return plugin;
 }
 
-ExitCode look(const DoctorXlaOptions& options, Context& context) {
+ExitCode look(const PluginTrial& options, Context& context) {
   if (!options.probe.empty()) return probe(options, context);
   XlaFacts facts;
   facts.folder = pjrt::plugins_folder(options.folder);
@@ -129,15 +125,10 @@ ExitCode look(const DoctorXlaOptions& options, Context& context) {
 }  // namespace
 
 void add_doctor_xla(CLI::App& doctor, Context& context) {
-  auto options = std::make_shared<DoctorXlaOptions>();
+  auto options = std::make_shared<PluginTrial>();
   CLI::App& command = add_command(doctor, "xla", "XLA's compilers: which are there, do they work, how to get them",
                                   options, context, look);
-  command.add_option("--folder", options->folder,
-                     "where they are; without: $SYSTOLE_XLA_PLUGINS, or the user's folder");
-  command.add_option("--timeout", options->timeout, "seconds that each may take")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--probe", options->probe, "try one plugin in this process")->group("");
+  add_plugin_trial(command, *options);
 }
 
 }  // namespace systole::cli

@@ -7,27 +7,17 @@
 
 #include "ground/base/document.h"
 #include "ground/pjrt/places.h"
+#include "operate/cli/fake_plugin.h"
 #include "operate/cli/run_systole.h"
 
 namespace systole::cli {
 namespace {
 
-class DoctorXlaCommand : public testing::Test {
+class DoctorXlaCommand : public FakePluginTest {
  protected:
-  // Puts the fake where libtpu would be.
-  void install() const {
-    const std::filesystem::path place = systole_.folder() / "plugins/tpu/libtpu";
-    std::filesystem::create_directories(place);
-    std::filesystem::copy_file(SYSTOLE_BINARY_DIR "/src/ground/pjrt/libpjrt_fake_plugin.so", place / "libtpu.so");
-    systole_.write("plugins/tpu/installed.txt", "libtpu==0.0.51 --hash=sha256:00\n");
-  }
   Captured look(const std::string& fake, const std::string& options = "") const {
-    return systole_.shell("FAKE_PJRT='" + fake + "' $SYSTOLE doctor xla --folder plugins " + options);
+    return systole().shell("FAKE_PJRT='" + fake + "' $SYSTOLE doctor xla --folder plugins " + options);
   }
-  const SystoleRunner& systole() const { return systole_; }
-
- private:
-  SystoleRunner systole_;
 };
 
 void expect_line(const Captured& seen, const std::string& line) {

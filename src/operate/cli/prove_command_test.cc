@@ -6,34 +6,24 @@
 #include <filesystem>
 
 #include "ground/base/document.h"
+#include "operate/cli/fake_plugin.h"
 #include "operate/cli/run_systole.h"
 
 namespace systole::cli {
 namespace {
 
-class ProveCommand : public testing::Test {
+class ProveCommand : public FakePluginTest {
  protected:
   ProveCommand() {
-    const std::filesystem::path place = systole_.folder() / "plugins/tpu/libtpu";
-    std::filesystem::create_directories(place);
-    std::filesystem::copy_file(SYSTOLE_BINARY_DIR "/src/ground/pjrt/libpjrt_fake_plugin.so", place / "libtpu.so");
-    systole_.write("plugins/tpu/installed.txt", "libtpu==0.0.51 --hash=sha256:00\n");
-    systole_.write("step.mlir", "module { mhlo.num_partitions = 4 }");
+    install();
+    systole().write("step.mlir", "module { mhlo.num_partitions = 4 }");
   }
   // With a cache of its own, in the test's folder.
   Captured prove(const std::string& options, const std::string& fake = "") const {
-    return systole_.shell("env -u XDG_CACHE_HOME FAKE_PJRT='v5e " + fake + "' $SYSTOLE prove --plugins plugins " +
-                          options);
+    return systole().shell("env -u XDG_CACHE_HOME FAKE_PJRT='v5e " + fake + "' $SYSTOLE prove --plugins plugins " +
+                           options);
   }
-  const SystoleRunner& systole() const { return systole_; }
-
- private:
-  SystoleRunner systole_;
 };
-
-void expect_part(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
-}
 
 TEST_F(ProveCommand, what_fits) {
   const Captured seen = prove("step.mlir --on v5e:2x2");

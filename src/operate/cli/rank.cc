@@ -151,6 +151,7 @@ constexpr auto kFaulty = static_cast<ExitCode>(70);
 
 ExitCode rank(const RankOptions& options, Context& given) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   SignalWatch signals;
   const RankIdentity identity = rank_identity_from_environment().value();
   const std::int64_t number = identity.place.rank;

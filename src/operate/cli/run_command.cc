@@ -132,6 +132,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of who writes it
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);

@@ -40,13 +40,23 @@ TEST(RunsSeen, why_of_a_killed_run_says_where_it_was) {
   EXPECT_NE(why.out.find("last seen in update of step 3, "), std::string::npos) << why.out;
 }
 
+// Not even the first file may be as long as it has to be.
+TEST(RunsSeen, a_limit_on_files_is_one_sentence) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const Captured got = systole.shell("ulimit -f 8; exec \"$SYSTOLE\" run job.yaml --backend reference --folder r");
+  EXPECT_EQ(got.exit.code, 1) << got.err;
+  EXPECT_EQ(got.err,
+            "error: cannot reserve space for 'r/spans/000.ring': File too large\n"
+            "  hint: files of this process may be no larger: raise the limit (ulimit -f shows it)\n");
+}
+
 // The disk takes no more events: the run says so, and what that means for its state.
 TEST(RunsSeen, a_run_whose_events_could_not_be_written) {
   const SystoleRunner systole;
   systole.write("job.yaml", replaced(kWorkload, "steps: 4", "steps: 2000\n  divergence: { policy: ignore }") +
                                 std::string("checkpoint: { every: never }\n"));
-  const Captured got =
-      systole.shell("trap '' XFSZ; ulimit -f 100; exec \"$SYSTOLE\" run job.yaml --backend reference --folder r");
+  const Captured got = systole.shell("ulimit -f 100; exec \"$SYSTOLE\" run job.yaml --backend reference --folder r");
   EXPECT_EQ(got.exit.code, 1) << got.err;
   EXPECT_NE(got.err.find("r/events/000.jsonl: error: events of the run could not be written: "), std::string::npos)
       << got.err;

@@ -113,6 +113,22 @@ TEST(Snapshots, the_next_command_repeats_the_options) {
   EXPECT_TRUE(with("plan").err.ends_with("next: systole run " + words)) << with("plan").err;
 }
 
+// Before a run begins, and where there is none.
+TEST(Snapshots, a_batch_that_leaves_rows_empty) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", replaced(kWorkload, "batch: 8", "batch: 6\n  exact: true"));
+  const std::string line =
+      "warning: train.logical_shards: 6 rows in 8 logical shards of 1: 2 of 8 rows computed are empty, 25% of a step\n"
+      "  hint: train.batch: 8, or train.logical_shards: 2, for at most as many workers\n";
+  for (const char* command : {"plan", "run"}) {
+    const Captured got = systole.run({command, "job.yaml", "--backend", "reference"});
+    EXPECT_EQ(got.exit.code, 0) << command << got.err;
+    EXPECT_NE(got.err.find(line), std::string::npos) << command << got.err;
+    const Captured whole = systole.run({command, "job.yaml", "--backend", "reference", "--set", "train.batch=8"});
+    EXPECT_EQ(whole.err.find("rows computed"), std::string::npos) << command << whole.err;
+  }
+}
+
 TEST(Snapshots, a_folder_is_no_workload) {
   const SystoleRunner systole;
   expect(systole.run({"plan", "."}), {2, "",

@@ -12,7 +12,7 @@ namespace systole::prove {
 namespace {
 
 // "4x4" as 4 and 4. Errors: invalid.
-Result<std::vector<std::int64_t>> numbers(std::string_view text, std::string_view slice) {
+Result<std::vector<std::int64_t>> numbers(std::string_view text, const Slice& slice) {
   std::vector<std::int64_t> found;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('x', at), text.size());
@@ -20,8 +20,9 @@ Result<std::vector<std::int64_t>> numbers(std::string_view text, std::string_vie
     const auto [stop, failed] = std::from_chars(text.data() + at, text.data() + end, number);
     constexpr std::int64_t kMost = 1'000'000;
     if (failed != std::errc() || stop != text.data() + end || number < 1 || number > kMost)
-      return error(ErrorKind::invalid, "'{}' is no slice: '{}' is no number of chips", slice,
-                   text.substr(at, end - at));
+      return error(ErrorKind::invalid, "'{}' is no slice: '{}' is no number of chips", slice.name,
+                   text.substr(at, end - at))
+          .hinted("as in " + slice.example);
     found.push_back(number);
     at = end + 1;
   }
@@ -156,7 +157,7 @@ Result<Slice> parse_slice(std::string_view text, const Catalog& catalog) {
   slice.peak = TRY(chip.flop_rate("matmul.bf16"));
   slice.date = chip.date();
   slice.example = example_of(chip);
-  const std::vector<std::int64_t> sizes = TRY(numbers(text.substr(colon + 1), text));
+  const std::vector<std::int64_t> sizes = TRY(numbers(text.substr(colon + 1), slice));
   TRY(chip.kind == "gpu" ? place_gpus(chip, sizes, slice) : place_tpus(chip, sizes, slice));
   return slice;
 }

@@ -66,7 +66,7 @@ TEST(Slice, what_is_none_is_said_with_those_that_are) {
                  "known slices: tpu7x:2x2x1, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, a100:8");
   expect_refused("cpu-avx2:4", ErrorKind::not_found, "no chip is called 'cpu-avx2'");
   expect_refused("v5e", ErrorKind::invalid, "says no number of chips", "v5e:2x2");
-  expect_refused("v5e:", ErrorKind::invalid, "'' is no number of chips");
+  expect_refused("v5e:", ErrorKind::invalid, "'' is no number of chips", "as in v5e:2x2");
   expect_refused("v5e:4x", ErrorKind::invalid, "'' is no number of chips");
   expect_refused("v5e:4x0", ErrorKind::invalid, "'0' is no number of chips");
   expect_refused("v5e:4xfour", ErrorKind::invalid, "'four' is no number of chips");
