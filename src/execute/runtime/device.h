@@ -7,6 +7,7 @@
 // slot.
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -126,6 +127,10 @@ class Device {
 
   // Per op of the executable; empty where the device cannot tell.
   virtual std::vector<OpTime> op_times(const Executable&) const { return {}; }
+
+  // Of each function that was compiled, by its name, a hash of what it was compiled to: where that may be another each
+  // time it is compiled, and bits depend on it.
+  virtual std::map<std::string, std::string> executables() const { return {}; }
 
   // What served each class of ops ("contract: oneDNN 2.6.3 jit:avx512_core_bf16"), for people; a fallback is named.
   virtual std::vector<std::string> kernels_used() const { return {}; }

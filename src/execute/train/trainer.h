@@ -58,6 +58,7 @@ struct TrainerParts {
   checkpoint::SaveGroup save_group;      // which of the writers of its checkpoints this rank is
   std::string numerics;                  // fingerprint of what the bits depend on; kept with checkpoints
   std::string isa;                       // the instructions among it, to pin another machine to; kept too
+  Node executables;                      // what the functions were compiled to, for the same reason; kept too
   TrainHooks hooks;
   StageWatch* stages = nullptr;  // told of what the rank does; null: nobody looks
 };

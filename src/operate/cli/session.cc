@@ -89,7 +89,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   TRY(check_threads(options.backend, workload.resources, options.source));
   if (is_xla(options.backend)) {
     TRY(check_xla(workload, options.source));
-    if (options.xla == nullptr) options.xla = TRY(open_xla_host(options.backend, ranks_of(workload)));
+    if (options.xla == nullptr)
+      options.xla = TRY(open_xla_host(options.backend, ranks_of(workload), workload.train.exact));
   }
   p.machine = TRY(open_machine(
       options.backend, workload.resources, clock,
