@@ -134,6 +134,10 @@ class Device {
 
   // What served each class of ops ("contract: oneDNN 2.6.3 jit:avx512_core_bf16"), for people; a fallback is named.
   virtual std::vector<std::string> kernels_used() const { return {}; }
+
+  // Whether `run` returns before the work is done, and what is asked for meanwhile, copies too, comes after it, with
+  // the values that it had then. If not, all that is asked for is done when the call returns.
+  virtual bool runs_ahead() const { return false; }
 };
 
 }  // namespace systole

@@ -88,6 +88,7 @@ class Xla : public XlaDevice {
   }
 
   bool host_sees_memory() const override { return false; }
+  bool runs_ahead() const override { return true; }
   void connect(Communicator* ranks) override { ranks_ = ranks; }
 
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override {
