@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "execute/train/trained.h"
+#include "execute/train/testing/trained.h"
 
 namespace systole {
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "execute/train/trained.h"
+#include "execute/train/testing/trained.h"
 
 namespace systole {
 namespace {

@@ -20,8 +20,8 @@ namespace {
 std::string way_without(const std::string& backend) {
   return fmt::format(
       "systole doctor devices; without a {} `--device xla-cpu` runs the same modules on this machine's cores, and "
-      "`systole prove` lets its compiler judge them",
-      backend == "tpu" ? "TPU" : "GPU");
+      "`systole prove JOB --on {}` lets its compiler judge them, or with --predict tells what it will need",
+      backend == "tpu" ? "TPU" : "GPU", backend == "tpu" ? "v5e:2x2" : "h100:8");
 }
 
 // That a client of the plugin can be opened, found out in a process that may be lost over it.
