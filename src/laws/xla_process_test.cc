@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
+#include "laws/still_process.h"
 #include "laws/xla_runs.h"
 
 namespace systole::laws {
@@ -126,11 +128,36 @@ TEST_F(XlaRuns, plan_why_and_recompute) {
   const Captured why = systole({"why", "plain"});
   EXPECT_EQ(why.exit.code, 0) << why.err;
   EXPECT_NE(why.out.find("compute"), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find("\ncompile                   unknown "), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find(" compiled, "), std::string::npos) << why.out;
   EXPECT_NE(why.out.find("counted by nobody: XLA ran 3 steps"), std::string::npos) << why.out;
   if (!is_long()) return;
   const Captured again = run("xla-cpu", "again", "f32", 3, {"--set", "train.recompute=block"});
   ASSERT_EQ(again.exit.code, 0) << again.err;
   expect_near(losses_of(shop_.events("again")), losses_of(shop_.events("plain")), 3, 1e-6);
+}
+
+// The cpu backend's library and the transports are not touched, and what a GPU's host needs beside the plugin is small.
+TEST_F(XlaRuns, takes_little_beside_the_plugin) {
+  ASSERT_EQ(run("xla-cpu", "first", "f32", 2).exit.code, 0);  // its data is there, and what is compiled
+  Command command = shop_.command({"resume", "first", "--device", "xla-cpu", "--set", "train.steps=3"});
+  command.env.push_back({"XDG_CACHE_HOME", cache_->path("cache")});
+  const std::string maps = mapped_at_its_end(command).value();
+  for (const char* absent : {"dnnl", "gloo"}) EXPECT_EQ(maps.find(absent), maps.npos) << absent;
+  Command sizes;  // of the stripped program, and of the libraries that it is linked with, but for the C library's own
+  sizes.argv = {"sh", "-c",
+                "strip -o lean \"$0\" && { echo lean; ldd \"$0\" | sed -n 's/.*=> \\(\\/[^ ]*\\) .*/\\1/p' | "
+                "grep -v -e /libc.so -e /libm.so; } | xargs stat -L -c %s",
+                command.argv[0]};
+  sizes.cwd = shop_.path("");
+  const Captured listed = run_captured(sizes).value();
+  ASSERT_EQ(listed.exit.code, 0) << listed.err;
+  std::int64_t sum = 0, files = 0;
+  std::istringstream lines(listed.out);
+  for (std::int64_t size = 0; lines >> size; ++files) sum += size;
+  note(fmt::format("beside the plugin: {} files of {} B", files, sum));
+  EXPECT_GT(files, 5);
+  if (!is_sanitized()) { EXPECT_LE(sum, 40'000'000); }
 }
 
 // What it does not do is refused by name before anything is compiled or left behind.

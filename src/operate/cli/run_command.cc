@@ -133,7 +133,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
-  Prepared prepared = prepare(workload, preparing, context.clock).value();
+  Prepared prepared = prepare(workload, preparing, context.clock, &ledger).value();
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);

@@ -82,7 +82,7 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
   return workload.resources.memory.value_or(memory_limit());
 }
 
-Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock) {
+Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock, TimeLedger* ledger) {
   Prepared p;
   p.workload = workload;
   p.rank = options.rank;
@@ -111,7 +111,11 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
     if (!weights.ok()) return options.source.placed(std::move(weights).error(), "model.weights");
     p.weights = std::move(*weights);
   }
-  p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
+  {
+    std::optional<InCategory> compiling;
+    if (ledger != nullptr) compiling.emplace(*ledger, Category::compile);
+    p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
+  }
   if (p.data.dataset) {
     p.outside.dataset = p.data.resident();
     p.outside.data_queue = RowReader::planned(

@@ -356,6 +356,8 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   event.from_step = state.step;
   events.add(Event{Seconds(), std::move(event)});
   events.add(Event{Seconds(), Note{"info", kernels_text(*prepared.machine.device), "kernels", {}}});
+  if (std::optional<Note> compiled = compile_note(*prepared.machine.device))
+    events.add(Event{Seconds(), *std::move(compiled)});
 
   TrainerParts parts;
   parts.clock = &clock;

@@ -117,6 +117,18 @@ Status check_xla(const Workload& workload, const WorkloadSource& source) {
   return {};
 }
 
+std::optional<Note> compile_note(const Device& device) {
+  const auto* xla = dynamic_cast<const XlaDevice*>(&device);
+  if (xla == nullptr) return std::nullopt;
+  Seconds took;
+  std::size_t loaded = 0;
+  for (const XlaCompiled& one : xla->compiled()) {
+    took += one.time;
+    loaded += one.kept_before ? 1 : 0;
+  }
+  return Note{"info", fmt::format("{} compiled, {} loaded", xla->compiled().size() - loaded, loaded), "compile", took};
+}
+
 Bytes temporaries_of(const Device& device) {
   Bytes most;
   for (const XlaCompiled& one : static_cast<const XlaDevice&>(device).compiled())

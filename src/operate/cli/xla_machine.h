@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "describe/spec/run.h"
 #include "describe/spec/source.h"
 #include "describe/spec/workload.h"
 #include "execute/backends/xla/xla.h"
@@ -30,6 +31,10 @@ Status check_executables(const Node* before, const Device& device);
 
 // What a workload asks for that XLA's devices do not do yet, at its place. Errors: unsupported.
 Status check_xla(const Workload& workload, const WorkloadSource& source);
+
+// How many functions were compiled and loaded, and what that took: the cause of the category `compile`. Nothing of a
+// device that is not XLA's.
+std::optional<Note> compile_note(const Device& device);
 
 // The most that the compiler needs inside a function of those that were compiled. REQUIRES: `device` is
 // open_xla_device's.
