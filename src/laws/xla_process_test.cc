@@ -4,68 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "ground/base/document.h"
-#include "ground/pjrt/places.h"
-#include "laws/process_job.h"
+#include "laws/still_process.h"
+#include "laws/xla_runs.h"
 
 namespace systole::laws {
 namespace {
-
-std::vector<double> losses_of(const std::vector<Event>& events) {
-  std::vector<double> losses;
-  for (const Event& event : events) {
-    if (const auto* step = std::get_if<StepEnded>(&event.body)) losses.push_back(step->loss);
-  }
-  return losses;
-}
-
-void expect_near(const std::vector<double>& found, const std::vector<double>& expected, std::size_t steps,
-                 double apart) {
-  ASSERT_EQ(found.size(), steps);
-  ASSERT_EQ(expected.size(), steps);
-  for (std::size_t i = 0; i < steps; ++i) EXPECT_NEAR(found[i], expected[i], apart) << "step " << i + 1;
-}
-
-class XlaRuns : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!pjrt::find_plugin("cpu", pjrt::plugins_folder()).ok()) GTEST_SKIP() << "no plugin: tools/xla-plugins cpu";
-  }
-
-  // The tiny job, whole batches unless `more` says otherwise. The plugins are where this process sees them; what is
-  // compiled stays with the suite.
-  Captured run(const std::string& device, const std::string& folder, const std::string& precision, int steps,
-               std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"run",      "job.yaml",
-                                      "--device", device,
-                                      "--set",    "train.exact=false",
-                                      "--set",    "train.microbatches=1",
-                                      "--set",    "train.optimizer.schedule=constant",
-                                      "--set",    "train.optimizer.warmup=2",
-                                      "--set",    "train.precision=" + precision,
-                                      "--set",    fmt::format("train.steps={}", steps),
-                                      "--folder", folder};
-    words.insert(words.end(), more.begin(), more.end());
-    return systole(std::move(words));
-  }
-  Captured systole(std::vector<std::string> words) {
-    Command command = shop_.command(std::move(words));
-    command.env.push_back({"XDG_CACHE_HOME", cache_->path("cache")});
-    // A vendor's library leaves what it leaves; LeakSanitizer is for ours.
-    command.env.push_back({"ASAN_OPTIONS", "detect_leaks=0"});
-    CaptureOptions options;
-    options.timeout = Seconds(240.0);
-    return run_captured(command, options).value();
-  }
-
-  // What is compiled by one test is loaded by the next.
-  static void SetUpTestSuite() { cache_ = std::make_unique<Workshop>(); }
-  static void TearDownTestSuite() { cache_.reset(); }
-
-  const Workshop shop_;
-  static inline std::unique_ptr<Workshop> cache_;
-};
 
 TEST_F(XlaRuns, ten_steps_follow_the_cpu) {
   struct Tried {
@@ -192,11 +138,36 @@ TEST_F(XlaRuns, plan_why_and_recompute) {
   const Captured why = systole({"why", "plain"});
   EXPECT_EQ(why.exit.code, 0) << why.err;
   EXPECT_NE(why.out.find("compute"), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find("\ncompile                   unknown "), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find(" compiled, "), std::string::npos) << why.out;
   EXPECT_NE(why.out.find("counted by nobody: XLA ran 3 steps"), std::string::npos) << why.out;
   if (!is_long()) return;
   const Captured again = run("xla-cpu", "again", "f32", 3, {"--set", "train.recompute=block"});
   ASSERT_EQ(again.exit.code, 0) << again.err;
   expect_near(losses_of(shop_.events("again")), losses_of(shop_.events("plain")), 3, 1e-6);
+}
+
+// The cpu backend's library and the transports are not touched, and what a GPU's host needs beside the plugin is small.
+TEST_F(XlaRuns, takes_little_beside_the_plugin) {
+  ASSERT_EQ(run("xla-cpu", "first", "f32", 2).exit.code, 0);  // its data is there, and what is compiled
+  Command command = shop_.command({"resume", "first", "--device", "xla-cpu", "--set", "train.steps=3"});
+  command.env.push_back({"XDG_CACHE_HOME", cache_->path("cache")});
+  const std::string maps = mapped_at_its_end(command).value();
+  for (const char* absent : {"dnnl", "gloo"}) EXPECT_EQ(maps.find(absent), maps.npos) << absent;
+  Command sizes;  // of the stripped program, and of the libraries that it is linked with, but for the C library's own
+  sizes.argv = {"sh", "-c",
+                "strip -o lean \"$0\" && { echo lean; ldd \"$0\" | sed -n 's/.*=> \\(\\/[^ ]*\\) .*/\\1/p' | "
+                "grep -v -e /libc.so -e /libm.so; } | xargs stat -L -c %s",
+                command.argv[0]};
+  sizes.cwd = shop_.path("");
+  const Captured listed = run_captured(sizes).value();
+  ASSERT_EQ(listed.exit.code, 0) << listed.err;
+  std::int64_t sum = 0, files = 0;
+  std::istringstream lines(listed.out);
+  for (std::int64_t size = 0; lines >> size; ++files) sum += size;
+  note(fmt::format("beside the plugin: {} files of {} B", files, sum));
+  EXPECT_GT(files, 5);
+  if (!is_sanitized()) { EXPECT_LE(sum, 40'000'000); }
 }
 
 // What it does not do is refused by name before anything is compiled or left behind.
@@ -206,7 +177,7 @@ TEST_F(XlaRuns, what_is_not_done_is_refused_by_name) {
     const char* named;
   };
   const Refused all[] = {
-      {{"--set", "train.exact=true"}, "exact training"},
+      {{"--set", "train.exact=true", "--set", "mesh={data: 3}"}, "exact training on devices of unequal numbers"},
       {{"--eager"}, "--eager"},
       {{"--inject", "flip=2"}, "--inject flip"},
       {{"--set", "probe.values=parameters"}, "showing values"},

@@ -7,6 +7,7 @@
 // slot.
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -127,8 +128,16 @@ class Device {
   // Per op of the executable; empty where the device cannot tell.
   virtual std::vector<OpTime> op_times(const Executable&) const { return {}; }
 
+  // Of each function that was compiled, by its name, a hash of what it was compiled to: where that may be another each
+  // time it is compiled, and bits depend on it.
+  virtual std::map<std::string, std::string> executables() const { return {}; }
+
   // What served each class of ops ("contract: oneDNN 2.6.3 jit:avx512_core_bf16"), for people; a fallback is named.
   virtual std::vector<std::string> kernels_used() const { return {}; }
+
+  // Whether `run` returns before the work is done, and what is asked for meanwhile, copies too, comes after it, with
+  // the values that it had then. If not, all that is asked for is done when the call returns.
+  virtual bool runs_ahead() const { return false; }
 };
 
 }  // namespace systole

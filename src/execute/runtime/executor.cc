@@ -110,6 +110,36 @@ Status Executor::run(const Schedule& schedule, ActionObserver* observer, ActionR
   return {};
 }
 
+void Executor::start_run(const Schedule& schedule, ActionObserver* observer, std::vector<StartedAction>& started) {
+  CHECK(device_.runs_ahead(), "{} does not run ahead", device_.target().name);
+  const auto entry = std::find_if(schedules_.begin(), schedules_.end(),
+                                  [&](const BoundSchedule& bound) { return bound.schedule == &schedule; });
+  CHECK(entry != schedules_.end(), "schedule '{}' is not of this program", schedule.name);
+  for (std::size_t a = 0; a < schedule.actions.size(); ++a) {
+    const auto f = static_cast<std::size_t>(schedule.actions[a].function);
+    const Function& function = program_.functions[f];
+    if (observer != nullptr) observer->begin(schedule.actions[a], function);
+    started.push_back({&function, device_.run(*entry->calls[a], counters_[f])});
+    if (observer != nullptr) observer->end(schedule.actions[a], function);
+  }
+}
+
+Status Executor::wait(std::vector<StartedAction>& started, ActionObserver* observer) {
+  Status first;
+  for (StartedAction& action : started) {
+    if (observer != nullptr) observer->begin_wait(*action.function);
+    Status done = action.done.wait();
+    if (observer != nullptr) observer->end_wait();
+    if (first.ok()) first = std::move(done);
+  }
+  started.clear();
+  return first;
+}
+
+DeviceEvent Executor::read_later(int value, int slot, std::span<std::byte> into) {
+  return device_.copy_out(*memory_, address_of(value, slot), into);
+}
+
 Status Executor::look(const Schedule& schedule, ActionRange range, KernelObserver& observer, ActionObserver* actions) {
   if (!device_.observe(&observer))
     return error(ErrorKind::unsupported, "{} does not run kernel by kernel", device_.target().name);

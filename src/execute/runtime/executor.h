@@ -20,11 +20,20 @@ class ActionObserver {
   virtual ~ActionObserver() = default;
   virtual void begin(const Action& action, const Function& function) = 0;
   virtual void end(const Action& action, const Function& function) = 0;
+  // Around the wait for an action that was started before (Executor::start_run).
+  virtual void begin_wait(const Function&) {}
+  virtual void end_wait() {}
 };
 
 // Of a schedule: the actions from `first` on, before `last`.
 struct ActionRange {
   std::size_t first = 0, last = static_cast<std::size_t>(-1);
+};
+
+// An action that a device was asked for, and which may not be done.
+struct StartedAction {
+  const Function* function = nullptr;
+  DeviceEvent done;
 };
 
 class Executor {
@@ -45,6 +54,13 @@ class Executor {
   // `elsewhere`: takes the counts of this run; null: they are the functions' own.
   Status run(const Schedule& schedule, ActionObserver* observer = nullptr, ActionRange range = {},
              WorkCounters* elsewhere = nullptr);
+  // The same in two parts, REQUIRES: the device runs ahead. All actions are started, and waited for later, when errors
+  // come out. What is started and read in between is done in that order.
+  void start_run(const Schedule& schedule, ActionObserver* observer, std::vector<StartedAction>& started);
+  Status wait(std::vector<StartedAction>& started, ActionObserver* observer);  // leaves it empty
+  // As read(), of what has been started by now; `into` stays until the event.
+  DeviceEvent read_later(int value, int slot, std::span<std::byte> into);
+
   // Runs these actions once more and tells of every kernel; slow, and it allocates. What they report is not counted.
   // Errors: of the observer; unsupported where the device cannot.
   Status look(const Schedule& schedule, ActionRange range, KernelObserver& observer, ActionObserver* actions = nullptr);

@@ -135,6 +135,7 @@ MemoryPlan plan_memory(const Program& program, Bytes temporaries) {
     owners[static_cast<std::size_t>(value.residence)] += value.type.bytes() * value.slots;
   for (int r = 0; r < kNumResidences; ++r)
     plan.by_owner.emplace_back(name_of(static_cast<Residence>(r)), owners[static_cast<std::size_t>(r)]);
+  plan.by_owner.emplace_back("inputs of the next step", owners[static_cast<std::size_t>(Residence::input)]);
   plan.by_owner.emplace_back("temporaries", temporaries);
   largest_first(plan);
   plan.arena = plan.total();

@@ -28,6 +28,8 @@ class PhaseObserver final : public ActionObserver {
     if (hooks_.in_backward && (whole || function.name == "backward")) hooks_.in_backward(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }
+  void begin_wait(const Function& function) override { before_ = ledger_.enter(category_of(function.name)); }
+  void end_wait() override { ledger_.enter(before_); }
 
   std::int64_t step = 0;
 

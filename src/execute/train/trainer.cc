@@ -69,10 +69,18 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   skipped_ = job.program->value_named("skipped");
   if (evaluate_ != nullptr) evaluate_loss_ = job.program->value_named("evaluate/loss");
   opened_ = parts_.clock->now();
-  saved_step_ = state_.step;
+  saved_step_ = asked_step_ = state_.step;
+  asked_tokens_ = state_.tokens;
+  // What looks at a step's values as it ends must find them there.
+  ahead_ = executor.device().runs_ahead() && !parts_.hooks.on_gradients && !parts_.hooks.after_step &&
+           !job.workload.observe.replay_check;
 }
 
-Trainer::~Trainer() = default;
+Trainer::~Trainer() {
+  for (StartedStep& step : steps_) {
+    for (DeviceEvent& read : step.reads) (void)read.wait();  // it writes into `step`
+  }
+}
 
 void Trainer::emit(EventBody body) { parts_.events->add(Event{parts_.clock->now() - opened_, std::move(body)}); }
 
@@ -86,16 +94,16 @@ double Trainer::read_scalar(int value, int slot) {
 Progress Trainer::progress() const {
   const TrainSpec& train = job_.workload.train;
   Progress p;
-  p.step = state_.step;
+  p.step = asked_step_;
   if (train.steps) {
     p.steps_total = static_cast<double>(*train.steps);
-    p.fraction = static_cast<double>(state_.step) / p.steps_total;
+    p.fraction = static_cast<double>(asked_step_) / p.steps_total;
   } else if (train.tokens) {
-    p.fraction = static_cast<double>(state_.tokens) / static_cast<double>(*train.tokens);
-    p.steps_total = p.fraction > 0 ? static_cast<double>(state_.step) / p.fraction : 1e9;
+    p.fraction = static_cast<double>(asked_tokens_) / static_cast<double>(*train.tokens);
+    p.steps_total = p.fraction > 0 ? static_cast<double>(asked_step_) / p.fraction : 1e9;
   } else if (train.time) {
     p.fraction = state_.trained / *train.time;
-    p.steps_total = p.fraction > 0 ? static_cast<double>(state_.step) / p.fraction : 1e9;
+    p.steps_total = p.fraction > 0 ? static_cast<double>(asked_step_) / p.fraction : 1e9;
   }
   p.fraction = std::min(1.0, p.fraction);
   return p;
@@ -108,21 +116,30 @@ Result<T> Trainer::as_rank_0(T mine) {
   return mine;
 }
 
+// After the steps that were started.
 Result<bool> Trainer::is_over() {
   const TrainSpec& train = job_.workload.train;
-  if (train.steps) return state_.step >= *train.steps;
-  if (train.tokens) return state_.tokens >= *train.tokens;
+  if (train.steps) return asked_step_ >= *train.steps;
+  if (train.tokens) return asked_tokens_ >= *train.tokens;
   return train.time && state_.trained >= *train.time;
 }
 
 // Steps are due at the multiples of their interval, so that a run that goes on from any checkpoint saves and evaluates
-// where it would have without.
-Result<bool> Trainer::is_due(const Interval& interval, Seconds& last_time) {
-  const Seconds now = parts_.clock->now();
-  bool due = interval.steps > 0 && state_.step % interval.steps == 0;
-  if (interval.time > Seconds()) due = due || TRY(as_rank_0(now - last_time >= interval.time));
-  if (due) last_time = now;
+// where it would have without. This is after the steps that were started.
+Result<bool> Trainer::is_due(const Interval& interval, Seconds last_time) {
+  bool due = interval.steps > 0 && asked_step_ % interval.steps == 0;
+  if (interval.time > Seconds()) due = due || TRY(as_rank_0(parts_.clock->now() - last_time >= interval.time));
   return due;
+}
+
+// Whether nothing comes between the step that was started and the next, so that this can be started before that ends.
+Result<bool> Trainer::goes_on_at_once() {
+  const Workload& workload = job_.workload;
+  if (!ahead_ || workload.train.time || TRY(is_over())) return false;  // a run that is timed looks at each step's clock
+  if (evaluate_ != nullptr && parts_.held_out && TRY(is_due(workload.train.evaluate, last_evaluation_time_)))
+    return false;
+  if (TRY(is_due(workload.checkpoint.every, last_save_time_))) return false;
+  return !TRY(as_rank_0(parts_.stop_requested && parts_.stop_requested()));
 }
 
 // Gradients first, where somebody wants to look at them before they are used.
@@ -149,14 +166,14 @@ Status Trainer::look_for_bad(std::int64_t step) {
   return {};
 }
 
-Status Trainer::one_step() {
-  const std::int64_t step = state_.step + 1;
-  const Seconds began = parts_.clock->now();
+Status Trainer::start_step(StartedStep& started) {
+  const std::int64_t step = asked_step_ + 1;
+  started.began = parts_.clock->now();
   observer_->step = step;
   ledger_.set_step(step);
   if (parts_.stages != nullptr) parts_.stages->step_began(step);
-  StepEnded ended;
-  ended.step = step;
+  started.ended = {};
+  started.ended.step = step;
   const StepBatch* batch = nullptr;
   {
     const InCategory waiting(ledger_, Category::data_wait);
@@ -165,41 +182,90 @@ Status Trainer::one_step() {
     CHECK(batch != nullptr, "the training rows ended");
     TRY(feed_.put(*batch, parts_.vocabulary));
   }
-  ended.rate = rate_at(job_.workload.train.optimizer, progress());
-  ended.labels = batch->label_count;
-  TRY(feed_.put_scalar("rate", ended.rate));
+  started.ended.rate = rate_at(job_.workload.train.optimizer, progress());
+  started.ended.labels = batch->label_count;
+  TRY(feed_.put_scalar("rate", started.ended.rate));
   TRY(feed_.put_scalar("label_count", static_cast<double>(std::max<std::int64_t>(1, batch->label_count))));
   TRY(feed_.put_scalar("seed", static_cast<double>(job_.workload.train.seed)));
   TRY(feed_.put_scalar("step", static_cast<double>(step)));
   TRY(feed_.put_coordinates());
   TRY(feed_.put_rows(job_.microbatch_rows));
-  TRY(run_step(step));
+  if (ahead_) {
+    executor_.start_run(train_, observer_.get(), started.actions);
+    read_ahead(started);
+  } else {
+    TRY(run_step(step));
+  }
+  asked_step_ = step;
+  asked_tokens_ += batch->label_count;
+  return {};
+}
 
+// The step's scalars, before the next writes its own in their places.
+void Trainer::read_ahead(StartedStep& started) {
+  const auto slots = static_cast<std::size_t>(job_.program->values[static_cast<std::size_t>(loss_)].slots);
+  started.scalars.resize(slots + 2);
+  started.reads.clear();
+  const auto read = [&](int value, int slot) {
+    const DType dtype = job_.program->values[static_cast<std::size_t>(value)].type.dtype;
+    const std::span<std::byte> into(started.scalars[started.reads.size()]);
+    started.reads.push_back(executor_.read_later(value, slot, into.first(static_cast<std::size_t>(size_of(dtype)))));
+  };
+  for (std::size_t slot = 0; slot < slots; ++slot) read(loss_, static_cast<int>(slot));
+  read(norm_, 0);
+  read(skipped_, 0);
+}
+
+// Waits for what was started, and takes its loss, norm and whether it was skipped.
+Status Trainer::take_results(StartedStep& started) {
+  const auto slots = static_cast<std::size_t>(job_.program->values[static_cast<std::size_t>(loss_)].slots);
+  Status done = executor_.wait(started.actions, observer_.get());
+  {
+    const InCategory waiting(ledger_, Category::compute);
+    for (DeviceEvent& read : started.reads) {
+      Status there = read.wait();
+      if (done.ok()) done = std::move(there);
+    }
+    started.reads.clear();
+  }
+  TRY(done);
+  const auto scalar = [&](int value, int slot, std::size_t nth) {
+    if (!ahead_) return read_scalar(value, slot);
+    return load(job_.program->values[static_cast<std::size_t>(value)].type.dtype, started.scalars[nth].data(), 0);
+  };
   double sum = 0;
-  for (int mb = 0; mb < job_.program->values[static_cast<std::size_t>(loss_)].slots; ++mb)
-    sum += read_scalar(loss_, mb);
-  ended.loss = sum / static_cast<double>(std::max<std::int64_t>(1, batch->label_count));
-  ended.gradient_norm = read_scalar(norm_, 0);
-  ended.skipped = read_scalar(skipped_, 0) != 0;
-  state_.step = step;
-  state_.tokens += batch->label_count;
+  for (std::size_t slot = 0; slot < slots; ++slot) sum += scalar(loss_, static_cast<int>(slot), slot);
+  started.ended.loss = sum / static_cast<double>(std::max<std::int64_t>(1, started.ended.labels));
+  started.ended.gradient_norm = scalar(norm_, 0, slots);
+  started.ended.skipped = scalar(skipped_, 0, slots + 1) != 0;
+  return {};
+}
+
+Status Trainer::end_step(StartedStep& started) {
+  ledger_.set_step(started.ended.step);
+  TRY(take_results(started));
+  StepEnded& ended = started.ended;
+  state_.step = ended.step;
+  state_.tokens += ended.labels;
   state_.skipped += ended.skipped ? 1 : 0;
   if (std::isfinite(ended.loss) && (state_.lowest_loss == 0 || ended.loss < state_.lowest_loss))
     state_.lowest_loss = ended.loss;
   if (std::isfinite(ended.loss) && state_.first_loss == 0) state_.first_loss = ended.loss;
   skips_in_row_ = ended.skipped ? skips_in_row_ + 1 : 0;
-  if (ended.skipped) TRY(look_for_bad(step));
+  if (ended.skipped) TRY(look_for_bad(ended.step));
   ended.tokens = state_.tokens;
   const InCategory logging(ledger_, Category::logging);
-  if (parts_.hooks.in_logging) parts_.hooks.in_logging(step);
-  if (parts_.hooks.after_step) TRY(parts_.hooks.after_step(step));
+  if (parts_.hooks.in_logging) parts_.hooks.in_logging(ended.step);
+  if (parts_.hooks.after_step) TRY(parts_.hooks.after_step(ended.step));
   ended.seconds = ledger_.take_interval();
   last_ = ended;
   emit(ended);
   if (std::optional<Note> note = waits_.after_step(ended.seconds)) emit(std::move(*note));
-  state_.trained += parts_.clock->now() - began;
+  const Seconds now = parts_.clock->now();
+  state_.trained += now - std::max(started.began, trained_to_);
+  trained_to_ = now;
   if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the rate goes by it
-  if (parts_.stages != nullptr) parts_.stages->step_ended(step);
+  if (parts_.stages != nullptr) parts_.stages->step_ended(ended.step);
   return {};
 }
 
@@ -256,12 +322,17 @@ Result<TrainOutcome> Trainer::run() {
   const Workload& workload = job_.workload;
   const bool evaluates = evaluate_ != nullptr && parts_.held_out;
   (void)ledger_.take_interval();
-  while (!TRY(is_over())) {
-    if (TRY(as_rank_0(parts_.stop_requested && parts_.stop_requested()))) {
-      outcome.ending = Ending::stopped;
-      break;
+  for (bool started = false; started || !TRY(is_over());) {
+    if (!started) {
+      if (TRY(as_rank_0(parts_.stop_requested && parts_.stop_requested()))) {
+        outcome.ending = Ending::stopped;
+        break;
+      }
+      TRY(start_step(steps_[0]));
     }
-    TRY(one_step());
+    const bool on = TRY(goes_on_at_once());
+    if (on) TRY(start_step(steps_[1]));
+    TRY(end_step(steps_[0]));
     if (std::optional<std::string> why =
             divergence_of(workload.train, *last_, {state_.first_loss, state_.lowest_loss, skips_in_row_})) {
       outcome.ending = Ending::diverged;
@@ -269,10 +340,18 @@ Result<TrainOutcome> Trainer::run() {
       break;
     }
     TRY(finish_save(false));
+    started = on;
+    std::swap(steps_[0], steps_[1]);
+    if (on) continue;
     if (TRY(is_over())) break;  // what comes at the end anyway, and before its checkpoint
-    if (evaluates && TRY(is_due(workload.train.evaluate, last_evaluation_time_)))
+    if (evaluates && TRY(is_due(workload.train.evaluate, last_evaluation_time_))) {
+      last_evaluation_time_ = parts_.clock->now();
       emit(TRY(evaluate(workload.train.evaluate_batches)));
-    if (TRY(is_due(workload.checkpoint.every, last_save_time_))) TRY(save(false));
+    }
+    if (TRY(is_due(workload.checkpoint.every, last_save_time_))) {
+      last_save_time_ = parts_.clock->now();
+      TRY(save(false));
+    }
   }
   TRY(finish_save(true));
   if (outcome.ending == Ending::finished && evaluates) {

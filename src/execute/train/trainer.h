@@ -3,15 +3,19 @@
 // and stops; it prints nothing, knows no price, and reads no clock but the one it is given. The ranks of a mesh each
 // run it, over the same batches in the same order; what a clock or a signal decides, rank 0 decides for all.
 //
-// A step: rows → inputs of the arena → schedule "train" → loss and norm → event. From the fourth step on the step's
-// thread allocates nothing of ours. Checkpoints are written by a thread of their own from the staging that the
-// "snapshot" schedule filled.
+// A step: rows → inputs of the arena → schedule "train" → loss and norm → event. A device that runs ahead is given the
+// next step's rows and is asked for that step before the loss of this one is read, so that it never waits for the host:
+// but for steps after which something looks at the state (an evaluation, a save, the end), or which are timed. On other
+// devices, from the fourth step on, the step's thread allocates nothing of ours. Checkpoints are written by a thread of
+// their own from the staging that the "snapshot" schedule filled.
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "describe/spec/run.h"
 #include "execute/checkpoint/async_save.h"
@@ -58,6 +62,7 @@ struct TrainerParts {
   checkpoint::SaveGroup save_group;      // which of the writers of its checkpoints this rank is
   std::string numerics;                  // fingerprint of what the bits depend on; kept with checkpoints
   std::string isa;                       // the instructions among it, to pin another machine to; kept too
+  Node executables;                      // what the functions were compiled to, for the same reason; kept too
   TrainHooks hooks;
   StageWatch* stages = nullptr;  // told of what the rank does; null: nobody looks
 };
@@ -99,7 +104,19 @@ class Trainer {
   Result<Evaluated> evaluate(std::int64_t batches);
 
  private:
-  Status one_step();
+  // A step that was asked for and is not yet told of. Reused; the last three are of a device that runs ahead.
+  struct StartedStep {
+    StepEnded ended;  // as far as it is known
+    Seconds began;
+    std::vector<StartedAction> actions;
+    std::vector<std::array<std::byte, 8>> scalars;  // the loss's slots, the norm, skipped: on their way to the host
+    std::vector<DeviceEvent> reads;                 // of `scalars`, which stay until these are done
+  };
+  Status start_step(StartedStep& started);
+  Status end_step(StartedStep& started);
+  void read_ahead(StartedStep& started);
+  Status take_results(StartedStep& started);
+  Result<bool> goes_on_at_once();
   Status run_step(std::int64_t step);
   Status look_for_bad(std::int64_t step);
   Status save(bool wait);
@@ -108,9 +125,9 @@ class Trainer {
   Error save_failed(Error why) const;
   Result<bool> is_time_to_save(const TrainOutcome& outcome);
   std::optional<double> metric() const;
-  Progress progress() const;
+  Progress progress() const;  // as the next step begins
   Result<bool> is_over();
-  Result<bool> is_due(const Interval& interval, Seconds& last_time);
+  Result<bool> is_due(const Interval& interval, Seconds last_time);
   template <typename T>
   Result<T> as_rank_0(T mine);
   double read_scalar(int value, int slot);
@@ -121,6 +138,7 @@ class Trainer {
   TrainerParts parts_;
   TimeLedger& ledger_;
   TrainState state_;
+  std::int64_t asked_step_ = 0, asked_tokens_ = 0;  // of the steps that were started, of which state_ may know one less
   Feed feed_, evaluation_feed_;
   std::unique_ptr<PhaseObserver> observer_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
@@ -131,9 +149,12 @@ class Trainer {
   HostState host_state_;
   ReplayCheck replay_;
   bool looked_for_bad_ = false;
+  bool ahead_ = false;  // a step may be started before the one before it has ended
+  std::array<StartedStep, 2> steps_;
   int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;
   checkpoint::SaveOptions save_options_;
   Seconds opened_;          // when the run was opened
+  Seconds trained_to_;      // up to when state_.trained counts
   std::int64_t saves_ = 0;  // begun
   std::int64_t skips_in_row_ = 0;
   std::int64_t saved_step_ = -1, saving_step_ = -1;

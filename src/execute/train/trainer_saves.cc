@@ -89,6 +89,7 @@ Status Trainer::save(bool wait) {
   request_.extra = to_node(state_);
   request_.extra.set("numerics", parts_.numerics);
   request_.extra.set("isa", parts_.isa);
+  if (!parts_.executables.is_null()) request_.extra.set("executables", parts_.executables);
   write_began_ = parts_.clock->now();
   {
     const InCategory starting(ledger_, Category::checkpoint);

@@ -8,102 +8,14 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
-#include "execute/backends/reference/reference.h"
-#include "execute/checkpoint/restore.h"
-#include "execute/runtime/initialize.h"
-#include "execute/train/state.h"
-#include "ground/store/faulty.h"
+#include "execute/train/testing/trained.h"
 
 namespace systole {
 namespace {
-
-constexpr const char* kJob = R"(systole: 1
-name: line
-model: { family: mlp, inputs: 3, outputs: 2 }
-data: { kind: linear, rows: 64, held_out_rows: 12, noise: 0.1 }
-train: { batch: 4, optimizer: { kind: sgd, rate: 0.05 } }
-checkpoint: { every: 4, keep: 100 }
-)";
-
-struct Killed : std::exception {};
-
-// A run's folder and everything that its processes left.
-class Trained : public testing::Test {
- protected:
-  // A process: from the newest checkpoint, if there is one, to its end.
-  Result<TrainOutcome> process(std::vector<std::string> sets, TrainHooks hooks = {}) {
-    WorkloadOptions options;
-    options.sets = std::move(sets);
-    const Workload workload = read_workload(kJob, "job.yaml", options).value();
-    const std::unique_ptr<Device> device = make_reference_device();
-    const Job job = make_job(workload, *device).value();
-    const std::unique_ptr<Executor> executor = Executor::create(*job.program, *device).value();
-    TrainerParts parts;
-    parts.clock = &clock_;
-    parts.events = &events_;
-    parts.checkpoints = folder_;
-    TrainState state;
-    checkpoint::prepare(folder_).value();
-    if (checkpoint::list_steps(folder_)->empty()) {
-      initialize(*executor, 1).value();
-    } else {
-      const checkpoint::Restored newest = checkpoint::open_newest(folder_).value();
-      load_state(*executor, newest.checkpoint).value();
-      state = state_from(newest.checkpoint.manifest().extra).value();
-    }
-    parts.source = open_linear_source(workload, workload.train.batch, false, true, state.cursor).value();
-    parts.held_out = [&] { return open_linear_source(workload, job.evaluation_rows, true, false, Node()); };
-    parts.hooks = std::move(hooks);
-    TimeLedger ledger(clock_, Category::startup);
-    return Trainer(job, *executor, std::move(parts), ledger, std::move(state)).run();
-  }
-
-  // A process that dies while it computes this step.
-  void killed_at(std::int64_t step, std::vector<std::string> sets, TrainHooks hooks = {}) {
-    const auto before = hooks.in_compute;
-    hooks.in_compute = [step, before](std::int64_t now) {
-      if (before) before(now);
-      if (now == step) throw Killed();
-    };
-    EXPECT_THROW(static_cast<void>(process(std::move(sets), std::move(hooks))), Killed);
-  }
-
-  std::map<std::int64_t, std::optional<double>> metrics() {
-    std::map<std::int64_t, std::optional<double>> found;
-    const std::vector<std::int64_t> steps = checkpoint::list_steps(folder_).value();
-    for (const std::int64_t step : steps) found[step] = checkpoint::load_manifest(folder_, step)->metric;
-    return found;
-  }
-
-  template <typename Body>
-  std::vector<Body> all() const {
-    std::vector<Body> found;
-    for (const Event& event : events_.events) {
-      if (const auto* body = std::get_if<Body>(&event.body)) found.push_back(*body);
-    }
-    return found;
-  }
-
-  // Steps of a second, batches of evaluation of ten; saving takes no time of this clock's.
-  TrainHooks slow() {
-    TrainHooks hooks;
-    hooks.in_compute = [this](std::int64_t) { clock_.advance(Seconds(1.0)); };
-    hooks.on_phase = [this](const char* phase) {
-      if (std::string_view(phase) == "evaluation") clock_.advance(Seconds(10.0));
-    };
-    return hooks;
-  }
-
-  FaultyStore disk_;
-  checkpoint::Folder folder_{&disk_, "checkpoints"};
-  FakeClock clock_;
-  EventList events_;
-};
 
 using TrainerMetric = Trained;
 using TrainerSaves = Trained;

@@ -79,6 +79,7 @@ class LoadedExecutable {
  public:
   explicit LoadedExecutable(std::shared_ptr<LoadedHandle> handle) : handle_(std::move(handle)) {}
 
+  bool is(const LoadedExecutable& other) const { return handle_ == other.handle_; }
   Result<Executable> executable() const;
   Result<std::vector<int>> devices() const;  // their numbers, in the order in which `run` takes them
 

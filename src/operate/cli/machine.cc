@@ -34,7 +34,7 @@ Result<std::unique_ptr<Device>> open_device(const std::string& backend, const Re
                                             const LinkCost& link, const MachineUse& use) {
   if (backend == "reference") return make_reference_device();
   if (is_xla(backend)) {
-    const std::shared_ptr<XlaHost> host = use.xla ? use.xla : TRY(open_xla_host(backend, use.ranks));
+    const std::shared_ptr<XlaHost> host = use.xla ? use.xla : TRY(open_xla_host(backend, use.ranks, use.exact));
     return std::unique_ptr<Device>(TRY(host->device(static_cast<int>(use.rank))));
   }
 #ifdef SYSTOLE_HAS_CPU
@@ -51,8 +51,8 @@ Result<std::unique_ptr<Device>> open_device(const std::string& backend, const Re
 }
 
 // What the bits of the device's results depend on.
-void tell_numerics(const std::string& backend, Machine& machine) {
-  machine.numerics = machine.device->target().name;
+void tell_numerics(const std::string& backend, std::int64_t ranks, Machine& machine) {
+  machine.numerics = is_xla(backend) ? xla_numerics(backend, *machine.device, ranks) : machine.device->target().name;
 #ifdef SYSTOLE_HAS_CPU
   if (backend != "cpu") return;
   machine.isa = to_string(cpu_isa());
@@ -161,7 +161,7 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   const RanksLink link = use.link ? *use.link : TRY(link_in(catalog, clock, use.ranks, use.over_tcp));
   machine.link_source = link.source;
   machine.device = TRY(open_device(backend, resources, link.cost, use));
-  tell_numerics(backend, machine);
+  tell_numerics(backend, use.ranks, machine);
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   machine.catalog_entry =
       is_xla(backend)

@@ -7,7 +7,9 @@
 #include "ground/store/store.h"
 #include "operate/check/lint.h"
 #include "operate/cli/plan_text.h"
+#include "operate/cli/predicted_peak.h"
 #include "operate/cli/workload_options.h"
+#include "operate/cli/xla_machine.h"
 
 namespace systole::cli {
 namespace {
@@ -32,6 +34,11 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");
   }
   context.out.data(plan_text(prepared.plan));
+  if (is_xla(preparing.backend)) {
+    const auto peak = predicted_peak_text(preparing.backend, prepared.machine.catalog_entry, *prepared.job.program,
+                                          temporaries_of(*prepared.machine.device));
+    if (peak) context.out.data(*peak + "\n");
+  }
   if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
   if (!options.out.empty()) {
     std::ofstream file(options.out);

@@ -9,6 +9,7 @@
 #include "operate/cli/inject.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/plan_text.h"
+#include "operate/cli/predicted_peak.h"
 #include "operate/cli/probes.h"
 #include "operate/cli/progress_lines.h"
 #include "operate/cli/rank_processes.h"
@@ -133,7 +134,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   SignalWatch signals;
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of who writes it
-  Prepared prepared = prepare(workload, preparing, context.clock).value();
+  Prepared prepared = prepare(workload, preparing, context.clock, &ledger).value();
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
@@ -235,6 +236,11 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   request.ring = spans.get();
   context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,
                                   to_string(prepared.memory.total())));
+  if (xla) {
+    const auto peak = predicted_peak_text(preparing.backend, prepared.machine.catalog_entry, *prepared.job.program,
+                                          temporaries_of(device));
+    if (peak) context.out.message(*peak);
+  }
   const Result<TrainOutcome> outcome = caught([&] {
     if (prepared.job.program->mesh.trivial()) return run_job(prepared, folder, request, context.clock, ledger, *events);
     return run_in_threads(prepared, preparing, folder, request, context.clock, ledger, *events);

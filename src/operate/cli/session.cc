@@ -82,14 +82,15 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
   return workload.resources.memory.value_or(memory_limit());
 }
 
-Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock) {
+Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock, TimeLedger* ledger) {
   Prepared p;
   p.workload = workload;
   p.rank = options.rank;
   TRY(check_threads(options.backend, workload.resources, options.source));
   if (is_xla(options.backend)) {
     TRY(check_xla(workload, options.source));
-    if (options.xla == nullptr) options.xla = TRY(open_xla_host(options.backend, ranks_of(workload)));
+    if (options.xla == nullptr)
+      options.xla = TRY(open_xla_host(options.backend, ranks_of(workload), workload.train.exact));
   }
   p.machine = TRY(open_machine(
       options.backend, workload.resources, clock,
@@ -110,7 +111,11 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
     if (!weights.ok()) return options.source.placed(std::move(weights).error(), "model.weights");
     p.weights = std::move(*weights);
   }
-  p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
+  {
+    std::optional<InCategory> compiling;
+    if (ledger != nullptr) compiling.emplace(*ledger, Category::compile);
+    p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
+  }
   if (p.data.dataset) {
     p.outside.dataset = p.data.resident();
     p.outside.data_queue = RowReader::planned(

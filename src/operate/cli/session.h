@@ -14,6 +14,7 @@
 #include "execute/data/build.h"
 #include "execute/runtime/executor.h"
 #include "execute/train/job.h"
+#include "execute/train/ledger.h"
 #include "execute/train/memory_plan.h"
 #include "ground/base/clock.h"
 #include "ground/store/lock.h"
@@ -82,7 +83,8 @@ struct PrepareOptions {
 };
 
 // Plans the workload: nothing of the model runs and no arena is allocated. Does not check the fit: see check_fit.
-Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock);
+// `ledger`: whose time it is, of which compiling is told apart; null: nobody's.
+Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock, TimeLedger* ledger = nullptr);
 // An error of make_job at its place in the workload, with what to do.
 Error told_of_job(const WorkloadSource& source, Error error);
 // One error, the others behind it. REQUIRES: at least one.

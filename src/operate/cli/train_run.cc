@@ -19,6 +19,7 @@
 #include "operate/cli/full_disk.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
+#include "operate/cli/xla_machine.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -43,7 +44,9 @@ std::string way_on(const Workload& workload, const checkpoint::Manifest& manifes
       helps ? fmt::format("with --pin-isa, which computes by {} here too, ", isa->text()) : "");
 }
 
-Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool exact, const std::string& numerics) {
+Status check_identity(const checkpoint::Checkpoint& from, const Job& job, const Device& device,
+                      const std::string& numerics) {
+  const bool exact = job.workload.train.exact;
   const checkpoint::Identity& identity = from.manifest().identity;
   if (identity.model_hash != parameters_hash(*job.model)) {
     return error(ErrorKind::invalid,
@@ -63,7 +66,7 @@ Status check_identity(const checkpoint::Checkpoint& from, const Job& job, bool e
                  numerics)
         .hinted(way_on(job.workload, from.manifest(), before->text()));
   }
-  return {};
+  return exact ? check_executables(from.manifest().extra.find("executables"), device) : Status();
 }
 
 Result<std::unique_ptr<BatchSource>> training_source(const Prepared& p, const Node& cursor, const RunRequest& request,
@@ -311,7 +314,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     const InCategory restoring(ledger, Category::restore);
     if (request.resume) {
       const auto take = [&](const checkpoint::Checkpoint& from) -> Status {
-        TRY(check_identity(from, prepared.job, prepared.workload.train.exact, numerics));
+        TRY(check_identity(from, prepared.job, *prepared.machine.device, numerics));
         return load_state(*prepared.executor, from, role.rank);
       };
       Result<checkpoint::Restored> newest = newest_for_all(checkpoints, role, prepared.job.program->mesh, take);
@@ -353,6 +356,8 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   event.from_step = state.step;
   events.add(Event{Seconds(), std::move(event)});
   events.add(Event{Seconds(), Note{"info", kernels_text(*prepared.machine.device), "kernels", {}}});
+  if (std::optional<Note> compiled = compile_note(*prepared.machine.device))
+    events.add(Event{Seconds(), *std::move(compiled)});
 
   TrainerParts parts;
   parts.clock = &clock;
@@ -364,6 +369,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   parts.vocabulary = prepared.job.model->vocabulary();
   parts.numerics = numerics;
   parts.isa = prepared.machine.isa;
+  for (const auto& [function, hash] : prepared.machine.device->executables()) parts.executables.set(function, hash);
   parts.communicator = role.communicator;
   parts.device = role.rank;
   parts.save_group = role.group;

@@ -4,8 +4,10 @@
 #include <cstdlib>
 
 #include "ground/pjrt/places.h"
+#include "ground/process/machine.h"
 #include "operate/cli/executable_folder.h"
 #include "operate/cli/machine.h"
+#include "operate/cli/rank_threads.h"
 #include "operate/cli/xla_probe.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu_isa.h"
@@ -18,8 +20,8 @@ namespace {
 std::string way_without(const std::string& backend) {
   return fmt::format(
       "systole doctor devices; without a {} `--device xla-cpu` runs the same modules on this machine's cores, and "
-      "`systole prove` lets its compiler judge them",
-      backend == "tpu" ? "TPU" : "GPU");
+      "`systole prove JOB --on {}` lets its compiler judge them, or with --predict tells what it will need",
+      backend == "tpu" ? "TPU" : "GPU", backend == "tpu" ? "v5e:2x2" : "h100:8");
 }
 
 // That a client of the plugin can be opened, found out in a process that may be lost over it.
@@ -53,7 +55,8 @@ std::string lower_case(std::string text) {
 
 bool is_xla(const std::string& backend) { return backend == "gpu" || backend == "tpu" || backend == "xla-cpu"; }
 
-Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, Seconds timeout) {
+Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, bool exact,
+                                               Seconds timeout) {
   const pjrt::PluginPlace place =
       TRY(pjrt::find_plugin(backend == "xla-cpu" ? "cpu" : backend, pjrt::plugins_folder()));
   TRY(try_it(backend, place, devices, timeout));
@@ -62,9 +65,33 @@ Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::
   XlaOptions options;
   options.devices = static_cast<int>(devices);
   options.makes_devices = backend == "xla-cpu";
+  options.exact = exact;
   options.cache =
       std::make_shared<ExecutableFolder>(executable_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")));
   return open_xla(plugin, options);
+}
+
+std::string xla_numerics(const std::string& backend, const Device& device, std::int64_t devices) {
+  std::string text = static_cast<const XlaDevice&>(device).numerics();
+  if (backend == "xla-cpu") text += ", " + processor_name();  // it compiles for the cores that it finds
+  return devices > 1 ? fmt::format("{} devices of {}", devices, text) : text;
+}
+
+Status check_executables(const Node* before, const Device& device) {
+  if (before == nullptr) return {};
+  std::string others;
+  for (const auto& [function, hash] : device.executables()) {
+    const Node* known = before->find(function);
+    if (known != nullptr && known->text() != hash) others += (others.empty() ? "'" : "', '") + function;
+  }
+  if (others.empty()) return {};
+  const std::string folder = executable_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"));
+  return error(ErrorKind::invalid,
+               "exactness ends here: what {}' had been compiled to is no longer kept, and compiled anew is another",
+               others)
+      .hinted(fmt::format("bring back {} as it was where the run began, or go on with --set train.exact=false: from "
+                          "the same bytes, but maybe other roundings",
+                          folder.empty() ? "the cache of executables" : folder));
 }
 
 Status check_xla(const Workload& workload, const WorkloadSource& source) {
@@ -75,7 +102,9 @@ Status check_xla(const Workload& workload, const WorkloadSource& source) {
     const char* hint;
   };
   const Refused all[] = {
-      {workload.train.exact, "train.exact", "exact training", "train.exact: false, or --backend cpu"},
+      {workload.train.exact && workload.train.logical_shards % ranks_of(workload) != 0, "train.logical_shards",
+       "exact training on devices of unequal numbers of logical shards",
+       "a mesh whose devices divide train.logical_shards, or --backend cpu"},
       {!workload.probe.all().empty(), "probe", "showing values", "leave probe out, or --backend cpu"},
       {workload.observe.replay_check.has_value(), "observe.replay_check", "the check of gradients",
        "leave observe.replay_check out, or --backend cpu"},
@@ -86,6 +115,18 @@ Status check_xla(const Workload& workload, const WorkloadSource& source) {
                          one.key);
   }
   return {};
+}
+
+std::optional<Note> compile_note(const Device& device) {
+  const auto* xla = dynamic_cast<const XlaDevice*>(&device);
+  if (xla == nullptr) return std::nullopt;
+  Seconds took;
+  std::size_t loaded = 0;
+  for (const XlaCompiled& one : xla->compiled()) {
+    took += one.time;
+    loaded += one.kept_before ? 1 : 0;
+  }
+  return Note{"info", fmt::format("{} compiled, {} loaded", xla->compiled().size() - loaded, loaded), "compile", took};
 }
 
 Bytes temporaries_of(const Device& device) {

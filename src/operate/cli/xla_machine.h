@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "describe/spec/run.h"
 #include "describe/spec/source.h"
 #include "describe/spec/workload.h"
 #include "execute/backends/xla/xla.h"
@@ -14,14 +15,26 @@ namespace systole::cli {
 bool is_xla(const std::string& backend);
 
 // Loads the vendor's plugin into this process, with so many devices; xla-cpu makes them of this machine's cores. The
-// plugin is tried in a child process first, within `timeout`. What it compiles is kept (executable_folder.h).
+// plugin is tried in a child process first, within `timeout`. What it compiles is kept (executable_folder.h). `exact`:
+// for exact training.
 // Errors: unsupported: the plugin is not there, with the command that gets it; it sees no device or too few, aborts or
 // hangs; those of the plugin.
-Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices,
+Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, bool exact = false,
                                                Seconds timeout = Seconds(60.0));
+
+// What the bits of exact training depend on besides the executables, of so many devices together.
+std::string xla_numerics(const std::string& backend, const Device& device, std::int64_t devices);
+
+// That the functions were compiled to what they were when the checkpoint was made, as its "executables" say; null: it
+// says nothing. Errors: invalid, with where they were kept.
+Status check_executables(const Node* before, const Device& device);
 
 // What a workload asks for that XLA's devices do not do yet, at its place. Errors: unsupported.
 Status check_xla(const Workload& workload, const WorkloadSource& source);
+
+// How many functions were compiled and loaded, and what that took: the cause of the category `compile`. Nothing of a
+// device that is not XLA's.
+std::optional<Note> compile_note(const Device& device);
 
 // The most that the compiler needs inside a function of those that were compiled. REQUIRES: `device` is
 // open_xla_device's.

@@ -54,6 +54,39 @@ TEST(XlaMachine, every_chip_of_libtpu_has_its_entry) {
   }
 }
 
+// A device that has compiled two functions, and to what.
+class TwoExecutables : public Device {
+ public:
+  explicit TwoExecutables(std::string second) : second_(std::move(second)) {}
+  std::map<std::string, std::string> executables() const override { return {{"first", "1"}, {"second", second_}}; }
+  const Target& target() const override { return target_; }
+  Bytes workspace(const Graph&, const GraphNode&) const override { return {}; }
+  Result<std::unique_ptr<Memory>> allocate(Bytes) override { return none(); }
+  DeviceEvent copy_in(Memory&, const SlotAddress&, std::span<const std::byte>) override { return {}; }
+  DeviceEvent copy_out(Memory&, const SlotAddress&, std::span<std::byte>) override { return {}; }
+  Result<std::unique_ptr<Executable>> compile(const Function&) override { return none(); }
+  Result<std::unique_ptr<Call>> bind(const Executable&, Memory&, const Addresses&) override { return none(); }
+  DeviceEvent run(Call&, WorkCounters&) override { return {}; }
+
+ private:
+  static Error none() { return error(ErrorKind::unsupported, "it does nothing"); }
+  Target target_;
+  std::string second_;
+};
+
+// A function that the checkpoint knows nothing of is no reason; one that is another is, by its name.
+TEST(XlaMachine, exactness_ends_where_an_executable_is_another) {
+  const Node before = Node::map({{"second", "2"}, {"third", "3"}});
+  EXPECT_TRUE(check_executables(nullptr, TwoExecutables("4")).ok());
+  EXPECT_TRUE(check_executables(&before, TwoExecutables("2")).ok());
+  const Status other = check_executables(&before, TwoExecutables("4"));
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().message.find("exactness ends here: what 'second' had been compiled to is no longer kept"),
+            std::string::npos)
+      << other.error().message;
+  EXPECT_NE(other.error().hint.find("train.exact=false"), std::string::npos);
+}
+
 TEST(ExecutableFolder, without_a_place_nothing_is_kept) {
   ExecutableFolder nowhere("");
   nowhere.keep("key", "bytes");

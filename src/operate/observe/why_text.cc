@@ -27,9 +27,13 @@ std::string against_plan(std::int64_t counted, std::int64_t planned, const char*
 
 std::string line_of(const WhyRow& row, Seconds wall) {
   const bool rest = row.category == Category::other;
+  // What a vendor's compiler takes is not in the catalog, and the next run loads what it made.
+  const bool unknown = row.category == Category::compile && row.predicted == Seconds() && !row.cause.empty();
   std::string line = fmt::format("{:<20}{:>13}{:>12}{:>13}", rest ? "other (unclaimed)" : name_of(row.category),
-                                 row.predicted == Seconds() ? "" : seconds(row.predicted), seconds(row.measured),
-                                 rest ? "" : difference(row));
+                                 unknown                      ? "unknown"
+                                 : row.predicted == Seconds() ? ""
+                                                              : seconds(row.predicted),
+                                 seconds(row.measured), rest || unknown ? "" : difference(row));
   if (rest) line += share(row.measured, wall);
   if (!row.cause.empty()) line += "   ← " + row.cause;
   return line + "\n";

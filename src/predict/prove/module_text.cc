@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 
 #include "ground/base/units.h"
@@ -42,6 +43,36 @@ int line_of(std::string_view text, std::size_t at) {
   int line = 1;
   for (const char c : text.substr(0, at)) line += c == '\n' ? 1 : 0;
   return line;
+}
+
+bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
+
+// openxla/stablehlo docs/spec.md (FloatType), as of 2026-06; those that have an exponent in their names.
+constexpr std::string_view kSmallFloats[] = {"f4E2M1FN", "f6E2M3FN",   "f6E3M2FN",   "f8E3M4",
+                                             "f8E4M3",   "f8E4M3FN",   "f8E4M3FNUZ", "f8E4M3B11FNUZ",
+                                             "f8E5M2",   "f8E5M2FNUZ", "f8E8M0FNU"};
+
+// "f8E4M3…" beginning here; empty: none does.
+std::string_view small_float_at(std::string_view text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
+  if (end == at + 1 || end + 1 >= text.size() || text[end] != 'E' ||
+      std::isdigit(static_cast<unsigned char>(text[end + 1])) == 0)
+    return {};
+  while (end < text.size() && is_of_word(text[end])) ++end;
+  return text.substr(at, end - at);
+}
+
+// "!quant.uniform<…>".
+std::optional<Error> quantised(std::string_view text, const std::string& file) {
+  const std::size_t at = text.find("!quant.");
+  if (at == std::string_view::npos) return std::nullopt;
+  std::size_t end = at + 1;
+  while (end < text.size() && (is_of_word(text[end]) || text[end] == '.')) ++end;
+  return error(ErrorKind::unsupported, "{} is a quantised type, and XLA's compilers have none",
+               text.substr(at, end - at))
+      .at({file, line_of(text, at), 0})
+      .hinted("stablehlo-opt --stablehlo-legalize-quant-to-math makes integers and scales of them");
 }
 
 class Scanner {
@@ -136,6 +167,7 @@ Result<ModuleText> look_at(std::string_view code, const std::string& file) {
         .at(Where(where))
         .hinted(kHowToGet);
   const std::string text = bare(code);
+  if (std::optional<Error> refused = quantised(text, file)) return *std::move(refused);
   const Scanner scanner(text, file);
   ModuleText module;
   module.partitions = TRY(scanner.attribute("mhlo.num_partitions"));
@@ -148,6 +180,30 @@ Result<ModuleText> look_at(std::string_view code, const std::string& file) {
         .at(Where(where));
   if (mesh && !module.partitions) module.partitions = mesh;
   return module;
+}
+
+std::optional<ModuleWord> foreign_float(std::string_view code) {
+  if (code.starts_with(kBytecode)) return std::nullopt;
+  const std::string text = bare(code);
+  for (std::size_t at = text.find('f'); at != std::string::npos; at = text.find('f', at + 1)) {
+    // "4xf8E4M3": sizes stand before it, and names (%f8E1) do not count.
+    const char before = at == 0 ? ' ' : text[at - 1];
+    if (before != 'x' && before != '<' && before != ' ' && before != '(') continue;
+    const std::string_view word = small_float_at(text, at);
+    if (!word.empty() && std::ranges::find(kSmallFloats, word) == std::end(kSmallFloats))
+      return ModuleWord{std::string(word), line_of(text, at)};
+  }
+  return std::nullopt;
+}
+
+std::optional<int> line_of_custom_call(std::string_view code, std::string_view target) {
+  if (code.starts_with(kBytecode) || target.empty()) return std::nullopt;
+  for (std::size_t at = code.find(target); at != std::string_view::npos; at = code.find(target, at + 1)) {
+    const char before = at == 0 ? ' ' : code[at - 1];
+    const std::size_t end = at + target.size();
+    if ((before == '"' || before == '@') && (end == code.size() || !is_of_word(code[end]))) return line_of(code, at);
+  }
+  return std::nullopt;
 }
 
 std::optional<int> compare_versions(std::string_view a, std::string_view b) {

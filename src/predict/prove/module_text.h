@@ -30,7 +30,18 @@ Error too_large(const std::string& file);
 
 // `file` stands in errors. Time grows with the code's length, whatever is in it. Errors: invalid: nothing in it, too
 // large, or neither text nor bytecode; a mesh of more devices than num_partitions; numbers that are no counts.
+// unsupported: quantised types, which no compiler of XLA's has: some refuse them without saying where.
 Result<ModuleText> look_at(std::string_view code, const std::string& file);
+
+// A word of a module's text, for telling what a compiler's refusal is about.
+struct ModuleWord {
+  std::string word;
+  int line = 0;
+};
+// The first type of numbers that is none of StableHLO's ("f8E9M9"). Nothing in bytecode.
+std::optional<ModuleWord> foreign_float(std::string_view code);
+// Where a custom call of this name is made. Nothing in bytecode.
+std::optional<int> line_of_custom_call(std::string_view code, std::string_view target);
 
 // "1.13.7" of "StableHLO_v1.13.7" and of "1.13.7" alone: -1, 0 or 1 as `a` is older than, as old as or newer than `b`;
 // nothing where one of them is no version.

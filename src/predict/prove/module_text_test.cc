@@ -66,6 +66,39 @@ TEST(ModuleText, what_makes_no_sense_has_its_place) {
     (void)look_at(text, "step.mlir");
 }
 
+// Compilers refuse quantised types, some of them without a place.
+TEST(ModuleText, a_quantised_type_has_its_line_and_a_way_out) {
+  const Error refused = look_at(R"(module @q {
+  // !quant.uniform is not meant
+  func.func public @main(%a: tensor<16x16x!quant.uniform<i8:f32, 0.5:10>>) -> tensor<16x16xf32> {
+  }
+})",
+                                "step.mlir")
+                            .error();
+  EXPECT_EQ(refused.kind, ErrorKind::unsupported);
+  EXPECT_EQ(refused.where, (Where{"step.mlir", 3, 0}));
+  EXPECT_EQ(refused.message, "!quant.uniform is a quantised type, and XLA's compilers have none");
+  EXPECT_NE(refused.hint.find("legalize-quant-to-math"), std::string::npos);
+  EXPECT_TRUE(look_at("module { } // !quant.uniform<i8:f32, 0.5>", "step.mlir").ok());
+}
+
+TEST(ModuleText, words_that_a_refusal_may_be_about) {
+  const auto foreign = [](std::string_view text) { return foreign_float(text); };
+  EXPECT_EQ(foreign("tensor<2xf8E4M3FN>, tensor<f8E5M2>, tensor<2xf4E2M1FN> %f8E9M9 @f8E9 f32 \"f8E9M9\""),
+            std::nullopt);
+  const auto found = foreign("module {\n %a: tensor<2xf8E4M3FN>\n %b: tensor<2x2xf8E9M9>");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->word, "f8E9M9");
+  EXPECT_EQ(found->line, 3);
+  EXPECT_EQ(foreign("f"), std::nullopt);
+  EXPECT_EQ(foreign("xf8"), std::nullopt);
+  EXPECT_EQ(foreign("xf8E"), std::nullopt);
+  const std::string_view calls = "\nstablehlo.custom_call @mine_too\n\"stablehlo.custom_call\" {name = \"mine\"}";
+  EXPECT_EQ(line_of_custom_call(calls, "mine"), 3);
+  EXPECT_EQ(line_of_custom_call(calls, "mine_too"), 2);
+  EXPECT_EQ(line_of_custom_call(calls, "other"), std::nullopt);
+}
+
 TEST(ModuleText, what_is_something_else_is_told_so) {
   const auto refused = [](std::string_view code) { return to_string(look_at(code, "step.mlir").error()); };
   const std::string_view zip("PK\x03\x04 and so on"), gzip("\x1f\x8b\x08 and so on");

@@ -124,15 +124,40 @@ std::string sentence(const std::string& message) {
   return words.substr(0, words.find('\n'));
 }
 
-Error told(Error refusal, const ModuleText& module, const CompilerFacts& compiler, const std::string& file) {
+// "custom call to NAME for platform CUDA".
+std::string_view custom_call_of(std::string_view message) {
+  constexpr std::string_view kCall = "custom call to ";
+  const std::size_t at = message.find(kCall);
+  if (at == std::string_view::npos) return {};
+  const std::string_view name = message.substr(at + kCall.size());
+  return name.substr(0, name.find(' '));
+}
+
+// Where it is, and what to do, as far as the compiler does not say it.
+Error completed(Error said, std::string_view code) {
+  if (const std::string_view target = custom_call_of(said.message); !target.empty()) {
+    if (said.where.line == 0) said.where.line = line_of_custom_call(code, target).value_or(0);
+    return std::move(said).hinted(
+        "a custom call is a kernel of its vendor's: write it in StableHLO's ops, or take one that this compiler has");
+  }
+  if (const std::optional<ModuleWord> type = foreign_float(code)) {
+    if (said.where.line == 0) said.where.line = type->line;
+    return std::move(said).hinted(
+        fmt::format("{} of line {} is none of StableHLO's types: f8E4M3FN and f8E5M2 are", type->word, type->line));
+  }
+  return said;
+}
+
+Error told(Error refusal, std::string_view code, const ModuleText& module, const CompilerFacts& compiler,
+           const std::string& file) {
   if (module.bytecode && compare_versions(module.writer, compiler.stablehlo).value_or(0) > 0)
     return error(ErrorKind::unsupported, "{} wrote it, and {} reads StableHLO up to {}", module.writer,
                  compiler.package.empty() ? "this compiler" : compiler.package, compiler.stablehlo)
         .at({file, 0, 0})
         .hinted("write it for that version, or as text; tools/xla-plugins --list says which plugins there are");
-  if (refusal.kind == ErrorKind::invalid || refusal.kind == ErrorKind::unsupported)
-    return placed(std::move(refusal), file);
-  return refusal;
+  const bool of_module = refusal.kind == ErrorKind::invalid || refusal.kind == ErrorKind::unsupported ||
+                         !custom_call_of(refusal.message).empty();
+  return of_module ? completed(placed(std::move(refusal), file), code) : refusal;
 }
 
 CompiledMemory memory_of(const pjrt::MemoryStats& stats) {
@@ -151,8 +176,8 @@ Result<pjrt::HloModule> optimized_in(const std::string& folder, const std::strin
   return pjrt::read_hlo({format, TRY(read_text(*files, kOptimizedFile))});
 }
 
-Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Slice& slice, const ModuleText& module,
-                         const std::string& file) {
+Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Slice& slice, std::string_view code,
+                         const ModuleText& module, const std::string& file) {
   Proof proof;
   proof.compiler = fmt::format("{}, PJRT API {}", said.compiler.package.empty() ? slice.plugin : said.compiler.package,
                                said.compiler.api);
@@ -164,7 +189,7 @@ Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Sli
   if (dump.executed) proof.executed = *std::move(dump.executed);
   if (said.refusal) {
     if (said.refusal->kind != ErrorKind::does_not_fit)
-      return told(*std::move(said.refusal), module, said.compiler, file);
+      return told(*std::move(said.refusal), code, module, said.compiler, file);
     proof.refusal = sentence(said.refusal->message);
     return proof;
   }
@@ -220,7 +245,7 @@ Result<Proved> prove(std::string_view code, const std::string& file, const Slice
   CompilerSaid said = TRY(compile_in_child(options.child, folder.path(), slice, request, limits));
   if (!said.compiler.warning.empty())
     proved.notes.push_back(error(ErrorKind::unsupported, "{}", said.compiler.warning));
-  proved.proof = TRY(proof_from(std::move(said), folder.path(), slice, module, file));
+  proved.proof = TRY(proof_from(std::move(said), folder.path(), slice, code, module, file));
   proved.proof.slice = slice.name;
   proved.proof.slice_devices = slice.devices;
   proved.proof.partitions = layout.partitions;

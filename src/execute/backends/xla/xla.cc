@@ -77,9 +77,18 @@ class Xla : public XlaDevice {
   const Target& target() const override { return target_; }
   const std::string& kind() const override { return kind_; }
   Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
+  const std::string& numerics() const override { return client_->versions(); }
   const std::vector<XlaCompiled>& compiled() const override { return compiled_; }
+  std::map<std::string, std::string> executables() const override {
+    std::map<std::string, std::string> hashes;
+    for (const XlaCompiled& one : compiled_) {
+      if (!one.hash.empty()) hashes.insert_or_assign(one.function, one.hash);
+    }
+    return hashes;
+  }
 
   bool host_sees_memory() const override { return false; }
+  bool runs_ahead() const override { return true; }
   void connect(Communicator* ranks) override { ranks_ = ranks; }
 
   Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override {

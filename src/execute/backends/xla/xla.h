@@ -10,6 +10,9 @@
 // A Program of a mesh takes as many devices of one XlaHost as the mesh has, a thread each. Its modules hold the
 // collectives and are compiled once, for all of them; a call is launched when every thread has come to it, and the
 // threads meet by the Communicator that their devices are connected to, which takes them out again when one fails.
+//
+// Exact: the compiler is held to ops whose sums have one order. It may still choose among kernels by measuring them,
+// so an executable is told apart by its bytes (Device::executables), and the one that is kept is the one that goes on.
 
 #include <memory>
 #include <optional>
@@ -38,7 +41,11 @@ struct XlaOptions {
   stablehlo::LowerOptions lowering;
   std::shared_ptr<ExecutableCache> cache;                        // null: none
   std::vector<std::pair<std::string, pjrt::OptionValue>> flags;  // of the compiler
+  bool exact = false;  // the same bits at every run; refuses a plugin that cannot write its programs down
 };
+
+// What holds the compiler of a platform ("cuda", "tpu", "cpu") to the same bits at every run. A TPU needs nothing.
+std::vector<std::pair<std::string, pjrt::OptionValue>> exact_flags(std::string_view platform);
 
 // What became of a function.
 struct XlaCompiled {
@@ -47,6 +54,7 @@ struct XlaCompiled {
   bool kept_before = false;  // it was in the cache
   pjrt::MemoryStats memory;
   std::vector<std::string> notes;  // which attention it got
+  std::string hash;                // exact: of the executable as it is written down
   // It was compiled before, and that was run: which input is another one now. "" where that is not so.
   std::string again;
 };
@@ -57,6 +65,8 @@ class XlaDevice : public Device {
   virtual const std::vector<XlaCompiled>& compiled() const = 0;
   // What its vendor calls it: "TPU v5 lite".
   virtual const std::string& kind() const = 0;
+  // What its bits depend on besides the executables: kind, platform, the plugin's version and its interface's.
+  virtual const std::string& numerics() const = 0;
 };
 
 // A plugin's devices as this process has them. Thread-safe.

@@ -1,11 +1,23 @@
 #include "execute/backends/xla/xla_client.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "execute/runtime/communicator.h"
 #include "ground/base/hash.h"
 
 namespace systole {
+
+// openxla/xla xla/xla.proto (DebugOptions), as of 2026-06: the first refuses ops that have no deterministic kernel and
+// implies the second, which is named for plugins where it does not.
+std::vector<std::pair<std::string, pjrt::OptionValue>> exact_flags(std::string_view platform) {
+  if (platform == "cuda" || platform == "rocm")
+    return {{"xla_gpu_deterministic_ops", true}, {"xla_gpu_exclude_nondeterministic_ops", true}};
+  // Eigen cuts a product by the number of its threads.
+  if (platform == "cpu") return {{"xla_cpu_multi_thread_eigen", false}};
+  return {};
+}
 
 Result<std::shared_ptr<XlaClient>> XlaClient::open(const pjrt::Plugin& plugin, const XlaOptions& options) {
   CHECK(options.devices >= 1, "{} devices are wanted", options.devices);
@@ -22,6 +34,7 @@ Result<std::shared_ptr<XlaClient>> XlaClient::open(const pjrt::Plugin& plugin, c
     return error(ErrorKind::unsupported, "devices: {} wanted, and this process sees {}", options.devices, seen)
         .hinted("a mesh of no more than there are; systole doctor devices tells what is seen");
   }
+  if (options.exact) std::ranges::copy(exact_flags(made->platform_), std::back_inserter(made->options_.flags));
   if (made->platform_ == "cpu") {
     made->options_.lowering.wide_products = true;
     made->options_.flags.emplace_back("xla_cpu_enable_fast_min_max", false);  // else NaN is lost in min and max
@@ -29,6 +42,7 @@ Result<std::shared_ptr<XlaClient>> XlaClient::open(const pjrt::Plugin& plugin, c
   const std::string kind = made->devices_.empty() ? "" : made->devices_[0].kind;
   made->versions_ = fmt::format("{} (XLA {}, {}); {}", kind, made->platform_, made->api_, TRY(made->client_.version()));
   made->arguments_.resize(made->devices_.size());
+  made->programs_.resize(made->devices_.size());
   return made;
 }
 
@@ -42,21 +56,32 @@ pjrt::CompileOptions XlaClient::compiling(int devices) const {
   return options;
 }
 
-Result<pjrt::LoadedExecutable> XlaClient::compiled_or_kept(const stablehlo::Module& module, bool& kept) const {
+Result<pjrt::LoadedExecutable> XlaClient::compiled_or_kept(const stablehlo::Module& module, XlaCompiled& record) const {
   const pjrt::CompileOptions options = compiling(module.devices);
-  if (options_.cache == nullptr) return client_.compile({.code = module.text}, options);
+  if (options_.cache == nullptr && !options_.exact) return client_.compile({.code = module.text}, options);
   Hasher hasher;
   for (const std::string& part : {versions_, pjrt::serialized(options), module.text}) hasher.add(part);
   const std::string key = to_hex(hasher.digest());
-  if (const std::optional<std::string> bytes = options_.cache->find(key)) {
+  const auto hash_of_exact = [&](const std::string& bytes) {
+    if (options_.exact) record.hash = to_hex(hash128(bytes));
+  };
+  if (const auto bytes = options_.cache ? options_.cache->find(key) : std::nullopt) {
     Result<pjrt::LoadedExecutable> loaded = client_.load(*bytes);
-    kept = loaded.ok();
-    if (kept) return loaded;  // what does not load is made anew
+    record.kept_before = loaded.ok();
+    if (loaded.ok()) hash_of_exact(*bytes);
+    if (loaded.ok()) return loaded;  // what does not load is made anew
   }
   pjrt::LoadedExecutable program = TRY(client_.compile({.code = module.text}, options));
   // Not every plugin can write its programs down.
   const Result<std::string> bytes = TRY(program.executable()).serialized();
-  if (bytes.ok()) options_.cache->keep(key, *bytes);
+  if (!bytes.ok() && options_.exact) {
+    return error(ErrorKind::unsupported, "exact: {} cannot write '{}' down, so that a run could go on with it: {}",
+                 versions_, record.function, bytes.error().message)
+        .hinted("train.exact: false");
+  }
+  if (!bytes.ok()) return program;
+  hash_of_exact(*bytes);
+  if (options_.cache) options_.cache->keep(key, *bytes);
   return program;
 }
 
@@ -66,7 +91,7 @@ Result<XlaClient::Made> XlaClient::make(const std::string& function, const stabl
   const auto began = std::chrono::steady_clock::now();
   XlaCompiled record;
   record.function = function;
-  pjrt::LoadedExecutable program = TRY(compiled_or_kept(module, record.kept_before));
+  pjrt::LoadedExecutable program = TRY(compiled_or_kept(module, record));
   record.memory = TRY(TRY(program.executable()).memory());
   record.notes = module.notes;
   record.time = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
@@ -80,17 +105,22 @@ Result<pjrt::DeviceRun> XlaClient::call(const pjrt::LoadedExecutable& program,
                                         Communicator& ranks) {
   const auto own = static_cast<std::size_t>(device);
   arguments_[own] = arguments;
+  programs_[own] = &program;
   TRY(ranks.barrier());
-  if (device == 0) {
-    const auto first = arguments_.begin();
-    Result<std::vector<pjrt::DeviceRun>> runs = program.run({first, first + ranks.num_ranks()});
-    launched_ = runs.ok() ? Status() : Status(runs.error());
-    if (runs.ok()) runs_ = std::move(*runs);
-  }
+  if (device == 0) launched_ = launch(program, ranks.num_ranks());
   TRY(ranks.barrier());
   // Both stay as they are until all have come to the next call.
   TRY(launched_);
   return std::move(runs_[own]);
+}
+
+Status XlaClient::launch(const pjrt::LoadedExecutable& program, std::int32_t devices) {
+  for (std::int32_t d = 0; d < devices; ++d) {
+    if (!programs_[static_cast<std::size_t>(d)]->is(program))
+      return error(ErrorKind::internal, "devices 0 and {} came to a call with different programs", d);
+  }
+  runs_ = TRY(program.run({arguments_.begin(), arguments_.begin() + devices}));
+  return {};
 }
 
 }  // namespace systole

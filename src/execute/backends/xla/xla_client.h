@@ -25,19 +25,22 @@ class XlaClient {
   const std::string& platform() const { return platform_; }
   const XlaOptions& options() const { return options_; }
   const std::string& api() const { return api_; }
+  const std::string& versions() const { return versions_; }
 
   // The first of a mesh that asks compiles, the others are given the same. Errors: those of the plugin.
   Result<Made> make(const std::string& function, const stablehlo::Module& module);
 
   // One call by all devices of a program: each brings its arguments, and when all have, device 0 launches it. The
-  // threads are kept apart by `ranks`. Errors: of the plugin, told on every device; of the communicator.
+  // threads are kept apart by `ranks`. Errors: of the plugin, told on every device; of the communicator; internal: they
+  // came with different programs.
   Result<pjrt::DeviceRun> call(const pjrt::LoadedExecutable& program, const std::vector<const pjrt::Buffer*>& arguments,
                                int device, Communicator& ranks);
 
  private:
   XlaClient(pjrt::Client client, XlaOptions options) : client_(std::move(client)), options_(std::move(options)) {}
-  Result<pjrt::LoadedExecutable> compiled_or_kept(const stablehlo::Module& module, bool& kept) const;
+  Result<pjrt::LoadedExecutable> compiled_or_kept(const stablehlo::Module& module, XlaCompiled& record) const;
   pjrt::CompileOptions compiling(int devices) const;
+  Status launch(const pjrt::LoadedExecutable& program, std::int32_t devices);
 
   pjrt::Client client_;
   XlaOptions options_;
@@ -46,6 +49,7 @@ class XlaClient {
   std::mutex mutex_;                                         // of made_
   std::map<std::string, Made> made_;                         // of several devices, by their text
   std::vector<std::vector<const pjrt::Buffer*>> arguments_;  // per device, between the barriers of a call
+  std::vector<const pjrt::LoadedExecutable*> programs_;      // the same
   std::vector<pjrt::DeviceRun> runs_;
   Status launched_;
 };

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/training.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/executor.h"
 #include "execute/runtime/initialize.h"
+#include "ground/pjrt/gpu_topology.h"
 #include "ground/pjrt/testing/vendors_plugin.h"
 #include "ground/tensor/buffer.h"
 
@@ -129,6 +131,58 @@ TEST(XlaDeviceOnCpu, as_many_devices_as_are_wanted) {
   ASSERT_FALSE(too_many.ok());
   EXPECT_EQ(too_many.error().kind, ErrorKind::unsupported);
   EXPECT_NE(too_many.error().message.find("1000 wanted, and this process sees "), std::string::npos);
+}
+
+// A compiler refuses a flag that it does not know.
+TEST(XlaExactFlags, every_compiler_takes_its_own) {
+  NEEDS("gpu");
+  pjrt::GpuFacts h100;  // only what decides which kernels there are
+  h100.name = "NVIDIA H100 80GB HBM3";
+  h100.capability_major = 9;
+  h100.cores = 132;
+  h100.clock_ghz = 1.98;
+  h100.memory = Bytes(80'000'000'000);
+  h100.l2_cache = Bytes(50 << 20);
+  h100.memory_bandwidth = BytesPerSecond(3.35e12);
+  h100.shared_memory_per_block_optin = Bytes(227 << 10);
+  h100.shared_memory_per_core = Bytes(228 << 10);
+  const pjrt::Topology host = pjrt::Topology::create(*it, "", pjrt::gpu_topology_options(h100, {.devices = 1})).value();
+  pjrt::CompileOptions options;
+  options.flags = exact_flags(host.platform().value());
+  EXPECT_EQ(options.flags.size(), 2u) << host.platform().value();
+  const auto compiled = host.compile({.code = pjrt::kTwoOps}, options);
+  EXPECT_TRUE(compiled.ok()) << compiled.error().message;
+  options.flags.emplace_back("xla_gpu_no_such_flag", true);
+  EXPECT_FALSE(host.compile({.code = pjrt::kTwoOps}, options).ok());
+  EXPECT_TRUE(exact_flags("tpu").empty());
+}
+
+// What is exact says what it was compiled to, and what is loaded is the same.
+TEST(XlaDeviceOnCpu, an_exact_executable_has_a_hash) {
+  NEEDS("cpu");
+  struct Kept : ExecutableCache {
+    std::optional<std::string> find(const std::string& key) override {
+      const auto found = all.find(key);
+      return found == all.end() ? std::nullopt : std::optional(found->second);
+    }
+    void keep(const std::string& key, std::string_view bytes) override { all.emplace(key, bytes); }
+    std::map<std::string, std::string> all;
+  };
+  const auto cache = std::make_shared<Kept>();
+  const auto hashes = [&](bool exact) {
+    XlaOptions options;
+    options.cache = cache;
+    options.exact = exact;
+    const auto xla = open_xla(*it, options).value()->device(0).value();
+    three_steps(*xla);
+    return xla->executables();
+  };
+  const auto first = hashes(true);
+  EXPECT_EQ(first.size(), 4u);
+  EXPECT_EQ(cache->all.size(), 4u);
+  EXPECT_EQ(hashes(true), first);
+  EXPECT_TRUE(hashes(false).empty());
+  EXPECT_EQ(cache->all.size(), 8u) << "the flags are of the key";
 }
 
 }  // namespace
