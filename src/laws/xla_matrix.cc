@@ -99,6 +99,20 @@ Result<std::vector<MatrixRow>> read_matrix() {
   return rows;
 }
 
+Result<std::vector<ProductRow>> read_products() {
+  std::ifstream file(std::string(kFolder) + "products.csv");
+  std::string line;
+  if (!std::getline(file, line)) return error(ErrorKind::not_found, "there is no '{}products.csv'", kFolder);
+  std::vector<ProductRow> rows;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> cells = cells_of(line, ',');
+    if (cells.size() != 5) return error(ErrorKind::corrupt, "'{}' is no product", line);
+    rows.push_back({cells[0], TRY(number_of(cells[1])), TRY(number_of(cells[2])), TRY(number_of(cells[3])),
+                    static_cast<double>(TRY(number_of(cells[4])))});
+  }
+  return rows;
+}
+
 std::string workload_of_matrix() { return std::string(kFolder) + "matrix.yaml"; }
 
 std::string mesh_of(const MatrixRow& row) {
@@ -114,7 +128,7 @@ std::vector<std::string> sets_of(const MatrixRow& row) {
 
 Result<cli::JobOnSlice> job_of(const MatrixRow& row, const Catalog& catalog) {
   return cli::job_on({.path = workload_of_matrix(), .environment = "", .sets = sets_of(row)}, mesh_of(row),
-                     TRY(prove::parse_slice(row.on, catalog)));
+                     TRY(prove::parse_slice(row.on, catalog)), catalog);
 }
 
 }  // namespace systole::laws

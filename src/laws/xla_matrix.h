@@ -30,6 +30,15 @@ struct MatrixRow {
   bool held_out() const;  // no figure of perf's was fitted to it: half of the rows, by a hash of what is proved
 };
 
+// A product of bf16 alone, as its compiler schedules it: data/xla/products.csv.
+struct ProductRow {
+  std::string chip;
+  std::int64_t rows = 0, columns = 0, summed = 0;
+  double cycles = 0;
+};
+// Errors: not_found, corrupt.
+Result<std::vector<ProductRow>> read_products();
+
 // The rows that are filled in. Errors: not_found, corrupt.
 Result<std::vector<MatrixRow>> read_matrix();
 

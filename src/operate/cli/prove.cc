@@ -148,7 +148,7 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
   std::optional<JobOnSlice> job;
   if (is_workload(arguments.file)) {
     job = job_on({.path = arguments.file, .environment = arguments.environment, .sets = arguments.sets}, arguments.mesh,
-                 slice)
+                 slice, catalog)
               .value();
     options.partitions = job->module.devices;
     if (job->module.devices == 1 && slice.devices > 1)

@@ -7,7 +7,9 @@
 #include "execute/train/job.h"
 #include "ground/base/hash.h"
 #include "operate/cli/printer.h"
+#include "operate/cli/prove_compute.h"
 #include "operate/cli/session.h"
+#include "predict/perf/compiled_time.h"
 #include "predict/prove/beside.h"
 
 namespace systole::cli {
@@ -64,7 +66,8 @@ Node peak_node(const CompiledPeak& peak) {
 
 }  // namespace
 
-Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice) {
+Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
+                          const Catalog& catalog) {
   WorkloadArguments asked = arguments;
   if (!mesh.empty()) asked.sets.push_back(TRY(set_of(mesh)));
   const LoadedWorkload loaded = TRY(load_workload(asked));
@@ -84,7 +87,10 @@ Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string&
     result.mesh = result.program.mesh.trivial() ? "one device" : to_string(result.program.mesh);
     const Function& step = result.program.function_named(kStepFunction);
     result.module = stablehlo::lower(result.program, step);
-    result.peak = compiled_peak(result.program, step, layout_of_compiler(slice.plugin, slice.chip));
+    const CompilerLayout layout = layout_of_compiler(slice.plugin, slice.chip);
+    result.peak = compiled_peak(result.program, step, layout);
+    if (const std::optional<ScheduleSpeed> speed = TRY(schedule_speed_of(*TRY(catalog.find(slice.chip)))))
+      result.compute = compiled_time(compiled_kernels(result.program, step, layout), *speed);
     return result;
   } catch (const Failure& failure) {
     Error told = failure.error();
@@ -116,6 +122,7 @@ std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {
   text += fmt::format("FLOPs of a device: {} planned in all, {} of them the model's; {:.4g} compiled in products\n",
                       with_commas(step.work.flops), with_commas(step.work.model_flops), proof.executed.product_flops);
   for (const std::string& note : job.module.notes) text += note + "\n";
+  if (proof.whole) text += compute_text(job, &proof);
   if (both.collectives.empty()) return text;
   std::vector<std::vector<std::string>> rows;
   bool equal = true;
@@ -153,6 +160,7 @@ Node beside_node(const JobOnSlice& job, const prove::Proof& proof) {
                     {"temporaries_bytes", both.ours.temporaries.count()},
                     {"arena_bytes", both.arena.count()},
                     {"predicted", peak_node(job.peak)},
+                    {"compute", compute_node(job, &proof)},
                     {"flops", step.work.flops},
                     {"model_flops", step.work.model_flops},
                     {"collectives", std::move(collectives)},
@@ -169,7 +177,7 @@ std::string predicted_text(const JobOnSlice& job, const prove::Slice& slice) {
                                                           {"needed", to_string(peak.needed())}});
   text += fmt::format("{:.1f}% of the {} that a device has; a compiler gives a little less\n\n",
                       100 * (peak.needed() / slice.memory), to_string(slice.memory));
-  return text + terms_text(peak);
+  return text + terms_text(peak) + compute_text(job, nullptr);
 }
 
 Node predicted_node(const JobOnSlice& job, const prove::Slice& slice) {
@@ -177,7 +185,8 @@ Node predicted_node(const JobOnSlice& job, const prove::Slice& slice) {
       .set("slice", slice.name)
       .set("mesh", job.mesh)
       .set("memory_bytes", slice.memory.count())
-      .set("fits", job.peak.needed() <= slice.memory);
+      .set("fits", job.peak.needed() <= slice.memory)
+      .set("compute", compute_node(job, nullptr));
 }
 
 }  // namespace systole::cli

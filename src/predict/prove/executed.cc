@@ -37,6 +37,7 @@ class Walk {
       return a.all() > b.all();
     });
     for (auto& [name, kind] : untimed_) result_.untimed.push_back(std::move(kind));
+    for (const auto& [op, cycles] : by_op_) result_.by_op.push_back({op, cycles});
     return std::move(result_);
   }
 
@@ -104,6 +105,7 @@ class Walk {
     const double cycles = estimated_cycles(instruction);
     if (cycles > 0) {
       result_.cycles += cycles * static_cast<double>(times);
+      by_op_[op_of(instruction)] += cycles * static_cast<double>(times);
       add_to(result_.timed, times);
       return;
     }
@@ -112,6 +114,24 @@ class Walk {
                                  ? instruction.opcode
                                  : instruction.opcode + " " + instruction.custom_call_target;
     untimed(name, instruction.shape.bytes(), times);
+  }
+
+  std::string op_of(const HloInstruction& instruction) {
+    if (instruction.opcode == "fusion") {
+      for (const std::int64_t called : instruction.called)
+        if (const HloInstruction* product = product_in(called, 0)) return op_of_source(product->source);
+    }
+    return op_of_source(instruction.source);
+  }
+
+  const HloInstruction* product_in(std::int64_t id, int depth) {
+    if (depth > kDeepestCall || !visit()) return nullptr;
+    for (const HloInstruction& inner : lookup_.computation(id).instructions) {
+      if (inner.opcode == "dot" || inner.opcode == "convolution") return &inner;
+      for (const std::int64_t called : inner.called)
+        if (const HloInstruction* product = product_in(called, depth + 1)) return product;
+    }
+    return nullptr;
   }
 
   bool visit() {
@@ -166,6 +186,7 @@ class Walk {
   std::int64_t visits_ = 0;
   std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t>, CompiledCollective> collectives_;
   std::map<std::string, UntimedKind> untimed_;
+  std::map<std::string, double> by_op_;
   std::map<std::int64_t, std::optional<std::int64_t>> trips_;  // by a loop's id
   std::map<std::int64_t, double> cycles_;                      // by a computation's
 };

@@ -34,11 +34,20 @@ struct UntimedKind {
   bool operator==(const UntimedKind&) const = default;
 };
 
+// Of all that was made of one of the program's ops, wherever it stands; of a fusion that holds a product, the
+// product's.
+struct OpCycles {
+  std::string op;  // "contract"; "" of what no op of Systole's is the source of, such as the compiler's own copies
+  double cycles = 0;
+  bool operator==(const OpCycles&) const = default;
+};
+
 struct ExecutedModule {
   std::vector<CompiledCollective> collectives;  // the largest total first
   double product_flops = 0;                     // of dots and convolutions, in one run of the program
   double cycles = 0;                            // the same way
   std::int64_t timed = 0;                       // executed instructions that have cycles
+  std::vector<OpCycles> by_op;                  // of the cycles, by name; of StableHLO that Systole wrote
   std::vector<UntimedKind> untimed;             // and those that have none and take time
   std::vector<std::string> endless;             // loops whose number of rounds is not known: counted once
   bool operator==(const ExecutedModule&) const = default;

@@ -41,6 +41,25 @@ TEST(Executed, cycles_are_counted_as_often_as_they_run) {
   EXPECT_TRUE(seen.endless.empty());
 }
 
+// A fusion of a product with what comes after it is the product's; a name that StableHLO gave is nobody's.
+TEST(Executed, cycles_are_told_by_the_op_that_they_came_from) {
+  HloBuilder b;
+  const std::int64_t fused = b.computation();
+  b.instruction(b.add("dot", {}, kRow)).source = "call.1/layer/attn.q: contract";
+  b.instruction(b.add("add", {}, kRow)).source = "call.1/layer/add";
+  b.computation();
+  const auto costs = [&](std::int64_t id, const char* source, const char* cycles) {
+    b.instruction(id).source = source;
+    cost(b, id, cycles);
+  };
+  costs(b.call("fusion", {}, {fused}, kRow), "call.1/layer/add", "100");
+  costs(b.add("fusion", {}, kRow), "call.1/layer/norm: rms_norm", "10");
+  costs(b.add("copy", {}, kRow), "call.1/broadcast.80", "7");
+  costs(b.add("copy", {}, kRow), "", "1");
+  const ExecutedModule seen = executed_of(b.done());
+  EXPECT_EQ(seen.by_op, (std::vector<OpCycles>{{"", 8}, {"contract", 100}, {"rms_norm", 10}}));
+}
+
 TEST(Executed, what_has_no_cycles_is_named_and_no_time_is_made_up) {
   HloBuilder b;
   loop_of_three(b, [&] {

@@ -48,6 +48,13 @@ std::string collective_kind(const std::string& opcode) {
   return "";
 }
 
+std::string op_of_source(const std::string& source) {
+  const std::size_t at = source.find_last_of("/ ");
+  const std::string op = at == std::string::npos ? source : source.substr(at + 1);
+  const bool name = op.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+  return name ? op : "";
+}
+
 Bytes payload(const HloLookup& lookup, const HloInstruction& collective) {
   Bytes in;
   for (std::size_t i = 0; i < collective.operands.size(); ++i)

@@ -14,6 +14,10 @@ bool is_free(const pjrt::HloInstruction& instruction);
 // "all_reduce" of "all-reduce", "all-reduce-start"; "" of what is no collective, and of what ends one.
 std::string collective_kind(const std::string& opcode);
 
+// The op that an instruction was made of, of its place as Systole's modules name it ("layer/attn.q: contract" and
+// "call.1/layer/cast" are contract and cast); "" where it says none.
+std::string op_of_source(const std::string& source);
+
 // Of a collective: the whole value, what comes in or what goes out, whichever is more.
 Bytes payload(const HloLookup& lookup, const pjrt::HloInstruction& collective);
 // Devices that take part; 0: all of the program's.

@@ -29,6 +29,8 @@ Node to_node(const UntimedKind& kind) {
       {{"name", kind.name}, {"written", kind.written}, {"executed", kind.executed}, {"bytes", kind.bytes.count()}});
 }
 
+Node to_node(const OpCycles& op) { return Node::map({{"op", op.op}, {"cycles", op.cycles}}); }
+
 Node to_node(const StepTime& step) {
   return Node::map({{"total_s", step.total().count()},
                     {"compute_s", step.compute.count()},
@@ -122,6 +124,11 @@ Status read(const Reader& from, ExecutedModule& executed) {
     TRY(item.take("executed", kind.executed));
     return item.take("bytes", kind.bytes);
   }));
+  TRY(from.each("cycles_by_op", [&](const Reader& item) -> Status {
+    OpCycles& op = executed.by_op.emplace_back();
+    TRY(item.take("op", op.op));
+    return item.take("cycles", op.cycles);
+  }));
   TRY(from.take("product_flops", executed.product_flops));
   TRY(from.take("cycles", executed.cycles));
   return from.take("timed", executed.timed);
@@ -130,10 +137,11 @@ Status read(const Reader& from, ExecutedModule& executed) {
 }  // namespace
 
 Node to_node(const Proof& proof) {
-  Node collectives = Node::sequence(), untimed = Node::sequence(), endless = Node::sequence();
+  Node collectives = Node::sequence(), untimed = Node::sequence(), endless = Node::sequence(), by_op = Node::sequence();
   for (const CompiledCollective& collective : proof.executed.collectives) collectives.push(to_node(collective));
   for (const UntimedKind& kind : proof.executed.untimed) untimed.push(to_node(kind));
   for (const std::string& loop : proof.executed.endless) endless.push(loop);
+  for (const OpCycles& op : proof.executed.by_op) by_op.push(to_node(op));
   Node node = Node::map({{"slice", proof.slice},
                          {"slice_devices", proof.slice_devices},
                          {"partitions", proof.partitions},
@@ -150,6 +158,7 @@ Node to_node(const Proof& proof) {
                          {"endless", std::move(endless)},
                          {"product_flops", proof.executed.product_flops},
                          {"cycles", proof.executed.cycles},
+                         {"cycles_by_op", std::move(by_op)},
                          {"timed", proof.executed.timed}});
   if (proof.memory) node.set("memory", to_node(*proof.memory));
   if (proof.flops) node.set("flops", *proof.flops);

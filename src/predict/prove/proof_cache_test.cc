@@ -19,6 +19,7 @@ Proof proof(const std::string& made) {
   all.compute = Seconds(0.25);
   all.executed.collectives = {{"all_reduce", "a \"quoted\" name\n", Bytes(4096), 4, 1, 3}};
   all.executed.untimed = {{"copy-start", 2, 6, Bytes(512)}};
+  all.executed.by_op = {{"", 3}, {"contract", 1e9}};
   all.executed.endless = {"while.3"};
   all.executed.cycles = 375e6;
   all.executed.timed = 12;

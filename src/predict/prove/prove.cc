@@ -17,7 +17,7 @@
 namespace systole::prove {
 namespace {
 
-constexpr const char* kFormat = "systole proof 2";  // part of every key: another one, and no proof is found again
+constexpr const char* kFormat = "systole proof 3";  // part of every key: another one, and no proof is found again
 
 class TemporaryFolder {
  public:

@@ -1,0 +1,38 @@
+#include "predict/perf/product_dims.h"
+
+#include <algorithm>
+#include <string>
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kRows = 8, kSide = 128;
+
+double filled(std::int64_t n, std::int64_t tile) { return static_cast<double>((n + tile - 1) / tile * tile); }
+
+}  // namespace
+
+double ProductDims::filled_flops() const {
+  const double one_way = filled(rows, kRows) * filled(columns, kSide),
+               other_way = filled(columns, kRows) * filled(rows, kSide);
+  return 2 * static_cast<double>(batch) * filled(summed, kSide) * std::min(one_way, other_way);
+}
+
+ProductDims product_dims(const Graph& graph, const GraphNode& node) {
+  const std::string spec = node.attrs.get_string("spec");  // "bse,ehd->bshd"
+  const std::size_t comma = spec.find(','), arrow = spec.find("->");
+  const std::string a = spec.substr(0, comma), b = spec.substr(comma + 1, arrow - comma - 1),
+                    y = spec.substr(arrow + 2);
+  const auto has = [](const std::string& letters, char c) { return letters.find(c) != std::string::npos; };
+  const Type &left = graph.type(node.operands[0]), &right = graph.type(node.operands[1]);
+  ProductDims dims;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::int64_t size = left.size(static_cast<int>(i));
+    (!has(y, a[i]) ? dims.summed : has(b, a[i]) ? dims.batch : dims.rows) *= size;
+  }
+  for (std::size_t i = 0; i < b.size(); ++i)
+    if (!has(a, b[i])) dims.columns *= right.size(static_cast<int>(i));
+  return dims;
+}
+
+}  // namespace systole
