@@ -6,7 +6,7 @@
 // reads. What a loop gives stacked is written by who computes it, or by a pass of its own. Attention is the loops that
 // it is lowered to (describe/stablehlo/attention_blocks.h): the cut is the lowering's own.
 //
-// Bytes are those of values as they are laid out in tiles (tile_padding.h). Nothing here knows a speed.
+// Bytes are those of values as they are laid out in tiles (compiler_layout.h). Nothing here knows a speed.
 
 #include <string>
 #include <vector>
