@@ -14,6 +14,7 @@ namespace systole {
 namespace {
 
 constexpr int kNone = -1;
+constexpr double kSmall = 0.125;  // of the chip's own memory: what a loop carries and is kept there
 
 // A value that lies in memory, and the kernel that writes it.
 struct Place {
@@ -187,6 +188,8 @@ class Walk {
       const ProductDims dims = product_dims(scope.graph, node);
       told(kernel).flops = dims.filled_flops();
       told(kernel).results = static_cast<double>(dims.batch * dims.rows * dims.columns);
+      told(kernel).streamed = dims.streamed_bytes(
+          static_cast<std::int64_t>(size_of(scope.graph.type(node.operands[0]).dtype)), layout_.on_chip);
     }
     // What is normalised is computed again by its readers, of what the norm reads.
     if (one_of(node, {"layer_norm", "rms_norm"})) {
@@ -237,17 +240,32 @@ class Walk {
     pair.elements = block_rows * head;  // of the sums, as they are written
     pair.calls = gradient ? 3 : 6;
 
+    // A bias by distance is skewed into the block: rows of queries + keys places written, read as one line, cut, read
+    // as rows again and cut; its gradient goes the other way as well, out of a sum over the batch.
+    if (flags.bias >= 0) {
+      const auto rows = static_cast<double>(cut.heads * cut.r * cut.queries);
+      CompiledKernel& skew = told(kernel(scope, node));
+      skew.runs = told(step).runs;
+      skew.calls = gradient ? 9 : 4;
+      skew.elements = skew.calls * rows * static_cast<double>(cut.queries + cut.keys);
+    }
+
     // What a group reads and gives is taken out of the wholes and put back.
     const double of_queries = heads * static_cast<double>(cut.r * cut.t) * head,
                  of_keys = heads * static_cast<double>(cut.s) * head;
     const auto all = static_cast<double>(cut.groups());
+    // Zeros that a group's results begin as; small ones never leave the chip.
+    CompiledKernel& begins = told(kernel(scope, node));
+    begins.runs = groups;
+    (of_queries * grain <= kSmall * static_cast<double>(layout_.on_chip.count()) ? begins.elements : begins.filled) =
+        gradient ? of_queries + 2 * of_keys : of_queries;
     if (cut.groups() > 1) {
       CompiledKernel& group = told(kernel(scope, node));
       group.runs = groups;
       group.calls = gradient ? 8 : 5;
       group.elements = gradient ? 4 * of_queries + 4 * of_keys : 3 * of_queries + 2 * of_keys;
       group.bytes = group.elements * grain;
-      CompiledKernel& zeros = told(kernel(scope, node));  // that the results of all groups begin as
+      CompiledKernel& zeros = told(kernel(scope, node));  // and those of all
       zeros.filled = all * (gradient ? of_queries + 2 * of_keys : of_queries);
     }
     if (!gradient) return;

@@ -28,6 +28,7 @@ struct CompiledKernel {
   double filled = 0;    // elements that are all set to one number
   double scores = 0;    // of attention: queries × keys of all its blocks
   double bytes = 0;     // read and written, each value once
+  double streamed = 0;  // of a product: bytes of operands that pass, over the side of a block (product_dims.h)
 };
 
 // `step`: a function of the Program that is compiled as one module. Collectives and copies that run beside the cores

@@ -92,5 +92,34 @@ TEST(CompiledKernels, attention_is_the_blocks_that_it_is_lowered_to) {
   }
 }
 
+// A block of 512 × 512 is cut out of rows of 512 + 512 places; once for all entries of a batch.
+TEST(CompiledKernels, a_bias_by_distance_is_skewed_into_each_pair_of_blocks) {
+  Step step;
+  const Type heads(DType::bf16, {2, 1024, 3, 128});
+  const Value q = step.graph.input("q", heads), k = step.graph.input("k", heads), v = step.graph.input("v", heads);
+  AttentionOptions options;
+  options.causal = true;
+  options.scale = 1;
+  options.bias_by_distance = step.graph.input("bias", Type(DType::f32, {3, 32}));
+  step.graph.output("o", attention(q, k, v, options).o);
+  double passes = 0;
+  for (const CompiledKernel& kernel : step.kernels()) {
+    if (kernel.runs == 3 && kernel.scores == 0) passes += kernel.elements / (3.0 * 512 * 1024);
+  }
+  EXPECT_EQ(passes, 4);
+}
+
+// Operands that find no place on the chip pass once for each block of results.
+TEST(CompiledKernels, what_outgrows_the_chip_streams) {
+  for (const std::int64_t room : {2, 1}) {
+    Step step;
+    const Value x = step.graph.input("x", matrix(64, 64)), w = step.graph.input("w", matrix(64, 64));
+    step.graph.output("y", contract(x, w, "ab,bc->ac"));
+    CompilerLayout layout = kPlain;
+    layout.on_chip = Bytes(room * 64 * 64 * 4);
+    EXPECT_EQ(step.kernels(layout)[0].streamed, room == 2 ? 0 : 2.0 * 64 * 64 * 64 * 4) << room;
+  }
+}
+
 }  // namespace
 }  // namespace systole

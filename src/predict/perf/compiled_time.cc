@@ -16,10 +16,11 @@ Result<std::optional<ScheduleSpeed>> schedule_speed_of(const CatalogEntry& chip)
   speed.results = TRY(chip.number("schedule.results"));
   speed.filled = TRY(chip.number("schedule.filled"));
   speed.scores = TRY(chip.number("schedule.scores"));
+  speed.block = TRY(chip.number("schedule.block"));
   speed.call = TRY(chip.number("schedule.call"));
   speed.beside = TRY(chip.number("schedule.beside"));
-  for (const double rate :
-       {speed.cycles_per_second, speed.flops, speed.bytes, speed.elements, speed.results, speed.filled, speed.scores}) {
+  for (const double rate : {speed.cycles_per_second, speed.flops, speed.bytes, speed.elements, speed.results,
+                            speed.filled, speed.scores, speed.block}) {
     if (!(rate > 0)) return error(ErrorKind::invalid, "a rate of the schedules of '{}' is not positive", chip.name);
   }
   return std::optional(speed);
@@ -30,8 +31,10 @@ Seconds compiled_time(const CompiledKernel& kernel, const ScheduleSpeed& speed) 
                passing = kernel.elements / speed.elements;
   double cycles = speed.call * kernel.calls + kernel.filled / speed.filled;
   if (kernel.op_class == OpClass::contraction) {
-    const double results = kernel.results / speed.results, longest = std::max({products, results, moving});
-    cycles += longest + speed.beside * (products + results + moving - longest);
+    const double results = kernel.results / speed.results,
+                 passes = std::max(moving, kernel.streamed / speed.block / speed.bytes),
+                 longest = std::max({products, results, passes});
+    cycles += longest + speed.beside * (products + results + passes - longest);
   } else {
     const double scores = kernel.scores / speed.scores, longest = std::max(products, scores);
     cycles += longest + speed.beside * (products + scores - longest) + passing + moving;

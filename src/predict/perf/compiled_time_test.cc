@@ -12,6 +12,7 @@ const ScheduleSpeed kSpeed{.cycles_per_second = 1000,
                            .results = 2,
                            .filled = 5,
                            .scores = 1,
+                           .block = 20,
                            .call = 7,
                            .beside = 0.5};
 
@@ -20,6 +21,10 @@ TEST(CompiledTime, a_product_hides_what_is_shorter_in_part) {
   EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 100 + 0.5 * (20 + 10)) / 1000);
   product.results = 400;
   EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 200 + 0.5 * (100 + 10)) / 1000);
+  product.streamed = 1000;  // less than its bytes, each once
+  EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 200 + 0.5 * (100 + 10)) / 1000);
+  product.streamed = 60000;
+  EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 300 + 0.5 * (100 + 200)) / 1000);
 }
 
 TEST(CompiledTime, a_pass_starts_and_moves_and_works) {
@@ -57,7 +62,7 @@ TEST(CompiledTime, speeds_are_of_one_device_and_cycle) {
                       fact("memory.bandwidth", "800 GB/s") + fact("devices", "2");
   EXPECT_FALSE(schedule_speed_of(catalog_with(facts).entries().at("chip")).value().has_value()) << "none are known";
   facts += fact("schedule.elements", "90") + fact("schedule.results", "80") + fact("schedule.filled", "45") +
-           fact("schedule.scores", "60") + fact("schedule.call", "2000");
+           fact("schedule.scores", "60") + fact("schedule.call", "2000") + fact("schedule.block", "1280");
   const Catalog lacks = catalog_with(facts);
   EXPECT_EQ(schedule_speed_of(lacks.entries().at("chip")).error().kind, ErrorKind::not_found) << "schedule.beside";
   const Catalog whole = catalog_with(facts + fact("schedule.beside", "0.3"));

@@ -18,6 +18,12 @@ double ProductDims::filled_flops() const {
   return 2 * static_cast<double>(batch) * filled(summed, kSide) * std::min(one_way, other_way);
 }
 
+double ProductDims::streamed_bytes(std::int64_t element, Bytes on_chip) const {
+  if (Bytes(std::min(rows, columns) * summed * element * 2) <= on_chip) return 0;
+  const double passes = static_cast<double>(batch) * static_cast<double>(rows) * static_cast<double>(columns);
+  return 2 * passes * static_cast<double>(summed) * static_cast<double>(element);  // by rows, and by columns
+}
+
 ProductDims product_dims(const Graph& graph, const GraphNode& node) {
   const std::string spec = node.attrs.get_string("spec");  // "bse,ehd->bshd"
   const std::size_t comma = spec.find(','), arrow = spec.find("->");

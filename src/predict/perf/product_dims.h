@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "describe/graph/ir.h"
+#include "ground/base/units.h"
 
 namespace systole {
 
@@ -13,6 +14,10 @@ struct ProductDims {
   // Of a unit whose tiles are 8 rows, and 128 columns and terms: what does not fill one is done all the same. Which of
   // both operands gives the rows is the compiler's choice: the cheaper one.
   double filled_flops() const;
+  // Where the smaller operand outgrows half of the chip's own memory (the other half is for what comes next), no block
+  // of results finds all that it is made of there: so many bytes of operands, over the side of a block, pass on their
+  // way to the unit. Else nothing.
+  double streamed_bytes(std::int64_t element, Bytes on_chip) const;
 };
 
 // REQUIRES: a contract.

@@ -39,5 +39,12 @@ TEST(ProductDims, what_fills_no_tile_is_done_all_the_same) {
       << "columns as rows";
 }
 
+TEST(ProductDims, what_outgrows_the_chip_passes_once_for_each_block) {
+  const ProductDims dims{.batch = 2, .rows = 1024, .columns = 4096, .summed = 512};
+  EXPECT_EQ(dims.streamed_bytes(2, Bytes(2 << 20)), 0) << "the rows of one product are there";
+  EXPECT_EQ(dims.streamed_bytes(2, Bytes((2 << 20) - 1)), 2.0 * 2 * 1024 * 4096 * 512 * 2);
+  EXPECT_EQ(dims.streamed_bytes(4, Bytes(1 << 20)), 2.0 * 2 * 1024 * 4096 * 512 * 4);
+}
+
 }  // namespace
 }  // namespace systole
