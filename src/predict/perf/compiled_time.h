@@ -6,8 +6,8 @@
 // A kernel (compiled_kernels.h) starts, and then takes
 //
 //   product     the longest of its FLOPs at the peak, its results at the rate at which they leave the matrix unit, and
-//               its bytes at the memory's bandwidth, operands once for each block of results that they do not outlast on
-//               the chip; and `beside` of the others, which are hidden in it in part
+//               its bytes at the memory's bandwidth, operands once for each block of results where they outgrow the
+//               chip; and `beside` of the others, which are hidden in it in part
 //   attention   its FLOPs at the peak and its scores at their rate in the same way, and the values that it sums in
 //   zeros       the elements that are set, at the rate of that
 //   all else    its elements at the rate at which values go by the vector unit, and its bytes at the memory's bandwidth
