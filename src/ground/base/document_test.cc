@@ -108,6 +108,8 @@ TEST(Yaml, refuses_what_it_does_not_read) {
   EXPECT_NE(yaml_error("a: 1\n---\nb: 2\n").message.find("second document"), std::string::npos);
   EXPECT_EQ(yaml_error("a: 1\n---\nb: 2\n").where, at(2, 1));
   EXPECT_NE(yaml_error("<<: {a: 1}").message.find("merge keys"), std::string::npos);
+  EXPECT_EQ(parse_yaml("\"<<\": 1\n", "f").value().find("<<")->text(), "1") << "quoted it is text";
+  EXPECT_EQ(parse_yaml(to_yaml(Node::map({{"<<", 2}})), "f").value(), Node::map({{"<<", 2}}));
   EXPECT_NE(yaml_error("a: !custom 1").message.find("tag"), std::string::npos);
   EXPECT_NE(yaml_error("!!int x").message.find("!!int"), std::string::npos);
   EXPECT_NE(yaml_error("? [a, b]\n: 1\n").message.find("plain text"), std::string::npos);

@@ -41,6 +41,12 @@ class Builder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (tree_.wants_key() && value == "<<" && (tag == "?" || tag.empty())) {  // quoted it is text as any
+      const Node::Place at = place(mark);
+      fail(error(ErrorKind::invalid, "merge keys ('<<') are not read")
+               .at(tree_.where(at.line, at.col))
+               .hinted("write the keys out, or name a whole value with '&name' and repeat it with '*name'"));
+    }
     add(Node(kind_of(mark, tag, value), value, place(mark)), anchor);
   }
 
@@ -108,11 +114,6 @@ class Builder : public YAML::EventHandler {
   void key(const Node& node, const Node::Place& at) {
     const Where where = tree_.where(at.line, at.col);
     if (!node.is_scalar()) fail(error(ErrorKind::invalid, "a key must be plain text, not a list or a map").at(where));
-    if (node.text() == "<<") {
-      fail(error(ErrorKind::invalid, "merge keys ('<<') are not read")
-               .at(where)
-               .hinted("write the keys out, or name a whole value with '&name' and repeat it with '*name'"));
-    }
     tree_.key(node.text(), at).value();
   }
 
