@@ -8,6 +8,7 @@
 // the backward graph from what is (Chen et al., arXiv:1604.06174). Values that only move or convert what is at hand
 // anyway (casts of parameters, broadcasts, constants) are never kept.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,14 @@ struct Differentiated {
 // parameter's type. A frozen parameter gets no gradient op; a parameter that the loss does not depend on gets zeros.
 // Errors: Failure(invalid) naming an op on the path that has no gradient.
 Differentiated differentiate(const Graph& loss, std::string_view loss_output, const RecomputePolicy& policy);
+
+// The same of one chunk of a model (partition/chunks.h): `backward` takes "cotangent.<output>" of those outputs that
+// depend on what is wanted, and gives "gradient.<input>" of the inputs in `from` too, behind those of parameters.
+// `loss_output` may be empty: the loss is in another chunk.
+Differentiated differentiate_chunk(const Graph& chunk, std::string_view loss_output, std::span<const std::string> from,
+                                   const RecomputePolicy& policy);
+
+// The float outputs that depend on a trainable parameter or on one of the inputs in `from`.
+std::vector<std::string> trained_outputs(const Graph& chunk, std::span<const std::string> from);
 
 }  // namespace systole
