@@ -1,0 +1,130 @@
+#include "describe/graph/partition/pipeline.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+#include "ground/base/error.h"
+
+namespace systole {
+namespace {
+
+// The k-th forward of a stage in an interleaved schedule: groups of `stages` microbatches go through chunk after chunk.
+PipelineStep interleaved(const PipelineStrategy& s, int stage, int k, bool forward) {
+  const int group = s.stages * s.chunks_per_stage;
+  const int of_stage = k % group / s.stages;  // which of the stage's chunks, in the order in which they come
+  const int place = forward ? of_stage : s.chunks_per_stage - 1 - of_stage;
+  return {forward, place * s.stages + stage, k / group * s.stages + k % s.stages};
+}
+
+std::vector<PipelineStep> steps_of(const PipelineStrategy& s, int stage, int microbatches) {
+  const int total = microbatches * s.chunks_per_stage;  // forwards, and as many backwards
+  const auto step = [&](int k, bool forward) {
+    return s.chunks_per_stage == 1 ? PipelineStep{forward, stage, k} : interleaved(s, stage, k, forward);
+  };
+  int ahead = total;  // forwards before the first backward
+  if (s.kind == PipelineStrategy::Kind::one_f_one_b) {
+    const int behind = s.stages - 1 - stage;
+    ahead = s.chunks_per_stage == 1 ? behind : 2 * behind + (s.chunks_per_stage - 1) * s.stages;
+    ahead = std::min(ahead, total);
+  }
+  std::vector<PipelineStep> steps;
+  for (int k = 0; k < ahead; ++k) steps.push_back(step(k, true));
+  for (int k = ahead; k < total; ++k) {
+    steps.push_back(step(k, true));
+    steps.push_back(step(k - ahead, false));
+  }
+  for (int k = total - ahead; k < total; ++k) steps.push_back(step(k, false));
+  return steps;
+}
+
+}  // namespace
+
+const char* name_of(PipelineStrategy::Kind kind) { return kind == PipelineStrategy::Kind::gpipe ? "gpipe" : "1f1b"; }
+
+std::vector<std::vector<PipelineStep>> pipeline_steps(const PipelineStrategy& strategy, int microbatches) {
+  if (strategy.chunks_per_stage > 1 && microbatches % strategy.stages != 0) {
+    fail(error(ErrorKind::invalid, "an interleaved pipeline of {} stages takes microbatches by the {}; there are {}",
+               strategy.stages, strategy.stages, microbatches)
+             .hinted(fmt::format("make them {}, or have one chunk a stage",
+                                 (microbatches / strategy.stages + 1) * strategy.stages)));
+  }
+  std::vector<std::vector<PipelineStep>> stages;
+  for (int stage = 0; stage < strategy.stages; ++stage) stages.push_back(steps_of(strategy, stage, microbatches));
+  return stages;
+}
+
+std::vector<std::int64_t> layers_of_chunks(const PipelineStrategy& strategy, std::int64_t layers) {
+  const std::int64_t chunks = strategy.num_chunks();
+  if (!strategy.layers.empty()) {
+    const std::int64_t sum = std::accumulate(strategy.layers.begin(), strategy.layers.end(), std::int64_t{0});
+    if (static_cast<std::int64_t>(strategy.layers.size()) != chunks || sum != layers) {
+      fail(error(ErrorKind::invalid, "layers of a pipeline: {} chunks with {} layers; it has {} chunks, the model {}",
+                 strategy.layers.size(), sum, chunks, layers));
+    }
+    return strategy.layers;
+  }
+  if (layers < chunks) {
+    fail(error(ErrorKind::invalid, "{} layers do not fill {} chunks of a pipeline ({} stages of {})", layers, chunks,
+               strategy.stages, strategy.chunks_per_stage)
+             .hinted(fmt::format("the axis has at most {} stages", layers / strategy.chunks_per_stage)));
+  }
+  std::vector<std::int64_t> each(static_cast<std::size_t>(chunks), layers / chunks);
+  const std::int64_t rest = layers % chunks, first = (chunks - rest) / 2;
+  for (std::int64_t c = first; c < first + rest; ++c) ++each[static_cast<std::size_t>(c)];
+  return each;
+}
+
+int in_flight(std::span<const PipelineStep> steps, int chunk) {
+  int now = 0, most = 0;
+  for (const PipelineStep& step : steps) {
+    if (step.chunk != chunk) continue;
+    now += step.forward ? 1 : -1;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+PipelineTimes play(std::span<const std::vector<PipelineStep>> stages, const PipelineCosts& costs) {
+  const int chunks = static_cast<int>(costs.forward.size()), num_stages = static_cast<int>(stages.size());
+  PipelineTimes times;
+  std::vector<std::size_t> next(stages.size(), 0);
+  std::vector<double> free(stages.size(), 0);
+  std::map<std::tuple<bool, int, int>, double> ended;  // forward, chunk, microbatch
+  // When the step before it in the model has ended, on whatever stage; nothing: not yet.
+  const auto ready = [&](const PipelineStep& step) -> std::optional<double> {
+    const bool first = step.forward ? step.chunk == 0 : step.chunk == chunks - 1;
+    const int before = step.forward ? step.chunk - 1 : step.chunk + 1;
+    const auto own = step.forward ? ended.end() : ended.find({true, step.chunk, step.microbatch});
+    if (!step.forward && own == ended.end()) return std::nullopt;
+    double at = step.forward ? 0 : own->second;
+    if (first) return at;
+    const auto found = ended.find({step.forward, before, step.microbatch});
+    if (found == ended.end()) return std::nullopt;
+    return std::max(at, found->second + (before % num_stages == step.chunk % num_stages ? 0 : costs.delay));
+  };
+  for (const auto& steps : stages) times.begin.emplace_back(steps.size(), 0.0);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      for (; next[s] < stages[s].size(); moved = true, ++next[s]) {
+        const PipelineStep& step = stages[s][next[s]];
+        const std::optional<double> at = ready(step);
+        if (!at) break;
+        const double begin = std::max(free[s], *at);
+        times.begin[s][next[s]] = begin;
+        const auto& cost = step.forward ? costs.forward : costs.backward;
+        free[s] = begin + cost[static_cast<std::size_t>(step.chunk)];
+        ended[{step.forward, step.chunk, step.microbatch}] = free[s];
+        times.end = std::max(times.end, free[s]);
+      }
+    }
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    CHECK(next[s] == stages[s].size(), "stage {} of a pipeline waits for ever at its step {}", s, next[s]);
+  return times;
+}
+
+}  // namespace systole

@@ -1,0 +1,123 @@
+#include "describe/graph/partition/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "ground/base/error.h"
+
+namespace systole {
+namespace {
+
+using Kind = PipelineStrategy::Kind;
+
+std::string text(std::span<const PipelineStep> steps) {
+  std::string line;
+  for (const PipelineStep& step : steps)
+    line += fmt::format("{}{}{}.{}", line.empty() ? "" : " ", step.forward ? "F" : "B", step.chunk, step.microbatch);
+  return line;
+}
+
+PipelineCosts even(int chunks, double forward, double backward) {
+  const auto n = static_cast<std::size_t>(chunks);
+  return {std::vector<double>(n, forward), std::vector<double>(n, backward), 0};
+}
+
+// Figure 4 of Narayanan et al., 2021, for its first and last stage.
+TEST(Pipeline, one_forward_one_backward) {
+  const auto stages = pipeline_steps({.stages = 3}, 4);
+  EXPECT_EQ(text(stages[0]), "F0.0 F0.1 F0.2 B0.0 F0.3 B0.1 B0.2 B0.3");
+  EXPECT_EQ(text(stages[1]), "F1.0 F1.1 B1.0 F1.2 B1.1 F1.3 B1.2 B1.3");
+  EXPECT_EQ(text(stages[2]), "F2.0 B2.0 F2.1 B2.1 F2.2 B2.2 F2.3 B2.3");
+}
+
+TEST(Pipeline, gpipe) {
+  EXPECT_EQ(text(pipeline_steps({.stages = 2, .kind = Kind::gpipe}, 2)[1]), "F1.0 F1.1 B1.0 B1.1");
+}
+
+TEST(Pipeline, interleaved) {
+  const auto stages = pipeline_steps({.stages = 2, .chunks_per_stage = 2}, 4);
+  EXPECT_EQ(text(stages[1]), "F1.0 F1.1 F3.0 B3.0 F3.1 B3.1 F1.2 B1.0 F1.3 B1.1 F3.2 B3.2 F3.3 B3.3 B1.2 B1.3");
+}
+
+// Each step of every kind once, none waits for ever, and as much is held as was promised.
+TEST(Pipeline, every_schedule_ends) {
+  for (const int stages : {1, 2, 3, 4, 8}) {
+    for (const int chunks : {1, 2, 3}) {
+      for (const int microbatches : {stages, 2 * stages, 4 * stages}) {
+        for (const Kind kind : {Kind::gpipe, Kind::one_f_one_b}) {
+          SCOPED_TRACE(
+              fmt::format("{} stages of {}, {} microbatches, {}", stages, chunks, microbatches, name_of(kind)));
+          const PipelineStrategy strategy{stages, chunks, kind};
+          const auto steps = pipeline_steps(strategy, microbatches);
+          std::set<std::tuple<bool, int, int>> seen;
+          for (int s = 0; s < stages; ++s) {
+            for (const PipelineStep& step : steps[static_cast<std::size_t>(s)]) {
+              EXPECT_TRUE(seen.insert({step.forward, step.chunk, step.microbatch}).second);
+              EXPECT_EQ(step.chunk % stages, s);
+            }
+            if (chunks == 1) {
+              EXPECT_EQ(in_flight(steps[static_cast<std::size_t>(s)], s),
+                        kind == Kind::gpipe ? microbatches : std::min(stages - s, microbatches));
+            }
+          }
+          EXPECT_EQ(static_cast<int>(seen.size()), 2 * strategy.num_chunks() * microbatches);
+          EXPECT_GT(play(steps, even(strategy.num_chunks(), 1, 2)).end, 0);
+        }
+      }
+    }
+  }
+}
+
+// (stages - 1) / chunks a stage forwards and backwards in which a stage has nothing to do: sections 2.2.1 and 2.2.2.
+TEST(Pipeline, bubble) {
+  for (const int stages : {2, 4, 8}) {
+    for (const int microbatches : {8, 16, 32}) {
+      for (const int chunks : {1, 2, 4}) {
+        const PipelineStrategy strategy{stages, chunks};
+        const double work = 3.0 * microbatches * chunks;
+        const double end = play(pipeline_steps(strategy, microbatches), even(strategy.num_chunks(), 1, 2)).end;
+        EXPECT_DOUBLE_EQ(end - work, 3.0 * (stages - 1)) << stages << " " << microbatches << " " << chunks;
+      }
+      const PipelineStrategy all_first{stages, 1, Kind::gpipe};
+      EXPECT_DOUBLE_EQ(play(pipeline_steps(all_first, microbatches), even(stages, 1, 2)).end,
+                       3.0 * (microbatches + stages - 1));
+    }
+  }
+}
+
+TEST(Pipeline, a_delay_is_seen_where_nothing_hides_it) {
+  PipelineCosts costs = even(2, 1, 2);
+  costs.delay = 0.25;
+  EXPECT_DOUBLE_EQ(play(pipeline_steps({.stages = 2}, 1), costs).end, 6.5);
+}
+
+TEST(Pipeline, layers) {
+  EXPECT_EQ(layers_of_chunks({.stages = 4}, 8), (std::vector<std::int64_t>{2, 2, 2, 2}));
+  EXPECT_EQ(layers_of_chunks({.stages = 4}, 6), (std::vector<std::int64_t>{1, 2, 2, 1}));
+  EXPECT_EQ(layers_of_chunks({.stages = 2, .layers = {5, 3}}, 8), (std::vector<std::int64_t>{5, 3}));
+}
+
+template <typename Fn>
+std::string refusal(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Failure& failure) { return failure.error().message + " | " + failure.error().hint; }
+  return "";
+}
+
+TEST(Pipeline, refusals) {
+  EXPECT_EQ(refusal([] { layers_of_chunks({.stages = 4, .chunks_per_stage = 2}, 6); }),
+            "6 layers do not fill 8 chunks of a pipeline (4 stages of 2) | the axis has at most 3 stages");
+  EXPECT_EQ(refusal([] {
+              layers_of_chunks({.stages = 2, .layers = {4, 3}}, 8);
+            }),
+            "layers of a pipeline: 2 chunks with 7 layers; it has 2 chunks, the model 8 | ");
+  EXPECT_EQ(refusal([] { pipeline_steps({.stages = 4, .chunks_per_stage = 2}, 6); }),
+            "an interleaved pipeline of 4 stages takes microbatches by the 4; there are 6 | make them 8, or have one "
+            "chunk a stage");
+}
+
+}  // namespace
+}  // namespace systole
