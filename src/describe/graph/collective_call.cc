@@ -43,6 +43,29 @@ CollectiveCall collective_call(const Graph& graph, const GraphNode& node) {
   return call;
 }
 
+bool is_transfer(const GraphNode& node) {
+  return node.op->name == std::string_view("send") || node.op->name == std::string_view("receive");
+}
+
+TransferCall transfer_call(const Graph& graph, const GraphNode& node) {
+  if (!is_transfer(node)) fail(error(ErrorKind::invalid, "'{}' is no transfer", node.op->name));
+  const Type& type = graph.type(node.results[0]);
+  return {node.op->name == std::string_view("send"),
+          node.attrs.get_string("axis"),
+          node.attrs.get_int("parts"),
+          node.attrs.get_int("by"),
+          type.dtype,
+          type.shape};
+}
+
+std::int64_t peer_of(const TransferCall& call, const Mesh& mesh, std::int64_t device) {
+  const std::size_t axis = mesh.find(call.axis).value();
+  Coordinates at = mesh.coordinates(device);
+  const std::int64_t by = call.sends ? call.by : -call.by;
+  at[axis] = ((at[axis] + by) % call.parts + call.parts) % call.parts;
+  return mesh.device_at(at);
+}
+
 std::vector<std::string> axes_of(std::string_view axis) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at <= axis.size();) {

@@ -36,6 +36,22 @@ bool is_collective(const GraphNode& node);
 // Errors: Failure(invalid) for a node that is no collective, or an attr `algorithm` that names none.
 CollectiveCall collective_call(const Graph& graph, const GraphNode& node);
 
+// A send or receive node between two stages of a pipeline (ops/transfer.cc).
+struct TransferCall {
+  bool sends = true;
+  std::string axis;
+  std::int64_t parts = 1;
+  std::int64_t by = 1;  // the other device is so much further along the axis (receives: before), round the end
+  DType dtype = DType::f32;
+  Shape shape;
+  Bytes bytes() const { return bytes_of(dtype, shape); }
+};
+bool is_transfer(const GraphNode& node);
+// Errors: Failure(invalid) for another node.
+TransferCall transfer_call(const Graph& graph, const GraphNode& node);
+// The device at the other end, of a mesh that has the axis.
+std::int64_t peer_of(const TransferCall& call, const Mesh& mesh, std::int64_t device);
+
 // The names in `axis`, outermost first.
 std::vector<std::string> axes_of(std::string_view axis);
 

@@ -43,6 +43,10 @@ std::vector<CollectiveUse> collectives_of(const Graph& graph) {
 
 Bytes bytes_sent(const Program& program, const Function& function, std::int64_t device) {
   Bytes sum;
+  for (const GraphNode& node : function.graph.nodes()) {
+    if (is_transfer(node) && transfer_call(function.graph, node).sends)
+      sum += transfer_call(function.graph, node).bytes();
+  }
   for (const CollectiveUse& use : collectives_of(function.graph)) {
     if (use.call.parts == 1) continue;
     sum += bytes_sent(collective_on(use.call, program.mesh).value(), use.call.algorithm,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/graph/collectives_of.h"
+#include "describe/graph/partition/pipeline.h"
 #include "describe/graph/passes/passes.h"
 
 namespace systole {
@@ -47,6 +48,13 @@ std::string collectives_text(const Function& function) {
   // Small ones are many and send little: one line for all of them.
   constexpr std::size_t kLines = 9;
   std::string text;
+  for (const GraphNode& node : function.graph.nodes()) {
+    if (!is_transfer(node)) continue;
+    const TransferCall call = transfer_call(function.graph, node);
+    text += fmt::format("    {:>6} × {:<14} over {:<12} {:<34} {:>11}       {}\n", 1, node.op->name, call.axis,
+                        to_string(Type(call.dtype, call.shape)), to_string(call.bytes()),
+                        call.by > 0 ? "to the next stage" : "to the stage before");
+  }
   double rest = 0;
   std::int64_t others = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -76,9 +84,9 @@ std::string actions_text(const Program& program, const Schedule& schedule) {
   };
   std::string text;
   for (std::size_t i = 0; i < schedule.actions.size();) {
-    // The longest run of a period of one to four actions that begins here.
+    // The longest run of a period of one to eight actions that begins here.
     std::size_t period = 1, times = 1;
-    for (std::size_t p = 1; p <= 4; ++p) {
+    for (std::size_t p = 1; p <= 8; ++p) {
       std::size_t n = 1;
       const auto again = [&](std::size_t from) {
         for (std::size_t k = 0; k < p; ++k) {
@@ -110,6 +118,13 @@ std::string memory_text(const Program& program) {
                      to_string(program.arena));
 }
 
+// Those that have this Program: of a pipeline one stage's.
+std::int64_t devices_of(const Program& program) {
+  const auto pipe = program.mesh.find(kPipelineAxis);
+  const std::int64_t all = program.mesh.num_devices();
+  return pipe.ok() ? all / program.mesh.axes()[pipe.value()].size : all;
+}
+
 }  // namespace
 
 std::string summary_of(const Program& program) {
@@ -117,7 +132,7 @@ std::string summary_of(const Program& program) {
       fmt::format("program {}  hash {}\n  target {}\n", program.name, hash_of(program), program.target.name);
   text += program.mesh.trivial() ? std::string("  one device\n")
                                  : fmt::format("  mesh {}, {} devices that all run this; bytes sent are one device's\n",
-                                               to_string(program.mesh), with_commas(program.mesh.num_devices()));
+                                               to_string(program.mesh), with_commas(devices_of(program)));
   if (const std::optional<ShardTurns>& turns = program.shards) {
     text +=
         fmt::format("  exact: {} logical shards, {} of them this device's from {}, which are the rows of its train\n",

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "describe/graph/layer_names.h"
 #include "ground/base/hash.h"
 #include "ground/base/philox.h"
 
@@ -21,13 +22,19 @@ std::array<double, 4> standard_numbers(Init::Kind kind, std::uint64_t key, std::
   return uniform;
 }
 
-// Elements first … first + count - 1 of the parameter, into bytes of zeros from element `at` on.
+// Elements first … first + count - 1 of the parameter, into bytes of zeros from element `at` on. Of a pipeline's chunk
+// they are what they are in the model's own.
 void fill(const Parameter& parameter, std::uint64_t seed, std::int64_t first, std::int64_t count, std::byte* into,
           std::int64_t at) {
   const Init& init = parameter.init;
   if (init.kind == Init::Kind::zeros) return;
+  const std::optional<LayerName> layers = layer_name(parameter.name);
+  if (layers) {
+    const std::int64_t before = layers->first * (parameter.type.num_elements() / parameter.type.size(0));
+    first += before;
+  }
   const std::int64_t end = first + count;
-  const std::uint64_t key = hash64(std::string_view(parameter.name), seed);
+  const std::uint64_t key = hash64(layers ? layers->from(0) : parameter.name, seed);
   for (std::int64_t block = first / 4; block * 4 < end; ++block) {
     std::array<double, 4> numbers{1, 1, 1, 1};
     if (init.kind != Init::Kind::ones) numbers = standard_numbers(init.kind, key, static_cast<std::uint64_t>(block));

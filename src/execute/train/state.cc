@@ -1,8 +1,8 @@
 #include "execute/train/state.h"
 
 #include <algorithm>
-#include <string_view>
 
+#include "describe/graph/layer_names.h"
 #include "execute/checkpoint/ownership.h"
 #include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/restore_parts.h"
@@ -10,9 +10,7 @@
 namespace systole {
 namespace {
 
-constexpr std::string_view kLayer = "{layer}";
-
-bool is_stacked(const std::string& name) { return name.find(kLayer) != name.npos; }
+bool is_stacked(const std::string& name) { return layer_name(name).has_value(); }
 
 // Type of one of the value's tensors.
 Type tensor_type(const std::string& name, const Type& type) { return is_stacked(name) ? slice_type(type) : type; }
@@ -99,13 +97,10 @@ Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_st
 }  // namespace
 
 std::vector<std::string> tensor_names(const ProgramValue& value) {
-  const std::size_t at = value.name.find(kLayer);
-  if (at == value.name.npos) return {value.name};
+  const std::optional<LayerName> layers = layer_name(value.name);
+  if (!layers) return {value.name};
   std::vector<std::string> names;
-  for (std::int64_t i = 0; i < value.type.size(0); ++i) {
-    std::string name = value.name;
-    names.push_back(name.replace(at, kLayer.size(), std::to_string(i)));
-  }
+  for (std::int64_t i = 0; i < value.type.size(0); ++i) names.push_back(layers->of(i));
   return names;
 }
 

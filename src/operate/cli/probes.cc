@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/graph/layer_names.h"
 #include "describe/graph/partition/probe.h"
 #include "ground/base/document.h"
 #include "ground/tensor/npy.h"
@@ -10,12 +11,11 @@
 namespace systole::cli {
 namespace {
 
-constexpr std::string_view kProbe = "probe/", kGradient = "gradient/", kLayer = "{layer}";
+constexpr std::string_view kProbe = "probe/", kGradient = "gradient/";
 
 // "blocks.{layer}.attn.q" → "blocks.3.attn.q"; "block.attn.norm" → "block.3.attn.norm".
 std::string of_layer(const std::string& name, std::int64_t index) {
-  const std::size_t at = name.find(kLayer);
-  if (at != name.npos) return name.substr(0, at) + std::to_string(index) + name.substr(at + kLayer.size());
+  if (const std::optional<LayerName> layers = layer_name(name)) return layers->of(index);
   return Probeable{name.substr(6), 1}.at(index);
 }
 
@@ -35,7 +35,7 @@ Probes::Probes(const ProbeSpec& spec, Executor& executor, Store& folder, std::fu
   for (std::size_t v = 0; v < values.size(); ++v) {
     const std::string& name = values[v].name;
     const auto index = static_cast<int>(v);
-    const bool layered = name.find(kLayer) != name.npos;
+    const bool layered = layer_name(name).has_value();
     if (name.starts_with(kProbe)) {
       const std::string own = name.substr(kProbe.size());
       add(own, index, own.starts_with("block."), false);

@@ -54,6 +54,8 @@ constexpr Row kRows[] = {
     {"copy", OpClass::movement},
     {"take_row", OpClass::movement},
     {"take_part", OpClass::movement},
+    {"send", OpClass::collective},
+    {"receive", OpClass::collective},
     {"cache_write", OpClass::movement},
 };
 

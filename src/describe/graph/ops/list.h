@@ -27,6 +27,7 @@ OpDef dropout_op();                      // dropout.cc
 OpDef adamw_op();                        // adamw.cc
 OpDef sgd_op();                          // sgd.cc
 std::vector<OpDef> collective_ops();     // collectives.cc
+std::vector<OpDef> transfer_ops();       // transfer.cc: send, receive
 OpDef take_part_op();                    // take_part.cc
 OpDef repeat_op();                       // repeat.cc
 OpDef fusion_op();                       // fusion.cc

@@ -86,6 +86,44 @@ int ProgramBuilder::function_index(std::string_view name) const {
   fail(error(ErrorKind::not_found, "program '{}' has no function '{}'", program_.name, name));
 }
 
+void ProgramBuilder::add_waits(Schedule& schedule) const {
+  struct Users {
+    int writer = -1;
+    std::vector<int> readers;  // since then
+  };
+  std::map<std::pair<int, int>, Users> slots;  // by value and slot
+  for (int a = 0; a < static_cast<int>(schedule.actions.size()); ++a) {
+    Action& action = schedule.actions[static_cast<std::size_t>(a)];
+    const Function& f = program_.functions[static_cast<std::size_t>(action.function)];
+    std::array<int, kNumStreams> latest;
+    latest.fill(-1);
+    const auto after = [&](int other) {
+      if (other < 0 || other == a) return;
+      int& last = latest[static_cast<std::size_t>(schedule.actions[static_cast<std::size_t>(other)].stream)];
+      last = std::max(last, other);
+    };
+    const auto users = [&](const Port& port) -> Users& { return slots[{port.value, slot_of(program_, port, action)}]; };
+    const auto write = [&](const Port& port) {
+      Users& slot = users(port);
+      after(slot.writer);
+      for (const int reader : slot.readers) after(reader);
+      slot = {a, {}};
+    };
+    for (const Port& port : f.inputs) {
+      after(users(port).writer);
+      users(port).readers.push_back(a);
+    }
+    for (std::size_t i = 0; i < f.inputs.size(); ++i) {
+      if (f.donated[i]) write(f.inputs[i]);
+    }
+    for (const Port& port : f.outputs) write(port);
+    for (int stream = 0; stream < kNumStreams; ++stream) {
+      const int last = latest[static_cast<std::size_t>(stream)];
+      if (last >= 0 && stream != static_cast<int>(action.stream)) action.waits.push_back(last);
+    }
+  }
+}
+
 Program ProgramBuilder::finish() {
   std::map<std::string, Bytes>& table = program_.target.workspace;
   const WorkspaceOf known = [&](const Graph& graph, const GraphNode& node) {

@@ -46,6 +46,9 @@ class ProgramBuilder {
 
   // Of functions added from now on; true at the beginning: collectives run beside other work (overlap_collectives.h).
   void set_overlap(bool overlap) { overlap_ = overlap; }
+  // Gives every action the waits for those of other streams that write what it reads or writes, or read what it writes,
+  // in the order of the list.
+  void add_waits(Schedule& schedule) const;
   void add_schedule(Schedule schedule) { program_.schedules.push_back(std::move(schedule)); }
   int function_index(std::string_view name) const;
 

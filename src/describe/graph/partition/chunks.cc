@@ -320,6 +320,8 @@ class Cutter {
 
 }  // namespace
 
+bool is_between(std::string_view name) { return name.starts_with("between."); }
+
 std::int64_t num_layers(const Graph& graph) {
   std::int64_t layers = 0;
   for (const GraphNode& node : graph.nodes()) layers += is(node, "repeat") ? node.attrs.get_int("count") : 0;

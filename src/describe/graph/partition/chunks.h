@@ -17,6 +17,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "describe/graph/ir.h"
@@ -29,6 +30,9 @@ struct Chunk {
   Graph graph;
   int from_before = 0;  // how many; the k-th is the input "between.<chunk - 1>.<k>", and the output of the chunk before
 };
+
+// What goes from chunk to chunk, by its name.
+bool is_between(std::string_view name);
 
 // Iterations of all repeats of a graph.
 std::int64_t num_layers(const Graph& graph);

@@ -19,7 +19,7 @@ void check_is_one(const Program& program, const Schedule& schedule) {
   };
   if (program.shards) refuse("is of exact training, whose devices take turns");
   for (const Action& action : schedule.actions) {
-    if (action.chunk != 0) refuse(fmt::format("has {} stages or more", action.chunk + 1));
+    if (action.chunk != 0 || action.stream == Stream::network) refuse("is of a stage of a pipeline");
   }
 }
 

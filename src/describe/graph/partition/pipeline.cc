@@ -40,6 +40,12 @@ std::vector<PipelineStep> steps_of(const PipelineStrategy& s, int stage, int mic
   return steps;
 }
 
+// The chunk whose result a step asks for; nothing at the model's ends.
+std::optional<int> asked_of(const PipelineStep& step, int chunks) {
+  const int before = step.forward ? step.chunk - 1 : step.chunk + 1;
+  return before < 0 || before >= chunks ? std::nullopt : std::optional(before);
+}
+
 }  // namespace
 
 const char* name_of(PipelineStrategy::Kind kind) { return kind == PipelineStrategy::Kind::gpipe ? "gpipe" : "1f1b"; }
@@ -54,6 +60,46 @@ std::vector<std::vector<PipelineStep>> pipeline_steps(const PipelineStrategy& st
   std::vector<std::vector<PipelineStep>> stages;
   for (int stage = 0; stage < strategy.stages; ++stage) stages.push_back(steps_of(strategy, stage, microbatches));
   return stages;
+}
+
+std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& strategy, int microbatches) {
+  using Kind = PipelineRow::Kind;
+  const int chunks = strategy.num_chunks();
+  const auto stages = pipeline_steps(strategy, microbatches);
+  const auto n = static_cast<std::size_t>(chunks);
+  const PipelineTimes times = play(stages, {std::vector<double>(n, 1), std::vector<double>(n, 2), 0});
+  std::map<std::tuple<bool, int, int>, double> ended;  // forward, chunk, microbatch
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    for (std::size_t k = 0; k < stages[s].size(); ++k) {
+      const PipelineStep& step = stages[s][k];
+      ended[{step.forward, step.chunk, step.microbatch}] = times.begin[s][k] + (step.forward ? 1 : 2);
+    }
+  }
+  std::vector<std::vector<PipelineRow>> rows;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    // Before which of the stage's steps it receives what each asks for, and when that is sent.
+    std::vector<std::vector<std::pair<double, PipelineRow>>> received(stages[s].size());
+    for (const PipelineStep& step : stages[s]) {
+      const std::optional<int> from = asked_of(step, chunks);
+      if (!from || *from % strategy.stages == static_cast<int>(s)) continue;
+      const double sent = ended.at({step.forward, *from, step.microbatch});
+      const auto at = std::lower_bound(times.begin[s].begin(), times.begin[s].end(), sent) - times.begin[s].begin();
+      received[static_cast<std::size_t>(at)].push_back({sent, {Kind::receive, step}});
+    }
+    std::vector<PipelineRow> list;
+    for (std::size_t k = 0; k < stages[s].size(); ++k) {
+      std::stable_sort(received[k].begin(), received[k].end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (const auto& [sent, row] : received[k]) list.push_back(row);
+      const PipelineStep& step = stages[s][k];
+      list.push_back({Kind::step, step});
+      const int next = step.forward ? step.chunk + 1 : step.chunk - 1;
+      if (next >= 0 && next < chunks && next % strategy.stages != static_cast<int>(s))
+        list.push_back({Kind::send, step});
+    }
+    rows.push_back(std::move(list));
+  }
+  return rows;
 }
 
 std::vector<std::int64_t> layers_of_chunks(const PipelineStrategy& strategy, std::int64_t layers) {

@@ -16,6 +16,8 @@
 
 namespace systole {
 
+constexpr const char* kPipelineAxis = "pipe";  // of a mesh
+
 struct PipelineStrategy {
   enum class Kind { gpipe, one_f_one_b };
   int stages = 1;            // size of the axis
@@ -35,6 +37,23 @@ struct PipelineStep {
 
 // Per stage its steps, in order. Errors: Failure(invalid): interleaved with microbatches that the stages do not divide.
 std::vector<std::vector<PipelineStep>> pipeline_steps(const PipelineStrategy& strategy, int microbatches);
+
+// A row of what a stage does: a step, or what is handed on between two stages.
+struct PipelineRow {
+  enum class Kind {
+    step,
+    send,     // what `step` gave, to the stage of the next chunk (backward: the chunk before)
+    receive,  // what `step` asks for
+  } kind = Kind::step;
+  PipelineStep step;
+  bool operator==(const PipelineRow&) const = default;
+};
+
+// The steps with what is handed on between them. A stage sends as soon as it can and receives when the sender is about
+// to send, told by a clock on which a backward takes as long as two forwards; so stages that follow their rows never
+// wait for each other in a ring, even where a message is taken only while its receiver receives. Rows without a step
+// between them are under way at once. Between two chunks of one stage nothing is sent.
+std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& strategy, int microbatches);
 
 // Layers of each chunk: as asked, else as even as can be, chunks in the middle having one more where it does not divide
 // (the first has the embedding, the last the head). Errors: Failure(invalid) when they are fewer than the chunks, or

@@ -93,6 +93,72 @@ TEST(Pipeline, a_delay_is_seen_where_nothing_hides_it) {
   EXPECT_DOUBLE_EQ(play(pipeline_steps({.stages = 2}, 1), costs).end, 6.5);
 }
 
+// Stages in lockstep: a group of rows without a step between them ends when every message in it has been taken by a
+// receiver that is in such a group itself; messages between two stages come in one order.
+bool ends(const PipelineStrategy& strategy, int microbatches) {
+  using Row = PipelineRow::Kind;
+  const auto stages = pipeline_rows(strategy, microbatches);
+  const int n = strategy.stages;
+  std::vector<std::size_t> at(stages.size(), 0);
+  std::vector<std::set<std::size_t>> done(stages.size());  // rows of the group at hand
+  const auto peer = [&](const PipelineRow& row) {
+    const bool up = row.step.forward == (row.kind == Row::send);
+    return static_cast<std::size_t>((row.step.chunk + (up ? 1 : -1)) % n);
+  };
+  const auto group_end = [&](std::size_t s) {
+    std::size_t end = at[s];
+    while (end < stages[s].size() && stages[s][end].kind != Row::step) ++end;
+    return end;
+  };
+  // The first row of the group that has not ended, of this kind and with that stage; the end: there is none.
+  const auto first = [&](std::size_t s, Row kind, std::size_t with) {
+    for (std::size_t r = at[s]; r < group_end(s); ++r) {
+      if (stages[s][r].kind == kind && peer(stages[s][r]) == with && !done[s].contains(r)) return r;
+    }
+    return stages[s].size();
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      while (at[s] < stages[s].size() && stages[s][at[s]].kind == Row::step) ++at[s], moved = true;
+      for (std::size_t r = at[s]; r < group_end(s); ++r) {
+        const PipelineRow& row = stages[s][r];
+        if (row.kind != Row::send || done[s].contains(r) || first(s, Row::send, peer(row)) != r) continue;
+        const std::size_t to = peer(row), other = first(to, Row::receive, s);
+        if (other == stages[to].size()) continue;
+        const PipelineStep& asks = stages[to][other].step;
+        EXPECT_EQ(asks.chunk, row.step.chunk + (row.step.forward ? 1 : -1));
+        EXPECT_EQ(asks.microbatch, row.step.microbatch);
+        done[s].insert(r);
+        done[to].insert(other);
+        moved = true;
+      }
+      if (group_end(s) > at[s] && done[s].size() == group_end(s) - at[s]) {
+        at[s] = group_end(s);
+        done[s].clear();
+        moved = true;
+      }
+    }
+  }
+  bool all = true;
+  for (std::size_t s = 0; s < stages.size(); ++s) all = all && at[s] == stages[s].size();
+  return all;
+}
+
+TEST(Pipeline, no_ring_of_waiting_stages) {
+  for (const int stages : {2, 3, 4, 8}) {
+    for (const int chunks : {1, 2, 3, 4}) {
+      for (const int microbatches : {stages, 2 * stages, 3 * stages, 8 * stages}) {
+        for (const Kind kind : {Kind::gpipe, Kind::one_f_one_b}) {
+          EXPECT_TRUE(ends({stages, chunks, kind}, microbatches))
+              << fmt::format("{} stages of {}, {} microbatches, {}", stages, chunks, microbatches, name_of(kind));
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(ends({.stages = 4}, 3));
+}
+
 TEST(Pipeline, layers) {
   EXPECT_EQ(layers_of_chunks({.stages = 4}, 8), (std::vector<std::int64_t>{2, 2, 2, 2}));
   EXPECT_EQ(layers_of_chunks({.stages = 4}, 6), (std::vector<std::int64_t>{1, 2, 2, 1}));

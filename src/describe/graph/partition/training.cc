@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/graph/layer_names.h"
 #include "describe/graph/partition/probe.h"
 #include "describe/graph/partition/training_builder.h"
 #include "describe/graph/passes/rewrite.h"
@@ -15,7 +16,19 @@ bool is_scalar_input(const std::string& name) { return name == "seed" || name ==
 
 TrainingBuilder::TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy,
                                  const Target& target, const WorkspaceOf& workspace_of, std::int64_t device)
-    : strategy_(strategy), layouts_(mesh, strategy.sharding), builder_(name, mesh, target, workspace_of) {
+    : strategy_(strategy),
+      layouts_(mesh, strategy.sharding),
+      builder_(name, mesh, target, workspace_of),
+      pipeline_(strategy.pipeline) {
+  pipeline_.stages = 1;
+  if (const auto axis = mesh.find(kPipelineAxis); axis.ok()) {
+    pipeline_.stages = static_cast<int>(mesh.axes()[axis.value()].size);
+    stage_ = static_cast<int>(mesh.coordinates(device)[axis.value()]);
+  }
+  if (staged() && (exact() || !strategy.probes.empty())) {
+    fail(error(ErrorKind::unsupported, "a pipeline has no {} yet", exact() ? "exact training" : "probes")
+             .hinted(exact() ? "train.exact: false, or a mesh without the axis pipe" : "run it without probes"));
+  }
   // Devices whose graphs differ would begin their collectives in other places.
   builder_.set_overlap(strategy.overlap && !exact());
   if (!exact()) return;
@@ -34,26 +47,33 @@ Program TrainingBuilder::build(const Graph& loss, const std::optional<Graph>& ev
                                 {"fold_constants", fold_constants},
                                 {"merge_common", merge_common}};
   const Graph typed = run_passes(loss, early, {}, &builder_.records());
-  add_parameters(typed);
+  if (staged()) {
+    add_stage(typed);
+  } else {
+    add_parameters(typed);
+    add_data_inputs(typed, "", slots());
+  }
   if (trained_.empty()) fail(error(ErrorKind::invalid, "nothing to train: every parameter is frozen"));
-  add_data_inputs(typed, "", slots());
   scalar_ = strategy_.precision.compute == DType::f64 ? DType::f64 : DType::f32;
-  add_output("loss", scalar_, exact() ? 1 : microbatches());
+  add_output("loss", scalar_, exact() || staged() ? 1 : microbatches());
   if (exact()) add_value(kShardLoss, Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, slots());
   for (const Parameter& p : trained_) {
     add_value("gradient/" + p.name, p.type.with(reduce_type(p)), gradient_layout(p), Residence::gradient,
               exact() ? slots_of(steps_) : 1, p);
   }
   add_state();
-  add_forward_backward(typed);
+  staged() ? add_chunks() : add_forward_backward(typed);
   if (exact()) {
     add_exact_sums();
   } else if (!alone()) {
     add_reduce();
   }
+  if (staged()) add_stage_sums();
   add_update();
   if (exact()) {
     add_exact_schedule();
+  } else if (staged()) {
+    add_pipeline_schedule();
   } else {
     add_train_schedule();
   }
@@ -111,7 +131,7 @@ DType TrainingBuilder::reduce_type(const Parameter& p) const {
 
 void TrainingBuilder::add_data_inputs(const Graph& graph, const std::string& prefix, int slots) {
   for (const GraphInput& input : graph.inputs()) {
-    if (input.parameter || builder_.has_value(prefix + input.name)) continue;
+    if (input.parameter || is_between(input.name) || builder_.has_value(prefix + input.name)) continue;
     const Type& type = graph.type(input.value);
     if (!divides(type, row_layout(type), layouts_.mesh())) {
       fail(error(ErrorKind::invalid, "{} rows of '{}' do not divide over {} devices ({})", type.size(0), input.name,
@@ -170,39 +190,37 @@ void TrainingBuilder::add_forward_backward(const Graph& typed) {
   Bindings back_in = data_bindings(parts.backward, "", true);
   for (const std::string& residual : residuals) back_in[residual] = {residual, true};
   add_function("forward", std::move(parts.forward), in, out);
+  const auto backward = [&](const char* name, bool adds) {
+    add_backward({name, parts.backward, adds, trained_, back_in, {}, residuals, residual_layouts, {}});
+  };
   if (exact()) {
-    add_backward("backward", parts.backward, false, back_in, residuals, residual_layouts);
+    backward("backward", false);
     const bool adds = std::any_of(steps_.begin(), steps_.end(), [](const TreeStep& step) { return step.adds; });
-    if (adds || microbatches() > 1)
-      add_backward("backward_add", parts.backward, true, back_in, residuals, residual_layouts);
+    if (adds || microbatches() > 1) backward("backward_add", true);
   } else {
-    add_backward("backward", parts.backward, microbatches() > 1, back_in, residuals, residual_layouts);
+    backward("backward", microbatches() > 1);
     if (microbatches() > 1) add_zero();
   }
 }
 
-void TrainingBuilder::add_backward(const std::string& name, const Graph& whole, bool adds, Bindings in,
-                                   const std::vector<std::string>& residuals, LayoutsByName layouts) {
+void TrainingBuilder::add_backward(Backward part) {
   const std::vector<Pass> sums{{"fold_constants", fold_constants}, {"add_in_repeats", add_in_repeats}};
-  Graph backward = run_passes(in_reduce_type(whole, adds), sums, {}, &builder_.records());
-  Bindings out;
-  LayoutsByName gradients;
-  for (const Parameter& p : trained_) {
-    in["sum." + p.name] = out["gradient." + p.name] = {"gradient/" + p.name, false, exact()};
-    layouts["sum." + p.name] = gradient_layout(p);
-    gradients.emplace("gradient." + p.name, gradient_layout(p));
+  Graph backward = run_passes(in_reduce_type(part), sums, {}, &builder_.records());
+  for (const Parameter& p : part.parameters) {
+    part.in["sum." + p.name] = part.out["gradient." + p.name] = {"gradient/" + p.name, false, exact()};
+    part.inputs["sum." + p.name] = gradient_layout(p);
+    part.outputs.emplace("gradient." + p.name, gradient_layout(p));
   }
-  if (!alone()) backward = cut(backward, layouts, gradients).graph;
-  add_function(name, std::move(backward), in, out, residuals);
+  if (!alone()) backward = cut(backward, part.inputs, part.outputs).graph;
+  add_function(part.name, std::move(backward), part.in, part.out, part.dead);
 }
 
 std::vector<std::string> TrainingBuilder::also_probed() const {
   std::vector<std::string> names{"parameters", "gradients"};
   for (const Parameter& p : trained_) {
-    const std::size_t layer = p.name.find("{layer}");
-    for (std::int64_t i = 0; i < (layer == p.name.npos ? 1 : p.type.size(0)); ++i) {
-      std::string name = p.name;
-      if (layer != name.npos) name.replace(layer, 7, std::to_string(i));
+    const std::optional<LayerName> layers = layer_name(p.name);
+    for (std::int64_t i = 0; i < (layers ? p.type.size(0) : 1); ++i) {
+      std::string name = layers ? layers->of(i) : p.name;
       names.push_back("gradient/" + name);
       names.push_back(std::move(name));
     }
@@ -210,18 +228,22 @@ std::vector<std::string> TrainingBuilder::also_probed() const {
   return names;
 }
 
-Graph TrainingBuilder::in_reduce_type(const Graph& backward, bool adds) {
-  Graph graph(backward.name());
-  const std::vector<Value> inputs = copy_inputs(graph, backward);
+Graph TrainingBuilder::in_reduce_type(const Backward& part) {
+  Graph graph(part.whole.name());
+  const std::vector<Value> inputs = copy_inputs(graph, part.whole);
   std::vector<Value> sums;
-  for (std::size_t i = 0; i < trained_.size() && adds; ++i) {
-    const Parameter& p = trained_[i];
-    sums.push_back(graph.input("sum." + p.name, p.type.with(reduce_type(p))));
+  for (const Parameter& p : part.parameters) {
+    if (part.adds) sums.push_back(graph.input("sum." + p.name, p.type.with(reduce_type(p))));
   }
-  const std::vector<Value> gradients = inline_graph(graph, backward, inputs);
+  const std::vector<Value> gradients = inline_graph(graph, part.whole, inputs);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const Value gradient = cast(gradients[i], reduce_type(trained_[i]));
-    graph.output(backward.outputs()[i].name, sums.empty() ? gradient : add(sums[i], gradient));
+    const std::string& name = part.whole.outputs()[i].name;
+    if (i >= part.parameters.size()) {
+      graph.output(name, gradients[i]);
+      continue;
+    }
+    const Value gradient = cast(gradients[i], reduce_type(part.parameters[i]));
+    graph.output(name, sums.empty() ? gradient : add(sums[i], gradient));
   }
   return graph;
 }
@@ -272,8 +294,8 @@ void TrainingBuilder::add_reduce() {
 }
 
 void TrainingBuilder::add_update() {
-  Graph g = update_graph(
-      {strategy_.optimizer, trained_, scalar_, [this](const Parameter& p) { return reduce_type(p); }, exact()});
+  Graph g = update_graph({strategy_.optimizer, trained_, scalar_, [this](const Parameter& p) { return reduce_type(p); },
+                          exact() || staged()});
   if (alone()) {
     add_function("update", std::move(g), {}, {});
     return;

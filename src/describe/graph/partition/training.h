@@ -21,6 +21,7 @@
 #include "describe/graph/autodiff.h"
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/builder.h"
+#include "describe/graph/partition/pipeline.h"
 #include "describe/graph/partition/training_layouts.h"
 
 namespace systole {
@@ -40,6 +41,7 @@ struct Strategy {
   UpdateRule optimizer;
   bool snapshot = true;
   ShardingStrategy sharding;
+  PipelineStrategy pipeline;        // of the axis "pipe", whose size gives its stages
   bool overlap = true;              // collectives run beside other work
   std::vector<std::string> probes;  // globs of values to show (probe.h): outputs "probe/<name>" of the last microbatch
 };
@@ -48,6 +50,10 @@ struct Strategy {
 // dropout, any batch. On a mesh every value is a device's part (ProgramValue::cut), the host hands in
 // "coordinate/<axis>" i64[], the device's place on each axis that is asked for, and the function "reduce" comes before
 // "update". Errors: Failure(invalid), among them rows that the mesh does not divide.
+//
+// In a pipeline `device` is who the Program is for: all of a stage have the same. Its parts are in
+// training_pipeline.cc; "loss" is the sum over microbatches, in one slot. Errors: Failure(unsupported) with exact
+// training or probes.
 //
 // Exact: `loss` is of one microbatch of one logical shard, `evaluation` of one shard. Each device has all inputs of its
 // own shards, one slot a microbatch, and a Program as its number of them asks for: `device` is who it is for. "loss"

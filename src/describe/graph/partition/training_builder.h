@@ -1,11 +1,13 @@
 #pragma once
 // Builds the Program of a training step; within the partitioner only. What every training has is in training.cc, what
-// exact training does in its place in training_exact.cc.
+// exact training does in its place in training_exact.cc, what a stage of a pipeline does in training_pipeline.cc.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "describe/graph/partition/chunks.h"
 #include "describe/graph/partition/exact.h"
 #include "describe/graph/partition/exact_graphs.h"
 #include "describe/graph/partition/spmd.h"
@@ -24,10 +26,12 @@ class TrainingBuilder {
 
  private:
   static constexpr const char* kShardLoss = "shard_loss";
+  static constexpr const char* kStageLoss = "stage_loss";
 
   int microbatches() const { return strategy_.microbatches; }
   bool alone() const { return layouts_.mesh().trivial(); }
   bool exact() const { return strategy_.logical_shards > 0; }
+  bool staged() const { return pipeline_.num_chunks() > 1; }
   // Of what comes by microbatch.
   int slots() const { return exact() ? turns_.turns() * microbatches() : microbatches(); }
   // Exact: all of it, whatever the rank keeps later; what it holds are sums of its shards.
@@ -48,13 +52,20 @@ class TrainingBuilder {
   void add_output(const std::string& name, DType dtype, int slots);
   Bindings data_bindings(const Graph& graph, const std::string& prefix, bool by_microbatch) const;
   void add_forward_backward(const Graph& typed);
-  // `adds`: to the gradients that are there.
-  void add_backward(const std::string& name, const Graph& whole, bool adds, Bindings in,
-                    const std::vector<std::string>& residuals, LayoutsByName layouts);
+  struct Backward {
+    std::string name;
+    const Graph& whole;
+    bool adds;  // to the gradients that are there
+    std::span<const Parameter> parameters;
+    Bindings in, out;               // of what is no gradient of a parameter
+    std::vector<std::string> dead;  // inputs that nobody reads afterwards
+    LayoutsByName inputs, outputs;  // of the same
+  };
+  void add_backward(Backward part);
   // What a probe may name besides values of the graph: these are there anyway.
   std::vector<std::string> also_probed() const;
   // The backward graph with its gradients in the reduce type, or added to those that the microbatches before gave.
-  Graph in_reduce_type(const Graph& backward, bool adds);
+  Graph in_reduce_type(const Backward& part);
   void add_zero();
 
   std::vector<std::string> states_of(const Parameter& p) const { return state_names(strategy_.optimizer, p); }
@@ -78,11 +89,34 @@ class TrainingBuilder {
   void add_exact_schedule();
   void add_snapshot();
 
+  // --- of a stage of a pipeline
+  void add_stage(const Graph& typed);  // its chunks, their parameters and inputs
+  bool has_chunk(int chunk) const;
+  Layout between_layout(const Type& whole) const;
+  void add_chunks();
+  void add_between(const Graph& graph, int slots);
+  // `from`: what the chunk before gives and wants a cotangent of.
+  void add_chunk(int chunk, std::span<const std::string> from);
+  int slots_between(PipelineRow::Kind made, bool forward, PipelineRow::Kind last, bool last_forward, int chunk) const;
+  int in_flight_between(int chunk) const;
+  void add_transfer(const std::string& name, bool sends, std::span<const std::string> values, std::int64_t by,
+                    bool by_microbatch);
+  void add_transfers(const std::vector<std::vector<std::string>>& trained);
+  void add_ties(Schedule& schedule);
+  void add_stage_sums();
+  void add_pipeline_schedule();
+
   const Strategy& strategy_;
   TrainingLayouts layouts_;
   ProgramBuilder builder_;
   std::vector<Parameter> trained_;
   DType scalar_ = DType::f32;  // of losses, norms and moments
+  // Of a pipeline.
+  PipelineStrategy pipeline_;
+  int stage_ = 0;
+  std::vector<Chunk> chunks_;                   // all
+  std::vector<PipelineRow> rows_;               // of this stage
+  std::map<std::string, std::set<int>> users_;  // of each parameter: the stages that have it
   // Of exact training.
   ExactWorkers workers_;
   ShardTurns turns_;

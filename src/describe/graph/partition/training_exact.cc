@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "describe/graph/layer_names.h"
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/training_builder.h"
 
@@ -92,7 +93,7 @@ void TrainingBuilder::add_norm() {
     const Value mine = g.input(name, local_type(p.type, part, layouts_.mesh()).with(reduce_type(p)));
     gradients.push_back(
         build_moves(mine, moves_between(p.type, part, layouts_.whole(), layouts_.mesh()), layouts_.mesh(), nullptr));
-    layers.push_back(p.name.find("{layer}") == p.name.npos ? 1 : p.type.size(0));
+    layers.push_back(layer_name(p.name) ? p.type.size(0) : 1);
   }
   g.output("square_sum", squares_by_blocks(gradients, layers));
   add_value("square_sum", Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, 1);

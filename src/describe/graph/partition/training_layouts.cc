@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/graph/layer_names.h"
 #include "describe/graph/partition/probe.h"
 #include "ground/base/nearest.h"
 
@@ -56,15 +57,15 @@ Layout TrainingLayouts::rows(const Type& type) const {
 
 namespace {
 
-// A parameter of layers goes by the names of all of them.
+// A parameter of layers goes by the names of all of them, whichever it has.
 bool matches(const ParameterCut& rule, const Parameter& p) {
-  const std::size_t at = p.name.find("{layer}");
-  if (at == p.name.npos) return glob_matches(rule.names, p.name);
-  std::string first = p.name;
-  return glob_matches(rule.names, p.name) || glob_matches(rule.names, first.replace(at, 7, "0"));
+  std::optional<LayerName> layers = layer_name(p.name);
+  if (!layers) return glob_matches(rule.names, p.name);
+  layers->first = 0;
+  return glob_matches(rule.names, layers->from(0)) || glob_matches(rule.names, layers->of(0));
 }
 
-std::int64_t sliced_dims(const Parameter& p) { return p.name.find("{layer}") == p.name.npos ? 0 : 1; }
+std::int64_t sliced_dims(const Parameter& p) { return layer_name(p.name) ? 1 : 0; }
 
 int dim_named(const Type& type, const std::string& name) {
   for (int dim = 0; dim < type.ndim(); ++dim) {

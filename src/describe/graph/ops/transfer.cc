@@ -1,0 +1,100 @@
+// send, receive: from one stage of a pipeline to another, over a mesh axis of `parts` devices. A device sends to the
+// one whose coordinate on the axis is `by` more, round the end, and receives from the one whose coordinate is `by`
+// less; all other coordinates are equal. Between two devices what is sent is received in the order in which it was
+// sent.
+//
+//   send      y = x, in its place; x goes to the other device
+//   receive   y = what the other device sends; its type is in the attributes
+//
+// Unlike a collective a transfer is in the Program of one stage only: its counterpart is in another's, and stages meet
+// in their schedules (partition/pipeline_schedule.h).
+// Constraints: transfer C1 operands, an axis with a name, parts ≥ 2 and a `by` that leads to another device. C2 the
+// attributes of receive give a type (type_attrs.h).
+// Work: none: a transport moves the bytes. The reference runs one device and refuses both.
+
+#include <array>
+
+#include "describe/graph/op.h"
+#include "describe/graph/ops/list.h"
+#include "describe/graph/ops/ops.h"
+#include "describe/graph/ops/type_attrs.h"
+
+namespace systole {
+namespace {
+
+void check_transfer(const OpCall& call, int operands) {
+  if (call.num_operands() != operands)
+    constraint("transfer_c1", "{} takes {} operands, got {}", call.op.name, operands, call.num_operands());
+  const std::int64_t parts = call.attrs.get_int("parts"), by = call.attrs.get_int("by");
+  if (call.attrs.get_string("axis").empty() || parts < 2 || by % parts == 0) {
+    constraint("transfer_c1", "{} over axis '{}' of {} parts by {}", call.op.name, call.attrs.get_string("axis"), parts,
+               by);
+  }
+}
+
+OpDef transfer(const char* name, const char* summary, const char* signature) {
+  OpDef op;
+  op.name = name;
+  op.summary = summary;
+  op.signature = signature;
+  op.attrs = {{"axis", "string", "of the mesh"},
+              {"parts", "int", "devices along the axis"},
+              {"by", "int", "how much further along the axis it goes, round the end"}};
+  op.work = [](const OpCall&, std::span<const Type>) { return Work(); };
+  op.reference = [name](const ReferenceCall& call) {
+    fail(error(ErrorKind::unsupported, "{} over '{}' of {} parts needs as many devices; the reference evaluator is one",
+               name, call.attrs.get_string("axis"), call.attrs.get_int("parts")));
+  };
+  return op;
+}
+
+Attrs transfer_attrs(std::string_view axis, std::int64_t parts, std::int64_t by) {
+  return {{"axis", std::string(axis)}, {"parts", parts}, {"by", by}};
+}
+
+}  // namespace
+
+namespace ops {
+
+std::vector<OpDef> transfer_ops() {
+  OpDef send = transfer("send", "y = x, which also goes to the device `by` further along the axis",
+                        "(x: any[...]) -> (y: x's type)");
+  send.infer = [](const OpCall& call) -> std::vector<Type> {
+    check_transfer(call, 1);
+    return {call.operand(0)};
+  };
+  send.in_place = {{0, 0}};
+  send.sharding = [](const OpCall& call) {
+    const std::vector<int> whole(call.operand(0).shape.size(), -1);
+    return ShardingRule{{}, {whole}, {whole}};
+  };
+  OpDef receive =
+      transfer("receive", "y = what the device `by` before this one on the axis sends", "() -> (y: any[...])");
+  const std::vector<OpAttr> type = shape_attrs();
+  receive.attrs.push_back({"dtype", "dtype", "of the result"});
+  receive.attrs.insert(receive.attrs.end(), type.begin(), type.end());
+  receive.attrs.push_back({"number", "int", "among those of its graph: each is another"});
+  receive.infer = [](const OpCall& call) -> std::vector<Type> {
+    check_transfer(call, 0);
+    return {shaped_as(call.attrs, call.attrs.get_dtype("dtype"), "transfer_c2")};
+  };
+  receive.sharding = [](const OpCall& call) {
+    return ShardingRule{{}, {}, {std::vector<int>(call.attrs.get_ints("shape").size(), -1)}};
+  };
+  return {send, receive};
+}
+
+}  // namespace ops
+
+Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by) {
+  return x.graph->apply("send", std::array{x}, transfer_attrs(axis, parts, by))[0];
+}
+
+Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by) {
+  Attrs attrs = transfer_attrs(axis, parts, by);
+  ops::set_type(attrs, type);
+  attrs.set("number", static_cast<std::int64_t>(graph.nodes().size()));
+  return graph.apply("receive", {}, std::move(attrs))[0];
+}
+
+}  // namespace systole

@@ -1,0 +1,120 @@
+// Programs of the stages of a pipeline: they verify, and together they hold the whole.
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "describe/graph/collectives_of.h"
+#include "describe/graph/layer_names.h"
+#include "describe/graph/partition/joined.h"
+#include "describe/graph/partition/training.h"
+#include "describe/models/decoder/tiny_decoder.h"
+
+namespace systole {
+namespace {
+
+Program stage(const Graph& loss, const std::string& mesh, const PipelineStrategy& pipeline, int microbatches,
+              std::int64_t device) {
+  Strategy strategy;
+  strategy.microbatches = microbatches;
+  strategy.precision = {DType::f32, DType::bf16, DType::f32, DType::f32};
+  strategy.optimizer.clip = 1;
+  strategy.pipeline = pipeline;
+  return training_program("p", loss, std::nullopt, Mesh::parse(mesh).value(), strategy, Target(), nullptr, device);
+}
+
+Graph four_layers() {
+  DecoderConfig config = tiny_decoder();
+  config.layers = 4;
+  config.heads = 2;
+  config.dropout = 0.25;
+  return make_decoder(config)->loss({4, 8}, true);
+}
+
+// training_program verifies what it makes: slots for the microbatches in flight, waits between streams, places.
+TEST(PipelineProgram, stages_verify_and_share) {
+  const Graph loss = four_layers();
+  for (const char* mesh : {"pipe=2", "pipe=4", "pipe=2 data=2", "data=2 pipe=2", "pipe=2 fsdp=2 model=2"}) {
+    for (const auto kind : {PipelineStrategy::Kind::gpipe, PipelineStrategy::Kind::one_f_one_b}) {
+      for (const int chunks : {1, 2}) {
+        const Mesh axes = Mesh::parse(mesh).value();
+        const std::size_t pipe = axes.find("pipe").value();
+        if (axes.axes()[pipe].size * chunks > 4) continue;
+        std::map<std::int64_t, std::string> hashes;  // of each stage
+        for (std::int64_t device = 0; device < axes.num_devices(); ++device) {
+          SCOPED_TRACE(fmt::format("{} {} {} device {}", mesh, name_of(kind), chunks, device));
+          const Program program = stage(loss, mesh, {.chunks_per_stage = chunks, .kind = kind}, 8, device);
+          const std::string hash = hash_of(program);
+          EXPECT_EQ(hashes.try_emplace(axes.coordinates(device)[pipe], hash).first->second, hash);
+        }
+        EXPECT_EQ(static_cast<std::int64_t>(hashes.size()), axes.axes()[pipe].size);
+      }
+    }
+  }
+}
+
+// A stage holds its layers and no others; of all stages each parameter once, and a tie on two.
+TEST(PipelineProgram, stages_are_the_whole) {
+  const Graph loss = four_layers();
+  std::map<std::string, int> found;  // elements by the parameter's own name
+  for (std::int64_t device = 0; device < 4; ++device) {
+    for (const ProgramValue& value : stage(loss, "pipe=4", {}, 4, device).values) {
+      if (value.residence != Residence::parameter) continue;
+      const auto layers = layer_name(value.name);
+      EXPECT_EQ(layers.has_value() && layers->first != device, false) << value.name;
+      found[layers ? layers->from(0) : value.name] += static_cast<int>(value.type.num_elements());
+    }
+  }
+  for (const GraphInput& input : loss.inputs()) {
+    if (!input.parameter) continue;
+    const int times = input.name == "embed.tokens" ? 2 : 1;
+    EXPECT_EQ(found[input.name], times * loss.type(input.value).num_elements()) << input.name;
+  }
+}
+
+// Under 1F1B the first stage holds as many microbatches as there are stages, the last one; under GPipe each all.
+TEST(PipelineProgram, holds_what_is_in_flight) {
+  const Graph loss = four_layers();
+  const auto slots = [&](PipelineStrategy::Kind kind, std::int64_t device) {
+    for (const ProgramValue& value : stage(loss, "pipe=4", {.kind = kind}, 8, device).values) {
+      if (value.name.starts_with("residual.")) return value.slots;
+    }
+    return 0;
+  };
+  using Kind = PipelineStrategy::Kind;
+  EXPECT_EQ(slots(Kind::one_f_one_b, 0), 4);
+  EXPECT_EQ(slots(Kind::one_f_one_b, 3), 1);
+  EXPECT_EQ(slots(Kind::gpipe, 0), 8);
+  EXPECT_EQ(slots(Kind::gpipe, 3), 8);
+}
+
+template <typename Fn>
+std::string refusal(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Failure& failure) { return failure.error().message; }
+  return "";
+}
+
+// For each microbatch what goes to the next stage and back, in the compute type, and the tie's gradient once.
+TEST(PipelineProgram, bytes_sent) {
+  const Graph loss = four_layers();
+  const std::int64_t between = 4 * 8 * 12 * 2, tie = 11 * 12 * 4, sums = 2 * 4;
+  for (const std::int64_t device : {0, 1}) {
+    const Program program = stage(loss, "pipe=2", {}, 8, device);
+    EXPECT_EQ(bytes_sent(program, program.schedule_named("train"), device).count(), 8 * between + tie + sums);
+  }
+}
+
+TEST(PipelineProgram, refusals) {
+  const Graph loss = four_layers();
+  EXPECT_EQ(refusal([&] { stage(loss, "pipe=8", {}, 8, 0); }),
+            "4 layers do not fill 8 chunks of a pipeline (8 stages of 1)");
+  for (const std::int64_t device : {0, 1}) {
+    EXPECT_EQ(refusal([&] { joined(stage(loss, "pipe=2", {}, 2, device)); }),
+              "the schedule 'train' of 'p' is of a stage of a pipeline: it is not one function");
+  }
+}
+
+}  // namespace
+}  // namespace systole
