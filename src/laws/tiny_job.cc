@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "describe/graph/layer_names.h"
 #include "describe/graph/partition/joined.h"
 #include "ground/base/hash.h"
 #include "ground/base/philox.h"
@@ -100,10 +101,13 @@ void TinyJob::begin() {
     if (value.residence == Residence::state)
       put(value.name, std::vector<double>(static_cast<std::size_t>(value.type.num_elements()), 0));
     if (value.residence != Residence::parameter) continue;
-    PhiloxStream random(hash64(std::string_view(value.name)));
+    // A stage's layers are what they are in the whole.
+    const std::optional<LayerName> layers = layer_name(value.name);
+    PhiloxStream random(hash64(layers ? layers->from(0) : value.name));
     const double mean = value.parameter->init.kind == Init::Kind::ones ? 1 : 0;
     const Type& type = value.parameter->type;
     HostTensor whole(value.type.dtype, type.shape);
+    for (std::int64_t i = 0; layers && i < layers->first * whole.size() / type.size(0); ++i) random.uniform();
     for (std::int64_t i = 0; i < whole.size(); ++i) whole.set(i, mean + 0.4 * (2 * random.uniform() - 1));
     put_whole(value, whole, 0);
   }
@@ -123,7 +127,9 @@ void TinyJob::put_whole(const ProgramValue& value, const HostTensor& whole, int 
 }
 
 void TinyJob::put_rows(const std::string& value_name, const std::string& name, const HostTensor& tensor, int of_shard) {
-  const ProgramValue& value = program_->values[static_cast<std::size_t>(program_->value_named(value_name))];
+  const std::optional<int> index = program_->find_value(value_name);
+  if (!index && program_->mesh.find(kPipelineAxis).ok()) return;  // another stage's
+  const ProgramValue& value = program_->values[static_cast<std::size_t>(index.value())];
   const std::optional<ShardTurns>& shards = program_->shards;
   const std::int64_t rows = shards ? shards->rows : tensor.shape()[0] / value.slots;
   for (int slot = 0; slot < value.slots; ++slot) {

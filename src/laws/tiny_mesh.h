@@ -27,7 +27,8 @@ class TinyMesh {
   TinyMesh(const Model& model, std::int64_t rows, const Strategy& strategy, const Mesh& mesh, bool dropout,
            const MakeDevice& make_device, bool joined = false)
       : mesh_(mesh), transports_(loopback(static_cast<std::int32_t>(mesh.num_devices())).value()) {
-    // Making a Program takes ten times as long as a step of it. Only where workers own shards do theirs differ.
+    // Making a Program takes ten times as long as a step of it. Only where workers own shards, or are of several
+    // stages, do theirs differ.
     std::shared_ptr<const Program> of_all;
     for (std::int64_t device = 0; device < mesh.num_devices(); ++device) {
       communicators_.push_back(make_communicator(*transports_[static_cast<std::size_t>(device)], mesh).value());
@@ -35,7 +36,7 @@ class TinyMesh {
       made->connect(communicators_.back().get());
       jobs_.push_back(std::make_unique<TinyJob>(model, rows, strategy, std::move(made), dropout,
                                                 TinyRank{mesh, device, joined, of_all}));
-      if (strategy.logical_shards == 0) of_all = jobs_.back()->shared_program();
+      if (strategy.logical_shards == 0 && !mesh.find(kPipelineAxis).ok()) of_all = jobs_.back()->shared_program();
     }
   }
 

@@ -66,7 +66,7 @@ TEST(Lowerings, ThereIsOneForEveryOp) {
   for (const OpDef* op : all_ops()) {
     const bool transfer = op->name == std::string_view("send") || op->name == std::string_view("receive");
     EXPECT_EQ(find_lowering(op->name) == nullptr, transfer) << op->name;  // a module is of one stage
-}
+  }
 
 }  // namespace
 }  // namespace systole::stablehlo

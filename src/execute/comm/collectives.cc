@@ -24,6 +24,18 @@ class Prepared : public PreparedCollective {
   Bytes sent;
 };
 
+class Transfer : public PreparedTransfer {
+ public:
+  bool sends = true;
+  std::int32_t peer = -1;
+  std::byte* at = nullptr;
+  Bytes bytes;
+  WorkCounters* counters = nullptr;  // while it is posted
+  bool meets(const Transfer& other) const {
+    return at < other.at + other.bytes.count() && other.at < at + bytes.count() && !(sends && other.sends);
+  }
+};
+
 // Of what must be alike on all ranks of the group.
 std::uint32_t shape_hash(const CollectiveCall& call) {
   const std::string text =
@@ -98,6 +110,52 @@ class Collectives : public Communicator {
     }
     counters.bytes_sent += uncounted_.count();
     uncounted_ = Bytes();
+    return done;
+  }
+
+  Result<std::unique_ptr<PreparedTransfer>> prepare(const TransferCall& call, std::byte* at) override {
+    TRY(mesh_.find(call.axis));
+    auto transfer = std::make_unique<Transfer>();
+    transfer->sends = call.sends;
+    transfer->peer = static_cast<std::int32_t>(peer_of(call, mesh_, rank()));
+    transfer->at = at;
+    transfer->bytes = call.bytes();
+    posted_.reserve(++num_transfers_);
+    sent_.reserve(num_transfers_), received_.reserve(num_transfers_);
+    return std::unique_ptr<PreparedTransfer>(std::move(transfer));
+  }
+
+  Status post(PreparedTransfer& prepared, WorkCounters& counters) override {
+    auto& transfer = static_cast<Transfer&>(prepared);
+    const auto meets = [&](const Transfer* other) { return transfer.meets(*other) || other == &transfer; };
+    if (std::ranges::any_of(posted_, meets)) TRY(finish_transfers());
+    transfer.counters = &counters;
+    posted_.push_back(&transfer);
+    return {};
+  }
+
+  Status finish_transfers() override {
+    if (posted_.empty()) return {};
+    WorkCounters uncounted;
+    TRY(finish(nullptr, uncounted));
+    sent_.clear(), received_.clear();
+    Bytes to_send;
+    for (const Transfer* t : posted_) {
+      if (t->sends) {
+        sent_.push_back({t->peer, t->at, t->bytes, t->bytes, t->bytes});
+        to_send += t->bytes;
+      } else {
+        received_.push_back({t->peer, t->at, t->bytes, t->bytes, t->bytes});
+      }
+    }
+    const Bytes before = transport_.bytes_written();
+    const Status done = transport_.exchange({MessageStamp{0, MessageStamp::kTransfers, 0, 0}, sent_, received_});
+    const Bytes written = transport_.bytes_written() - before;
+    CHECK(!done.ok() || written == to_send, "{} B written for transfers of {}", written.count(), to_send.count());
+    for (Transfer* t : posted_) {
+      if (t->sends && done.ok()) t->counters->bytes_sent += t->bytes.count();
+    }
+    posted_.clear();
     return done;
   }
 
@@ -184,7 +242,11 @@ class Collectives : public Communicator {
   CollectiveObserver* observer_ = nullptr;
   std::vector<Prepared*> underway_;  // in the order in which they were started; those before first_ have ended
   std::size_t first_ = 0;
-  Bytes uncounted_;            // sent, and in nobody's counters yet
+  Bytes uncounted_;  // sent, and in nobody's counters yet
+  std::vector<Transfer*> posted_;
+  std::size_t num_transfers_ = 0;
+  std::vector<Outgoing> sent_;  // of transfers
+  std::vector<Incoming> received_;
   std::vector<Outgoing> out_;  // of hosts
   std::vector<Incoming> in_;
   std::vector<std::byte> tokens_;  // what barriers receive

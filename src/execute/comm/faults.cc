@@ -76,6 +76,11 @@ class FaultyCommunicator final : public Communicator {
   Status finish(PreparedCollective* collective, WorkCounters& counters) override {
     return inner_.finish(collective, counters);
   }
+  Result<std::unique_ptr<PreparedTransfer>> prepare(const TransferCall& call, std::byte* at) override {
+    return inner_.prepare(call, at);
+  }
+  Status post(PreparedTransfer& transfer, WorkCounters& counters) override { return inner_.post(transfer, counters); }
+  Status finish_transfers() override { return inner_.finish_transfers(); }
   void observe(CollectiveObserver* observer) override { inner_.observe(observer); }
   Status broadcast(std::span<std::byte> bytes, std::int32_t root) override { return inner_.broadcast(bytes, root); }
   Status barrier() override { return inner_.barrier(); }

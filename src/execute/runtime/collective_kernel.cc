@@ -36,4 +36,17 @@ Status CollectiveKernel::finish(WorkCounters& counters) const {
   return communicator_->finish(prepared_.get(), counters);
 }
 
+Result<TransferKernel> TransferKernel::make(Communicator* communicator, const KernelCall& call, std::byte* memory) {
+  const TransferCall transfer = transfer_call(*call.graph, *call.node);
+  if (communicator == nullptr) {
+    return error(ErrorKind::unsupported, "{} over '{}' of {} parts on a device that is connected to no others",
+                 call.node->op->name, transfer.axis, transfer.parts)
+        .hinted("--ranks; or a mesh of one device");
+  }
+  TransferKernel kernel;
+  kernel.communicator_ = communicator;
+  kernel.prepared_ = TRY(communicator->prepare(transfer, memory + call.results[0]));
+  return kernel;
+}
+
 }  // namespace systole

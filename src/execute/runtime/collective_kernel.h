@@ -32,4 +32,18 @@ class CollectiveKernel {
   std::size_t bytes_ = 0;
 };
 
+// A transfer node with its address, on such a device.
+class TransferKernel {
+ public:
+  // Errors: of Communicator::prepare; unsupported without a communicator.
+  static Result<TransferKernel> make(Communicator* communicator, const KernelCall& call, std::byte* memory);
+
+  // Communicator's post. What runs on the device next, and is no transfer, calls finish_transfers() before.
+  Status post(WorkCounters& counters) const { return communicator_->post(*prepared_, counters); }
+
+ private:
+  Communicator* communicator_ = nullptr;
+  std::unique_ptr<PreparedTransfer> prepared_;
+};
+
 }  // namespace systole

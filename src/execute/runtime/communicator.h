@@ -29,6 +29,12 @@ class PreparedCollective {
   virtual ~PreparedCollective() = default;
 };
 
+// A transfer with its address; belongs to the communicator that made it and must not outlive it.
+class PreparedTransfer {
+ public:
+  virtual ~PreparedTransfer() = default;
+};
+
 // One run of a collective, as who watches it sees it. (call.axis, sequence) is the same on every rank of its group: the
 // rank whose begin comes last is the one that the others waited for.
 struct SeenCollective {
@@ -71,6 +77,17 @@ class Communicator {
   virtual Status start(PreparedCollective& collective) = 0;
   virtual Status progress() = 0;
   virtual Status finish(PreparedCollective* collective, WorkCounters& counters) = 0;
+
+  // Between the stages of a pipeline. `at` holds what is sent, or gets what is received. Sends nothing.
+  // Errors: not_found (the mesh lacks the axis).
+  virtual Result<std::unique_ptr<PreparedTransfer>> prepare(const TransferCall& call, std::byte* at) = 0;
+
+  // Transfers that are posted one after the other are under way at once; those that touch a place which one before them
+  // writes, or write what it reads, come after it. What is sent first to a rank is received first there. They move and
+  // end in finish_transfers(), which whoever runs anything else calls first; each adds what the transport wrote for it
+  // to the counters that it was posted with, which must live until then. Allocates nothing.
+  virtual Status post(PreparedTransfer& transfer, WorkCounters& counters) = 0;
+  virtual Status finish_transfers() = 0;
 
   // Tells of every run from now on; null: of none. The observer must outlive that.
   virtual void observe(CollectiveObserver* observer) = 0;

@@ -15,6 +15,14 @@ class Failed : public DeviceEvent::Pending {
   Error error_;
 };
 
+// The last of some actions on the network's stream that follow each other.
+bool ends_transfers(const Schedule& schedule, std::size_t a) {
+  const auto on_network = [&](std::size_t i) {
+    return i < schedule.actions.size() && schedule.actions[i].stream == Stream::network;
+  };
+  return on_network(a) && !on_network(a + 1);
+}
+
 }  // namespace
 
 DeviceEvent DeviceEvent::failed(Error error) { return DeviceEvent(std::make_shared<Failed>(std::move(error))); }
@@ -101,6 +109,7 @@ Status Executor::run(const Schedule& schedule, ActionObserver* observer, ActionR
       const auto f = static_cast<std::size_t>(action.function);
       if (observer != nullptr) observer->begin(action, program_.functions[f]);
       Status done = device_.run(*entry.calls[a], elsewhere != nullptr ? *elsewhere : counters_[f]).wait();
+      if (done.ok() && ends_transfers(schedule, a)) done = device_.finish_transfers();
       if (observer != nullptr) observer->end(action, program_.functions[f]);
       if (!done.ok()) return done;
     }
@@ -153,6 +162,7 @@ Status Executor::look(const Schedule& schedule, ActionRange range, KernelObserve
     WorkCounters not_counted;
     if (actions != nullptr) actions->begin(action, function);
     Status done = device_.run(*call, not_counted).wait();
+    if (done.ok() && action.stream == Stream::network) done = device_.finish_transfers();
     if (actions != nullptr) actions->end(action, function);
     return done;
   };

@@ -16,6 +16,7 @@ static_assert(kKindBits + kStepBits + kShapeBits + kSequenceBits == 64);
 constexpr std::uint64_t low(std::uint64_t bits, int count) { return bits & ((std::uint64_t{1} << count) - 1); }
 
 std::string name_of_kind(int kind) {
+  if (kind == MessageStamp::kTransfers) return "transfers between stages";
   if (kind == MessageStamp::kBarrier) return "barrier";
   if (kind == MessageStamp::kHostBroadcast) return "broadcast of the hosts";
   if (kind <= static_cast<int>(CollectiveKind::broadcast)) return name_of(static_cast<CollectiveKind>(kind));

@@ -32,11 +32,11 @@ namespace systole {
 // do not do the same see it here.
 struct MessageStamp {
   std::uint32_t sequence = 0;  // of the collective among those of its group; the low 20 bits travel
-  int kind = 0;                // a CollectiveKind, or one of the two below; 4 bits
+  int kind = 0;                // a CollectiveKind, or one of those below; 4 bits
   int step = 0;                // of the algorithm; 16 bits
   std::uint32_t shape = 0;     // hash of group, dtype, shape, dims, sum or max and algorithm; 24 bits
 
-  static constexpr int kBarrier = 14, kHostBroadcast = 15;
+  static constexpr int kTransfers = 13, kBarrier = 14, kHostBroadcast = 15;
 
   std::uint64_t packed() const;
   static MessageStamp unpacked(std::uint64_t bits);

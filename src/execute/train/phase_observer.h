@@ -24,8 +24,8 @@ class PhaseObserver final : public ActionObserver {
     if (hooks_.on_phase && own) hooks_.on_phase(name_of(category));
     if (hooks_.on_action) hooks_.on_action(step, action, function);
     const bool whole = function.name == kStepFunction;
-    if (hooks_.in_compute && (whole || function.name == "forward")) hooks_.in_compute(step);
-    if (hooks_.in_backward && (whole || function.name == "backward")) hooks_.in_backward(step);
+    if (hooks_.in_compute && (whole || function.name.starts_with("forward"))) hooks_.in_compute(step);
+    if (hooks_.in_backward && (whole || function.name.starts_with("backward"))) hooks_.in_backward(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }
   void begin_wait(const Function& function) override { before_ = ledger_.enter(category_of(function.name)); }
@@ -37,8 +37,10 @@ class PhaseObserver final : public ActionObserver {
   static Category category_of(std::string_view function) {
     if (function == "update" || function == "norm") return Category::update;
     if (function == "reduce" || function == "merge") return Category::reduce;
+    if (function.starts_with("evaluate")) return Category::evaluation;
+    if (function.starts_with("send") || function.starts_with("receive") || function.starts_with("add_ties"))
+      return Category::reduce;
     if (function == "snapshot") return Category::snapshot;
-    if (function == "evaluate" || function == "evaluate_sum") return Category::evaluation;
     return Category::compute;
   }
   TimeLedger& ledger_;

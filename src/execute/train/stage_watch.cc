@@ -58,8 +58,8 @@ void StageWatch::enter(Category category, Seconds now) {
 }
 
 void StageWatch::function(std::string_view name) {
-  if (name == "forward") computing_ = RankStage::forward;
-  if (name == "backward") computing_ = RankStage::backward;
+  if (name.starts_with("forward")) computing_ = RankStage::forward;
+  if (name.starts_with("backward")) computing_ = RankStage::backward;
 }
 
 void StageWatch::step_began(std::int64_t step) { log_.set_step(step); }
@@ -119,7 +119,7 @@ void StageWatch::waits(std::int32_t peer, bool to_send, const MessageStamp& stam
     change(RankStage::waiting, now);
   }
   waiting_ = true;
-  const bool of_hosts = stamp.kind >= MessageStamp::kBarrier;
+  const bool of_hosts = stamp.kind >= MessageStamp::kTransfers;
   const std::uint64_t within = of_hosts ? stamp.sequence : static_cast<std::uint32_t>(stamp.step);
   if (done_ < begun_ && !of_hosts) {
     const Underway& first = underway_[done_ % underway_.size()];

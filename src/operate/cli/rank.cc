@@ -51,6 +51,16 @@ class LossWatch final : public Communicator {
     stages_.enter_collectives();
     return left(inner_.finish(collective, counters));
   }
+  Result<std::unique_ptr<PreparedTransfer>> prepare(const TransferCall& call, std::byte* at) override {
+    return inner_.prepare(call, at);
+  }
+  Status post(PreparedTransfer& transfer, WorkCounters& counters) override {
+    return seen(inner_.post(transfer, counters));
+  }
+  Status finish_transfers() override {
+    stages_.enter_collectives();
+    return left(inner_.finish_transfers());
+  }
   void observe(CollectiveObserver* observer) override { inner_.observe(observer); }
   Status broadcast(std::span<std::byte> bytes, std::int32_t root) override {
     return seen(inner_.broadcast(bytes, root));

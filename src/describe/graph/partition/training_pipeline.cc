@@ -165,8 +165,8 @@ void TrainingBuilder::add_chunk(int c, std::span<const std::string> from) {
   add_backward({numbered("backward", c), parts.backward, true, own, back_in, back_out, dead, layouts, gradients});
 }
 
-void TrainingBuilder::add_transfer(const std::string& name, bool sends, std::span<const std::string> values,
-                                   std::int64_t by, bool by_microbatch) {
+int TrainingBuilder::add_transfer(const std::string& name, bool sends, std::span<const std::string> values,
+                                  std::int64_t by, bool by_microbatch) {
   Graph g(name);
   Bindings in, out;
   for (const std::string& value : values) {
@@ -176,7 +176,7 @@ void TrainingBuilder::add_transfer(const std::string& name, bool sends, std::spa
     g.output(value, moved);
     in[value] = out[value] = {value, by_microbatch};
   }
-  add_function(name, std::move(g), in, out);
+  return add_function(name, std::move(g), in, out);
 }
 
 void TrainingBuilder::add_transfers(const std::vector<std::vector<std::string>>& trained) {
@@ -281,7 +281,9 @@ void TrainingBuilder::add_stage_sums() {
   sums.output("square_sum", summed(own));
   sums.output("loss", summed(*loss));
   add_value("square_sum", scalar, layouts_.whole(), Residence::partial_sum, 1);
+  builder_.set_overlap(false);  // stages' graphs differ, and must begin these in one order
   add_function("norm", std::move(sums), in, {});
+  builder_.set_overlap(strategy_.overlap);
 }
 
 void TrainingBuilder::add_pipeline_schedule() {
@@ -306,6 +308,61 @@ void TrainingBuilder::add_pipeline_schedule() {
   add_ties(schedule);
   act("norm", 0, 0, Stream::compute);
   act("update", 0, 0, Stream::compute);
+  builder_.add_waits(schedule);
+  builder_.add_schedule(std::move(schedule));
+}
+
+void TrainingBuilder::add_stage_evaluation(const Graph& typed) {
+  const std::string prefix = "evaluate/";
+  const std::vector<Chunk> chunks = cut_into_chunks(typed, layers_of_chunks(pipeline_, num_layers(typed)));
+  const int count = static_cast<int>(chunks.size());
+  Schedule schedule{"evaluate", {}};
+  const auto act = [&](int function, int chunk, Stream stream) {
+    schedule.actions.push_back({function, chunk, 0, stream, {}});
+  };
+  const auto values_after = [&](int c) {
+    std::vector<std::string> values;
+    for (const GraphOutput& output : chunks[static_cast<std::size_t>(c)].graph.outputs()) {
+      const Type& type = chunks[static_cast<std::size_t>(c)].graph.type(output.value);
+      values.push_back(prefix + output.name);
+      if (!builder_.has_value(values.back()))
+        add_value(values.back(), type, between_layout(type), Residence::residual, 1);
+    }
+    return values;
+  };
+  const Type scalar(scalar_, {});
+  const std::string stage_loss = prefix + kStageLoss;
+  for (int c = 0; c < count; ++c) {
+    if (!has_chunk(c)) continue;
+    const Graph& graph = chunks[static_cast<std::size_t>(c)].graph;
+    add_parameters(graph);
+    add_data_inputs(graph, prefix, 1);
+    const bool last = c + 1 == count;
+    if (c > 0 && !has_chunk(c - 1)) {
+      act(add_transfer(numbered("evaluate_receive", c - 1), false, values_after(c - 1), 1, false), c, Stream::network);
+    }
+    LayoutsByName inputs, outputs;
+    Bindings in = data_bindings(graph, prefix, false), out;
+    for (const GraphInput& input : graph.inputs()) {
+      if (is_between(input.name)) inputs.emplace(input.name, between_layout(graph.type(input.value)));
+    }
+    for (const GraphOutput& output : graph.outputs()) {
+      outputs.emplace(output.name, last ? layouts_.whole() : between_layout(graph.type(output.value)));
+      out[output.name] = {last ? stage_loss : prefix + output.name};
+    }
+    if (last) {
+      add_value(stage_loss, scalar, layouts_.whole(), Residence::partial_sum, 1);
+    } else {
+      values_after(c);
+    }
+    act(add_function(numbered("evaluate", c), cut(graph, inputs, outputs).graph, in, out), c, Stream::compute);
+    if (last || has_chunk(c + 1)) continue;
+    act(add_transfer(numbered("evaluate_send", c), true, values_after(c), 1, false), c, Stream::network);
+  }
+  Graph sum("evaluate_sum");
+  const Value own = has_chunk(count - 1) ? sum.input(stage_loss, scalar) : constant(sum, scalar, 0);
+  sum.output("evaluate/loss", pipeline_.stages == 1 ? own : all_reduce(own, kPipelineAxis, pipeline_.stages));
+  act(add_function("evaluate_sum", std::move(sum), {}, {}), 0, Stream::compute);
   builder_.add_waits(schedule);
   builder_.add_schedule(std::move(schedule));
 }

@@ -40,6 +40,7 @@ struct Step {
   std::int64_t end;                            // of the places it was given
   OpTime* time;                                // of its op
   std::optional<CollectiveKernel> collective;  // runs in place of `kernel`
+  std::optional<TransferKernel> transfer;      // likewise
   cpu::KernelReport moves;                     // by the collective
   bool begins = false;                         // the collective ends later
   int after = -1;                              // of the call's steps: the collective that must have ended before
@@ -133,7 +134,7 @@ class CpuDevice : public Device {
       return refused;
     }
     for_each_kernel(function.graph, [&](const Graph&, const GraphNode& node) {
-      ++used_[is_collective(node) ? "ranks" : cpu::entry_of(node.op->name)->kernel][node.op->name];
+      ++used_[is_collective(node) || is_transfer(node) ? "ranks" : cpu::entry_of(node.op->name)->kernel][node.op->name];
     });
     return std::unique_ptr<Executable>(std::make_unique<CpuExecutable>(function));
   }
@@ -159,9 +160,14 @@ class CpuDevice : public Device {
       }
       OpTime& time = compiled.times[call.node->op->name];
       time.op = call.node->op->name;
+      if (is_transfer(*call.node)) {
+        TransferKernel kernel = TRY(TransferKernel::make(communicator_, call, memory.host()));
+        list->steps.push_back({{}, 0, call.end(), &time, {}, std::move(kernel), {}, false, -1});
+        continue;
+      }
       if (is_collective(*call.node)) {
         CollectiveKernel kernel = TRY(CollectiveKernel::make(communicator_, call, memory.host()));
-        Step step{{}, 0, call.end(), &time, std::move(kernel), {}, false, -1};
+        Step step{{}, 0, call.end(), &time, std::move(kernel), {}, {}, false, -1};
         step.begins =
             call.begins && observer_ == nullptr && step.collective->sends();  // who watches sees whole results
         list->begins |= step.begins;
@@ -175,6 +181,7 @@ class CpuDevice : public Device {
                                twice_read(info, places),
                                call.end(),
                                &time,
+                               {},
                                {},
                                {},
                                false,
@@ -192,6 +199,7 @@ class CpuDevice : public Device {
   }
 
   void connect(Communicator* communicator) override { communicator_ = communicator; }
+  Status finish_transfers() override { return communicator_ == nullptr ? Status() : communicator_->finish_transfers(); }
 
   bool observe(KernelObserver* observer) override {
     observer_ = observer;
@@ -221,6 +229,10 @@ class CpuDevice : public Device {
 
  private:
   static Result<cpu::KernelReport> run_step(const Step& step, WorkCounters& counters) {
+    if (step.transfer) {
+      TRY(step.transfer->post(counters));
+      return step.moves;
+    }
     if (!step.collective) return step.kernel();
     TRY(step.begins ? step.collective->start() : step.collective->run(counters));
     return step.moves;
@@ -303,7 +315,7 @@ class CpuDevice : public Device {
   }
 
   std::string refusal_of(const cpu::NodeInfo& info) {
-    if (is_collective(info.node)) return unknown_type(info);
+    if (is_collective(info.node) || is_transfer(info.node)) return unknown_type(info);
     const cpu::KernelEntry* entry = cpu::entry_of(info.node.op->name);
     if (entry == nullptr) return "no kernel";
     const std::string type = unknown_type(info);

@@ -25,6 +25,7 @@ struct Step {
   std::int64_t bytes_read, bytes_written;
   std::int64_t end;  // of the places it was given
   std::optional<CollectiveKernel> collective;
+  std::optional<TransferKernel> transfer;
   bool begins = false;  // the collective ends later
   int after = -1;       // of the call's steps: the collective that must have ended before
 };
@@ -82,7 +83,7 @@ class ReferenceDevice : public Device {
     auto list = std::make_unique<ReferenceCallList>();
     list->observer = observer_;
     for (const KernelCall& call : flatten(static_cast<const ReferenceExecutable&>(executable).function, addresses)) {
-      Step step{call.node, {}, {}, 0, 0, call.end(), {}, false, observer_ == nullptr ? call.after : -1};
+      Step step{call.node, {}, {}, 0, 0, call.end(), {}, {}, false, observer_ == nullptr ? call.after : -1};
       const auto view = [&](ValueId id, std::int64_t offset) {
         return TensorView{call.graph->type(id), memory.host() + offset};
       };
@@ -95,6 +96,11 @@ class ReferenceDevice : public Device {
         for (const TensorView& each : step.operands) seen.operands.push_back(each.data);
         for (const TensorView& each : step.results) seen.results.push_back(each.data);
         list->seen.push_back(std::move(seen));
+      }
+      if (is_transfer(*call.node)) {
+        step.transfer = TRY(TransferKernel::make(communicator_, call, memory.host()));
+        list->steps.push_back(std::move(step));
+        continue;
       }
       step.bytes_read = distinct_bytes(step.operands);
       step.bytes_written = distinct_bytes(step.results);
@@ -115,6 +121,7 @@ class ReferenceDevice : public Device {
   }
 
   void connect(Communicator* communicator) override { communicator_ = communicator; }
+  Status finish_transfers() override { return communicator_ == nullptr ? Status() : communicator_->finish_transfers(); }
 
   bool observe(KernelObserver* observer) override {
     observer_ = observer;
@@ -132,6 +139,8 @@ class ReferenceDevice : public Device {
       const Tally before = tally();
       if (step.collective) {
         TRY(step.begins ? step.collective->start() : step.collective->run(counters));
+      } else if (step.transfer) {
+        TRY(step.transfer->post(counters));
       } else {
         step.node->op->reference(ReferenceCall{step.node->attrs, step.operands, step.results, step.node->regions});
       }

@@ -1,0 +1,112 @@
+// sharded-is-unsharded, of pipelines: a step on stages, ranks that are threads, gives the loss, norm, moments and
+// parameters of the step on one device, in f64 to 1e-12; and what each rank computes, moves and sends is what its
+// Program states, as integers. SYSTOLE_TEST_LONG=1 tries each layout with each family, otherwise with one.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "describe/graph/layer_names.h"
+#include "execute/backends/reference/reference.h"
+#include "laws/tiny_laws.h"
+#include "laws/tiny_mesh.h"
+
+namespace systole::laws {
+namespace {
+
+using Kind = PipelineStrategy::Kind;
+using Stored = ShardingStrategy::Stored;
+
+struct Case {
+  const char* mesh;
+  PipelineStrategy pipeline;
+  int microbatches;
+  Stored stored = Stored::parameters;
+};
+
+// What a device of the mesh has of a value, out of the whole.
+HostTensor part_of(const HostTensor& whole, const ProgramValue& value, const Mesh& mesh, std::int64_t device) {
+  const std::optional<LayerName> layers = layer_name(value.name);
+  if (!layers) return cut(whole, value.cut->layout, mesh, device);
+  const Shape& shape = value.cut->whole.shape;
+  HostTensor own(whole.dtype(), shape);
+  const std::int64_t first = layers->first * (own.size() / shape[0]);
+  for (std::int64_t i = 0; i < own.size(); ++i) own.set(i, whole.at(first + i));
+  return cut(own, value.cut->layout, mesh, device);
+}
+
+void expect_unstaged(const Model& model, const Batch& batch, std::int64_t rows, const Case& c) {
+  SCOPED_TRACE(fmt::format("{} on {}, {} with {} chunks a stage, {} microbatches", model.family(), c.mesh,
+                           name_of(c.pipeline.kind), c.pipeline.chunks_per_stage, c.microbatches));
+  Strategy strategy = exact_strategy();
+  strategy.microbatches = c.microbatches;
+  strategy.sharding.stored = c.stored;
+  strategy.optimizer.kind = UpdateRule::Kind::sgd;
+  strategy.optimizer.sgd.momentum = 0.9;
+  TinyJob one(model, rows, strategy, make_reference_device(), true);
+  one.begin();
+  one.set_evaluation(batch);
+  one.executor().run(one.program().schedule_named("evaluate")).value();
+  const double one_evaluated = one.get("evaluate/loss")[0];
+  one.set_batch(batch);  // schedules' inputs may share places
+  one.step();
+  strategy.pipeline = c.pipeline;
+  TinyMesh mesh(model, rows, strategy, Mesh::parse(c.mesh).value(), true,
+                [](std::int64_t) { return make_reference_device(); });
+  mesh.begin(batch);
+  mesh.step();
+  if (::testing::Test::HasFatalFailure()) return;
+  expect_planned(mesh);
+  double worst = 0;
+  for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
+    TinyJob& job = mesh.job(rank);
+    EXPECT_NEAR(job.loss(), one.loss(), 1e-12 * std::abs(one.loss())) << "rank " << rank;
+    EXPECT_NEAR(job.get("norm")[0], one.get("norm")[0], 1e-12 * one.get("norm")[0]) << "rank " << rank;
+    for (const ProgramValue& value : job.program().values) {
+      if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
+      const std::optional<LayerName> layers = layer_name(value.name);
+      const HostTensor whole = one.tensor(layers ? layers->from(0) : value.name);
+      const double apart = difference(job.tensor(value.name),
+                                      part_of(whole, value, job.program().mesh, static_cast<std::int64_t>(rank)));
+      EXPECT_LE(apart, 1e-12) << value.name << " of rank " << rank;
+      worst = std::max(worst, apart);
+    }
+  }
+  mesh.begin(batch);
+  mesh.on_all([&](TinyJob& job) { job.set_evaluation(batch); });
+  mesh.run("evaluate");
+  if (::testing::Test::HasFatalFailure()) return;
+  for (std::size_t rank = 0; rank < mesh.size(); ++rank)
+    EXPECT_NEAR(mesh.job(rank).get("evaluate/loss")[0], one_evaluated, 1e-12 * one_evaluated) << "rank " << rank;
+  fmt::print("{:<6} {:<22} {:<5} × {} {} microbatches, worst {:.1e}\n", model.family(), c.mesh,
+             name_of(c.pipeline.kind), c.pipeline.chunks_per_stage, c.microbatches, worst);
+}
+
+TEST(ShardedIsUnsharded, stages_of_decoders) {
+  const Batch batch = language_batch(24, 12, 9);
+  const std::vector<Case> cases{{"pipe=2", {}, 4},
+                                {"pipe=4", {}, 4},
+                                {"pipe=4", {.kind = Kind::gpipe}, 3},
+                                {"pipe=2", {.chunks_per_stage = 2}, 4},
+                                {"pipe=2", {.layers = {3, 1}}, 2},
+                                {"pipe=2", {}, 1},
+                                {"pipe=2 data=2", {}, 4},
+                                {"data=2 pipe=2", {.chunks_per_stage = 2}, 2},
+                                {"pipe=2 fsdp=2", {}, 3},
+                                {"fsdp=2 pipe=2", {.kind = Kind::gpipe}, 2, Stored::state},
+                                {"pipe=2 model=2", {}, 4},
+                                {"pipe=2 fsdp=2 model=2", {.chunks_per_stage = 2}, 2},
+                                {"data=2 fsdp=2 pipe=2", {}, 2, Stored::gradients}};
+  DecoderConfig families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
+  for (std::size_t f = 0; f < std::size(families); ++f) {
+    families[f].layers = 4;
+    const auto model = make_decoder(families[f]);
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      if (is_tried({f, c})) expect_unstaged(*model, batch, 24, cases[c]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace systole::laws
