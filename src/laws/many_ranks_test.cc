@@ -94,8 +94,9 @@ TEST_F(ManyRanks, any_layout_trains_to_the_loss_of_one_device) {
   const double one = final_loss("one");
   for (const auto& [run, mesh] :
        {std::pair("rows", "mesh={data: 2}"), std::pair("parts", "mesh={fsdp: 2}"), std::pair("dims", "mesh={model: 2}"),
-        std::pair("both", "mesh={fsdp: 2, model: 2}")}) {
-    const Captured ran = shop_.systole(words(run, {"--set", mesh}));
+        std::pair("both", "mesh={fsdp: 2, model: 2}"), std::pair("stages", "mesh={pipe: 2}")}) {
+    const char* turns = run == std::string("stages") ? "train.microbatches=4" : "train.microbatches=1";
+    const Captured ran = shop_.systole(words(run, {"--set", mesh, "--set", turns}));
     ASSERT_EQ(ran.exit.code, 0) << mesh << "\n" << ran.out << ran.err;
     EXPECT_NEAR(final_loss(run), one, 2e-2 * one) << mesh;  // bf16, other orders of sums
     EXPECT_EQ(shop_.unplanned_work(run, kSteps), "") << mesh;
@@ -109,6 +110,9 @@ TEST_F(ManyRanks, a_run_goes_on_on_any_other_mesh) {
   const Captured tensor =
       shop_.systole({"resume", "run", "--set", "mesh={data: 2, model: 2}", "--set", "train.steps=20"});
   ASSERT_EQ(tensor.exit.code, 0) << tensor.err;
+  const Captured stages = shop_.systole({"resume", "run", "--set", "mesh={pipe: 2, fsdp: 2}", "--set",
+                                         "train.microbatches=2", "--set", "train.steps=25"});
+  ASSERT_EQ(stages.exit.code, 0) << stages.err;
   const Captured alone = shop_.systole({"resume", "run", "--set", "mesh={}", "--set", "train.steps=30"});
   ASSERT_EQ(alone.exit.code, 0) << alone.err;
   const auto steps = canonical_steps(shop_.events("run"));

@@ -44,7 +44,7 @@ struct Parameter {
   Init init;
   bool trainable = true;
   bool decay = true;  // weight decay applies
-  int stage = 0;      // of a pipeline
+  int stage = 0;      // of a pipeline: the first that has it, whose copy is saved
   bool operator==(const Parameter&) const = default;
 };
 

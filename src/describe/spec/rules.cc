@@ -295,7 +295,7 @@ void check_training(const Workload& w, Rules& broken) {
   }
 }
 
-constexpr std::array<std::string_view, 3> kMeshAxes{"data", "fsdp", "model"};
+constexpr std::array<std::string_view, 4> kMeshAxes{"data", "fsdp", "model", "pipe"};
 
 void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
   const TrainSpec& t = w.train;
@@ -334,6 +334,46 @@ void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
   }
 }
 
+void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
+  const auto pipe = mesh.find("pipe");
+  const std::int64_t stages = pipe.ok() ? mesh.axes()[*pipe].size : 1, chunks = stages * w.pipeline.chunks;
+  if (chunks == 1) return;
+  if (stages == 1) {
+    broken.push_back({{"pipeline.chunks"},
+                      ErrorKind::invalid,
+                      fmt::format("{} chunks a stage, and the mesh has no axis 'pipe'", w.pipeline.chunks),
+                      "mesh: { pipe: 2 }, or take pipeline.chunks out"});
+  }
+  if (w.train.exact) {
+    broken.push_back({{"train.exact", "mesh"},
+                      ErrorKind::unsupported,
+                      "train.exact on a mesh with an axis 'pipe' is not done yet",
+                      "train.exact: false, which restores the same bytes and goes on within rounding; or axes data and "
+                      "fsdp alone"});
+  }
+  if (!w.probe.all().empty()) {
+    broken.push_back({{"probe", "mesh"},
+                      ErrorKind::unsupported,
+                      "probes on a mesh with an axis 'pipe' are not done yet",
+                      "a mesh without the axis pipe"});
+  }
+  if (w.pipeline.chunks > 1 && w.train.microbatches % stages != 0) {
+    broken.push_back(
+        {{"pipeline.chunks", "train.microbatches"},
+         ErrorKind::invalid,
+         fmt::format("an interleaved pipeline of {} stages takes microbatches by the {}; there are {}", stages, stages,
+                     w.train.microbatches),
+         fmt::format("train.microbatches: {}, or pipeline.chunks: 1", (w.train.microbatches / stages + 1) * stages)});
+  }
+  if (!w.pipeline.layers.empty() && static_cast<std::int64_t>(w.pipeline.layers.size()) != chunks) {
+    broken.push_back({{"pipeline.layers"},
+                      ErrorKind::invalid,
+                      fmt::format("{} numbers of layers for {} chunks ({} stages of {})", w.pipeline.layers.size(),
+                                  chunks, stages, w.pipeline.chunks),
+                      "one number for each chunk, or none at all"});
+  }
+}
+
 void check_layout(const Workload& w, Rules& broken) {
   std::vector<Axis> axes;
   for (const auto& [name, size] : w.mesh) axes.push_back({name, size});
@@ -346,10 +386,11 @@ void check_layout(const Workload& w, Rules& broken) {
     if (std::ranges::find(kMeshAxes, name) != kMeshAxes.end()) continue;
     broken.push_back({{"mesh"},
                       ErrorKind::invalid,
-                      fmt::format("the mesh has an axis '{}'; axes are data, fsdp and model", name),
+                      fmt::format("the mesh has an axis '{}'; axes are data, fsdp, model and pipe", name),
                       nearest_hint(name, std::vector<std::string>(kMeshAxes.begin(), kMeshAxes.end()))});
   }
   if (w.train.exact) check_exact(w, *mesh, broken);
+  check_pipeline(w, *mesh, broken);
   for (const ParameterSharding& rule : w.sharding) {
     for (const auto& [dim, names] : rule.dims) {
       for (const std::string& name : names) {

@@ -75,6 +75,7 @@ void add_rank_keys(std::vector<Key>& keys) {
 void add_run_keys(Schema& schema) {
   schema.sections.push_back({"checkpoint", "Saved states, from which a killed run goes on.", {}, {}});
   schema.sections.push_back({"resources", "What may be used.", {}, {}});
+  schema.sections.push_back({"pipeline", "How the stages of the mesh's axis pipe take turns.", {}, {}});
   schema.sections.push_back({"ranks", "When ranks are late or lost, and when a run is asked to stop.", {}, {}});
   schema.sections.push_back({"observe", "What is shown while it runs.", {}, {}});
   schema.sections.push_back(
@@ -117,7 +118,9 @@ void add_run_keys(Schema& schema) {
                   .more =
                       "data and fsdp cut the batch's rows; fsdp also stores parameters, gradients and the optimizer's "
                       "state in parts (fully_sharded); model cuts heads, the hidden width of feed-forward parts, "
-                      "the vocabulary, and between them the sequence. Without it there is one device.",
+                      "the vocabulary, and between them the sequence; pipe cuts the layers into stages (pipeline). "
+                      "Without it there "
+                      "is one device.",
                   .optional = true});
   keys.push_back({.path = "fully_sharded",
                   .codec = choice_codec<StoredInParts>(AT(fully_sharded), {{"nothing", StoredInParts::nothing},
@@ -129,6 +132,25 @@ void add_run_keys(Schema& schema) {
                       "parameters: a layer's are gathered when it is computed. gradients: they are reduced to parts "
                       "microbatch by microbatch. state: gradients are whole until the step's end.",
                   .default_yaml = "parameters"});
+  keys.push_back({.path = "pipeline.schedule",
+                  .codec = choice_codec<PipelineSpec::Schedule>(
+                      AT(pipeline.schedule),
+                      {{"1f1b", PipelineSpec::Schedule::one_f_one_b}, {"gpipe", PipelineSpec::Schedule::gpipe}}),
+                  .doc = "In which order the stages of the mesh's axis pipe do forward and backward of microbatches.",
+                  .more = "1f1b: a backward as soon as there is one, so that a stage holds no more microbatches than "
+                          "there are stages behind it. gpipe: all forwards first; holds all microbatches.",
+                  .default_yaml = "1f1b"});
+  keys.push_back({.path = "pipeline.chunks",
+                  .codec = count_codec(AT(pipeline.chunks), 1, 1024),
+                  .doc = "Chunks of the model on each stage; with several a pipeline is interleaved.",
+                  .more = "Stages wait less by this factor and hand on as often more. Microbatches must be a multiple "
+                          "of the stages.",
+                  .default_yaml = "1"});
+  keys.push_back({.path = "pipeline.layers",
+                  .codec = counts_codec(AT(pipeline.layers), 1, 1 << 20),
+                  .doc = "Layers of each chunk, in the model's order; chunk c is on stage c mod stages.",
+                  .more = "Without it they are as even as can be.",
+                  .optional = true});
   keys.push_back({.path = "sharding",
                   .codec = sharding_codec(AT(sharding)),
                   .doc = "Which axes of the mesh cut which dims of the parameters of these names.",

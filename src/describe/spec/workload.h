@@ -229,6 +229,14 @@ struct ParameterSharding {
   bool operator==(const ParameterSharding&) const = default;
 };
 
+// How stages of the axis pipe take turns.
+struct PipelineSpec {
+  enum class Schedule { one_f_one_b, gpipe } schedule = Schedule::one_f_one_b;
+  std::int64_t chunks = 1;           // of each stage; more: interleaved
+  std::vector<std::int64_t> layers;  // of each chunk of the model, in its order; empty: as even as can be
+  bool operator==(const PipelineSpec&) const = default;
+};
+
 // What the axis fsdp stores in parts; each includes those before it.
 enum class StoredInParts { nothing, state, gradients, parameters };
 
@@ -246,6 +254,7 @@ struct Workload {
   std::vector<std::pair<std::string, std::int64_t>> mesh;  // axes, outermost first; empty: one device
   std::vector<ParameterSharding> sharding;
   StoredInParts fully_sharded = StoredInParts::parameters;
+  PipelineSpec pipeline;
   ResourcesSpec resources;
   RanksSpec ranks;
   ObserveSpec observe;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "describe/graph/partition/pipeline.h"
+
 namespace systole {
 
 const Feed::Target& Feed::target_of(const InputRows& input) {
@@ -10,7 +12,12 @@ const Feed::Target& Feed::target_of(const InputRows& input) {
     if (target.name == input.name) return target;
   }
   const Program& program = executor_.program();
-  const int v = program.value_named(prefix_ + std::string(input.name));
+  const std::optional<int> found = program.find_value(prefix_ + std::string(input.name));
+  if (!found && program.mesh.find(kPipelineAxis).ok()) {  // another stage's
+    targets_.push_back({input.name, -1, 0, 0, 0, 0, 0, false});
+    return targets_.back();
+  }
+  const int v = found ? *found : program.value_named(prefix_ + std::string(input.name));  // says what there is
   const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
   const Shape& whole = value.cut ? value.cut->whole.shape : value.type.shape;
   const std::int64_t first = value.cut ? box_of(whole, value.cut->layout, program.mesh, place_).offset[0] : 0;

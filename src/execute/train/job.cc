@@ -74,6 +74,11 @@ Strategy strategy_of(const Workload& workload) {
   strategy.probes = workload.probe.all();
   strategy.snapshot = workload.checkpoint.asynchronous;
   strategy.sharding.stored = stored_of(workload.fully_sharded);
+  strategy.pipeline.kind = workload.pipeline.schedule == PipelineSpec::Schedule::gpipe
+                               ? PipelineStrategy::Kind::gpipe
+                               : PipelineStrategy::Kind::one_f_one_b;
+  strategy.pipeline.chunks_per_stage = static_cast<int>(workload.pipeline.chunks);
+  strategy.pipeline.layers = workload.pipeline.layers;
   for (const ParameterSharding& rule : workload.sharding)
     strategy.sharding.parameters.push_back({rule.names, rule.dims});
   return strategy;
@@ -91,6 +96,11 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
     const Mesh mesh = TRY(Mesh::make(axes));
     Strategy strategy = strategy_of(workload);
     strategy.snapshot = strategy.snapshot && device.host_sees_memory();  // else: HostState
+    if (mesh.find(kPipelineAxis).ok() && device.target().whole_steps) {
+      return error(ErrorKind::unsupported, "mesh: a pipeline does not run on {}, which takes a step as one program",
+                   device.target().name)
+          .hinted("a mesh without the axis pipe; or --device cpu");
+    }
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();
@@ -135,6 +145,7 @@ std::string numbers_hash(const Workload& workload) {
   decides.mesh.clear();  // any layout computes the same
   decides.sharding.clear();
   decides.fully_sharded = {};
+  decides.pipeline = {};
   decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be made longer
   decides.train.time = std::nullopt;
   decides.train.evaluate = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/graph/layer_names.h"
+#include "describe/graph/partition/pipeline.h"
 #include "execute/checkpoint/ownership.h"
 #include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/restore_parts.h"
@@ -94,6 +95,25 @@ Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_st
   return {};
 }
 
+struct StageOfMesh {
+  int stage;
+  Mesh mesh;  // of the stage's devices
+  std::int64_t device;
+};
+
+StageOfMesh stage_of(const Mesh& mesh, std::int64_t device) {
+  const auto pipe = mesh.find(kPipelineAxis);
+  if (!pipe.ok()) return {0, mesh, device};
+  std::vector<Axis> axes = mesh.axes();
+  Coordinates at = mesh.coordinates(device);
+  const int stage = static_cast<int>(at[*pipe]);
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(*pipe));
+  at.erase(at.begin() + static_cast<std::ptrdiff_t>(*pipe));
+  Mesh own = Mesh::make(std::move(axes)).value();
+  const std::int64_t of_stage = own.device_at(at);
+  return {stage, std::move(own), of_stage};
+}
+
 }  // namespace
 
 std::vector<std::string> tensor_names(const ProgramValue& value) {
@@ -109,9 +129,16 @@ std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64
   const std::vector<StateTensor> tensors = state_tensors(executor, true, copy);
   std::vector<checkpoint::LaidTensor> laid;
   for (const StateTensor& tensor : tensors) laid.push_back(tensor.laid);
-  const auto owned = checkpoint::assign_owners(laid, mesh).value();
-  std::vector<checkpoint::TensorPart> parts =
-      checkpoint::parts_to_save(laid, mesh, device, owned[static_cast<std::size_t>(device)]);
+  // A stage of a pipeline shares out what it has among its own devices; of a tie it saves nothing unless it is the
+  // first that has it.
+  const auto [stage, stage_mesh, of_stage] = stage_of(mesh, device);
+  std::vector<checkpoint::OwnedBox> owned =
+      checkpoint::assign_owners(laid, stage_mesh).value()[static_cast<std::size_t>(of_stage)];
+  std::erase_if(owned, [&, own = stage](const checkpoint::OwnedBox& box) {
+    const ProgramValue& value = executor.program().values[static_cast<std::size_t>(tensors[box.tensor].value)];
+    return own != (value.parameter ? value.parameter->stage : 0);
+  });
+  std::vector<checkpoint::TensorPart> parts = checkpoint::parts_to_save(laid, stage_mesh, of_stage, owned);
   auto of = tensors.begin();  // parts are in the order of the tensors
   for (checkpoint::TensorPart& part : parts) {
     while (of->laid.name != part.name) ++of;

@@ -19,7 +19,10 @@ Seconds of_function(const ScheduleEstimate& schedule, std::string_view name) {
 TimeByCategory step_time(const ScheduleEstimate& train) {
   TimeByCategory time;
   time[Category::update] = of_function(train, "update") + of_function(train, "norm");
-  time[Category::reduce] = of_function(train, "reduce") + of_function(train, "merge");
+  time[Category::reduce] = of_function(train, "reduce") + of_function(train, "merge") + of_function(train, "stages");
+  for (const auto& [function, spent] : train.by_function) {  // between stages
+    if (function.starts_with("send") || function.starts_with("receive")) time[Category::reduce] += spent;
+  }
   time[Category::compute] = train.time - time[Category::update] - time[Category::reduce];
   return time;
 }

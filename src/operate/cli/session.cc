@@ -9,10 +9,12 @@
 #include <sstream>
 #include <utility>
 
+#include "describe/graph/partition/pipeline.h"
 #include "ground/process/machine.h"
 #include "operate/cli/make_plan.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/xla_machine.h"
+#include "predict/perf/stages_time.h"
 
 namespace systole::cli {
 
@@ -82,6 +84,35 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
   return workload.resources.memory.value_or(memory_limit());
 }
 
+namespace {
+
+// Of this rank's Program; in a pipeline with what it waits for the other stages, whose Programs are made for that.
+Result<Estimate> estimate_among_stages(const Prepared& p) {
+  const Program& own = *p.job.program;
+  const Estimate alone = estimate(own, p.machine.speed);
+  const auto pipe = own.mesh.find(kPipelineAxis);
+  if (!pipe.ok()) return alone;
+  std::vector<Job> jobs;
+  std::vector<Estimate> estimates;
+  std::vector<StageOfTime> stages;
+  Coordinates at = own.mesh.coordinates(p.rank);
+  const auto stage = static_cast<std::size_t>(at[*pipe]), count = static_cast<std::size_t>(own.mesh.axes()[*pipe].size);
+  jobs.reserve(count), estimates.reserve(count);
+  for (std::size_t s = 0; s < count; ++s) {
+    if (s == stage) {
+      stages.push_back({&own, &alone});
+      continue;
+    }
+    at[*pipe] = static_cast<std::int64_t>(s);
+    jobs.push_back(TRY(make_job(p.workload, *p.machine.device, own.mesh.device_at(at))));
+    estimates.push_back(estimate(*jobs.back().program, p.machine.speed));
+    stages.push_back({jobs.back().program.get(), &estimates.back()});
+  }
+  return among_stages(stages, stage, p.machine.speed.cores_move_bytes);
+}
+
+}  // namespace
+
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock, TimeLedger* ledger) {
   Prepared p;
   p.workload = workload;
@@ -132,7 +163,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   if (!workload.model.weights.empty()) p.outside.weights = kImportBytes;
   p.memory = is_xla(options.backend) ? plan_memory(*p.job.program, temporaries_of(*p.machine.device))
                                      : plan_memory(*p.job.program, p.outside);
-  p.estimate = estimate(*p.job.program, p.machine.speed);
+  p.estimate = TRY(estimate_among_stages(p));
   Bytes limit = limit_of(workload, options);
   // A chip has memory of its own, and no more of it than there is.
   if (const Bytes own = p.machine.device->target().memory_limit; is_xla(options.backend) && own > Bytes())

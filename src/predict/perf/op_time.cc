@@ -108,12 +108,20 @@ OpClass class_of(const OpDef& op) {
 }
 
 CollectiveTime collective_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
-  const CollectiveCall call = collective_call(graph, node);
-  if (call.parts == 1) return {};
-  if (!speed.link) {
+  const auto need_link = [&] {
+    if (speed.link) return;
     fail(error(ErrorKind::not_found, "'{}' has no link between ranks, over which {} could be timed", speed.name,
                node.op->name));
+  };
+  if (is_transfer(node)) {  // timed where it is received
+    const TransferCall call = transfer_call(graph, node);
+    if (call.sends) return {};
+    need_link();
+    return {speed.link->latency + call.bytes() / speed.link->bandwidth, speed.link->latency};
   }
+  const CollectiveCall call = collective_call(graph, node);
+  if (call.parts == 1) return {};
+  need_link();
   const std::int64_t whole =
       bytes_of(call.dtype, call.shape).count() * (call.kind == CollectiveKind::all_gather ? call.parts : 1);
   const Collective collective{call.kind, {call.parts}, Bytes(whole), Bytes(size_of(call.dtype))};

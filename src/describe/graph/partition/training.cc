@@ -94,7 +94,8 @@ void TrainingBuilder::add_value(const std::string& name, const Type& whole, cons
 void TrainingBuilder::add_parameters(const Graph& graph) {
   for (const GraphInput& input : graph.inputs()) {
     if (!input.parameter || builder_.has_value(input.name)) continue;
-    const Parameter& p = *input.parameter;
+    Parameter p = *input.parameter;
+    if (staged()) p.stage = *users_.at(p.name).begin();
     add_value(p.name, p.type, layouts_.parameter(p), Residence::parameter, 1, p);
     if (p.trainable) trained_.push_back(p);
   }

@@ -32,13 +32,14 @@ void TrainingBuilder::add_stage(const Graph& typed) {
   chunks_ = cut_into_chunks(typed, layers);
   rows_ = pipeline_rows(pipeline_, microbatches())[static_cast<std::size_t>(stage_)];
   for (int c = 0; c < static_cast<int>(chunks_.size()); ++c) {
-    const Graph& graph = chunks_[static_cast<std::size_t>(c)].graph;
-    for (const GraphInput& input : graph.inputs()) {
+    for (const GraphInput& input : chunks_[static_cast<std::size_t>(c)].graph.inputs()) {
       if (input.parameter) users_[input.name].insert(c % pipeline_.stages);
     }
+  }
+  for (int c = 0; c < static_cast<int>(chunks_.size()); ++c) {
     if (!has_chunk(c)) continue;
-    add_parameters(graph);
-    add_data_inputs(graph, "", slots());
+    add_parameters(chunks_[static_cast<std::size_t>(c)].graph);
+    add_data_inputs(chunks_[static_cast<std::size_t>(c)].graph, "", slots());
   }
 }
 
