@@ -122,8 +122,8 @@ class Device {
   // nobody, so a collective of more than one part is refused at bind (unsupported), and one of one part is a copy.
   virtual void connect(Communicator*) {}
 
-  // Ends the transfers between stages that were run before (Stream::network): those that follow each other are under way
-  // at once, so none has ended when `run` returns. Errors: of the communicator.
+  // Ends the transfers between stages that were run before (Stream::network): those that follow each other are under
+  // way at once, so none has ended when `run` returns. Errors: of the communicator.
   virtual Status finish_transfers() { return {}; }
 
   // Tells of every kernel of what is bound from now on; null: of none. False: this device cannot.

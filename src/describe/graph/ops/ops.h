@@ -196,7 +196,8 @@ Value all_gather(Value x, std::string_view axis, std::int64_t parts, int dim);
 Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim, std::string_view kind = "sum");
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim);
 
-// --- transfer.cc: between the stages of a pipeline, to the device `by` further along the axis, from the one `by` before.
+// --- transfer.cc: between the stages of a pipeline, to the device `by` further along the axis, from the one `by`
+// before.
 Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by);
 Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by);
 

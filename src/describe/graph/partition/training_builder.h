@@ -100,7 +100,7 @@ class TrainingBuilder {
   int slots_between(PipelineRow::Kind made, bool forward, PipelineRow::Kind last, bool last_forward, int chunk) const;
   int in_flight_between(int chunk) const;
   int add_transfer(const std::string& name, bool sends, std::span<const std::string> values, std::int64_t by,
-                    bool by_microbatch);
+                   bool by_microbatch);
   void add_transfers(const std::vector<std::vector<std::string>>& trained);
   void add_ties(Schedule& schedule);
   void add_stage_sums();
