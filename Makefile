@@ -2,7 +2,8 @@
 # bare Debian 12 machine: they install what is missing (packages.txt), build, and go.
 #
 #   make quickstart   train a small language model on this machine; QUICK=1 for a shorter one
-#   make test         every test at small counts, under ASan and UBSan; the measured laws as released; a short fuzz run
+#   make test         every test at small counts, under ASan and UBSan; laws that measure, or start many processes, as
+#                     released; a short fuzz run. SANITIZED=build/dev: those of processes under sanitizers too
 #   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one
 #   make bench        benchmarks
 #   make lint         clang-format, who may include whom, shellcheck
@@ -15,11 +16,13 @@
 # Tests whose subject is threads; they run once more under ThreadSanitizer.
 TSAN_TESTS = base_test net_test store_test process_test data_test checkpoint_test observe_test train_test
 
+SANITIZED = build/dev=!processes
+
 quickstart: release
 	@tools/quickstart
 
 test: dev release
-	@tools/run-tests build/dev build/release=measured
+	@tools/run-tests '$(SANITIZED)' build/release=measured,processes
 	@tools/run-fuzz
 	@tools/run-tsan $(TSAN_TESTS)
 

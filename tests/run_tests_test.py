@@ -45,6 +45,18 @@ class RunTests(unittest.TestCase):
         code, last, output = self.last(("", [("fake_a", [case("x"), case("y")], "exit 0"), ("fake_b", [case("z")], "exit 0")]))
         self.assertEqual((code, last), (0, "3 passed, 0 failed, 0 skipped"), output)
 
+    def test_labels_say_which(self):
+        for wanted, passed in (("slow", 0), ("!slow", 1), ("slow,quick", 1), ("!slow,quick", 0)):
+            with tempfile.TemporaryDirectory() as root:
+                path = os.path.join(root, "fake_a")
+                with open(path, "w", encoding="utf-8") as script:
+                    script.write("#!/bin/sh\nexit 0\n")
+                os.chmod(path, 0o755)
+                with open(os.path.join(root, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
+                    file.write(f'add_test(fake_a "{path}")\nset_tests_properties(fake_a PROPERTIES LABELS quick)\n')
+                done = subprocess.run([os.path.join(ROOT, "tools", "run-tests"), "--only", "fake_", f"{root}={wanted}"],
+                                      capture_output=True, text=True, check=False)
+            self.assertEqual(f"{passed} passed, 0 failed" in done.stdout, passed == 1, (wanted, done.stdout, done.stderr))
     def test_a_failure_is_told_with_its_output(self):
         code, last, output = self.last(("", [("fake_a", [case("x", '<failure message="1 is not 2"/>'), case("y")], "exit 1")]))
         self.assertEqual((code, last), (1, "1 passed, 1 failed, 0 skipped"))
