@@ -1,6 +1,8 @@
 #include "ground/catalog/compare.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 #include "ground/base/nearest.h"
 
@@ -10,6 +12,14 @@ namespace {
 constexpr std::string_view kTypes[] = {"bf16", "f16", "tf32", "fp8", "int8", "fp4", "int4", "f32", "f64"};
 
 DollarsPerHour per_chip(const Offer& offer) { return *offer.price.amount * (1 / offer.accelerators); }
+
+// Of offers that cost a chip the same to a millionth of a dollar, one in a published zone, then the smallest.
+bool is_better(const Offer& a, const Offer& b) {
+  const auto key = [](const Offer& offer) {
+    return std::tuple(std::llround(per_chip(offer).count() * 1e6), !offer.published, offer.accelerators);
+  };
+  return key(a) < key(b);
+}
 
 }  // namespace
 
@@ -40,7 +50,7 @@ Result<std::vector<ComparedChip>> compare_chips(CatalogTables& tables, const Cat
     const std::vector<Offer> offers = TRY(find_offers(tables, catalog, filter));
     one.offers = offers.size();
     for (const Offer& offer : offers)
-      if (offer.price.known() && (!one.offer || per_chip(offer) < per_chip(*one.offer))) one.offer = offer;
+      if (offer.price.known() && (!one.offer || is_better(offer, *one.offer))) one.offer = offer;
     if (one.offer) one.per_chip = per_chip(*one.offer);
     if (one.peak && one.per_chip && *one.per_chip > DollarsPerHour(0))
       one.flops_per_dollar = one.peak->rate.count() * 3600 / one.per_chip->count();

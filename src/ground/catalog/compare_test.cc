@@ -27,6 +27,7 @@ TEST(Compare, one_type_for_all_and_what_a_dollar_buys) {
   EXPECT_DOUBLE_EQ(both[0].per_chip->count(), 4.2);
   EXPECT_NEAR(both[1].per_chip->count(), 88.49 / 8, 1e-4);
   EXPECT_EQ(both[1].offer->machine, "a3-highgpu-8g");
+  EXPECT_EQ(both[0].offer->name(), "v5p-8") << "the smallest of those that cost the same";
   EXPECT_NEAR(*both[0].flops_per_dollar, 459e12 * 3600 / 4.2, 1e12);
   EXPECT_NEAR(*both[1].flops_per_dollar, 989e12 * 3600 / (88.49 / 8), 1e14);
 }

@@ -31,6 +31,11 @@ constexpr struct {
 
 const char* const kUnitHint = "$2.50/h, or 2.50 with unit: $/h; other currencies and months have to be converted";
 
+Error negative(std::string_view column, std::string_view text) {
+  return error(ErrorKind::invalid, "{}: a negative price, {}", column, text)
+      .hinted("what is charged by the hour, above 0; 'unknown' where nobody knows it");
+}
+
 Error no_price(std::string_view column, std::string_view text) {
   return error(ErrorKind::invalid, "{}: '{}' is no price by the hour", column, text).hinted(kUnitHint);
 }
@@ -42,7 +47,7 @@ Result<PriceCell> parse_cell(std::string_view column, std::string_view text, boo
   if (text.starts_with('$')) {
     const Result<CatalogValue> value = parse_catalog_value(text);
     if (!value.ok() || value->unit != CatalogUnit::dollars_per_hour) {
-      if (text.starts_with("$-")) return error(ErrorKind::invalid, "{}: a negative price, {}", column, text);
+      if (text.starts_with("$-")) return negative(column, text);
       return no_price(column, text);
     }
     amount = value->value;
@@ -50,7 +55,7 @@ Result<PriceCell> parse_cell(std::string_view column, std::string_view text, boo
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), amount);
     if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(amount))
       return no_price(column, text);
-    if (amount < 0) return error(ErrorKind::invalid, "{}: a negative price, {}", column, text);
+    if (amount < 0) return negative(column, text);
     if (!unit) return error(ErrorKind::invalid, "{}: '{}' has no unit", column, text).hinted(kUnitHint);
   }
   // Lists fill gaps with 0, and nothing rented is free.
