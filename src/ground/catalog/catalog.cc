@@ -1,5 +1,7 @@
 #include "ground/catalog/catalog.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +10,16 @@
 #include "ground/base/nearest.h"
 
 namespace systole {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string low(text);
+  for (char& c : low)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return low;
+}
+
+}  // namespace
 
 Result<const Fact*> CatalogEntry::fact(std::string_view key, CatalogUnit unit) const {
   const auto found = facts.find(std::string(key));
@@ -53,6 +65,22 @@ Result<const CatalogEntry*> Catalog::find(std::string_view name) const {
   std::vector<std::string> names;
   for (const auto& [key, entry] : entries_) names.push_back(key);
   return error(ErrorKind::not_found, "the catalog has no '{}'", name).hinted(nearest_hint(name, names));
+}
+
+Result<const CatalogEntry*> Catalog::find_accelerator(std::string_view name) const {
+  const std::string wanted = lower(name);
+  std::vector<std::string> names;
+  for (const auto& [key, entry] : entries_) {
+    if (entry.kind != "gpu" && entry.kind != "tpu") continue;
+    const auto is = [&](const std::string& known) { return lower(known) == wanted; };
+    if (is(key) || std::ranges::any_of(entry.also, is)) return &entry;
+    names.push_back(key);
+    names.insert(names.end(), entry.also.begin(), entry.also.end());
+  }
+  const std::vector<std::string> near = nearest(name, names);
+  if (near.empty()) std::erase_if(names, [&](const std::string& known) { return !entries_.contains(known); });
+  return error(ErrorKind::not_found, "the catalog knows no accelerator '{}'", name)
+      .hinted(near.empty() ? fmt::format("valid: {}", fmt::join(names, ", ")) : nearest_hint(name, names));
 }
 
 std::string Catalog::date() const {

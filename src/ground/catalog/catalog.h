@@ -1,6 +1,7 @@
 #pragma once
 // The catalog: what is known of chips and machines, as facts with a unit, a source and a date each. Its files
-// (data/catalog/*.yaml) are embedded in the program; files of the user lie over them, fact by fact.
+// (data/catalog/*.yaml) are embedded in the program; files of the user lie over them, fact by fact. The wide tables, of
+// machines, slices, zones and prices, are read by tables.h.
 //
 //   systole_catalog: 1
 //   entries:
@@ -10,6 +11,8 @@
 //       calibrated: false         # true: measured on the very machine; only `calibrate` writes that
 //       per: core                 # what one of its facts is of; may be left out
 //       called: [TPU v5 lite]     # what its vendor's software calls such a device; may be left out
+//       also: [v5litepod]         # other names by which it is asked for; may be left out
+//       status: available         # whether it can be had, in words; may be left out
 //       facts:
 //         matmul.f32: { value: 0.048 TFLOP/s, source: "who says so", date: 2026-11-01 }
 //
@@ -39,9 +42,10 @@ struct Fact {
 };
 
 struct CatalogEntry {
-  std::string name, kind, doc, per;
+  std::string name, kind, doc, per, status;
   bool calibrated = false;
   std::vector<std::string> called;    // by its vendor's software, each a whole name
+  std::vector<std::string> also;      // other names by which people and clouds ask for it
   std::map<std::string, Fact> facts;  // by key
 
   // Errors: not_found with the entry's nearest keys; invalid when the fact is of another unit.
@@ -64,12 +68,16 @@ struct CatalogFile {
 // Immutable after reading; any thread.
 class Catalog {
  public:
-  // Later files lie over earlier ones: of an entry of the same name they replace kind, doc, per, called and calibrated,
-  // and its facts one by one. Errors: invalid (all at once, each with place and hint), unsupported (a newer version).
+  // Later files lie over earlier ones: of an entry of the same name they replace kind, doc, per, status, called, also
+  // and calibrated, and its facts one by one. Errors: invalid (all at once, each with place and hint), unsupported (a
+  // newer version).
   static Result<Catalog> read(std::span<const CatalogFile> files);
 
   // Errors: not_found with the nearest names; an unknown part is never guessed.
   Result<const CatalogEntry*> find(std::string_view name) const;
+  // An entry of kind gpu or tpu by its name or one of `also`, upper and lower case alike. Errors: not_found with the
+  // nearest names.
+  Result<const CatalogEntry*> find_accelerator(std::string_view name) const;
   const std::map<std::string, CatalogEntry>& entries() const { return entries_; }
   std::string date() const;                          // the newest of all facts
   const std::string& hash() const { return hash_; }  // of all that was read, 32 hexadecimal digits

@@ -5,6 +5,7 @@
 #include "ground/base/hash.h"
 #include "ground/base/nearest.h"
 #include "ground/catalog/catalog.h"
+#include "ground/catalog/dated.h"
 
 namespace systole {
 namespace {
@@ -21,6 +22,7 @@ class Reader {
   void read_entry(const Node::Entry& node);
   void read_fact(const Node::Entry& node, CatalogEntry& entry);
   void read_text(const Node& map, const char* key, std::string& text, bool required);
+  void read_names(const Node& map, const char* key, std::vector<std::string>& names);
   bool only(const Node& map, const std::vector<std::string>& keys);  // a map, and of these keys alone
   void add(Error e) { errors_.push_back(std::move(e)); }
 
@@ -52,9 +54,18 @@ void Reader::read_text(const Node& map, const char* key, std::string& text, bool
   text = node->text();
 }
 
-bool is_date(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  return std::ranges::count_if(text, [](char c) { return c >= '0' && c <= '9'; }) == 8;
+void Reader::read_names(const Node& map, const char* key, std::vector<std::string>& names) {
+  const Node* list = map.find(key);
+  if (list == nullptr) return;
+  if (!list->is_sequence()) return add(list->wrong("a list of names"));
+  names.clear();
+  for (const Node& name : list->items()) {
+    const Result<std::string> text = name.as_string();
+    if (text.ok())
+      names.push_back(*text);
+    else
+      add(text.error());
+  }
 }
 
 void Reader::read_fact(const Node::Entry& node, CatalogEntry& entry) {
@@ -79,12 +90,13 @@ void Reader::read_fact(const Node::Entry& node, CatalogEntry& entry) {
 }
 
 void Reader::read_entry(const Node::Entry& node) {
-  if (!only(node.value, {"kind", "doc", "calibrated", "per", "called", "facts"})) return;
+  if (!only(node.value, {"kind", "doc", "calibrated", "per", "status", "called", "also", "facts"})) return;
   CatalogEntry& entry = entries_[node.key];
   entry.name = node.key;
   read_text(node.value, "kind", entry.kind, entry.kind.empty());
   read_text(node.value, "doc", entry.doc, false);
   read_text(node.value, "per", entry.per, false);
+  read_text(node.value, "status", entry.status, false);
   if (const Node* calibrated = node.value.find("calibrated")) {
     const Result<bool> value = calibrated->as_bool();
     if (value.ok())
@@ -92,17 +104,8 @@ void Reader::read_entry(const Node::Entry& node) {
     else
       add(value.error());
   }
-  if (const Node* called = node.value.find("called")) {
-    if (!called->is_sequence()) return add(called->wrong("a list of names"));
-    entry.called.clear();
-    for (const Node& name : called->items()) {
-      const Result<std::string> text = name.as_string();
-      if (text.ok())
-        entry.called.push_back(*text);
-      else
-        add(text.error());
-    }
-  }
+  read_names(node.value, "called", entry.called);
+  read_names(node.value, "also", entry.also);
   const Node* facts = node.value.find("facts");
   if (facts == nullptr) return;
   if (!facts->is_map()) return add(facts->wrong("a map of facts"));
@@ -121,7 +124,10 @@ void Reader::read(const CatalogFile& file) {
     return add(error(ErrorKind::unsupported, "a catalog of version {}; this systole reads up to {}", *number, kVersion)
                    .at((*version)->where()));
   }
-  only(*document, {"systole_catalog", "entries"});
+  // Rows of the tables are read by tables.h; a file that has some needs no entries.
+  only(*document, {"systole_catalog", "entries", "machines", "slices", "zones", "prices"});
+  const bool tables = document->entries().size() > 1;
+  if (tables && document->find("entries") == nullptr) return;
   const Result<const Node*> entries = document->get("entries");
   if (!entries.ok()) return add(entries.error());
   if (!(*entries)->is_map()) return add((*entries)->wrong("a map of entries"));

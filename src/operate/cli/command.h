@@ -90,6 +90,7 @@ void add_explain(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_data(CLI::App& app, Context& context);
 void add_ckpt(CLI::App& app, Context& context);
+void add_catalog(CLI::App& app, Context& context);
 void add_help(CLI::App& app, Context& context);
 void add_reference(CLI::App& app, Context& context);
 

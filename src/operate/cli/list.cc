@@ -22,6 +22,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_show(app, context);
   add_data(app, context);
   add_ckpt(app, context);
+  add_catalog(app, context);
   add_help(app, context);
   add_reference(app, context);
 }

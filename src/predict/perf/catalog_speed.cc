@@ -7,12 +7,20 @@
 namespace systole {
 namespace {
 
+// Types in which chips multiply and no program of ours does.
+bool is_foreign(std::string_view type) {
+  constexpr std::string_view kForeign[] = {"tf32", "fp8", "int8", "fp4", "int4"};
+  return std::ranges::find(kForeign, type) != std::end(kForeign);
+}
+
 // The rates of all facts "<prefix><type>", by type.
 Result<std::map<DType, FlopRate>> rates_by_type(const CatalogEntry& entry, std::string_view prefix, double times) {
   std::map<DType, FlopRate> rates;
   for (const auto& [key, fact] : entry.facts) {
     if (!key.starts_with(prefix)) continue;
-    const std::optional<DType> type = dtype_named(std::string_view(key).substr(prefix.size()));
+    const std::string_view name = std::string_view(key).substr(prefix.size());
+    if (is_foreign(name)) continue;
+    const std::optional<DType> type = dtype_named(name);
     if (!type) return error(ErrorKind::invalid, "{} of {} is of no element type", key, entry.name).at(fact.where);
     rates[*type] = TRY(entry.flop_rate(key)) * times;
   }

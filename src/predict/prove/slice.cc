@@ -118,13 +118,18 @@ Status place_tpus(const CatalogEntry& chip, const std::vector<std::int64_t>& siz
   return {};
 }
 
+// What no compiler can be asked about is in the catalog for its price alone.
+bool provable(const CatalogEntry& chip) {
+  return chip.facts.contains("clock") && chip.facts.contains(chip.kind == "gpu" ? "capability.major" : "torus.dims");
+}
+
 }  // namespace
 
 std::vector<std::string> known_chips(const Catalog& catalog) {
   std::vector<std::string> names;
   for (const char* kind : {"tpu", "gpu"})
     for (const auto& [name, entry] : catalog.entries())
-      if (entry.kind == kind) names.push_back(name);
+      if (entry.kind == kind && provable(entry)) names.push_back(name);
   return names;
 }
 
@@ -146,6 +151,9 @@ Result<Slice> parse_slice(std::string_view text, const Catalog& catalog) {
                 fmt::format("known slices: {} and the like", fmt::join(example_slices(catalog), ", ")));
   }
   const CatalogEntry& chip = found->second;
+  if (!provable(chip))
+    return error(ErrorKind::unsupported, "nothing can be proved for {}: no compiler of it is known", name)
+        .hinted(fmt::format("chips with one: {}", fmt::join(known_chips(catalog), ", ")));
   if (colon == text.size())
     return error(ErrorKind::invalid, "'{}' says no number of chips", text).hinted("as in " + example_of(chip));
   Slice slice;

@@ -36,8 +36,8 @@ struct Slice {
   std::string date;                     // the newest of the chip's facts
 };
 
-// Errors: not_found: no such chip, with those that are known; invalid: more chips than are built into one slice, no
-// numbers, too many of them.
+// Errors: not_found: no such chip, with those that are known; unsupported: one that no compiler is known of; invalid:
+// more chips than are built into one slice, no numbers, too many of them.
 Result<Slice> parse_slice(std::string_view text, const Catalog& catalog);
 
 // "v4", …, "h100": those that slices are made of.

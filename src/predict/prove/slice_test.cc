@@ -65,6 +65,8 @@ TEST(Slice, what_is_none_is_said_with_those_that_are) {
   expect_refused("abacus", ErrorKind::not_found, "no chip is called 'abacus'",
                  "known slices: tpu7x:2x2x1, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, a100:8");
   expect_refused("cpu-avx2:4", ErrorKind::not_found, "no chip is called 'cpu-avx2'");
+  expect_refused("l4:1", ErrorKind::unsupported, "nothing can be proved for l4", "tpu7x, v4, v5e, v5p, v6e, a100");
+  expect_refused("v3:2x2", ErrorKind::unsupported, "no compiler of it is known");
   expect_refused("v5e", ErrorKind::invalid, "says no number of chips", "v5e:2x2");
   expect_refused("v5e:", ErrorKind::invalid, "'' is no number of chips", "as in v5e:2x2");
   expect_refused("v5e:4x", ErrorKind::invalid, "'' is no number of chips");

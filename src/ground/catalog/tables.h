@@ -1,0 +1,69 @@
+#pragma once
+// The catalog's wide tables: machine types, TPU slices, zones, networks, storage, prices. The built-in ones are CSV
+// files (data/catalog/*.csv) that are part of the program and read when they are first asked for, so that a command
+// that needs none pays for none. The user's files lie over them:
+//
+//   ~/.config/systole/catalog/*.yaml        systole_catalog: 1
+//                                           machines: [{ machine: dgx-1, kind: gpu, accelerator: h100, ... }]
+//                                           prices: [{ item: a3-highgpu-8g, region: us-central1, on_demand: $70/h, ...
+//                                           }]
+//   ~/.config/systole/catalog/prices.csv    and machines.csv, slices.csv, zones.csv: the columns of the built-in ones
+//
+// A machine or slice of the user's takes the place of the built-in one of its name; zones and prices are added, and
+// the user's prices go before the built-in ones.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/catalog/catalog.h"
+#include "ground/catalog/fabric.h"
+#include "ground/catalog/machine_type.h"
+#include "ground/catalog/price.h"
+#include "ground/catalog/storage_tier.h"
+#include "ground/catalog/tpu_slice.h"
+#include "ground/catalog/zone.h"
+
+namespace systole {
+
+// data/catalog/<table>.csv when Systole was built. REQUIRES: one of machines, slices, zones, networks, storage, prices.
+std::string_view builtin_catalog_table(std::string_view table);
+
+// *.csv of a folder, sorted by name; none when the folder does not exist. Errors: io; not_found: a name that is no
+// table's, prices.csv or prices-<anything>.csv.
+Result<std::vector<CatalogFile>> read_catalog_tables(const std::string& folder);
+
+// One thread at a time: the first call for a table reads it. Spans live as long as the tables.
+class CatalogTables {
+ public:
+  // `own`: the user's files, YAML and CSV; later ones lie over earlier ones. Those are read now. Errors: invalid, all
+  // at once, each at its file:line:col with a hint.
+  static Result<CatalogTables> read(std::span<const CatalogFile> own = {});
+
+  // Errors: invalid: a built-in table does not hold, which is our bug.
+  Result<std::span<const MachineType>> machines();
+  Result<std::span<const TpuSlice>> slices();
+  Result<std::span<const ZoneRow>> zones();
+  Result<std::span<const Fabric>> fabrics();
+  Result<std::span<const StorageTier>> storage();
+  Result<std::span<const PriceRow>> prices();
+
+ private:
+  template <typename Row>
+  struct Table {
+    std::vector<Row> own;
+    std::optional<std::vector<Row>> all;
+  };
+  void read_own(const CatalogFile& file, std::vector<Error>& errors);
+
+  Table<MachineType> machines_;
+  Table<TpuSlice> slices_;
+  Table<ZoneRow> zones_;
+  Table<Fabric> fabrics_;
+  Table<StorageTier> storage_;
+  Table<PriceRow> prices_;
+};
+
+}  // namespace systole

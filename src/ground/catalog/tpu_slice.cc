@@ -1,0 +1,177 @@
+#include "ground/catalog/tpu_slice.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+#include "ground/base/nearest.h"
+
+namespace systole {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+constexpr std::string_view kRequired[] = {"accelerator", "name",  "counts",         "shape",  "chips",  "cores",
+                                          "devices",     "hosts", "chips_per_host", "closes", "source", "date"};
+constexpr std::string_view kOptional[] = {"machine", "other_hosts", "gke_label",  "twists",
+                                          "api",     "docs",        "confidence", "note"};
+constexpr std::int64_t kCube = 4;          // chips along an edge of the cubes that optical switches join
+constexpr std::int64_t kMost = 1'000'000;  // along an axis
+
+std::optional<Shape> parse_shape(std::string_view text) {
+  Shape shape;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    std::int64_t size = 0;
+    const auto [stop, code] = std::from_chars(text.data() + at, text.data() + end, size);
+    if (code != std::errc() || stop != text.data() + end || size < 1 || size > kMost) return std::nullopt;
+    shape.push_back(size);
+    at = end + 1;
+  }
+  if (shape.size() > 3) return std::nullopt;
+  return shape;
+}
+
+std::int64_t product(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+bool of_whole_cubes(const Shape& shape) {
+  return shape.size() == 3 && std::ranges::all_of(shape, [](std::int64_t size) { return size % kCube == 0; });
+}
+
+// What must agree in a row: the number in its name with what it counts, its chips with its shape and its hosts.
+void check(const TpuSlice& slice, TableRow& row) {
+  const std::size_t dash = slice.name.rfind('-');
+  const std::string counted = std::to_string(slice.counts_cores ? slice.cores : slice.chips);
+  if (dash == slice.name.npos || slice.name.substr(dash + 1) != counted)
+    row.wrong("name", error(ErrorKind::invalid, "'{}' does not end in its {} {}", slice.name, counted,
+                            slice.counts_cores ? "cores" : "chips"));
+  if (product(slice.shape) != slice.chips)
+    row.wrong("chips", error(ErrorKind::invalid, "{}: {} has {} chips, and not {}", slice.name, slice.shape_text(),
+                             product(slice.shape), slice.chips));
+  if (slice.hosts * slice.chips_per_host != slice.chips)
+    row.wrong("hosts", error(ErrorKind::invalid, "{}: {} hosts of {} chips are not {} chips", slice.name, slice.hosts,
+                             slice.chips_per_host, slice.chips));
+  if (slice.closes.size() != slice.shape.size())
+    row.wrong("closes", error(ErrorKind::invalid, "{}: {} axes, and {} answers", slice.name, slice.shape.size(),
+                              slice.closes.size()));
+}
+
+bool is_twisted(const Shape& shape) {  // n x n x 2n, n x 2n x 2n
+  return of_whole_cubes(shape) && shape[2] == 2 * shape[0] && (shape[1] == shape[0] || shape[1] == shape[2]);
+}
+
+// The slice of another shape than its name's usual one: all else is as of any slice of its family.
+TpuSlice unusual(const TpuSlice& large, const Shape& shape) {
+  TpuSlice slice = large;
+  slice.shape = shape;
+  slice.chips = product(shape);
+  slice.cores = large.cores / large.chips * slice.chips;
+  slice.devices = large.devices / large.chips * slice.chips;
+  slice.hosts = slice.chips / slice.chips_per_host;
+  slice.name =
+      fmt::format("{}-{}", large.name.substr(0, large.name.rfind('-')), large.counts_cores ? slice.cores : slice.chips);
+  slice.twists = is_twisted(shape);
+  slice.usual = slice.documented = slice.in_api = false;
+  slice.note = "not the shape that its name stands for: ask for the shape";
+  return slice;
+}
+
+std::vector<const TpuSlice*> family_of(std::span<const TpuSlice> slices, std::string_view accelerator) {
+  std::vector<const TpuSlice*> family;
+  for (const TpuSlice& slice : slices)
+    if (slice.accelerator == accelerator) family.push_back(&slice);
+  return family;
+}
+
+// The shapes that there are, nearest first: by chips, then by how far the axes lie apart.
+std::string nearest_shapes(const std::vector<const TpuSlice*>& family, Shape wanted) {
+  std::ranges::sort(wanted);
+  const auto far = [&](const TpuSlice* slice) {
+    Shape shape = slice->shape;
+    std::ranges::sort(shape);
+    std::int64_t apart = 0;
+    for (std::size_t i = 0; i < std::min(shape.size(), wanted.size()); ++i) apart += std::abs(shape[i] - wanted[i]);
+    return std::tuple(std::abs(slice->chips - product(wanted)), apart, slice->chips);
+  };
+  std::vector<const TpuSlice*> near = family;
+  std::ranges::sort(near, {}, far);
+  std::vector<std::string> names;
+  for (const TpuSlice* slice : near) {
+    names.push_back(slice->by_shape());
+    if (names.size() == 3) break;
+  }
+  return fmt::format("the nearest are {}", fmt::join(names, ", "));
+}
+
+Result<TpuSlice> by_shape(std::span<const TpuSlice> slices, std::string_view accelerator, std::string_view text) {
+  const std::vector<const TpuSlice*> family = family_of(slices, accelerator);
+  if (family.empty()) {
+    std::vector<std::string> names;
+    for (const TpuSlice& slice : slices)
+      if (names.empty() || names.back() != slice.accelerator) names.push_back(slice.accelerator);
+    return error(ErrorKind::not_found, "no slices are known of '{}'", accelerator)
+        .hinted(nearest_hint(accelerator, names));
+  }
+  const std::optional<Shape> shape = parse_shape(text);
+  if (!shape) return error(ErrorKind::invalid, "'{}' is no shape", text).hinted("as in " + family.front()->by_shape());
+  for (const TpuSlice* slice : family)
+    if (slice->shape == *shape) return *slice;
+  const auto most = std::ranges::max_element(family, {}, &TpuSlice::chips);
+  if (of_whole_cubes((*most)->shape) && of_whole_cubes(*shape) && std::ranges::is_sorted(*shape) &&
+      product(*shape) <= (*most)->chips)
+    return unusual(**most, *shape);
+  return error(ErrorKind::invalid, "there is no slice {}:{}", accelerator, text).hinted(nearest_shapes(family, *shape));
+}
+
+}  // namespace
+
+const TableColumns kSliceColumns{"slices", kRequired, kOptional};
+
+std::string TpuSlice::shape_text() const { return fmt::format("{}", fmt::join(shape, "x")); }
+
+TpuSlice read_tpu_slice(TableRow& row) {
+  constexpr std::string_view kCounts[] = {"cores", "chips"};
+  TpuSlice slice;
+  slice.accelerator = row.name("accelerator");
+  slice.name = row.name("name");
+  slice.counts_cores = row.one_of("counts", kCounts) == 0;
+  const std::optional<Shape> shape = parse_shape(row.text("shape"));
+  if (!shape)
+    row.wrong("shape", error(ErrorKind::invalid, "'{}' is no shape", row.text("shape")).hinted("4x4, or 4x4x8"));
+  slice.shape = shape.value_or(Shape{});
+  slice.chips = row.count("chips").value_or(0);
+  slice.cores = row.count("cores").value_or(0);
+  slice.devices = row.count("devices").value_or(0);
+  slice.hosts = row.count("hosts").value_or(0);
+  slice.chips_per_host = row.count("chips_per_host").value_or(0);
+  slice.machine = row.string("machine");
+  slice.other_hosts = row.string("other_hosts");
+  slice.gke_label = row.string("gke_label");
+  for (const std::string& answer : row.list("closes")) slice.closes.push_back(answer == "yes");
+  slice.twists = row.yes("twists");
+  slice.in_api = row.yes("api");
+  slice.documented = row.yes("docs");
+  slice.dated = row.dated();
+  slice.note = row.string("note");
+  if (shape) check(slice, row);
+  return slice;
+}
+
+Result<TpuSlice> find_tpu_slice(std::span<const TpuSlice> slices, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon != text.npos) return by_shape(slices, text.substr(0, colon), text.substr(colon + 1));
+  std::vector<std::string> names;
+  for (const TpuSlice& slice : slices) {
+    if (slice.name == text) return slice;
+    names.push_back(slice.name);
+  }
+  return error(ErrorKind::not_found, "no slice is called '{}'", text).hinted(nearest_hint(text, names));
+}
+
+}  // namespace systole

@@ -1,0 +1,102 @@
+// `systole catalog`: accelerators, machines, slices, zones and prices, with who says so and when.
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+#include "operate/cli/catalog_view.h"
+#include "operate/cli/machine.h"
+
+namespace systole::cli {
+
+Result<CatalogView> open_catalog_view(Clock& clock) {
+  const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+  std::vector<CatalogFile> own = TRY(read_catalog_folder(folder));
+  Catalog catalog = TRY(read_catalog());
+  std::vector<CatalogFile> tables = TRY(read_catalog_tables(folder));
+  std::ranges::move(tables, std::back_inserter(own));
+  CatalogTables read = TRY(CatalogTables::read(own));
+  return CatalogView{std::move(catalog), std::move(read), clock.timestamp().substr(0, 10)};
+}
+
+void add_accelerator_filter(CLI::App& command, CatalogFilters& filters) {
+  command.add_option("--accelerator", filters.accelerator, "of this one alone: h100, nvidia-l4, v5litepod");
+}
+void add_machine_filter(CLI::App& command, CatalogFilters& filters) {
+  command.add_option("--machine", filters.machine, "of these machine types alone: a3-highgpu-8g, 'g2-*'");
+}
+void add_place_filters(CLI::App& command, CatalogFilters& filters) {
+  command.add_option("--region", filters.region, "in this region alone: us-central1");
+  command.add_option("--zone", filters.zone, "in this zone alone: us-central1-a");
+}
+
+Result<std::string> asked_accelerator(const CatalogView& view, const std::string& asked) {
+  if (asked.empty()) return std::string();
+  return TRY(view.catalog.find_accelerator(asked))->name;
+}
+
+std::string SourceNotes::note(const std::string& source, const std::string& date, std::int64_t old_after) {
+  if (source.empty()) return "-";
+  const bool old = is_old(date, today_, old_after);
+  any_old_ = any_old_ || old;
+  const std::string when = date.empty() ? "no date" : date;
+  const std::string line = dates_below_ ? fmt::format("{}: {}", when, source) : source;
+  auto found = std::ranges::find(sources_, line);
+  if (found == sources_.end()) found = sources_.insert(sources_.end(), line);
+  const std::string number = fmt::format("[{}]", found - sources_.begin() + 1);
+  const char* const star = old ? "*" : "";
+  return dates_below_ ? number + star : fmt::format("{}{} {}", when, star, number);
+}
+
+std::string wrapped(std::string_view text, std::size_t width, const std::string& indent) {
+  std::string lines;
+  for (std::string before; !text.empty(); before = indent) {
+    const std::size_t room = width - before.size();
+    std::size_t end = text.size() <= room ? text.size() : text.rfind(' ', room);
+    if (end == text.npos || end == 0) end = std::min(text.find(' '), text.size());
+    lines += before + std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string SourceNotes::text() const {
+  std::string text;
+  for (std::size_t i = 0; i < sources_.size(); ++i)
+    text += wrapped(fmt::format("[{}] {}", i + 1, sources_[i]), 100, "    ");
+  if (any_old_)
+    text += fmt::format("* old on {}: a price of more than {} days, any other figure of more than {}, or no date\n",
+                        today_, kPriceIsOldAfter, kFactIsOldAfter);
+  return text.empty() ? text : "\n" + text;
+}
+
+void set_dated(Node& node, const std::string& source, const std::string& date, const std::string& today,
+               std::int64_t old_after) {
+  const std::optional<std::int64_t> days = days_since(date, today);
+  node.set("source", source).set("date", date);
+  node.set("days_old", days ? Node(*days) : Node()).set("old", is_old(date, today, old_after));
+}
+
+std::string range_text(const std::optional<NumberRange>& range) {
+  if (!range) return "-";
+  return range->least == range->most ? fmt::format("{:g}", range->most)
+                                     : fmt::format("{:g}-{:g}", range->least, range->most);
+}
+
+std::string gbit_text(const std::optional<BytesPerSecond>& rate) {
+  return rate ? fmt::format("{:g}", rate->count() * 8 / 1e9) : "-";
+}
+
+Node maybe_number(const std::optional<double>& value) { return value ? Node(*value) : Node(); }
+
+void add_catalog(CLI::App& app, Context& context) {
+  CLI::App& catalog = add_group(app, "catalog", "accelerators, machines, zones and prices, with source and date");
+  add_catalog_accelerators(catalog, context);
+  add_catalog_machines(catalog, context);
+  add_catalog_slices(catalog, context);
+  add_catalog_zones(catalog, context);
+  add_catalog_prices(catalog, context);
+  add_catalog_compare(catalog, context);
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,164 @@
+// `systole catalog machines [NAME]`: machine types and what is in them; of one, all that is known, its network too.
+
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "ground/base/nearest.h"
+#include "ground/process/machine.h"
+#include "operate/cli/catalog_view.h"
+
+namespace systole::cli {
+namespace {
+
+struct MachinesOptions {
+  std::string name;
+  CatalogFilters filters;
+};
+
+// A letter for each of the terms, in their order: "DSFR".
+constexpr std::string_view kLetters = "DSFC13RO";
+const char* const kLegend =
+    "had: D on demand, S spot, F flex-start, C calendar, R reservation, O one's own; -: not known\n";
+
+std::string had_text(const MachineType& type) {
+  std::string text;
+  for (const Provisioning terms : type.provisioning) text += kLetters[static_cast<std::size_t>(terms)];
+  return text.empty() ? "-" : text;
+}
+
+// This machine as one of the list.
+MachineType at_hand(const std::string& today) {
+  MachineType type;
+  type.name = "this-machine";
+  type.family = "own";
+  type.cpu = processor_name();
+  const double cores = allowed_cores();
+  type.vcpus = NumberRange{cores, cores};
+  type.provisioning = {Provisioning::own};
+  type.dated = {"the machine at hand", today, "high", {}, true};
+  type.note = "$0: an offer as any other";
+  return type;
+}
+
+Node node_of(const MachineType& type, const std::string& today) {
+  const auto most = [](const std::optional<NumberRange>& range) {
+    return range ? Node::map({{"least", range->least}, {"most", range->most}}) : Node();
+  };
+  const auto rate = [](const std::optional<BytesPerSecond>& r) { return r ? Node(r->count()) : Node(); };
+  Node had = Node::sequence();
+  for (const Provisioning terms : type.provisioning) had.push(name_of(terms));
+  Node node = Node::map({{"machine", type.name},
+                         {"family", type.family},
+                         {"kind", name_of(type.kind)},
+                         {"accelerator", type.accelerator},
+                         {"accelerators", type.accelerators},
+                         {"vcpus", most(type.vcpus)},
+                         {"memory_gib", most(type.memory_gib)},
+                         {"local_ssd_gib", most(type.local_ssd_gib)},
+                         {"local_ssd", type.local_ssd},
+                         {"cpu", type.cpu},
+                         {"arch", type.arch},
+                         {"network_bytes_per_second", rate(type.network)},
+                         {"gpudirect", type.gpudirect},
+                         {"gke_label", type.gke_label},
+                         {"provisioning", std::move(had)},
+                         {"note", type.note}});
+  set_dated(node, type.dated.source, type.dated.date, today, kFactIsOldAfter);
+  return node;
+}
+
+// "gpu nics   4 of 200 Gbit/s" and the like, for what is known.
+std::string text_of(const MachineType& type, const Fabric* fabric, const std::string& today) {
+  SourceNotes notes(today);
+  std::vector<std::array<std::string, 2>> rows;
+  const auto add = [&](const char* what, const std::string& text) {
+    if (!text.empty() && text != "-") rows.push_back({what, text});
+  };
+  const auto cards = [](const std::optional<std::int64_t>& count, const std::optional<BytesPerSecond>& rate) {
+    if (!count) return std::string();
+    return rate ? fmt::format("{} of {} Gbit/s", *count, gbit_text(rate)) : std::to_string(*count);
+  };
+  add("accelerators", type.accelerators_text());
+  if (!type.host.empty()) add("attached to", type.host);
+  add("vCPUs", range_text(type.vcpus));
+  if (type.memory_gib) add("memory", range_text(type.memory_gib) + " GiB");
+  if (type.local_ssd_gib) add("local SSD", range_text(type.local_ssd_gib) + " GiB, " + type.local_ssd);
+  add("processor", type.cpu + (type.arch.empty() ? "" : ", " + type.arch));
+  if (type.network) add("network", gbit_text(type.network) + " Gbit/s");
+  add("cards for GPUs", cards(type.gpu_nics, type.gpu_nic));
+  add("cards of the host", cards(type.host_nics, type.host_nic));
+  add("GPUDirect", type.gpudirect);
+  add("label in GKE", type.gke_label);
+  add("topologies", type.gke_topologies);
+  std::vector<std::string_view> had;
+  for (const Provisioning terms : type.provisioning) had.push_back(name_of(terms));
+  add("had by", fmt::format("{}", fmt::join(had, ", ")));
+  add("note", type.note);
+  add("from", notes.fact(type.dated));
+  if (fabric != nullptr) {
+    add("between machines",
+        fabric->transport + (fabric->per_accelerator
+                                 ? fmt::format(", {} Gbit/s an accelerator", gbit_text(fabric->per_accelerator))
+                                 : std::string()));
+    if (fabric->measured) add("measured", fmt::format("{} ({})", to_string(*fabric->measured), fabric->measured_how));
+    add("placement", fabric->placement);
+    add("from", notes.fact(fabric->dated));
+  }
+  std::string text = type.name + "\n\n";
+  for (const auto& row : rows) text += wrapped(fmt::format("{:<17}  {}", row[0], row[1]), 100, std::string(19, ' '));
+  return text + notes.text();
+}
+
+std::string list_text(const std::vector<const MachineType*>& types, const std::string& today) {
+  SourceNotes notes(today);
+  std::vector<std::vector<std::string>> rows;
+  for (const MachineType* type : types)
+    rows.push_back({type->name, type->accelerators_text(), range_text(type->vcpus), range_text(type->memory_gib),
+                    range_text(type->local_ssd_gib), gbit_text(type->network), had_text(*type),
+                    notes.fact(type->dated)});
+  return table({"machine", "accelerators", "vCPUs>", "GiB>", "SSD GiB>", "Gbit/s>", "had", "date and source"}, rows) +
+         "\n" + kLegend + notes.text();
+}
+
+ExitCode machines(const MachinesOptions& options, Context& context) {
+  CatalogView view = open_catalog_view(context.clock).value();
+  const std::string accelerator = asked_accelerator(view, options.filters.accelerator).value();
+  std::vector<MachineType> own{at_hand(view.today)};
+  std::vector<const MachineType*> found;
+  std::vector<std::string> names;
+  const std::string& pattern = options.name.empty() ? options.filters.machine : options.name;
+  const std::span<const MachineType> known = view.tables.machines().value();
+  for (const std::span<const MachineType> types : {known, std::span<const MachineType>(own)})
+    for (const MachineType& type : types) {
+      names.push_back(type.name);
+      if ((accelerator.empty() || type.accelerator == accelerator) && (pattern.empty() || matches(pattern, type.name)))
+        found.push_back(&type);
+    }
+  if (found.empty() && !pattern.empty()) {
+    if (!accelerator.empty()) machine_for(known, pattern, accelerator).value();
+    fail(error(ErrorKind::not_found, "no machine type is called '{}'", pattern).hinted(nearest_hint(pattern, names)));
+  }
+  const Fabric* fabric = nullptr;
+  for (const Fabric& one : view.tables.fabrics().value())
+    if (one.family == found.front()->family) fabric = &one;
+  context.out.data(options.name.empty() || found.size() != 1 ? list_text(found, view.today)
+                                                             : text_of(*found.front(), fabric, view.today));
+  Node list = Node::sequence();
+  for (const MachineType* type : found) list.push(node_of(*type, view.today));
+  context.out.json(Node::map({{"today", view.today}, {"machines", std::move(list)}}));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_catalog_machines(CLI::App& catalog, Context& context) {
+  auto options = std::make_shared<MachinesOptions>();
+  CLI::App& command = add_command(catalog, "machines", "machine types, and which accelerators go with which", options,
+                                  context, machines);
+  command.add_option("name", options->name, "all that is known of one: a3-highgpu-8g");
+  add_accelerator_filter(command, options->filters);
+  add_machine_filter(command, options->filters);
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,201 @@
+// `systole catalog prices`: what lists and the user say that things cost by the hour.
+
+#include <algorithm>
+#include <set>
+
+#include "ground/base/nearest.h"
+#include "operate/cli/catalog_view.h"
+
+namespace systole::cli {
+namespace {
+
+struct PricesOptions {
+  CatalogFilters filters;
+  std::optional<double> max_price;
+  bool all = false;
+};
+
+// The columns, and what --json calls them.
+constexpr struct {
+  Provisioning terms;
+  const char* header;
+} kColumns[] = {
+    {Provisioning::on_demand, "demand>"}, {Provisioning::spot, "spot>"},         {Provisioning::flex_start, "flex>"},
+    {Provisioning::calendar, "cal>"},     {Provisioning::commitment_1y, "1 y>"}, {Provisioning::commitment_3y, "3 y>"},
+    {Provisioning::own, "own>"}};
+
+std::string what_text(const PriceRow& row) {
+  switch (row.of) {
+    case PriceOf::machine: return row.item;
+    case PriceOf::gpu: return fmt::format("+ {} x {}", row.count, row.item);
+    case PriceOf::gpu_part: return fmt::format("{} x {} part", row.count, row.item);
+    case PriceOf::chip: return fmt::format("{} chip{}", row.item, row.slices.empty() ? "" : ", " + row.slices);
+  }
+  return row.item;
+}
+
+std::string cell_text(const PriceCell& cell) {
+  if (!cell.stated) return "-";
+  if (!cell.amount) return "unknown";
+  const double amount = cell.amount->count();
+  return fmt::format("{:.{}f}", amount, amount != 0 && amount < 0.1 ? 4 : 2);
+}
+
+Node node_of(const PriceRow& row, const std::string& today) {
+  Node zones = Node::sequence(), amounts = Node::map();
+  for (const std::string& zone : row.zones) zones.push(zone);
+  for (const auto& column : kColumns) {
+    const PriceCell& cell = row.cell(column.terms);
+    if (cell.stated) amounts.set(name_of(column.terms), cell.amount ? Node(cell.amount->count()) : Node("unknown"));
+  }
+  Node node = Node::map({{"per", name_of(row.of)},
+                         {"item", row.item},
+                         {"count", row.count},
+                         {"region", row.region},
+                         {"zones", std::move(zones)},
+                         {"slices", row.slices},
+                         {"dollars_per_hour", std::move(amounts)},
+                         {"offered", row.offered == Offered::yes  ? "yes"
+                                     : row.offered == Offered::no ? "no"
+                                                                  : "unknown"},
+                         {"own", row.dated.own},
+                         {"note", row.note}});
+  set_dated(node, row.dated.source, row.dated.date, today, kPriceIsOldAfter);
+  return node;
+}
+
+class PriceList {
+ public:
+  PriceList(const PricesOptions& options, CatalogView& view) : options_(options), view_(view) {
+    accelerator_ = asked_accelerator(view, options.filters.accelerator).value();
+    for (const MachineType& type : view.tables.machines().value())
+      if (!accelerator_.empty() && type.accelerator == accelerator_) machines_.insert(type.name);
+  }
+  bool wanted(const PriceRow& row) const;
+  void check_places() const;
+
+ private:
+  bool priced(const PriceRow& row) const;
+  const PricesOptions& options_;
+  CatalogView& view_;
+  std::string accelerator_;
+  std::set<std::string> machines_;  // that hold the accelerator
+};
+
+// Whether one of its prices is known and no higher than --max-price.
+bool PriceList::priced(const PriceRow& row) const {
+  return std::ranges::any_of(
+      row.cells, [&](const PriceCell& cell) { return cell.amount && cell.amount->count() <= *options_.max_price; });
+}
+
+bool PriceList::wanted(const PriceRow& row) const {
+  const CatalogFilters& f = options_.filters;
+  if (!accelerator_.empty() && row.item != accelerator_ && !machines_.contains(row.item)) return false;
+  if (!f.machine.empty() && (row.of != PriceOf::machine || !matches(f.machine, row.item))) return false;
+  if (!f.region.empty() && !row.region.empty() && row.region != f.region) return false;
+  if (!f.zone.empty()) {
+    const bool there = row.zones.empty() ? row.region.empty() || f.zone.starts_with(row.region + "-")
+                                         : std::ranges::find(row.zones, f.zone) != row.zones.end();
+    if (!there && row.region != f.zone) return false;
+  }
+  return !options_.max_price || priced(row);
+}
+
+void PriceList::check_places() const {
+  const CatalogFilters& f = options_.filters;
+  std::set<std::string> regions, zones, machines;
+  for (const PriceRow& row : view_.tables.prices().value()) {
+    regions.insert(row.region);
+    if (row.of == PriceOf::machine) machines.insert(row.item);
+  }
+  for (const ZoneRow& row : view_.tables.zones().value()) {
+    regions.insert(row.region);
+    zones.insert(row.zone);
+  }
+  zones.insert(regions.begin(), regions.end());
+  const auto check = [](const std::string& asked, const std::set<std::string>& known, const char* what) {
+    if (asked.empty() || std::ranges::any_of(known, [&](const std::string& name) { return matches(asked, name); }))
+      return;
+    const std::vector<std::string> names(known.begin(), known.end());
+    fail(error(ErrorKind::not_found, "no price names the {} '{}'", what, asked).hinted(nearest_hint(asked, names)));
+  };
+  check(f.region, regions, "region");
+  check(f.zone, zones, "zone");
+  check(f.machine, machines, "machine");
+}
+
+std::string text_of(const std::vector<const PriceRow*>& found, SourceNotes& notes) {
+  std::vector<std::string> headers{"what", "region"};
+  std::vector<std::vector<std::string>> rows;
+  for (const PriceRow* row : found) rows.push_back({what_text(*row), row->region.empty() ? "everywhere" : row->region});
+  for (const auto& column : kColumns) {
+    const auto stated = [&](const PriceRow* row) { return row->cell(column.terms).stated; };
+    if (std::ranges::none_of(found, stated)) continue;
+    headers.emplace_back(column.header);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(cell_text(found[i]->cell(column.terms)));
+  }
+  headers.emplace_back("source");
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(notes.price(found[i]->dated));
+  return table(std::move(headers), rows);
+}
+
+const char* const kLegend =
+    "\n$ by the hour without tax; flex: flex-start; cal: calendar; 1 y, 3 y: committed for so long\n"
+    "-: the list says nothing; part: the GPUs of a machine without the machine\n";
+
+// This machine is had for nothing.
+PriceRow at_hand(const std::string& today) {
+  PriceRow row;
+  row.item = "this-machine";
+  row.region = "here";
+  row.cells[static_cast<std::size_t>(Provisioning::own)] = {true, DollarsPerHour(0)};
+  row.offered = Offered::yes;
+  row.dated = {"the machine at hand", today, "high", {}, true};
+  return row;
+}
+
+ExitCode prices(const PricesOptions& options, Context& context) {
+  CatalogView view = open_catalog_view(context.clock).value();
+  const PriceList list(options, view);
+  list.check_places();
+  const PriceRow own = at_hand(view.today);
+  std::vector<const PriceRow*> found;
+  std::size_t elsewhere = 0;
+  for (const PriceRow& row : view.tables.prices().value()) {
+    if (!list.wanted(row)) continue;
+    if (row.offered == Offered::no && !options.all)
+      ++elsewhere;
+    else
+      found.push_back(&row);
+  }
+  const CatalogFilters& f = options.filters;
+  const bool unfiltered = f.accelerator.empty() && f.machine.empty() && f.region.empty() && f.zone.empty();
+  SourceNotes notes(view.today, true);
+  std::string text = found.empty() ? "no list names a price of that: it is unknown, which is not 0\n"
+                                   : text_of(found, notes) + kLegend;
+  if (unfiltered) text += "this-machine is an offer too: $0.00/h, one's own\n";
+  if (elsewhere > 0)
+    text += fmt::format("{} more of regions where no zone is known to have the hardware: --all\n", elsewhere);
+  context.out.data(text + notes.text());
+  Node rows = Node::sequence();
+  for (const PriceRow* row : found) rows.push(node_of(*row, view.today));
+  if (unfiltered) rows.push(node_of(own, view.today));
+  context.out.json(Node::map({{"today", view.today}, {"prices", std::move(rows)}, {"left_out", elsewhere}}));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_catalog_prices(CLI::App& catalog, Context& context) {
+  auto options = std::make_shared<PricesOptions>();
+  CLI::App& command =
+      add_command(catalog, "prices", "dollars by the hour, on each of the terms", options, context, prices);
+  add_accelerator_filter(command, options->filters);
+  add_machine_filter(command, options->filters);
+  add_place_filters(command, options->filters);
+  command.add_option("--max-price", options->max_price, "known, and of so many dollars an hour at most")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--all", options->all, "of regions too where no zone has the hardware");
+}
+
+}  // namespace systole::cli
