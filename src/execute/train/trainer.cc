@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "execute/train/bad_value.h"
-#include "execute/train/divergence.h"
 #include "execute/train/phase_observer.h"
 #include "execute/train/rate.h"
 #include "execute/train/state.h"
@@ -18,8 +17,7 @@ Node to_node(const TrainState& state) {
                     {"tokens", state.tokens},
                     {"skipped", state.skipped},
                     {"trained_seconds", state.trained.count()},
-                    {"first_loss", state.first_loss},
-                    {"lowest_loss", state.lowest_loss},
+                    {"loss_trend", to_node(state.trend)},
                     {"cursor", state.cursor}});
 }
 
@@ -29,9 +27,8 @@ Result<TrainState> state_from(const Node& extra) {
   state.tokens = TRY(TRY(extra.get("tokens"))->as_int(0));
   state.skipped = TRY(TRY(extra.get("skipped"))->as_int(0));
   state.trained = Seconds(TRY(TRY(extra.get("trained_seconds"))->as_double()));
-  // Checkpoints of before it was kept have none.
-  if (const Node* first = extra.find("first_loss")) state.first_loss = TRY(first->as_double());
-  state.lowest_loss = TRY(TRY(extra.get("lowest_loss"))->as_double());
+  // Checkpoints of before it was kept have none: the trend begins anew.
+  if (const Node* trend = extra.find("loss_trend")) state.trend = TRY(trend_from(*trend));
   state.cursor = *TRY(extra.get("cursor"));
   return state;
 }
@@ -251,9 +248,7 @@ Status Trainer::end_step(StartedStep& started) {
   state_.step = ended.step;
   state_.tokens += ended.labels;
   state_.skipped += ended.skipped ? 1 : 0;
-  if (std::isfinite(ended.loss) && (state_.lowest_loss == 0 || ended.loss < state_.lowest_loss))
-    state_.lowest_loss = ended.loss;
-  if (std::isfinite(ended.loss) && state_.first_loss == 0) state_.first_loss = ended.loss;
+  state_.trend.add(ended.loss, job_.workload.train.divergence_factor);
   skips_in_row_ = ended.skipped ? skips_in_row_ + 1 : 0;
   if (ended.skipped) TRY(look_for_bad(ended.step));
   ended.tokens = state_.tokens;
@@ -293,6 +288,12 @@ Result<TrainOutcome> Trainer::run() {
   last_save_time_ = last_evaluation_time_ = parts_.clock->now();
   const Workload& workload = job_.workload;
   const bool evaluates = evaluate_ != nullptr && parts_.held_out;
+  const auto diverged = [&outcome](std::optional<std::string> why) {
+    if (!why) return false;
+    outcome.ending = Ending::diverged;
+    outcome.detail = std::move(*why);
+    return true;
+  };
   (void)ledger_.take_interval();
   for (bool started = false; started || !TRY(is_over());) {
     if (!started) {
@@ -305,12 +306,7 @@ Result<TrainOutcome> Trainer::run() {
     const bool on = TRY(goes_on_at_once());
     if (on) TRY(start_step(steps_[1]));
     TRY(end_step(steps_[0]));
-    if (std::optional<std::string> why =
-            divergence_of(workload.train, *last_, {state_.first_loss, state_.lowest_loss, skips_in_row_})) {
-      outcome.ending = Ending::diverged;
-      outcome.detail = std::move(*why);
-      break;
-    }
+    if (diverged(divergence_of(workload.train, *last_, state_.trend, skips_in_row_))) break;
     TRY(finish_save(false));
     started = on;
     std::swap(steps_[0], steps_[1]);
@@ -318,7 +314,9 @@ Result<TrainOutcome> Trainer::run() {
     if (TRY(is_over())) break;  // what comes at the end anyway, and before its checkpoint
     if (evaluates && TRY(is_due(workload.train.evaluate, last_evaluation_time_))) {
       last_evaluation_time_ = parts_.clock->now();
-      emit(TRY(evaluate(workload.train.evaluate_batches)));
+      const Evaluated evaluated = TRY(evaluate(workload.train.evaluate_batches));
+      emit(evaluated);
+      if (diverged(divergence_of(workload.train, evaluated))) break;
     }
     if (TRY(is_due(workload.checkpoint.every, last_save_time_))) {
       last_save_time_ = parts_.clock->now();
@@ -332,6 +330,12 @@ Result<TrainOutcome> Trainer::run() {
   }
   if (outcome.ending != Ending::diverged && saved_step_ != state_.step && TRY(is_time_to_save(outcome)))
     TRY(save(true));
+  // Saved as it is: it may be looked at, and is the last of several.
+  if (outcome.evaluation) {
+    diverged(divergence_of(workload.train, *outcome.evaluation));
+  } else if (outcome.ending == Ending::finished && last_) {
+    diverged(divergence_at_end(workload.train, *last_));
+  }
   outcome.saved = saved_step_ == state_.step;
   outcome.state = state_;
   return outcome;

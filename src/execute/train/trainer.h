@@ -21,6 +21,7 @@
 #include "execute/checkpoint/async_save.h"
 #include "execute/runtime/communicator.h"
 #include "execute/runtime/executor.h"
+#include "execute/train/divergence.h"
 #include "execute/train/feed.h"
 #include "execute/train/host_state.h"
 #include "execute/train/job.h"
@@ -73,8 +74,8 @@ struct TrainState {
   std::int64_t tokens = 0;   // labels seen
   std::int64_t skipped = 0;  // updates left out because the gradient was not finite
   Seconds trained;           // what the steps took, from the first row asked for to the last line logged: train.time
-  double first_loss = 0, lowest_loss = 0;  // of a step; 0: none yet
-  Node cursor;                             // of the source, where the next batch begins
+  LossTrend trend;
+  Node cursor;  // of the source, where the next batch begins
 };
 Node to_node(const TrainState& state);
 Result<TrainState> state_from(const Node& extra);
