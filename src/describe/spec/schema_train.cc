@@ -211,11 +211,11 @@ void add_course_keys(std::vector<Key>& keys) {
                   .codec = count_codec(AT(train.divergence_skips), 1, 1'000'000),
                   .doc = "Steps in a row with a gradient that is not finite that count as divergence.",
                   .default_yaml = "10"});
-  keys.push_back(
-      {.path = "train.divergence.factor",
-       .codec = number_codec(AT(train.divergence_factor), 0, kInfinity),
-       .doc = "A loss above so many times the lowest one, and a third of the first, counts as divergence; 0: never.",
-       .default_yaml = "3"});
+  keys.push_back({.path = "train.divergence.factor",
+                  .codec = number_codec(AT(train.divergence_factor), 0, kInfinity),
+                  .doc = "A loss that stays above so many times its lowest level (a mean over 32 steps), and above a "
+                         "third of the first, counts as divergence, the sooner the farther above; 0: never.",
+                  .default_yaml = "3"});
 }
 
 }  // namespace

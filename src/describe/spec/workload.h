@@ -180,7 +180,7 @@ struct TrainSpec {
   std::int64_t evaluate_batches = 0;  // 0: all of the held-out set
   OnDivergence on_divergence = OnDivergence::stop;
   std::int64_t divergence_skips = 0;  // steps in a row without a finite gradient that count as divergence
-  double divergence_factor = 0;       // as does a loss above this factor of the lowest; 0 for never
+  double divergence_factor = 0;       // as does a loss far above its lowest level; 0 for never
 };
 
 struct CheckpointSpec {

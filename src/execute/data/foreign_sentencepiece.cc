@@ -4,6 +4,7 @@
 
 #include <sentencepiece_processor.h>
 
+#include "execute/data/sentencepiece_library.h"
 #include "execute/data/tokenizer_model.h"
 
 namespace systole {
@@ -41,6 +42,7 @@ std::string spelled(const std::string& piece, bool byte) {
 }  // namespace
 
 Result<std::shared_ptr<TokenizerModel>> load_foreign_sentencepiece(std::string_view serialised) {
+  TRY(load_sentencepiece_library());
   auto model = std::make_shared<ForeignModel>();
   const sentencepiece::SentencePieceProcessor& processor = model->processor;
   if (!model->processor.LoadFromSerializedProto(serialised).ok())

@@ -12,6 +12,7 @@
 #include <sentencepiece_processor.h>
 
 #include "execute/data/chunks.h"
+#include "execute/data/sentencepiece_library.h"
 #include "execute/data/tokenizer_model.h"
 #include "execute/data/word_cache.h"
 
@@ -131,6 +132,7 @@ std::string spelled_piece(const std::string& piece) {
 }
 
 Result<std::shared_ptr<TokenizerModel>> load_sentencepiece(std::string_view serialised) {
+  TRY(load_sentencepiece_library());
   auto model = std::make_shared<SentencePieceModel>();
   if (!model->processor.LoadFromSerializedProto(serialised).ok()) {
     return error(ErrorKind::corrupt, "this is neither a SentencePiece model nor a tokenizer.json")

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "execute/data/chunks.h"
+#include "execute/data/sentencepiece_library.h"
 #include "execute/data/tokenizer.h"
 
 namespace systole {
@@ -64,6 +65,7 @@ Result<Tokenizer> Tokenizer::train(const TokenizerOptions& options, std::span<co
                  options.vocabulary, kFixedTokens)
         .hinted("set `tokenizer.vocabulary` to 512 or more");
   }
+  TRY(load_sentencepiece_trainer());
   const std::unordered_map<std::string, std::string> settings = {
       {"model_type", name_of(options.kind)},
       {"vocab_size", fmt::to_string(options.vocabulary)},

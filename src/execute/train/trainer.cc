@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "execute/train/bad_value.h"
-#include "execute/train/divergence.h"
 #include "execute/train/phase_observer.h"
 #include "execute/train/rate.h"
 #include "execute/train/state.h"
@@ -19,8 +17,7 @@ Node to_node(const TrainState& state) {
                     {"tokens", state.tokens},
                     {"skipped", state.skipped},
                     {"trained_seconds", state.trained.count()},
-                    {"first_loss", state.first_loss},
-                    {"lowest_loss", state.lowest_loss},
+                    {"loss_trend", to_node(state.trend)},
                     {"cursor", state.cursor}});
 }
 
@@ -30,9 +27,8 @@ Result<TrainState> state_from(const Node& extra) {
   state.tokens = TRY(TRY(extra.get("tokens"))->as_int(0));
   state.skipped = TRY(TRY(extra.get("skipped"))->as_int(0));
   state.trained = Seconds(TRY(TRY(extra.get("trained_seconds"))->as_double()));
-  // Checkpoints of before it was kept have none.
-  if (const Node* first = extra.find("first_loss")) state.first_loss = TRY(first->as_double());
-  state.lowest_loss = TRY(TRY(extra.get("lowest_loss"))->as_double());
+  // Checkpoints of before it was kept have none: the trend begins anew.
+  if (const Node* trend = extra.find("loss_trend")) state.trend = TRY(trend_from(*trend));
   state.cursor = *TRY(extra.get("cursor"));
   return state;
 }
@@ -64,10 +60,11 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, save_options_, Bytes(0));
   request_.identity = {job.model->family(), parameters_hash(*job.model), numbers_hash(job.workload)};
   request_.tensors = state_to_save(executor_, parts_.device, &host_state_);
-  loss_ = job.program->value_named("loss");
-  norm_ = job.program->value_named("norm");
-  skipped_ = job.program->value_named("skipped");
-  if (evaluate_ != nullptr) evaluate_loss_ = job.program->value_named("evaluate/loss");
+  const int loss = job.program->value_named("loss");
+  for (int slot = 0; slot < job.program->values[static_cast<std::size_t>(loss)].slots; ++slot)
+    step_scalars_.push_back({loss, slot});
+  for (const char* name : {"norm", "skipped"}) step_scalars_.push_back({job.program->value_named(name)});
+  if (evaluate_ != nullptr) evaluate_loss_ = {job.program->value_named("evaluate/loss")};
   opened_ = parts_.clock->now();
   saved_step_ = asked_step_ = state_.step;
   asked_tokens_ = state_.tokens;
@@ -77,19 +74,14 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
 }
 
 Trainer::~Trainer() {
-  for (StartedStep& step : steps_) {
-    for (DeviceEvent& read : step.reads) (void)read.wait();  // it writes into `step`
-  }
+  const auto end = [](Asked& asked) {
+    for (DeviceEvent& read : asked.reads) (void)read.wait();  // it writes into `asked`
+  };
+  for (StartedStep& step : steps_) end(step.asked);
+  for (StartedEvaluation& evaluation : evaluations_) end(evaluation.asked);
 }
 
 void Trainer::emit(EventBody body) { parts_.events->add(Event{parts_.clock->now() - opened_, std::move(body)}); }
-
-double Trainer::read_scalar(int value, int slot) {
-  std::byte bytes[8];
-  const Type& type = job_.program->values[static_cast<std::size_t>(value)].type;
-  executor_.read(value, slot, {bytes, static_cast<std::size_t>(size_of(type.dtype))}).value();
-  return load(type.dtype, bytes, 0);
-}
 
 Progress Trainer::progress() const {
   const TrainSpec& train = job_.workload.train;
@@ -191,8 +183,8 @@ Status Trainer::start_step(StartedStep& started) {
   TRY(feed_.put_coordinates());
   TRY(feed_.put_rows(job_.microbatch_rows));
   if (ahead_) {
-    executor_.start_run(train_, observer_.get(), started.actions);
-    read_ahead(started);
+    executor_.start_run(train_, observer_.get(), started.asked.actions);
+    read_ahead(started.asked, step_scalars_);
   } else {
     TRY(run_step(step));
   }
@@ -201,43 +193,51 @@ Status Trainer::start_step(StartedStep& started) {
   return {};
 }
 
-// The step's scalars, before the next writes its own in their places.
-void Trainer::read_ahead(StartedStep& started) {
-  const auto slots = static_cast<std::size_t>(job_.program->values[static_cast<std::size_t>(loss_)].slots);
-  started.scalars.resize(slots + 2);
-  started.reads.clear();
-  const auto read = [&](int value, int slot) {
+// Scalars of what was started, before what comes next writes its own in their places.
+void Trainer::read_ahead(Asked& asked, std::span<const Scalar> scalars) {
+  asked.scalars.resize(scalars.size());
+  asked.reads.clear();
+  for (std::size_t nth = 0; nth < scalars.size(); ++nth) {
+    const auto& [value, slot] = scalars[nth];
     const DType dtype = job_.program->values[static_cast<std::size_t>(value)].type.dtype;
-    const std::span<std::byte> into(started.scalars[started.reads.size()]);
-    started.reads.push_back(executor_.read_later(value, slot, into.first(static_cast<std::size_t>(size_of(dtype)))));
-  };
-  for (std::size_t slot = 0; slot < slots; ++slot) read(loss_, static_cast<int>(slot));
-  read(norm_, 0);
-  read(skipped_, 0);
+    const std::span<std::byte> into(asked.scalars[nth]);
+    asked.reads.push_back(executor_.read_later(value, slot, into.first(static_cast<std::size_t>(size_of(dtype)))));
+  }
+}
+
+double Trainer::taken(const Asked& asked, std::size_t nth, const Scalar& scalar) {
+  const DType dtype = job_.program->values[static_cast<std::size_t>(scalar.value)].type.dtype;
+  std::array<std::byte, 8> bytes{};
+  if (ahead_) {
+    bytes = asked.scalars[nth];
+  } else {
+    executor_.read(scalar.value, scalar.slot, std::span(bytes).first(static_cast<std::size_t>(size_of(dtype)))).value();
+  }
+  return load(dtype, bytes.data(), 0);
+}
+
+Status Trainer::wait_for(Asked& asked) {
+  Status done = executor_.wait(asked.actions, observer_.get());
+  for (DeviceEvent& read : asked.reads) {
+    Status there = read.wait();
+    if (done.ok()) done = std::move(there);
+  }
+  asked.reads.clear();
+  return done;
 }
 
 // Waits for what was started, and takes its loss, norm and whether it was skipped.
 Status Trainer::take_results(StartedStep& started) {
-  const auto slots = static_cast<std::size_t>(job_.program->values[static_cast<std::size_t>(loss_)].slots);
-  Status done = executor_.wait(started.actions, observer_.get());
   {
     const InCategory waiting(ledger_, Category::compute);
-    for (DeviceEvent& read : started.reads) {
-      Status there = read.wait();
-      if (done.ok()) done = std::move(there);
-    }
-    started.reads.clear();
+    TRY(wait_for(started.asked));
   }
-  TRY(done);
-  const auto scalar = [&](int value, int slot, std::size_t nth) {
-    if (!ahead_) return read_scalar(value, slot);
-    return load(job_.program->values[static_cast<std::size_t>(value)].type.dtype, started.scalars[nth].data(), 0);
-  };
+  const std::size_t slots = step_scalars_.size() - 2;
   double sum = 0;
-  for (std::size_t slot = 0; slot < slots; ++slot) sum += scalar(loss_, static_cast<int>(slot), slot);
+  for (std::size_t slot = 0; slot < slots; ++slot) sum += taken(started.asked, slot, step_scalars_[slot]);
   started.ended.loss = sum / static_cast<double>(std::max<std::int64_t>(1, started.ended.labels));
-  started.ended.gradient_norm = scalar(norm_, 0, slots);
-  started.ended.skipped = scalar(skipped_, 0, slots + 1) != 0;
+  started.ended.gradient_norm = taken(started.asked, slots, step_scalars_[slots]);
+  started.ended.skipped = taken(started.asked, slots + 1, step_scalars_[slots + 1]) != 0;
   return {};
 }
 
@@ -248,9 +248,7 @@ Status Trainer::end_step(StartedStep& started) {
   state_.step = ended.step;
   state_.tokens += ended.labels;
   state_.skipped += ended.skipped ? 1 : 0;
-  if (std::isfinite(ended.loss) && (state_.lowest_loss == 0 || ended.loss < state_.lowest_loss))
-    state_.lowest_loss = ended.loss;
-  if (std::isfinite(ended.loss) && state_.first_loss == 0) state_.first_loss = ended.loss;
+  state_.trend.add(ended.loss, job_.workload.train.divergence_factor);
   skips_in_row_ = ended.skipped ? skips_in_row_ + 1 : 0;
   if (ended.skipped) TRY(look_for_bad(ended.step));
   ended.tokens = state_.tokens;
@@ -267,37 +265,6 @@ Status Trainer::end_step(StartedStep& started) {
   if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the rate goes by it
   if (parts_.stages != nullptr) parts_.stages->step_ended(ended.step);
   return {};
-}
-
-Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
-  const InCategory evaluating(ledger_, Category::evaluation);
-  CHECK(evaluate_ != nullptr && parts_.held_out, "nothing is held out");
-  std::unique_ptr<BatchSource> rows = TRY(parts_.held_out());
-  Evaluated result;
-  result.step = state_.step;
-  // The evaluation at the end takes all rows; its checkpoint is compared by the rows that the others were measured on.
-  const std::int64_t compared = job_.workload.train.evaluate_batches;
-  const auto mean = [&result](double total) {
-    return total / static_cast<double>(std::max<std::int64_t>(1, result.labels));
-  };
-  evaluated_step_ = state_.step;
-  evaluated_loss_.reset();
-  double sum = 0;
-  for (std::int64_t b = 0; batches == 0 || b < batches; ++b) {
-    const StepBatch* batch = TRY(rows->next());
-    if (batch == nullptr) break;
-    TRY(evaluation_feed_.put(*batch, parts_.vocabulary));
-    TRY(feed_.put_coordinates());
-    TRY(executor_.run(*evaluate_, observer_.get()));
-    sum += read_scalar(evaluate_loss_, 0);
-    result.labels += batch->label_count;
-    result.bytes += batch->bytes;
-    if (b + 1 == compared) evaluated_loss_ = mean(sum);
-  }
-  result.loss = mean(sum);
-  if (!evaluated_loss_) evaluated_loss_ = result.loss;
-  if (result.bytes > 0) result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(result.bytes);
-  return result;
 }
 
 // Asked to stop, the notice may be shorter than a save takes, by what the one before took: then the state is not saved,
@@ -321,6 +288,12 @@ Result<TrainOutcome> Trainer::run() {
   last_save_time_ = last_evaluation_time_ = parts_.clock->now();
   const Workload& workload = job_.workload;
   const bool evaluates = evaluate_ != nullptr && parts_.held_out;
+  const auto diverged = [&outcome](std::optional<std::string> why) {
+    if (!why) return false;
+    outcome.ending = Ending::diverged;
+    outcome.detail = std::move(*why);
+    return true;
+  };
   (void)ledger_.take_interval();
   for (bool started = false; started || !TRY(is_over());) {
     if (!started) {
@@ -333,12 +306,7 @@ Result<TrainOutcome> Trainer::run() {
     const bool on = TRY(goes_on_at_once());
     if (on) TRY(start_step(steps_[1]));
     TRY(end_step(steps_[0]));
-    if (std::optional<std::string> why =
-            divergence_of(workload.train, *last_, {state_.first_loss, state_.lowest_loss, skips_in_row_})) {
-      outcome.ending = Ending::diverged;
-      outcome.detail = std::move(*why);
-      break;
-    }
+    if (diverged(divergence_of(workload.train, *last_, state_.trend, skips_in_row_))) break;
     TRY(finish_save(false));
     started = on;
     std::swap(steps_[0], steps_[1]);
@@ -346,7 +314,9 @@ Result<TrainOutcome> Trainer::run() {
     if (TRY(is_over())) break;  // what comes at the end anyway, and before its checkpoint
     if (evaluates && TRY(is_due(workload.train.evaluate, last_evaluation_time_))) {
       last_evaluation_time_ = parts_.clock->now();
-      emit(TRY(evaluate(workload.train.evaluate_batches)));
+      const Evaluated evaluated = TRY(evaluate(workload.train.evaluate_batches));
+      emit(evaluated);
+      if (diverged(divergence_of(workload.train, evaluated))) break;
     }
     if (TRY(is_due(workload.checkpoint.every, last_save_time_))) {
       last_save_time_ = parts_.clock->now();
@@ -360,6 +330,12 @@ Result<TrainOutcome> Trainer::run() {
   }
   if (outcome.ending != Ending::diverged && saved_step_ != state_.step && TRY(is_time_to_save(outcome)))
     TRY(save(true));
+  // Saved as it is: it may be looked at, and is the last of several.
+  if (outcome.evaluation) {
+    diverged(divergence_of(workload.train, *outcome.evaluation));
+  } else if (outcome.ending == Ending::finished && last_) {
+    diverged(divergence_at_end(workload.train, *last_));
+  }
   outcome.saved = saved_step_ == state_.step;
   outcome.state = state_;
   return outcome;

@@ -5,9 +5,9 @@
 //
 // A step: rows → inputs of the arena → schedule "train" → loss and norm → event. A device that runs ahead is given the
 // next step's rows and is asked for that step before the loss of this one is read, so that it never waits for the host:
-// but for steps after which something looks at the state (an evaluation, a save, the end), or which are timed. On other
-// devices, from the fourth step on, the step's thread allocates nothing of ours. Checkpoints are written by a thread of
-// their own from the staging that the "snapshot" schedule filled.
+// but for steps after which something looks at the state (an evaluation, a save, the end), or which are timed. So are
+// an evaluation's rows. On other devices, from the fourth step on, the step's thread allocates nothing of ours.
+// Checkpoints are written by a thread of their own from the staging that the "snapshot" schedule filled.
 
 #include <array>
 #include <atomic>
@@ -21,6 +21,7 @@
 #include "execute/checkpoint/async_save.h"
 #include "execute/runtime/communicator.h"
 #include "execute/runtime/executor.h"
+#include "execute/train/divergence.h"
 #include "execute/train/feed.h"
 #include "execute/train/host_state.h"
 #include "execute/train/job.h"
@@ -73,8 +74,8 @@ struct TrainState {
   std::int64_t tokens = 0;   // labels seen
   std::int64_t skipped = 0;  // updates left out because the gradient was not finite
   Seconds trained;           // what the steps took, from the first row asked for to the last line logged: train.time
-  double first_loss = 0, lowest_loss = 0;  // of a step; 0: none yet
-  Node cursor;                             // of the source, where the next batch begins
+  LossTrend trend;
+  Node cursor;  // of the source, where the next batch begins
 };
 Node to_node(const TrainState& state);
 Result<TrainState> state_from(const Node& extra);
@@ -104,18 +105,34 @@ class Trainer {
   Result<Evaluated> evaluate(std::int64_t batches);
 
  private:
-  // A step that was asked for and is not yet told of. Reused; the last three are of a device that runs ahead.
+  // What a device that runs ahead was asked for and has not yet done. Reused.
+  struct Asked {
+    std::vector<StartedAction> actions;
+    std::vector<std::array<std::byte, 8>> scalars;  // on their way to the host
+    std::vector<DeviceEvent> reads;                 // of `scalars`, which stay until these are done
+  };
+  // A step that is not yet told of.
   struct StartedStep {
     StepEnded ended;  // as far as it is known
     Seconds began;
-    std::vector<StartedAction> actions;
-    std::vector<std::array<std::byte, 8>> scalars;  // the loss's slots, the norm, skipped: on their way to the host
-    std::vector<DeviceEvent> reads;                 // of `scalars`, which stay until these are done
+    Asked asked;
+  };
+  // Held-out rows of which the loss is not yet known.
+  struct StartedEvaluation {
+    std::int64_t labels = 0, bytes = 0;
+    Asked asked;
   };
   Status start_step(StartedStep& started);
   Status end_step(StartedStep& started);
-  void read_ahead(StartedStep& started);
+  struct Scalar {
+    int value = -1, slot = 0;
+  };
+  void read_ahead(Asked& asked, std::span<const Scalar> scalars);
+  Status wait_for(Asked& asked);
+  // REQUIRES: where the device runs ahead it was the nth to be read, and was waited for.
+  double taken(const Asked& asked, std::size_t nth, const Scalar& scalar);
   Status take_results(StartedStep& started);
+  Result<bool> start_evaluation(BatchSource& rows, StartedEvaluation& started);
   Result<bool> goes_on_at_once();
   Status run_step(std::int64_t step);
   Status look_for_bad(std::int64_t step);
@@ -130,7 +147,6 @@ class Trainer {
   Result<bool> is_due(const Interval& interval, Seconds last_time);
   template <typename T>
   Result<T> as_rank_0(T mine);
-  double read_scalar(int value, int slot);
   void emit(EventBody body);
 
   const Job& job_;
@@ -151,7 +167,9 @@ class Trainer {
   bool looked_for_bad_ = false;
   bool ahead_ = false;  // a step may be started before the one before it has ended
   std::array<StartedStep, 2> steps_;
-  int loss_ = -1, norm_ = -1, skipped_ = -1, evaluate_loss_ = -1;
+  std::array<StartedEvaluation, 2> evaluations_;
+  std::vector<Scalar> step_scalars_;  // the loss's slots, the norm, whether it was skipped
+  Scalar evaluate_loss_;
   checkpoint::SaveOptions save_options_;
   Seconds opened_;          // when the run was opened
   Seconds trained_to_;      // up to when state_.trained counts

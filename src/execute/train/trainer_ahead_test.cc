@@ -40,6 +40,23 @@ TEST_F(TrainerAhead, only_the_order_is_another) {
   EXPECT_EQ(to_json(kept().extra), to_json(manifest.extra));
 }
 
+// The next rows of an evaluation are asked for before the loss of those before is read, and no more than these.
+TEST_F(TrainerAhead, evaluates_the_next_rows_before_the_loss_of_the_last_is_read) {
+  const std::vector<std::string> sets{"train.steps=3", "train.evaluate.every=2", "train.evaluate.batches=2"};
+  ASSERT_TRUE(process(sets).ok());
+  const std::vector<Evaluated> expected = all<Evaluated>();
+  ASSERT_EQ(expected.size(), 2u);
+  EXPECT_EQ(expected[0].labels, 8);
+  EXPECT_EQ(expected[1].labels, 12) << "of three batches";
+  for (const std::int64_t step : checkpoint::list_steps(folder_).value()) disk_.remove(folder_.manifest(step)).value();
+  events_.events.clear();
+  ahead_ = true;
+  ASSERT_TRUE(process(sets).ok());
+  EXPECT_EQ(all<Evaluated>(), expected);
+  EXPECT_EQ(in_flight_.most.at("evaluate"), 2);
+  EXPECT_EQ(in_flight_.now.at("evaluate"), 0) << "all were waited for";
+}
+
 // What is killed has told of a step less, and goes on from its checkpoint to the same end.
 TEST_F(TrainerAhead, a_kill_takes_back_what_was_not_told) {
   ahead_ = true;

@@ -1,5 +1,7 @@
 // The trainer's checkpoints: begun, waited for, and told of when they fail.
 
+#include <cmath>
+
 #include "execute/train/phase_observer.h"
 #include "execute/train/trainer.h"
 
@@ -64,9 +66,10 @@ Status Trainer::wait_for_save_before() {
   return {};
 }
 
-// What a checkpoint says of itself is what was measured at its very step, if anything was.
+// What a checkpoint says of itself is what was measured at its very step, if any number was.
 std::optional<double> Trainer::metric() const {
-  return evaluated_step_ == state_.step ? evaluated_loss_ : std::nullopt;
+  const bool measured = evaluated_step_ == state_.step && evaluated_loss_ && std::isfinite(*evaluated_loss_);
+  return measured ? evaluated_loss_ : std::nullopt;
 }
 
 // The step's thread copies; another writes, and is waited for where there is no copy.

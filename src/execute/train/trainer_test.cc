@@ -24,6 +24,7 @@ using TrainerNotes = Trained;
 using TrainerDisk = Trained;
 
 using TrainerReplay = Trained;
+using TrainerDivergence = Trained;
 
 TEST_F(TrainerReplay, a_step_that_is_computed_twice_is_the_same_step) {
   ASSERT_TRUE(process({"train.steps=8", "train.batch=6", "train.microbatches=2"}).ok());
@@ -225,6 +226,26 @@ TEST_F(TrainerNotes, a_save_that_waits_for_the_one_before_is_told_once) {
   EXPECT_EQ(notes[0].took, Seconds(3.0));
   EXPECT_NE(notes[0].text.find("the save of step 8 waited for that of step 4"), std::string::npos) << notes[0].text;
   EXPECT_EQ(metrics().size(), 4u);
+}
+
+// Eight rows whose targets are noise: losses a third of others are what such rows have.
+TEST_F(TrainerDivergence, is_not_what_eight_rows_do_by_themselves) {
+  const std::vector<std::string> sets = {"train.steps=400",     "train.batch=8",   "data.noise=0.5",
+                                         "data.rows=4096",      "model.outputs=1", "train.optimizer.rate=0.01",
+                                         "checkpoint.every=200"};
+  const TrainOutcome outcome = process(sets).value();
+  EXPECT_EQ(outcome.ending, Ending::finished) << outcome.detail;
+  double lowest = 1e9, highest = 0;
+  for (const StepEnded& step : all<StepEnded>()) {
+    lowest = std::min(lowest, step.loss);
+    highest = std::max(highest, step.loss);
+  }
+  EXPECT_GT(highest, 3 * lowest);
+  const TrainOutcome longer = process({"train.steps=402", "train.batch=8", "data.noise=0.5", "data.rows=4096",
+                                       "model.outputs=1", "train.optimizer.rate=0.01", "checkpoint.every=200"})
+                                  .value();
+  EXPECT_EQ(longer.state.step, 402);
+  EXPECT_EQ(longer.state.trend.losses, LossTrend::kLevelSteps) << "it went on with what the checkpoint held";
 }
 
 TEST_F(TrainerDisk, a_full_one_ends_the_run_and_leaves_the_checkpoint_before) {

@@ -6,6 +6,7 @@
 
 #include "ground/base/clock.h"
 #include "ground/base/hash.h"
+#include "ground/base/late_library.h"
 #include "ground/base/nearest.h"
 #include "ground/base/os_error.h"
 
@@ -46,6 +47,28 @@ TEST(Clock, prints_dates) {
   using namespace std::chrono;
   EXPECT_EQ(to_iso8601(system_clock::time_point(seconds(1'709'210'096) + milliseconds(7))), "2024-02-29T12:34:56.007Z");
   EXPECT_EQ(to_iso8601(system_clock::time_point(-milliseconds(1))), "1969-12-31T23:59:59.999Z");
+}
+
+TEST(LateLibrary, finds_functions_by_their_names) {
+  const LateLibrary library = LateLibrary::load({"libm.so.6", "libc6", "numbers have roots"}).value();
+  double (*root)(double) = nullptr;
+  ASSERT_TRUE(library.fill(root, "sqrt").ok());
+  EXPECT_EQ(root(9), 3);
+  EXPECT_EQ(library.find<double(double)>("no_such_root"), nullptr);
+  const Status absent = library.fill(root, "no_such_root");
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(absent.error().message, "numbers have roots, which cannot be loaded: libm.so.6 has no no_such_root");
+}
+
+TEST(LateLibrary, one_that_is_not_there_says_who_wants_it_and_where_it_is_from) {
+  const Result<LateLibrary> none = LateLibrary::load({"libnone.so.7", "libnone7", "nobody needs it"});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::unsupported);
+  EXPECT_TRUE(none.error().message.starts_with("nobody needs it, which cannot be loaded: libnone.so.7: "))
+      << none.error().message;
+  EXPECT_EQ(none.error().hint, "apt-get install libnone7");
+  EXPECT_NE(LateLibrary::open("/nowhere/lib.so").error().message.find("/nowhere/lib.so"), std::string::npos);
 }
 
 TEST(Hash, in_pieces_is_the_hash_of_the_whole) {

@@ -1,7 +1,6 @@
 #include "ground/pjrt/plugin.h"
 
-#include <dlfcn.h>
-
+#include "ground/base/late_library.h"
 #include "ground/pjrt/api.h"
 #include "ground/pjrt/shared_library.h"
 
@@ -13,12 +12,12 @@ constexpr const char* kGetIt = "tools/xla-plugins gets the plugins that were tri
 Result<const abi::Api*> table_of(const std::string& path) {
   Status whole = check_shared_library(path);
   if (!whole.ok()) return std::move(whole).error().hinted(kGetIt);
-  // LOCAL: two plugins hold the same names. Absolute or with a folder, or the dynamic linker looks elsewhere.
+  // Absolute or with a folder, or the dynamic linker looks elsewhere.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return error(ErrorKind::corrupt, "{} cannot be loaded: {}", path, ::dlerror()).hinted(kGetIt);
-  using GetApi = const abi::Api* (*)();
-  const auto get_api = reinterpret_cast<GetApi>(::dlsym(library, "GetPjrtApi"));
+  const Result<LateLibrary> library = LateLibrary::open(file);
+  if (!library.ok())
+    return error(ErrorKind::corrupt, "{} cannot be loaded: {}", path, library.error().message).hinted(kGetIt);
+  auto* const get_api = library->find<const abi::Api*()>("GetPjrtApi");
   if (get_api == nullptr)
     return error(ErrorKind::invalid, "{} is a library, but no PJRT plugin: it has no GetPjrtApi", path).hinted(kGetIt);
   const abi::Api* table = get_api();

@@ -4,7 +4,6 @@
 #include "execute/backends/cpu/dnnl_library.h"
 
 #include <cpuid.h>
-#include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +14,8 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+
+#include "ground/base/late_library.h"
 
 #define FUNCTIONS(X)                    \
   X(engine_create)                      \
@@ -63,20 +64,11 @@ Entries& entries() {
   return entries;
 }
 
-#define SONAME_OF(major) "libdnnl.so." #major
-#define SONAME(major) SONAME_OF(major)
-constexpr const char* kSoname = SONAME(DNNL_VERSION_MAJOR);
-
-Error not_loaded(std::string why) {
-  return error(ErrorKind::unsupported, "the cpu backend multiplies with oneDNN, which cannot be loaded: {}", why)
-      .hinted(fmt::format("apt-get install libdnnl{}", DNNL_VERSION_MAJOR));
-}
-
-template <typename Function>
-bool find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
-  return function != nullptr;
-}
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+constexpr const char* kSoname = "libdnnl.so." TEXT(DNNL_VERSION_MAJOR);
+constexpr LateLibrary::Wanted kOneDnn{kSoname, "libdnnl" TEXT(DNNL_VERSION_MAJOR),
+                                      "the cpu backend multiplies with oneDNN"};
 
 struct IsaWords {
   DnnlIsa isa;
@@ -124,15 +116,10 @@ std::string named(int major, int minor, int patch, DnnlIsa isa) {
 }
 
 Status load(Entries& to) {
-  void* library = dlopen(kSoname, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* why = dlerror();
-    return not_loaded(why != nullptr ? why : kSoname);
-  }
-#define FIND(name) \
-  if (!find(library, "dnnl_" #name, to.name)) return not_loaded(fmt::format("{} has no dnnl_" #name, kSoname));
-  FUNCTIONS(FIND)
-#undef FIND
+  const LateLibrary library = TRY(LateLibrary::load(kOneDnn));
+#define FILL(name) TRY(library.fill(to.name, "dnnl_" #name));
+  FUNCTIONS(FILL)
+#undef FILL
   if (const auto pinned = pinned_isa(); pinned && to.set_max_cpu_isa(words_of(*pinned)->constant) != dnnl_success)
     return error(ErrorKind::unsupported, "{} does not let itself be held to {}", kSoname, name_of(*pinned));
   const dnnl_version_t* v = to.version();
@@ -329,15 +316,3 @@ dnnl_status_t dnnl_stream_create(dnnl_stream_t* stream, dnnl_engine_t engine, un
 dnnl_status_t dnnl_stream_destroy(dnnl_stream_t stream) { CALL(stream_destroy, stream); }
 const dnnl_version_t* dnnl_version(void) { CALL(version); }
 }
-
-// gcc 12's LeakSanitizer crashes where it looks through the thread-local storage of a library that was loaded late, so
-// it is told not to; what dlopen keeps there for dlerror, and libgomp for its team, then looks lost. So does what the
-// dynamic linker keeps of a library that a thread loaded, once that thread has ended.
-#ifdef __SANITIZE_ADDRESS__
-extern "C" {
-const char* __lsan_default_options();
-const char* __lsan_default_options() { return "use_tls=0"; }
-const char* __lsan_default_suppressions();
-const char* __lsan_default_suppressions() { return "leak:_dlerror_run\nleak:ld-linux\nleak:libgomp.so\n"; }
-}
-#endif

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "execute/backends/reference/reference.h"
 #include "execute/checkpoint/restore.h"
@@ -25,9 +27,16 @@ checkpoint: { every: 4, keep: 100 }
 
 struct Killed : std::exception {};
 
-// The reference as a device that may be asked for more before it is done: it always is.
+// Calls that were begun and not yet waited for, by function: now, and at most.
+struct InFlight {
+  std::map<std::string, int> now, most;
+};
+
+// The reference as a device that may be asked for more before it is done: it always is, and nobody knows who has not
+// waited.
 class Ahead : public Device {
  public:
+  explicit Ahead(InFlight& calls) : calls_(calls) {}
   bool runs_ahead() const override { return true; }
   const Target& target() const override { return reference_->target(); }
   Bytes workspace(const Graph& graph, const GraphNode& node) const override {
@@ -41,15 +50,41 @@ class Ahead : public Device {
     return reference_->copy_out(memory, from, into);
   }
   Result<std::unique_ptr<Executable>> compile(const Function& function) override {
-    return reference_->compile(function);
+    Result<std::unique_ptr<Executable>> made = reference_->compile(function);
+    if (made.ok()) functions_[made->get()] = function.name;
+    return made;
   }
   Result<std::unique_ptr<Call>> bind(const Executable& executable, Memory& memory,
                                      const Addresses& addresses) override {
-    return reference_->bind(executable, memory, addresses);
+    Result<std::unique_ptr<Call>> bound = reference_->bind(executable, memory, addresses);
+    if (bound.ok()) called_[bound->get()] = functions_.at(&executable);
+    return bound;
   }
-  DeviceEvent run(Call& call, WorkCounters& counters) override { return reference_->run(call, counters); }
+  DeviceEvent run(Call& call, WorkCounters& counters) override {
+    const std::string& function = called_.at(&call);
+    const int now = ++calls_.now[function];
+    calls_.most[function] = std::max(calls_.most[function], now);
+    return DeviceEvent(std::make_shared<Begun>(reference_->run(call, counters), calls_.now[function]));
+  }
 
  private:
+  class Begun : public DeviceEvent::Pending {
+   public:
+    Begun(DeviceEvent event, int& now) : event_(std::move(event)), now_(now) {}
+    Status wait() override {
+      now_ -= std::exchange(waited_, true) ? 0 : 1;
+      return event_.wait();
+    }
+
+   private:
+    DeviceEvent event_;
+    int& now_;
+    bool waited_ = false;
+  };
+
+  InFlight& calls_;
+  std::map<const Executable*, std::string> functions_;
+  std::map<const Call*, std::string> called_;
   std::unique_ptr<Device> reference_ = make_reference_device();
 };
 
@@ -62,7 +97,7 @@ class Trained : public testing::Test {
     options.sets = std::move(sets);
     const Workload workload = read_workload(kJob, "job.yaml", options).value();
     const std::unique_ptr<Device> device =
-        ahead_ ? std::unique_ptr<Device>(std::make_unique<Ahead>()) : make_reference_device();
+        ahead_ ? std::unique_ptr<Device>(std::make_unique<Ahead>(in_flight_)) : make_reference_device();
     const Job job = make_job(workload, *device).value();
     const std::unique_ptr<Executor> executor = Executor::create(*job.program, *device).value();
     TrainerParts parts;
@@ -122,6 +157,7 @@ class Trained : public testing::Test {
   }
 
   bool ahead_ = false;  // on a device that runs ahead
+  InFlight in_flight_;  // there
   FaultyStore disk_;
   checkpoint::Folder folder_{&disk_, "checkpoints"};
   FakeClock clock_;
