@@ -67,6 +67,7 @@ TEST(Lowerings, ThereIsOneForEveryOp) {
     const bool transfer = op->name == std::string_view("send") || op->name == std::string_view("receive");
     EXPECT_EQ(find_lowering(op->name) == nullptr, transfer) << op->name;  // a module is of one stage
   }
+}
 
 }  // namespace
 }  // namespace systole::stablehlo
