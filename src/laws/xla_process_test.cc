@@ -147,27 +147,6 @@ TEST_F(XlaRuns, plan_why_and_recompute) {
   expect_near(losses_of(shop_.events("again")), losses_of(shop_.events("plain")), 3, 1e-6);
 }
 
-// The catalog's flags reach the compiler of a run: one that it does not know is refused by its name, one that it knows
-// is told by `why`.
-TEST_F(XlaRuns, flags_of_the_catalog) {
-  const auto overlay = [&](const char* flag) {
-    std::string text = "systole_catalog: 1\nentries:\n";
-    for (const char* cpu : {"cpu-avx2", "cpu-avx512", "cpu-avx512_bf16", "cpu-amx"})
-      text +=
-          fmt::format("  {}:\n    compiler:\n      {}: {{ value: true, source: us, date: 2026-11-22 }}\n", cpu, flag);
-    std::filesystem::create_directories(shop_.path("systole/catalog"));
-    std::ofstream(shop_.path("systole/catalog/flags.yaml")) << text;
-  };
-  overlay("xla_no_such_flag");
-  const Captured refused = run("xla-cpu", "refused", "f32", 2);
-  EXPECT_NE(refused.exit.code, 0);
-  EXPECT_NE(refused.err.find("xla_no_such_flag"), std::string::npos) << refused.err;
-  overlay("xla_cpu_enable_fast_math");
-  ASSERT_EQ(run("xla-cpu", "fast", "f32", 2).exit.code, 0);
-  const Captured why = systole({"why", "fast"});
-  EXPECT_NE(why.out.find(", xla_cpu_enable_fast_math=true"), std::string::npos) << why.out;
-}
-
 // The cpu backend's library and the transports are not touched, and what a GPU's host needs beside the plugin is small.
 TEST_F(XlaRuns, takes_little_beside_the_plugin) {
   ASSERT_EQ(run("xla-cpu", "first", "f32", 2).exit.code, 0);  // its data is there, and what is compiled
