@@ -56,6 +56,7 @@ Result<double> CatalogEntry::number(std::string_view key) const { return TRY(fac
 std::string CatalogEntry::date() const {
   std::string newest;
   for (const auto& [key, fact] : facts) newest = std::max(newest, fact.date);
+  for (const auto& [flag_name, flag] : compiler) newest = std::max(newest, flag.date);
   return newest;
 }
 

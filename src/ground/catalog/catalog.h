@@ -15,6 +15,9 @@
 //       status: available         # whether it can be had, in words; may be left out
 //       facts:
 //         matmul.f32: { value: 0.048 TFLOP/s, source: "who says so", date: 2026-11-01 }
+//       compiler:                 # flags that its compiler is given; may be left out. `xla_a: null` takes one away
+//       again
+//         xla_a: { value: 98304, source: "who says so", date: 2026-11-01 }
 //
 // Values: a number and a unit. FLOP/s, B/s and bare /s take k, M, G, T, P; B takes these and Ki, Mi, Gi, Ti; times are
 // s, ms, us, ns; money $ and $/h; a bare number is a count or a ratio. A rate is of dense work (no sparsity).
@@ -41,12 +44,19 @@ struct Fact {
   Where where;               // in its file
 };
 
+// What a chip's compiler is told where the user does not say otherwise.
+struct CompilerFlag {
+  std::string value;  // as it is written: "98304", "true"
+  std::string source, date;
+};
+
 struct CatalogEntry {
   std::string name, kind, doc, per, status;
   bool calibrated = false;
-  std::vector<std::string> called;    // by its vendor's software, each a whole name
-  std::vector<std::string> also;      // other names by which people and clouds ask for it
-  std::map<std::string, Fact> facts;  // by key
+  std::vector<std::string> called;               // by its vendor's software, each a whole name
+  std::vector<std::string> also;                 // other names by which people and clouds ask for it
+  std::map<std::string, Fact> facts;             // by key
+  std::map<std::string, CompilerFlag> compiler;  // by the flag's name, without dashes
 
   // Errors: not_found with the entry's nearest keys; invalid when the fact is of another unit.
   Result<const Fact*> fact(std::string_view key, CatalogUnit unit) const;
@@ -56,7 +66,7 @@ struct CatalogEntry {
   Result<Seconds> seconds(std::string_view key) const;
   Result<double> per_second(std::string_view key) const;
   Result<double> number(std::string_view key) const;
-  // The newest date of its facts; "" without facts.
+  // The newest date of its facts and flags; "" without any.
   std::string date() const;
 };
 
@@ -69,8 +79,8 @@ struct CatalogFile {
 class Catalog {
  public:
   // Later files lie over earlier ones: of an entry of the same name they replace kind, doc, per, status, called, also
-  // and calibrated, and its facts one by one. Errors: invalid (all at once, each with place and hint), unsupported (a
-  // newer version).
+  // and calibrated, and its facts and flags one by one. Errors: invalid (all at once, each with place and hint),
+  // unsupported (a newer version).
   static Result<Catalog> read(std::span<const CatalogFile> files);
 
   // Errors: not_found with the nearest names; an unknown part is never guessed.
@@ -79,7 +89,7 @@ class Catalog {
   // nearest names.
   Result<const CatalogEntry*> find_accelerator(std::string_view name) const;
   const std::map<std::string, CatalogEntry>& entries() const { return entries_; }
-  std::string date() const;                          // the newest of all facts
+  std::string date() const;                          // the newest of all facts and flags
   const std::string& hash() const { return hash_; }  // of all that was read, 32 hexadecimal digits
 
  private:

@@ -76,6 +76,30 @@ TEST(Catalog, the_users_facts_win_one_by_one) {
   EXPECT_NE(catalog.hash(), read({file(kOne)})->hash());
 }
 
+// A flag goes as it came: by a file of the user's that says null of it.
+TEST(Catalog, the_users_flags_of_a_compiler_win_one_by_one) {
+  const std::string chip = "  a:\n    kind: tpu\n    compiler:\n";
+  const std::string own = file(chip +
+                               "      xla_a: { value: 98304, source: s, date: 2026-01-02 }\n"
+                               "      xla_b: { value: true, source: s, date: 2026-03-02 }\n");
+  const Catalog first = read({own}).value();
+  EXPECT_EQ(first.date(), "2026-03-02");
+  const Catalog over =
+      read({own, file("  a:\n    compiler:\n      xla_a: { value: 1, source: me, date: 2026-01-03 }\n"
+                      "      xla_b: null\n      xla_c: { value: fast, source: me, date: 2026-01-03 }\n")})
+          .value();
+  const std::map<std::string, CompilerFlag>& flags = over.find("a").value()->compiler;
+  ASSERT_EQ(flags.size(), 2U);
+  EXPECT_EQ(flags.at("xla_a").value, "1");
+  EXPECT_EQ(flags.at("xla_a").source, "me");
+  EXPECT_EQ(flags.at("xla_c").value, "fast");
+  EXPECT_NE(first.hash(), over.hash());
+  for (const char* wrong : {"      xla_a: 98304\n", "      xla_a: { value: 1, date: 2026-01-02 }\n",
+                            "      xla_a: { source: s, date: 2026-01-02 }\n", "      - xla_a=1\n",
+                            "      --xla_a: { value: 1, source: s, date: 2026-01-02 }\n"})
+    EXPECT_FALSE(read({file(chip + wrong)}).ok()) << wrong;
+}
+
 TEST(Catalog, a_bad_file_is_refused_with_all_its_errors) {
   const auto bad =
       read({file("  a:\n    kynd: cpu\n    facts:\n      x: { value: 3 parsecs, source: s, date: 2026-01-02 }\n"

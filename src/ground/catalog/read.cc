@@ -21,6 +21,9 @@ class Reader {
  private:
   void read_entry(const Node::Entry& node);
   void read_fact(const Node::Entry& node, CatalogEntry& entry);
+  void read_flag(const Node::Entry& node, CatalogEntry& entry);
+  // Who says `value`, and since when; "" where it is not there.
+  std::string read_sourced(const Node& map, std::string& source, std::string& date);
   void read_text(const Node& map, const char* key, std::string& text, bool required);
   void read_names(const Node& map, const char* key, std::vector<std::string>& names);
   bool only(const Node& map, const std::vector<std::string>& keys);  // a map, and of these keys alone
@@ -68,19 +71,34 @@ void Reader::read_names(const Node& map, const char* key, std::vector<std::strin
   }
 }
 
+std::string Reader::read_sourced(const Node& map, std::string& source, std::string& date) {
+  std::string value;
+  read_text(map, "value", value, true);
+  read_text(map, "source", source, true);
+  read_text(map, "date", date, true);
+  if (!date.empty() && !is_date(date))
+    add(error(ErrorKind::invalid, "'{}' is no date", date).at(map.find("date")->where()).hinted("YYYY-MM-DD"));
+  return value;
+}
+
+void Reader::read_flag(const Node::Entry& node, CatalogEntry& entry) {
+  if (node.value.is_null()) {
+    entry.compiler.erase(node.key);
+    return;
+  }
+  if (!only(node.value, {"value", "source", "date"})) return;
+  CompilerFlag flag;
+  flag.value = read_sourced(node.value, flag.source, flag.date);
+  if (node.key.starts_with('-'))
+    add(error(ErrorKind::invalid, "'{}': a flag's name stands without dashes", node.key).at(node.where()));
+  entry.compiler[node.key] = std::move(flag);
+}
+
 void Reader::read_fact(const Node::Entry& node, CatalogEntry& entry) {
   if (!only(node.value, {"value", "source", "date"})) return;
   Fact fact;
   fact.where = node.where();
-  std::string value;
-  read_text(node.value, "value", value, true);
-  read_text(node.value, "source", fact.source, true);
-  read_text(node.value, "date", fact.date, true);
-  if (!fact.date.empty() && !is_date(fact.date)) {
-    add(error(ErrorKind::invalid, "'{}' is no date", fact.date)
-            .at(node.value.find("date")->where())
-            .hinted("YYYY-MM-DD"));
-  }
+  const std::string value = read_sourced(node.value, fact.source, fact.date);
   if (value.empty()) return;
   const Result<CatalogValue> parsed = parse_catalog_value(value);
   if (!parsed.ok()) return add(Error(parsed.error()).at(node.value.find("value")->where()));
@@ -90,7 +108,7 @@ void Reader::read_fact(const Node::Entry& node, CatalogEntry& entry) {
 }
 
 void Reader::read_entry(const Node::Entry& node) {
-  if (!only(node.value, {"kind", "doc", "calibrated", "per", "status", "called", "also", "facts"})) return;
+  if (!only(node.value, {"kind", "doc", "calibrated", "per", "status", "called", "also", "facts", "compiler"})) return;
   CatalogEntry& entry = entries_[node.key];
   entry.name = node.key;
   read_text(node.value, "kind", entry.kind, entry.kind.empty());
@@ -106,10 +124,14 @@ void Reader::read_entry(const Node::Entry& node) {
   }
   read_names(node.value, "called", entry.called);
   read_names(node.value, "also", entry.also);
-  const Node* facts = node.value.find("facts");
-  if (facts == nullptr) return;
-  if (!facts->is_map()) return add(facts->wrong("a map of facts"));
-  for (const Node::Entry& fact : facts->entries()) read_fact(fact, entry);
+  if (const Node* facts = node.value.find("facts")) {
+    if (!facts->is_map()) return add(facts->wrong("a map of facts"));
+    for (const Node::Entry& fact : facts->entries()) read_fact(fact, entry);
+  }
+  if (const Node* flags = node.value.find("compiler")) {
+    if (!flags->is_map()) return add(flags->wrong("a map of flags"));
+    for (const Node::Entry& flag : flags->entries()) read_flag(flag, entry);
+  }
 }
 
 void Reader::read(const CatalogFile& file) {

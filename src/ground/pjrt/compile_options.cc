@@ -3,7 +3,9 @@
 
 #include "ground/pjrt/compile_options.h"
 
-#include "ground/base/error.h"
+#include <algorithm>
+
+#include "ground/base/document.h"
 #include "ground/pjrt/wire.h"
 
 namespace systole::pjrt {
@@ -43,6 +45,29 @@ WireWriter flag_value(const OptionValue& value) {  // OptionOverrideProto: one o
 }
 
 }  // namespace
+
+Result<OptionValue> option_value(std::string_view text) {
+  const Node node(kind_of_plain(text), std::string(text));
+  if (node.kind() == NodeKind::boolean) return OptionValue(TRY(node.as_bool()));
+  if (node.kind() != NodeKind::number) return OptionValue(std::string(text));
+  if (const Result<std::int64_t> whole = node.as_int(); whole.ok()) return OptionValue(*whole);
+  return OptionValue(TRY(node.as_double()));
+}
+
+std::string to_string(const OptionValue& value) {
+  if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "true" : "false";
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+  return std::get<std::string>(value);
+}
+
+CompilerFlags flags_over(const CompilerFlags& defaults, const CompilerFlags& asked) {
+  CompilerFlags flags;
+  for (const auto& flag : defaults)
+    if (std::ranges::find(asked, flag.first, &CompilerFlags::value_type::first) == asked.end()) flags.push_back(flag);
+  flags.insert(flags.end(), asked.begin(), asked.end());
+  return flags;
+}
 
 std::string serialized(const CompileOptions& options) {
   CHECK(options.replicas >= 1 && options.partitions >= 1, "{} replicas, {} partitions", options.replicas,

@@ -3,14 +3,26 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "ground/base/result.h"
 
 namespace systole::pjrt {
 
 // A flag of XLA's: text, yes or no, a whole number, a real one.
 using OptionValue = std::variant<std::string, bool, std::int64_t, double>;
+// By name, "xla_dump_to" without dashes; of one name the last counts.
+using CompilerFlags = std::vector<std::pair<std::string, OptionValue>>;
+
+// "true", "3" and "0.5" as plain YAML has them, all else as text. Errors: invalid: a number that is out of range.
+Result<OptionValue> option_value(std::string_view text);
+// "true", "3", "0.5", "text".
+std::string to_string(const OptionValue& value);
+// `asked`, and before it those of `defaults` that it has no flag of the same name for.
+CompilerFlags flags_over(const CompilerFlags& defaults, const CompilerFlags& asked);
 
 struct CompileOptions {
   // replicas × partitions devices run the program. Collectives written out by channel (shardy's manual mode) want
@@ -21,7 +33,7 @@ struct CompileOptions {
   // Device ids [replica][partition], row-major; empty leaves it to the plugin.
   // A wrong one makes libtpu end the process: compile in a child.
   std::vector<std::int64_t> devices;
-  std::vector<std::pair<std::string, OptionValue>> flags;  // "xla_dump_to" without dashes; unknown ones are refused
+  CompilerFlags flags;  // unknown ones are refused
 };
 
 // A CompileOptionsProto. REQUIRES: replicas and partitions >= 1; `devices` empty or one for each of them.

@@ -125,6 +125,26 @@ TEST(CompileOptions, DevicesAreGivenPartitionByPartition) {
   EXPECT_THROW(serialized(options), Failure);
 }
 
+TEST(CompileOptions, FlagsAreReadAsPlainYamlIs) {
+  EXPECT_EQ(option_value("true").value(), OptionValue(true));
+  EXPECT_EQ(option_value("98304").value(), OptionValue(std::int64_t{98304}));
+  EXPECT_EQ(option_value("0.5").value(), OptionValue(0.5));
+  EXPECT_EQ(option_value("ENABLED").value(), OptionValue(std::string("ENABLED")));
+  EXPECT_EQ(option_value("").value(), OptionValue(std::string()));
+  EXPECT_FALSE(option_value("1e999").ok());
+  for (const char* text : {"true", "98304", "0.5", "ENABLED", ""})
+    EXPECT_EQ(to_string(option_value(text).value()), text);
+}
+
+// Those that were asked for win by name, and the rest stays.
+TEST(CompileOptions, FlagsOverFlags) {
+  const CompilerFlags defaults{{"a", std::int64_t{1}}, {"b", true}};
+  EXPECT_EQ(flags_over(defaults, {}), defaults);
+  EXPECT_EQ(flags_over({}, defaults), defaults);
+  EXPECT_EQ(flags_over(defaults, {{"c", 2.0}, {"a", std::int64_t{3}}}),
+            (CompilerFlags{{"b", true}, {"c", 2.0}, {"a", std::int64_t{3}}}));
+}
+
 TEST(CompileOptions, FlagsKeepTheirType) {
   CompileOptions options;
   options.flags = {{"a", std::string("x")}, {"b", true}, {"c", std::int64_t{5}}, {"d", 1.0}};

@@ -31,10 +31,11 @@ std::string named_machine(const CpuIsa& isa) { return fmt::format("this-machine(
 #endif
 
 Result<std::unique_ptr<Device>> open_device(const std::string& backend, const ResourcesSpec& resources,
-                                            const LinkCost& link, const MachineUse& use) {
+                                            const LinkCost& link, const Catalog& catalog, const MachineUse& use) {
   if (backend == "reference") return make_reference_device();
   if (is_xla(backend)) {
-    const std::shared_ptr<XlaHost> host = use.xla ? use.xla : TRY(open_xla_host(backend, use.ranks, use.exact));
+    const std::shared_ptr<XlaHost> host =
+        use.xla ? use.xla : TRY(open_xla_host(backend, use.ranks, catalog, use.exact));
     return std::unique_ptr<Device>(TRY(host->device(static_cast<int>(use.rank))));
   }
 #ifdef SYSTOLE_HAS_CPU
@@ -160,7 +161,7 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   const Catalog catalog = TRY(read_catalog(is_xla(backend)));
   const RanksLink link = use.link ? *use.link : TRY(link_in(catalog, clock, use.ranks, use.over_tcp));
   machine.link_source = link.source;
-  machine.device = TRY(open_device(backend, resources, link.cost, use));
+  machine.device = TRY(open_device(backend, resources, link.cost, catalog, use));
   tell_numerics(backend, use.ranks, machine);
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
   machine.catalog_entry =

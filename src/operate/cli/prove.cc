@@ -40,15 +40,7 @@ Result<std::pair<std::string, pjrt::OptionValue>> flag_of(std::string word) {
   if (at == 0 || at == std::string::npos)
     return error(ErrorKind::invalid, "--xla '{}' is no flag with a value", word)
         .hinted("--xla xla_tpu_scoped_vmem_limit_kib=65536");
-  const std::string name = word.substr(0, at), value = word.substr(at + 1);
-  switch (kind_of_plain(value)) {
-    case NodeKind::boolean: return std::pair(name, pjrt::OptionValue(value == "true"));
-    case NodeKind::number:
-      if (const Result<std::int64_t> whole = Node(NodeKind::number, value).as_int(); whole.ok())
-        return std::pair(name, pjrt::OptionValue(*whole));
-      return std::pair(name, pjrt::OptionValue(TRY(Node(NodeKind::number, value).as_double())));
-    default: return std::pair(name, pjrt::OptionValue(value));
-  }
+  return std::pair(word.substr(0, at), TRY(pjrt::option_value(std::string_view(word).substr(at + 1))));
 }
 
 // Of a file, a pipe or a device: no more than a module may have is ever read.
@@ -219,7 +211,9 @@ void add_prove(CLI::App& app, Context& context) {
       ->check(at_least(1));
   command.add_option("--replicas", options->replicas, "copies of the program; without: as the module says")
       ->check(at_least(1));
-  command.add_option("--xla", options->flags, "a flag of the compiler's: xla_tpu_scoped_vmem_limit_kib=65536")
+  command
+      .add_option("--xla", options->flags,
+                  "a flag of the compiler's, before the catalog's of its name: xla_tpu_scoped_vmem_limit_kib=65536")
       ->expected(1)
       ->take_all();
   command.add_option("--plugins", options->plugins,

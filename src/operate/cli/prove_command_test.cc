@@ -61,6 +61,25 @@ TEST_F(ProveCommand, json) {
   EXPECT_EQ(document.find("cached")->text(), "false");
 }
 
+// The compiler is told what the catalog has for the chip, and so are people; the user's flag of the same name wins.
+TEST_F(ProveCommand, flags_of_the_catalog) {
+  systole().write(".config/systole/catalog/flags.yaml",
+                  "systole_catalog: 1\nentries:\n  v5e:\n    compiler:\n"
+                  "      xla_limit: { value: kib_98304, source: us, date: 2026-11-22 }\n");
+  systole().write("step.mlir", "wants kib_98304");
+  const Captured seen = prove("step.mlir --on v5e:2x2 --xla xla_other=2");
+  EXPECT_EQ(seen.exit.code, 0) << seen.err;
+  expect_part(seen.out, "\nwith xla_limit=kib_98304, the catalog's for v5e\nwith xla_other=2\n");
+  const Captured json = prove("step.mlir --on v5e:2x2 --xla xla_other=2 --json");
+  const Node flags = *parse_json(json.out, "stdout").value().find("flags");
+  EXPECT_EQ(flags, Node::map({{"xla_limit", "kib_98304"}, {"xla_other", "2"}}));
+  const Captured over = prove("step.mlir --on v5e:2x2 --xla xla_limit=kib_1");
+  EXPECT_NE(over.exit.code, 0);
+  expect_part(over.err, "the options lack kib_98304");
+  systole().write("step.mlir", "wants kib_1");
+  expect_part(prove("step.mlir --on v5e:2x2 --xla xla_limit=kib_1").out, "\nwith xla_limit=kib_1\n");
+}
+
 TEST_F(ProveCommand, the_cache_is_listed) {
   expect_part(prove("--cache").out, "no proofs in ");
   prove("step.mlir --on v5e:2x2");

@@ -1,5 +1,7 @@
 #include "operate/cli/prove_text.h"
 
+#include <algorithm>
+
 #include "operate/cli/printer.h"
 #include "predict/prove/published.h"
 
@@ -95,6 +97,18 @@ std::string time_text(const Proof& proof, const Slice& slice) {
   return text;
 }
 
+// What the compiler was told: the catalog's flags of the chip, and the user's.
+std::string flags_text(const Proof& proof, const Slice& slice) {
+  std::string text;
+  for (const auto& [name, value] : proof.flags) {
+    const bool of_chip = std::ranges::any_of(
+        slice.flags, [&](const auto& flag) { return flag.first == name && pjrt::to_string(flag.second) == value; });
+    text +=
+        fmt::format("with {}={}{}\n", name, value, of_chip ? fmt::format(", the catalog's for {}", slice.chip) : "");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string proof_text(const Proof& proof, const Slice& slice, const std::string& name, bool cached) {
@@ -104,6 +118,7 @@ std::string proof_text(const Proof& proof, const Slice& slice, const std::string
   text += fmt::format("{} of {} devices; {}, {} and {}{}\n", used, proof.slice_devices, proof.compiler,
                       to_string(proof.took), to_string(proof.took_memory),
                       cached ? fmt::format("; proved at {}", proof.made) : "");
+  text += flags_text(proof, slice);
   if (proof.memory) text += memory_text(*proof.memory, slice);
   text += collectives_text(proof);
   return text + time_text(proof, slice);

@@ -121,7 +121,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   if (is_xla(options.backend)) {
     TRY(check_xla(workload, options.source));
     if (options.xla == nullptr)
-      options.xla = TRY(open_xla_host(options.backend, ranks_of(workload), workload.train.exact));
+      options.xla = TRY(open_xla_host(options.backend, ranks_of(workload), TRY(read_catalog()), workload.train.exact));
   }
   p.machine = TRY(open_machine(
       options.backend, workload.resources, clock,

@@ -9,6 +9,7 @@
 #include "operate/cli/machine.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/xla_probe.h"
+#include "predict/prove/slice.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu_isa.h"
 #endif
@@ -55,8 +56,8 @@ std::string lower_case(std::string text) {
 
 bool is_xla(const std::string& backend) { return backend == "gpu" || backend == "tpu" || backend == "xla-cpu"; }
 
-Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, bool exact,
-                                               Seconds timeout) {
+Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, const Catalog& catalog,
+                                               bool exact, Seconds timeout) {
   const pjrt::PluginPlace place =
       TRY(pjrt::find_plugin(backend == "xla-cpu" ? "cpu" : backend, pjrt::plugins_folder()));
   TRY(try_it(backend, place, devices, timeout));
@@ -66,6 +67,9 @@ Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::
   options.devices = static_cast<int>(devices);
   options.makes_devices = backend == "xla-cpu";
   options.exact = exact;
+  options.flags_of = [backend, catalog](const std::string& kind) -> Result<pjrt::CompilerFlags> {
+    return prove::compiler_flags(*TRY(catalog.find(TRY(catalog_entry_of_xla(backend, kind, catalog)))));
+  };
   options.cache =
       std::make_shared<ExecutableFolder>(executable_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")));
   return open_xla(plugin, options);
@@ -126,7 +130,9 @@ std::optional<Note> compile_note(const Device& device) {
     took += one.time;
     loaded += one.kept_before ? 1 : 0;
   }
-  return Note{"info", fmt::format("{} compiled, {} loaded", xla->compiled().size() - loaded, loaded), "compile", took};
+  std::string text = fmt::format("{} compiled, {} loaded", xla->compiled().size() - loaded, loaded);
+  for (const auto& [name, value] : xla->flags()) text += fmt::format(", {}={}", name, pjrt::to_string(value));
+  return Note{"info", std::move(text), "compile", took};
 }
 
 Bytes temporaries_of(const Device& device) {

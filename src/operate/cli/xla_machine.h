@@ -16,11 +16,11 @@ bool is_xla(const std::string& backend);
 
 // Loads the vendor's plugin into this process, with so many devices; xla-cpu makes them of this machine's cores. The
 // plugin is tried in a child process first, within `timeout`. What it compiles is kept (executable_folder.h). `exact`:
-// for exact training.
-// Errors: unsupported: the plugin is not there, with the command that gets it; it sees no device or too few, aborts or
-// hangs; those of the plugin.
-Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, bool exact = false,
-                                               Seconds timeout = Seconds(60.0));
+// for exact training. The compiler is given the flags that the catalog has for the chip.
+// Errors: not_found: the catalog does not know the chip; unsupported: the plugin is not there, with the command that
+// gets it; it sees no device or too few, aborts or hangs; those of the plugin.
+Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::int64_t devices, const Catalog& catalog,
+                                               bool exact = false, Seconds timeout = Seconds(60.0));
 
 // What the bits of exact training depend on besides the executables, of so many devices together.
 std::string xla_numerics(const std::string& backend, const Device& device, std::int64_t devices);

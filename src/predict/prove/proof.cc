@@ -142,12 +142,15 @@ Node to_node(const Proof& proof) {
   for (const UntimedKind& kind : proof.executed.untimed) untimed.push(to_node(kind));
   for (const std::string& loop : proof.executed.endless) endless.push(loop);
   for (const OpCycles& op : proof.executed.by_op) by_op.push(to_node(op));
+  Node flags = Node::map();
+  for (const auto& [name, value] : proof.flags) flags.set(name, value);
   Node node = Node::map({{"slice", proof.slice},
                          {"slice_devices", proof.slice_devices},
                          {"partitions", proof.partitions},
                          {"replicas", proof.replicas},
                          {"compiler", proof.compiler},
                          {"made", proof.made},
+                         {"flags", std::move(flags)},
                          {"fits", proof.fits},
                          {"refusal", proof.refusal},
                          {"whole", proof.whole},
@@ -177,6 +180,7 @@ Result<Proof> proof_of(const Node& node) {
   TRY(from.take("replicas", proof.replicas));
   TRY(from.take("compiler", proof.compiler));
   TRY(from.take("made", proof.made));
+  for (const Node::Entry& flag : TRY(node.get("flags"))->entries()) proof.flags[flag.key] = TRY(flag.value.as_string());
   TRY(from.take("fits", proof.fits));
   TRY(from.take("refusal", proof.refusal));
   TRY(from.take("whole", proof.whole));

@@ -3,6 +3,7 @@
 // shows it to people.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,8 +29,9 @@ struct CompiledMemory {
 struct Proof {
   std::string slice;
   std::int64_t slice_devices = 0, partitions = 1, replicas = 1;
-  std::string compiler;  // "libtpu 0.0.51, PJRT API 0.116"
-  std::string made;      // when, ISO 8601
+  std::string compiler;                      // "libtpu 0.0.51, PJRT API 0.116"
+  std::string made;                          // when, ISO 8601
+  std::map<std::string, std::string> flags;  // that it was given, by name: the chip's and the user's
 
   bool fits = false;
   std::string refusal;                   // why not, in the compiler's words

@@ -17,7 +17,7 @@
 namespace systole::prove {
 namespace {
 
-constexpr const char* kFormat = "systole proof 3";  // part of every key: another one, and no proof is found again
+constexpr const char* kFormat = "systole proof 4";  // part of every key: another one, and no proof is found again
 
 class TemporaryFolder {
  public:
@@ -64,16 +64,9 @@ Result<Layout> layout_of(const ModuleText& module, const std::string& file, cons
   return layout;
 }
 
-std::string text_of(const pjrt::OptionValue& value) {
-  if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "true" : "false";
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
-  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{:.17g}r", *real);
-  return "'" + std::get<std::string>(value) + "'";
-}
-
 // Of all that decides what the compiler says.
 std::string key_of(std::string_view code, const Slice& slice, const Layout& layout, const pjrt::PluginPlace& place,
-                   const ProveOptions& options) {
+                   const pjrt::CompilerFlags& flags) {
   std::error_code ignored;
   Hasher hasher;
   const auto add = [&](std::string_view text) { hasher.add(std::to_string(text.size()) + ":").add(text); };
@@ -88,7 +81,7 @@ std::string key_of(std::string_view code, const Slice& slice, const Layout& layo
   if (slice.network) add(to_string(*slice.network));
   for (const pjrt::NamedValue& option : slice.options) add(to_string(option));
   add(fmt::format("{} {} {}", layout.partitions, layout.replicas, layout.shardy));
-  for (const auto& [name, value] : options.flags) add(name + "=" + text_of(value));
+  for (const auto& [name, value] : flags) add(fmt::format("{}={}{}", name, value.index(), pjrt::to_string(value)));
   return to_hex(hasher.digest());
 }
 
@@ -219,7 +212,8 @@ Result<Proved> prove(std::string_view code, const std::string& file, const Slice
   const ModuleText module = TRY(look_at(code, file));
   const Layout layout = TRY(layout_of(module, file, slice, options));
   const pjrt::PluginPlace place = TRY(pjrt::find_plugin(slice.plugin, options.plugins));
-  const std::string key = key_of(code, slice, layout, place, options);
+  const pjrt::CompilerFlags flags = pjrt::flags_over(slice.flags, options.flags);
+  const std::string key = key_of(code, slice, layout, place, flags);
   Proved proved;
   if (cache != nullptr && !options.fresh) {
     std::optional<Proof> known = cache->find(key);
@@ -236,7 +230,7 @@ Result<Proved> prove(std::string_view code, const std::string& file, const Slice
   request.options.replicas = static_cast<int>(layout.replicas);
   request.options.spmd = layout.partitions > 1;
   request.options.shardy = layout.shardy;
-  request.options.flags = options.flags;
+  request.options.flags = flags;
   if (const std::int64_t devices = layout.partitions * layout.replicas; devices > 1)
     for (std::int64_t device = 0; device < devices; ++device) request.options.devices.push_back(device);
   ChildLimits limits = options.limits;
@@ -250,6 +244,7 @@ Result<Proved> prove(std::string_view code, const std::string& file, const Slice
   proved.proof.slice_devices = slice.devices;
   proved.proof.partitions = layout.partitions;
   proved.proof.replicas = layout.replicas;
+  for (const auto& [name, value] : flags) proved.proof.flags[name] = pjrt::to_string(value);
   proved.proof.made = clock.timestamp();
   if (cache == nullptr) return proved;
   if (const Status kept = cache->keep(key, proved.proof); !kept.ok()) proved.notes.push_back(kept.error());

@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ground/base/clock.h"
@@ -21,14 +20,14 @@
 namespace systole::prove {
 
 struct ProveOptions {
-  std::vector<std::string> child;  // the words that start compile_here, to which a folder is added
-  std::string plugins;             // where they are: ground/pjrt/places.h
-  std::string temporary;           // a folder for what compiling writes; it is left as it was
-  bool fresh = false;              // without looking into the cache
-  bool whole = false;              // until code is generated, for cycles and FLOPs
-  std::vector<std::pair<std::string, pjrt::OptionValue>> flags;  // of XLA's
-  std::optional<std::int64_t> partitions, replicas;              // nothing: as the module says, else 1
-  ChildLimits limits;                                            // `enough` is not used
+  std::vector<std::string> child;                    // the words that start compile_here, to which a folder is added
+  std::string plugins;                               // where they are: ground/pjrt/places.h
+  std::string temporary;                             // a folder for what compiling writes; it is left as it was
+  bool fresh = false;                                // without looking into the cache
+  bool whole = false;                                // until code is generated, for cycles and FLOPs
+  pjrt::CompilerFlags flags;                         // of XLA's; they win over those of the slice's chip
+  std::optional<std::int64_t> partitions, replicas;  // nothing: as the module says, else 1
+  ChildLimits limits;                                // `enough` is not used
 };
 
 struct Proved {

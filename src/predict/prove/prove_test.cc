@@ -48,7 +48,10 @@ class Prove : public testing::Test {
   std::filesystem::path plugin() const { return folder_ / "plugins/tpu/libtpu/libtpu.so"; }
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
   Result<Proved> proved(const std::string& code, ProofCache* cache = nullptr, const char* on = "v5e:2x2") {
-    return prove(code, "step.mlir", parse_slice(on, catalog()).value(), options_, cache, clock_);
+    return proved(code, parse_slice(on, catalog()).value(), cache);
+  }
+  Result<Proved> proved(const std::string& code, const Slice& slice, ProofCache* cache = nullptr) {
+    return prove(code, "step.mlir", slice, options_, cache, clock_);
   }
   void expect_refused(const std::string& code, ErrorKind kind, const std::string& part, const std::string& hint) {
     const Result<Proved> refused = proved(code);
@@ -191,6 +194,26 @@ TEST_F(Prove, the_same_question_is_asked_once) {
   EXPECT_FALSE(proved("refuse too large", &cache).value().cached);
   options_.whole = true;
   EXPECT_TRUE(proved("refuse too large", &cache).value().cached) << "what does not fit has no end to wait for";
+}
+
+// The chip's flags reach the compiler, are of the key, and stand in the proof; the user's of the same name wins.
+TEST_F(Prove, the_chips_flags_are_given_to_its_compiler) {
+  Slice slice = parse_slice("v5e:2x2", catalog()).value();
+  EXPECT_FALSE(proved("wants kib_98304", slice).ok());
+  slice.flags = {{"xla_limit", std::string("kib_98304")}};
+  const std::unique_ptr<Store> store = make_memory_store();
+  ProofCache cache(*store);
+  const Proved told = proved("wants kib_98304", slice, &cache).value();
+  EXPECT_EQ(told.proof.flags, (std::map<std::string, std::string>{{"xla_limit", "kib_98304"}}));
+  EXPECT_EQ(proved("wants kib_98304", slice, &cache).value().proof, told.proof) << "as it is read back";
+  options_.flags = {{"xla_limit", std::string("kib_98304")}};
+  EXPECT_TRUE(proved("wants kib_98304", slice, &cache).value().cached) << "the same flag, of the user";
+  options_.flags = {{"xla_limit", std::int64_t{4096}}, {"xla_other", true}};
+  EXPECT_FALSE(proved("wants kib_98304", slice, &cache).ok()) << "the user's wins";
+  EXPECT_EQ(proved("x", slice, &cache).value().proof.flags,
+            (std::map<std::string, std::string>{{"xla_limit", "4096"}, {"xla_other", "true"}}));
+  options_.flags.clear();
+  EXPECT_FALSE(proved("x", slice, &cache).value().cached) << "of the key";
 }
 
 // With libtpu, where tools/xla-plugins has put it: some seconds each.

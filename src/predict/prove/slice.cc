@@ -125,6 +125,12 @@ bool provable(const CatalogEntry& chip) {
 
 }  // namespace
 
+Result<pjrt::CompilerFlags> compiler_flags(const CatalogEntry& chip) {
+  pjrt::CompilerFlags flags;
+  for (const auto& [name, flag] : chip.compiler) flags.emplace_back(name, TRY(pjrt::option_value(flag.value)));
+  return flags;
+}
+
 std::vector<std::string> known_chips(const Catalog& catalog) {
   std::vector<std::string> names;
   for (const char* kind : {"tpu", "gpu"})
@@ -163,6 +169,7 @@ Result<Slice> parse_slice(std::string_view text, const Catalog& catalog) {
   slice.memory = TRY(chip.bytes("memory"));
   slice.bandwidth = TRY(chip.bytes_per_second("memory.bandwidth"));
   slice.peak = TRY(chip.flop_rate("matmul.bf16"));
+  slice.flags = TRY(compiler_flags(chip));
   slice.date = chip.date();
   slice.example = example_of(chip);
   const std::vector<std::int64_t> sizes = TRY(numbers(text.substr(colon + 1), slice));

@@ -14,6 +14,7 @@
 
 #include "ground/base/units.h"
 #include "ground/catalog/catalog.h"
+#include "ground/pjrt/compile_options.h"
 #include "ground/pjrt/named_value.h"
 #include "predict/prove/slice_network.h"
 
@@ -24,6 +25,7 @@ struct Slice {
   std::string plugin;      // which compiler: a name of ground/pjrt/places.h, "tpu" or "gpu"
   std::string topology;    // with `options`, what pjrt::Topology::create takes
   std::vector<pjrt::NamedValue> options;
+  pjrt::CompilerFlags flags;  // that the chip's compiler is given where nobody says otherwise
   std::int64_t chips = 0, devices = 0;
 
   // Of one device, which may be half a chip.
@@ -35,6 +37,9 @@ struct Slice {
   std::string example;                  // "v5e:2x2": a slice of this chip's that there is
   std::string date;                     // the newest of the chip's facts
 };
+
+// The catalog's flags of a chip, as its compiler takes them. Errors: invalid: a number that is out of range.
+Result<pjrt::CompilerFlags> compiler_flags(const CatalogEntry& chip);
 
 // Errors: not_found: no such chip, with those that are known; unsupported: one that no compiler is known of; invalid:
 // more chips than are built into one slice, no numbers, too many of them.

@@ -78,6 +78,7 @@ class Xla : public XlaDevice {
   const std::string& kind() const override { return kind_; }
   Bytes workspace(const Graph&, const GraphNode&) const override { return Bytes(0); }
   const std::string& numerics() const override { return client_->versions(); }
+  const pjrt::CompilerFlags& flags() const override { return client_->options().flags; }
   const std::vector<XlaCompiled>& compiled() const override { return compiled_; }
   std::map<std::string, std::string> executables() const override {
     std::map<std::string, std::string> hashes;

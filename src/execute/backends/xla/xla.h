@@ -14,11 +14,11 @@
 // Exact: the compiler is held to ops whose sums have one order. It may still choose among kernels by measuring them,
 // so an executable is told apart by its bytes (Device::executables), and the one that is kept is the one that goes on.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "describe/stablehlo/options.h"
@@ -39,13 +39,15 @@ struct XlaOptions {
   int devices = 1;             // how many are wanted
   bool makes_devices = false;  // the plugin makes as many as it is asked for, as the CPU's does
   stablehlo::LowerOptions lowering;
-  std::shared_ptr<ExecutableCache> cache;                        // null: none
-  std::vector<std::pair<std::string, pjrt::OptionValue>> flags;  // of the compiler
+  std::shared_ptr<ExecutableCache> cache;  // null: none
+  pjrt::CompilerFlags flags;               // of the compiler
+  // Those that it is given besides, under `flags`, for a device that its vendor calls so; null: none.
+  std::function<Result<pjrt::CompilerFlags>(const std::string& kind)> flags_of;
   bool exact = false;  // the same bits at every run; refuses a plugin that cannot write its programs down
 };
 
 // What holds the compiler of a platform ("cuda", "tpu", "cpu") to the same bits at every run. A TPU needs nothing.
-std::vector<std::pair<std::string, pjrt::OptionValue>> exact_flags(std::string_view platform);
+pjrt::CompilerFlags exact_flags(std::string_view platform);
 
 // What became of a function.
 struct XlaCompiled {
@@ -65,6 +67,8 @@ class XlaDevice : public Device {
   virtual const std::vector<XlaCompiled>& compiled() const = 0;
   // What its vendor calls it: "TPU v5 lite".
   virtual const std::string& kind() const = 0;
+  // What the compiler was told.
+  virtual const pjrt::CompilerFlags& flags() const = 0;
   // What its bits depend on besides the executables: kind, platform, the plugin's version and its interface's.
   virtual const std::string& numerics() const = 0;
 };
@@ -78,7 +82,7 @@ class XlaHost {
   virtual Result<std::unique_ptr<XlaDevice>> device(int number) = 0;
 };
 
-// Errors: unsupported: it has fewer devices than are wanted; those of the plugin.
+// Errors: unsupported: it has fewer devices than are wanted; those of the plugin and of flags_of.
 Result<std::shared_ptr<XlaHost>> open_xla(const pjrt::Plugin& plugin, const XlaOptions& options = {});
 
 }  // namespace systole

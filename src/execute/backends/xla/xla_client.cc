@@ -11,7 +11,7 @@ namespace systole {
 
 // openxla/xla xla/xla.proto (DebugOptions), as of 2026-06: the first refuses ops that have no deterministic kernel and
 // implies the second, which is named for plugins where it does not.
-std::vector<std::pair<std::string, pjrt::OptionValue>> exact_flags(std::string_view platform) {
+pjrt::CompilerFlags exact_flags(std::string_view platform) {
   if (platform == "cuda" || platform == "rocm")
     return {{"xla_gpu_deterministic_ops", true}, {"xla_gpu_exclude_nondeterministic_ops", true}};
   // Eigen cuts a product by the number of its threads.
@@ -34,6 +34,8 @@ Result<std::shared_ptr<XlaClient>> XlaClient::open(const pjrt::Plugin& plugin, c
     return error(ErrorKind::unsupported, "devices: {} wanted, and this process sees {}", options.devices, seen)
         .hinted("a mesh of no more than there are; systole doctor devices tells what is seen");
   }
+  if (options.flags_of && !made->devices_.empty())
+    made->options_.flags = pjrt::flags_over(TRY(options.flags_of(made->devices_[0].kind)), options.flags);
   if (options.exact) std::ranges::copy(exact_flags(made->platform_), std::back_inserter(made->options_.flags));
   if (made->platform_ == "cpu") {
     made->options_.lowering.wide_products = true;

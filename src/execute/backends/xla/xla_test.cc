@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/training.h"
@@ -80,21 +81,22 @@ TEST(XlaDeviceOnCpu, three_steps_are_the_references) {
   EXPECT_EQ(xla->kernels_used().back().rfind("4 compiled and 0 loaded in ", 0), 0u) << xla->kernels_used().back();
 }
 
+Function reversed(std::int64_t rows, DType dtype) {
+  constexpr int kTurned[] = {1, 0};
+  Function function;
+  function.name = "turn";
+  Graph g("turn");
+  g.output("y", transpose(g.input("x", Type(dtype, {rows, 3}, {"batch", "inputs"})), kTurned));
+  function.graph = std::move(g);
+  function.inputs = {{0, false, false, 0}};
+  function.outputs = {{1, false, false, 0}};
+  return function;
+}
+
 // A function that takes something else than when it was run: which input, and which dim of it.
 TEST(XlaDeviceOnCpu, what_is_compiled_anew_says_why) {
   NEEDS("cpu");
   const auto xla = open_xla(*it).value()->device(0).value();
-  constexpr int kTurned[] = {1, 0};
-  const auto reversed = [&](std::int64_t rows, DType dtype) {
-    Function function;
-    function.name = "turn";
-    Graph g("turn");
-    g.output("y", transpose(g.input("x", Type(dtype, {rows, 3}, {"batch", "inputs"})), kTurned));
-    function.graph = std::move(g);
-    function.inputs = {{0, false, false, 0}};
-    function.outputs = {{1, false, false, 0}};
-    return function;
-  };
   const Function first = reversed(4, DType::f32);
   const auto executable = xla->compile(first).value();
   const auto memory = xla->allocate(Bytes(0)).value();
@@ -131,6 +133,39 @@ TEST(XlaDeviceOnCpu, as_many_devices_as_are_wanted) {
   ASSERT_FALSE(too_many.ok());
   EXPECT_EQ(too_many.error().kind, ErrorKind::unsupported);
   EXPECT_NE(too_many.error().message.find("1000 wanted, and this process sees "), std::string::npos);
+}
+
+// What a device's kind has of flags reaches its compiler, and is of the key; what is asked for wins.
+TEST(XlaDeviceOnCpu, flags_of_its_kind) {
+  NEEDS("cpu");
+  struct Keys : ExecutableCache {
+    std::optional<std::string> find(const std::string& key) override {
+      keys.insert(key);
+      return std::nullopt;
+    }
+    void keep(const std::string&, std::string_view) override {}
+    std::set<std::string> keys;
+  };
+  const auto cache = std::make_shared<Keys>();
+  const auto compiled = [&](pjrt::CompilerFlags of_kind, pjrt::CompilerFlags asked) {
+    XlaOptions options;
+    options.cache = cache;
+    options.flags = std::move(asked);
+    options.flags_of = [of_kind = std::move(of_kind)](const std::string& kind) -> Result<pjrt::CompilerFlags> {
+      EXPECT_EQ(kind, "cpu");
+      return of_kind;
+    };
+    const auto xla = open_xla(*it, options).value()->device(0).value();
+    return xla->compile(reversed(5, DType::f32)).ok();
+  };
+  EXPECT_TRUE(compiled({}, {}));
+  EXPECT_TRUE(compiled({{"xla_cpu_enable_fast_math", true}}, {}));
+  EXPECT_EQ(cache->keys.size(), 2u);
+  EXPECT_TRUE(compiled({}, {{"xla_cpu_enable_fast_math", true}}));
+  EXPECT_EQ(cache->keys.size(), 2u) << "the same flags";
+  EXPECT_FALSE(compiled({{"xla_no_such_flag", true}}, {}));
+  EXPECT_FALSE(compiled({{"xla_cpu_enable_fast_math", std::string("maybe")}}, {}));
+  EXPECT_TRUE(compiled({{"xla_cpu_enable_fast_math", std::string("maybe")}}, {{"xla_cpu_enable_fast_math", false}}));
 }
 
 // A compiler refuses a flag that it does not know.

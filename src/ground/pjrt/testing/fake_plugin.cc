@@ -8,7 +8,8 @@
 //   refuses             it does not start          exits aborts hangs   when it is asked for its table
 //
 // A program that begins with one of these words makes it do that when it compiles: "fail N" with that status, "abort",
-// "hang", "eat" (memory without end), "refuse WORDS" (out of memory, in these words), "malformed" (what a parser says).
+// "hang", "eat" (memory without end), "refuse WORDS" (out of memory, in these words), "malformed" (what a parser says),
+// "wants TEXT" (which must stand in its options).
 
 #include <pthread.h>
 #include <unistd.h>
@@ -125,6 +126,8 @@ abi::Error* compile(abi::Compile& args) {
   const std::string code(args.program->code, args.program->code_size);
   const auto begins = [&code](const char* word) { return code.rfind(word, 0) == 0; };
   if (begins("fail ")) return failed(std::atoi(code.c_str() + 5), "as the program wants it");
+  if (begins("wants ") && std::string(args.options, args.options_size).find(code.substr(6)) == std::string::npos)
+    return failed(3, "the options lack " + code.substr(6));
   if (begins("refuse ")) return failed(8, code.substr(7));
   if (begins("malformed")) return failed(3, "MLIR: <unknown>:2:19: error: expected SSA identifier\nand more");
   if (begins("abort")) {
