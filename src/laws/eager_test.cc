@@ -67,5 +67,33 @@ TEST(Eager, names_the_first_value_that_is_no_number) {
   }
 }
 
+// Weights that are no numbers when the run ends, before so many steps were skipped that it would have ended by itself.
+TEST(Diverged, is_how_a_run_ends_whose_weights_are_no_numbers) {
+  const Workshop shop;
+  shop.write("job.yaml", kDiverges);
+  const auto run = [&shop](const std::string& folder, std::vector<std::string> more) {
+    std::vector<std::string> words = {"run",      "job.yaml", "--folder", folder,
+                                      "--inject", "nan=39",   "--set",    "train.optimizer.rate=0.01"};
+    words.insert(words.end(), more.begin(), more.end());
+    return shop.systole(words);
+  };
+  const Captured held_out = run("held-out", {}), none = run("none", {"--set", "data.held_out_rows=0"});
+  for (const auto& [ran, what] : {std::pair(&held_out, "held-out loss"), std::pair(&none, "loss of the last step")}) {
+    EXPECT_EQ(ran->exit.code, 1) << ran->err;
+    EXPECT_NE(ran->out.find(fmt::format("diverged at step 40: the {} is not a number", what)), std::string::npos)
+        << ran->out;
+    EXPECT_NE(ran->out.find("from an earlier checkpoint; try\n  1. "), std::string::npos) << ran->out;
+    EXPECT_EQ(ran->out.find("bits per byte"), std::string::npos) << ran->out;
+  }
+  EXPECT_EQ(last_of<Stopped>(shop.events("held-out")).reason, "diverged");
+  EXPECT_TRUE(last_of<Stopped>(shop.events("held-out")).saved) << "to be looked at";
+  const Captured early = run("early", {"--set", "train.evaluate.every=39"});
+  EXPECT_EQ(early.exit.code, 1) << early.err;
+  EXPECT_NE(early.out.find("diverged at step 39: the held-out loss"), std::string::npos) << early.out;
+  const Captured ignored = run("ignored", {"--set", "train.divergence.policy=ignore"});
+  EXPECT_EQ(ignored.exit.code, 0) << ignored.err;
+  EXPECT_NE(ignored.err.find("the held-out loss is no number"), std::string::npos) << ignored.err;
+}
+
 }  // namespace
 }  // namespace systole::laws

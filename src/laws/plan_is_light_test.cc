@@ -18,6 +18,38 @@ TEST(PlanIsLight, it_maps_neither_oneDNN_nor_Gloo) {
   EXPECT_EQ(maps.find("gloo"), maps.npos) << maps;
 }
 
+constexpr const char* kLinear = R"(systole: 1
+name: line
+model: { family: mlp, inputs: 4, outputs: 2 }
+data: { kind: linear, rows: 64, held_out_rows: 16 }
+train: { batch: 8, steps: 2, optimizer: { kind: sgd, rate: 0.05 }, precision: f32 }
+)";
+
+// A tokenizer's library is of who has one: its absence is an error that names the package, and other jobs do without.
+TEST(PlanIsLight, without_SentencePiece_a_text_names_the_package_and_another_job_runs) {
+  const Workshop shop;
+  shop.write("line.yaml", kLinear);
+  EXPECT_EQ(mapped_at_its_end(shop.command({"plan", "line.yaml"})).value().find("sentencepiece"), std::string::npos);
+  ASSERT_EQ(shop.systole({"plan", "job.yaml"}).exit.code, 0);
+  EXPECT_NE(mapped_at_its_end(shop.command({"plan", "job.yaml"})).value().find("/libsentencepiece.so"),
+            std::string::npos)
+      << "it is there to be found";
+  for (const char* library : {"libsentencepiece.so.0", "libsentencepiece_train.so.0"}) shop.write(library, "none");
+  const auto without = [&shop](std::vector<std::string> words) {
+    Command command = shop.command(std::move(words));
+    command.env = {{"LD_LIBRARY_PATH", shop.path("")}};
+    return run_captured(command).value();
+  };
+  const Captured line = without({"run", "line.yaml"});
+  EXPECT_EQ(line.exit.code, 0) << line.err;
+  for (const char* folder : {"data", "data-2"}) {  // there already, and to be made
+    const Captured text = without({"plan", "job.yaml", "--set", fmt::format("data.folder={}", folder)});
+    EXPECT_EQ(text.exit.code, 3) << text.err;
+    EXPECT_NE(text.err.find("SentencePiece's, which cannot be loaded"), std::string::npos) << text.err;
+    EXPECT_NE(text.err.find("hint: apt-get install libsentencepiece0"), std::string::npos) << text.err;
+  }
+}
+
 #ifdef SYSTOLE_HAS_CPU
 // What the tests below run: bf16 may have its products from elsewhere, and what is exact has its own.
 std::vector<std::string> job(const char* verb) {

@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
 #include "ground/base/document.h"
-#include "laws/still_process.h"
 #include "laws/xla_runs.h"
 
 namespace systole::laws {
@@ -70,6 +68,12 @@ TEST_F(XlaRuns, microbatches_change_nothing) {
     if (const auto* step = std::get_if<StepEnded>(&event.body)) skipped += step->skipped ? 1 : 0;
   }
   EXPECT_EQ(skipped, 2) << "the steps that saw it: " << bad.err;
+  // It ends as what it is, and its last state is kept to be looked at.
+  EXPECT_EQ(bad.exit.code, 1) << bad.err;
+  EXPECT_NE(bad.out.find("diverged at step 4: the held-out loss is not a number"), std::string::npos) << bad.out;
+  EXPECT_NE(bad.err.find("step 4: the held-out loss is no number"), std::string::npos) << bad.err;
+  EXPECT_EQ(bad.out.find("bits per byte"), std::string::npos) << bad.out;
+  EXPECT_EQ(last_of<Stopped>(shop_.events("bad")).reason, "diverged");
   const Captured before = run("xla-cpu", "before", "f32", 2, {"--set", "train.microbatches=2"});
   ASSERT_EQ(before.exit.code, 0) << before.err;
   const Captured differ = systole({"ckpt", "diff", "before", "bad", "--json"});
@@ -114,6 +118,27 @@ TEST_F(XlaRuns, generate_as_the_cpu_does) {
   EXPECT_EQ(text("xla-cpu"), expected);
 }
 
+// Each function is compiled once, before the first step, and a run tells how many there were and how long that took.
+TEST_F(XlaRuns, compiles_before_the_first_step_alone) {
+  const Captured ran = run("xla-cpu", "counted", "f32", 6, {"--set", "train.evaluate.every=2"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  std::vector<Note> told;
+  std::size_t evaluations = 0;
+  for (const Event& event : shop_.events("counted")) {
+    const auto* note = std::get_if<Note>(&event.body);
+    if (note != nullptr && note->what == "compile") told.push_back(*note);
+    evaluations += std::holds_alternative<Evaluated>(event.body) ? 1 : 0;
+  }
+  EXPECT_EQ(evaluations, 3u);
+  ASSERT_EQ(told.size(), 1u) << ran.err;
+  int compiled = -1, loaded = -1;
+  ASSERT_EQ(std::sscanf(told[0].text.c_str(), "%d compiled, %d loaded", &compiled, &loaded), 2) << told[0].text;
+  EXPECT_EQ(compiled + loaded, 2) << "step and evaluate: " << ran.err;
+  EXPECT_GT(told[0].took, Seconds());
+  EXPECT_NE(ran.err.find("info: " + told[0].text), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("anew"), std::string::npos) << ran.err;
+}
+
 // Somebody else's weights: the first loss is the cpu backend's.
 TEST_F(XlaRuns, begins_from_weights) {
   ASSERT_EQ(run("cpu", "theirs", "f32", 4).exit.code, 0);
@@ -145,29 +170,6 @@ TEST_F(XlaRuns, plan_why_and_recompute) {
   const Captured again = run("xla-cpu", "again", "f32", 3, {"--set", "train.recompute=block"});
   ASSERT_EQ(again.exit.code, 0) << again.err;
   expect_near(losses_of(shop_.events("again")), losses_of(shop_.events("plain")), 3, 1e-6);
-}
-
-// The cpu backend's library and the transports are not touched, and what a GPU's host needs beside the plugin is small.
-TEST_F(XlaRuns, takes_little_beside_the_plugin) {
-  ASSERT_EQ(run("xla-cpu", "first", "f32", 2).exit.code, 0);  // its data is there, and what is compiled
-  Command command = shop_.command({"resume", "first", "--device", "xla-cpu", "--set", "train.steps=3"});
-  command.env.push_back({"XDG_CACHE_HOME", cache_->path("cache")});
-  const std::string maps = mapped_at_its_end(command).value();
-  for (const char* absent : {"dnnl", "gloo"}) EXPECT_EQ(maps.find(absent), maps.npos) << absent;
-  Command sizes;  // of the stripped program, and of the libraries that it is linked with, but for the C library's own
-  sizes.argv = {"sh", "-c",
-                "strip -o lean \"$0\" && { echo lean; ldd \"$0\" | sed -n 's/.*=> \\(\\/[^ ]*\\) .*/\\1/p' | "
-                "grep -v -e /libc.so -e /libm.so; } | xargs stat -L -c %s",
-                command.argv[0]};
-  sizes.cwd = shop_.path("");
-  const Captured listed = run_captured(sizes).value();
-  ASSERT_EQ(listed.exit.code, 0) << listed.err;
-  std::int64_t sum = 0, files = 0;
-  std::istringstream lines(listed.out);
-  for (std::int64_t size = 0; lines >> size; ++files) sum += size;
-  note(fmt::format("beside the plugin: {} files of {} B", files, sum));
-  EXPECT_GT(files, 5);
-  if (!is_sanitized()) { EXPECT_LE(sum, 40'000'000); }
 }
 
 // What it does not do is refused by name before anything is compiled or left behind.

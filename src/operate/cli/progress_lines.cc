@@ -51,8 +51,10 @@ void ProgressLines::step(const StepEnded& step, Seconds at) {
 void ProgressLines::see(const Event& event) {
   if (const auto* s = std::get_if<StepEnded>(&event.body)) step(*s, event.t);
   if (const auto* e = std::get_if<Evaluated>(&event.body)) {
-    out_.message(fmt::format("step {}: held-out loss {:.4f}{}", e->step, e->loss,
-                             e->bits_per_byte ? fmt::format(", {:.4f} bits per byte", *e->bits_per_byte) : ""));
+    out_.message(std::isnan(e->loss)
+                     ? fmt::format("step {}: the held-out loss is no number", e->step)
+                     : fmt::format("step {}: held-out loss {:.4f}{}", e->step, e->loss,
+                                   e->bits_per_byte ? fmt::format(", {:.4f} bits per byte", *e->bits_per_byte) : ""));
   }
   if (const auto* c = std::get_if<CheckpointSaved>(&event.body)) {
     out_.message(

@@ -1,5 +1,7 @@
 #include "operate/cli/run_end.h"
 
+#include <cmath>
+
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -36,7 +38,8 @@ void tell_end(const TrainOutcome& outcome, const std::string& result, const std:
                            {"tokens", outcome.state.tokens},
                            {"skipped", outcome.state.skipped},
                            {"saved", outcome.saved}});
-  if (outcome.evaluation) {
+  const bool evaluated = outcome.evaluation && std::isfinite(outcome.evaluation->loss);
+  if (evaluated) {
     fields.set("held_out_loss", outcome.evaluation->loss);
     if (outcome.evaluation->bits_per_byte) fields.set("bits_per_byte", *outcome.evaluation->bits_per_byte);
   }
@@ -48,7 +51,7 @@ void tell_end(const TrainOutcome& outcome, const std::string& result, const std:
   context.out.json(fields);
   std::string text =
       fmt::format("{} at step {}, {} tokens seen", ending, outcome.state.step, with_commas(outcome.state.tokens));
-  if (outcome.evaluation && outcome.evaluation->bits_per_byte)
+  if (evaluated && outcome.evaluation->bits_per_byte)
     text += fmt::format("; {:.4f} bits per byte on held-out text", *outcome.evaluation->bits_per_byte);
   context.out.data(text);
   if (!result.empty()) context.out.data("result " + result);

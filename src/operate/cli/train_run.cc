@@ -374,6 +374,11 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   parts.device = role.rank;
   parts.save_group = role.group;
   parts.hooks = request.hooks;
+  CompileWatch watch(*prepared.machine.device);
+  parts.hooks.in_logging = [&, then = std::move(parts.hooks.in_logging)](std::int64_t step) {
+    if (then) then(step);
+    for (Note& note : watch.news()) events.add(Event{clock.now() - opened, std::move(note)});
+  };
   parts.stages = request.stages;
   parts.time_to_stop = request.time_to_stop;
   const std::int64_t first_step = state.step;

@@ -135,6 +135,23 @@ std::optional<Note> compile_note(const Device& device) {
   return Note{"info", std::move(text), "compile", took};
 }
 
+CompileWatch::CompileWatch(const Device& device)
+    : device_(dynamic_cast<const XlaDevice*>(&device)), seen_(device_ == nullptr ? 0 : device_->compiled().size()) {}
+
+std::vector<Note> CompileWatch::news() {
+  std::vector<Note> notes;
+  for (; device_ != nullptr && seen_ < device_->compiled().size(); ++seen_) {
+    const XlaCompiled& one = device_->compiled()[seen_];
+    if (one.again.empty() || told_ == kMost) continue;
+    notes.push_back(
+        {"warning",
+         fmt::format("'{}' was {} anew after it had run: {}{}", one.function, one.kept_before ? "loaded" : "compiled",
+                     one.again, ++told_ == kMost ? "; no more of this is told" : ""),
+         "compile", one.time});
+  }
+  return notes;
+}
+
 Bytes temporaries_of(const Device& device) {
   Bytes most;
   for (const XlaCompiled& one : static_cast<const XlaDevice&>(device).compiled())

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "describe/spec/run.h"
 #include "describe/spec/source.h"
@@ -35,6 +36,22 @@ Status check_xla(const Workload& workload, const WorkloadSource& source);
 // How many functions were compiled and loaded, and what that took: the cause of the category `compile`. Nothing of a
 // device that is not XLA's.
 std::optional<Note> compile_note(const Device& device);
+
+// Every function is compiled before the first step, with shapes that stay. Should one be compiled anew after it was run
+// all the same, that costs minutes which nobody planned, again and again if its input changes at every step: each time
+// is told, with the input and the dim that are others now, up to kMost times.
+class CompileWatch {
+ public:
+  static constexpr std::size_t kMost = 3;
+  // From what `device` has compiled by now on. REQUIRES: it outlives this.
+  explicit CompileWatch(const Device& device);
+  // What was compiled anew since this was asked last. Nothing of a device that is not XLA's.
+  std::vector<Note> news();
+
+ private:
+  const XlaDevice* device_;  // null: another kind
+  std::size_t seen_ = 0, told_ = 0;
+};
 
 // The most that the compiler needs inside a function of those that were compiled. REQUIRES: `device` is
 // open_xla_device's.

@@ -87,6 +87,62 @@ TEST(XlaMachine, exactness_ends_where_an_executable_is_another) {
   EXPECT_NE(other.error().hint.find("train.exact=false"), std::string::npos);
 }
 
+// A device of XLA's that says what it has compiled.
+class Compiles : public XlaDevice {
+ public:
+  const std::vector<XlaCompiled>& compiled() const override { return compiled_; }
+  const std::string& kind() const override { return name_; }
+  const std::string& numerics() const override { return name_; }
+  const Target& target() const override { return target_; }
+  Bytes workspace(const Graph&, const GraphNode&) const override { return {}; }
+  Result<std::unique_ptr<Memory>> allocate(Bytes) override { return none(); }
+  DeviceEvent copy_in(Memory&, const SlotAddress&, std::span<const std::byte>) override { return {}; }
+  DeviceEvent copy_out(Memory&, const SlotAddress&, std::span<std::byte>) override { return {}; }
+  Result<std::unique_ptr<Executable>> compile(const Function&) override { return none(); }
+  Result<std::unique_ptr<Call>> bind(const Executable&, Memory&, const Addresses&) override { return none(); }
+  DeviceEvent run(Call&, WorkCounters&) override { return {}; }
+
+  void made(const std::string& function, const std::string& again, bool kept_before = false) {
+    XlaCompiled one;
+    one.function = function;
+    one.time = Seconds(60.0);
+    one.kept_before = kept_before;
+    one.again = again;
+    compiled_.push_back(std::move(one));
+  }
+
+ private:
+  static Error none() { return error(ErrorKind::unsupported, "it does nothing"); }
+  std::string name_;
+  Target target_;
+  std::vector<XlaCompiled> compiled_;
+};
+
+// What is compiled before the first step is the start; what comes anew is told once each, and not for ever.
+TEST(CompileWatch, names_what_changed_when_a_function_is_compiled_anew) {
+  Compiles device;
+  device.made("step", "");
+  device.made("evaluate", "", true);
+  EXPECT_EQ(compile_note(device)->text, "1 compiled, 1 loaded");
+  EXPECT_EQ(compile_note(device)->took, Seconds(120.0));
+  CompileWatch watch(device);
+  EXPECT_TRUE(watch.news().empty());
+  device.made("step", "dim 0 (batch) of input 'tokens' is 6 and was 5");
+  device.made("other", "");
+  const std::vector<Note> first = watch.news();
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].level, "warning");
+  EXPECT_EQ(first[0].text, "'step' was compiled anew after it had run: dim 0 (batch) of input 'tokens' is 6 and was 5");
+  EXPECT_EQ(first[0].took, Seconds(60.0));
+  EXPECT_TRUE(watch.news().empty());
+  for (int again = 0; again < 5; ++again) device.made("step", "dim 0 (batch) of input 'tokens' is 5 and was 6", true);
+  const std::vector<Note> rest = watch.news();
+  ASSERT_EQ(rest.size(), CompileWatch::kMost - 1);
+  EXPECT_EQ(rest[0].text, "'step' was loaded anew after it had run: dim 0 (batch) of input 'tokens' is 5 and was 6");
+  EXPECT_TRUE(rest[1].text.ends_with("; no more of this is told")) << rest[1].text;
+  EXPECT_TRUE(CompileWatch(TwoExecutables("2")).news().empty());
+}
+
 TEST(ExecutableFolder, without_a_place_nothing_is_kept) {
   ExecutableFolder nowhere("");
   nowhere.keep("key", "bytes");
