@@ -71,6 +71,12 @@ TEST(RefusalsHaveReasons, every_wrong_command) {
       {"ckpt", "list", "absent"},
       {"generate", "absent"},
       {"explain", "model.widht"},
+      {"catalog", "accelerators", "h1000"},
+      {"catalog", "compare", "v5p", "h100", "--dtype", "bf61"},
+      {"catalog", "machines", "n1-standard-4", "--accelerator", "l4"},
+      {"catalog", "slices", "v5p:4x4x5"},
+      {"catalog", "zones", "--region", "us-central"},
+      {"catalog", "prices", "--machine", "a3-highpu-8g"},
   };
   for (const auto& words : wrongs) {
     const Captured refused = shop.systole(words);

@@ -83,7 +83,7 @@ MachineType read_machine_type(TableRow& row) {
       type.provisioning.push_back(static_cast<Provisioning>(found - kProvisioningNames));
   }
   type.zones = row.list("zones");
-  type.dated = row.dated();
+  type.dated = row.dated("accelerator");
   type.note = row.string("note");
   return type;
 }

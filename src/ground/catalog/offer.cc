@@ -236,6 +236,7 @@ void OfferFinder::add_own_machines() {
 std::string Offer::name() const { return slice ? slice->name : machine + attached; }
 
 Result<std::vector<Offer>> find_offers(CatalogTables& tables, const Catalog& catalog, const OfferFilter& filter) {
+  TRY(tables.check_own_names(catalog));
   OfferFilter resolved = filter;
   for (std::string& name : resolved.accelerators) name = TRY(catalog.find_accelerator(name))->name;
   OfferFinder finder(resolved, catalog);

@@ -39,7 +39,8 @@ struct OfferFilter {
 
 // In the order of the tables. Terms on which a machine cannot be had are left out; where its price is not known the
 // offer is there, with an unknown price.
-// Errors: not_found: an accelerator, region or zone that the catalog does not know, with the nearest names.
+// Errors: not_found: an accelerator, region or zone that the catalog does not know, with the nearest names; a name in
+// the user's rows that nothing has.
 Result<std::vector<Offer>> find_offers(CatalogTables& tables, const Catalog& catalog, const OfferFilter& filter);
 
 // The machine at hand as an offer: $0, on terms of its own.

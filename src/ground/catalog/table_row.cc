@@ -135,8 +135,8 @@ bool TableRow::yes(std::string_view key) {
   return one_of(key, kAnswers) == 1;
 }
 
-Dated TableRow::dated() {
-  Dated dated{name("source"), string("date"), string("confidence"), where("source"), own_};
+Dated TableRow::dated(std::string_view key) {
+  Dated dated{name("source"), string("date"), string("confidence"), where(key), own_};
   if (own_ && dated.date.empty())
     name("date");
   else if (!dated.date.empty() && !is_partial_date(dated.date))

@@ -48,8 +48,8 @@ class TableRow {
   // Index of its text among `names`, which must hold it; 0 where it is absent.
   std::size_t one_of(std::string_view key, std::span<const std::string_view> names);
   bool yes(std::string_view key);  // yes or no; absent: no
-  // source and date, which the user's rows must have; built-in rows may lack the date.
-  Dated dated();
+  // source and date, which the user's rows must have; built-in rows may lack the date. Placed at `key`.
+  Dated dated(std::string_view key = "source");
 
   void wrong(std::string_view key, Error e) { errors_.push_back(std::move(e).at(where(key))); }
 

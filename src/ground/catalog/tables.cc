@@ -124,6 +124,31 @@ Result<CatalogTables> CatalogTables::read(std::span<const CatalogFile> own) {
   return tables;
 }
 
+Status CatalogTables::check_own_names(const Catalog& catalog) {
+  std::vector<std::string> chips, machines;
+  for (const auto& [name, entry] : catalog.entries())
+    if (entry.kind == "gpu" || entry.kind == "tpu") chips.push_back(name);
+  std::vector<Error> errors;
+  const auto check = [&](const std::string& name, const std::vector<std::string>& known, const char* what,
+                         const Dated& dated) {
+    if (std::ranges::find(known, name) != known.end()) return;
+    errors.push_back(error(ErrorKind::not_found, "the catalog knows no {} '{}'", what, name)
+                         .at(dated.where)
+                         .hinted(nearest_hint(name, known)));
+  };
+  for (const MachineType& row : machines_.own)
+    if (!row.accelerator.empty()) check(row.accelerator, chips, "accelerator", row.dated);
+  for (const TpuSlice& row : slices_.own) check(row.accelerator, chips, "accelerator", row.dated);
+  for (const ZoneRow& row : zones_.own) check(row.accelerator, chips, "accelerator", row.dated);
+  if (!prices_.own.empty())
+    for (const MachineType& type : TRY(this->machines())) machines.push_back(type.name);
+  for (const PriceRow& row : prices_.own) {
+    const bool machine = row.of == PriceOf::machine;
+    check(row.item, machine ? machines : chips, machine ? "machine type" : "accelerator", row.dated);
+  }
+  return first_of(std::move(errors));
+}
+
 Result<std::span<const MachineType>> CatalogTables::machines() {
   return all_of(machines_.own, machines_.all, kMachineColumns, read_machine_type,
                 [](const MachineType& a, const MachineType& b) { return a.name == b.name; });

@@ -50,6 +50,10 @@ class CatalogTables {
   Result<std::span<const StorageTier>> storage();
   Result<std::span<const PriceRow>> prices();
 
+  // Whether what the user's rows speak of is in the catalog and the tables. Errors: not_found, all at once, each at its
+  // place with the nearest names.
+  Status check_own_names(const Catalog& catalog);
+
  private:
   template <typename Row>
   struct Table {

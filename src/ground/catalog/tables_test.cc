@@ -169,6 +169,31 @@ TEST(CatalogTables, the_users_rows_lie_over_the_built_in_ones) {
   EXPECT_NE(to_string(wrong.error()).find("prices.csv:1:1: error: missing columns"), std::string::npos);
 }
 
+// A name that nothing has would be a price that is never asked for.
+TEST(CatalogTables, names_in_the_users_rows_are_checked) {
+  const auto names = [](const std::string& rows) {
+    CatalogTables tables =
+        CatalogTables::read(std::vector<CatalogFile>{{"own.yaml", "systole_catalog: 1\n" + rows}}).value();
+    const Status checked = tables.check_own_names(catalog());
+    return checked.ok() ? std::string() : to_string(checked.error());
+  };
+  const std::string machine =
+      "machines:\n  - { machine: dgx, kind: gpu, accelerator: h100, accelerators: 8, source: s, date: 2026-11-01 }\n";
+  const std::string price =
+      "prices:\n  - { per: machine, item: dgx, region: lab, own: $1/h, source: s, date: 2026-11-01 }\n";
+  EXPECT_EQ(names(machine + price), "");
+  EXPECT_EQ(names("prices:\n  - { per: chip, item: v5p, region: r, spot: $1/h, source: s, date: 2026-11-01 }\n"), "");
+  const std::string no_machine = names(price);
+  EXPECT_NE(no_machine.find("own.yaml:3:27: error: the catalog knows no machine type 'dgx'"), std::string::npos)
+      << no_machine;
+  const std::string no_chip = names(
+      "zones:\n  - { accelerator: h1000, region: r, zone: z, source: s, date: 2026-11-01 }\n"
+      "prices:\n  - { per: chip, item: v5q, region: r, spot: $1/h, source: s, date: 2026-11-01 }\n");
+  for (const char* part : {"own.yaml:3:20: error: the catalog knows no accelerator 'h1000'", "did you mean 'h100'",
+                           "own.yaml:5:24: error: the catalog knows no accelerator 'v5q'", "'v5p'"})
+    EXPECT_NE(no_chip.find(part), std::string::npos) << part << "\n" << no_chip;
+}
+
 TEST(CatalogTables, the_users_folder) {
   const std::string folder = testing::TempDir() + "/systole_catalog_tables_test";
   std::filesystem::remove_all(folder);

@@ -157,7 +157,7 @@ TpuSlice read_tpu_slice(TableRow& row) {
   slice.twists = row.yes("twists");
   slice.in_api = row.yes("api");
   slice.documented = row.yes("docs");
-  slice.dated = row.dated();
+  slice.dated = row.dated("accelerator");
   slice.note = row.string("note");
   if (shape) check(slice, row);
   return slice;

@@ -18,7 +18,7 @@ ZoneRow read_zone(TableRow& row) {
   zone.machines = row.list("machines");
   zone.slices = row.string("slices");
   zone.published = row.yes("published");
-  zone.dated = row.dated();
+  zone.dated = row.dated("accelerator");
   zone.note = row.string("note");
   return zone;
 }

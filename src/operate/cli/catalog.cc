@@ -16,6 +16,7 @@ Result<CatalogView> open_catalog_view(Clock& clock) {
   std::vector<CatalogFile> tables = TRY(read_catalog_tables(folder));
   std::ranges::move(tables, std::back_inserter(own));
   CatalogTables read = TRY(CatalogTables::read(own));
+  TRY(read.check_own_names(catalog));
   return CatalogView{std::move(catalog), std::move(read), clock.timestamp().substr(0, 10)};
 }
 
