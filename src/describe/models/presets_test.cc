@@ -63,6 +63,8 @@ constexpr Published kPublished[] = {
     {"llama3.2-1b", 1'235'814'400},
     {"llama3.2-3b", 3'212'749'824},
     {"mistral-7b", 7'241'732'096},
+    {"mixtral-8x7b", 46'702'792'704},
+    {"mixtral-8x22b", 140'620'634'112},
     // As transformers counts BertForMaskedLM: with the head, which shares the embedding, and without the pooler.
     // BertModel, the other way about, has 109,482,240 and 335,141,888 (bert/bert_test.cc).
     {"bert-base", 109'514'298},

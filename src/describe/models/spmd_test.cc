@@ -20,8 +20,10 @@
 namespace systole {
 namespace {
 
-const std::vector<AxisRule> kRules{
-    {"data", {"batch"}}, {"fsdp", {"batch"}}, {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
+const std::vector<AxisRule> kRules{{"data", {"batch"}},
+                                   {"fsdp", {"batch"}},
+                                   {"expert", {"expert", "batch"}},
+                                   {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
 
 Mesh mesh_of(const std::string& text) { return Mesh::parse(text).value(); }
 
@@ -197,6 +199,10 @@ std::vector<Family> families() {
   decoder("llama", llama);
   decoder("parallel", sized(parallel_decoder()));
   decoder("windowed", sized(windowed_decoder()));
+  DecoderConfig mixture = sized(shared_experts_decoder());
+  mixture.mlp = 18;
+  mixture.experts.group = 5;
+  decoder("experts", mixture);
   T5Config t5 = sized(tiny_gated_t5());
   t5.decoder_layers = 2;
   t5.target_context = 10;
@@ -277,6 +283,54 @@ TEST(Spmd, collectives_of_a_block) {
   EXPECT_EQ(found, "all_gather reduce_scatter all_gather reduce_scatter ");
   // The embedding's sum, the gather before the logits, three sums of the loss: its logit, its largest, its exponents.
   EXPECT_EQ(outside, "reduce_scatter all_gather all_reduce all_reduce all_reduce ") << to_text(cut);
+}
+
+std::string names_of_collectives(const Graph& graph) {
+  std::string found;
+  for (const GraphNode& node : graph.nodes()) {
+    if (node.attrs.find("axis") != nullptr)
+      found += fmt::format("{}({}) ", node.op->name, node.attrs.get_string("axis"));
+  }
+  return found;
+}
+
+// Experts over an axis that cuts batches everywhere else: alone, with data, fully sharded and tensor.
+TEST(Spmd, experts_over_their_axis) {
+  DecoderConfig config = sized(shared_experts_decoder());
+  config.experts.count = 8;
+  config.experts.group = 5;
+  config.experts.top_k = 2;
+  const auto data = one_document(24, 10, 24);
+  const Graph loss = make_decoder(config)->loss({24, 10}, true);
+  for (const char* mesh :
+       {"expert=2", "expert=4", "data=2 expert=2", "fsdp=2 expert=2", "expert=2 model=2", "data=3 expert=4"}) {
+    SCOPED_TRACE(mesh);
+    for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::block})
+      CutModel(loss, mesh_of(mesh), data, {policy, {}}).check();
+  }
+}
+
+// Tokens go to the devices of their experts, with what they count for, and back; weights of experts stay where they
+// are, and each device routes its own tokens. What a buffer sends is top_k × capacity_factor / devices of what a gather
+// of all tokens would: with 4 devices and top 2 that is half.
+TEST(Spmd, tokens_go_to_their_experts_all_to_all) {
+  DecoderConfig config = sized(shared_experts_decoder());
+  config.experts = {.count = 8, .top_k = 2, .capacity_factor = 1};
+  const auto model = make_decoder(config);
+  const Mesh mesh = mesh_of("expert=4");
+  SpmdRequest request{mesh, kRules, {}, {}, {}, false};
+  const Graph loss = in_f64(model->loss({24, 10}, false));
+  for (const GraphInput& input : loss.inputs()) {
+    const Type& type = loss.type(input.value);
+    request.inputs[input.name] = input.parameter ? stored(type, mesh, false) : Layout{{0}};
+  }
+  const Graph cut = spmd(loss, request).graph;
+  for (const GraphNode& node : cut.nodes()) {
+    if (is(node, "repeat")) {
+      EXPECT_EQ(names_of_collectives(node.regions[0]), "all_to_all(expert) all_to_all(expert) all_to_all(expert) ")
+          << to_text(cut);
+    }
+  }
 }
 
 }  // namespace

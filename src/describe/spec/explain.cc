@@ -22,6 +22,7 @@ std::string default_of(const Key& key) {
 
 std::string condition_of(const Key& key) {
   if (key.when.key.empty()) return {};
+  if (key.when.values.empty()) return fmt::format("with {}", key.when.key);
   return fmt::format("with {}: {}", key.when.key, fmt::join(key.when.values, " or "));
 }
 

@@ -109,6 +109,17 @@ void add_llama(std::vector<Preset>& all) {
   all.back().values.push_back({"model.window", "4096"});
 }
 
+// Jiang et al., arXiv:2401.04088, and the config.json beside the released weights (mistralai on huggingface.co). Those
+// drop no token: model.moe.dropless.
+void add_mixtral(std::vector<Preset>& all) {
+  const auto add = [&](const Llama& m) {
+    all.push_back(llama(m));
+    all.back().values.insert(all.back().values.end(), {{"model.moe.experts", "8"}, {"model.moe.top_k", "2"}});
+  };
+  add({"mixtral-8x7b", 32, 4096, 32, 8, 14336, 32000, 32768, "1000000"});
+  add({"mixtral-8x22b", 56, 6144, 48, 8, 16384, 32000, 65536, "1000000"});
+}
+
 // Chowdhery et al., arXiv:2204.02311, section 2 and table 1: parallel blocks, one key head, heads of 256, SwiGLU.
 void add_palm(std::vector<Preset>& all) {
   const auto add = [&](const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads) {
@@ -152,6 +163,7 @@ const std::vector<Preset>& presets() {
     add_gpt3(all);
     add_mpt(all);
     add_llama(all);
+    add_mixtral(all);
     add_palm(all);
     add_nemotron(all);
     for (Preset& preset : encoder_presets()) all.push_back(std::move(preset));

@@ -119,6 +119,11 @@ void Reader::read_key(const Key& key) {
   if (!applies(key, workload_)) {
     if (!here) return;
     failed_.insert(key.path);
+    if (key.when.values.empty()) {
+      return add(error(ErrorKind::invalid, "{} means nothing without {}", key.path, key.when.key)
+                     .at(given->key)
+                     .hinted(fmt::format("take it out, or give {}", key.when.key)));
+    }
     const std::string now = schema().key(key.when.key)->codec.write(workload_).text();
     return add(error(ErrorKind::invalid, "{} means nothing with {}: {}", key.path, key.when.key, now)
                    .at(given->key)

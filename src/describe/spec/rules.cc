@@ -76,6 +76,20 @@ void check_mlp(const ModelSpec& m, Rules& broken) {
   }
 }
 
+void check_experts(const ModelSpec& m, Rules& broken) {
+  const ModelSpec::Experts& moe = m.moe;
+  const auto say = [&](const char* key, const std::string& message, std::string hint) {
+    broken.push_back({{key, "model.moe.experts"}, ErrorKind::invalid, message, std::move(hint)});
+  };
+  if (moe.experts == 0) return;
+  if (moe.top_k > moe.experts)
+    say("model.moe.top_k", fmt::format("a token cannot go to {} of {} experts", moe.top_k, moe.experts), "at most all");
+  if (!divides(moe.group, m.context))
+    say("model.moe.group", fmt::format("groups of {} tokens do not divide rows of {}", moe.group, m.context),
+        "group may be " + divisors_of(m.context) + ", or leave it out: a group is a row");
+  if (m.bias) say("model.bias", "experts have no biases here", "model.bias: false");
+}
+
 void check_sizes(const ModelSpec& m, Rules& broken) {
   if (m.adapter_rank > m.width && m.width > 0) {
     broken.push_back({{"model.adapters.rank"},
@@ -85,7 +99,9 @@ void check_sizes(const ModelSpec& m, Rules& broken) {
   }
   const double width = static_cast<double>(m.width),
                attended = static_cast<double>(m.heads) * static_cast<double>(m.head);
-  const double parameters = static_cast<double>(m.layers) * width * (4 * attended + 3 * static_cast<double>(m.mlp)) +
+  const double fed =
+      static_cast<double>(m.mlp) * static_cast<double>(std::max<std::int64_t>(1, m.moe.experts + m.moe.shared_experts));
+  const double parameters = static_cast<double>(m.layers) * width * (4 * attended + 3 * fed) +
                             static_cast<double>(m.vocabulary + m.context) * width;
   if (parameters > 1e17) {
     broken.push_back({{"model.width"},
@@ -153,6 +169,7 @@ void check_model(const Workload& w, Rules& broken) {
   if (m.family != ModelSpec::Family::mlp) {
     check_heads(m, broken);
     check_mlp(m, broken);
+    check_experts(m, broken);
     check_sizes(m, broken);
   }
   if (m.family == ModelSpec::Family::t5) {

@@ -95,7 +95,9 @@ bool applies(const Key& key, Workload& workload) {
   if (key.when.key.empty()) return true;
   const Key* decider = schema().key(key.when.key);
   CHECK(decider != nullptr, "{} depends on {}, which is no key", key.path, key.when.key);
-  return std::ranges::find(key.when.values, decider->codec.write(workload).text()) != key.when.values.end();
+  const Node now = decider->codec.write(workload);
+  if (key.when.values.empty()) return !now.is_null();
+  return std::ranges::find(key.when.values, now.text()) != key.when.values.end();
 }
 
 }  // namespace systole

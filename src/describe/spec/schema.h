@@ -10,7 +10,7 @@
 
 namespace systole {
 
-// A key means something only while another key has one of these values; no key: always.
+// A key means something only while another key has one of these values, or with no values any; no key: always.
 struct Condition {
   std::string key;
   std::vector<std::string> values;
@@ -89,7 +89,8 @@ std::vector<Broken> broken_rules(const Workload& workload);
 
 // The parts of the schema.
 void add_model_keys(Schema& schema);
-void add_t5_keys(Schema& schema);  // of model, those that no other family has
+void add_t5_keys(Schema& schema);   // of model, those that no other family has
+void add_moe_keys(Schema& schema);  // of model, experts
 void add_data_keys(Schema& schema);
 void add_masking_keys(Schema& schema);  // of data
 void add_train_keys(Schema& schema);

@@ -133,7 +133,7 @@ void add_decoder_keys(std::vector<Key>& keys) {
       {.path = "model.mlp",
        .codec = mlp_codec(),
        .doc = "Hidden width of the feed-forward part, in numbers.",
-       .more = "Also called d_ff, intermediate size or ffn size.",
+       .more = "Also called d_ff, intermediate size or ffn size. With model.moe.experts, of one expert.",
        .derived = "width × mlp_ratio, else 4 × width; with family llama 8/3 × width, up to a multiple of 256",
        .derive = [](Workload& w) { w.model.mlp = mlp_of(w.model); },
        .when = kTransformer,
@@ -285,6 +285,7 @@ void add_model_keys(Schema& schema) {
   add_mlp_keys(keys);
   add_shared_keys(keys);
   add_rope_scaling_keys(keys);
+  add_moe_keys(schema);
   keys.push_back(
       {.path = "model.adapters.rank",
        .codec = count_codec(AT(model.adapter_rank), 0, 100'000),

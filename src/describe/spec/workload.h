@@ -49,6 +49,18 @@ struct ModelSpec {
     std::int64_t original_context = 8192;
   };
 
+  // A mixture of experts, each of width `mlp`, in the place of a block's one feed-forward part.
+  struct Experts {
+    std::int64_t experts = 0;  // 0: none
+    std::int64_t top_k = 2;    // that a token goes to
+    double capacity_factor = 1.25;
+    bool dropless = false;
+    std::int64_t group = 0;  // tokens of a row that compete for places; 0: a row
+    std::int64_t shared_experts = 0;
+    bool normalize = true;
+    double balance = 0.01;
+  };
+
   Family family = Family::gpt;
   std::string preset;   // "gpt2-124m"; its values are in the fields below; empty for none
   std::string weights;  // folder of a Hugging Face model that training starts from; empty for none
@@ -64,6 +76,7 @@ struct ModelSpec {
   std::int64_t window = 0;       // > 0: keys a query sees, itself the last; 0: all before it
   bool parallel_blocks = false;  // attention and feed-forward part read one norm and are added together
   bool gated = false;            // the feed-forward part multiplies by an activated gate
+  Experts moe;
   Norm norm = Norm::layer;
   double eps = 1e-5;  // of the norms
   Position position = Position::learned;

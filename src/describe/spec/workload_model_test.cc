@@ -68,6 +68,22 @@ TEST(WorkloadModel, variants_of_the_decoder_are_keys) {
   EXPECT_EQ(to_yaml(read(kSmall)).find("window"), std::string::npos);
 }
 
+TEST(WorkloadModel, experts_are_keys_that_mean_something_together) {
+  const Workload w = read(replaced(kSmall, "family: gpt", "family: llama, moe: { experts: 6, top_k: 3, group: 8 }"));
+  EXPECT_EQ(w.model.moe.experts, 6);
+  EXPECT_EQ(w.model.moe.top_k, 3);
+  EXPECT_EQ(w.model.moe.group, 8);
+  EXPECT_EQ(w.model.moe.capacity_factor, 1.25);
+  EXPECT_FALSE(w.model.moe.dropless);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+  EXPECT_NE(to_yaml(w).find("balance: 0.01"), std::string::npos);
+  EXPECT_EQ(to_yaml(read(kSmall)).find("moe"), std::string::npos);
+  EXPECT_EQ(read(replaced(kSmall, "family: gpt, layers: 2, width: 64, heads: 4, context: 32",
+                          "preset: mixtral-8x7b, layers: 1"))
+                .model.moe.experts,
+            8);
+}
+
 TEST(WorkloadModel, rotary_positions_may_be_stretched) {
   const Workload w =
       read(replaced(kSmall, "family: gpt", "family: llama, theta: 5e5, rope_scaling: { kind: llama3, factor: 32 }"));

@@ -92,6 +92,9 @@ class Builder {
   // In the place of those that were there; rows of ids outside the table are dropped. Ids of those within are distinct.
   Ssa scatter_rows(const Ssa& into, const Ssa& ids, const Ssa& rows);
 
+  // Ascending along the dim; of equal ones any order.
+  Ssa sort(const Ssa& x, int dim);
+
   // --- regions. `body` gets a Builder of its block, the index (i32[] from 0 to count, or from count - 1 down) and the
   // carries, and gives the new carries.
   using Body = std::function<std::vector<Ssa>(Builder&, const Ssa& index, std::span<const Ssa> carries)>;

@@ -50,6 +50,21 @@ void Builder::combiner(std::string_view op, DType dtype) {
   *text_ += "})";
 }
 
+Ssa Builder::sort(const Ssa& x, int dim) {
+  const std::array operands{x};
+  Ssa made{fresh(), x.type};
+  begin(made.name, "sort", operands);
+  *text_ += " ({\n";
+  Builder inside(*this, Inside{});
+  inside.place_.clear();
+  const std::vector<Ssa> pair = inside.open_block(std::array{Type(x.type.dtype, {}), Type(x.type.dtype, {})});
+  inside.give("stablehlo.return", std::array{inside.compare("LT", pair[0], pair[1])});
+  indent();
+  *text_ += "})";
+  end(fmt::format("dimension = {} : i64, is_stable = false", dim), operands, std::array{x.type});
+  return made;
+}
+
 // The index runs from `from` while it is below `to`; carried values follow it.
 std::vector<Ssa> Builder::loop_over(const Ssa& from, const Ssa& to, std::span<const Ssa> carries, const Body& body) {
   std::vector<Ssa> carried{from};

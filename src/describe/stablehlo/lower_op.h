@@ -49,6 +49,7 @@ std::vector<OpLowering> collective_lowerings();   // collectives.cc
 std::vector<OpLowering> softmax_lowerings();      // softmax.cc: and cross_entropy, its gradient
 std::vector<OpLowering> norm_lowerings();         // norms.cc
 std::vector<OpLowering> embedding_lowerings();    // embedding.cc: and rotary
+std::vector<OpLowering> routing_lowerings();      // routing.cc: gather_rows, scatter_rows, top_k, route
 std::vector<OpLowering> random_lowerings();       // random.cc: dropout, stochastic_round
 std::vector<OpLowering> optimizer_lowerings();    // optimizers.cc
 std::vector<OpLowering> attention_lowerings();    // attention.cc, attention_grad.cc

@@ -57,6 +57,7 @@ Result<NameMap> gpt2_map(const ModelSpec& m) {
           .holds(m.heads * m.head == m.width, "model.head", "width / heads")
           .holds(!m.parallel_blocks, "model.parallel_blocks", "false")
           .holds(m.window == 0, "model.window", "0")
+          .holds(m.moe.experts == 0, "model.moe.experts", "0")
           .finish());
   NameMap map;
   map.prefix = "transformer.";
@@ -93,6 +94,7 @@ Result<NameMap> llama_map(const ModelSpec& m) {
           .holds(m.gated, "model.gated", "true")
           .holds(!m.parallel_blocks, "model.parallel_blocks", "false")
           .holds(m.window == 0, "model.window", "0")
+          .holds(m.moe.experts == 0, "model.moe.experts", "0")
           .finish());
   NameMap map;
   map.prefix = "model.";

@@ -4,9 +4,10 @@
 //
 // Constraints: C1 the spec is letters "…,…->…", none twice in one term. C2 as many letters as dims. C3 a letter means
 // one size. C4 each letter is in exactly two terms or all three. C5 both operands have one float type, and `dtype` is a
-// float type.
+// float type. C6 filled is {used, all} with 0 < used ≤ all.
 // The gradient: da = contract(g, b, "y,b->a"), db = contract(a, g, "a,y->b"), with g in the operands' type first.
-// Work: a multiplication and an addition for each point of the letters' space; all of it counts as model FLOPs.
+// Work: a multiplication and an addition for each point of the letters' space. All of it counts as model FLOPs, unless
+// `filled` says that of so many rows only some hold anything (buffers of experts): then that share, rounded down.
 
 #include <array>
 
@@ -14,6 +15,7 @@
 #include "describe/graph/ops/index.h"
 #include "describe/graph/ops/list.h"
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/ops/routing.h"
 
 namespace systole {
 namespace {
@@ -60,6 +62,17 @@ std::string summed(const Spec& spec) {
   return letters;
 }
 
+// {used, all}; {1, 1} without.
+Ints filled_of(const Attrs& attrs) {
+  if (attrs.find("filled") == nullptr) return {1, 1};
+  const Ints& filled = attrs.get_ints("filled");
+  if (filled.size() != 2 || filled[0] < 1 || filled[0] > filled[1])
+    constraint("contract_c6", "filled is [{}]", fmt::join(filled, ", "));
+  return filled;
+}
+
+Ints own_filled(const Attrs& attrs) { return attrs.find("filled") == nullptr ? Ints() : attrs.get_ints("filled"); }
+
 std::vector<Type> infer(const OpCall& call) {
   if (call.num_operands() != 2) constraint("contract_c1", "contract takes two operands, got {}", call.num_operands());
   const Spec spec = parse(call.attrs.get_string("spec"));
@@ -79,6 +92,7 @@ std::vector<Type> infer(const OpCall& call) {
     constraint("contract_c5", "{} and {} to {}: one float type, cast first", to_string(a), to_string(b),
                name_of(dtype));
   }
+  filled_of(call.attrs);
   Shape shape;
   std::vector<std::string> names;
   for (const char c : spec.y) {
@@ -95,8 +109,9 @@ Gradients gradient(GradientCall& call) {
   const Spec spec = parse(call.attrs().get_string("spec"));
   const Value g = cast(*call.cotangent(0), call.operand_type(0).dtype);
   Gradients d(2);
-  if (call.needs(0)) d[0] = contract(g, call.operand(1), Spec{spec.y, spec.b, spec.a}.text());
-  if (call.needs(1)) d[1] = contract(call.operand(0), g, Spec{spec.a, spec.y, spec.b}.text());
+  const Ints filled = own_filled(call.attrs());
+  if (call.needs(0)) d[0] = contract_filled(g, call.operand(1), Spec{spec.y, spec.b, spec.a}.text(), filled);
+  if (call.needs(1)) d[1] = contract_filled(call.operand(0), g, Spec{spec.a, spec.y, spec.b}.text(), filled);
   return d;
 }
 
@@ -105,7 +120,9 @@ Work work(const OpCall& call, std::span<const Type> results) {
   Work work = moves(call.operands, results);
   std::int64_t points = results[0].num_elements();
   for (const char c : summed(spec)) points *= call.operand(0).shape[spec.a.find(c)];
-  work.flops = work.model_flops = 2 * points;
+  const Ints filled = filled_of(call.attrs);
+  work.flops = 2 * points;
+  work.model_flops = 2 * (points / filled[1] * filled[0] + points % filled[1] * filled[0] / filled[1]);
   return work;
 }
 
@@ -145,7 +162,9 @@ OpDef contract_op() {
   op.name = "contract";
   op.summary = "einsum of two operands";
   op.signature = "(a: float[...], b: a's type[...]) -> (y: dtype[...])";
-  op.attrs = {{"spec", "string", "\"bse,ehd->bshd\""}, {"dtype", "dtype", "of the result; a's when absent", false}};
+  op.attrs = {{"spec", "string", "\"bse,ehd->bshd\""},
+              {"dtype", "dtype", "of the result; a's when absent", false},
+              {"filled", "ints", "[used, all] of its rows, the others being padding; absent: all are used", false}};
   op.infer = infer;
   op.gradient = gradient;
   op.work = work;
@@ -159,6 +178,12 @@ OpDef contract_op() {
 }
 
 }  // namespace ops
+
+Value contract_filled(Value a, Value b, std::string_view spec, const Ints& filled) {
+  Attrs attrs{{"spec", std::string(spec)}};
+  if (!filled.empty()) attrs.set("filled", filled);
+  return a.graph->apply("contract", std::array{a, b}, std::move(attrs))[0];
+}
 
 Value contract(Value a, Value b, std::string_view spec, std::optional<DType> dtype) {
   Attrs attrs{{"spec", std::string(spec)}};

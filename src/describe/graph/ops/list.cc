@@ -4,6 +4,8 @@
 
 #include <deque>
 
+#include "describe/graph/ops/routing.h"
+
 namespace systole {
 namespace {
 
@@ -12,8 +14,8 @@ class List {
   List() {
     using namespace ops;
     for (auto family : {elementwise_ops, cast_ops, constant_ops, broadcast_ops, reshape_ops, movement_ops, cache_ops,
-                        reduce_ops, cross_entropy_ops, rms_norm_ops, layer_norm_ops, embedding_ops, attention_ops,
-                        collective_ops, transfer_ops}) {
+                        reduce_ops, cross_entropy_ops, rms_norm_ops, layer_norm_ops, embedding_ops, routing_ops,
+                        attention_ops, collective_ops, transfer_ops}) {
       for (OpDef& op : family()) add(std::move(op));
     }
     for (auto make :

@@ -32,14 +32,19 @@ Value DecoderBlock::project(Value x, const std::string& name) const {
   return add(y, config_.lora.scale == 1 ? high : scale(high, config_.lora.scale));
 }
 
-Value DecoderBlock::feed_forward(Value normed) const {
+BlockResult DecoderBlock::feed_forward(Value normed, const ExpertTokens& tokens) const {
+  if (config_.experts.count > 0) {
+    const ExpertResult mixed = mix_experts(config_, stack_, normed, tokens);
+    return {mixed.y, mixed.balance};
+  }
   const auto hidden = [&] { return project(normed, "mlp.up").named("mlp.hidden"); };
   Value act = activate(config_.activation, config_.gated ? project(normed, "mlp.gate").named("mlp.gate") : hidden());
   if (config_.gated) act = mul(act, hidden());
-  return project(act.named("mlp.act"), "mlp.down").named("mlp.out");
+  return {project(act.named("mlp.act"), "mlp.down").named("mlp.out"), std::nullopt};
 }
 
-Value DecoderBlock::operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend) const {
+BlockResult DecoderBlock::operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend,
+                                     const ExpertTokens& tokens) const {
   x.named("block.in");
   const Value n1 = norm(x, "norm1").named("attn.norm");
   const Value q = project(n1, "attn.q").named("attn.q");
@@ -48,7 +53,8 @@ Value DecoderBlock::operator()(Value x, const std::function<Value(Value q, Value
   const Value o = attend(q, k, v).named("attn.o");
   const Value mid = add(x, stack_.drop(project(o, "attn.o").named("attn.out"), 0));
   const Value n2 = config_.parallel ? n1 : norm(mid, "norm2").named("mlp.norm");
-  return add(mid, stack_.drop(feed_forward(n2), 1));
+  const BlockResult fed = feed_forward(n2, tokens);
+  return {add(mid, stack_.drop(fed.x, 1)), fed.balance};
 }
 
 }  // namespace systole

@@ -6,6 +6,8 @@
 //
 // parallel:  x += drop(o(attend(q, k, v))) + drop(down(activate(up(norm1(x)))))
 //
+// With experts the feed-forward part is theirs (experts.h).
+//
 // Values that recompute policies and probes may name: block.in, attn.norm, attn.q, attn.k, attn.v, attn.o (what
 // attention gives), attn.out (after its projection), mlp.norm (not parallel), mlp.gate (gated: before the activation),
 // mlp.hidden (of up), mlp.act (what goes down), mlp.out.
@@ -13,6 +15,7 @@
 #include <functional>
 #include <optional>
 
+#include "describe/models/decoder/experts.h"
 #include "describe/models/decoder/parameters.h"
 #include "describe/models/stack.h"
 
@@ -20,6 +23,11 @@ namespace systole {
 
 // Over the last dim, by the config's norm; `bias` only where has_norm_bias.
 Value decoder_norm(const DecoderConfig& config, Value x, Value scale, const std::optional<Value>& bias);
+
+struct BlockResult {
+  Value x;
+  std::optional<Value> balance;  // f32[], with experts
+};
 
 class DecoderBlock {
  public:
@@ -29,12 +37,13 @@ class DecoderBlock {
 
   // x f32[batch, seq, embed]; attend(q[b, t, h, d], k[b, t, n, d], v) → [b, t, h, d]. Sites of dropout: 0 is the
   // embedding's, 2 layer + 1 and 2 layer + 2 the block's.
-  Value operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend) const;
+  BlockResult operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend,
+                         const ExpertTokens& tokens) const;
 
  private:
   Value norm(Value x, const std::string& name) const;
   Value project(Value x, const std::string& name) const;
-  Value feed_forward(Value normed) const;
+  BlockResult feed_forward(Value normed, const ExpertTokens& tokens) const;
 
   const DecoderConfig& config_;
   const Stack stack_;

@@ -22,6 +22,25 @@ void check_lora(const DecoderConfig& config) {
   }
 }
 
+void check_experts(const DecoderConfig& config) {
+  const ExpertsConfig& experts = config.experts;
+  if (experts.count == 0) return;
+  require_positive("moe.experts", experts.count);
+  require_positive("moe.top_k", experts.top_k);
+  if (experts.top_k > experts.count) {
+    fail(error(ErrorKind::invalid, "model.moe.top_k: {} of model.moe.experts: {}", experts.top_k, experts.count)
+             .hinted(fmt::format("top_k may be 1 to {}", experts.count)));
+  }
+  if (!(experts.capacity_factor > 0))
+    fail(error(ErrorKind::invalid, "model.moe.capacity_factor is {}, must be above 0", experts.capacity_factor));
+  if (experts.group < 0 || experts.shared < 0 || !(experts.balance >= 0))
+    fail(error(ErrorKind::invalid, "model.moe.group, shared_experts and balance must not be negative"));
+  if (experts.group > 0) require_divides("moe.group", experts.group, "context", config.context);
+  if (config.bias) {
+    fail(error(ErrorKind::unsupported, "model.bias: experts have no biases").hinted("model.bias: false"));
+  }
+}
+
 }  // namespace
 
 DecoderConfig checked(DecoderConfig config) {
@@ -47,6 +66,7 @@ DecoderConfig checked(DecoderConfig config) {
              .hinted("another model.heads or model.head, or model.position: learned"));
   }
   check_lora(config);
+  check_experts(config);
   return config;
 }
 
@@ -60,6 +80,8 @@ DecoderConfig decoder_config(const ModelSpec& spec) {
   config.head = spec.head;
   config.mlp = spec.mlp;
   config.window = spec.window;
+  config.experts = {spec.moe.experts, spec.moe.top_k,          spec.moe.capacity_factor, spec.moe.dropless,
+                    spec.moe.group,   spec.moe.shared_experts, spec.moe.normalize,       spec.moe.balance};
   config.parallel = spec.parallel_blocks;
   config.gated = spec.gated;
   config.vocabulary = spec.vocabulary;

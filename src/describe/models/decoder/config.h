@@ -20,6 +20,18 @@ struct LoraConfig {
   std::vector<std::string> targets = {};  // projections; empty: all that the model has
 };
 
+// Experts in the place of one feed-forward part (experts.h).
+struct ExpertsConfig {
+  std::int64_t count = 0;  // 0: none
+  std::int64_t top_k = 2;  // that a token goes to
+  double capacity_factor = 1.25;
+  bool dropless = false;
+  std::int64_t group = 0;   // tokens; 0: a row
+  std::int64_t shared = 0;  // experts that all tokens go to
+  bool normalized = true;   // the gates of a token add up to 1
+  double balance = 0.01;    // of the balancing loss; 0: none
+};
+
 struct DecoderConfig {
   const char* family = "gpt";  // for people
   std::int64_t layers = 12;
@@ -27,10 +39,11 @@ struct DecoderConfig {
   std::int64_t heads = 12;
   std::int64_t kv_heads = 0;  // 0: heads; fewer: grouped queries
   std::int64_t head = 0;      // 0: width / heads
-  std::int64_t mlp = 0;       // 0: 4 width
-  std::int64_t window = 0;    // > 0: keys that a query sees
-  bool parallel = false;      // x += o(attend(norm1 x)) + down(… norm1 x): one norm a block
-  bool gated = false;         // down(activation(gate x) ∘ up x), not down(activation(up x))
+  std::int64_t mlp = 0;       // 0: 4 width; with experts the width of one
+  ExpertsConfig experts;
+  std::int64_t window = 0;  // > 0: keys that a query sees
+  bool parallel = false;    // x += o(attend(norm1 x)) + down(… norm1 x): one norm a block
+  bool gated = false;       // down(activation(gate x) ∘ up x), not down(activation(up x))
   std::int64_t vocabulary = 50257;
   std::int64_t context = 1024;
   ModelSpec::Norm norm = ModelSpec::Norm::layer;

@@ -23,10 +23,12 @@ class Decoder final : public Model {
 
  private:
   Value embed(const Parameters& w, Value tokens, Value positions) const;
-  // The residual stream after all blocks, of whole rows. `labels` is declared between tokens and segments if asked for.
-  Value trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
-              std::optional<Value>* labels) const;
+  // The residual stream after all blocks, of whole rows, and of training with experts the sum of the blocks' balance.
+  // `labels` is declared between tokens and segments if asked for.
+  BlockResult trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
+                    std::optional<Value>* labels) const;
   Value head(const Parameters& w, Value x, const std::string& spec) const;
+  Value with_balance(Value loss, const std::optional<Value>& balance, Value labels) const;
   Value place(Value x, const std::optional<Value>& positions) const {
     return positions ? rotary(x, *positions, {config_.theta, config_.rope_scaling}) : x;
   }
@@ -63,8 +65,8 @@ std::optional<Value> Decoder::share_positions(Layers& layers, Value positions) c
   return layers.share("positions", positions);
 }
 
-Value Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
-                     std::optional<Value>* labels) const {
+BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
+                           std::optional<Value>* labels) const {
   require_length("rows", shape.seq, config_.context, "context");
   const Type type = ids(shape.rows, shape.seq);
   const Value tokens = graph.input("tokens", type);
@@ -81,27 +83,41 @@ Value Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& shape,
   const DecoderBlock block(layers, config_, w, parameters_, key);
   const Value seen = layers.share("segments", segments);
   const std::optional<Value> at = share_positions(layers, positions);
-  const Value y = block(x, [&](Value q, Value k, Value v) {
+  const auto attend = [&](Value q, Value k, Value v) {
     return attention(place(q, at), place(k, at), v, {.q_segments = seen, .k_segments = seen, .window = config_.window})
         .o;
-  });
-  layers.body().output("x", y);
-  return layers.run(config_.unrolled).carries[0];
+  };
+  const BlockResult y = block(x, attend, {.segments = seen});
+  layers.body().output("x", y.x);
+  const bool balanced = training && y.balance && config_.experts.balance > 0;
+  if (balanced) layers.body().output("balance", *y.balance);
+  const Repeat all = layers.run(config_.unrolled);
+  return {all.carries[0], balanced ? std::optional(sum_all(all.outputs[0])) : std::nullopt};
+}
+
+// The balancing loss is a mean over tokens: times the labels it is a sum over them, as the loss is.
+Value Decoder::with_balance(Value loss, const std::optional<Value>& balance, Value labels) const {
+  if (!balance) return loss;
+  const std::vector<int> dims{0, 1};
+  const Value told = compare(labels, full_like(labels, 0), "ge");
+  const Value count = reduce_sum(told, dims, loss.dtype());
+  return add(loss, mul(scale(*balance, config_.experts.balance), count));
 }
 
 Graph Decoder::loss(const BatchShape& shape, bool training) const {
   Graph graph("loss");
   const Parameters w(graph, parameters_);
   std::optional<Value> labels;
-  const Value x = trunk(graph, w, shape, training, &labels);
-  graph.output("loss", sum_all(cross_entropy(head(w, x, "bse,ve->bsv"), *labels).loss));
+  const BlockResult all = trunk(graph, w, shape, training, &labels);
+  const Value loss = sum_all(cross_entropy(head(w, all.x, "bse,ve->bsv"), *labels).loss);
+  graph.output("loss", with_balance(loss, all.balance, *labels));
   return graph;
 }
 
 Graph Decoder::forward(const BatchShape& shape) const {
   Graph graph("forward");
   const Parameters w(graph, parameters_);
-  graph.output("logits", head(w, trunk(graph, w, shape, false, nullptr), "bse,ve->bsv"));
+  graph.output("logits", head(w, trunk(graph, w, shape, false, nullptr).x, "bse,ve->bsv"));
   return graph;
 }
 
@@ -128,11 +144,12 @@ Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cac
     return reshape(cache_write(reshape(all, flat), rows, row), type);
   };
   std::optional<Caches> next;
-  const Value y = block(x, [&](Value q, Value k, Value v) {
+  const auto attend = [&](Value q, Value k, Value v) {
     k = place(k, at);
     next = Caches{written(old.k, k), written(old.v, v)};
     return attention(place(q, at), k, v, {.window = config_.window}).o;
-  });
+  };
+  const Value y = block(x, attend, {.serving = true}).x;
   const Value all = run_with_caches(layers, graph, y, *next);
   graph.output("logits", head(w, take_row(all, sub(length, full_like(length, 1))), "be,ve->bv"));
   return graph;
@@ -152,10 +169,11 @@ Graph Decoder::decode(std::int64_t slots, std::int64_t cache) const {
   const Value row = layers.share("position", position);
   const std::optional<Value> at = share_positions(layers, positions);
   std::optional<Caches> next;
-  const Value y = block(x, [&](Value q, Value k, Value v) {
+  const auto attend = [&](Value q, Value k, Value v) {
     next = Caches{cache_write(old.k, place(k, at), row), cache_write(old.v, v, row)};
     return attention(place(q, at), next->k, next->v, {.offset = row, .window = config_.window}).o;
-  });
+  };
+  const Value y = block(x, attend, {.serving = true}).x;
   const Value all = run_with_caches(layers, graph, y, *next);
   const Value last = reshape(all, Type(DType::f32, {slots, config_.width}, {"batch", "embed"}));
   graph.output("logits", head(w, last, "be,ve->bv"));

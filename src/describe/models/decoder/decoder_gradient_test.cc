@@ -60,6 +60,11 @@ TEST(DecoderGradient, in_a_window) {
   expect_gradients(loss_of(config), 11);
 }
 
+TEST(DecoderGradient, mixture_of_experts) {
+  expect_gradients(loss_of(mixture_decoder()), 11);
+  expect_gradients(loss_of(shared_experts_decoder()), 11);
+}
+
 TEST(DecoderGradient, frozen_base_with_adapters) {
   DecoderConfig config = tiny_decoder();
   config.lora.rank = 2;

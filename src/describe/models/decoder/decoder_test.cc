@@ -168,9 +168,12 @@ TEST(Decoder, adapters_train_alone_and_begin_as_the_base) {
 TEST(Decoder, model_flops_follow_the_convention) {
   for (const DecoderConfig& kind : all_decoders()) {
     const DecoderConfig config = checked(kind);
+    SCOPED_TRACE(config.experts.count);
     const std::int64_t rows = 2, seq = 8, tokens = rows * seq;
     const std::int64_t heads = 2 * (config.heads + config.kv_heads) * config.head, matrices = config.gated ? 3 : 2;
-    const std::int64_t block = config.width * (heads + matrices * config.mlp);
+    const ExpertsConfig& moe = config.experts;
+    const std::int64_t used = moe.count == 0 ? 1 : moe.top_k + moe.shared;  // feed-forward parts that a token goes to
+    const std::int64_t block = config.width * (heads + matrices * used * config.mlp + moe.count);
     const std::int64_t matmul = config.layers * block + config.vocabulary * config.width;
     std::int64_t pairs = 0;
     for (std::int64_t i = 0; i < seq; ++i) pairs += std::min(i + 1, config.window > 0 ? config.window : seq);

@@ -34,6 +34,21 @@ void list_part(ParameterList& list, std::string_view part, const DecoderConfig& 
   }
 }
 
+// Initial values as of one feed-forward part.
+void list_experts(ParameterList& list, const DecoderConfig& config) {
+  if (config.experts.count == 0) return;
+  const std::string moe = "blocks.{layer}.moe.";
+  const double shrunk = kStddev / std::sqrt(2.0 * static_cast<double>(config.layers));
+  list.weight(moe + "router", "leo", kStddev);
+  if (config.gated) list.weight(moe + "gate", "lxem", kStddev);
+  list.weight(moe + "up", "lxem", kStddev);
+  list.weight(moe + "down", "lxme", shrunk);
+  if (config.experts.shared == 0) return;
+  if (config.gated) list.weight(moe + "shared.gate", "les", kStddev);
+  list.weight(moe + "shared.up", "les", kStddev);
+  list.weight(moe + "shared.down", "lse", shrunk);
+}
+
 void list_norm(ParameterList& list, const std::string& name, const std::string& dims, const DecoderConfig& config) {
   list.scale(name + ".scale", dims);
   if (has_norm_bias(config)) list.bias(name + ".bias", dims);
@@ -44,6 +59,7 @@ void list_norm(ParameterList& list, const std::string& name, const std::string& 
 std::span<const Projection> decoder_projections() { return kProjections; }
 
 bool has_projection(const DecoderConfig& config, const Projection& projection) {
+  if (config.experts.count > 0 && std::string_view(projection.name).starts_with("mlp.")) return false;
   return config.gated || projection.name != std::string_view("mlp.gate");
 }
 
@@ -62,6 +78,9 @@ std::vector<Parameter> decoder_parameters(const DecoderConfig& config) {
                       {'n', {"kv_heads", config.kv_heads}},
                       {'d', {"head", config.head}},
                       {'m', {"mlp", config.mlp}},
+                      {'s', {"mlp", config.mlp * config.experts.shared}},
+                      {'x', {"expert", config.experts.count}},
+                      {'o', {"router", config.experts.count}},
                       {'v', {"vocab", config.vocabulary}},
                       {'p', {"position", config.context}},
                       {'r', {"lora", config.lora.rank}}},
@@ -72,6 +91,7 @@ std::vector<Parameter> decoder_parameters(const DecoderConfig& config) {
   list_part(list, "attn.", config);
   if (!config.parallel) list_norm(list, "blocks.{layer}.norm2", "le", config);
   list_part(list, "mlp.", config);
+  list_experts(list, config);
   list_norm(list, "norm", "e", config);
   if (!config.tied) list.weight("head", "ve", kStddev);
   return list.take();

@@ -21,6 +21,10 @@ bool has_norm_bias(const DecoderConfig& config);
 
 // REQUIRES: config is checked(). With adapters all others are frozen. Names, where the config has them:
 //   embed.tokens[vocab, embed]  embed.positions[position, embed]  norm.scale norm.bias [embed]  head[vocab, embed]
+//   with experts, in the place of mlp.gate, mlp.up and mlp.down:
+//   blocks.{layer}.moe.router[layer, embed, router]  blocks.{layer}.moe.{gate,up}[layer, expert, embed, mlp]
+//   blocks.{layer}.moe.down[layer, expert, mlp, embed]  blocks.{layer}.moe.shared.{gate,up,down}, as wide as the shared
+//   experts together
 //   blocks.{layer}.{norm1,norm2}.{scale,bias}  blocks.{layer}.<projection>[layer, in, out] and its bias[layer, out]
 std::vector<Parameter> decoder_parameters(const DecoderConfig& config);
 

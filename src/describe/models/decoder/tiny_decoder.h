@@ -61,8 +61,32 @@ inline DecoderConfig windowed_decoder() {
   return config;
 }
 
+// Mixtral's: a llama whose tokens go to two experts of four; here with room for all.
+inline DecoderConfig mixture_decoder() {
+  DecoderConfig config = llama_decoder();
+  config.mlp = 8;
+  config.experts.count = 4;
+  config.experts.dropless = true;
+  return config;
+}
+
+// DeepSeek's: many small experts, gates as they are, shared experts; groups of half a row, some tokens dropped.
+inline DecoderConfig shared_experts_decoder() {
+  DecoderConfig config = mixture_decoder();
+  config.experts.count = 6;
+  config.experts.top_k = 3;
+  config.experts.dropless = false;
+  config.experts.capacity_factor = 1;
+  config.experts.group = 4;
+  config.experts.shared = 2;
+  config.experts.normalized = false;
+  config.experts.balance = 0.5;
+  return config;
+}
+
 inline std::vector<DecoderConfig> all_decoders() {
-  return {tiny_decoder(), modern_decoder(), llama_decoder(), parallel_decoder(), windowed_decoder()};
+  return {tiny_decoder(),     modern_decoder(),  llama_decoder(),         parallel_decoder(),
+          windowed_decoder(), mixture_decoder(), shared_experts_decoder()};
 }
 
 // Rows of one document each, each token labelled with its successor, random at the end.

@@ -1,4 +1,4 @@
-// Tables of rows, positions, random bits and optimizers.
+// Tables of rows, one or a batch of them, positions, random bits and optimizers.
 
 #include "execute/backends/cpu/node_call.h"
 
@@ -12,7 +12,7 @@ BoundKernel bind_embedding(const NodeInfo& info, const Places& places, Shared& s
                             info.operand(1).num_elements(), table.size(0), table.size(1), shared.threads});
 }
 
-std::string refuses_embedding_grad(const NodeInfo& info, Shared&) {
+std::string refuses_sums_but_f32(const NodeInfo& info, Shared&) {
   return info.result(0).dtype == DType::f32
              ? std::string()
              : fmt::format("sums of type {}: cpu adds rows in f32", systole::name_of(info.result(0).dtype));
@@ -23,6 +23,66 @@ BoundKernel bind_embedding_grad(const NodeInfo& info, const Places& places, Shar
               EmbeddingGradArgs{places.operand<std::int32_t>(0), places.operand(1), places.result<float>(0),
                                 elem(info.operand(1)), info.operand(0).num_elements(), table.size(0), table.size(1),
                                 shared.threads});
+}
+
+// One kernel call a batch entry, one after the other.
+template <typename Args>
+BoundKernel call_each(KernelReport (*kernel)(const Args&), const Args& first, std::int64_t batches,
+                      void (*next)(Args&)) {
+  return [=] {
+    KernelReport total{};
+    Args args = first;
+    for (std::int64_t i = 0; i < batches; ++i, next(args)) {
+      const KernelReport one = kernel(args);
+      total.flops += one.flops;
+      total.skipped_flops += one.skipped_flops;
+      total.bytes_read += one.bytes_read;
+      total.bytes_written += one.bytes_written;
+    }
+    return total;
+  };
+}
+
+// Entries of x[B…, n, e].
+std::int64_t batches_of(const Type& x) { return num_elements(Shape(x.shape.begin(), x.shape.end() - 2)); }
+
+BoundKernel bind_gather_rows(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type& x = info.operand(0);
+  const std::int64_t batches = batches_of(x), each = batches == 0 ? 0 : info.operand(1).num_elements() / batches;
+  const EmbeddingArgs first{places.operand(0),
+                            places.operand<std::int32_t>(1),
+                            places.result(0),
+                            elem(x),
+                            each,
+                            x.size(x.ndim() - 2),
+                            x.size(x.ndim() - 1),
+                            shared.threads};
+  return call_each(
+      shared.kernels.embedding, first, batches, +[](EmbeddingArgs& args) {
+        const std::int64_t row = args.width * size_of(args.elem);
+        args.table = static_cast<const std::byte*>(args.table) + args.vocab * row;
+        args.ids += args.num_ids;
+        args.y = static_cast<std::byte*>(args.y) + args.num_ids * row;
+      });
+}
+
+BoundKernel bind_scatter_rows(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type& x = info.result(0);
+  const std::int64_t batches = batches_of(x), each = batches == 0 ? 0 : info.operand(1).num_elements() / batches;
+  const EmbeddingGradArgs first{places.operand<std::int32_t>(1),
+                                places.operand(0),
+                                places.result<float>(0),
+                                elem(info.operand(0)),
+                                each,
+                                x.size(x.ndim() - 2),
+                                x.size(x.ndim() - 1),
+                                shared.threads};
+  return call_each(
+      shared.kernels.embedding_grad, first, batches, +[](EmbeddingGradArgs& args) {
+        args.ids += args.num_ids;
+        args.g = static_cast<const std::byte*>(args.g) + args.num_ids * args.width * size_of(args.elem);
+        args.table += args.vocab * args.width;
+      });
 }
 
 std::string refuses_rotary(const NodeInfo& info, Shared&) {
@@ -114,14 +174,15 @@ BoundKernel bind_sgd(const NodeInfo& info, const Places& places, Shared& shared)
   return call(shared.kernels.sgd, args);
 }
 
-constexpr KernelEntry kEntries[] = {
-    {"embedding", accepts, nullptr, bind_embedding, "embedding"},
-    {"embedding_grad", refuses_embedding_grad, nullptr, bind_embedding_grad, "embedding"},
-    {"rotary", refuses_rotary, nullptr, bind_rotary, "rotary"},
-    {"dropout", accepts, nullptr, bind_dropout, "random"},
-    {"stochastic_round", accepts, nullptr, bind_stochastic_round, "random"},
-    {"adamw", refuses_adamw, nullptr, bind_adamw, "optimizer"},
-    {"sgd", accepts, nullptr, bind_sgd, "optimizer"}};
+constexpr KernelEntry kEntries[] = {{"embedding", accepts, nullptr, bind_embedding, "embedding"},
+                                    {"embedding_grad", refuses_sums_but_f32, nullptr, bind_embedding_grad, "embedding"},
+                                    {"gather_rows", accepts, nullptr, bind_gather_rows, "embedding"},
+                                    {"scatter_rows", refuses_sums_but_f32, nullptr, bind_scatter_rows, "embedding"},
+                                    {"rotary", refuses_rotary, nullptr, bind_rotary, "rotary"},
+                                    {"dropout", accepts, nullptr, bind_dropout, "random"},
+                                    {"stochastic_round", accepts, nullptr, bind_stochastic_round, "random"},
+                                    {"adamw", refuses_adamw, nullptr, bind_adamw, "optimizer"},
+                                    {"sgd", accepts, nullptr, bind_sgd, "optimizer"}};
 
 }  // namespace
 

@@ -32,8 +32,20 @@ OpCases contract_cases(DType f) {
                         .note = "wider",
                         .reduction = 12,
                         .gradient = false});
+  Attrs filled = spec("gecd,edm->gecm");
+  filled.set("filled", Ints{2, 5});
+  cases.good.push_back({.op = "contract",
+                        .operands = {real(Type(f, {3, 6, 4, 12})), real(Type(f, {6, 12, 18}))},
+                        .attrs = filled,
+                        .note = "buffers of experts",
+                        .reduction = 12});
 
   const Type a(f, {3, 4}), b(f, {4, 5});
+  for (const Ints& wrong : {Ints{3}, Ints{0, 2}, Ints{3, 2}}) {
+    Attrs attrs = spec("mk,kn->mn");
+    attrs.set("filled", wrong);
+    cases.bad.push_back({.label = "contract_c6", .op = "contract", .operands = {a, b}, .attrs = attrs});
+  }
   cases.bad.push_back({.label = "contract_c1", .op = "contract", .operands = {a, b}, .attrs = spec("mk,kn")});
   cases.bad.push_back({.label = "contract_c1", .op = "contract", .operands = {a, b}, .attrs = spec("m1,1n->mn")});
   cases.bad.push_back(

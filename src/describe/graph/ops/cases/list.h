@@ -24,6 +24,9 @@ OpCases cross_entropy_cases(DType f);  // cross_entropy.cc
 OpCases rms_norm_cases(DType f);       // norms.cc
 OpCases layer_norm_cases(DType f);     // norms.cc
 OpCases embedding_cases(DType f);      // embedding.cc
+OpCases rows_cases(DType f);           // rows.cc: gather_rows, scatter_rows
+OpCases top_k_cases(DType f);          // route.cc
+OpCases route_cases(DType f);          // route.cc
 OpCases rotary_cases(DType f);         // rotary.cc
 OpCases attention_cases(DType f);      // attention.cc
 OpCases adamw_cases(DType f);          // optimizers.cc

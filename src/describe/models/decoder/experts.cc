@@ -1,0 +1,130 @@
+// Legend: g groups, t tokens of a group, e embed, x expert, c capacity, m mlp, k choices of a token.
+
+#include "describe/models/decoder/experts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "describe/graph/ops/routing.h"
+#include "describe/models/activation.h"
+
+namespace systole {
+namespace {
+
+// x[batch, seq, …] as [batch × seq / t, t, …].
+Value in_groups(Value x, std::int64_t t) {
+  Type type = x.type();
+  if (type.size(1) == t) return x;
+  type.shape[0] *= type.size(1) / t;
+  type.shape[1] = t;
+  return reshape(x, type);
+}
+
+// down(activate(gate x) ∘ up x) with the matrices that `project` applies.
+template <typename Project>
+Value feed_forward(const DecoderConfig& config, const Project& project) {
+  const auto hidden = [&] { return project.up("up").named("mlp.hidden"); };
+  Value act = activate(config.activation, config.gated ? project.up("gate").named("mlp.gate") : hidden());
+  if (config.gated) act = mul(act, hidden());
+  return project.down(act.named("mlp.act"));
+}
+
+struct Choice {
+  Value gates;   // [g, t, k]
+  Value chosen;  // i32[g, t, k]; -1 of padding
+  Value p;       // [g, t, x], zeros of padding
+};
+
+Choice choose(const DecoderConfig& config, const Stack& stack, Value x, const std::optional<Value>& segments) {
+  const Value p = softmax(contract(x, stack["moe.router"], "gte,ex->gtx").named("moe.logits"));
+  const TopK top = top_k(p, config.experts.top_k);
+  Value gates = top.values;
+  if (config.experts.normalized) {
+    const int last[] = {2}, rows[] = {0, 1};
+    gates = div(gates, broadcast(reduce_sum(gates, last), gates.type(), rows));
+  }
+  if (!segments) return {gates, top.indices, p};
+  const Value real = compare(*segments, full_like(*segments, 0), "gt");
+  const auto where_real = [&](Value value, double otherwise) {
+    const int rows[] = {0, 1};
+    const Value other = full_like(value, otherwise);
+    return select(broadcast(real, value.type().with(DType::boolean), rows), value, other);
+  };
+  return {gates, where_real(top.indices, -1), where_real(p, 0)};
+}
+
+Value balance_of(std::int64_t experts, std::int64_t k, Value wanted, Value p) {
+  const int groups[] = {0}, tokens[] = {0, 1};
+  const Value counts = cast(reduce_sum(wanted, groups), DType::f32);  // [x]
+  const Value all = sum_all(counts);                                  // k a token
+  const Value choices = max(all, full_like(all, 1));
+  const Value share = div(counts, broadcast_scalar(choices, counts.type()));
+  const Value mean = div(reduce_sum(p, tokens), broadcast_scalar(choices, counts.type()));
+  return scale(sum_all(mul(share, mean)), static_cast<double>(experts * k));
+}
+
+Value dropped_of(Value wanted, std::int64_t capacity) {
+  const Value counts = cast(wanted, DType::f32);
+  return sum_all(relu(sub(counts, full_like(counts, static_cast<double>(capacity)))));
+}
+
+}  // namespace
+
+std::int64_t expert_capacity(const ExpertsConfig& config, std::int64_t tokens, bool serving) {
+  if (config.dropless || serving) return tokens;  // a token wants an expert once at most
+  const double even = static_cast<double>(tokens * config.top_k) / static_cast<double>(config.count);
+  const auto places = static_cast<std::int64_t>(std::ceil(config.capacity_factor * even));
+  return std::clamp<std::int64_t>(places, 1, tokens);
+}
+
+ExpertResult mix_experts(const DecoderConfig& config, const Stack& stack, Value x_bse, const ExpertTokens& tokens) {
+  const ExpertsConfig& experts = config.experts;
+  const std::int64_t seq = x_bse.type().size(1);
+  const std::int64_t t = experts.group == 0 || tokens.serving ? seq : std::min(experts.group, seq), k = experts.top_k;
+  if (seq % t != 0) {
+    fail(error(ErrorKind::invalid, "model.moe.group: {} tokens do not divide rows of {}", t, seq)
+             .hinted("a divisor, or leave it out: a group is a row"));
+  }
+  const Value x = in_groups(x_bse, t);
+  std::optional<Value> segments;
+  if (tokens.segments) segments = in_groups(*tokens.segments, t);
+  const Choice choice = choose(config, stack, x, segments);
+  const std::int64_t capacity = expert_capacity(experts, t, tokens.serving), places = experts.count * capacity;
+  const Routed routed = route(choice.chosen, experts.count, capacity);
+  dropped_of(routed.wanted, capacity).named("moe.dropped");
+
+  const Value in = gather_rows(x, routed.token).named("moe.in");
+  const Ints filled{std::min(t * k, places), places};
+  const struct {
+    const Stack& stack;
+    Value in;
+    const Ints& filled;
+    Value up(const std::string& name) const {
+      return contract_filled(in, stack["moe." + name], "gxce,xem->gxcm", filled);
+    }
+    Value down(Value act) const { return contract_filled(act, stack["moe.down"], "gxcm,xme->gxce", filled); }
+  } routed_part{stack, in, filled};
+  const Value out = feed_forward(config, routed_part).named("moe.out");
+
+  const Type columns(x.dtype(), {x.type().size(0), t * k, 1}, {"batch", "", ""});
+  const Value gates = gather_rows(reshape(choice.gates, columns), routed.choice);  // [g, x, c, 1]
+  Type per_place = gates.type();
+  per_place.remove_dim(3);
+  const int leading[] = {0, 1, 2};
+  const Value weighted = mul(out, broadcast(reshape(gates, per_place), out.type(), leading));
+  Value y = scatter_rows(weighted, routed.token, 1, t, DType::f32, "seq");
+  y = reshape(y, x_bse.type());
+  if (experts.shared > 0) {
+    const struct {
+      const Stack& stack;
+      Value in;
+      Value up(const std::string& name) const { return stack.project(in, "moe.shared." + name, "e", "m"); }
+      Value down(Value act) const { return stack.project(act, "moe.shared.down", "m", "e"); }
+    } shared_part{stack, x_bse};
+    y = add(y, feed_forward(config, shared_part));
+  }
+  return {y.named("mlp.out"), balance_of(experts.count, k, routed.wanted, choice.p)};
+}
+
+}  // namespace systole

@@ -1,0 +1,66 @@
+// Mixtures of experts lose what their twins of tools/experts_golden.py lose, which go token by token and have no
+// buffers. Parameter p of a model, in its order, has the elements 0.3 sin(0.7 p + 0.37 i), and 1 more where it is a
+// norm's scale.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "describe/models/decoder/tiny_decoder.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kSeq = 12;
+
+DecoderConfig two_layers(DecoderConfig config) {
+  config.layers = 2;
+  config.context = kSeq;
+  config.rope_scaling.reset();
+  return config;
+}
+
+// Two documents, then padding.
+std::map<std::string, HostTensor> golden_rows() {
+  std::map<std::string, HostTensor> data{{"labels", ints({1, kSeq}, {6, 0, 5, -1, 4, 9, 3, 8, 2, -1, -1, -1})},
+                                         {"segments", ints({1, kSeq}, {1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0, 0})},
+                                         {"positions", ints({1, kSeq}, {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 0, 0})},
+                                         {"tokens", HostTensor(DType::i32, {1, kSeq})}};
+  for (std::int64_t i = 0; i < kSeq; ++i) data["tokens"].set(i, static_cast<double>((5 * i + 1) % 11));
+  return data;
+}
+
+double loss_of(const DecoderConfig& config, bool training) {
+  const Graph graph = in_f64(make_decoder(config)->loss({1, kSeq}, training));
+  const auto data = golden_rows();
+  std::vector<HostTensor> tensors;
+  for (std::size_t p = 0; p < graph.inputs().size(); ++p) {
+    const GraphInput& input = graph.inputs()[p];
+    if (!input.parameter) {
+      tensors.push_back(data.at(input.name));
+      continue;
+    }
+    tensors.emplace_back(DType::f64, graph.type(input.value).shape);
+    const double one = input.parameter->init.kind == Init::Kind::ones ? 1 : 0;
+    for (std::int64_t i = 0; i < tensors.back().size(); ++i)
+      tensors.back().set(i, one + 0.3 * std::sin(0.7 * static_cast<double>(p) + 0.37 * static_cast<double>(i)));
+  }
+  return evaluate(graph, tensors)[0].at(0);
+}
+
+TEST(ExpertsGolden, mixtral) {
+  const DecoderConfig config = two_layers(mixture_decoder());
+  EXPECT_NEAR(loss_of(config, false), 13.814593159138, 1e-10);
+  EXPECT_NEAR(loss_of(config, true), 13.974753223454, 1e-10);
+}
+
+// 9 of 60 choices find no place.
+TEST(ExpertsGolden, deepseek) {
+  DecoderConfig config = two_layers(shared_experts_decoder());
+  config.experts.capacity_factor = 0.75;
+  EXPECT_NEAR(loss_of(config, false), 35.675089280453, 1e-10);
+  EXPECT_NEAR(loss_of(config, true), 43.787019033475, 1e-10);
+}
+
+}  // namespace
+}  // namespace systole
