@@ -93,6 +93,7 @@ class Compiles : public XlaDevice {
   const std::vector<XlaCompiled>& compiled() const override { return compiled_; }
   const std::string& kind() const override { return name_; }
   const std::string& numerics() const override { return name_; }
+  const pjrt::CompilerFlags& flags() const override { return flags_; }
   const Target& target() const override { return target_; }
   Bytes workspace(const Graph&, const GraphNode&) const override { return {}; }
   Result<std::unique_ptr<Memory>> allocate(Bytes) override { return none(); }
@@ -115,6 +116,7 @@ class Compiles : public XlaDevice {
   static Error none() { return error(ErrorKind::unsupported, "it does nothing"); }
   std::string name_;
   Target target_;
+  pjrt::CompilerFlags flags_;
   std::vector<XlaCompiled> compiled_;
 };
 
