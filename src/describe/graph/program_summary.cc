@@ -53,7 +53,7 @@ std::string collectives_text(const Function& function) {
     const TransferCall call = transfer_call(function.graph, node);
     text += fmt::format("    {:>6} × {:<14} over {:<12} {:<34} {:>11}       {}\n", 1, node.op->name, call.axis,
                         to_string(Type(call.dtype, call.shape)), to_string(call.bytes()),
-                        call.by > 0 ? "to the next stage" : "to the stage before");
+                        call.sends == (call.by > 0) ? "with the next stage" : "with the stage before");
   }
   double rest = 0;
   std::int64_t others = 0;

@@ -354,6 +354,13 @@ void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
 void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
   const auto pipe = mesh.find("pipe");
   const std::int64_t stages = pipe.ok() ? mesh.axes()[*pipe].size : 1, chunks = stages * w.pipeline.chunks;
+  if (!w.pipeline.layers.empty() && static_cast<std::int64_t>(w.pipeline.layers.size()) != chunks) {
+    broken.push_back({{"pipeline.layers"},
+                      ErrorKind::invalid,
+                      fmt::format("{} numbers of layers for {} chunks ({} stages of {})", w.pipeline.layers.size(),
+                                  chunks, stages, w.pipeline.chunks),
+                      "one number for each chunk, or none at all"});
+  }
   if (chunks == 1) return;
   if (stages == 1) {
     broken.push_back({{"pipeline.chunks"},
@@ -381,13 +388,6 @@ void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
          fmt::format("an interleaved pipeline of {} stages takes microbatches by the {}; there are {}", stages, stages,
                      w.train.microbatches),
          fmt::format("train.microbatches: {}, or pipeline.chunks: 1", (w.train.microbatches / stages + 1) * stages)});
-  }
-  if (!w.pipeline.layers.empty() && static_cast<std::int64_t>(w.pipeline.layers.size()) != chunks) {
-    broken.push_back({{"pipeline.layers"},
-                      ErrorKind::invalid,
-                      fmt::format("{} numbers of layers for {} chunks ({} stages of {})", w.pipeline.layers.size(),
-                                  chunks, stages, w.pipeline.chunks),
-                      "one number for each chunk, or none at all"});
   }
 }
 

@@ -212,6 +212,7 @@ TEST(Workload, each_broken_value_says_why) {
       {"name: small", "name: small\npipeline: { chunks: 2 }", "the mesh has no axis 'pipe'"},
       {"name: small", "name: small\nmesh: { pipe: 2 }\npipeline: { chunks: 2 }", "takes microbatches by the 2"},
       {"name: small", "name: small\nmesh: { pipe: 2 }\npipeline: { layers: [1, 1, 1] }", "3 numbers of layers for 2"},
+      {"name: small", "name: small\npipeline: { layers: [1, 1] }", "2 numbers of layers for 1"},
       {"name: small", "name: small\npipeline: { schedule: 1f2b }", "did you mean '1f1b'?"},
       {"name: small", "name: small\nsharding: { embed.tokens: { vocab: model } }", "there is one device"},
       {"name: small", "name: small\nresources: { memory: 0.5 }", "has no unit"},

@@ -96,7 +96,7 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
     const Mesh mesh = TRY(Mesh::make(axes));
     Strategy strategy = strategy_of(workload);
     strategy.snapshot = strategy.snapshot && device.host_sees_memory();  // else: HostState
-    if (mesh.find(kPipelineAxis).ok() && device.target().whole_steps) {
+    if (without_single_axes(mesh).find(kPipelineAxis).ok() && device.target().whole_steps) {
       return error(ErrorKind::unsupported, "mesh: a pipeline does not run on {}, which takes a step as one program",
                    device.target().name)
           .hinted("a mesh without the axis pipe; or --device cpu");

@@ -138,6 +138,12 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
   if (!workload.model.weights.empty() && options.begins) {
+    if (p.job.program->mesh.find(kPipelineAxis).ok()) {
+      return options.source.placed(
+          error(ErrorKind::unsupported, "the stages of a pipeline do not begin from model.weights yet")
+              .hinted("begin on a mesh without the axis pipe, and resume on one with it: a checkpoint knows no stages"),
+          "model.weights");
+    }
     Result<HfFolder> weights = open_hf_folder(workload.model.weights, workload.model);
     if (!weights.ok()) return options.source.placed(std::move(weights).error(), "model.weights");
     p.weights = std::move(*weights);

@@ -15,9 +15,10 @@ struct StageOfTime {
   const Estimate* estimate = nullptr;  // of it alone
 };
 
-// From the step's start to the end of the last action of any stage. A transfer begins when both ends have come to it
-// and takes what its receiver's link takes; `serial`: a stage does nothing else meanwhile. REQUIRES: the stages are in
-// the order of the axis; their other coordinates are equal. Errors: Failure(internal) when they wait for each other.
+// From the step's start to the end of the last action of any stage. A transfer begins when its sender has come to it,
+// who goes on, and takes what its receiver's link takes; `serial`: the receiver does nothing else meanwhile. REQUIRES:
+// the stages are in the order of the axis; their other coordinates are equal. Errors: Failure(internal) when they wait
+// for each other.
 Seconds time_of_stages(std::span<const StageOfTime> stages, std::string_view schedule, bool serial);
 
 // A stage's estimate, with the time of every schedule that has transfers made the whole pipeline's; what that is more

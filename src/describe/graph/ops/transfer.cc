@@ -7,7 +7,7 @@
 //   receive   y = what the other device sends; its type is in the attributes
 //
 // Unlike a collective a transfer is in the Program of one stage only: its counterpart is in another's, and stages meet
-// in their schedules (partition/pipeline_schedule.h).
+// in their schedules (partition/pipeline.h).
 // Constraints: transfer C1 operands, an axis with a name, parts ≥ 2 and a `by` that leads to another device. C2 the
 // attributes of receive give a type (type_attrs.h).
 // Work: none: a transport moves the bytes. The reference runs one device and refuses both.
