@@ -40,12 +40,15 @@ Error LateLibrary::lacks(const char* symbol) const {
 
 // gcc 12's LeakSanitizer crashes where it looks through the thread-local storage of a library that was loaded late, so
 // it is told not to; what dlopen keeps there for dlerror, and libgomp for its team, then looks lost. So does what the
-// dynamic linker keeps of a library that a thread loaded, once that thread has ended.
+// dynamic linker keeps of a library that a thread loaded, once that thread has ended, and the list of what a thread
+// that is there destroys at its end.
 #ifdef __SANITIZE_ADDRESS__
 extern "C" {
 const char* __lsan_default_options();
 const char* __lsan_default_options() { return "use_tls=0"; }
 const char* __lsan_default_suppressions();
-const char* __lsan_default_suppressions() { return "leak:_dlerror_run\nleak:ld-linux\nleak:libgomp.so\n"; }
+const char* __lsan_default_suppressions() {
+  return "leak:_dlerror_run\nleak:ld-linux\nleak:libgomp.so\nleak:__cxa_thread_atexit_impl\n";
+}
 }
 #endif

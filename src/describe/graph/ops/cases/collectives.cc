@@ -38,6 +38,13 @@ OpCases collective_cases(DType f) {
                        .op = "all_gather",
                        .operands = {x.type},
                        .attrs = attrs(2, {{"dim", std::int64_t{2}}})});
+  // Between stages: each is in the Program of one, which laws/pipeline_test.cc runs.
+  const auto transfer = [](std::int64_t parts, std::int64_t by, std::int64_t size) {
+    return Attrs{{"axis", std::string("pipe")}, {"parts", parts},      {"by", by},
+                 {"dtype", std::string("f32")}, {"shape", Ints{size}}, {"number", std::int64_t{0}}};
+  };
+  cases.bad.push_back({.label = "transfer_c1", .op = "receive", .operands = {}, .attrs = transfer(2, 4, 3)});
+  cases.bad.push_back({.label = "transfer_c2", .op = "receive", .operands = {}, .attrs = transfer(2, 1, -3)});
   return cases;
 }
 
