@@ -331,10 +331,10 @@ void TrainingBuilder::add_train_schedule() {
 
 void TrainingBuilder::add_evaluation(const Graph& evaluation, std::span<const Pass> early) {
   Graph typed = run_passes(evaluation, early, {}, &builder_.records());
-  add_output("evaluate/loss", scalar_, 1);
   if (staged()) return add_stage_evaluation(typed);
   add_parameters(typed);
   add_data_inputs(typed, "evaluate/", exact() ? turns_.turns() : 1);
+  add_output("evaluate/loss", scalar_, 1);
   const Bindings in = data_bindings(typed, "evaluate/", exact());
   if (!alone()) typed = cut(typed, {}, {{"loss", layouts_.whole()}}).graph;
   if (exact()) {

@@ -315,6 +315,7 @@ void TrainingBuilder::add_pipeline_schedule() {
 
 void TrainingBuilder::add_stage_evaluation(const Graph& typed) {
   const std::string prefix = "evaluate/";
+  add_output("evaluate/loss", scalar_, 1);
   const std::vector<Chunk> chunks = cut_into_chunks(typed, layers_of_chunks(pipeline_, num_layers(typed)));
   const int count = static_cast<int>(chunks.size());
   Schedule schedule{"evaluate", {}};
