@@ -41,8 +41,10 @@ TEST(PipelineProgram, stages_verify_and_share) {
         const std::size_t pipe = axes.find("pipe").value();
         if (axes.axes()[pipe].size * chunks > 4) continue;
         std::map<std::int64_t, std::string> hashes;  // of each stage
+        std::map<std::int64_t, int> seen;
         for (std::int64_t device = 0; device < axes.num_devices(); ++device) {
           SCOPED_TRACE(fmt::format("{} {} {} device {}", mesh, name_of(kind), chunks, device));
+          if (++seen[axes.coordinates(device)[pipe]] > 2) continue;  // two say whether devices of a stage are alike
           const Program program = stage(loss, mesh, {.chunks_per_stage = chunks, .kind = kind}, 8, device);
           const std::string hash = hash_of(program);
           EXPECT_EQ(hashes.try_emplace(axes.coordinates(device)[pipe], hash).first->second, hash);
