@@ -67,7 +67,7 @@ TEST(CatalogSpeed, every_chip_makes_a_machine_that_is_bounded_by_memory) {
     without.facts.erase("memory.bandwidth");
     EXPECT_FALSE(speed_of(without, 1).ok());
   }
-  EXPECT_EQ(chips, 17);
+  EXPECT_EQ(chips, 19);
 }
 
 TEST(CatalogSpeed, a_device_is_a_part_of_its_chip) {

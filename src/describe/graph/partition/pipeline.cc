@@ -138,18 +138,24 @@ PipelineTimes play(std::span<const std::vector<PipelineStep>> stages, const Pipe
   PipelineTimes times;
   std::vector<std::size_t> next(stages.size(), 0);
   std::vector<double> free(stages.size(), 0);
-  std::map<std::tuple<bool, int, int>, double> ended;  // forward, chunk, microbatch
+  int microbatches = 0;
+  for (const auto& steps : stages)
+    for (const PipelineStep& step : steps) microbatches = std::max(microbatches, step.microbatch + 1);
+  constexpr double kNotYet = -1;
+  std::vector<double> ended(static_cast<std::size_t>(2 * chunks * microbatches), kNotYet);
+  const auto end_of = [&](bool forward, int chunk, int microbatch) -> double& {
+    return ended[static_cast<std::size_t>(((forward ? 0 : chunks) + chunk) * microbatches + microbatch)];
+  };
   // When the step before it in the model has ended, on whatever stage; nothing: not yet.
   const auto ready = [&](const PipelineStep& step) -> std::optional<double> {
     const bool first = step.forward ? step.chunk == 0 : step.chunk == chunks - 1;
     const int before = step.forward ? step.chunk - 1 : step.chunk + 1;
-    const auto own = step.forward ? ended.end() : ended.find({true, step.chunk, step.microbatch});
-    if (!step.forward && own == ended.end()) return std::nullopt;
-    double at = step.forward ? 0 : own->second;
-    if (first) return at;
-    const auto found = ended.find({step.forward, before, step.microbatch});
-    if (found == ended.end()) return std::nullopt;
-    return std::max(at, found->second + (before % num_stages == step.chunk % num_stages ? 0 : costs.delay));
+    const double own = step.forward ? 0 : end_of(true, step.chunk, step.microbatch);
+    if (own == kNotYet) return std::nullopt;
+    if (first) return own;
+    const double earlier = end_of(step.forward, before, step.microbatch);
+    if (earlier == kNotYet) return std::nullopt;
+    return std::max(own, earlier + (before % num_stages == step.chunk % num_stages ? 0 : costs.delay));
   };
   for (const auto& steps : stages) times.begin.emplace_back(steps.size(), 0.0);
   for (bool moved = true; moved;) {
@@ -163,7 +169,7 @@ PipelineTimes play(std::span<const std::vector<PipelineStep>> stages, const Pipe
         times.begin[s][next[s]] = begin;
         const auto& cost = step.forward ? costs.forward : costs.backward;
         free[s] = begin + cost[static_cast<std::size_t>(step.chunk)];
-        ended[{step.forward, step.chunk, step.microbatch}] = free[s];
+        end_of(step.forward, step.chunk, step.microbatch) = free[s];
         times.end = std::max(times.end, free[s]);
       }
     }

@@ -1,0 +1,153 @@
+#include "predict/perf/cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "describe/graph/collective_call.h"
+
+namespace systole {
+namespace {
+
+// Of NVLink, what NCCL's collectives get out of it: 240 of 300 GB/s on A100, 360 of 450 on H100 (nccl-tests, bus
+// bandwidth at 1 GiB), less what they get of it beside other kernels.
+constexpr double kNvlinkReached = 0.75;
+constexpr double kTorusReached = 0.95;
+constexpr Seconds kNvlinkHop{5e-6};  // of a ring, nccl-tests at small sizes
+constexpr Seconds kTorusHop{1e-6};   // jax-ml/scaling-book, sharding.md
+
+// The most even shape of so many chips, the longest side last.
+std::vector<std::int64_t> most_even(std::int64_t chips, std::int64_t dims) {
+  std::vector<std::int64_t> sides;
+  std::int64_t rest = chips;
+  for (std::int64_t left = dims; left > 1; --left) {
+    auto side = static_cast<std::int64_t>(
+        std::llround(std::floor(std::pow(static_cast<double>(rest), 1.0 / static_cast<double>(left)) + 1e-9)));
+    while (side > 1 && rest % side != 0) --side;
+    sides.push_back(std::max<std::int64_t>(1, side));
+    rest /= sides.back();
+  }
+  sides.push_back(rest);
+  return sides;
+}
+
+std::optional<double> number_of(const CatalogEntry& entry, const std::string& key) {
+  const auto found = entry.facts.find(key);
+  return found == entry.facts.end() ? std::nullopt : std::optional(found->second.value);
+}
+
+std::vector<bool> closed_axes(const CatalogEntry& chip, const std::vector<std::int64_t>& torus) {
+  const std::optional<double> axis = number_of(chip, "torus.closes.axis"),
+                              cubes = number_of(chip, "torus.closes.cubes");
+  const bool all = cubes && std::ranges::all_of(torus, [&](std::int64_t side) {
+                     return side % static_cast<std::int64_t>(*cubes) == 0;
+                   });
+  std::vector<bool> closes;
+  for (const std::int64_t side : torus) closes.push_back(all || (axis && static_cast<double>(side) == *axis));
+  return closes;
+}
+
+Result<Cluster> torus_of(const CatalogEntry& chip, const ClusterOptions& options, Cluster cluster) {
+  const auto per_chip = static_cast<std::int64_t>(number_of(chip, "devices").value_or(1));
+  const auto dims = static_cast<std::int64_t>(TRY(chip.number("torus.dims")));
+  const std::int64_t chips = std::max<std::int64_t>(1, options.devices / per_chip / options.slices);
+  cluster.torus = options.torus.empty() ? most_even(chips, dims) : options.torus;
+  const std::int64_t of_shape =
+      std::accumulate(cluster.torus.begin(), cluster.torus.end(), std::int64_t{1}, std::multiplies<>());
+  if (of_shape != chips) return error(ErrorKind::invalid, "a slice of {} chips in a shape of {}", chips, of_shape);
+  cluster.closes = closed_axes(chip, cluster.torus);
+  cluster.domain = options.devices / options.slices;
+  cluster.fast = TRY(chip.bytes_per_second("link.bandwidth"));
+  cluster.fast_reached = kTorusReached;
+  cluster.hop = kTorusHop;
+  const double dcn = number_of(chip, "dcn.bandwidth").value_or(0) / static_cast<double>(per_chip);
+  cluster.network = options.network.value_or(BytesPerSecond(dcn));
+  return cluster;
+}
+
+}  // namespace
+
+std::int64_t Cluster::machines() const {
+  const std::int64_t each = torus.empty() ? host : domain;
+  return std::max<std::int64_t>(1, (devices + each - 1) / std::max<std::int64_t>(1, each));
+}
+
+Result<Cluster> cluster_of(const CatalogEntry& chip, const ClusterOptions& options) {
+  if (options.devices < 1 || options.slices < 1 || options.devices % options.slices != 0)
+    return error(ErrorKind::invalid, "{} devices in {} slices", options.devices, options.slices);
+  Cluster cluster;
+  cluster.chip = TRY(accelerator_of(chip));
+  cluster.devices = options.devices;
+  cluster.host = options.host.value_or(static_cast<std::int64_t>(number_of(chip, "host.devices").value_or(1)));
+  cluster.to_host = BytesPerSecond(number_of(chip, "pcie.bandwidth").value_or(0));
+  if (cluster.chip.tpu) return torus_of(chip, options, std::move(cluster));
+  const double domain = number_of(chip, "nvlink.domain").value_or(static_cast<double>(cluster.host));
+  // A rack's links join machines; else a machine's end with it.
+  cluster.domain = std::max<std::int64_t>(1, static_cast<std::int64_t>(domain));
+  if (options.host && cluster.domain <= 16) cluster.domain = *options.host;
+  const bool linked = chip.facts.contains("nvlink.bandwidth");
+  cluster.fast = linked ? TRY(chip.bytes_per_second("nvlink.bandwidth")) : TRY(chip.bytes_per_second("pcie.bandwidth"));
+  cluster.fast_reached = kNvlinkReached;
+  cluster.hop = kNvlinkHop;
+  cluster.network = options.network.value_or(BytesPerSecond(number_of(chip, "network.bandwidth").value_or(0)));
+  if (cluster.devices > cluster.domain && !(cluster.network > BytesPerSecond())) {
+    return error(ErrorKind::not_found, "the network between machines of '{}' is unknown", chip.name)
+        .hinted("state its network.bandwidth, of one device, in a catalog of your own");
+  }
+  return cluster;
+}
+
+namespace {
+
+// The torus' axes that each axis of the mesh lies on, innermost first: those whose sides give its size; what is left
+// over lies on one. Returns link bandwidths' multiple: a closed ring carries both ways.
+double ways_of(const Cluster& cluster, const Mesh& mesh, std::span<const std::size_t> wanted) {
+  std::vector<std::size_t> left(cluster.torus.size());
+  std::iota(left.begin(), left.end(), std::size_t{0});
+  double ways = 0;
+  const auto ways_along = [&](std::size_t dim) {
+    return cluster.torus[dim] <= 1 ? 0.0 : cluster.closes[dim] ? 2.0 : 1.0;
+  };
+  for (std::size_t a = mesh.axes().size(); a-- > 0;) {
+    const std::int64_t size = mesh.axes()[a].size;
+    std::vector<std::size_t> best;
+    double most = -1;
+    for (std::size_t set = 1; set < (std::size_t{1} << left.size()); ++set) {  // at most seven
+      std::int64_t product = 1;
+      double along = 0;
+      std::vector<std::size_t> dims;
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        if (!(set >> i & 1)) continue;
+        product *= cluster.torus[left[i]];
+        along += ways_along(left[i]);
+        dims.push_back(left[i]);
+      }
+      if (product == size && along > most) best = dims, most = along;
+    }
+    const bool asked = std::ranges::find(wanted, a) != wanted.end();
+    if (asked) ways += std::max(1.0, most);
+    std::erase_if(left, [&](std::size_t dim) { return std::ranges::find(best, dim) != best.end(); });
+  }
+  return std::max(1.0, ways);
+}
+
+}  // namespace
+
+GroupLinks links_of(const Cluster& cluster, const Mesh& mesh, std::string_view axes) {
+  std::vector<std::size_t> along;
+  for (const std::string& axis : axes_of(axes)) along.push_back(mesh.find(axis).value());
+  GroupLinks links;
+  for (const std::size_t a : along) links.ranks *= mesh.axes()[a].size;
+  std::int64_t inner = 1;  // devices between two neighbours of the group
+  for (std::size_t a = along.empty() ? mesh.axes().size() : along.back() + 1; a < mesh.axes().size(); ++a)
+    inner *= mesh.axes()[a].size;
+  links.inside = std::min(links.ranks, std::max<std::int64_t>(1, cluster.domain / inner));
+  const BytesPerSecond fast = cluster.torus.empty() ? cluster.fast : cluster.fast * ways_of(cluster, mesh, along);
+  links.bandwidth = fast;
+  // A ring over machines comes into each as often as it has ranks there, each through a card of its own.
+  if (links.leaves()) links.bandwidth = std::min(fast, cluster.network * static_cast<double>(links.inside));
+  return links;
+}
+
+}  // namespace systole

@@ -1,0 +1,85 @@
+#include "predict/perf/device_memory.h"
+
+#include <algorithm>
+
+#include "predict/perf/kernel_seconds.h"
+
+namespace systole {
+namespace {
+
+bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
+
+// Of a parameter the numbers that a device updates: those of a moment of it.
+std::int64_t updated(const Program& program, const ProgramValue& parameter) {
+  for (const char* state : {"adamw.m/", "sgd.m/"}) {
+    if (const auto moment = program.find_value(state + parameter.name))
+      return program.values[static_cast<std::size_t>(*moment)].type.num_elements();
+  }
+  return parameter.type.num_elements();
+}
+
+// Parameters in bf16 whole, in f32 where they are updated, instead of in f32 whole.
+Bytes copies_of(const Program& program) {
+  Bytes bytes;
+  for (const ProgramValue& value : program.values) {
+    if (value.residence != Residence::parameter || value.type.dtype != DType::f32) continue;
+    bytes += Bytes(2 * value.type.num_elements() + 4 * updated(program, value)) - value.type.bytes();
+  }
+  return bytes;
+}
+
+// A score, its dropped twin and the mask of what was dropped.
+constexpr std::int64_t kScoreBytes = 2 + 2 + 1;
+
+// Of all forward attention of the graph: kept for backward, or of one layer while it is done again.
+std::int64_t scores_of(const Graph& graph, bool recomputed, std::int64_t layers) {
+  std::int64_t scores = 0;
+  for (const GraphNode& node : graph.nodes()) {
+    if (is_repeat(node)) {
+      scores += scores_of(node.regions[0], recomputed, layers * node.attrs.get_int("count"));
+    } else if (node.op->name == std::string_view("attention") && node.recomputed == recomputed) {
+      const AttentionShape shape = attention_shape(graph, node);
+      scores += shape.rows * shape.queries * shape.keys_of_row * (recomputed ? 1 : layers);
+    }
+  }
+  return scores;
+}
+
+Bytes unfused_scores(const Program& program) {
+  std::int64_t kept = 0, again = 0, slots = 1;
+  for (const ProgramValue& value : program.values)
+    if (value.residence == Residence::residual) slots = std::max<std::int64_t>(slots, value.slots);
+  for (const Function& function : program.functions) {
+    if (function.name.starts_with("forward")) kept += scores_of(function.graph, false, 1) * slots;
+    if (function.name.starts_with("backward")) again += scores_of(function.graph, true, 1);
+  }
+  return Bytes((again > 0 ? again : kept) * kScoreBytes);
+}
+
+}  // namespace
+
+Bytes DeviceMemory::total() const {
+  Bytes sum;
+  for (const auto& [name, bytes] : terms) sum += bytes;
+  return sum;
+}
+
+DeviceMemory device_memory(const Program& program, const KernelChoice& kernels, const StackProfile& stack) {
+  DeviceMemory memory;
+  memory.terms.emplace_back("arena", program.arena);
+  if (kernels.half_copies) memory.terms.emplace_back("copies", copies_of(program));
+  Bytes scores;
+  if (kernels.attention == KernelChoice::Attention::unfused) {
+    scores = unfused_scores(program);
+    memory.terms.emplace_back("scores", scores);
+  }
+  const MemoryByOwner owners = memory_by_owner(program);
+  const Bytes activations = owners[Residence::residual] + owners[Residence::activation] + owners[Residence::workspace];
+  memory.terms.emplace_back(
+      "fragments",
+      Bytes(static_cast<std::int64_t>(static_cast<double>((activations + scores).count()) * stack.fragments)));
+  memory.terms.emplace_back("context", Bytes(static_cast<std::int64_t>(stack.context * 1024 * 1024 * 1024)));
+  return memory;
+}
+
+}  // namespace systole

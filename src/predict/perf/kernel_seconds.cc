@@ -1,0 +1,134 @@
+#include "predict/perf/kernel_seconds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "describe/graph/op.h"
+#include "describe/graph/work.h"
+
+namespace systole {
+namespace {
+
+double padded(double n, double to) { return std::ceil(n / to) * to; }
+
+// Blocks of results that CUTLASS and cuBLAS have, and the share of the largest's rate that each reaches.
+struct Tile {
+  double rows, columns, reached;
+};
+constexpr Tile kTiles[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, .95},
+                           {128, 64, .80},  {64, 128, .80},  {64, 64, .65}};
+constexpr double kRamp = 160;      // terms of a sum that filling a tile's pipeline is worth
+constexpr double kScoreRamp = 64;  // of the short sums of scores
+constexpr double kTail =
+    0.5;  // share of a wave that does not fill which is lost; the rest is hidden by the next kernel
+constexpr double kCutSum = 1.05;  // a sum in parts is added up again
+constexpr double kLeastTerms = 512;
+
+double tiled_seconds(const Accelerator& chip, const ProductDims& d, double rate, double ramp) {
+  const auto m = static_cast<double>(d.rows), n = static_cast<double>(d.columns), k = static_cast<double>(d.summed),
+             batch = static_cast<double>(d.batch), cores = static_cast<double>(std::max<std::int64_t>(1, chip.cores));
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : kTiles) {
+    const double blocks = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch;
+    const double flops = 2 * batch * padded(m, tile.rows) * padded(n, tile.columns) * k;
+    for (const double cut : {1.0, 2.0, 4.0, 8.0}) {
+      if (cut > 1 && k / cut < kLeastTerms) break;
+      const double waves = blocks * cut / cores;
+      const double full = chip.cores == 0 ? 1 : waves / ((1 - kTail) * std::ceil(waves) + kTail * std::max(waves, 1.0));
+      const double ramped = k / cut / (k / cut + ramp);
+      best = std::min(best, flops / (rate * tile.reached * full * ramped) * (cut > 1 ? kCutSum : 1));
+    }
+  }
+  return best;
+}
+
+// Rows are fed by eights; columns and terms fill the unit.
+double unit_seconds(const Accelerator& chip, const ProductDims& d, double rate, double ramp) {
+  const auto unit = static_cast<double>(chip.unit), k = static_cast<double>(d.summed);
+  const double m = static_cast<double>(d.rows), n = static_cast<double>(d.columns);
+  const double flops = 2 * static_cast<double>(d.batch) * padded(k, unit) *
+                       std::min(padded(m, 8) * padded(n, unit), padded(n, 8) * padded(m, unit));
+  return flops * (1 + ramp / 2 / k) / rate;
+}
+
+double element_bytes(ProductType type) { return type == ProductType::bf16 ? 2 : type == ProductType::fp4 ? 0.5 : 1; }
+
+double product_seconds(const Accelerator& chip, const ProductDims& d, ProductType type, double ramp) {
+  const Accelerator::Products& products = products_of(chip, type);
+  const double rate = products.peak.count() * products.reached;
+  const double computing = chip.tpu ? unit_seconds(chip, d, rate, ramp) : tiled_seconds(chip, d, rate, ramp);
+  const auto m = static_cast<double>(d.rows), n = static_cast<double>(d.columns), k = static_cast<double>(d.summed);
+  const double bytes = static_cast<double>(d.batch) * ((m + n) * k * element_bytes(type) + 2 * m * n);
+  return std::max(computing, bytes / (chip.memory.count() * chip.memory_reached));
+}
+
+// Rows of operands that are not multiples of 16 bytes leave the tensor cores' fast loads: measured on heads of 54 and
+// 108 (bigscience, A100), five to twenty times slower; taken as ten.
+constexpr double kUnaligned = 10;
+
+// Bytes that pass for a score, forward and backward: as Megatron's fused kernel of mask and softmax (written in 16
+// bits, read and written by it and by dropout, read by the second product), and by single kernels in f32 where it does
+// not apply (megatron/core/fusions/fused_softmax.py, is_kernel_available).
+struct ScoreBytes {
+  double forward, backward;
+};
+constexpr ScoreBytes kFusedScores{13, 19}, kSingleScores{35, 40};
+constexpr std::int64_t kMostFusedKeys = 2048;
+
+}  // namespace
+
+double product_seconds(const Accelerator& chip, const ProductDims& dims, ProductType type) {
+  return product_seconds(chip, dims, type, kRamp);
+}
+
+double fused_attention_seconds(const Accelerator& chip, const Accelerator::Attention& kernel,
+                               const AttentionShape& shape, bool backward) {
+  const auto rows = static_cast<double>(shape.rows), queries = static_cast<double>(shape.queries),
+             head = static_cast<double>(shape.head);
+  // Of blocks on the diagonal half the work is for nothing.
+  const double diagonal = shape.causal ? 1 + 96 / std::max(shape.keys, 1.0) : 1;
+  const double narrow = shape.head <= 64 ? kernel.narrow : shape.head < 128 ? (1 + kernel.narrow) / 2 : 1;
+  const double blocks = std::ceil(queries / 128) * rows;
+  const double waves = chip.cores == 0 ? 1 : std::ceil(blocks / static_cast<double>(chip.cores));
+  const double full = chip.cores == 0 ? 1 : blocks / (waves * static_cast<double>(chip.cores));
+  const double forward = 4 * rows * queries * shape.keys * head * diagonal;
+  const double rate = chip.products.at(ProductType::bf16).peak.count() * narrow * full;
+  return backward ? 2.5 * forward / (rate * kernel.backward) : forward / (rate * kernel.forward);
+}
+
+UnfusedAttention unfused_attention_seconds(const Accelerator& chip, const AttentionShape& shape, bool backward) {
+  const ProductDims scores{shape.rows, shape.queries, shape.keys_of_row, shape.head},
+      mixed{shape.rows, shape.queries, shape.head, shape.keys_of_row};
+  UnfusedAttention result;
+  result.products = product_seconds(chip, scores, ProductType::bf16, kScoreRamp) +
+                    product_seconds(chip, mixed, ProductType::bf16, kRamp);
+  if (shape.head % 8 != 0) result.products *= kUnaligned;
+  const bool fused = shape.rows % 4 == 0 && shape.keys_of_row % 4 == 0 && shape.keys_of_row <= kMostFusedKeys;
+  const ScoreBytes& bytes = fused ? kFusedScores : kSingleScores;
+  const double count =
+      static_cast<double>(shape.rows) * static_cast<double>(shape.queries) * static_cast<double>(shape.keys_of_row);
+  result.moved = count * (backward ? bytes.backward : bytes.forward) / (chip.memory.count() * chip.memory_reached);
+  if (backward) result.products *= 2;
+  result.kernels = (fused ? 4 : 8) * (backward ? 2 : 1);
+  return result;
+}
+
+AttentionShape attention_shape(const Graph& graph, const GraphNode& node) {
+  const Type &q = graph.type(node.operands[0]), &k = graph.type(node.operands[1]);  // [batch, seq, heads, head]
+  AttentionShape shape;
+  shape.rows = q.size(0) * q.size(2);
+  shape.queries = q.size(1);
+  shape.keys_of_row = k.size(1);
+  shape.head = q.size(3);
+  const bool backward = node.op->name == std::string_view("attention_grad");
+  shape.causal = node.attrs.get_bool("causal");
+  GraphNode first_time = node;  // what is done again is no model flops
+  first_time.recomputed = false;
+  shape.keys = static_cast<double>(work_of(graph, first_time).model_flops) /
+               ((backward ? 8 : 4) * static_cast<double>(shape.head) * static_cast<double>(shape.rows) *
+                static_cast<double>(shape.queries));
+  return shape;
+}
+
+}  // namespace systole

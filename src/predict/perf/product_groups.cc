@@ -1,0 +1,72 @@
+#include "predict/perf/product_groups.h"
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "describe/graph/op.h"
+
+namespace systole {
+namespace {
+
+bool is_product(const GraphNode& node) { return node.op->name == std::string_view("contract"); }
+
+// The only node that reads a node's one result, if it adds.
+std::vector<int> only_readers(const Graph& graph) {
+  std::vector<int> readers(static_cast<std::size_t>(graph.num_values()), -1);
+  constexpr int kMany = -2;
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+    for (const ValueId id : graph.nodes()[n].operands) {
+      int& reader = readers[static_cast<std::size_t>(id.index)];
+      reader = reader == -1 || reader == static_cast<int>(n) ? static_cast<int>(n) : kMany;
+    }
+  }
+  for (const GraphOutput& output : graph.outputs()) readers[static_cast<std::size_t>(output.value.index)] = kMany;
+  return readers;
+}
+
+bool adds(const GraphNode& node) {
+  return node.op->name == std::string_view("add") || node.op->name == std::string_view("fusion");
+}
+
+}  // namespace
+
+std::vector<ProductGroup> product_groups(const Graph& graph) {
+  // Of one left operand, of equal rows and sums: columns beside each other.
+  using Beside = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
+  std::vector<ProductGroup> groups;
+  std::map<Beside, std::size_t> beside;
+  for (const GraphNode& node : graph.nodes()) {
+    if (!is_product(node)) continue;
+    const ProductDims dims = product_dims(graph, node);
+    const auto [at, first] =
+        beside.try_emplace({node.operands[0].index, dims.batch, dims.rows, dims.summed}, groups.size());
+    if (first) {
+      groups.push_back({dims, {&node}});
+    } else {
+      groups[at->second].dims.columns += dims.columns;
+      groups[at->second].nodes.push_back(&node);
+    }
+  }
+  // Alone, and only added to others of the same size: sums behind each other.
+  using Behind = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
+  const std::vector<int> readers = only_readers(graph);
+  std::vector<ProductGroup> result;
+  std::map<Behind, std::size_t> behind;
+  for (ProductGroup& group : groups) {
+    const int reader = readers[static_cast<std::size_t>(group.nodes[0]->results[0].index)];
+    if (group.nodes.size() == 1 && reader >= 0 && adds(graph.nodes()[static_cast<std::size_t>(reader)])) {
+      const auto [at, first] =
+          behind.try_emplace({reader, group.dims.batch, group.dims.rows, group.dims.columns}, result.size());
+      if (!first) {
+        result[at->second].dims.summed += group.dims.summed;
+        result[at->second].nodes.push_back(group.nodes[0]);
+        continue;
+      }
+    }
+    result.push_back(std::move(group));
+  }
+  return result;
+}
+
+}  // namespace systole

@@ -1,0 +1,70 @@
+#pragma once
+// What a training step is made of on a cluster: the Programs' products, attention, bytes, kernels and messages as
+// seconds of the chip at its best, before any stack's shares. Taken from the Programs once; step_time.h then prices
+// them for a stack in microseconds.
+
+#include <span>
+#include <vector>
+
+#include "describe/graph/partition/pipeline.h"
+#include "describe/graph/program.h"
+#include "predict/perf/cluster.h"
+
+namespace systole {
+
+// What a stack does that no Program says.
+struct KernelChoice {
+  ProductType products = ProductType::bf16;  // of layers; the head is done in bf16
+  enum class Attention { best, flash_2, unfused } attention = Attention::best;
+  double captured = 0;          // share of kernels that are launched in graphs, without the host
+  bool expert_overlap = false;  // all_to_all of experts runs beside another microbatch
+  bool half_copies = true;      // parameters in bf16 are kept beside those in f32, read and sent in their place
+};
+
+// Messages of a kind, in one stretch of work.
+struct MessageParts {
+  double seconds = 0;      // within the domain, all of it
+  double far_seconds = 0;  // of bytes that leave it, at the network's whole bandwidth
+  double far_hops = 0;     // steps between ranks that they take
+};
+
+// Work that is done in one go, e.g. a layer's forward: seconds of a device.
+struct WorkParts {
+  double products = 0;       // of layers
+  double grouped = 0;        // of experts, each by its own weights
+  double head_products = 0;  // outside of layers
+  double attention = 0;      // fused
+  double moved = 0;          // bytes of the ops between
+  double update = 0;         // bytes of the optimizer
+  double kernels = 0;        // launched
+  MessageParts tensor, context, expert, parameters, gradients;
+};
+
+struct StretchParts {
+  WorkParts once;
+  double times = 1;
+};
+using FunctionParts = std::vector<StretchParts>;
+
+struct ChunkParts {
+  FunctionParts forward, backward;
+  MessageParts handed_on;  // to the next chunk, and as much back
+};
+
+struct StepParts {
+  PipelineStrategy pipeline;
+  int microbatches = 1;
+  std::vector<ChunkParts> chunks;    // of the model
+  std::vector<FunctionParts> after;  // by stage: sums of gradients, norm, update
+  double tensor_ranks = 1;
+  double machines = 1;  // that wait for each other
+  KernelChoice kernels;
+  double model_flops = 0;  // of a step, of all devices
+};
+
+// `stages`: the Program of each stage of the pipeline, in order; one Program may stand for several stages whose chunks
+// have equally many layers and are neither the first nor the last. Errors: as links_of and cluster_of.
+StepParts step_parts(std::span<const Program* const> stages, const PipelineStrategy& pipeline, int microbatches,
+                     const Cluster& cluster, const KernelChoice& kernels);
+
+}  // namespace systole

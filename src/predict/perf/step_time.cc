@@ -1,0 +1,194 @@
+#include "predict/perf/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+namespace systole {
+namespace {
+
+// What holds for all stacks. Those that were set on published steps are counted beside every error (docs/accuracy.md).
+constexpr double kSmallProducts = 1.15;  // set: products below 16 bits against what a plain search of shapes reached
+constexpr double kMostProducts = 1.05;
+constexpr double kGrouped = 0.74, kGroupedSmall = 0.57, kGroupedTpu = 0.58;  // set: of experts, against one product
+constexpr double kHead = 0.95;        // set: products of the head, the largest there are
+constexpr double kUncovered = 0.05;   // of messages beside work: the first and the last have none beside them
+constexpr double kRingCovered = 0.8;  // of attention, beside which keys and values go round
+constexpr double kRingUncovered = 0.1;
+constexpr double kExpertOverlap = 0.8;  // of all_to_all, where another microbatch computes meanwhile
+constexpr double kCaptured = 0.9;       // of a launch, in a graph
+constexpr double kHandover = 10e-6;     // seconds to begin a message between stages
+constexpr double kSharpness = 6;        // of the longer of host and device, smoothly
+
+double smooth_maximum(double a, double b) {
+  const double most = std::max(a, b);
+  if (most <= 0) return 0;
+  return most * std::pow(std::pow(a / most, kSharpness) + std::pow(b / most, kSharpness), 1 / kSharpness);
+}
+
+class Pricing {
+ public:
+  Pricing(const StepParts& parts, const StackProfile& stack) : parts_(parts), stack_(stack) {
+    const bool small = parts.kernels.products != ProductType::bf16;
+    products_ = small ? std::min(stack.products * kSmallProducts, kMostProducts) : stack.products;
+    grouped_ = products_ * (stack.whole_step ? kGroupedTpu : small ? kGroupedSmall : kGrouped);
+  }
+
+  double seconds_of(const MessageParts& message) const {
+    return message.seconds + message.far_seconds / stack_.network + message.far_hops * hop();
+  }
+
+  StepTime price(const FunctionParts& function) const {
+    StepTime time;
+    for (const StretchParts& stretch : function) add(stretch, time);
+    return time;
+  }
+
+ private:
+  double hop() const { return stack_.hop; }
+
+  void add(const StretchParts& stretch, StepTime& time) const {
+    const WorkParts& w = stretch.once;
+    StepTime once;
+    once[StepShare::products] = w.products / products_ + w.grouped / grouped_ + w.head_products / kHead;
+    once[StepShare::attention] = w.attention / stack_.attention;
+    once[StepShare::movement] = w.moved * stack_.movement;
+    once[StepShare::update] = w.update;
+    once[StepShare::tensor] = (1 - stack_.tensor_hidden) * seconds_of(w.tensor);
+    const double ring = seconds_of(w.context);
+    once[StepShare::context] = std::max(ring - kRingCovered * once[StepShare::attention], kRingUncovered * ring);
+    once[StepShare::expert] = seconds_of(w.expert) * (parts_.kernels.expert_overlap ? 1 - kExpertOverlap : 1);
+    double device = 0;
+    for (const double s : once.shares) device += s;
+    const double host = stack_.whole_step ? 0 : w.kernels * stack_.launch * (1 - kCaptured * parts_.kernels.captured);
+    const double busy = smooth_maximum(device, host);
+    once[StepShare::host] = busy - device;
+    const double parameters = seconds_of(w.parameters), gradients = seconds_of(w.gradients),
+                 sent = parameters + gradients;
+    const double exposed = std::max(sent - stack_.data_hidden * busy, 0.0) + kUncovered * sent;
+    if (sent > 0) {
+      once[StepShare::parameters] = exposed * parameters / sent;
+      once[StepShare::gradients] = exposed * gradients / sent;
+    }
+    for (std::size_t i = 0; i < once.shares.size(); ++i) {
+      time.shares[i] += once.shares[i] * stretch.times;
+      time.seconds += once.shares[i] * stretch.times;
+    }
+  }
+
+  const StepParts& parts_;
+  const StackProfile& stack_;
+  double products_ = 1, grouped_ = 1;
+};
+
+// Who does what when is a table that only depends on these; it is asked for again with every other number of a stack.
+using Steps = std::vector<std::vector<PipelineStep>>;
+std::shared_ptr<const Steps> steps_of(const PipelineStrategy& pipeline, int microbatches) {
+  using Key = std::tuple<int, int, int, int>;
+  static std::mutex mutex;
+  static std::map<Key, std::shared_ptr<const Steps>> known;
+  const Key key{pipeline.stages, pipeline.chunks_per_stage, static_cast<int>(pipeline.kind), microbatches};
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Steps>& steps = known[key];
+  if (steps == nullptr) steps = std::make_shared<const Steps>(pipeline_steps(pipeline, microbatches));
+  return steps;
+}
+
+// From the first forward to the last backward. Once all stages are busy every `stages` microbatches take equally long,
+// so that of many only the first few rounds are played.
+double played(const PipelineStrategy& pipeline, int microbatches, const PipelineCosts& costs) {
+  constexpr int kRounds = 4;
+  const int round = pipeline.stages, few = kRounds * round + microbatches % round;
+  const auto end = [&](int count) { return play(*steps_of(pipeline, count), costs).end; };
+  if (microbatches <= few + round) return end(microbatches);
+  const double before = end(few), after = end(few + round);
+  return after + (after - before) * ((microbatches - few - round) / round);
+}
+
+double sum(const StepTime& time, std::initializer_list<StepShare> shares) {
+  double total = 0;
+  for (const StepShare s : shares) total += time[s];
+  return total;
+}
+
+void add(StepTime& to, const StepTime& from, double times) {
+  for (std::size_t i = 0; i < to.shares.size(); ++i) to.shares[i] += from.shares[i] * times;
+  to.seconds += from.seconds * times;
+}
+
+void add(StepTime& to, StepShare share, double seconds) {
+  to[share] += seconds;
+  to.seconds += seconds;
+}
+
+// Sums of gradients, norm and update of a stage. Gradients of the last microbatch are summed beside its backward,
+// unless a compiler keeps them behind the loop, or a sharded optimizer gathers and scatters in the open.
+StepTime after_of(const Pricing& pricing, const FunctionParts& after, double covered, const StackProfile& stack) {
+  FunctionParts rest = after;
+  double parameters = 0, gradients = 0;
+  for (StretchParts& stretch : rest) {
+    parameters += stretch.times * pricing.seconds_of(stretch.once.parameters);
+    gradients += stretch.times * pricing.seconds_of(stretch.once.gradients);
+    stretch.once.parameters = stretch.once.gradients = {};
+  }
+  StepTime time = pricing.price(rest);
+  const double sent = parameters + gradients;
+  if (sent <= 0) return time;
+  const bool open = stack.whole_step || (stack.gathers_late && parameters > 0);
+  const double exposed = open ? sent : std::max(sent - stack.data_hidden * covered, 0.0) + kUncovered * sent;
+  add(time, StepShare::parameters, exposed * parameters / sent);
+  add(time, StepShare::gradients, exposed * gradients / sent);
+  return time;
+}
+
+}  // namespace
+
+const char* name_of(StepShare share) {
+  static constexpr const char* kNames[kNumStepShares] = {
+      "products",   "attention", "movement",   "host",   "tensor", "context", "expert",
+      "parameters", "gradients", "handing on", "bubble", "update", "fixed"};
+  return kNames[static_cast<std::size_t>(share)];
+}
+
+StepTime step_time(const StepParts& parts, const StackProfile& stack) {
+  const Pricing pricing(parts, stack);
+  const std::size_t stages = parts.after.size(), chunks = parts.chunks.size();
+  PipelineCosts costs;
+  std::vector<StepTime> of_stage(stages);  // of a microbatch
+  for (std::size_t c = 0; c < chunks; ++c) {
+    const auto handing = [&](std::size_t boundary) {
+      return stages > 1 ? pricing.seconds_of(parts.chunks[boundary].handed_on) + kHandover : 0;
+    };
+    StepTime forward = pricing.price(parts.chunks[c].forward), backward = pricing.price(parts.chunks[c].backward);
+    if (c + 1 < chunks) add(forward, StepShare::handing_on, handing(c));
+    if (c > 0) add(backward, StepShare::handing_on, handing(c - 1));
+    costs.forward.push_back(forward.seconds);
+    costs.backward.push_back(backward.seconds);
+    add(of_stage[c % stages], forward, 1);
+    add(of_stage[c % stages], backward, 1);
+  }
+  std::size_t slowest = 0;
+  for (std::size_t s = 1; s < stages; ++s)
+    if (of_stage[s].seconds > of_stage[slowest].seconds) slowest = s;
+
+  StepTime time;
+  add(time, of_stage[slowest], parts.microbatches);
+  if (stages > 1) {
+    const double end = played(parts.pipeline, parts.microbatches, costs);
+    add(time, StepShare::bubble, end - time.seconds);
+  }
+  StepTime last;
+  for (std::size_t s = 0; s < stages; ++s) {
+    const double covered = of_stage[s].seconds - sum(of_stage[s], {StepShare::parameters, StepShare::gradients});
+    StepTime after = after_of(pricing, parts.after[s], covered, stack);
+    if (after.seconds >= last.seconds) last = after;
+  }
+  add(time, last, 1);
+  add(time, StepShare::fixed, time.seconds * stack.straggling * std::log2(std::max(1.0, parts.machines)) + stack.step);
+  return time;
+}
+
+}  // namespace systole

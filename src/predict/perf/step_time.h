@@ -1,0 +1,38 @@
+#pragma once
+// The time of a training step of a stack, out of what it is made of. docs/concepts/step-time.md has the formulas and
+// where each comes from.
+
+#include <array>
+
+#include "predict/perf/stack.h"
+#include "predict/perf/step_parts.h"
+
+namespace systole {
+
+enum class StepShare {
+  products,  // of all kinds
+  attention,
+  movement,  // the ops between
+  host,      // launches that the device waits for
+  tensor,    // exposed messages of each kind
+  context,
+  expert,
+  parameters,
+  gradients,
+  handing_on,  // between stages
+  bubble,
+  update,
+  fixed,  // once a step, and for those who are late
+};
+constexpr int kNumStepShares = 13;
+const char* name_of(StepShare share);  // "tensor"
+
+struct StepTime {
+  double seconds = 0;
+  std::array<double, kNumStepShares> shares{};  // seconds, of the slowest stage; they add up to `seconds`
+  double& operator[](StepShare s) { return shares[static_cast<std::size_t>(s)]; }
+  double operator[](StepShare s) const { return shares[static_cast<std::size_t>(s)]; }
+};
+StepTime step_time(const StepParts& parts, const StackProfile& stack);
+
+}  // namespace systole
