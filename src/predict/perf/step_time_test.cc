@@ -1,0 +1,204 @@
+// Prices of whole steps: models of describe/models as jobs lay them out, on clusters of the catalog.
+
+#include "predict/perf/step_time.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "describe/job/job.h"
+#include "predict/perf/device_memory.h"
+#include "predict/perf/product_groups.h"
+
+namespace systole {
+namespace {
+
+const Catalog& catalog() {
+  static const Catalog known = Catalog::read(builtin_catalog_files()).value();
+  return known;
+}
+
+struct Case {
+  std::string preset = "llama2-7b", mesh = "fsdp: 8";
+  int batch = 16, microbatches = 1;
+  std::string more;  // keys of the workload
+};
+
+Workload workload_of(const Case& c) {
+  return read_workload(
+             fmt::format("systole: 1\nname: t\nmodel: {{ preset: {} }}\ndata: {{ train: {{ files: a.txt }}, "
+                         "tokenizer: {{ vocabulary: 300 }} }}\ntrain: {{ batch: {}, microbatches: {}, steps: 1, "
+                         "optimizer: {{ rate: 1e-3 }}, precision: {{ compute: bf16, reduce: bf16 }} }}\n"
+                         "mesh: {{ {} }}\n{}",
+                         c.preset, c.batch, c.microbatches, c.mesh, c.more),
+             "job.yaml")
+      .value();
+}
+
+struct Priced {
+  std::vector<std::unique_ptr<const Program>> programs;
+  StepParts parts;
+  Cluster cluster;
+};
+
+Priced priced(const Case& c, const CatalogEntry& chip, const KernelChoice& kernels = {}) {
+  const Workload workload = workload_of(c);
+  Strategy strategy = strategy_of(workload);
+  strategy.snapshot = false;
+  Target target;
+  target.dtypes = {DType::f32, DType::bf16};
+  target.fusion.chains = true;
+  std::int64_t devices = 1, stages = 1;
+  for (const auto& [axis, size] : workload.mesh) {
+    devices *= size;
+    if (axis == "pipe") stages = size;
+  }
+  Priced p;
+  std::vector<const Program*> of_stage;
+  for (std::int64_t s = 0; s < stages; ++s) {  // pipe stands outermost
+    p.programs.push_back(
+        std::move(make_job(workload, strategy, target, nullptr, s * devices / stages).value().program));
+    of_stage.push_back(p.programs.back().get());
+  }
+  ClusterOptions options;
+  options.devices = devices;
+  p.cluster = cluster_of(chip, options).value();
+  strategy.pipeline.stages = static_cast<int>(stages);
+  p.parts = step_parts(of_stage, strategy.pipeline, strategy.microbatches, p.cluster, kernels);
+  return p;
+}
+
+const CatalogEntry& entry(const char* chip) { return *catalog().find(chip).value(); }
+const StackProfile& stack() { return stack_of(builtin_stacks(), "megatron-core"); }
+
+// No lying utilisation: what the model asks for is never done faster than the dense peak, of any chip, type and layout.
+TEST(StepTime, utilisation_is_below_one) {
+  for (const char* chip : {"a100", "h100", "b200", "v5e", "v5p", "v6e"}) {
+    for (const char* mesh : {"fsdp: 8", "data: 2, model: 4", "pipe: 2, data: 4"}) {
+      const Priced p = priced({.mesh = mesh, .microbatches = 2}, entry(chip));
+      const double peak = p.cluster.chip.products.at(ProductType::bf16).peak.count() * 8;
+      for (const StackProfile& s : builtin_stacks()) {
+        const double used = p.parts.model_flops / step_time(p.parts, s).seconds / peak;
+        EXPECT_LT(used, 0.95) << chip << " " << mesh << " " << s.name;
+        EXPECT_GT(used, 0.05) << chip << " " << mesh << " " << s.name;
+      }
+    }
+  }
+}
+
+TEST(StepTime, shares_add_up) {
+  for (const char* mesh : {"fsdp: 8", "data: 2, model: 4", "pipe: 2, data: 2, model: 2", "pipe: 4, fsdp: 2"}) {
+    const StepTime time = step_time(priced({.mesh = mesh, .microbatches = 4}, entry("h100")).parts, stack());
+    double sum = 0;
+    for (const double s : time.shares) {
+      EXPECT_GE(s, -1e-12) << mesh;
+      sum += s;
+    }
+    EXPECT_NEAR(sum, time.seconds, 1e-9 * time.seconds) << mesh;
+  }
+}
+
+// Better parts are never slower.
+TEST(StepTime, more_of_anything_is_never_slower) {
+  for (const char* mesh : {"data: 4, model: 8", "fsdp: 32", "pipe: 2, fsdp: 16"}) {
+    CatalogEntry h100 = entry("h100");
+    const Case c{.mesh = mesh, .batch = 64, .microbatches = 2};
+    const double before = step_time(priced(c, h100).parts, stack()).seconds;
+    for (const char* fact : {"memory.bandwidth", "nvlink.bandwidth", "network.bandwidth", "reached.bf16"}) {
+      CatalogEntry better = h100;
+      better.facts.at(fact).value *= 1.2;
+      EXPECT_LE(step_time(priced(c, better).parts, stack()).seconds, before) << mesh << " " << fact;
+    }
+  }
+}
+
+TEST(StepTime, fewer_bytes_are_never_slower) {
+  const Case in_f32{.mesh = "data: 16, model: 2", .batch = 64}, in_bf16 = in_f32;
+  Workload slow = workload_of(in_f32);
+  EXPECT_EQ(slow.train.precision.reduce, DType::bf16);
+  const Priced p = priced(in_bf16, entry("h100"));
+  StepParts more = p.parts;
+  for (FunctionParts& after : more.after)
+    for (StretchParts& stretch : after) stretch.once.gradients.far_seconds *= 2;
+  EXPECT_GE(step_time(more, stack()).seconds, step_time(p.parts, stack()).seconds);
+}
+
+// Of many microbatches only some rounds are played: the same to the last digits as playing all.
+TEST(StepTime, many_microbatches_are_played_as_if_all_were) {
+  for (const char* more : {"", "pipeline: { chunks: 2 }", "pipeline: { schedule: gpipe }"}) {
+    const Priced p =
+        priced({.mesh = "pipe: 4, model: 2", .batch = 128, .microbatches = 128, .more = more}, entry("a100"));
+    StepParts few = p.parts;
+    const auto seconds = [&](int microbatches) {
+      few.microbatches = microbatches;
+      return step_time(few, stack()).seconds;
+    };
+    const double whole = seconds(128);
+    // By the slope between counts that are played to the end.
+    const double each = (seconds(16) - seconds(12)) / 4;
+    EXPECT_NEAR(whole, seconds(16) + each * 112, 1e-6 * whole) << more;
+  }
+}
+
+// Equal stages: the bubble is (stages - 1) microbatches, of chunks that many times less.
+TEST(StepTime, bubble_is_the_papers) {
+  const auto bubble = [](const char* more) {
+    Priced p = priced({.mesh = "pipe: 4", .batch = 16, .microbatches = 16, .more = more}, entry("a100"));
+    for (std::size_t c = 1; c < p.parts.chunks.size(); ++c) p.parts.chunks[c] = p.parts.chunks[1];
+    p.parts.chunks[0] = p.parts.chunks[1];
+    for (ChunkParts& chunk : p.parts.chunks) chunk.handed_on = {};
+    StackProfile quiet = stack();
+    const StepTime time = step_time(p.parts, quiet);
+    double busy = time.seconds - time[StepShare::bubble] - time[StepShare::fixed] - time[StepShare::update];
+    for (const StepShare s : {StepShare::gradients, StepShare::parameters}) busy -= time[s];
+    return time[StepShare::bubble] / (busy / 16);
+  };
+  EXPECT_NEAR(bubble(""), 3, 0.05);
+  EXPECT_NEAR(bubble("pipeline: { chunks: 2 }"), 1.5, 0.05);
+}
+
+TEST(ProductGroups, weights_of_one_operand_are_one_product) {
+  const Priced p = priced({.mesh = "data: 1", .batch = 1}, entry("h100"));
+  const Graph& forward = p.programs[0]->function_named("forward").graph;
+  const auto layers = std::ranges::find_if(forward.nodes(), [](const GraphNode& n) { return !n.regions.empty(); });
+  ASSERT_NE(layers, forward.nodes().end());
+  std::vector<std::int64_t> columns;
+  double flops = 0;
+  for (const ProductGroup& group : product_groups(layers->regions[0])) {
+    columns.push_back(group.dims.columns);
+    flops += 2.0 * static_cast<double>(group.dims.rows * group.dims.columns) * static_cast<double>(group.dims.summed);
+  }
+  EXPECT_EQ(columns, (std::vector<std::int64_t>{3 * 4096, 4096, 2 * 11008, 4096}));
+  EXPECT_EQ(flops, 2.0 * 4096 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008));
+  // Backward: what of q, k and v comes to one tensor is one sum, what comes to weights is one product.
+  const Graph& backward = p.programs[0]->function_named("backward").graph;
+  const auto back = std::ranges::find_if(backward.nodes(), [](const GraphNode& n) { return !n.regions.empty(); });
+  double back_flops = 0;
+  std::size_t groups = 0;
+  for (const ProductGroup& group : product_groups(back->regions[0])) {
+    back_flops +=
+        2.0 * static_cast<double>(group.dims.rows * group.dims.columns) * static_cast<double>(group.dims.summed);
+    ++groups;
+  }
+  EXPECT_EQ(back_flops, 2 * flops);
+  EXPECT_EQ(groups, 8u);
+}
+
+// Sixteen bytes a parameter and what activations take; a sharded optimizer has its part of twelve.
+TEST(DeviceMemory, parameters_and_state_are_the_papers) {
+  const auto state = [](const std::string& stored) {
+    const Priced p = priced({.mesh = "fsdp: 8", .batch = 8, .more = "fully_sharded: " + stored}, entry("h100"));
+    const MemoryByOwner owners = memory_by_owner(*p.programs[0]);
+    const DeviceMemory memory = device_memory(*p.programs[0], {}, stack());
+    Bytes bytes = owners[Residence::parameter] + owners[Residence::state];
+    for (const auto& [name, term] : memory.terms)
+      if (name == "copies") bytes += term;
+    return static_cast<double>(bytes.count()) / 6738415616.0;
+  };
+  EXPECT_NEAR(state("nothing"), 14, 0.01);          // 2 + 4 + 4 + 4
+  EXPECT_NEAR(state("state"), 2 + 12.0 / 8, 0.01);  // Rajbhandari et al., "ZeRO", figure 1
+  EXPECT_NEAR(state("parameters"), 2.0 / 8 + 12.0 / 8, 0.01);
+}
+
+}  // namespace
+}  // namespace systole
