@@ -31,6 +31,18 @@ Bytes copies_of(const Program& program) {
 // A score, its dropped twin and the mask of what was dropped.
 constexpr std::int64_t kScoreBytes = 2 + 2 + 1;
 
+// Stacks without a compiler make the loss from logits in f32, and keep their exponentials (torch's cross_entropy,
+// Megatron's vocab_parallel_cross_entropy).
+constexpr std::int64_t kLogitCopies = 4 + 4;
+
+std::int64_t logits_of(const Graph& graph) {
+  std::int64_t most = 0;
+  for (const GraphNode& node : graph.nodes())
+    if (node.op->name == std::string_view("cross_entropy"))
+      most = std::max(most, graph.type(node.operands[0]).num_elements());
+  return most;
+}
+
 // Of all forward attention of the graph: kept for backward, or of one layer while it is done again.
 std::int64_t scores_of(const Graph& graph, bool recomputed, std::int64_t layers) {
   std::int64_t scores = 0;
@@ -64,22 +76,32 @@ Bytes DeviceMemory::total() const {
   return sum;
 }
 
-DeviceMemory device_memory(const Program& program, const KernelChoice& kernels, const StackProfile& stack) {
-  DeviceMemory memory;
-  memory.terms.emplace_back("arena", program.arena);
-  if (kernels.half_copies) memory.terms.emplace_back("copies", copies_of(program));
-  Bytes scores;
-  if (kernels.attention == KernelChoice::Attention::unfused) {
-    scores = unfused_scores(program);
-    memory.terms.emplace_back("scores", scores);
-  }
+MemoryParts memory_parts(const Program& program, const KernelChoice& kernels) {
+  MemoryParts parts;
+  parts.arena = program.arena;
+  if (kernels.half_copies) parts.copies = copies_of(program);
+  if (kernels.attention == KernelChoice::Attention::unfused) parts.scores = unfused_scores(program);
   const MemoryByOwner owners = memory_by_owner(program);
-  const Bytes activations = owners[Residence::residual] + owners[Residence::activation] + owners[Residence::workspace];
-  memory.terms.emplace_back(
-      "fragments",
-      Bytes(static_cast<std::int64_t>(static_cast<double>((activations + scores).count()) * stack.fragments)));
-  memory.terms.emplace_back("context", Bytes(static_cast<std::int64_t>(stack.context * 1024 * 1024 * 1024)));
-  return memory;
+  parts.activations = owners[Residence::residual] + owners[Residence::activation] + owners[Residence::workspace];
+  for (const Function& function : program.functions)
+    if (function.name.starts_with("forward")) parts.logits = std::max(parts.logits, logits_of(function.graph));
+  return parts;
+}
+
+DeviceMemory device_memory(const MemoryParts& parts, const StackProfile& stack) {
+  const auto share = [](Bytes bytes, double of) {
+    return Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.count()) * of));
+  };
+  return {{{"arena", parts.arena},
+           {"copies", parts.copies},
+           {"scores", parts.scores},
+           {"logits", Bytes(stack.whole_step ? 0 : parts.logits * kLogitCopies)},
+           {"fragments", share(parts.activations + parts.scores, stack.fragments)},
+           {"context", share(kGiB, stack.context)}}};
+}
+
+DeviceMemory device_memory(const Program& program, const KernelChoice& kernels, const StackProfile& stack) {
+  return device_memory(memory_parts(program, kernels), stack);
 }
 
 }  // namespace systole

@@ -11,13 +11,23 @@
 
 namespace systole {
 
+// What of it no number of a stack touches.
+struct MemoryParts {
+  Bytes arena;
+  Bytes copies;       // parameters in bf16, and in f32 only where the optimizer's state lies, less f32 everywhere
+  Bytes scores;       // of attention that is not fused
+  Bytes activations;  // of the arena what forward keeps and what functions need on the way
+  std::int64_t logits = 0;
+};
+MemoryParts memory_parts(const Program& program, const KernelChoice& kernels);
+
 struct DeviceMemory {
-  // "arena"; "copies": parameters in bf16, and those in f32 only where the optimizer's state lies; "scores": of
-  // attention that is not fused; "fragments"; "context". A term may be below 0: what the stack needs less than the
-  // Program.
+  // "arena", "copies", "scores", "logits", "fragments", "context". "copies" may be below 0: what the stack needs less
+  // than the Program.
   std::vector<std::pair<std::string, Bytes>> terms;
   Bytes total() const;
 };
+DeviceMemory device_memory(const MemoryParts& parts, const StackProfile& stack);
 DeviceMemory device_memory(const Program& program, const KernelChoice& kernels, const StackProfile& stack);
 
 }  // namespace systole
