@@ -100,34 +100,52 @@ Result<Cluster> cluster_of(const CatalogEntry& chip, const ClusterOptions& optio
 
 namespace {
 
-// The torus' axes that each axis of the mesh lies on, innermost first: those whose sides give its size; what is left
-// over lies on one. Returns link bandwidths' multiple: a closed ring carries both ways.
-double ways_of(const Cluster& cluster, const Mesh& mesh, std::span<const std::size_t> wanted) {
-  std::vector<std::size_t> left(cluster.torus.size());
-  std::iota(left.begin(), left.end(), std::size_t{0});
-  double ways = 0;
-  const auto ways_along = [&](std::size_t dim) {
-    return cluster.torus[dim] <= 1 ? 0.0 : cluster.closes[dim] ? 2.0 : 1.0;
-  };
-  for (std::size_t a = mesh.axes().size(); a-- > 0;) {
-    const std::int64_t size = mesh.axes()[a].size;
-    std::vector<std::size_t> best;
-    double most = -1;
-    for (std::size_t set = 1; set < (std::size_t{1} << left.size()); ++set) {  // at most seven
-      std::int64_t product = 1;
-      double along = 0;
-      std::vector<std::size_t> dims;
-      for (std::size_t i = 0; i < left.size(); ++i) {
-        if (!(set >> i & 1)) continue;
-        product *= cluster.torus[left[i]];
-        along += ways_along(left[i]);
-        dims.push_back(left[i]);
-      }
-      if (product == size && along > most) best = dims, most = along;
+// What is left of a torus' axes while those of a mesh are laid on them.
+struct TorusAxis {
+  std::int64_t side = 1;
+  bool closes = false;
+  double ways() const { return side <= 1 ? 0 : closes ? 2 : 1; }  // a closed ring carries both ways
+};
+
+// Lays an axis of a mesh on whole axes of the torus whose sides give its size, else on parts of them, which are open.
+// Returns links' bandwidth that it has, in links.
+double lay(std::vector<TorusAxis>& torus, std::int64_t size) {
+  std::size_t best = 0;
+  double most = -1;
+  const auto has = [](std::size_t set, std::size_t i) { return (set >> i & 1) != 0; };
+  for (std::size_t set = 1; set < (std::size_t{1} << torus.size()); ++set) {  // at most seven
+    std::int64_t product = 1;
+    double ways = 0;
+    for (std::size_t i = 0; i < torus.size(); ++i) {
+      if (!has(set, i)) continue;
+      product *= torus[i].side;
+      ways += torus[i].ways();
     }
-    const bool asked = std::ranges::find(wanted, a) != wanted.end();
-    if (asked) ways += std::max(1.0, most);
-    std::erase_if(left, [&](std::size_t dim) { return std::ranges::find(best, dim) != best.end(); });
+    if (product == size && ways > most) best = set, most = ways;
+  }
+  if (most >= 0) {
+    for (std::size_t i = 0; i < torus.size(); ++i)
+      if (has(best, i)) torus[i] = {};
+    return std::max(1.0, most);
+  }
+  double ways = 0;
+  for (TorusAxis& axis : torus) {
+    const std::int64_t part = std::gcd(axis.side, size);
+    if (part == 1) continue;
+    ways += part == axis.side ? axis.ways() : 1;
+    axis = {axis.side / part, false};
+    size /= part;
+  }
+  return std::max(1.0, ways);
+}
+
+double ways_of(const Cluster& cluster, const Mesh& mesh, std::span<const std::size_t> wanted) {
+  std::vector<TorusAxis> torus;
+  for (std::size_t i = 0; i < cluster.torus.size(); ++i) torus.push_back({cluster.torus[i], cluster.closes[i]});
+  double ways = 0;
+  for (std::size_t a = mesh.axes().size(); a-- > 0;) {
+    const double along = lay(torus, mesh.axes()[a].size);
+    if (std::ranges::find(wanted, a) != wanted.end()) ways += along;
   }
   return std::max(1.0, ways);
 }

@@ -63,7 +63,8 @@ TEST(Cluster, a_torus_closes_only_where_its_slice_does) {
   EXPECT_DOUBLE_EQ(ways("v5e", {16, 16}, "fsdp=256", "fsdp"), 4);  // both axes at once
   EXPECT_DOUBLE_EQ(ways("v5p", {4, 4, 4}, "data=16 model=4", "data"), 4);
   EXPECT_DOUBLE_EQ(ways("v5p", {4, 4, 4}, "data=16 model=4", "model"), 2);
-  EXPECT_DOUBLE_EQ(ways("v5p", {2, 2, 4}, "data=16", "data"), 3);  // no cubes: no ring
+  EXPECT_DOUBLE_EQ(ways("v5p", {8, 8, 8}, "fsdp=32 model=16", "model"), 3);  // a ring of 8, and a part of another
+  EXPECT_DOUBLE_EQ(ways("v5p", {2, 2, 4}, "data=16", "data"), 3);            // no cubes: no ring
 }
 
 TEST(Cluster, slices_are_joined_by_their_own_network) {

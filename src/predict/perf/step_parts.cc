@@ -35,13 +35,13 @@ class Stretches {
     return parts;
   }
 
-  MessageParts handed_on(const Graph& graph) const {
+  MessageParts handed_on(const Function& sends) const {
     MessageParts parts;
-    for (const GraphNode& node : graph.nodes()) {
+    for (const GraphNode& node : sends.graph.nodes()) {
       if (!is_transfer(node)) continue;
-      const TransferCall call = transfer_call(graph, node);
+      const TransferCall call = transfer_call(sends.graph, node);
       const GroupLinks links = links_of(cluster_, program_.mesh, call.axis);
-      const auto bytes = static_cast<double>(call.bytes().count());
+      const double bytes = static_cast<double>(call.bytes().count()) / copies_of(sends, node.operands[0]);
       if (links.inside < 2) {
         parts.far_seconds += bytes / cluster_.network.count();
         parts.far_hops += 1;
@@ -68,6 +68,19 @@ class Stretches {
       }
     }
     parts.push_back(stretch);
+  }
+
+  // Ranks of a tensor group that all have the whole of what is handed on: each sends a part, and they gather it over
+  // faster links (Narayanan et al., arXiv:2104.04473, section 4.1).
+  double copies_of(const Function& sends, ValueId id) const {
+    const auto model = program_.mesh.find("model");
+    if (!model.ok()) return 1;
+    for (std::size_t i = 0; i < sends.inputs.size(); ++i) {
+      if (sends.graph.inputs()[i].value != id) continue;
+      const std::optional<CutValue>& cut = program_.values[static_cast<std::size_t>(sends.inputs[i].value)].cut;
+      if (cut && cut->layout.at[*model] != Layout::kWhole) return 1;
+    }
+    return static_cast<double>(program_.mesh.axes()[*model].size);
   }
 
   double moving(Bytes bytes) const {
@@ -254,7 +267,7 @@ StepParts step_parts(std::span<const Program* const> stages, const PipelineStrat
         at->second.forward = stretches.of(function_of(program, "forward", own[i], chunks > 1)->graph);
         at->second.backward = stretches.of(function_of(program, "backward", own[i], chunks > 1)->graph);
         if (const Function* sends = function_of(program, "send", own[i], chunks > 1); sends != nullptr)
-          at->second.handed_on = stretches.handed_on(sends->graph);
+          at->second.handed_on = stretches.handed_on(*sends);
       }
       chunk = at->second;
     }

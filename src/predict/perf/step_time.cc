@@ -182,7 +182,9 @@ StepTime step_time(const StepParts& parts, const StackProfile& stack) {
   }
   StepTime last;
   for (std::size_t s = 0; s < stages; ++s) {
-    const double covered = of_stage[s].seconds - sum(of_stage[s], {StepShare::parameters, StepShare::gradients});
+    // Beside a microbatch's work, and while the pipeline fills and empties.
+    const double covered =
+        of_stage[s].seconds - sum(of_stage[s], {StepShare::parameters, StepShare::gradients}) + time[StepShare::bubble];
     StepTime after = after_of(pricing, parts.after[s], covered, stack);
     if (after.seconds >= last.seconds) last = after;
   }
