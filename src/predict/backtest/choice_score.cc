@@ -1,0 +1,75 @@
+// Whether predictions choose well among layouts that others measured.
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "predict/backtest/scores.h"
+
+namespace systole::backtest {
+namespace {
+
+constexpr std::size_t kLeastLayouts = 6;     // of a group
+constexpr double kLargestShare = 0.92;       // of a device's memory: allocators that are left less try again and again
+constexpr std::size_t kFastestMeasured = 3;  // whose median is the best, for one point may be luck
+
+bool leaves_room(const ScoredRow& row) {
+  return row.predicted->memory_gib <= kLargestShare * (row.row->made->cluster.chip.capacity / kGiB);
+}
+
+struct GroupChoice {
+  double regret = 0, correlation = 0;
+};
+std::optional<GroupChoice> choice_of(const std::vector<const ScoredRow*>& group, bool fitting_only) {
+  if (group.size() < kLeastLayouts) return std::nullopt;
+  std::vector<double> measured, predicted;
+  for (const ScoredRow* row : group) {
+    measured.push_back(*row->row->row.step_seconds);
+    predicted.push_back(row->predicted->time.seconds);
+  }
+  std::optional<std::size_t> chosen;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (fitting_only && !leaves_room(*group[i])) continue;
+    if (!chosen || predicted[i] < predicted[*chosen]) chosen = i;
+  }
+  if (!chosen) return std::nullopt;
+  std::vector<double> fastest = measured;
+  std::ranges::sort(fastest);
+  fastest.resize(kFastestMeasured);
+  return GroupChoice{std::max(0.0, measured[*chosen] / quantile(fastest, 0.5) - 1),
+                     rank_correlation(predicted, measured)};
+}
+
+}  // namespace
+
+std::optional<ChoiceScore> choice_score(std::span<const ScoredRow* const> rows, bool fitting_only) {
+  using Key = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
+  std::map<Key, std::vector<const ScoredRow*>> groups;
+  for (const ScoredRow* row : rows) {
+    const PublishedRow& of = row->row->row;
+    if (row->predicted && of.step_seconds && row->defect.empty())
+      groups[{of.source, of.model, of.accelerator, *of.chips, *of.batch, *of.seq}].push_back(row);
+  }
+  ChoiceScore score;
+  score.set = rows.empty() ? "" : rows.front()->set;
+  score.fitting_only = fitting_only;
+  score.least_rank_correlation = 1;
+  std::vector<double> regrets;
+  for (const auto& [key, group] : groups) {
+    const std::optional<GroupChoice> choice = choice_of(group, fitting_only);
+    if (!choice) continue;
+    regrets.push_back(choice->regret);
+    score.mean_rank_correlation += choice->correlation;
+    score.least_rank_correlation = std::min(score.least_rank_correlation, choice->correlation);
+  }
+  if (regrets.empty()) return std::nullopt;
+  score.groups = regrets.size();
+  const auto count = static_cast<double>(regrets.size());
+  score.mean_rank_correlation /= count;
+  score.mean_regret = std::accumulate(regrets.begin(), regrets.end(), 0.0) / count;
+  std::ranges::sort(regrets);
+  score.p95_regret = quantile(regrets, 0.95);
+  return score;
+}
+
+}  // namespace systole::backtest

@@ -1,0 +1,136 @@
+#include "predict/backtest/row_job.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "describe/job/job.h"
+#include "predict/backtest/row_layout.h"
+#include "predict/backtest/row_machine.h"
+#include "predict/backtest/row_model.h"
+#include "predict/backtest/row_recompute.h"
+#include "predict/backtest/row_words.h"
+
+namespace systole::backtest {
+namespace {
+
+struct TypeWords {
+  std::string_view words;
+  ProductType type;
+};
+constexpr TypeWords kTypes[] = {{"nvfp4", ProductType::fp4}, {"fp8", ProductType::fp8}, {"int8", ProductType::int8}};
+
+constexpr std::string_view kUnfused[] = {"no flash", "fused softmax", "not stated (Megatron-DeepSpeed", "dot-product"};
+constexpr std::string_view kBest[] = {"cuDNN", "TE", "splash", "MaxText"};
+
+KernelChoice kernels_of(const PublishedRow& row) {
+  const auto any_of = [](std::string_view text, std::span<const std::string_view> all) {
+    return std::ranges::any_of(all, [&](std::string_view words) { return text.find(words) != text.npos; });
+  };
+  KernelChoice kernels;
+  for (const TypeWords& type : kTypes) {
+    if (!says(row.dtype, type.words)) continue;
+    kernels.products = type.type;
+    break;
+  }
+  if (any_of(row.attention, kUnfused))
+    kernels.attention = KernelChoice::Attention::unfused;
+  else if (!row.attention.empty() && (says(row.attention, "SDPA") || !any_of(row.attention, kBest)))
+    kernels.attention = KernelChoice::Attention::flash_2;
+  // A graph of the whole step leaves what its end needs; one of some modules, about half.
+  const bool whole = says(row.notes, "cuda graph full_iteration") || says(row.notes, "cuda graph local/full");
+  if (says(row.notes, "cuda graph") && !says(row.notes, "cuda graph none")) kernels.captured = whole ? 0.9 : 0.5;
+  kernels.expert_overlap = says(row.notes, "A2A overlap on");
+  return kernels;
+}
+
+// As nanotron does: blocks go to a stage until they have cost its share, the head being the last of them. Every stage
+// has a layer.
+std::vector<std::int64_t> layers_by_cost(const ModelSpec& model, std::int64_t stages) {
+  const double width = static_cast<double>(model.width);
+  const double block = width * static_cast<double>(2 * model.head * (model.heads + model.kv_heads)) +
+                       (model.gated ? 3 : 2) * width * static_cast<double>(model.mlp);
+  const double head = width * static_cast<double>(model.vocabulary);
+  const double share = (static_cast<double>(model.layers) * block + head) / static_cast<double>(stages);
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(stages), 0);
+  std::int64_t left = model.layers;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const std::int64_t later = stages - stage - 1;
+    const double done = static_cast<double>(model.layers - left) * block;
+    auto takes = static_cast<std::int64_t>((share * static_cast<double>(stage + 1) - done) / block) + 1;
+    if (later == 0) takes = left;
+    layers[static_cast<std::size_t>(stage)] = takes = std::clamp<std::int64_t>(takes, 1, left - later);
+    left -= takes;
+  }
+  return layers;
+}
+
+bool has_axis(const ShardingStrategy& sharding, std::string_view axis) {
+  return std::ranges::any_of(sharding.rules, [&](const AxisRule& rule) { return rule.axis == axis; });
+}
+
+TrainSpec train_of(const PublishedRow& row, const RowLayout& layout) {
+  TrainSpec train;
+  train.batch = *row.batch;
+  train.microbatches = layout.microbatches;
+  train.steps = 1;
+  train.optimizer.rate = 1e-4;
+  train.optimizer.clip = 1;
+  train.precision.compute = DType::bf16;
+  train.precision.reduce = says(row.dtype, "fp32 grad") ? DType::f32 : DType::bf16;
+  return train;
+}
+
+// An axis that partitioning does not know yet is refused by name.
+Status check_axes(const RowLayout& layout, const ShardingStrategy& sharding) {
+  if (layout.context > 1 && !has_axis(sharding, "context")) return error(ErrorKind::unsupported, "context parallelism");
+  if (layout.experts > 1 && !has_axis(sharding, "expert")) return error(ErrorKind::unsupported, "expert parallelism");
+  return {};
+}
+
+// Embedding and head may have chunks to themselves; here a chunk has a layer.
+Status set_chunks(const RowLayout& layout, RowJob& job) {
+  std::int64_t& chunks = job.workload.pipeline.chunks;
+  chunks = std::min(layout.chunks, job.workload.model.layers / layout.stages);
+  if (chunks < 1) return error(ErrorKind::unsupported, "fewer layers than stages");
+  if (chunks < layout.chunks)
+    job.taken.push_back(fmt::format("{} chunks of a stage, for {} have no layer each", chunks, layout.chunks));
+  if (chunks > 1 && layout.microbatches % layout.stages != 0)
+    return error(ErrorKind::unsupported, "interleaved, with microbatches that the stages do not divide");
+  return {};
+}
+
+}  // namespace
+
+Result<RowJob> row_job(const PublishedRow& row, const StackProfile& stack, const Catalog& catalog) {
+  RowJob job;
+  Workload& workload = job.workload;
+  workload.name = row.id;
+  workload.model = TRY(row_model(row, job.taken));
+  const RowMachine machine = TRY(row_machine(row, catalog, job.taken));
+  const RowLayout layout = TRY(row_layout(row, machine.devices_of_chip, stack.whole_step, job.taken));
+  TRY(check_axes(layout, ShardingStrategy()));
+  job.chip = machine.chip;
+  job.cluster = machine.cluster;
+  job.kernels = kernels_of(row);
+  job.kernels.half_copies = stack.half_copies;
+  workload.train = train_of(row, layout);
+  workload.train.recompute = TRY(row_recompute(row, workload.model, job.taken));
+  workload.checkpoint.asynchronous = false;
+  workload.fully_sharded = layout.stored;
+  TRY(set_chunks(layout, job));
+  if (layout.stages > 1 && workload.pipeline.chunks == 1 && stack.even_cost)
+    workload.pipeline.layers = layers_by_cost(workload.model, layout.stages);
+  for (const auto& [axis, size] :
+       {std::pair(kPipelineAxis, layout.stages), std::pair("data", layout.replicas), std::pair("fsdp", layout.parts),
+        std::pair("expert", layout.experts), std::pair("context", layout.context), std::pair("model", layout.tensor)})
+    if (size > 1) workload.mesh.emplace_back(axis, size);
+  job.strategy = strategy_of(workload);
+  job.strategy.pipeline.stages = static_cast<int>(layout.stages);
+  // A compiler that sees the whole step cuts what lies between blocks along the sequence; others as they are told.
+  if (layout.tensor > 1 && !stack.whole_step && !row.sequence_parallel.value_or(false))
+    for (AxisRule& rule : job.strategy.sharding.rules)
+      if (rule.axis == "model") std::erase(rule.names, "seq");
+  return job;
+}
+
+}  // namespace systole::backtest

@@ -1,0 +1,176 @@
+#include "predict/backtest/row_model.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "predict/backtest/row_words.h"
+
+namespace systole::backtest {
+namespace {
+
+using Activation = ModelSpec::Activation;
+using Norm = ModelSpec::Norm;
+using Position = ModelSpec::Position;
+
+// What a column's words rule out.
+struct Unbuilt {
+  std::string PublishedRow::*column;
+  std::string_view words, reason;
+};
+constexpr Unbuilt kUnbuilt[] = {
+    {&PublishedRow::framework, "HugeCTR", "recommender model"},
+    {&PublishedRow::framework, "TorchRec", "recommender model"},
+    {&PublishedRow::model, "diffusion", "diffusion model"},
+    {&PublishedRow::notes, "hybrid Mamba", "hybrid Mamba"},
+    {&PublishedRow::model, "mamba", "hybrid Mamba"},
+    {&PublishedRow::model, "nemotron-h", "hybrid Mamba"},
+    {&PublishedRow::model, "nemotron_3", "hybrid Mamba"},
+    {&PublishedRow::model, "t5", "encoder-decoder whose decoder's rows are not told"},
+    {&PublishedRow::attention_variant, "MLA", "multi-head latent attention"},
+    {&PublishedRow::attention_variant, "global head_dim", "heads of two widths"},
+    {&PublishedRow::attention_variant, "every 2nd layer MoE", "experts in some layers only"},
+    {&PublishedRow::attention_variant, "layers dense", "experts in some layers only"},
+    {&PublishedRow::attention_variant, "layer dense", "experts in some layers only"},
+};
+
+// A family by its feed-forward part: GPT's, Llama's, Nemotron's, and the two-matrix models of MaxText.
+struct FeedForward {
+  std::string_view words;
+  ModelSpec::Family family;
+  Activation activation;
+  bool gated, bias;
+  Norm norm;
+  Position position;
+};
+constexpr FeedForward kFeedForwards[] = {
+    {"swiglu", ModelSpec::Family::llama, Activation::silu, true, false, Norm::rms, Position::rotary},
+    {"geglu", ModelSpec::Family::llama, Activation::gelu_tanh, true, false, Norm::rms, Position::rotary},
+    {"gelu", ModelSpec::Family::gpt, Activation::gelu_tanh, false, true, Norm::layer, Position::learned},
+    {"squared-relu", ModelSpec::Family::gpt, Activation::relu2, false, false, Norm::layer, Position::rotary},
+    {"relu", ModelSpec::Family::gpt, Activation::relu, false, false, Norm::rms, Position::rotary},
+};
+
+Error refused(std::string reason) { return error(ErrorKind::unsupported, "{}", reason); }
+
+Status need_dimensions(const PublishedRow& row) {
+  std::vector<std::string_view> missing;
+  const std::pair<std::string_view, bool> told[] = {{"n_layers", row.layers.has_value()},
+                                                    {"d_model", row.width.has_value()},
+                                                    {"d_ff", row.mlp.has_value()},
+                                                    {"seq_len", row.seq.has_value()},
+                                                    {"mlp_type", !row.mlp_type.empty()}};
+  for (const auto& [name, is] : told)
+    if (!is) missing.push_back(name);
+  if (missing.empty()) return {};
+  return refused(fmt::format("dimensions not told: {}", fmt::join(missing, ", ")));
+}
+
+// Windows differ by layer, a model has one. So it is given one as long as needed for equally many scores: of a query
+// that sees up to w keys of rows of s, w - w^2 / 2s on average. `share`: of the layers that have a window.
+std::int64_t even_window(double window, double share, double seq, bool chunked) {
+  window = std::min(window, seq);
+  const double within = chunked ? window / 2 : window - window * window / (2 * seq);
+  const double mean = share * within + (1 - share) * seq / 2;
+  return std::llround(seq - std::sqrt(std::max(0.0, seq * seq - 2 * seq * mean)));
+}
+
+struct WindowPattern {
+  std::string_view words;
+  double share;  // of layers
+  bool chunked;  // keys of the query's own chunk
+};
+constexpr WindowPattern kWindows[] = {{"alternating sliding window", 0.5, false},
+                                      {"local:global sliding window", 5.0 / 6, false},
+                                      {"chunked attention window", 0.75, true},
+                                      {"sliding window", 1, false}};
+
+std::int64_t window_of(const PublishedRow& row, std::vector<std::string>& taken) {
+  for (const WindowPattern& pattern : kWindows) {
+    const std::optional<double> window = number_after(row.attention_variant, pattern.words);
+    if (!window) continue;
+    if (*window >= static_cast<double>(*row.seq)) return 0;
+    if (pattern.share < 1) taken.push_back("one window in all layers, with as many scores as the windows of some have");
+    return even_window(*window, pattern.share, static_cast<double>(*row.seq), pattern.chunked);
+  }
+  return 0;
+}
+
+Status set_experts(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+  if (row.experts.value_or(0) <= 1) return {};
+  if (!row.top_k) return refused("experts: top_k not told");
+  spec.moe.experts = *row.experts;
+  spec.moe.top_k = *row.top_k;
+  spec.mlp = row.expert_mlp.value_or(*row.mlp);
+  const std::string& variant = row.attention_variant;
+  spec.moe.shared_experts = says(variant, "2 shared") ? 2 : says(variant, "shared expert") ? 1 : 0;
+  spec.moe.capacity_factor = number_after(variant, "capacity factor").value_or(1);
+  if (!says(variant, "capacity factor")) taken.push_back("tokens go to all experts alike");
+  return {};
+}
+
+// Megatron fills a vocabulary up so that its parts are multiples of 128.
+std::int64_t padded_vocabulary(std::int64_t tokens, std::int64_t parts) {
+  return (tokens + 128 * parts - 1) / (128 * parts) * (128 * parts);
+}
+
+Status set_vocabulary(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+  if (row.vocabulary) {
+    spec.vocabulary = *row.vocabulary;
+    return {};
+  }
+  const std::optional<double> noted = number_after(row.notes, "(vocab");
+  if (!noted) return refused("vocabulary not told");
+  spec.vocabulary = padded_vocabulary(std::llround(*noted), row.tp.value_or(1));
+  taken.push_back(fmt::format("vocabulary of {}, which its notes say and Megatron fills up", spec.vocabulary));
+  return {};
+}
+
+Status set_heads(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+  std::optional<std::int64_t> heads = row.heads;
+  if (const std::optional<double> noted = number_after(row.notes, "NHEADS"); !heads && noted) {
+    heads = std::llround(*noted);
+    taken.push_back(fmt::format("{} heads, which its notes say", *heads));
+  }
+  if (!heads) return refused("heads not told");
+  spec.heads = *heads;
+  spec.kv_heads = row.kv_heads.value_or(*heads);
+  if (!row.head && spec.width % spec.heads != 0) return refused("heads that do not divide the width");
+  spec.head = row.head.value_or(spec.width / spec.heads);
+  return {};
+}
+
+}  // namespace
+
+Result<ModelSpec> row_model(const PublishedRow& row, std::vector<std::string>& taken) {
+  for (const Unbuilt& unbuilt : kUnbuilt)
+    if (says(row.*unbuilt.column, unbuilt.words)) return refused(std::string(unbuilt.reason));
+  TRY(need_dimensions(row));
+  const FeedForward* kind = nullptr;
+  for (const FeedForward& candidate : kFeedForwards)
+    if (kind == nullptr && row.mlp_type.starts_with(candidate.words)) kind = &candidate;
+  if (kind == nullptr) return refused(fmt::format("feed-forward part '{}'", row.mlp_type));
+  ModelSpec spec;
+  spec.family = row.notes.starts_with("encoder") ? ModelSpec::Family::bert : kind->family;
+  spec.activation = kind->activation;
+  spec.gated = kind->gated;
+  spec.bias = kind->bias;
+  spec.norm = kind->norm;
+  spec.position = says(row.attention, "ALiBi") ? Position::none : kind->position;
+  spec.layers = *row.layers;
+  spec.width = *row.width;
+  spec.mlp = *row.mlp;
+  spec.context = *row.seq;
+  spec.tied = row.tied;
+  TRY(set_heads(row, spec, taken));
+  TRY(set_vocabulary(row, spec, taken));
+  TRY(set_experts(row, spec, taken));
+  spec.window = window_of(row, taken);
+  if (says(row.notes, "LoRA") || says(row.id, "lora")) {
+    spec.adapter_rank = 16;
+    taken.push_back("adapters of rank 16");
+  }
+  return spec;
+}
+
+}  // namespace systole::backtest
