@@ -75,6 +75,7 @@ void add_commands(CLI::App& app, Context& context);
 
 void add_plan(CLI::App& app, Context& context);
 void add_prove(CLI::App& app, Context& context);
+void add_backtest(CLI::App& app, Context& context);
 void add_lock(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_resume(CLI::App& app, Context& context);

@@ -7,6 +7,7 @@ namespace systole::cli {
 void add_commands(CLI::App& app, Context& context) {
   add_plan(app, context);
   add_prove(app, context);
+  add_backtest(app, context);
   add_lock(app, context);
   add_run(app, context);
   add_resume(app, context);

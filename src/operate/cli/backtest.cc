@@ -1,0 +1,147 @@
+// `systole backtest ROWS.csv`: our predictions beside what others published that they measured.
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ground/base/nearest.h"
+#include "ground/base/os_error.h"
+#include "operate/cli/command.h"
+#include "operate/cli/machine.h"
+#include "predict/backtest/accuracy_page.h"
+#include "predict/backtest/fit.h"
+#include "predict/backtest/report.h"
+#include "predict/backtest/row_sets.h"
+#include "predict/backtest/scatter.h"
+
+namespace systole::cli {
+namespace {
+
+using namespace backtest;
+
+struct BacktestOptions {
+  std::vector<std::string> files;
+  std::string set, stacks, svg, page, save;
+  std::int64_t worst = 10, threads = 2;
+  bool fit = false;
+};
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (!file || std::filesystem::is_directory(path)) return error(ErrorKind::not_found, "there is no file '{}'", path);
+  text << file.rdbuf();
+  return text.str();
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) return os_error(errno, "write", path);
+  return {};
+}
+
+Result<std::vector<PublishedRow>> read_rows(const BacktestOptions& options) {
+  std::vector<PublishedRow> rows;
+  for (const std::string& path : options.files) {
+    std::vector<PublishedRow> of_file = TRY(read_published(TRY(read_text(path)), path));
+    std::ranges::move(of_file, std::back_inserter(rows));
+  }
+  return rows;
+}
+
+Status check_set(const std::string& set) {
+  const std::vector<std::string> known(row_sets().begin(), row_sets().end());
+  if (set.empty() || std::ranges::find(known, set) != known.end()) return {};
+  return error(ErrorKind::invalid, "--set: there is no set '{}'", set).hinted(nearest_hint(set, known));
+}
+
+std::string text_of(const std::vector<ReportTable>& tables, Printer& out) {
+  std::string text;
+  for (const ReportTable& t : tables) {
+    text += (text.empty() ? "" : "\n") + out.ink(Ink::bold, t.title) + "\n";
+    text += table(t.headers, t.rows);
+  }
+  return text;
+}
+
+// By the profiles as they are, or as they are fitted.
+struct Judged {
+  Scores scores;
+  std::optional<Scores> source_left_out, stack_unseen;
+  JudgedApart apart() const {
+    return {source_left_out ? &*source_left_out : nullptr, stack_unseen ? &*stack_unseen : nullptr};
+  }
+};
+
+Judged judge(std::span<const PreparedRow> rows, std::span<const StackProfile> stacks, bool apart) {
+  Judged judged;
+  judged.scores =
+      score(rows, [&](const PreparedRow& row) -> const StackProfile& { return stack_of(stacks, row.stack->name); });
+  if (!apart) return judged;
+  const SourcesLeftOut left_out(rows, stacks);
+  judged.source_left_out = score(rows, std::cref(left_out));
+  const StacksUnseen unseen(stacks);
+  judged.stack_unseen = score(rows, std::cref(unseen));
+  return judged;
+}
+
+ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
+  check_set(options.set).value();
+  const Catalog catalog = read_catalog().value();
+  const std::vector<StackProfile> given = options.stacks.empty()
+                                              ? builtin_stacks()
+                                              : read_stacks(read_text(options.stacks).value(), options.stacks).value();
+  std::vector<PublishedRow> published = read_rows(options).value();
+  PrepareOptions prepare_options;
+  prepare_options.threads = static_cast<int>(options.threads);
+  prepare_options.progress = [&](std::size_t done, std::size_t all) {
+    context.out.progress(fmt::format("{} of {} layouts", done, all));
+  };
+  const std::vector<PreparedRow> rows = prepare(std::move(published), given, catalog, prepare_options);
+  context.out.end_progress();
+  const std::vector<StackProfile> stacks = options.fit ? fit_stacks(rows, given) : given;
+  const Judged judged = judge(rows, stacks, options.fit || !options.page.empty());
+  const ReportOptions report{static_cast<std::size_t>(options.worst), options.set};
+  if (!options.svg.empty()) write_text(options.svg, scatter_svg(judged.scores, options.set)).value();
+  if (!options.page.empty()) {
+    const AccuracyPage page{options.files, catalog.date(), report_tables(judged.scores, judged.apart(), report),
+                            stacks};
+    write_text(options.page, to_markdown(page)).value();
+  }
+  if (!options.save.empty()) write_text(options.save, to_yaml(stacks)).value();
+  Node document = report_node(judged.scores, judged.apart(), report);
+  document.set("catalog_date", catalog.date());
+  if (options.fit) {
+    context.out.data(to_yaml(stacks));
+    document.set("stacks", to_yaml(stacks));
+  }
+  context.out.data(text_of(report_tables(judged.scores, judged.apart(), report), context.out));
+  context.out.json(document);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_backtest(CLI::App& app, Context& context) {
+  auto options = std::make_shared<BacktestOptions>();
+  CLI::App& command =
+      add_command(app, "backtest", "predictions beside published measurements", options, context, backtest_rows);
+  command.add_option("rows", options->files, "tables of measurements, as CSV: data/validation/training.csv")
+      ->required();
+  command.add_option("--set", options->set, fmt::format("rows of this set alone: {}", fmt::join(row_sets(), ", ")));
+  command.add_option("--worst", options->worst, "so many of the rows that are predicted worst (default: 10)")
+      ->check(at_least(0));
+  command.add_option("--svg", options->svg, "also draw predicted against measured step times, into this file");
+  command.add_flag("--fit", options->fit, "fit the numbers of stacks to the rows, print and judge them");
+  command.add_option("--stacks", options->stacks, "profiles of stacks, in place of those built in");
+  command.add_option("--save-stacks", options->save, "write the profiles into this file");
+  command.add_option("--page", options->page, "write the page docs/accuracy.md into this file");
+  command.add_option("--threads", options->threads, "that make Programs (default: 2)")->check(at_least(1));
+}
+
+}  // namespace systole::cli
