@@ -34,7 +34,8 @@ struct StackProfile {
   double hop = 12e-6;          // seconds for each rank of a ring over it
   double tensor_hidden = 0.3;  // of collectives of activations
   double data_hidden = 0.6;    // of the work beside which parameters are gathered and gradients reduced
-  double straggling = 0.002;   // of a step, for each doubling of machines that wait for each other
+  double stall =
+      1e-5;  // seconds that a layer waits for each rank of its tensor group, where stages lie on several machines
   // Of memory.
   double context = 1.5;     // GiB that are not the Program's: contexts, libraries, buffers of the network
   double fragments = 0.05;  // of what activations take, between them

@@ -56,6 +56,7 @@ class Stretches {
   void add(const Graph& graph, double times, bool in_layers, FunctionParts& parts) const {
     StretchParts stretch;
     stretch.times = times;
+    stretch.once.layers = in_layers ? 1 : 0;
     add_products(graph, in_layers, stretch.once);
     std::set<std::string> bucketed;  // parameters of a stretch are gathered, and their gradients reduced, in one go
     for (const GraphNode& node : graph.nodes()) {
@@ -246,6 +247,7 @@ StepParts step_parts(std::span<const Program* const> stages, const PipelineStrat
   parts.machines = static_cast<double>(cluster.machines());
   if (const auto model = stages[0]->mesh.find("model"); model.ok())
     parts.tensor_ranks = static_cast<double>(stages[0]->mesh.axes()[*model].size);
+  parts.far_stages = stages.size() > 1 && parts.machines > 1;
   const auto chunks = static_cast<std::size_t>(pipeline.num_chunks());
   parts.chunks.resize(chunks);
   std::map<std::pair<const Program*, std::size_t>, ChunkParts> known;  // of a Program, by which of its chunks

@@ -37,6 +37,7 @@ struct WorkParts {
   double moved = 0;          // bytes of the ops between
   double update = 0;         // bytes of the optimizer
   double kernels = 0;        // launched
+  double layers = 0;         // 1: it is one
   MessageParts tensor, context, expert, parameters, gradients;
 };
 
@@ -57,7 +58,8 @@ struct StepParts {
   std::vector<ChunkParts> chunks;    // of the model
   std::vector<FunctionParts> after;  // by stage: sums of gradients, norm, update
   double tensor_ranks = 1;
-  double machines = 1;  // that wait for each other
+  double machines = 1;      // that wait for each other
+  bool far_stages = false;  // on several machines
   KernelChoice kernels;
   double model_flops = 0;  // of a step, of all devices
 };

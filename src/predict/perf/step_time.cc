@@ -21,6 +21,8 @@ constexpr double kRingUncovered = 0.1;
 constexpr double kExpertOverlap = 0.8;  // of all_to_all, where another microbatch computes meanwhile
 constexpr double kCaptured = 0.9;       // of a launch, in a graph
 constexpr double kHandover = 10e-6;     // seconds to begin a message between stages
+constexpr double kStallRanks = 64;      // set: of a tensor group, at which each waits twice as long
+constexpr double kStraggling = 0.003;   // set: of a step, for each doubling of machines that wait for each other
 constexpr double kSharpness = 6;        // of the longer of host and device, smoothly
 
 double smooth_maximum(double a, double b) {
@@ -63,7 +65,9 @@ class Pricing {
     once[StepShare::expert] = seconds_of(w.expert) * (parts_.kernels.expert_overlap ? 1 - kExpertOverlap : 1);
     double device = 0;
     for (const double s : once.shares) device += s;
-    const double host = stack_.whole_step ? 0 : w.kernels * stack_.launch * (1 - kCaptured * parts_.kernels.captured);
+    double host = stack_.whole_step ? 0 : w.kernels * stack_.launch * (1 - kCaptured * parts_.kernels.captured);
+    if (parts_.far_stages)
+      host += w.layers * stack_.stall * (parts_.tensor_ranks + 1) * (1 + parts_.tensor_ranks / kStallRanks);
     const double busy = smooth_maximum(device, host);
     once[StepShare::host] = busy - device;
     const double parameters = seconds_of(w.parameters), gradients = seconds_of(w.gradients),
@@ -189,7 +193,7 @@ StepTime step_time(const StepParts& parts, const StackProfile& stack) {
     if (after.seconds >= last.seconds) last = after;
   }
   add(time, last, 1);
-  add(time, StepShare::fixed, time.seconds * stack.straggling * std::log2(std::max(1.0, parts.machines)) + stack.step);
+  add(time, StepShare::fixed, time.seconds * kStraggling * std::log2(std::max(1.0, parts.machines)) + stack.step);
   return time;
 }
 
