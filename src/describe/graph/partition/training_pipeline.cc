@@ -66,7 +66,9 @@ void TrainingBuilder::add_chunks() {
   using Row = PipelineRow::Kind;
   const int count = static_cast<int>(chunks_.size());
   std::vector<std::vector<std::string>> trained{{}};  // per chunk, of what comes from before: has a cotangent
-  for (const Chunk& chunk : chunks_) trained.push_back(trained_outputs(chunk.graph, trained.back()));
+  for (int c = 0; c + 1 < count; ++c)
+    trained.push_back(trained_outputs(chunks_[static_cast<std::size_t>(c)].graph, trained.back()));
+  trained.emplace_back();  // nothing comes behind the last chunk
   // Values between chunks, on both sides of a cut: a stage that sends has them until they are sent, one that receives
   // until its backward has ended. Two slots let a step begin while what the one before gave is under way.
   const auto at_least_two = [&](int slots) { return std::min(std::max(slots, 2), microbatches()); };
@@ -85,7 +87,7 @@ void TrainingBuilder::add_chunks() {
     }
   }
   for (int c = 0; c < count; ++c) {
-    if (has_chunk(c)) add_chunk(c, trained[static_cast<std::size_t>(c)]);
+    if (has_chunk(c)) add_chunk(c, trained[static_cast<std::size_t>(c)], trained[static_cast<std::size_t>(c) + 1]);
   }
   add_zero();
   add_transfers(trained);
@@ -102,12 +104,12 @@ int TrainingBuilder::in_flight_between(int chunk) const {
   return most;
 }
 
-void TrainingBuilder::add_chunk(int c, std::span<const std::string> from) {
+void TrainingBuilder::add_chunk(int c, std::span<const std::string> from, std::span<const std::string> given) {
   using Row = PipelineRow::Kind;
   const bool last = c + 1 == static_cast<int>(chunks_.size());
   const std::vector<Pass> late{{"merge_common", merge_common}, {"drop_dead", drop_dead}};
   const Graph& chunk = chunks_[static_cast<std::size_t>(c)].graph;
-  Differentiated parts = differentiate_chunk(chunk, last ? "loss" : "", from, strategy_.recompute);
+  Differentiated parts = differentiate_chunk(chunk, last ? "loss" : "", from, given, strategy_.recompute);
   parts.forward = run_passes(std::move(parts.forward), late, {}, &builder_.records());
   parts.backward = run_passes(std::move(parts.backward), late, {}, &builder_.records());
 
