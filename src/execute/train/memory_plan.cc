@@ -37,11 +37,11 @@ Kernels kernels_of(const Program& program) {
     sizes.push_back(static_cast<std::int64_t>(flatten(function, Addresses{inputs, outputs, 0}).size()));
     kernels.of_functions += sizes.back();
   }
-  std::set<std::vector<int>> bound;  // function, and its slots
+  std::set<std::vector<int>> bound;  // function, microbatch, and its slots
   for (const Schedule& schedule : program.schedules) {
     for (const Action& action : schedule.actions) {
       const Function& function = program.functions[static_cast<std::size_t>(action.function)];
-      std::vector<int> places{action.function};
+      std::vector<int> places{action.function, action.stream == Stream::network ? action.microbatch : 0};
       for (const Port& port : function.inputs) places.push_back(slot_of(program, port, action));
       for (const Port& port : function.outputs) places.push_back(slot_of(program, port, action));
       if (bound.insert(std::move(places)).second) kernels.bound += sizes[static_cast<std::size_t>(action.function)];

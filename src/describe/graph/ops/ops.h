@@ -197,9 +197,10 @@ Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim);
 
 // --- transfer.cc: between the stages of a pipeline, to the device `by` further along the axis, from the one `by`
-// before.
-Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by);
-Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by);
+// before. `value`: what goes, by a name that both have for it; what arrives under another is an error.
+Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by, std::string_view value = "");
+Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by,
+              std::string_view value = "");
 
 // --- repeat.cc: `count` times the body, which takes (carries..., slices of `stacked`..., shared...) and gives
 // (carries..., outputs...). Slices and outputs lie on a new outermost dim named `dim`; `reverse` goes from the last

@@ -146,13 +146,14 @@ void TrainingBuilder::add_chunk(int c, std::span<const std::string> from, std::s
 }
 
 int TrainingBuilder::add_transfer(const std::string& name, bool sends, std::span<const std::string> values,
-                                  std::int64_t by, bool by_microbatch) {
+                                  std::int64_t by, bool by_microbatch, std::span<const std::string> theirs) {
   Graph g(name);
   Bindings in, out;
-  for (const std::string& value : values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string &value = values[i], &told = theirs.empty() ? value : theirs[i];
     const Type& type = builder_.value(value).type;
-    const Value moved = sends ? send(g.input(value, type), kPipelineAxis, pipeline_.stages, by)
-                              : receive(g, type, kPipelineAxis, pipeline_.stages, by);
+    const Value moved = sends ? send(g.input(value, type), kPipelineAxis, pipeline_.stages, by, told)
+                              : receive(g, type, kPipelineAxis, pipeline_.stages, by, told);
     g.output(value, moved);
     in[value] = out[value] = {value, by_microbatch};
   }
@@ -201,7 +202,7 @@ void TrainingBuilder::add_ties(Schedule& schedule) {
         sum.output(value, add(sum.input(value, copy.type), sum.input(copy.name, copy.type)));
         builder_.add_value(std::move(copy));
       }
-      add_transfer(numbered("receive_ties", other), false, theirs, first - other, false);
+      add_transfer(numbered("receive_ties", other), false, theirs, first - other, false, values);
       add_function(numbered("add_ties", other), std::move(sum), {}, {});
       act(numbered("receive_ties", other), Stream::network);
       act(numbered("add_ties", other), Stream::compute);
