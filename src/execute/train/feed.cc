@@ -27,7 +27,25 @@ const Feed::Target& Feed::target_of(const InputRows& input) {
   return targets_.back();
 }
 
+// Rows that the Program takes and the batch does not have.
+Status Feed::check_names(const StepBatch& batch) const {
+  for (const ProgramValue& value : executor_.program().values) {
+    if (value.residence != Residence::input || value.type.ndim() == 0 || !value.name.starts_with(prefix_)) continue;
+    const std::string_view name = std::string_view(value.name).substr(prefix_.size());
+    if (name.find('/') != std::string_view::npos) continue;  // of another feed
+    const auto found = std::ranges::find(batch.inputs, name, &InputRows::name);
+    if (found != batch.inputs.end()) continue;
+    std::vector<std::string_view> there;
+    for (const InputRows& input : batch.inputs) there.push_back(input.name);
+    return error(ErrorKind::invalid, "the program '{}' takes '{}', and a batch has {}", executor_.program().name, name,
+                 fmt::join(there, ", "));
+  }
+  return {};
+}
+
 Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
+  if (!names_checked_) TRY(check_names(batch));
+  names_checked_ = true;
   for (const InputRows& input : batch.inputs) {
     if (vocabulary > 0 && (input.name == "tokens" || input.name == "labels" || input.name == "target_tokens")) {
       const auto* ids = reinterpret_cast<const std::int32_t*>(input.bytes.data());

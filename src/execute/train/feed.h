@@ -18,7 +18,8 @@ class Feed {
   Feed(Executor& executor, std::string prefix, std::int64_t device = 0)
       : executor_(executor), prefix_(std::move(prefix)), place_(executor.program().mesh.coordinates(device)) {}
 
-  // Errors: invalid when an id is outside the vocabulary (`vocabulary` 0: not checked), io of the device.
+  // Errors: invalid when an id is outside the vocabulary (`vocabulary` 0: not checked), or the batch has not all that
+  // the Program takes; io of the device. In a pipeline what is another stage's is left to it.
   Status put(const StepBatch& batch, std::int64_t vocabulary);
 
   Status put_scalar(std::string_view name, double number, int slot = 0);
@@ -39,11 +40,13 @@ class Feed {
     bool is_labels = false;
   };
   const Target& target_of(const InputRows& input);
+  Status check_names(const StepBatch& batch) const;
 
   Executor& executor_;
   std::string prefix_;
   Coordinates place_;
   std::vector<Target> targets_;
+  bool names_checked_ = false;  // a source gives the same ones each time
 };
 
 }  // namespace systole
