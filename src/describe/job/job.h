@@ -1,6 +1,6 @@
 #pragma once
-// From a Workload to the Program of a device: the model, how it lies on the mesh, and what a step does. `plan` and `run`,
-// `prove` and `backtest` all come through here, so that what is planned is what is run.
+// From a Workload to the Program of a device: the model, how it lies on the mesh, and what a step does. `plan` and
+// `run`, `prove` and `backtest` all come through here, so that what is planned is what is run.
 
 #include <memory>
 

@@ -32,8 +32,9 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
   TRY(check_dtypes(workload.train.precision, device.target()));
   Strategy strategy = strategy_of(workload);
   strategy.snapshot = strategy.snapshot && device.host_sees_memory();  // else: HostState
-  return make_job(workload, strategy, device.target(),
-                  [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); }, rank);
+  return make_job(
+      workload, strategy, device.target(),
+      [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); }, rank);
 }
 
 std::string parameters_hash(const Model& model) {
