@@ -37,9 +37,9 @@ struct Differentiated {
 // Errors: Failure(invalid) naming an op on the path that has no gradient.
 Differentiated differentiate(const Graph& loss, std::string_view loss_output, const RecomputePolicy& policy);
 
-// The same of one chunk of a model (partition/chunks.h): `backward` takes "cotangent.<output>" of the outputs in `given`
-// that depend on what is wanted, and gives "gradient.<input>" of the inputs in `from` too, behind those of parameters.
-// `loss_output` may be empty: the loss is in another chunk. Errors: Failure(not_found): no such output.
+// The same of one chunk of a model (partition/chunks.h): `backward` takes "cotangent.<output>" of the outputs in
+// `given` that depend on what is wanted, and gives "gradient.<input>" of the inputs in `from` too, behind those of
+// parameters. `loss_output` may be empty: the loss is in another chunk. Errors: Failure(not_found): no such output.
 Differentiated differentiate_chunk(const Graph& chunk, std::string_view loss_output, std::span<const std::string> from,
                                    std::span<const std::string> given, const RecomputePolicy& policy);
 

@@ -12,7 +12,7 @@ namespace {
 
 using Rules = std::vector<Broken>;
 
-constexpr std::array<std::string_view, 4> kMeshAxes{"data", "fsdp", "model", "pipe"};
+constexpr std::array<std::string_view, 5> kMeshAxes{"data", "fsdp", "context", "model", "pipe"};
 
 void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
   const TrainSpec& t = w.train;
@@ -49,6 +49,35 @@ void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
          fmt::format("train.logical_shards: {}, or fewer devices",
                      std::bit_ceil(static_cast<std::uint64_t>(mesh.num_devices())))});
   }
+}
+
+// What goes by a token's place in its row must know the order in which context lays rows out.
+void check_context(const Workload& w, const Mesh& mesh, Rules& broken) {
+  const auto context = mesh.find("context");
+  const std::int64_t parts = context.ok() ? mesh.axes()[*context].size : 1;
+  if (parts == 1) return;
+  const ModelSpec& m = w.model;
+  const auto not_done = [&](const char* key, const std::string& what, const std::string& hint) {
+    broken.push_back(
+        {{key, "mesh"},
+         ErrorKind::unsupported,
+         fmt::format("{} on a mesh with an axis 'context' {} not done yet", what, what.ends_with('s') ? "are" : "is"),
+         hint.empty() ? "a mesh without the axis context" : hint + ", or a mesh without the axis context"});
+  };
+  if (m.family != ModelSpec::Family::gpt && m.family != ModelSpec::Family::llama)
+    return not_done("model.family", "a model of another family than gpt and llama", "");
+  if (w.train.exact) not_done("train.exact", "train.exact", "train.exact: false");
+  if (m.dropout > 0) not_done("model.dropout", "dropout", "model.dropout: 0");
+  if (m.window > 0) not_done("model.window", "a window of attention", "model.window: 0");
+  if (m.moe.experts > 0) not_done("model.moe.experts", "a mixture of experts", "");
+  if (!w.probe.all().empty()) not_done("probe", "looking at values (probe)", "run it without probes");
+  const std::int64_t chunks = 2 * parts;
+  if (m.context == 0 || m.context % chunks == 0) return;
+  broken.push_back({{"model.context", "mesh"},
+                    ErrorKind::invalid,
+                    fmt::format("rows of {} tokens are not cut into 2 × {} chunks, two for each device along context",
+                                m.context, parts),
+                    fmt::format("model.context: {}", (m.context / chunks + 1) * chunks)});
 }
 
 void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
@@ -106,14 +135,21 @@ std::vector<Broken> broken_layout_rules(const Workload& w) {
     if (std::ranges::find(kMeshAxes, name) != kMeshAxes.end()) continue;
     broken.push_back({{"mesh"},
                       ErrorKind::invalid,
-                      fmt::format("the mesh has an axis '{}'; axes are data, fsdp, model and pipe", name),
+                      fmt::format("the mesh has an axis '{}'; axes are data, fsdp, context, model and pipe", name),
                       nearest_hint(name, std::vector<std::string>(kMeshAxes.begin(), kMeshAxes.end()))});
   }
   if (w.train.exact) check_exact(w, *mesh, broken);
+  check_context(w, *mesh, broken);
   check_pipeline(w, *mesh, broken);
   for (const ParameterSharding& rule : w.sharding) {
     for (const auto& [dim, names] : rule.dims) {
       for (const std::string& name : names) {
+        if (name == "context") {
+          broken.push_back({{"sharding"},
+                            ErrorKind::invalid,
+                            fmt::format("sharding cuts '{}' along 'context', along which parameters are whole", dim),
+                            "another axis"});
+        }
         if (const auto found = mesh->find(name); !found.ok()) {
           broken.push_back({{"sharding"},
                             ErrorKind::invalid,

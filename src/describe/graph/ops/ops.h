@@ -155,6 +155,7 @@ struct AttentionOptions {
   // f32[h, m] (f64 for f64): its element at clamp(j - i - offset[b] + bias_origin, 0, m - 1) is added to the score.
   std::optional<Value> bias_by_distance = {};
   std::int64_t bias_origin = 0;
+  std::int64_t zigzag = 0;  // > 0: queries and keys lie in zigzag order of so many parts (zigzag.h)
 };
 struct Attention {
   Value o;    // [b, t, h, d] of q's type; zeros where nothing is seen
