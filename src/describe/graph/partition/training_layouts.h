@@ -7,6 +7,9 @@
 // stages of Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020); with an
 // axis "data" beside it this is hybrid: parts within a group, copies between groups. Other axes cut dims by name
 // (Megatron's columns and rows, and the sequence between them: Korthikanti et al., 2022).
+//
+// "expert" does both: experts lie apart along it, each device's with all of their gradient, and everything else has
+// rows of its own (Lepikhin et al., "GShard", arXiv:2006.16668, figure 3).
 
 #include <string>
 #include <string_view>
@@ -25,8 +28,10 @@ struct ParameterCut {
 struct ShardingStrategy {
   enum class Stored { nothing, state, gradients, parameters };
   // Of an axis the names of dims that it cuts, the first that a tensor has. Axes that the mesh lacks do nothing.
-  std::vector<AxisRule> rules{
-      {"data", {"batch"}}, {"fsdp", {"batch"}}, {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
+  std::vector<AxisRule> rules{{"data", {"batch"}},
+                              {"fsdp", {"batch"}},
+                              {"expert", {"expert", "batch"}},
+                              {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
   std::string store_axis = "fsdp";
   Stored stored = Stored::parameters;  // in parts along it
   std::vector<ParameterCut> parameters;
@@ -45,7 +50,8 @@ class TrainingLayouts {
   std::span<const AxisRule> rules() const { return strategy_.rules; }
   std::int64_t row_parts() const;  // in how many parts rows are cut
   bool cuts_rows(std::size_t axis) const;
-  bool stores(std::size_t axis) const;  // something is stored in parts along it
+  bool cuts_only_rows(std::size_t axis) const;  // parameters that it cuts are gathered where they are read
+  bool stores(std::size_t axis) const;          // something is stored in parts along it
 
   // Errors: invalid, naming a rule that matches no parameter (with the nearest names), two that match one, a dim that a
   // parameter does not have, that a repeat slices, or that the axes which cut what is read do not divide.
