@@ -15,7 +15,7 @@ namespace {
 std::unique_ptr<Device> cpu() { return make_cpu_device({.threads = 2}).value(); }
 
 TEST(PlanIsRunCpu, decoders_under_every_policy_precision_and_microbatching) {
-  const DecoderConfig families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()};
+  const DecoderConfig families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()};
   const Strategy bases[] = {f32_strategy(), bf16_strategy()};
   const RecomputePolicy::Kind policies[] = {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention,
                                             RecomputePolicy::Kind::block};
@@ -41,7 +41,7 @@ TEST(PlanIsRunCpu, decoders_under_every_policy_precision_and_microbatching) {
 
 TEST(CpuIsReference, losses_and_gradients) {
   for (const bool dropout : {false, true}) {
-    for (DecoderConfig config : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()}) {
+    for (DecoderConfig config : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()}) {
       config.dropout = dropout ? 0.2 : 0;
       const auto model = make_decoder(config);
       const Batch batch = language_batch(4, 11, 8);
@@ -54,17 +54,19 @@ TEST(CpuIsReference, losses_and_gradients) {
 }
 
 TEST(CpuIsReference, the_same_bits_at_every_run) {
-  const auto model = make_decoder(tiny_gpt());
-  const Batch batch = language_batch(4, 11, 8);
-  std::vector<std::vector<std::vector<double>>> outcomes;
-  for (int i = 0; i < 2; ++i) {
-    TinyJob job(*model, 4, bf16_strategy(), cpu());
-    job.begin();
-    job.set_batch(batch);
-    for (int step = 0; step < 5; ++step) job.step();
-    outcomes.push_back(job.parameters());
+  for (const DecoderConfig& config : {tiny_gpt(), tiny_mixture()}) {
+    const auto model = make_decoder(config);
+    const Batch batch = language_batch(4, 11, 8);
+    std::vector<std::vector<std::vector<double>>> outcomes;
+    for (int i = 0; i < 2; ++i) {
+      TinyJob job(*model, 4, bf16_strategy(), cpu());
+      job.begin();
+      job.set_batch(batch);
+      for (int step = 0; step < 5; ++step) job.step();
+      outcomes.push_back(job.parameters());
+    }
+    EXPECT_EQ(outcomes[0], outcomes[1]);
   }
-  EXPECT_EQ(outcomes[0], outcomes[1]);
 }
 
 }  // namespace

@@ -9,8 +9,11 @@ namespace systole::laws {
 namespace {
 
 TEST(Learns, every_kind_of_decoder) {
-  const std::pair<const char*, DecoderConfig> kinds[] = {
-      {"gpt", tiny_gpt()}, {"llama", tiny_llama()}, {"parallel", tiny_parallel()}, {"windowed", tiny_windowed()}};
+  const std::pair<const char*, DecoderConfig> kinds[] = {{"gpt", tiny_gpt()},
+                                                         {"llama", tiny_llama()},
+                                                         {"parallel", tiny_parallel()},
+                                                         {"windowed", tiny_windowed()},
+                                                         {"mixture", tiny_mixture()}};
   for (const auto& [name, config] : kinds) {
     const auto model = make_decoder(config);
     TinyJob job(*model, 2, f32_strategy(), make_reference_device());

@@ -135,6 +135,25 @@ TEST_F(ManyRanks, a_run_goes_on_on_any_other_mesh) {
   EXPECT_LT(steps.back().loss, steps.front().loss * 0.8);
 }
 
+// Twice to the same bits, and on without the axis.
+TEST_F(ManyRanks, experts_lie_apart) {
+  constexpr std::int64_t kFew = 12;
+  const auto run = [&](const char* name, const char* mesh) {
+    const Captured ran = shop_.systole(words(name, {"--set", "model.family=llama", "--set", "model.moe={experts: 4}",
+                                                    "--set", mesh, "--set", fmt::format("train.steps={}", kFew)}));
+    EXPECT_EQ(ran.exit.code, 0) << ran.out << ran.err;
+    EXPECT_EQ(shop_.unplanned_work(name, kFew), "") << mesh;
+    return final_loss(name);
+  };
+  const double one = run("one", "mesh={}");
+  EXPECT_NEAR(run("apart", "mesh={expert: 2}"), one, 2e-2 * one);
+  EXPECT_NEAR(run("again", "mesh={expert: 2}"), one, 2e-2 * one);
+  EXPECT_EQ(shop_.state_hash("apart", kFew), shop_.state_hash("again", kFew));
+  const Captured parts =
+      shop_.systole({"resume", "again", "--set", "mesh={fsdp: 2}", "--set", fmt::format("train.steps={}", kFew + 2)});
+  EXPECT_EQ(parts.exit.code, 0) << parts.err;
+}
+
 TEST_F(ManyRanks, a_killed_rank_is_named_and_the_run_goes_on_to_the_same_end) {
   ASSERT_EQ(shop_.systole(words("whole", {"--ranks", "2"})).exit.code, 0);
   Process agent = started("killed", 9, {"--ranks", "2"});

@@ -99,7 +99,7 @@ TEST(OneResult, chains_change_no_bit) {
 TEST(Gradients, of_the_whole_program_are_the_finite_differences) {
   DecoderConfig tied = tiny_gpt();
   tied.dropout = 0.1;
-  for (const DecoderConfig& config : {tied, tiny_llama(), tiny_parallel(), tiny_windowed()}) {
+  for (const DecoderConfig& config : {tied, tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()}) {
     const auto model = make_decoder(config);
     const Batch batch = language_batch(2, 11, 4);
     Strategy strategy = exact_strategy();

@@ -120,5 +120,20 @@ TEST(ShardedIsUnsharded, stages_of_rows_cut_along_their_tokens) {
   }
 }
 
+// What a router's balance costs goes from stage to stage, and its gradient back.
+TEST(ShardedIsUnsharded, stages_of_mixtures) {
+  const Batch batch = language_batch(24, 12, 9);
+  const std::vector<Case> cases{{"pipe=2", {}, 2},
+                                {"pipe=2 expert=2", {.chunks_per_stage = 2}, 2},
+                                {"pipe=2 expert=3", {.kind = Kind::gpipe}, 2},
+                                {"fsdp=2 expert=2 pipe=2", {}, 2, Stored::gradients}};
+  DecoderConfig config = divisible_mixture();
+  config.layers = 4;
+  const auto model = make_decoder(config);
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (is_tried({c})) expect_unstaged(*model, batch, 24, cases[c]);
+  }
+}
+
 }  // namespace
 }  // namespace systole::laws

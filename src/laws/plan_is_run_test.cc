@@ -19,7 +19,7 @@ void expect_all_planned(TinyJob& job, int steps) {
 
 TEST(PlanIsRunReference, decoders_under_every_policy_precision_and_microbatching) {
   const Batch batch = language_batch(4, 11, 3);
-  const DecoderConfig families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()};
+  const DecoderConfig families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()};
   const Strategy bases[] = {exact_strategy(), f32_strategy(), bf16_strategy()};
   const RecomputePolicy::Kind policies[] = {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention,
                                             RecomputePolicy::Kind::block};

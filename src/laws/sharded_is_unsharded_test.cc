@@ -88,6 +88,26 @@ TEST(ShardedIsUnsharded, decoders_over_every_axis_and_stage) {
   }
 }
 
+// Experts lie apart along an axis that cuts rows for all the rest; some tokens find no place.
+TEST(ShardedIsUnsharded, mixtures_over_their_axis) {
+  using Stored = ShardingStrategy::Stored;
+  const Batch batch = language_batch(12, 12, 9);
+  const std::vector<Case> cases{{"expert=2", Stored::parameters, 1},
+                                {"expert=3", Stored::parameters, 2},
+                                {"data=2 expert=2", Stored::parameters, 1},
+                                {"expert=2 data=2", Stored::parameters, 3},
+                                {"fsdp=2 expert=2", Stored::parameters, 1},
+                                {"fsdp=2 expert=2", Stored::gradients, 3},
+                                {"expert=2 fsdp=2", Stored::state, 1, UpdateRule::Kind::adamw},
+                                {"expert=2 model=2", Stored::parameters, 2},
+                                {"data=2 fsdp=2", Stored::parameters, 1},
+                                {"fsdp=2 expert=2 model=2", Stored::parameters, 1}};
+  const auto model = make_decoder(divisible_mixture());
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (is_tried({c / 2})) expect_unsharded(*model, batch, 12, cases[c], true);
+  }
+}
+
 using NamedBits = std::vector<std::pair<std::string, std::vector<std::byte>>>;
 
 std::vector<std::string> different(const NamedBits& a, const NamedBits& b) {

@@ -50,6 +50,15 @@ DecoderConfig tiny_windowed() {
   return config;
 }
 
+DecoderConfig tiny_mixture() {
+  DecoderConfig config = tiny_llama();
+  config.mlp = 8;
+  config.experts.count = 4;
+  config.experts.capacity_factor = 1;
+  config.experts.shared = 1;
+  return config;
+}
+
 MlpConfig tiny_mlp() {
   MlpConfig config;
   config.inputs = 7;

@@ -21,6 +21,7 @@ DecoderConfig tiny_gpt();
 // tiny_gpt with parallel blocks, one key head and squared relu; tiny_llama that sees three keys.
 DecoderConfig tiny_parallel();
 DecoderConfig tiny_windowed();
+DecoderConfig tiny_mixture();
 DecoderConfig tiny_llama();  // the same sizes, gated, grouped queries, stretched rotary positions, untied
 MlpConfig tiny_mlp();
 constexpr std::int64_t kSeq = 6;

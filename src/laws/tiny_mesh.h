@@ -99,6 +99,14 @@ inline DecoderConfig divisible(DecoderConfig config) {
   return config;
 }
 
+// Of experts that find no place for every token, with one for all, that 2 and 3 devices divide.
+inline DecoderConfig divisible_mixture() {
+  DecoderConfig config = divisible(tiny_llama());
+  config.mlp = 6;
+  config.experts = {.count = 6, .top_k = 2, .capacity_factor = 1, .shared = 1, .balance = 0.5};
+  return config;
+}
+
 // The largest difference of two elements over the largest element of b, which counts as 1e-3 at least.
 inline double difference(const HostTensor& a, const HostTensor& b) {
   double largest = 1e-3, worst = 0;

@@ -164,7 +164,8 @@ void check(const Graph& loss, const Tensors& data, const std::vector<std::vector
 }
 
 TEST(Chunks, decoders_are_what_they_were) {
-  for (DecoderConfig config : {tiny_decoder(), llama_decoder(), parallel_decoder(), windowed_decoder()}) {
+  for (DecoderConfig config :
+       {tiny_decoder(), llama_decoder(), parallel_decoder(), windowed_decoder(), shared_experts_decoder()}) {
     config.layers = 4;
     config.dropout = 0.25;
     check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{4}, {2, 2}, {1, 2, 1}, {1, 1, 1, 1}});

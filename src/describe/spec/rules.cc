@@ -13,19 +13,6 @@ using Rules = std::vector<Broken>;
 
 bool divides(std::int64_t a, std::int64_t b) { return a == 0 || b == 0 || b % a == 0; }
 
-// "1, 2, 4 or 8": the divisors of n, those up to 4,096.
-std::string divisors_of(std::int64_t n) {
-  std::vector<std::string> found;
-  for (std::int64_t d = 1; d <= std::min<std::int64_t>(n, 4096); ++d) {
-    if (n % d == 0) found.push_back(std::to_string(d));
-  }
-  std::string text;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + found[i];
-  }
-  return text;
-}
-
 void check_heads(const ModelSpec& m, Rules& broken) {
   if (m.head == 0 && !divides(m.heads, m.width)) {
     broken.push_back({{"model.heads", "model.width"},

@@ -12,7 +12,7 @@ namespace {
 
 using Rules = std::vector<Broken>;
 
-constexpr std::array<std::string_view, 5> kMeshAxes{"data", "fsdp", "context", "model", "pipe"};
+constexpr std::array<std::string_view, 6> kMeshAxes{"data", "fsdp", "context", "expert", "model", "pipe"};
 
 void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
   const TrainSpec& t = w.train;
@@ -35,13 +35,18 @@ void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
                       fmt::format("train.exact adds up in f32, not in {}", name_of(t.precision.reduce)),
                       "f32"});
   }
-  if (const auto model = mesh.find("model"); model.ok() && mesh.axes()[*model].size > 1) {
-    broken.push_back({{"train.exact", "mesh"},
-                      ErrorKind::unsupported,
-                      "train.exact on a mesh with an axis 'model': its sums have another order for each size of it",
-                      "train.exact: false, which restores the same bytes and goes on within rounding; or axes data and "
-                      "fsdp alone"});
-  } else if (mesh.num_devices() > t.logical_shards) {
+  bool other_orders = false;
+  for (const char* name : {"model", "expert"}) {
+    const auto axis = mesh.find(name);
+    if (!axis.ok() || mesh.axes()[*axis].size == 1) continue;
+    other_orders = true;
+    broken.push_back(
+        {{"train.exact", "mesh"},
+         ErrorKind::unsupported,
+         fmt::format("train.exact on a mesh with an axis '{}': its sums have another order for each size of it", name),
+         "train.exact: false, which restores the same bytes and goes on within rounding; or axes data and fsdp alone"});
+  }
+  if (!other_orders && mesh.num_devices() > t.logical_shards) {
     broken.push_back(
         {{"train.logical_shards", "mesh"},
          ErrorKind::invalid,
@@ -78,6 +83,24 @@ void check_context(const Workload& w, const Mesh& mesh, Rules& broken) {
                     fmt::format("rows of {} tokens are not cut into 2 × {} chunks, two for each device along context",
                                 m.context, parts),
                     fmt::format("model.context: {}", (m.context / chunks + 1) * chunks)});
+}
+
+// Experts lie apart along the axis, as many on each device.
+void check_expert_axis(const Workload& w, const Mesh& mesh, Rules& broken) {
+  const auto axis = mesh.find("expert");
+  const std::int64_t size = axis.ok() ? mesh.axes()[*axis].size : 1, experts = w.model.moe.experts;
+  if (size == 1) return;
+  if (experts == 0) {
+    broken.push_back({{"mesh"},
+                      ErrorKind::invalid,
+                      fmt::format("an axis 'expert' of {}, and the model has no experts", size),
+                      "axes data or fsdp, which cut the batch too; or model.moe.experts"});
+  } else if (experts % size != 0) {
+    broken.push_back({{"mesh", "model.moe.experts"},
+                      ErrorKind::invalid,
+                      fmt::format("{} experts do not divide over an axis 'expert' of {}", experts, size),
+                      "expert may be " + divisors_of(experts) + ", and more devices along data or fsdp"});
+  }
 }
 
 void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
@@ -122,6 +145,18 @@ void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
 
 }  // namespace
 
+std::string divisors_of(std::int64_t n) {
+  std::vector<std::string> found;
+  for (std::int64_t d = 1; d <= std::min<std::int64_t>(n, 4096); ++d) {
+    if (n % d == 0) found.push_back(std::to_string(d));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + found[i];
+  }
+  return text;
+}
+
 std::vector<Broken> broken_layout_rules(const Workload& w) {
   Rules broken;
   std::vector<Axis> axes;
@@ -135,11 +170,13 @@ std::vector<Broken> broken_layout_rules(const Workload& w) {
     if (std::ranges::find(kMeshAxes, name) != kMeshAxes.end()) continue;
     broken.push_back({{"mesh"},
                       ErrorKind::invalid,
-                      fmt::format("the mesh has an axis '{}'; axes are data, fsdp, context, model and pipe", name),
+                      fmt::format("the mesh has an axis '{}'; axes are {} and {}", name,
+                                  fmt::join(kMeshAxes.begin(), kMeshAxes.end() - 1, ", "), kMeshAxes.back()),
                       nearest_hint(name, std::vector<std::string>(kMeshAxes.begin(), kMeshAxes.end()))});
   }
   if (w.train.exact) check_exact(w, *mesh, broken);
   check_context(w, *mesh, broken);
+  check_expert_axis(w, *mesh, broken);
   check_pipeline(w, *mesh, broken);
   for (const ParameterSharding& rule : w.sharding) {
     for (const auto& [dim, names] : rule.dims) {

@@ -1,6 +1,8 @@
 #pragma once
 // Which meshes, stages and shardings a workload may ask for; part of what broken_rules looks over.
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "describe/spec/schema.h"
@@ -8,5 +10,8 @@
 namespace systole {
 
 std::vector<Broken> broken_layout_rules(const Workload& workload);
+
+// "1, 2, 4 or 8": the divisors of n, those up to 4,096.
+std::string divisors_of(std::int64_t n);
 
 }  // namespace systole

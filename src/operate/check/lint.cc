@@ -55,7 +55,8 @@ std::optional<Lint> empty_rows(const Workload& w) {
   const TrainSpec& train = w.train;
   const std::int64_t of_shard = std::max<std::int64_t>(1, train.microbatches / train.logical_shards);
   std::int64_t devices = 1;  // that cut a microbatch's rows
-  for (const auto& [axis, size] : w.mesh) devices *= !train.exact && (axis == "data" || axis == "fsdp") ? size : 1;
+  for (const auto& [axis, size] : w.mesh)
+    devices *= !train.exact && (axis == "data" || axis == "fsdp" || axis == "expert") ? size : 1;
   const std::int64_t parts = (train.exact ? train.logical_shards * of_shard : train.microbatches) * devices;
   const std::int64_t rows = (train.batch + parts - 1) / parts, empty = rows * parts - train.batch;
   if (empty == 0) return std::nullopt;

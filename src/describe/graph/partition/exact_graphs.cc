@@ -75,7 +75,7 @@ ExactWorkers exact_workers(const TrainingLayouts& layouts, int shards, std::int6
   std::vector<std::string> axes;
   for (std::size_t a = 0; a < mesh.axes().size(); ++a) {
     const Axis& axis = mesh.axes()[a];
-    if (!layouts.cuts_rows(a)) {
+    if (!layouts.cuts_only_rows(a)) {
       fail(error(ErrorKind::unsupported, "exact training on a mesh with an axis '{}': its sums have other orders",
                  axis.name)
                .hinted(fmt::format("exact: false; or data and fsdp in place of {}. A checkpoint of an exact run "

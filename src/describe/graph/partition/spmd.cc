@@ -196,7 +196,7 @@ class Scope {
   };
 
   // An activation lies as its names say. A sum begins as terms on every axis and is taken back where the body's result
-  // is none.
+  // is none. A number is whole: as terms it would be added up once more for whoever reads it.
   Layout first_carry_layout(ValueId id) {
     const Type& whole = from_.type(id);
     const Wish names = wish_by_names(whole, request_.rules, mesh_);
@@ -205,7 +205,7 @@ class Scope {
     for (std::size_t a = 0; a < layout.at.size(); ++a) {
       if (activation) {
         if (names.at[a] != kAnywhere) layout.at[a] = names.at[a];
-      } else if (request_.terms && layout.at[a] < 0 && is_float(whole.dtype)) {
+      } else if (request_.terms && layout.at[a] < 0 && is_float(whole.dtype) && whole.ndim() > 0) {
         layout.at[a] = Layout::kPartial;
       }
     }

@@ -48,6 +48,13 @@ bool TrainingLayouts::cuts_rows(std::size_t axis) const {
   return false;
 }
 
+bool TrainingLayouts::cuts_only_rows(std::size_t axis) const {
+  for (const AxisRule& rule : strategy_.rules) {
+    if (rule.axis == mesh_.axes()[axis].name) return rule.names == std::vector<std::string>{"batch"};
+  }
+  return false;
+}
+
 bool TrainingLayouts::stores(std::size_t axis) const {
   return strategy_.stored != Stored::nothing && mesh_.axes()[axis].name == strategy_.store_axis;
 }
@@ -113,7 +120,7 @@ Status TrainingLayouts::check(std::span<const Parameter> parameters) const {
       }
       std::int64_t parts = 1;
       for (std::size_t a = 0; a < mesh_.axes().size(); ++a) {
-        if (!cuts_rows(a) && std::find(axes.begin(), axes.end(), mesh_.axes()[a].name) != axes.end())
+        if (!cuts_only_rows(a) && std::find(axes.begin(), axes.end(), mesh_.axes()[a].name) != axes.end())
           parts *= mesh_.axes()[a].size;
       }
       if (p.type.size(dim) % parts != 0) {
@@ -130,7 +137,7 @@ Layout TrainingLayouts::read(const Parameter& p) const {
     Layout layout = whole();
     for (const auto& [name, axes] : rule->dims) {
       for (std::size_t a = 0; a < layout.at.size(); ++a) {
-        if (!cuts_rows(a) && std::find(axes.begin(), axes.end(), mesh_.axes()[a].name) != axes.end())
+        if (!cuts_only_rows(a) && std::find(axes.begin(), axes.end(), mesh_.axes()[a].name) != axes.end())
           layout.at[a] = dim_named(p.type, name);
       }
     }
@@ -146,7 +153,7 @@ Layout TrainingLayouts::in_parts(const Parameter& p) const {
   if (const ParameterCut* rule = rule_of(p)) {
     for (const auto& [name, axes] : rule->dims) {
       for (std::size_t a = 0; a < layout.at.size(); ++a) {
-        if (cuts_rows(a) && std::find(axes.begin(), axes.end(), mesh_.axes()[a].name) != axes.end())
+        if (cuts_only_rows(a) && std::find(axes.begin(), axes.end(), mesh_.axes()[a].name) != axes.end())
           layout.at[a] = dim_named(p.type, name);
       }
     }

@@ -10,6 +10,9 @@
 //
 // The axis "context" cuts rows along their tokens, which come in zigzag order (zigzag.h): parameters are whole on it,
 // and their gradients terms of a sum, as on axes that cut rows.
+//
+// "expert" does both: experts lie apart along it, each device's with all of their gradient, and everything else has
+// rows of its own (Lepikhin et al., "GShard", arXiv:2006.16668, figure 3).
 
 #include <string>
 #include <string_view>
@@ -32,6 +35,7 @@ struct ShardingStrategy {
   std::vector<AxisRule> rules{{"data", {"batch"}},
                               {"fsdp", {"batch"}},
                               {kContextAxis, {"seq"}},
+                              {"expert", {"expert", "batch"}},
                               {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
   std::string store_axis = "fsdp";
   Stored stored = Stored::parameters;  // in parts along it
@@ -52,7 +56,8 @@ class TrainingLayouts {
   std::int64_t row_parts() const;  // in how many parts rows are cut
   bool cuts_rows(std::size_t axis) const;
   bool cuts_tokens(std::size_t axis) const { return mesh_.axes()[axis].name == kContextAxis; }
-  bool stores(std::size_t axis) const;  // something is stored in parts along it
+  bool cuts_only_rows(std::size_t axis) const;  // parameters that it cuts are gathered where they are read
+  bool stores(std::size_t axis) const;          // something is stored in parts along it
 
   // Errors: invalid, naming a rule that matches no parameter (with the nearest names), two that match one, a dim that a
   // parameter does not have, that a repeat slices, or that the axes which cut what is read do not divide.

@@ -80,6 +80,9 @@ BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& 
   }
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", x0);
+  std::optional<Value> balance;
+  if (training && config_.experts.count > 0 && config_.experts.balance > 0)
+    balance = layers.carry("balance", constant(graph, Type(DType::f32, {}), 0));
   const DecoderBlock block(layers, config_, w, parameters_, key);
   const Value seen = layers.share("segments", segments);
   const std::optional<Value> at = share_positions(layers, positions);
@@ -89,10 +92,9 @@ BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& 
   };
   const BlockResult y = block(x, attend, {.segments = seen});
   layers.body().output("x", y.x);
-  const bool balanced = training && y.balance && config_.experts.balance > 0;
-  if (balanced) layers.body().output("balance", *y.balance);
+  if (balance) layers.body().output("balance", add(*balance, *y.balance));
   const Repeat all = layers.run(config_.unrolled);
-  return {all.carries[0], balanced ? std::optional(sum_all(all.outputs[0])) : std::nullopt};
+  return {all.carries[0], balance ? std::optional(all.carries[1]) : std::nullopt};
 }
 
 // The balancing loss is a mean over tokens: times the labels it is a sum over them, as the loss is.

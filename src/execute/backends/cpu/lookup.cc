@@ -1,4 +1,4 @@
-// Tables of rows, one or a batch of them, positions, random bits and optimizers.
+// Tables of rows, one or a batch of them, tokens' experts, positions, random bits and optimizers.
 
 #include "execute/backends/cpu/node_call.h"
 
@@ -83,6 +83,22 @@ BoundKernel bind_scatter_rows(const NodeInfo& info, const Places& places, Shared
         args.g = static_cast<const std::byte*>(args.g) + args.num_ids * args.width * size_of(args.elem);
         args.table += args.vocab * args.width;
       });
+}
+
+BoundKernel bind_top_k(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type& x = info.operand(0);
+  const std::int64_t n = x.shape.back();
+  return call(shared.kernels.top_k,
+              TopKArgs{places.operand(0), places.result(0), places.result<std::int32_t>(1), elem(x),
+                       n == 0 ? 0 : x.num_elements() / n, n, info.attrs().get_int("k"), shared.threads});
+}
+
+BoundKernel bind_route(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type &chosen = info.operand(0), &choice = info.result(0);
+  return call(shared.kernels.route,
+              RouteArgs{places.operand<std::int32_t>(0), places.result<std::int32_t>(0), places.result<std::int32_t>(1),
+                        places.result<std::int32_t>(2), chosen.size(0), chosen.size(1), chosen.size(2), choice.size(1),
+                        choice.size(2), shared.threads});
 }
 
 std::string refuses_rotary(const NodeInfo& info, Shared&) {
@@ -178,6 +194,8 @@ constexpr KernelEntry kEntries[] = {{"embedding", accepts, nullptr, bind_embeddi
                                     {"embedding_grad", refuses_sums_but_f32, nullptr, bind_embedding_grad, "embedding"},
                                     {"gather_rows", accepts, nullptr, bind_gather_rows, "embedding"},
                                     {"scatter_rows", refuses_sums_but_f32, nullptr, bind_scatter_rows, "embedding"},
+                                    {"top_k", accepts, nullptr, bind_top_k, "routing"},
+                                    {"route", accepts, nullptr, bind_route, "routing"},
                                     {"rotary", refuses_rotary, nullptr, bind_rotary, "rotary"},
                                     {"dropout", accepts, nullptr, bind_dropout, "random"},
                                     {"stochastic_round", accepts, nullptr, bind_stochastic_round, "random"},

@@ -82,7 +82,8 @@ BoundKernel bind_layer_norm_grad(const NodeInfo& info, const Places& places, Sha
 std::string refuses_reduce(const NodeInfo& info, Shared&) {
   const Type &x = info.operand(0), &y = info.result(0);
   if (x.ndim() > kMaxDims) return fmt::format("{} dims, more than {}", x.ndim(), kMaxDims);
-  if (is_float(x.dtype) != is_float(y.dtype) || y.dtype == DType::boolean)
+  const bool counts = !is_float(x.dtype) && y.dtype == DType::f32;
+  if ((is_float(x.dtype) != is_float(y.dtype) && !counts) || y.dtype == DType::boolean)
     return fmt::format("a sum of {} as {}", systole::name_of(x.dtype), systole::name_of(y.dtype));
   return {};
 }

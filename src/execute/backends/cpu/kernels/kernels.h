@@ -16,6 +16,7 @@
 #include "execute/backends/cpu/kernels/optimizer.h"
 #include "execute/backends/cpu/kernels/random.h"
 #include "execute/backends/cpu/kernels/reduce.h"
+#include "execute/backends/cpu/kernels/routing.h"
 #include "execute/backends/cpu/kernels/rows.h"
 
 // Each kernel: name and arguments. A new one is a line here and a source file.
@@ -36,6 +37,8 @@
   KERNEL(embedding, EmbeddingArgs)                 \
   KERNEL(embedding_grad, EmbeddingGradArgs)        \
   KERNEL(rotary, RotaryArgs)                       \
+  KERNEL(top_k, TopKArgs)                          \
+  KERNEL(route, RouteArgs)                         \
   KERNEL(dropout, DropoutArgs)                     \
   KERNEL(stochastic_round, StochasticRoundArgs)    \
   KERNEL(adamw, AdamwArgs)                         \
