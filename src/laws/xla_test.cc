@@ -196,8 +196,8 @@ TEST_P(XlaIsReference, OfDecoders) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, XlaIsReference, testing::ValuesIn(all_cases()), [](const auto& each) {
-  std::string name = fmt::format("{}_{}", each.param.llama ? "llama" : "gpt",
-                                 each.param.mesh[0] == '\0' ? "one device" : each.param.mesh);
+  std::string name = fmt::format("{}_{}_{}", each.param.llama ? "llama" : "gpt",
+                                 each.param.mesh[0] == '\0' ? "one device" : each.param.mesh, each.param.microbatches);
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return name;
 });
