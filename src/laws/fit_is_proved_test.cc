@@ -172,6 +172,26 @@ TEST_F(FitIsProved, an_evaluation_batch_that_does_not_fit_is_refused) {
   EXPECT_EQ(left_in(shop_.path("evaluates")), std::vector<std::string>{});
 }
 
+// The stages of a pipeline need unlike memory: whoever plans looks at all of them.
+TEST_F(FitIsProved, a_stage_that_does_not_fit_is_refused_by_number) {
+  for (const auto& [layers, larger] : {std::pair("[1, 3]", 1), std::pair("[3, 1]", 0)}) {
+    cli::Prepared job = prepared({"train.exact=false", "mesh={pipe: 2}", "model.layers=4", "train.microbatches=2",
+                                  fmt::format("pipeline.layers={}", layers)});
+    ASSERT_EQ(job.other_stages.size(), 1u);
+    const Bytes most = larger == 0 ? job.memory.total() : job.other_stages[0].memory.total();
+    ASSERT_EQ(most, std::max(job.memory.total(), job.other_stages[0].memory.total())) << layers;
+    job.plan.memory.limit = most;
+    EXPECT_TRUE(cli::fits(job).ok());
+    job.plan.memory.limit = most - Bytes(1);
+    const Status refused = cli::fits(job);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
+    EXPECT_NE(refused.error().message.find(fmt::format("does not fit on stage {} of 2: needs", larger)),
+              std::string::npos)
+        << refused.error().message;
+  }
+}
+
 TEST_F(FitIsProved, the_program_refuses_with_ways_to_fit) {
   const Captured refused = shop_.systole({"run", "job.yaml", "--folder", "run", "--memory", "4MiB"});
   EXPECT_EQ(refused.exit.code, 1) << refused.err;

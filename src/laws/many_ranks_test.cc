@@ -104,6 +104,20 @@ TEST_F(ManyRanks, any_layout_trains_to_the_loss_of_one_device) {
   }
 }
 
+TEST_F(ManyRanks, rows_cut_along_their_tokens_train_to_the_loss_of_one_device) {
+  const std::vector<std::string> plain{"--set", "model.dropout=0"};
+  ASSERT_EQ(shop_.systole(words("one", plain)).exit.code, 0);
+  const double one = final_loss("one");
+  for (const auto& [run, mesh] :
+       {std::pair("tokens", "mesh={context: 2}"), std::pair("both", "mesh={data: 2, context: 2}")}) {
+    const Captured ran = shop_.systole(words(run, {"--set", "model.dropout=0", "--set", mesh}));
+    ASSERT_EQ(ran.exit.code, 0) << mesh << "\n" << ran.out << ran.err;
+    EXPECT_NEAR(final_loss(run), one, 2e-2 * one) << mesh;  // bf16, other orders of sums
+    EXPECT_EQ(shop_.unplanned_work(run, kSteps), "") << mesh;
+    EXPECT_FALSE(anybody_left(run));
+  }
+}
+
 TEST_F(ManyRanks, a_run_goes_on_on_any_other_mesh) {
   const Captured parts = shop_.systole(words("run", {"--set", "mesh={fsdp: 3}", "--set", "train.steps=10"}));
   ASSERT_EQ(parts.exit.code, 0) << parts.err;

@@ -88,7 +88,8 @@ TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy
 Program TinyJob::program_of(const Model& model, std::int64_t rows, const Strategy& strategy, bool dropout) {
   const int shards = std::max(1, strategy.logical_shards), parts = shards * strategy.microbatches;
   CHECK(rows % parts == 0, "{} rows in {} microbatches", rows, parts);
-  const BatchShape shape{rows / parts, kSeq}, whole{strategy.logical_shards > 0 ? rows / parts : rows, kSeq};
+  const std::int64_t seq = std::max<std::int64_t>(1, model.context());
+  const BatchShape shape{rows / parts, seq}, whole{strategy.logical_shards > 0 ? rows / parts : rows, seq};
   Device& d = *device_;
   Program program = training_program(
       "tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
@@ -126,6 +127,17 @@ void TinyJob::put_whole(const ProgramValue& value, const HostTensor& whole, int 
   put(value.name, part.values(), slot);
 }
 
+// Rows as the mesh's axis context takes them.
+HostTensor TinyJob::ordered(const HostTensor& rows) const {
+  const auto context = program_->mesh.find(kContextAxis);
+  if (!context.ok() || rows.shape().size() < 2) return rows;
+  HostTensor ordered(rows.dtype(), rows.shape());
+  const std::int64_t length = rows.shape()[1], parts = program_->mesh.axes()[*context].size;
+  for (std::int64_t i = 0; i < rows.size(); ++i)
+    ordered.set(i, rows.at(i / length * length + zigzag_place(i % length, length, parts)));
+  return ordered;
+}
+
 void TinyJob::put_rows(const std::string& value_name, const std::string& name, const HostTensor& tensor, int of_shard) {
   const std::optional<int> index = program_->find_value(value_name);
   if (!index && program_->mesh.find(kPipelineAxis).ok()) return;  // another stage's
@@ -136,7 +148,7 @@ void TinyJob::put_rows(const std::string& value_name, const std::string& name, c
     const std::int64_t first = shards ? shards->first_row(slot, of_shard) : slot * rows;
     HostTensor part = rows_of({{name, tensor}}, std::max<std::int64_t>(0, first), rows).at(name);
     for (std::int64_t i = 0; first < 0 && i < part.size(); ++i) part.set(i, name == "labels" ? -1 : 0);
-    put_whole(value, part, slot);
+    put_whole(value, ordered(part), slot);
   }
 }
 
@@ -221,18 +233,18 @@ std::vector<std::vector<double>> TinyJob::parameters() {
   return all;
 }
 
-Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed) {
+Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed, std::int64_t seq) {
   Batch batch;
   for (const char* name : {"tokens", "labels", "segments", "positions"})
-    batch[name] = HostTensor(DType::i32, {rows, kSeq});
+    batch[name] = HostTensor(DType::i32, {rows, seq});
   PhiloxStream random(seed);
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t at = 0;
-    const std::int64_t used = row % 3 == 0 ? kSeq : kSeq - 1 - row % 2;  // padding at the end of some rows
+    const std::int64_t used = row % 3 == 0 ? seq : seq - 1 - row % 2;  // padding at the end of some rows
     for (int segment = 1; at < used; ++segment) {
       const std::int64_t length = std::min<std::int64_t>(used - at, 1 + static_cast<std::int64_t>(random.below(4)));
       for (std::int64_t i = 0; i < length; ++i) {
-        const std::int64_t place = row * kSeq + at + i;
+        const std::int64_t place = row * seq + at + i;
         batch["tokens"].set(place, static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary))));
         batch["labels"].set(place, i + 1 < length || length == 1
                                        ? static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary)))
@@ -242,7 +254,7 @@ Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t s
       }
       at += length;
     }
-    for (; at < kSeq; ++at) batch["labels"].set(row * kSeq + at, -1);
+    for (; at < seq; ++at) batch["labels"].set(row * seq + at, -1);
   }
   return batch;
 }

@@ -71,6 +71,7 @@ class TinyJob {
   std::unique_ptr<Device> device_;
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Executor> executor_;
+  HostTensor ordered(const HostTensor& rows) const;
   void put_rows(const std::string& value, const std::string& name, const HostTensor& tensor, int of_shard);
   // Of a value's whole: zeros where a device's part is filled up.
   void put_whole(const ProgramValue& value, const HostTensor& whole, int slot);
@@ -80,7 +81,7 @@ class TinyJob {
 };
 
 // Rows of documents of uneven length with padding; labels end with their document.
-Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed);
+Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed, std::int64_t seq = kSeq);
 Batch regression_batch(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, std::uint64_t seed);
 Batch rows_of(const Batch& batch, std::int64_t first, std::int64_t count);
 

@@ -178,6 +178,8 @@ std::vector<Case> all_cases() {
                         {true, "model=2"},
                         {true, "fsdp=6"},
                         {true, "fsdp=2 model=2"},
+                        {true, "context=3"},
+                        {false, "data=2 context=3", Stored::parameters, 2},
                         {true, "data=2 fsdp=2 model=2"}})
     cases.push_back(c);
   return cases;
@@ -187,7 +189,9 @@ class XlaIsReference : public testing::TestWithParam<Case> {};
 
 TEST_P(XlaIsReference, OfDecoders) {
   NEEDS("cpu");
-  const auto model = make_decoder(divisible(GetParam().llama ? tiny_llama() : tiny_gpt()));
+  DecoderConfig config = divisible(GetParam().llama ? tiny_llama() : tiny_gpt());
+  if (std::string_view(GetParam().mesh).find("context") != std::string_view::npos) config.dropout = 0;
+  const auto model = make_decoder(config);
   expect_xla_is_reference(*it, *model, language_batch(12, 12, 9), 12, GetParam());
 }
 

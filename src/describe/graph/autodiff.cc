@@ -19,32 +19,36 @@ std::vector<bool> wanted_inputs(const Graph& graph, std::span<const std::string>
   return wanted;
 }
 
-// The index of the output; nothing for an empty name.
-std::optional<int> loss_of(const Graph& graph, std::string_view name) {
-  if (name.empty()) return std::nullopt;
+std::size_t output_of(const Graph& graph, std::string_view name) {
   const auto found = std::find_if(graph.outputs().begin(), graph.outputs().end(),
                                   [&](const GraphOutput& output) { return output.name == name; });
   if (found == graph.outputs().end())
     fail(error(ErrorKind::not_found, "graph '{}' has no output '{}'", graph.name(), name));
-  const Type& type = graph.type(found->value);
+  return static_cast<std::size_t>(found - graph.outputs().begin());
+}
+
+// The index of the output; nothing for an empty name.
+std::optional<int> loss_of(const Graph& graph, std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  const std::size_t o = output_of(graph, name);
+  const Type& type = graph.type(graph.outputs()[o].value);
   if (!is_float(type.dtype) || type.ndim() != 0)
     fail(error(ErrorKind::invalid, "the loss must be a float scalar, not {}", to_string(type)));
-  return static_cast<int>(found - graph.outputs().begin());
+  return static_cast<int>(o);
 }
 
 }  // namespace
 
 Differentiated differentiate(const Graph& loss, std::string_view loss_output, const RecomputePolicy& policy) {
-  return differentiate_chunk(loss, loss_output, {}, policy);
+  return differentiate_chunk(loss, loss_output, {}, {}, policy);
 }
 
 Differentiated differentiate_chunk(const Graph& chunk, std::string_view loss_output, std::span<const std::string> from,
-                                   const RecomputePolicy& policy) {
+                                   std::span<const std::string> given, const RecomputePolicy& policy) {
   const std::optional<int> seed = loss_of(chunk, loss_output);
   const std::vector<bool> wanted = wanted_inputs(chunk, from), available(chunk.inputs().size(), true);
-  std::vector<bool> cotangents;
-  for (std::size_t o = 0; o < chunk.outputs().size(); ++o)
-    cotangents.push_back(chunk.outputs()[o].name.starts_with("between."));
+  std::vector<bool> cotangents(chunk.outputs().size(), false);
+  for (const std::string& name : given) cotangents[output_of(chunk, name)] = true;
   Split parts = split(Request{chunk, wanted, available, cotangents, seed, policy, false});
 
   Differentiated result{std::move(parts.forward), Graph(chunk.name() + ".backward")};

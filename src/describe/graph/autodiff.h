@@ -37,11 +37,11 @@ struct Differentiated {
 // Errors: Failure(invalid) naming an op on the path that has no gradient.
 Differentiated differentiate(const Graph& loss, std::string_view loss_output, const RecomputePolicy& policy);
 
-// The same of one chunk of a model (partition/chunks.h): `backward` takes "cotangent.<output>" of those outputs that
-// depend on what is wanted, and gives "gradient.<input>" of the inputs in `from` too, behind those of parameters.
-// `loss_output` may be empty: the loss is in another chunk.
+// The same of one chunk of a model (partition/chunks.h): `backward` takes "cotangent.<output>" of the outputs in
+// `given` that depend on what is wanted, and gives "gradient.<input>" of the inputs in `from` too, behind those of
+// parameters. `loss_output` may be empty: the loss is in another chunk. Errors: Failure(not_found): no such output.
 Differentiated differentiate_chunk(const Graph& chunk, std::string_view loss_output, std::span<const std::string> from,
-                                   const RecomputePolicy& policy);
+                                   std::span<const std::string> given, const RecomputePolicy& policy);
 
 // The float outputs that depend on a trainable parameter or on one of the inputs in `from`.
 std::vector<std::string> trained_outputs(const Graph& chunk, std::span<const std::string> from);

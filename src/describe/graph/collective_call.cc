@@ -54,6 +54,7 @@ TransferCall transfer_call(const Graph& graph, const GraphNode& node) {
           node.attrs.get_string("axis"),
           node.attrs.get_int("parts"),
           node.attrs.get_int("by"),
+          node.attrs.get_string("value"),
           type.dtype,
           type.shape};
 }

@@ -42,8 +42,10 @@ struct TransferCall {
   std::string axis;
   std::int64_t parts = 1;
   std::int64_t by = 1;  // the other device is so much further along the axis (receives: before), round the end
+  std::string value;    // what goes, by the name that both have for it
   DType dtype = DType::f32;
   Shape shape;
+  int microbatch = 0;  // of the action that runs it; a node knows none
   Bytes bytes() const { return bytes_of(dtype, shape); }
 };
 bool is_transfer(const GraphNode& node);

@@ -103,10 +103,11 @@ class ChunkedModel {
     Tensors between, result;
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const bool last = c + 1 == chunks_.size();
-      parts.push_back(differentiate_chunk(chunks_[c].graph, last ? "loss" : "", from, policy_));
+      const std::vector<std::string> next = last ? std::vector<std::string>() : trained_outputs(chunks_[c].graph, from);
+      parts.push_back(differentiate_chunk(chunks_[c].graph, last ? "loss" : "", from, next, policy_));
       verify(parts[c].forward);
       verify(parts[c].backward);
-      from = trained_outputs(chunks_[c].graph, from);
+      from = next;
       Tensors in = values_;
       in.insert(between.begin(), between.end());
       const Tensors outputs = evaluated(parts[c].forward, in);

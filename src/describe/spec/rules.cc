@@ -1,13 +1,10 @@
 // What no single key can tell: which values do not go together, why, and what would. A field whose own reading failed
 // holds 0 or its default, and no rule speaks of a 0.
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 
+#include "describe/spec/rules_layout.h"
 #include "describe/spec/schema.h"
-#include "ground/base/nearest.h"
-#include "ground/mesh/mesh.h"
 
 namespace systole {
 namespace {
@@ -312,116 +309,6 @@ void check_training(const Workload& w, Rules& broken) {
   }
 }
 
-constexpr std::array<std::string_view, 4> kMeshAxes{"data", "fsdp", "model", "pipe"};
-
-void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
-  const TrainSpec& t = w.train;
-  if (!std::has_single_bit(static_cast<std::uint64_t>(t.logical_shards))) {
-    broken.push_back({{"train.logical_shards"},
-                      ErrorKind::invalid,
-                      fmt::format("{} logical shards are not the leaves of a binary tree", t.logical_shards),
-                      fmt::format("a power of two: {}", std::bit_ceil(static_cast<std::uint64_t>(t.logical_shards)))});
-  }
-  if (t.microbatches > t.logical_shards && t.microbatches % t.logical_shards != 0) {
-    broken.push_back(
-        {{"train.microbatches"},
-         ErrorKind::invalid,
-         fmt::format("{} microbatches of {} logical shards: a shard has whole ones", t.microbatches, t.logical_shards),
-         fmt::format("{}", t.microbatches / t.logical_shards * t.logical_shards)});
-  }
-  if (size_of(t.precision.reduce) < 4) {
-    broken.push_back({{"train.precision.reduce"},
-                      ErrorKind::unsupported,
-                      fmt::format("train.exact adds up in f32, not in {}", name_of(t.precision.reduce)),
-                      "f32"});
-  }
-  if (const auto model = mesh.find("model"); model.ok() && mesh.axes()[*model].size > 1) {
-    broken.push_back({{"train.exact", "mesh"},
-                      ErrorKind::unsupported,
-                      "train.exact on a mesh with an axis 'model': its sums have another order for each size of it",
-                      "train.exact: false, which restores the same bytes and goes on within rounding; or axes data and "
-                      "fsdp alone"});
-  } else if (mesh.num_devices() > t.logical_shards) {
-    broken.push_back(
-        {{"train.logical_shards", "mesh"},
-         ErrorKind::invalid,
-         fmt::format("{} devices for {} logical shards: some would own none", mesh.num_devices(), t.logical_shards),
-         fmt::format("train.logical_shards: {}, or fewer devices",
-                     std::bit_ceil(static_cast<std::uint64_t>(mesh.num_devices())))});
-  }
-}
-
-void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
-  const auto pipe = mesh.find("pipe");
-  const std::int64_t stages = pipe.ok() ? mesh.axes()[*pipe].size : 1, chunks = stages * w.pipeline.chunks;
-  if (!w.pipeline.layers.empty() && static_cast<std::int64_t>(w.pipeline.layers.size()) != chunks) {
-    broken.push_back({{"pipeline.layers"},
-                      ErrorKind::invalid,
-                      fmt::format("{} numbers of layers for {} chunks ({} stages of {})", w.pipeline.layers.size(),
-                                  chunks, stages, w.pipeline.chunks),
-                      "one number for each chunk, or none at all"});
-  }
-  if (chunks == 1) return;
-  if (stages == 1) {
-    broken.push_back({{"pipeline.chunks"},
-                      ErrorKind::invalid,
-                      fmt::format("{} chunks a stage, and the mesh has no axis 'pipe'", w.pipeline.chunks),
-                      "mesh: { pipe: 2 }, or take pipeline.chunks out"});
-  }
-  if (w.train.exact) {
-    broken.push_back({{"train.exact", "mesh"},
-                      ErrorKind::unsupported,
-                      "train.exact on a mesh with an axis 'pipe' is not done yet",
-                      "train.exact: false, which restores the same bytes and goes on within rounding; or axes data and "
-                      "fsdp alone"});
-  }
-  if (!w.probe.all().empty()) {
-    broken.push_back({{"probe", "mesh"},
-                      ErrorKind::unsupported,
-                      "probes on a mesh with an axis 'pipe' are not done yet",
-                      "a mesh without the axis pipe"});
-  }
-  if (w.pipeline.chunks > 1 && w.train.microbatches % stages != 0) {
-    broken.push_back(
-        {{"pipeline.chunks", "train.microbatches"},
-         ErrorKind::invalid,
-         fmt::format("an interleaved pipeline of {} stages takes microbatches by the {}; there are {}", stages, stages,
-                     w.train.microbatches),
-         fmt::format("train.microbatches: {}, or pipeline.chunks: 1", (w.train.microbatches / stages + 1) * stages)});
-  }
-}
-
-void check_layout(const Workload& w, Rules& broken) {
-  std::vector<Axis> axes;
-  for (const auto& [name, size] : w.mesh) axes.push_back({name, size});
-  const Result<Mesh> mesh = Mesh::make(std::move(axes));
-  if (!mesh.ok()) {
-    broken.push_back({{"mesh"}, ErrorKind::invalid, mesh.error().message, mesh.error().hint});
-    return;
-  }
-  for (const auto& [name, size] : w.mesh) {
-    if (std::ranges::find(kMeshAxes, name) != kMeshAxes.end()) continue;
-    broken.push_back({{"mesh"},
-                      ErrorKind::invalid,
-                      fmt::format("the mesh has an axis '{}'; axes are data, fsdp, model and pipe", name),
-                      nearest_hint(name, std::vector<std::string>(kMeshAxes.begin(), kMeshAxes.end()))});
-  }
-  if (w.train.exact) check_exact(w, *mesh, broken);
-  check_pipeline(w, *mesh, broken);
-  for (const ParameterSharding& rule : w.sharding) {
-    for (const auto& [dim, names] : rule.dims) {
-      for (const std::string& name : names) {
-        if (const auto found = mesh->find(name); !found.ok()) {
-          broken.push_back({{"sharding"},
-                            ErrorKind::invalid,
-                            fmt::format("sharding cuts '{}' along '{}', which the mesh does not have", dim, name),
-                            w.mesh.empty() ? "take sharding out: there is one device" : found.error().hint});
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<Broken> broken_rules(const Workload& workload) {
@@ -433,7 +320,7 @@ std::vector<Broken> broken_rules(const Workload& workload) {
   check_held_out(workload, broken);
   check_end(workload, broken);
   check_training(workload, broken);
-  check_layout(workload, broken);
+  for (Broken& rule : broken_layout_rules(workload)) broken.push_back(std::move(rule));
   return broken;
 }
 

@@ -117,10 +117,10 @@ void add_run_keys(Schema& schema) {
                   .doc = "How the devices are laid out: axes and their sizes, outermost first.",
                   .more =
                       "data and fsdp cut the batch's rows; fsdp also stores parameters, gradients and the optimizer's "
-                      "state in parts (fully_sharded); model cuts heads, the hidden width of feed-forward parts, "
+                      "state in parts (fully_sharded); context cuts rows along their tokens; model cuts heads, the "
+                      "hidden width of feed-forward parts, "
                       "the vocabulary, and between them the sequence; pipe cuts the layers into stages (pipeline). "
-                      "Without it there "
-                      "is one device.",
+                      "Without it there is one device.",
                   .optional = true});
   keys.push_back({.path = "fully_sharded",
                   .codec = choice_codec<StoredInParts>(AT(fully_sharded), {{"nothing", StoredInParts::nothing},

@@ -27,6 +27,7 @@ class Prepared : public PreparedCollective {
 class Transfer : public PreparedTransfer {
  public:
   bool sends = true;
+  MessageStamp stamp;  // but for sequence
   std::int32_t peer = -1;
   std::byte* at = nullptr;
   Bytes bytes;
@@ -44,11 +45,16 @@ std::uint32_t shape_hash(const CollectiveCall& call) {
   return static_cast<std::uint32_t>(hash64(text));
 }
 
+std::string name_of(const TransferCall& call) {
+  return fmt::format("{} {}", call.value, to_string(Type(call.dtype, call.shape)));
+}
+
 class Collectives : public Communicator {
  public:
   Collectives(Transport& transport, const Mesh& mesh) : transport_(transport), mesh_(mesh) {
     const auto n = static_cast<std::size_t>(transport.num_ranks());
     tokens_.resize(n);
+    sent_to_.resize(n), received_from_.resize(n);
     out_.reserve(n), in_.reserve(n);
   }
 
@@ -120,6 +126,11 @@ class Collectives : public Communicator {
     transfer->peer = static_cast<std::int32_t>(peer_of(call, mesh_, rank()));
     transfer->at = at;
     transfer->bytes = call.bytes();
+    const std::string name = name_of(call);
+    transfer->stamp.kind = MessageStamp::kTransfers;
+    transfer->stamp.step = call.microbatch;
+    transfer->stamp.shape = MessageStamp::unpacked(hash64(name)).shape;
+    names_[transfer->stamp.shape] = name;
     posted_.reserve(++num_transfers_);
     sent_.reserve(num_transfers_), received_.reserve(num_transfers_);
     return std::unique_ptr<PreparedTransfer>(std::move(transfer));
@@ -137,25 +148,9 @@ class Collectives : public Communicator {
   Status finish_transfers() override {
     if (posted_.empty()) return {};
     WorkCounters uncounted;
-    TRY(finish(nullptr, uncounted));
-    sent_.clear(), received_.clear();
-    Bytes to_send;
-    for (const Transfer* t : posted_) {
-      if (t->sends) {
-        sent_.push_back({t->peer, t->at, t->bytes, t->bytes, t->bytes});
-        to_send += t->bytes;
-      } else {
-        received_.push_back({t->peer, t->at, t->bytes, t->bytes, t->bytes});
-      }
-    }
-    const Bytes before = transport_.bytes_written();
-    const Status done = transport_.exchange({MessageStamp{0, MessageStamp::kTransfers, 0, 0}, sent_, received_});
-    const Bytes written = transport_.bytes_written() - before;
-    CHECK(!done.ok() || written == to_send, "{} B written for transfers of {}", written.count(), to_send.count());
-    for (Transfer* t : posted_) {
-      if (t->sends && done.ok()) t->counters->bytes_sent += t->bytes.count();
-    }
-    posted_.clear();
+    Status done = finish(nullptr, uncounted);
+    if (done.ok()) done = exchange_posted();
+    posted_.clear();  // whoever posted them may be gone after an error
     return done;
   }
 
@@ -186,6 +181,32 @@ class Collectives : public Communicator {
   }
 
  private:
+  Status exchange_posted() {
+    sent_.clear(), received_.clear();
+    Bytes to_send;
+    for (const Transfer* t : posted_) {
+      const auto peer = static_cast<std::size_t>(t->peer);
+      MessageStamp stamp = t->stamp;
+      stamp.sequence = t->sends ? sent_to_[peer]++ : received_from_[peer]++;
+      if (t->sends) {
+        sent_.push_back({t->peer, t->at, t->bytes, t->bytes, t->bytes, stamp});
+        to_send += t->bytes;
+      } else {
+        Incoming message{t->peer, t->at, t->bytes, t->bytes, t->bytes};
+        message.stamp = stamp;
+        received_.push_back(message);
+      }
+    }
+    const Bytes before = transport_.bytes_written();
+    TRY(transport_.exchange({MessageStamp{0, MessageStamp::kTransfers, 0, 0}, sent_, received_, &names_}));
+    const Bytes written = transport_.bytes_written() - before;
+    CHECK(written == to_send, "{} B written for transfers of {}", written.count(), to_send.count());
+    for (Transfer* t : posted_) {
+      if (t->sends) t->counters->bytes_sent += t->bytes.count();
+    }
+    return {};
+  }
+
   // Moves on with the first of those under way; true when it has ended.
   Result<bool> advance(Prepared& prepared, bool wait) {
     Result<bool> ended = play(prepared, wait);
@@ -247,7 +268,9 @@ class Collectives : public Communicator {
   std::size_t num_transfers_ = 0;
   std::vector<Outgoing> sent_;  // of transfers
   std::vector<Incoming> received_;
-  std::vector<Outgoing> out_;  // of hosts
+  std::vector<std::uint32_t> sent_to_, received_from_;  // transfers so far, by rank
+  ShapeNames names_;                                    // of transfers
+  std::vector<Outgoing> out_;                           // of hosts
   std::vector<Incoming> in_;
   std::vector<std::byte> tokens_;  // what barriers receive
 };

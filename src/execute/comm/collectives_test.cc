@@ -314,5 +314,58 @@ TEST(Collectives, a_mesh_of_another_size_is_refused) {
   EXPECT_NE(refused.error().message.find("2 ranks for the 4 devices"), std::string::npos);
 }
 
+// What is sent tells what it is: of two messages as long as each other the wrong one is refused, by both names.
+TEST(Collectives, transfers_that_are_mixed_up_are_named) {
+  const Mesh mesh = Mesh::parse("pipe=2").value();
+  const auto call = [](bool sends, const char* value, int microbatch) {
+    return TransferCall{sends, "pipe", 2, 1, value, DType::f32, {2, 3}, microbatch};
+  };
+  struct Case {
+    TransferCall sent, expected;
+    std::string error;  // empty: none
+  };
+  const std::vector<Case> cases{
+      {call(true, "between.0.0", 1), call(false, "between.0.0", 1), ""},
+      {call(true, "between.0.0", 1), call(false, "between.0.0", 2),
+       "rank 1 is in transfer #1, microbatch 2 of 24 B (between.0.0 f32[2, 3]), but rank 0 sent it transfer #1, "
+       "microbatch 1 of 24 B (between.0.0 f32[2, 3])"},
+      {call(true, "between.0.0", 1), call(false, "between.0.1", 1),
+       "rank 1 is in transfer #1, microbatch 1 of 24 B (between.0.1 f32[2, 3]), but rank 0 sent it transfer #1, "
+       "microbatch 1 of 24 B (between.0.0 f32[2, 3])"},
+  };
+  for (const Case& one : cases) {
+    on_ranks(mesh, kLoopback, [&](std::int32_t rank, Communicator& communicator, Transport&) {
+      Bits x(24), y(24);
+      WorkCounters counters;
+      const auto first = communicator.prepare(call(rank == 0, "between.0.0", 0), x.data()).value();
+      const auto second = communicator.prepare(rank == 0 ? one.sent : one.expected, y.data()).value();
+      ASSERT_TRUE(communicator.post(*first, counters).ok());
+      ASSERT_TRUE(communicator.post(*second, counters).ok());
+      const Status done = communicator.finish_transfers();
+      if (rank == 0) return;
+      EXPECT_EQ(done.ok() ? "" : done.error().message, one.error);
+    });
+  }
+}
+
+// After an error nothing is kept of transfers, which their owners may then destroy.
+TEST(Collectives, transfers_that_failed_are_let_go) {
+  const Mesh mesh = Mesh::parse("pipe=2").value();
+  on_ranks(mesh, kLoopback, [&](std::int32_t rank, Communicator& communicator, Transport&) {
+    Bits x(24), all(24);
+    WorkCounters counters;
+    const CollectiveCall sum{CollectiveKind::all_reduce, "pipe", 2, DType::f32, {6}};
+    const auto before = communicator.prepare(sum, all.data(), all.data(), nullptr).value();
+    static_cast<void>(communicator.start(*before));  // the peer may have ended already
+    {
+      const auto transfer = communicator.prepare({rank == 0, "pipe", 2, 1, "x", DType::f32, {2, 3}}, x.data()).value();
+      ASSERT_TRUE(communicator.post(*transfer, counters).ok());
+      communicator.abort("enough");
+      EXPECT_FALSE(communicator.finish_transfers().ok());
+    }
+    EXPECT_TRUE(communicator.finish_transfers().ok());  // there are none
+  });
+}
+
 }  // namespace
 }  // namespace systole

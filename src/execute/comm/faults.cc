@@ -37,7 +37,7 @@ class FaultyTransport final : public Transport {
     }
     if (faults_.lose_at == 0 || step < faults_.lose_at || lost_) return inner_.begin(e);
     lost_ = true;
-    return inner_.begin({e.stamp, e.out.subspan(1), e.in});
+    return inner_.begin({e.stamp, e.out.subspan(1), e.in, e.names});
   }
 
  private:

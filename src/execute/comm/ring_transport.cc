@@ -106,7 +106,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
       }
       if (room < 2 * kLine) return any;
       if (progress.at < 0) {
-        const MessageHeader header{exchange_.stamp.packed(), static_cast<std::uint64_t>(bytes)};
+        const MessageHeader header{exchange_.stamp_of(message).packed(), static_cast<std::uint64_t>(bytes)};
         std::memcpy(data + peer.written % size, &header, sizeof header);
         peer.written += kLine, room -= kLine;
         progress.at = 0;
@@ -128,7 +128,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
   }
 
   Result<bool> take(const Incoming& message, Progress& progress, Peer& peer) override {
-    const MessageStamp& stamp = exchange_.stamp;
+    const MessageStamp& stamp = exchange_.stamp_of(message);
     const std::int64_t size = segment_->ring_bytes(), bytes = message.bytes.count();
     RingBlock& ring = segment_->ring(message.from, rank_);
     const std::byte* const data = segment_->ring_data(message.from, rank_);
@@ -143,7 +143,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
         const MessageStamp found = MessageStamp::unpacked(header.stamp);
         if (header.stamp != stamp.packed() || header.bytes != static_cast<std::uint64_t>(bytes)) {
           return mismatched_message(rank_, stamp, message.bytes, message.from, found,
-                                    Bytes(static_cast<std::int64_t>(header.bytes)));
+                                    Bytes(static_cast<std::int64_t>(header.bytes)), exchange_.names);
         }
         peer.read += kLine;
         progress.at = 0;

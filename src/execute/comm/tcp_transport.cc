@@ -122,7 +122,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
 
   // The header and the runs of rows that follow, as many as one call takes.
   Result<bool> write(const Outgoing& message, Progress& progress, Peer& peer) override {
-    const MessageStamp& stamp = exchange_.stamp;
+    const MessageStamp& stamp = exchange_.stamp_of(message);
     const std::int64_t whole = kHeader + message.bytes.count();
     if (progress.at == 0) {
       const std::array<std::uint64_t, 2> words{stamp.packed(), static_cast<std::uint64_t>(message.bytes.count())};
@@ -159,7 +159,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
   }
 
   Result<bool> take(const Incoming& message, Progress& progress, Peer& peer) override {
-    const MessageStamp& stamp = exchange_.stamp;
+    const MessageStamp& stamp = exchange_.stamp_of(message);
     const std::int64_t whole = kHeader + message.bytes.count();
     bool any = false;
     while (progress.at < whole) {
@@ -191,7 +191,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     std::memcpy(words.data(), progress.header.data(), kHeader);
     if (words[0] == stamp.packed() && words[1] == static_cast<std::uint64_t>(message.bytes.count())) return {};
     return mismatched_message(rank_, stamp, message.bytes, message.from, MessageStamp::unpacked(words[0]),
-                              Bytes(static_cast<std::int64_t>(words[1])));
+                              Bytes(static_cast<std::int64_t>(words[1])), exchange_.names);
   }
 
   // Gives the whole elements of what came to their place, and holds the begun one.

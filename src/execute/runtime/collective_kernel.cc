@@ -36,8 +36,10 @@ Status CollectiveKernel::finish(WorkCounters& counters) const {
   return communicator_->finish(prepared_.get(), counters);
 }
 
-Result<TransferKernel> TransferKernel::make(Communicator* communicator, const KernelCall& call, std::byte* memory) {
-  const TransferCall transfer = transfer_call(*call.graph, *call.node);
+Result<TransferKernel> TransferKernel::make(Communicator* communicator, const KernelCall& call, int microbatch,
+                                            std::byte* memory) {
+  TransferCall transfer = transfer_call(*call.graph, *call.node);
+  transfer.microbatch = microbatch;
   if (communicator == nullptr) {
     return error(ErrorKind::unsupported, "{} over '{}' of {} parts on a device that is connected to no others",
                  call.node->op->name, transfer.axis, transfer.parts)

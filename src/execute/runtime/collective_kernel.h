@@ -36,7 +36,8 @@ class CollectiveKernel {
 class TransferKernel {
  public:
   // Errors: of Communicator::prepare; unsupported without a communicator.
-  static Result<TransferKernel> make(Communicator* communicator, const KernelCall& call, std::byte* memory);
+  static Result<TransferKernel> make(Communicator* communicator, const KernelCall& call, int microbatch,
+                                     std::byte* memory);
 
   // Communicator's post. What runs on the device next, and is no transfer, calls finish_transfers() before.
   Status post(WorkCounters& counters) const { return communicator_->post(*prepared_, counters); }

@@ -78,7 +78,8 @@ class Communicator {
   virtual Status progress() = 0;
   virtual Status finish(PreparedCollective* collective, WorkCounters& counters) = 0;
 
-  // Between the stages of a pipeline. `at` holds what is sent, or gets what is received. Sends nothing.
+  // Between the stages of a pipeline. `at` holds what is sent, or gets what is received. What is sent says its value,
+  // type, microbatch and number among those between the two, and is refused where another is expected. Sends nothing.
   // Errors: not_found (the mesh lacks the axis).
   virtual Result<std::unique_ptr<PreparedTransfer>> prepare(const TransferCall& call, std::byte* at) = 0;
 

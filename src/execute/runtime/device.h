@@ -73,6 +73,7 @@ struct OpTime {
 struct Addresses {
   std::span<const SlotAddress> inputs, outputs;  // per port
   std::int64_t scratch = 0;                      // offset in the memory
+  int microbatch = 0;                            // that transfers say they are of
 };
 
 // One call of a kernel, as who watches it sees it; places are the host's.

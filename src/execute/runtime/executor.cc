@@ -55,13 +55,15 @@ std::vector<SlotAddress> Executor::addresses(const std::vector<Port>& ports, con
 Status Executor::start() {
   CHECK(memory_ == nullptr, "the executor of '{}' was started already", program_.name);
   memory_ = TRY(device_.allocate(program_.arena));
-  std::map<std::vector<int>, Call*> bound;  // function, values and slots → call, shared by equal actions
+  std::map<std::vector<int>, Call*> bound;  // function, microbatch, values and slots → call, shared by equal actions
   for (const Schedule& schedule : program_.schedules) {
     BoundSchedule entry{&schedule, {}};
     for (const Action& action : schedule.actions) {
       const auto f = static_cast<std::size_t>(action.function);
       const Function& function = program_.functions[f];
-      std::vector<int> key{action.function};
+      // What goes to another stage says of which microbatch it is.
+      const int microbatch = action.stream == Stream::network ? action.microbatch : 0;
+      std::vector<int> key{action.function, microbatch};
       const std::vector<SlotAddress> inputs = addresses(function.inputs, action),
                                      outputs = addresses(function.outputs, action);
       for (const auto* list : {&inputs, &outputs}) {
@@ -69,8 +71,8 @@ Status Executor::start() {
       }
       Call*& call = bound[key];
       if (call == nullptr) {
-        calls_.push_back(
-            TRY(device_.bind(*executables_[f], *memory_, Addresses{inputs, outputs, function.scratch_offset})));
+        calls_.push_back(TRY(
+            device_.bind(*executables_[f], *memory_, Addresses{inputs, outputs, function.scratch_offset, microbatch})));
         call = calls_.back().get();
       }
       entry.calls.push_back(call);

@@ -23,10 +23,13 @@ std::string name_of_kind(int kind) {
   return fmt::format("collective of kind {}", kind);
 }
 
-std::string with_shape(const MessageStamp& stamp, const MessageStamp& other, Bytes bytes) {
-  const bool unlike = stamp.shape != other.shape;
-  return fmt::format("{} of {} B{}", to_string(stamp), bytes.count(),
-                     unlike ? fmt::format(" (shape {:06x})", stamp.shape) : "");
+std::string with_shape(const MessageStamp& stamp, const MessageStamp& other, Bytes bytes, const ShapeNames* names) {
+  std::string text = fmt::format("{} of {} B", to_string(stamp), bytes.count());
+  if (names != nullptr) {
+    if (const auto name = names->find(stamp.shape); name != names->end())
+      return text + fmt::format(" ({})", name->second);
+  }
+  return stamp.shape != other.shape ? text + fmt::format(" (shape {:06x})", stamp.shape) : text;
 }
 
 // What is longer than caches are passes them by: its place is not read only to be written over, and nothing that is
@@ -88,6 +91,8 @@ MessageStamp MessageStamp::unpacked(std::uint64_t bits) {
 }
 
 std::string to_string(const MessageStamp& stamp) {
+  if (stamp.kind == MessageStamp::kTransfers && stamp.shape != 0)
+    return fmt::format("transfer #{}, microbatch {}", stamp.sequence, stamp.step);
   return fmt::format("{} #{}, step {}", name_of_kind(stamp.kind), stamp.sequence, stamp.step);
 }
 
@@ -125,9 +130,10 @@ void take_piece(const Incoming& message, Bytes at, std::span<const std::byte> pi
 }
 
 Error mismatched_message(std::int32_t here, const MessageStamp& expected, Bytes expected_bytes, std::int32_t peer,
-                         const MessageStamp& found, Bytes found_bytes) {
+                         const MessageStamp& found, Bytes found_bytes, const ShapeNames* names) {
   return error(ErrorKind::invalid, "rank {} is in {}, but rank {} sent it {}", here,
-               with_shape(expected, found, expected_bytes), peer, with_shape(found, expected, found_bytes))
+               with_shape(expected, found, expected_bytes, names), peer,
+               with_shape(found, expected, found_bytes, names))
       .hinted("all ranks of a group must run the same collectives in the same order: start them from one plan");
 }
 

@@ -20,6 +20,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -33,16 +35,19 @@ namespace systole {
 struct MessageStamp {
   std::uint32_t sequence = 0;  // of the collective among those of its group; the low 20 bits travel
   int kind = 0;                // a CollectiveKind, or one of those below; 4 bits
-  int step = 0;                // of the algorithm; 16 bits
-  std::uint32_t shape = 0;     // hash of group, dtype, shape, dims, sum or max and algorithm; 24 bits
+  int step = 0;                // of the algorithm; of a transfer the microbatch; 16 bits
+  std::uint32_t shape = 0;     // hash of group, dtype, shape, dims, sum or max and algorithm; of a transfer hash of the
+                               // value's name, dtype and shape; 24 bits
 
   static constexpr int kTransfers = 13, kBarrier = 14, kHostBroadcast = 15;
 
   std::uint64_t packed() const;
   static MessageStamp unpacked(std::uint64_t bits);
 };
-// "all_reduce #17, step 2".
+// "all_reduce #17, step 2"; "transfer #17, microbatch 2".
 std::string to_string(const MessageStamp& stamp);
+// What a stamp's `shape`, its 24 bits, is of, where the rank knows it.
+using ShapeNames = std::map<std::uint32_t, std::string>;
 
 // The bytes of a message in the order in which they travel: rows of `row` bytes, `stride` bytes from the beginning of
 // one to that of the next. REQUIRES: bytes is a whole number of rows, or no more than one.
@@ -50,7 +55,8 @@ struct Outgoing {
   std::int32_t to = -1;
   const std::byte* data = nullptr;
   Bytes bytes;
-  Bytes row, stride;  // row = bytes: all in one run
+  Bytes row, stride;                  // row = bytes: all in one run
+  std::optional<MessageStamp> stamp;  // its own; else the exchange's
 };
 
 // `into[i] += piece[i]`, or max, for so many elements; `piece` is aligned to its elements and to 16 bytes at least when
@@ -68,12 +74,18 @@ struct Incoming {
   // An earlier message of this list that must have been combined to its end before this one begins: several that are
   // added into one place are added in the order of the list, so that the sum is the same bits at every run. -1: none.
   int after = -1;
+  std::optional<MessageStamp> stamp;  // its own; else the exchange's
 };
 
 struct Exchange {
   MessageStamp stamp;
   std::span<const Outgoing> out;
   std::span<const Incoming> in;
+  const ShapeNames* names = nullptr;  // for errors
+  template <typename Message>
+  const MessageStamp& stamp_of(const Message& message) const {
+    return message.stamp ? *message.stamp : stamp;
+  }
 };
 
 // Told when an exchange cannot go on without a peer, and when it goes on; short waits, before the thread sleeps, are
@@ -132,7 +144,7 @@ void take_piece(const Incoming& message, Bytes at, std::span<const std::byte> pi
 
 // The errors that all transports give alike.
 Error mismatched_message(std::int32_t here, const MessageStamp& expected, Bytes expected_bytes, std::int32_t peer,
-                         const MessageStamp& found, Bytes found_bytes);
+                         const MessageStamp& found, Bytes found_bytes, const ShapeNames* names = nullptr);
 // `state` says what is known of the peer: "its process has ended", "its process is stopped", "".
 Error missing_rank(std::int32_t here, std::int32_t peer, const MessageStamp& stamp, Seconds patience,
                    const std::string& state);

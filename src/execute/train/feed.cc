@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "describe/graph/partition/pipeline.h"
+#include "describe/graph/zigzag.h"
 
 namespace systole {
 
@@ -14,7 +15,7 @@ const Feed::Target& Feed::target_of(const InputRows& input) {
   const Program& program = executor_.program();
   const std::optional<int> found = program.find_value(prefix_ + std::string(input.name));
   if (!found && program.mesh.find(kPipelineAxis).ok()) {  // another stage's
-    targets_.push_back({input.name, -1, 0, 0, 0, 0, 0, false});
+    targets_.push_back({input.name, -1, 0, 0, 0, 0, 0, false, {}});
     return targets_.back();
   }
   const int v = found ? *found : program.value_named(prefix_ + std::string(input.name));  // says what there is
@@ -22,12 +23,66 @@ const Feed::Target& Feed::target_of(const InputRows& input) {
   const Shape& whole = value.cut ? value.cut->whole.shape : value.type.shape;
   const std::int64_t first = value.cut ? box_of(whole, value.cut->layout, program.mesh, place_).offset[0] : 0;
   const int of_a_shard = !program.shards ? 0 : prefix_.empty() ? program.shards->microbatches : 1;
-  targets_.push_back(
-      {input.name, v, value.slots, value.type.bytes().count(), whole[0], first, of_a_shard, input.name == "labels"});
+  targets_.push_back({input.name, v, value.slots, value.type.bytes().count(), whole[0], first, of_a_shard,
+                      input.name == "labels", runs_of(value)});
   return targets_.back();
 }
 
+// Two chunks, one from each end of the row (describe/graph/zigzag.h).
+std::vector<Feed::Target::Run> Feed::runs_of(const ProgramValue& value) const {
+  const auto context = executor_.program().mesh.find(kContextAxis);
+  if (!context.ok() || value.cut->layout.at[*context] != 1) return {};
+  const Shape& whole = value.cut->whole.shape;
+  const std::int64_t parts = executor_.program().mesh.axes()[*context].size, chunk = whole[1] / (2 * parts);
+  const std::int64_t token = value.type.bytes().count() / (value.type.size(0) * value.type.size(1));
+  std::vector<Target::Run> runs;
+  for (std::int64_t c = 0; c < 2; ++c) {
+    const std::int64_t index = (2 * place_[*context] + c) * chunk;
+    runs.push_back({zigzag_place(index, whole[1], parts) * token, chunk * token});
+  }
+  return runs;
+}
+
+void Feed::fill(const Target& target, const InputRows& input, std::int64_t row, std::int64_t rows,
+                std::span<std::byte> slot) {
+  std::memset(slot.data(), target.is_labels ? 0xff : 0, slot.size());
+  if (row < 0) return;
+  if (target.runs.empty()) {
+    const std::int64_t first = row * input.row_bytes;
+    const std::int64_t there =
+        std::clamp<std::int64_t>(rows * input.row_bytes - first, 0, static_cast<std::int64_t>(slot.size()));
+    if (there > 0) std::memcpy(slot.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
+    return;
+  }
+  std::size_t at = 0;
+  for (; row < rows && at < slot.size(); ++row) {
+    for (const Target::Run& run : target.runs) {
+      std::memcpy(slot.data() + at, input.bytes.data() + row * input.row_bytes + run.from,
+                  static_cast<std::size_t>(run.bytes));
+      at += static_cast<std::size_t>(run.bytes);
+    }
+  }
+}
+
+// Rows that the Program takes and the batch does not have.
+Status Feed::check_names(const StepBatch& batch) const {
+  for (const ProgramValue& value : executor_.program().values) {
+    if (value.residence != Residence::input || value.type.ndim() == 0 || !value.name.starts_with(prefix_)) continue;
+    const std::string_view name = std::string_view(value.name).substr(prefix_.size());
+    if (name.find('/') != std::string_view::npos) continue;  // of another feed
+    const auto found = std::ranges::find(batch.inputs, name, &InputRows::name);
+    if (found != batch.inputs.end()) continue;
+    std::vector<std::string_view> there;
+    for (const InputRows& input : batch.inputs) there.push_back(input.name);
+    return error(ErrorKind::invalid, "the program '{}' takes '{}', and a batch has {}", executor_.program().name, name,
+                 fmt::join(there, ", "));
+  }
+  return {};
+}
+
 Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
+  if (!names_checked_) TRY(check_names(batch));
+  names_checked_ = true;
   for (const InputRows& input : batch.inputs) {
     if (vocabulary > 0 && (input.name == "tokens" || input.name == "labels" || input.name == "target_tokens")) {
       const auto* ids = reinterpret_cast<const std::int32_t*>(input.bytes.data());
@@ -39,22 +94,16 @@ Status Feed::put(const StepBatch& batch, std::int64_t vocabulary) {
       }
     }
     const Target& target = target_of(input);
-    const std::int64_t filled = batch.rows * input.row_bytes;
     for (int slot = 0; slot < target.slots; ++slot) {
       const std::int64_t row = target.of_a_shard > 0 ? executor_.program().shards->first_row(slot, target.of_a_shard)
                                                      : slot * target.slot_rows + target.first_row;
-      const std::int64_t first = row * input.row_bytes;
-      const std::int64_t there = row < 0 ? 0 : std::clamp<std::int64_t>(filled - first, 0, target.slot_bytes);
       const std::span<std::byte> view = executor_.view(target.value, slot);
       if (!view.empty()) {
-        if (there > 0) std::memcpy(view.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
-        std::memset(view.data() + there, target.is_labels ? 0xff : 0,
-                    static_cast<std::size_t>(target.slot_bytes - there));
+        fill(target, input, row, batch.rows, view);
         continue;
       }
-      std::vector<std::byte> whole(static_cast<std::size_t>(target.slot_bytes),
-                                   target.is_labels ? std::byte{0xff} : std::byte{0});
-      if (there > 0) std::memcpy(whole.data(), input.bytes.data() + first, static_cast<std::size_t>(there));
+      std::vector<std::byte> whole(static_cast<std::size_t>(target.slot_bytes));
+      fill(target, input, row, batch.rows, whole);
       TRY(executor_.write(target.value, slot, whole));
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "describe/graph/partition/pipeline.h"
 #include "execute/runtime/flatten.h"
 
 namespace systole {
@@ -37,11 +38,11 @@ Kernels kernels_of(const Program& program) {
     sizes.push_back(static_cast<std::int64_t>(flatten(function, Addresses{inputs, outputs, 0}).size()));
     kernels.of_functions += sizes.back();
   }
-  std::set<std::vector<int>> bound;  // function, and its slots
+  std::set<std::vector<int>> bound;  // function, microbatch, and its slots
   for (const Schedule& schedule : program.schedules) {
     for (const Action& action : schedule.actions) {
       const Function& function = program.functions[static_cast<std::size_t>(action.function)];
-      std::vector<int> places{action.function};
+      std::vector<int> places{action.function, action.stream == Stream::network ? action.microbatch : 0};
       for (const Port& port : function.inputs) places.push_back(slot_of(program, port, action));
       for (const Port& port : function.outputs) places.push_back(slot_of(program, port, action));
       if (bound.insert(std::move(places)).second) kernels.bound += sizes[static_cast<std::size_t>(action.function)];
@@ -68,10 +69,23 @@ bool needs_library(const Program& program) {
 }
 
 // The same job with one edit: what it would need, if it can be planned.
-std::optional<Bytes> total_with(const Workload& workload, const OutsideArena& outside, const Device& device) {
-  Result<Job> job = make_job(workload, device);
+std::optional<Bytes> total_with(const Workload& workload, const OutsideArena& outside, const Device& device,
+                                std::int64_t rank) {
+  Result<Job> job = make_job(workload, device, rank);
   if (!job.ok()) return std::nullopt;
   return plan_memory(*job->program, outside).total();
+}
+
+// " on stage 2 of 4"; nothing where there are no stages.
+std::string of_stage(const Workload& workload, std::int64_t rank) {
+  const Result<Mesh> mesh = Mesh::make([&] {
+    std::vector<Axis> axes;
+    for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
+    return axes;
+  }());
+  const auto pipe = mesh.ok() ? mesh->find(kPipelineAxis) : Result<std::size_t>(mesh.error());
+  if (!pipe.ok() || mesh->axes()[*pipe].size == 1) return "";
+  return fmt::format(" on stage {} of {}", mesh->coordinates(rank)[*pipe], mesh->axes()[*pipe].size);
 }
 
 struct Edit {
@@ -159,8 +173,8 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside) {
   return plan;
 }
 
-Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
-                 const Device& device) {
+Status check_fit(const Workload& workload, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
+                 const Device& device, std::int64_t rank) {
   const Bytes total = plan.total();
   if (limit.count() == 0 || total <= limit) return {};
   std::string largest;
@@ -169,8 +183,8 @@ Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& out
         fmt::format("{}{} {}", i > 0 ? ", " : "", plan.by_owner[i].first, with_commas(plan.by_owner[i].second.count()));
   }
   std::string fits, closest;
-  for (const Edit& edit : edits_of(job.workload)) {
-    const std::optional<Bytes> needed = total_with(edit.workload, outside, device);
+  for (const Edit& edit : edits_of(workload)) {
+    const std::optional<Bytes> needed = total_with(edit.workload, outside, device, rank);
     if (!needed || *needed >= total) continue;
     if (*needed <= limit) {
       fits += fmt::format("{}{} (fits, {} free)", fits.empty() ? "" : "; ", edit.text, to_string(limit - *needed));
@@ -182,8 +196,9 @@ Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& out
     fits = fmt::format("resources.memory: {}B or more, or a smaller model{}", total.count(),
                        closest.empty() ? "" : "; " + closest);
   return error(ErrorKind::does_not_fit,
-               "does not fit: needs {} bytes, limit {} (short by {}); largest: {}; nothing was started",
-               with_commas(total.count()), with_commas(limit.count()), with_commas((total - limit).count()), largest)
+               "does not fit{}: needs {} bytes, limit {} (short by {}); largest: {}; nothing was started",
+               of_stage(workload, rank), with_commas(total.count()), with_commas(limit.count()),
+               with_commas((total - limit).count()), largest)
       .hinted(fits);
 }
 

@@ -35,8 +35,8 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside);
 MemoryPlan plan_memory(const Program& program, Bytes temporaries);
 
 // Refuses what does not fit: numbers, the largest owners, and edits that would make it fit (each tried by planning it).
-// Errors: does_not_fit.
-Status check_fit(const Job& job, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
-                 const Device& device);
+// `rank`: whose plan it is; of a pipeline the stage is named. Errors: does_not_fit.
+Status check_fit(const Workload& workload, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
+                 const Device& device, std::int64_t rank = 0);
 
 }  // namespace systole

@@ -48,8 +48,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
                .hinted("--out: a file in a folder that is there and may be written"));
     }
   }
-  check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
-      .value();
+  fits(prepared).value();
   context.out.message("next: systole run " + words_of(options.workload));
   return ExitCode::done;
 }

@@ -97,6 +97,7 @@ Result<TrainOutcome> run_in_threads(Prepared& first, const PrepareOptions& prepa
     if (r == 0) continue;
     PrepareOptions own = preparing;
     own.rank = static_cast<std::int64_t>(r);
+    own.alone = true;
     others.push_back(TRY(prepare(first.workload, own, clock)));
     ranks[r].prepared = &others.back();
     TRY(open_records(ranks[r], folder, static_cast<std::int64_t>(r), clock));

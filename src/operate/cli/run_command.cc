@@ -144,8 +144,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     context.out.data(plan_text(prepared.plan));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
   }
-  check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device)
-      .value();
+  fits(prepared).value();
   const bool held = !arguments.lock.empty();
   std::optional<Node> lock;  // of what begins: it is kept, or held to another
   if (held || !(resume || arguments.dry_run)) lock = lock_of(prepared).value();

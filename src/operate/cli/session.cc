@@ -86,12 +86,30 @@ Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
 
 namespace {
 
-// Of this rank's Program; in a pipeline with what it waits for the other stages, whose Programs are made for that.
-Result<Estimate> estimate_among_stages(const Prepared& p) {
+OutsideArena outside_of(const Prepared& p, const Program& program, Clock& clock) {
+  OutsideArena outside;
+  if (p.data.dataset) {
+    outside.dataset = p.data.resident();
+    outside.data_queue = RowReader::planned(
+        p.data.dataset->train->packing,
+        row_options(p.workload, p.data.dataset->tokenizer, p.workload.train.batch, RowPass::endless, clock));
+    if (p.data.dataset->held_out) {
+      outside.data_queue += RowReader::planned(
+          p.data.dataset->held_out->packing,
+          row_options(p.workload, p.data.dataset->tokenizer, p.job.evaluation_rows, RowPass::once, clock));
+    }
+  }
+  outside.libraries = planned_libraries(program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
+  if (!p.workload.model.weights.empty()) outside.weights = kImportBytes;
+  return outside;
+}
+
+// What the other stages of the pipeline need, and in the estimate what this rank waits for them. Their Programs are
+// made for that, and kept no longer.
+Status look_at_stages(Prepared& p, Clock& clock) {
   const Program& own = *p.job.program;
-  const Estimate alone = estimate(own, p.machine.speed);
   const auto pipe = own.mesh.find(kPipelineAxis);
-  if (!pipe.ok()) return alone;
+  if (!pipe.ok()) return {};
   std::vector<Job> jobs;
   std::vector<Estimate> estimates;
   std::vector<StageOfTime> stages;
@@ -100,15 +118,21 @@ Result<Estimate> estimate_among_stages(const Prepared& p) {
   jobs.reserve(count), estimates.reserve(count);
   for (std::size_t s = 0; s < count; ++s) {
     if (s == stage) {
-      stages.push_back({&own, &alone});
+      stages.push_back({&own, &p.estimate});
       continue;
     }
     at[*pipe] = static_cast<std::int64_t>(s);
-    jobs.push_back(TRY(make_job(p.workload, *p.machine.device, own.mesh.device_at(at))));
-    estimates.push_back(estimate(*jobs.back().program, p.machine.speed));
-    stages.push_back({jobs.back().program.get(), &estimates.back()});
+    const std::int64_t rank = own.mesh.device_at(at);
+    jobs.push_back(TRY(make_job(p.workload, *p.machine.device, rank)));
+    const Program& program = *jobs.back().program;
+    StageMemory other{rank, outside_of(p, program, clock), {}};
+    other.memory = plan_memory(program, other.outside);
+    p.other_stages.push_back(std::move(other));
+    estimates.push_back(estimate(program, p.machine.speed));
+    stages.push_back({&program, &estimates.back()});
   }
-  return among_stages(stages, stage, p.machine.speed.cores_move_bytes);
+  p.estimate = among_stages(stages, stage, p.machine.speed.cores_move_bytes);
+  return {};
 }
 
 }  // namespace
@@ -153,29 +177,25 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
     if (ledger != nullptr) compiling.emplace(*ledger, Category::compile);
     p.executor = TRY(Executor::prepare(*p.job.program, *p.machine.device));
   }
-  if (p.data.dataset) {
-    p.outside.dataset = p.data.resident();
-    p.outside.data_queue = RowReader::planned(
-        p.data.dataset->train->packing,
-        row_options(workload, p.data.dataset->tokenizer, workload.train.batch, RowPass::endless, clock));
-    if (p.data.dataset->held_out) {
-      p.outside.data_queue += RowReader::planned(
-          p.data.dataset->held_out->packing,
-          row_options(workload, p.data.dataset->tokenizer, p.job.evaluation_rows, RowPass::once, clock));
-    }
-  }
-  p.outside.libraries =
-      planned_libraries(*p.job.program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
-  if (!workload.model.weights.empty()) p.outside.weights = kImportBytes;
+  p.outside = outside_of(p, *p.job.program, clock);
   p.memory = is_xla(options.backend) ? plan_memory(*p.job.program, temporaries_of(*p.machine.device))
                                      : plan_memory(*p.job.program, p.outside);
-  p.estimate = TRY(estimate_among_stages(p));
+  p.estimate = estimate(*p.job.program, p.machine.speed);
+  if (!options.alone) TRY(look_at_stages(p, clock));
   Bytes limit = limit_of(workload, options);
   // A chip has memory of its own, and no more of it than there is.
   if (const Bytes own = p.machine.device->target().memory_limit; is_xla(options.backend) && own > Bytes())
     limit = options.memory_limit || workload.resources.memory ? std::min(limit, own) : own;
   p.plan = make_plan(p, limit, clock);
   return p;
+}
+
+Status fits(const Prepared& p) {
+  const Bytes limit = p.plan.memory.limit;
+  TRY(check_fit(p.workload, p.memory, p.outside, limit, *p.machine.device, p.rank));
+  for (const StageMemory& other : p.other_stages)
+    TRY(check_fit(p.workload, other.memory, other.outside, limit, *p.machine.device, other.rank));
+  return {};
 }
 
 }  // namespace systole::cli

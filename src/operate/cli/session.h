@@ -51,6 +51,13 @@ Status check_data_files(const Workload& workload, const WorkloadSource& source);
 // The key of the dataset that the workload's text becomes, built or not; reads the text's bytes.
 Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSource& source);
 
+// What a device of another stage of the pipeline needs.
+struct StageMemory {
+  std::int64_t rank = 0;
+  OutsideArena outside;
+  MemoryPlan memory;
+};
+
 // The Plan of a job on a machine, and what it was made from.
 struct Prepared {
   Workload workload;
@@ -59,6 +66,7 @@ struct Prepared {
   Job job;
   OutsideArena outside;
   MemoryPlan memory;
+  std::vector<StageMemory> other_stages;  // none without a pipeline, nor of a rank alone
   Estimate estimate;
   Plan plan;
   std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
@@ -74,6 +82,7 @@ struct PrepareOptions {
   std::shared_ptr<XlaHost> xla;       // as in MachineUse; opened by the first that is planned for
   std::optional<Bytes> memory_limit;  // over the workload's and the machine's
   std::int64_t rank = 0;              // the device of the mesh that is planned for
+  bool alone = false;                 // a rank of a run: other stages are not looked at, somebody has
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
   Progress progress;
   Seconds data_patience;     // how long another process may work on the data
@@ -82,9 +91,11 @@ struct PrepareOptions {
   std::vector<Error> notes;  // out: what was left unknown, and why
 };
 
-// Plans the workload: nothing of the model runs and no arena is allocated. Does not check the fit: see check_fit.
+// Plans the workload: nothing of the model runs and no arena is allocated. Does not check the fit: see fits.
 // `ledger`: whose time it is, of which compiling is told apart; null: nobody's.
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock, TimeLedger* ledger = nullptr);
+// Refuses what does not fit its limit, on this device or one of another stage. Errors: does_not_fit.
+Status fits(const Prepared& prepared);
 // An error of make_job at its place in the workload, with what to do.
 Error told_of_job(const WorkloadSource& source, Error error);
 // One error, the others behind it. REQUIRES: at least one.

@@ -277,7 +277,7 @@ Status check_disk(const Prepared& p, const RunFolder& run) {
 
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
                              TimeLedger& ledger, EventSink& events) {
-  TRY(check_fit(prepared.job, prepared.memory, prepared.outside, prepared.plan.memory.limit, *prepared.machine.device));
+  TRY(fits(prepared));
   Store& saves_to = request.disk != nullptr ? request.disk->over(*folder.store) : *folder.store;
   const checkpoint::Folder checkpoints{&saves_to, prepared.workload.checkpoint.folder,
                                        TRY(keys_of(prepared.workload.checkpoint))};

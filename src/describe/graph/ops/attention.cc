@@ -20,22 +20,26 @@
 // arXiv:1910.10683, section 2.1, whose buckets are a table looked up at the bucket of each distance). Its gradient is
 // the sum of p_ij (g_i·v_j - Δ_i) over the pairs of a place in it.
 //
+// With `zigzag` queries and keys lie in that order (describe/graph/zigzag.h), and i and j are their places in the row.
+//
 // Operands: q[b, t, h, d], k and v[b, s, n, d]; of the gradient o, lse and g after them; then q_segments, k_segments
 // with `segments`; then offset with `offsets`; then bias_by_distance with `bias_origin`.
 // Constraints: C1 operand counts as the flags say. C2 q, k, v of one float type and of one b and d, k and v alike. C3 n
 // divides h. C4 segments i32[b, t] and i32[b, s]. C5 offset i32[b], with causal only. C6 o and g like q, lse f32[b, h,
 // t] (f64 for f64). C7 scale > 0. C8 window ≥ 1, with causal only. C9 bias_by_distance f32[h, m] (f64 for f64) with
-// 0 <= bias_origin < m. Work: of the pairs that shape lets through: causal without offsets Σ_i min(i + 1, s), of which
-// a window leaves at most its width; with offsets, which are data, t s, or t min(window, s). Forward, a pair is 4d + 3
-// and an exp, a query d + 1 and a log, and 4d of a pair count for utilisation. Gradient, a pair is 10d + 5 and an exp,
-// a query 2d, and 8d of a pair count: the scores done again do not. A bias adds 1 and, to the gradient's pair, 2. Pairs
-// masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v together); queries
-// when not causal and without a bias, whose distances need the whole.
+// 0 <= bias_origin < m. C10 zigzag ≥ 2 with causal, t = s, which 2 zigzag divides, and no offset, window or bias. Work:
+// of the pairs that shape lets through: causal without offsets Σ_i min(i + 1, s), of which a window leaves at most its
+// width; with offsets, which are data, t s, or t min(window, s). Forward, a pair is 4d + 3 and an exp, a query d + 1
+// and a log, and 4d of a pair count for utilisation. Gradient, a pair is 10d + 5 and an exp, a query 2d, and 8d of a
+// pair count: the scores done again do not. A bias adds 1 and, to the gradient's pair, 2. Pairs masked by data are
+// skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v together); queries when not causal
+// and without a bias, whose distances need the whole; in zigzag order by a local rewrite (attention_zigzag.h).
 
 #include <limits>
 #include <vector>
 
 #include "describe/graph/ops/attention_pairs.h"
+#include "describe/graph/ops/attention_zigzag.h"
 #include "describe/graph/ops/list.h"
 
 namespace systole {
@@ -55,6 +59,7 @@ Gradients gradient(GradientCall& call) {
   const AttentionMasks masks = masks_of(call.attrs(), kForward);
   AttentionOptions options{masks.causal, call.attrs().get_double("scale"), {}, {}, {}};
   options.window = masks.window;
+  options.zigzag = masks.zigzag;
   if (masks.q_segments >= 0) options.q_segments = call.operand(masks.q_segments);
   if (masks.k_segments >= 0) options.k_segments = call.operand(masks.k_segments);
   if (masks.offset >= 0) options.offset = call.operand(masks.offset);
@@ -85,7 +90,8 @@ Work work(const OpCall& call, std::span<const Type> results) {
 
 ShardingRule sharding(const OpCall& call) {
   const AttentionMasks masks = masks_of(call.attrs, kForward);
-  return sharding_rule("bthd,bshd,bshd" + mask_notation(masks) + "->bthd,bht", "", whole_factors(masks));
+  return sharding_rule("bthd,bshd,bshd" + mask_notation(masks) + "->bthd,bht", "", whole_factors(masks),
+                       masks.zigzag > 0 ? "t" : "");
 }
 
 struct Pair {
@@ -135,6 +141,9 @@ OpDef make_attention() {
   op.gradient = gradient;
   op.work = work;
   op.sharding = sharding;
+  op.local_rewrite = [](const OpCall& local, int, std::string_view axis, std::int64_t parts) {
+    return zigzag_attention(local, axis, parts);
+  };
   op.reference = reference;
   op.precision = PrecisionRule::compute;
   return op;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "describe/graph/ops/attention_pairs.h"
+#include "describe/graph/ops/attention_zigzag.h"
 #include "describe/graph/ops/list.h"
 
 namespace systole {
@@ -44,7 +45,7 @@ ShardingRule sharding_grad(const OpCall& call) {
       masks.bias >= 0 ? "b"
       : masks.causal  ? ""
                       : "t",
-      whole_factors(masks));
+      whole_factors(masks), masks.zigzag > 0 ? "t" : "");
 }
 
 struct Sums {
@@ -104,6 +105,9 @@ OpDef ops::attention_grad_op() {
   op.infer = infer_grad;
   op.work = work_grad;
   op.sharding = sharding_grad;
+  op.local_rewrite = [](const OpCall& local, int, std::string_view axis, std::int64_t parts) {
+    return zigzag_attention_grad(local, axis, parts);
+  };
   op.reference = reference_grad;
   op.precision = PrecisionRule::f32;
   return op;

@@ -18,6 +18,7 @@ AttentionSizes sizes_of(const Type& q, const Type& k) {
 AttentionMasks masks_of(const Attrs& attrs, int first) {
   AttentionMasks masks;
   masks.window = window_of(attrs);
+  masks.zigzag = attrs.find("zigzag") == nullptr ? 0 : attrs.get_int("zigzag");
   masks.causal = attrs.get_bool("causal");
   if (attrs.get_bool("segments")) {
     masks.q_segments = first++;
@@ -33,10 +34,11 @@ AttentionMasks masks_of(const Attrs& attrs, int first) {
 }
 
 std::int64_t AttentionCall::keys(std::int64_t i) const {
-  return masks_.causal && masks_.offset < 0 ? std::min(i + 1, z.s) : z.s;
+  return masks_.causal && masks_.offset < 0 && masks_.zigzag == 0 ? std::min(i + 1, z.s) : z.s;
 }
 
 std::int64_t AttentionCall::allowed(std::int64_t i) const {
+  if (masks_.zigzag > 0) return in_row(i) + 1;
   if (masks_.window == 0) return keys(i);
   return masks_.offset >= 0 ? std::min(masks_.window, z.s)
                             : keys(i) - std::clamp<std::int64_t>(i + 1 - masks_.window, 0, z.s);
@@ -79,6 +81,15 @@ void check_masks(const OpCall& call, const AttentionMasks& masks) {
   }
 }
 
+void check_zigzag(const OpCall& call, const AttentionMasks& masks) {
+  if (call.attrs.find("zigzag") == nullptr) return;
+  const AttentionSizes z = sizes_of(call.operand(0), call.operand(1));
+  const bool plain = masks.causal && masks.offset < 0 && masks.bias < 0 && masks.window == 0;
+  if (plain && masks.zigzag >= 2 && z.t == z.s && z.t % (2 * masks.zigzag) == 0) return;
+  constraint("attention_c10", "zigzag order of {} parts for {} queries and {} keys{}", masks.zigzag, z.t, z.s,
+             plain ? "" : ", which a causal mask alone goes with");
+}
+
 void check_bias(const OpCall& call, const AttentionMasks& masks) {
   if (masks.bias < 0) return;
   const Type &bias = call.operand(masks.bias), &q = call.operand(0);
@@ -106,6 +117,7 @@ void check_attention(const OpCall& call, int first) {
   }
   check_masks(call, masks);
   check_bias(call, masks);
+  check_zigzag(call, masks);
   const double scale = call.attrs.get_double("scale");
   if (!(scale > 0)) constraint("attention_c7", "scale is {}", scale);
 }
@@ -116,7 +128,8 @@ std::string mask_notation(const AttentionMasks& masks) {
 }
 
 std::string whole_factors(const AttentionMasks& masks) {
-  return std::string(masks.causal || masks.bias >= 0 ? "tsd" : "sd") + (masks.bias >= 0 ? "m" : "");
+  return std::string((masks.causal && masks.zigzag == 0) || masks.bias >= 0 ? "tsd" : "sd") +
+         (masks.bias >= 0 ? "m" : "");
 }
 
 std::vector<OpAttr> attention_attrs() {
@@ -125,7 +138,8 @@ std::vector<OpAttr> attention_attrs() {
           {"segments", "bool", "only equal ids see each other"},
           {"offsets", "bool", "index of query 0 among the keys, per batch entry"},
           {"window", "int", "key j is seen by query i when i + offset - j < window", false},
-          {"bias_origin", "int", "with bias_by_distance: where distance 0 stands in it", false}};
+          {"bias_origin", "int", "with bias_by_distance: where distance 0 stands in it", false},
+          {"zigzag", "int", "rows lie in zigzag order of so many parts (zigzag.h)", false}};
 }
 
 std::vector<Value> apply_attention(const char* name, std::vector<Value> operands, const AttentionOptions& options) {
@@ -142,6 +156,7 @@ std::vector<Value> apply_attention(const char* name, std::vector<Value> operands
               {"offsets", options.offset.has_value()}};
   if (options.window != 0) attrs.set("window", options.window);
   if (options.bias_by_distance) attrs.set("bias_origin", options.bias_origin);
+  if (options.zigzag != 0) attrs.set("zigzag", options.zigzag);
   return q.graph->apply(name, operands, attrs);
 }
 

@@ -8,6 +8,7 @@
 
 #include "describe/graph/op.h"
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/zigzag.h"
 
 namespace systole::ops {
 
@@ -24,6 +25,7 @@ struct AttentionMasks {
   bool causal = false;
   std::int64_t origin = 0;  // of the bias
   std::int64_t window = 0;  // 0: none
+  std::int64_t zigzag = 0;  // 0: rows lie in their own order
 };
 
 AttentionMasks masks_of(const Attrs& attrs, int first);
@@ -35,7 +37,7 @@ std::int64_t backward_pair(const AttentionMasks& masks, std::int64_t d);
 std::int64_t pairs_of(const AttentionMasks& masks, const AttentionSizes& z);
 
 Type lse_type(const Type& q);
-// C1 to C5 and C7 to C9. Errors: Failure, naming the constraint.
+// C1 to C5 and C7 to C10. Errors: Failure, naming the constraint.
 void check_attention(const OpCall& call, int first);
 
 // In the notation of sharding_rule: the operands after the first, and the factors that must be whole.
@@ -68,8 +70,8 @@ class AttentionCall {
   std::int64_t keys(std::int64_t i) const;
   std::int64_t allowed(std::int64_t i) const;
   bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    const std::int64_t place = i + (masks_.offset >= 0 ? mask(masks_.offset, b) : 0);
-    if (masks_.causal && j > place) return false;
+    const std::int64_t place = in_row(i) + (masks_.offset >= 0 ? mask(masks_.offset, b) : 0);
+    if (masks_.causal && in_row(j) > place) return false;
     if (masks_.window > 0 && place - j >= masks_.window) return false;
     if (masks_.q_segments < 0) return true;
     return mask(masks_.q_segments, b * z.t + i) == mask(masks_.k_segments, b * z.s + j);
@@ -113,6 +115,7 @@ class AttentionCall {
   const std::int64_t flops_forward, flops_backward;  // of a pair
 
  private:
+  std::int64_t in_row(std::int64_t i) const { return masks_.zigzag == 0 ? i : zigzag_place(i, z.s, masks_.zigzag); }
   std::int64_t mask(int operand, std::int64_t at) const {
     return call_.operands[static_cast<std::size_t>(operand)].integer(at);
   }

@@ -155,6 +155,7 @@ struct AttentionOptions {
   // f32[h, m] (f64 for f64): its element at clamp(j - i - offset[b] + bias_origin, 0, m - 1) is added to the score.
   std::optional<Value> bias_by_distance = {};
   std::int64_t bias_origin = 0;
+  std::int64_t zigzag = 0;  // > 0: queries and keys lie in zigzag order of so many parts (zigzag.h)
 };
 struct Attention {
   Value o;    // [b, t, h, d] of q's type; zeros where nothing is seen
@@ -197,9 +198,10 @@ Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim);
 
 // --- transfer.cc: between the stages of a pipeline, to the device `by` further along the axis, from the one `by`
-// before.
-Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by);
-Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by);
+// before. `value`: what goes, by a name that both have for it; what arrives under another is an error.
+Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by, std::string_view value = "");
+Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by,
+              std::string_view value = "");
 
 // --- repeat.cc: `count` times the body, which takes (carries..., slices of `stacked`..., shared...) and gives
 // (carries..., outputs...). Slices and outputs lie on a new outermost dim named `dim`; `reverse` goes from the last

@@ -1,7 +1,7 @@
 // send, receive: from one stage of a pipeline to another, over a mesh axis of `parts` devices. A device sends to the
 // one whose coordinate on the axis is `by` more, round the end, and receives from the one whose coordinate is `by`
 // less; all other coordinates are equal. Between two devices what is sent is received in the order in which it was
-// sent.
+// sent; a message says which value and microbatch it is of, and is refused where another is expected.
 //
 //   send      y = x, in its place; x goes to the other device
 //   receive   y = what the other device sends; its type is in the attributes
@@ -39,7 +39,8 @@ OpDef transfer(const char* name, const char* summary, const char* signature) {
   op.signature = signature;
   op.attrs = {{"axis", "string", "of the mesh"},
               {"parts", "int", "devices along the axis"},
-              {"by", "int", "how much further along the axis it goes, round the end"}};
+              {"by", "int", "how much further along the axis it goes, round the end"},
+              {"value", "string", "what goes, by a name that both devices have for it"}};
   op.work = [](const OpCall&, std::span<const Type>) { return Work(); };
   op.reference = [name](const ReferenceCall& call) {
     fail(error(ErrorKind::unsupported, "{} over '{}' of {} parts needs as many devices; the reference evaluator is one",
@@ -48,8 +49,8 @@ OpDef transfer(const char* name, const char* summary, const char* signature) {
   return op;
 }
 
-Attrs transfer_attrs(std::string_view axis, std::int64_t parts, std::int64_t by) {
-  return {{"axis", std::string(axis)}, {"parts", parts}, {"by", by}};
+Attrs transfer_attrs(std::string_view axis, std::int64_t parts, std::int64_t by, std::string_view value) {
+  return {{"axis", std::string(axis)}, {"parts", parts}, {"by", by}, {"value", std::string(value)}};
 }
 
 }  // namespace
@@ -86,12 +87,13 @@ std::vector<OpDef> transfer_ops() {
 
 }  // namespace ops
 
-Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by) {
-  return x.graph->apply("send", std::array{x}, transfer_attrs(axis, parts, by))[0];
+Value send(Value x, std::string_view axis, std::int64_t parts, std::int64_t by, std::string_view value) {
+  return x.graph->apply("send", std::array{x}, transfer_attrs(axis, parts, by, value))[0];
 }
 
-Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by) {
-  Attrs attrs = transfer_attrs(axis, parts, by);
+Value receive(Graph& graph, const Type& type, std::string_view axis, std::int64_t parts, std::int64_t by,
+              std::string_view value) {
+  Attrs attrs = transfer_attrs(axis, parts, by, value);
   ops::set_type(attrs, type);
   attrs.set("number", static_cast<std::int64_t>(graph.nodes().size()));
   return graph.apply("receive", {}, std::move(attrs))[0];

@@ -104,6 +104,10 @@ std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& stra
 
 std::vector<std::int64_t> layers_of_chunks(const PipelineStrategy& strategy, std::int64_t layers) {
   const std::int64_t chunks = strategy.num_chunks();
+  if (layers == 0) {
+    fail(error(ErrorKind::unsupported, "the model has no layers that repeat, between which a pipeline would be cut")
+             .hinted("a mesh without the axis pipe"));
+  }
   if (!strategy.layers.empty()) {
     const std::int64_t sum = std::accumulate(strategy.layers.begin(), strategy.layers.end(), std::int64_t{0});
     if (static_cast<std::int64_t>(strategy.layers.size()) != chunks || sum != layers) {
@@ -123,12 +127,14 @@ std::vector<std::int64_t> layers_of_chunks(const PipelineStrategy& strategy, std
   return each;
 }
 
-int in_flight(std::span<const PipelineStep> steps, int chunk) {
+int most_in_flight(std::span<const PipelineRow> rows, const PipelineRow& made, const PipelineRow& done) {
+  const auto alike = [](const PipelineRow& a, const PipelineRow& b) {
+    return a.kind == b.kind && a.step.forward == b.step.forward && a.step.chunk == b.step.chunk;
+  };
   int now = 0, most = 0;
-  for (const PipelineStep& step : steps) {
-    if (step.chunk != chunk) continue;
-    now += step.forward ? 1 : -1;
-    most = std::max(most, now);
+  for (const PipelineRow& row : rows) {
+    if (alike(row, made)) most = std::max(most, ++now);
+    if (alike(row, done)) --now;
   }
   return most;
 }

@@ -57,12 +57,12 @@ std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& stra
 
 // Layers of each chunk: as asked, else as even as can be, chunks in the middle having one more where it does not divide
 // (the first has the embedding, the last the head). Errors: Failure(invalid) when they are fewer than the chunks, or
-// those asked for are not `layers` in all.
+// those asked for are not `layers` in all; Failure(unsupported) when there are none.
 std::vector<std::int64_t> layers_of_chunks(const PipelineStrategy& strategy, std::int64_t layers);
 
-// Microbatches of a chunk of which forward has begun and backward has not ended, at the most: as many slots its
-// residuals need.
-int in_flight(std::span<const PipelineStep> steps, int chunk);
+// Microbatches at once, at the most, for which a row like `made` has come and none like `done`: as many slots a value
+// needs that the one makes and the other reads last. Of both only `forward` and `chunk` of the step count.
+int most_in_flight(std::span<const PipelineRow> rows, const PipelineRow& made, const PipelineRow& done);
 
 // The steps on a clock: every stage takes its next step as soon as what it waits for is done. `cost` of a step, and
 // `delay` from a chunk's end to the beginning of the next chunk's on another stage, both in any unit.

@@ -51,6 +51,7 @@ TEST(Pipeline, every_schedule_ends) {
               fmt::format("{} stages of {}, {} microbatches, {}", stages, chunks, microbatches, name_of(kind)));
           const PipelineStrategy strategy{stages, chunks, kind};
           const auto steps = pipeline_steps(strategy, microbatches);
+          const auto rows = pipeline_rows(strategy, microbatches);
           std::set<std::tuple<bool, int, int>> seen;
           for (int s = 0; s < stages; ++s) {
             for (const PipelineStep& step : steps[static_cast<std::size_t>(s)]) {
@@ -58,7 +59,9 @@ TEST(Pipeline, every_schedule_ends) {
               EXPECT_EQ(step.chunk % stages, s);
             }
             if (chunks == 1) {
-              EXPECT_EQ(in_flight(steps[static_cast<std::size_t>(s)], s),
+              const PipelineRow forward{PipelineRow::Kind::step, {true, s, 0}};
+              const PipelineRow backward{PipelineRow::Kind::step, {false, s, 0}};
+              EXPECT_EQ(most_in_flight(rows[static_cast<std::size_t>(s)], forward, backward),
                         kind == Kind::gpipe ? microbatches : std::min(stages - s, microbatches));
             }
           }
@@ -180,6 +183,9 @@ TEST(Pipeline, refusals) {
               layers_of_chunks({.stages = 2, .layers = {4, 3}}, 8);
             }),
             "layers of a pipeline: 2 chunks with 7 layers; it has 2 chunks, the model 8 | ");
+  EXPECT_EQ(
+      refusal([] { layers_of_chunks({.stages = 2}, 0); }),
+      "the model has no layers that repeat, between which a pipeline would be cut | a mesh without the axis pipe");
   EXPECT_EQ(refusal([] { pipeline_steps({.stages = 4, .chunks_per_stage = 2}, 6); }),
             "an interleaved pipeline of 4 stages takes microbatches by the 4; there are 6 | make them 8, or have one "
             "chunk a stage");

@@ -29,6 +29,11 @@ TrainingBuilder::TrainingBuilder(const std::string& name, const Mesh& mesh, cons
     fail(error(ErrorKind::unsupported, "a pipeline has no {} yet", exact() ? "exact training" : "probes")
              .hinted(exact() ? "train.exact: false, or a mesh without the axis pipe" : "run it without probes"));
   }
+  if (mesh.find(kContextAxis).ok() && (exact() || !strategy.probes.empty())) {
+    fail(error(ErrorKind::unsupported, "a mesh with an axis '{}' has no {} yet", kContextAxis,
+               exact() ? "exact training" : "probes")
+             .hinted(exact() ? "train.exact: false, or a mesh without the axis context" : "run it without probes"));
+  }
   // Devices whose graphs differ would begin their collectives in other places.
   builder_.set_overlap(strategy.overlap && !exact());
   if (!exact()) return;
@@ -43,9 +48,13 @@ TrainingBuilder::TrainingBuilder(const std::string& name, const Mesh& mesh, cons
 }
 
 Program TrainingBuilder::build(const Graph& loss, const std::optional<Graph>& evaluation) {
-  const std::vector<Pass> early{{"precision", [&](const Graph& g) { return apply_precision(g, strategy_.precision); }},
-                                {"fold_constants", fold_constants},
-                                {"merge_common", merge_common}};
+  std::vector<Pass> early{{"precision", [&](const Graph& g) { return apply_precision(g, strategy_.precision); }},
+                          {"fold_constants", fold_constants},
+                          {"merge_common", merge_common}};
+  if (const auto context = layouts_.mesh().find(kContextAxis); context.ok()) {
+    const std::int64_t parts = layouts_.mesh().axes()[*context].size;
+    early.insert(early.begin(), {"zigzag", [parts](const Graph& g) { return in_zigzag(g, parts); }});
+  }
   const Graph typed = run_passes(loss, early, {}, &builder_.records());
   if (staged()) {
     add_stage(typed);
@@ -112,7 +121,9 @@ SpmdGraph TrainingBuilder::cut(const Graph& whole, LayoutsByName inputs, const L
   }
   // Exact: a shard is not cut, and parameters that are stored in parts are gathered.
   const std::span<const AxisRule> rules = exact() && !fill ? std::span<const AxisRule>() : layouts_.rules();
-  return spmd(whole, {layouts_.mesh(), rules, std::move(inputs), std::move(used), outputs, fill, !exact()});
+  SpmdGraph cut = spmd(whole, {layouts_.mesh(), rules, std::move(inputs), std::move(used), outputs, fill, !exact()});
+  CHECK(!has_zigzag(cut.graph), "rows of '{}' are not cut along '{}'", whole.name(), kContextAxis);
+  return cut;
 }
 
 int TrainingBuilder::add_function(const std::string& name, Graph graph, Bindings in, Bindings out,
@@ -135,8 +146,8 @@ void TrainingBuilder::add_data_inputs(const Graph& graph, const std::string& pre
     if (input.parameter || is_between(input.name) || builder_.has_value(prefix + input.name)) continue;
     const Type& type = graph.type(input.value);
     if (!divides(type, row_layout(type), layouts_.mesh())) {
-      fail(error(ErrorKind::invalid, "{} rows of '{}' do not divide over {} devices ({})", type.size(0), input.name,
-                 layouts_.row_parts(), to_string(layouts_.mesh())));
+      fail(error(ErrorKind::invalid, "'{}' {} does not divide over the devices ({})", input.name, to_string(type),
+                 to_string(layouts_.mesh())));
     }
     if (exact() && prefix.empty() && type.ndim() > 0) turns_.rows = type.size(0);
     add_value(prefix + input.name, type, row_layout(type), Residence::input, is_scalar_input(input.name) ? 1 : slots);

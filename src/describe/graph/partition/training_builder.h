@@ -95,12 +95,11 @@ class TrainingBuilder {
   Layout between_layout(const Type& whole) const;
   void add_chunks();
   void add_between(const Graph& graph, int slots);
-  // `from`: what the chunk before gives and wants a cotangent of.
-  void add_chunk(int chunk, std::span<const std::string> from);
-  int slots_between(PipelineRow::Kind made, bool forward, PipelineRow::Kind last, bool last_forward, int chunk) const;
-  int in_flight_between(int chunk) const;
+  // `from`: what the chunk before gives and wants a cotangent of; `given`: what the next one gives a cotangent of.
+  void add_chunk(int chunk, std::span<const std::string> from, std::span<const std::string> given);
+  // `theirs`: what the other stage calls the values; empty: the same.
   int add_transfer(const std::string& name, bool sends, std::span<const std::string> values, std::int64_t by,
-                   bool by_microbatch);
+                   bool by_microbatch, std::span<const std::string> theirs = {});
   void add_transfers(const std::vector<std::vector<std::string>>& trained);
   void add_ties(Schedule& schedule);
   void add_stage_sums();

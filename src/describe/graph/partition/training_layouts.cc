@@ -8,6 +8,17 @@
 
 namespace systole {
 
+namespace {
+
+int dim_named(const Type& type, const std::string& name) {
+  for (int dim = 0; dim < type.ndim(); ++dim) {
+    if (type.name(dim) == name) return dim;
+  }
+  return -1;
+}
+
+}  // namespace
+
 const char* name_of(ShardingStrategy::Stored stored) {
   switch (stored) {
     case ShardingStrategy::Stored::nothing: return "nothing";
@@ -51,6 +62,7 @@ Layout TrainingLayouts::rows(const Type& type) const {
   Layout layout = whole();
   for (std::size_t a = 0; type.ndim() > 0 && a < layout.at.size(); ++a) {
     if (cuts_rows(a)) layout.at[a] = 0;
+    if (cuts_tokens(a)) layout.at[a] = std::max(dim_named(type, "seq"), Layout::kWhole);
   }
   return layout;
 }
@@ -66,13 +78,6 @@ bool matches(const ParameterCut& rule, const Parameter& p) {
 }
 
 std::int64_t sliced_dims(const Parameter& p) { return layer_name(p.name) ? 1 : 0; }
-
-int dim_named(const Type& type, const std::string& name) {
-  for (int dim = 0; dim < type.ndim(); ++dim) {
-    if (type.name(dim) == name) return dim;
-  }
-  return -1;
-}
 
 }  // namespace
 
@@ -172,7 +177,7 @@ Layout TrainingLayouts::state(const Parameter& p) const {
 Layout TrainingLayouts::gradient(const Parameter& p) const {
   Layout layout = strategy_.stored >= Stored::gradients ? in_parts(p) : read(p);
   for (std::size_t a = 0; a < layout.at.size(); ++a) {
-    if (layout.at[a] == Layout::kWhole && cuts_rows(a)) layout.at[a] = Layout::kPartial;
+    if (layout.at[a] == Layout::kWhole && (cuts_rows(a) || cuts_tokens(a))) layout.at[a] = Layout::kPartial;
   }
   return layout;
 }

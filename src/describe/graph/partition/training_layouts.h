@@ -7,12 +7,16 @@
 // stages of Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020); with an
 // axis "data" beside it this is hybrid: parts within a group, copies between groups. Other axes cut dims by name
 // (Megatron's columns and rows, and the sequence between them: Korthikanti et al., 2022).
+//
+// The axis "context" cuts rows along their tokens, which come in zigzag order (zigzag.h): parameters are whole on it,
+// and their gradients terms of a sum, as on axes that cut rows.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "describe/graph/partition/choose.h"
+#include "describe/graph/zigzag.h"
 
 namespace systole {
 
@@ -25,8 +29,10 @@ struct ParameterCut {
 struct ShardingStrategy {
   enum class Stored { nothing, state, gradients, parameters };
   // Of an axis the names of dims that it cuts, the first that a tensor has. Axes that the mesh lacks do nothing.
-  std::vector<AxisRule> rules{
-      {"data", {"batch"}}, {"fsdp", {"batch"}}, {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
+  std::vector<AxisRule> rules{{"data", {"batch"}},
+                              {"fsdp", {"batch"}},
+                              {kContextAxis, {"seq"}},
+                              {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
   std::string store_axis = "fsdp";
   Stored stored = Stored::parameters;  // in parts along it
   std::vector<ParameterCut> parameters;
@@ -45,6 +51,7 @@ class TrainingLayouts {
   std::span<const AxisRule> rules() const { return strategy_.rules; }
   std::int64_t row_parts() const;  // in how many parts rows are cut
   bool cuts_rows(std::size_t axis) const;
+  bool cuts_tokens(std::size_t axis) const { return mesh_.axes()[axis].name == kContextAxis; }
   bool stores(std::size_t axis) const;  // something is stored in parts along it
 
   // Errors: invalid, naming a rule that matches no parameter (with the nearest names), two that match one, a dim that a
@@ -52,7 +59,7 @@ class TrainingLayouts {
   Status check(std::span<const Parameter> parameters) const;
 
   Layout whole() const { return Layout::whole(mesh_); }
-  Layout rows(const Type& type) const;  // of a tensor of rows; a scalar is whole
+  Layout rows(const Type& type) const;  // of a tensor of rows, and of their tokens; a scalar is whole
   Layout read(const Parameter& p) const;
   Layout parameter(const Parameter& p) const;
   Layout gradient(const Parameter& p) const;  // while microbatches are added up

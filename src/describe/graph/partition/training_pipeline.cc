@@ -17,6 +17,9 @@ namespace {
 
 std::string numbered(const char* name, int chunk) { return fmt::format("{}.{}", name, chunk); }
 
+PipelineRow step(bool forward, int chunk) { return {PipelineRow::Kind::step, {forward, chunk, 0}}; }
+PipelineRow receive(bool forward, int chunk) { return {PipelineRow::Kind::receive, {forward, chunk, 0}}; }
+
 }  // namespace
 
 Layout TrainingBuilder::between_layout(const Type& whole) const {
@@ -43,18 +46,6 @@ void TrainingBuilder::add_stage(const Graph& typed) {
   }
 }
 
-// Microbatches whose value is there at once, from the row that makes it to the one after which nobody needs it.
-int TrainingBuilder::slots_between(PipelineRow::Kind made, bool forward, PipelineRow::Kind last, bool last_forward,
-                                   int chunk) const {
-  int now = 0, most = 1;
-  for (const PipelineRow& row : rows_) {
-    if (row.step.chunk != chunk) continue;
-    if (row.kind == made && row.step.forward == forward) most = std::max(most, ++now);
-    if (row.kind == last && row.step.forward == last_forward) --now;
-  }
-  return most;
-}
-
 void TrainingBuilder::add_between(const Graph& graph, int slots) {
   for (const GraphOutput& output : graph.outputs()) {
     const Type& type = graph.type(output.value);
@@ -63,10 +54,11 @@ void TrainingBuilder::add_between(const Graph& graph, int slots) {
 }
 
 void TrainingBuilder::add_chunks() {
-  using Row = PipelineRow::Kind;
   const int count = static_cast<int>(chunks_.size());
   std::vector<std::vector<std::string>> trained{{}};  // per chunk, of what comes from before: has a cotangent
-  for (const Chunk& chunk : chunks_) trained.push_back(trained_outputs(chunk.graph, trained.back()));
+  for (int c = 0; c + 1 < count; ++c)
+    trained.push_back(trained_outputs(chunks_[static_cast<std::size_t>(c)].graph, trained.back()));
+  trained.emplace_back();  // nothing comes behind the last chunk
   // Values between chunks, on both sides of a cut: a stage that sends has them until they are sent, one that receives
   // until its backward has ended. Two slots let a step begin while what the one before gave is under way.
   const auto at_least_two = [&](int slots) { return std::min(std::max(slots, 2), microbatches()); };
@@ -74,10 +66,9 @@ void TrainingBuilder::add_chunks() {
     const Graph& graph = chunks_[static_cast<std::size_t>(c)].graph;
     const bool sends = has_chunk(c), receives = has_chunk(c + 1);
     if (!sends && !receives) continue;
-    const int kept = sends && receives ? in_flight_between(c)
-                     : receives        ? slots_between(Row::receive, true, Row::step, false, c + 1)
-                                       : 1;
-    const int back = sends && receives ? 1 : sends ? slots_between(Row::receive, false, Row::step, false, c) : 1;
+    int kept = 1, back = 1;
+    if (receives) kept = most_in_flight(rows_, sends ? step(true, c) : receive(true, c + 1), step(false, c + 1));
+    if (sends && !receives) back = most_in_flight(rows_, receive(false, c), step(false, c));
     add_between(graph, at_least_two(kept));
     for (const std::string& name : trained[static_cast<std::size_t>(c) + 1]) {
       const Type& type = graph.type(graph.output_named(name));
@@ -85,29 +76,17 @@ void TrainingBuilder::add_chunks() {
     }
   }
   for (int c = 0; c < count; ++c) {
-    if (has_chunk(c)) add_chunk(c, trained[static_cast<std::size_t>(c)]);
+    if (has_chunk(c)) add_chunk(c, trained[static_cast<std::size_t>(c)], trained[static_cast<std::size_t>(c) + 1]);
   }
   add_zero();
   add_transfers(trained);
 }
 
-// With both chunks on this stage, from the forward of one to the backward of the other.
-int TrainingBuilder::in_flight_between(int chunk) const {
-  int now = 0, most = 1;
-  for (const PipelineRow& row : rows_) {
-    if (row.kind != PipelineRow::Kind::step) continue;
-    if (row.step.forward && row.step.chunk == chunk) most = std::max(most, ++now);
-    if (!row.step.forward && row.step.chunk == chunk + 1) --now;
-  }
-  return most;
-}
-
-void TrainingBuilder::add_chunk(int c, std::span<const std::string> from) {
-  using Row = PipelineRow::Kind;
+void TrainingBuilder::add_chunk(int c, std::span<const std::string> from, std::span<const std::string> given) {
   const bool last = c + 1 == static_cast<int>(chunks_.size());
   const std::vector<Pass> late{{"merge_common", merge_common}, {"drop_dead", drop_dead}};
   const Graph& chunk = chunks_[static_cast<std::size_t>(c)].graph;
-  Differentiated parts = differentiate_chunk(chunk, last ? "loss" : "", from, strategy_.recompute);
+  Differentiated parts = differentiate_chunk(chunk, last ? "loss" : "", from, given, strategy_.recompute);
   parts.forward = run_passes(std::move(parts.forward), late, {}, &builder_.records());
   parts.backward = run_passes(std::move(parts.backward), late, {}, &builder_.records());
 
@@ -128,7 +107,7 @@ void TrainingBuilder::add_chunk(int c, std::span<const std::string> from) {
   layouts = std::move(forward.outputs);
   parts.forward = std::move(forward.graph);
 
-  const int kept = slots_between(Row::step, true, Row::step, false, c);
+  const int kept = most_in_flight(rows_, step(true, c), step(false, c));
   Bindings in = data_bindings(parts.forward, "", true), out, back_in = data_bindings(parts.backward, "", true);
   std::vector<std::string> dead;  // after backward
   for (std::size_t o = 0; o < types.size(); ++o) {
@@ -167,13 +146,14 @@ void TrainingBuilder::add_chunk(int c, std::span<const std::string> from) {
 }
 
 int TrainingBuilder::add_transfer(const std::string& name, bool sends, std::span<const std::string> values,
-                                  std::int64_t by, bool by_microbatch) {
+                                  std::int64_t by, bool by_microbatch, std::span<const std::string> theirs) {
   Graph g(name);
   Bindings in, out;
-  for (const std::string& value : values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string &value = values[i], &told = theirs.empty() ? value : theirs[i];
     const Type& type = builder_.value(value).type;
-    const Value moved = sends ? send(g.input(value, type), kPipelineAxis, pipeline_.stages, by)
-                              : receive(g, type, kPipelineAxis, pipeline_.stages, by);
+    const Value moved = sends ? send(g.input(value, type), kPipelineAxis, pipeline_.stages, by, told)
+                              : receive(g, type, kPipelineAxis, pipeline_.stages, by, told);
     g.output(value, moved);
     in[value] = out[value] = {value, by_microbatch};
   }
@@ -222,7 +202,7 @@ void TrainingBuilder::add_ties(Schedule& schedule) {
         sum.output(value, add(sum.input(value, copy.type), sum.input(copy.name, copy.type)));
         builder_.add_value(std::move(copy));
       }
-      add_transfer(numbered("receive_ties", other), false, theirs, first - other, false);
+      add_transfer(numbered("receive_ties", other), false, theirs, first - other, false, values);
       add_function(numbered("add_ties", other), std::move(sum), {}, {});
       act(numbered("receive_ties", other), Stream::network);
       act(numbered("add_ties", other), Stream::compute);
@@ -337,7 +317,9 @@ void TrainingBuilder::add_stage_evaluation(const Graph& typed) {
   for (int c = 0; c < count; ++c) {
     if (!has_chunk(c)) continue;
     const Graph& graph = chunks[static_cast<std::size_t>(c)].graph;
-    add_parameters(graph);
+    for (const GraphInput& input : graph.inputs())
+      CHECK(!input.parameter || builder_.has_value(input.name), "'{}' is not on stage {} while training", input.name,
+            stage_);
     add_data_inputs(graph, prefix, 1);
     const bool last = c + 1 == count;
     if (c > 0 && !has_chunk(c - 1)) {

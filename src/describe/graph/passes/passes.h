@@ -41,6 +41,12 @@ struct Precision {
 // With compute f64 every f32 becomes f64 (tests).
 Graph apply_precision(const Graph& graph, const Precision& precision);
 
+// A training graph whose rows of tokens (dims "seq") come in zigzag order of so many parts (describe/graph/zigzag.h):
+// what tells places by where they lie is told of the order. Errors: Failure(unsupported) naming what cannot be.
+Graph in_zigzag(const Graph& graph, std::int64_t parts);
+// Whether a node still takes whole rows in that order: no device does.
+bool has_zigzag(const Graph& graph);
+
 // Elementwise ops and casts of constants become constants; multiplying or dividing by 1 and casts to the same type go.
 Graph fold_constants(const Graph& graph);
 // Equal op, attributes, operands and regions: one node.

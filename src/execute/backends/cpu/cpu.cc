@@ -161,7 +161,7 @@ class CpuDevice : public Device {
       OpTime& time = compiled.times[call.node->op->name];
       time.op = call.node->op->name;
       if (is_transfer(*call.node)) {
-        TransferKernel kernel = TRY(TransferKernel::make(communicator_, call, memory.host()));
+        TransferKernel kernel = TRY(TransferKernel::make(communicator_, call, addresses.microbatch, memory.host()));
         list->steps.push_back({{}, 0, call.end(), &time, {}, std::move(kernel), {}, false, -1});
         continue;
       }

@@ -98,7 +98,7 @@ class ReferenceDevice : public Device {
         list->seen.push_back(std::move(seen));
       }
       if (is_transfer(*call.node)) {
-        step.transfer = TRY(TransferKernel::make(communicator_, call, memory.host()));
+        step.transfer = TRY(TransferKernel::make(communicator_, call, addresses.microbatch, memory.host()));
         list->steps.push_back(std::move(step));
         continue;
       }

@@ -12,12 +12,14 @@ struct Options {
   bool causal, segments, offsets;
   std::int64_t window = 0;
   std::int64_t distances = 0;  // places of a bias
+  std::int64_t zigzag = 0;
 };
 
 Attrs attrs_of(Options options) {
   Attrs attrs{{"causal", options.causal}, {"scale", 0.6}, {"segments", options.segments}, {"offsets", options.offsets}};
   if (options.window != 0) attrs.set("window", options.window);
   if (options.distances > 0) attrs.set("bias_origin", options.distances / 2);
+  if (options.zigzag != 0) attrs.set("zigzag", options.zigzag);
   return attrs;
 }
 
@@ -33,10 +35,10 @@ void add_masks(std::vector<CaseOperand>& operands, DType f, Sizes z, Options opt
 OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
   const CaseOperand q = real(Type(f, {z.b, z.t, z.h, z.d})), k = real(Type(f, {z.b, z.s, z.n, z.d}));
   const CaseOperand lse = real(Type(ops::statistic_dtype(f), {z.b, z.h, z.t}), 1, 3);
-  const std::string note = fmt::format("{}{}{}{}{}{}", options.causal ? "causal " : "full ",
-                                       options.segments ? "segments " : "", options.offsets ? "offsets " : "",
-                                       options.window > 0 ? fmt::format("window {} ", options.window) : "",
-                                       options.distances > 0 ? "bias " : "", z.h == z.n ? "" : "grouped");
+  const std::string note = fmt::format(
+      "{}{}{}{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
+      options.offsets ? "offsets " : "", options.window > 0 ? fmt::format("window {} ", options.window) : "",
+      options.distances > 0 ? "bias " : "", options.zigzag > 0 ? "zigzag " : "", z.h == z.n ? "" : "grouped");
   OpCase forward{.op = "attention",
                  .operands = {q, k, k},
                  .attrs = attrs_of(options),
@@ -81,6 +83,9 @@ std::vector<BadCase> bad_cases(DType f) {
       {"attention_c9", "attention", {q, k, k, Type(lse.dtype, {4, 9})}, attrs_of({true, false, false, 0, 9})},
       {"attention_c9", "attention", {q, k, k, Type(DType::i32, {8, 9})}, attrs_of({true, false, false, 0, 9})},
       {"attention_c9", "attention", {q, k, k, Type(lse.dtype, {8, 4})}, attrs_of({true, false, false, 0, 9})},
+      {"attention_c10", "attention", {q, k, k}, attrs_of({true, false, false, 0, 0, 2})},
+      {"attention_c10", "attention", {k, k, k}, attrs_of({true, false, false, 0, 0, 2})},
+      {"attention_c10", "attention_grad", {q, q, q, q, lse, q}, attrs_of({false, false, false, 0, 0, 2})},
   };
 }
 
@@ -98,6 +103,12 @@ OpCases cases::attention_cases(DType f) {
     cases += both(f, {3, 5, 7, 8, 4, 6}, options, true, false);
     cases += both(f, {3, 7, 5, 4, 4, 6}, options, true, false);
     cases += both(f, {12, 6, 5, 36, 18, 3}, options, false, true);
+  }
+  // Made by partitioning and cut by it, so never a backend's. Rows of 8 are cut by an axis of 2, not by one of 3.
+  for (const bool segments : {false, true}) {
+    if (f != DType::f64) continue;
+    cases += both(f, {3, 8, 8, 6, 3, 5}, {true, segments, false, 0, 0, 2}, true, false);
+    cases += both(f, {6, 8, 8, 12, 6, 3}, {true, segments, false, 0, 0, 2}, false, true);
   }
   cases.bad = bad_cases(f);
   return cases;

@@ -1,0 +1,59 @@
+#include "describe/graph/zigzag.h"
+
+#include <algorithm>
+#include <array>
+
+#include "describe/graph/op.h"
+#include "describe/graph/passes/passes.h"
+#include "describe/graph/passes/rewrite.h"
+
+namespace systole {
+namespace {
+
+bool has_tokens(const Type& type) {
+  for (int dim = 0; dim < type.ndim(); ++dim) {
+    if (type.name(dim) == "seq") return true;
+  }
+  return false;
+}
+
+// What the op does depends on where a token lies in its row, in a way that is not said by an operand.
+bool tells_places(const RewriteCall& call) {
+  static constexpr std::array<std::string_view, 10> kTell{
+      "dropout", "stochastic_round", "iota",     "slice",       "concatenate",
+      "pad",     "take_part",        "take_row", "cache_write", "route"};
+  if (std::ranges::find(kTell, call.node.op->name) == kTell.end()) return false;
+  if (is(call.node, "route")) return true;  // of whose dims tokens are one
+  return std::ranges::any_of(call.operands, [](Value x) { return has_tokens(x.type()); }) ||
+         std::ranges::any_of(call.node.results, [&](ValueId id) { return has_tokens(call.from.type(id)); });
+}
+
+[[noreturn]] void refuse(const char* what, const char* hint) {
+  fail(error(ErrorKind::unsupported, "{} on a mesh with an axis '{}' is not done yet", what, kContextAxis)
+           .hinted(fmt::format("{}a mesh without the axis {}", hint, kContextAxis)));
+}
+
+}  // namespace
+
+Graph in_zigzag(const Graph& graph, std::int64_t parts) {
+  return rewrite(graph, [parts](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+    if (is(call.node, "dropout")) refuse("dropout", "model.dropout: 0, or ");
+    if (is(call.node, "route")) refuse("a mixture of experts", "");
+    if (tells_places(call)) refuse(call.node.op->name, "");
+    if (!is(call.node, "attention")) return std::nullopt;
+    if (call.node.attrs.find("window") != nullptr) refuse("a window of attention", "");
+    if (call.node.attrs.find("bias_origin") != nullptr) refuse("a bias by distance", "");
+    if (!call.node.attrs.get_bool("causal")) return std::nullopt;
+    Attrs attrs = call.node.attrs;
+    attrs.set("zigzag", parts);
+    return call.to.apply(*call.node.op, call.operands, std::move(attrs));
+  });
+}
+
+bool has_zigzag(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const GraphNode& node) {
+    return node.attrs.find("zigzag") != nullptr || std::ranges::any_of(node.regions, has_zigzag);
+  });
+}
+
+}  // namespace systole
