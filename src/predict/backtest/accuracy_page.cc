@@ -49,11 +49,11 @@ ReportTable stack_table(const std::vector<StackProfile>& stacks) {
 std::string to_markdown(const AccuracyPage& page) {
   std::string text = fmt::format(
       "# How far predictions are off\n\n"
-      "Printed by `systole backtest {} --page docs/accuracy.md`, with the catalog of {}. The rows are other people's\n"
-      "measurements ([data/validation](../data/validation/README.md)); nothing was measured for this page. Step times "
-      "are\n"
-      "predicted from the Program that Systole would run in the same layout, priced by the profile of the stack that "
-      "ran\n"
+      "Printed by\n\n    systole backtest {} --page docs/accuracy.md\n\n"
+      "with the catalog of {}. The rows are other people's measurements\n"
+      "([data/validation](../data/validation/README.md)); nothing was measured for this page. Step times are "
+      "predicted\n"
+      "from the Program that Systole would run in the same layout, priced by the profile of the stack that ran\n"
       "([concepts/step-time.md](concepts/step-time.md)).\n\n"
       "Errors by fitted profiles flatter: the same rows were fitted. *Source left out* are errors on a source's rows "
       "by\n"

@@ -1,5 +1,6 @@
 // A backtest as a document.
 
+#include <algorithm>
 #include <cmath>
 
 #include "predict/backtest/report.h"
@@ -44,6 +45,12 @@ Node summary_node(const SetScore& score, const Scores& scores, const JudgedApart
   return node;
 }
 
+// "handing on" → "handing_on".
+std::string key_of(std::string words) {
+  std::ranges::replace(words, ' ', '_');
+  return words;
+}
+
 Node row_node(const ScoredRow& scored) {
   const PublishedRow& row = scored.row->row;
   Node node =
@@ -64,7 +71,7 @@ Node row_node(const ScoredRow& scored) {
   if (!scored.defect.empty()) node.set("flagged", scored.defect);
   Node shares = Node::map();
   for (int s = 0; s < kNumStepShares; ++s)
-    shares.set(name_of(static_cast<StepShare>(s)), rounded(predicted.time[static_cast<StepShare>(s)], 6));
+    shares.set(key_of(name_of(static_cast<StepShare>(s))), rounded(predicted.time[static_cast<StepShare>(s)], 6));
   node.set("shares_s", std::move(shares));
   Node taken = Node::sequence();
   for (const std::string& text : scored.row->job->taken) taken.push(text);
