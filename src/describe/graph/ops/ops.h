@@ -155,6 +155,7 @@ struct AttentionOptions {
   // f32[h, m] (f64 for f64): its element at clamp(j - i - offset[b] + bias_origin, 0, m - 1) is added to the score.
   std::optional<Value> bias_by_distance = {};
   std::int64_t bias_origin = 0;
+  std::int64_t value = 0;  // > 0: of v's d so many are data and the rest are zeros, which are no model's work
 };
 struct Attention {
   Value o;    // [b, t, h, d] of q's type; zeros where nothing is seen
