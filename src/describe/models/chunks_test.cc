@@ -30,6 +30,13 @@ HostTensor rows_of(const HostTensor& whole, std::int64_t first, std::int64_t cou
   return part;
 }
 
+// Out of the stack that has these layers: the model's begins with them or before.
+HostTensor layers_of(const Tensors& whole, const LayerName& layers, std::int64_t count) {
+  std::int64_t first = layers.first;
+  while (!whole.contains(layers.from(first))) --first;
+  return rows_of(whole.at(layers.from(first)), layers.first - first, count);
+}
+
 Tensors named(const Graph& graph, const std::vector<HostTensor>& outputs) {
   Tensors result;
   for (std::size_t o = 0; o < outputs.size(); ++o) result.emplace(graph.outputs()[o].name, outputs[o]);
@@ -62,9 +69,8 @@ class ChunkedModel {
       for (const GraphInput& input : chunk.graph.inputs()) {
         if (!input.parameter) continue;
         const auto stack = layer_name(input.name);
-        values_.emplace(input.name, stack
-                                        ? rows_of(whole.at(stack->from(0)), stack->first, input.parameter->type.size(0))
-                                        : whole.at(input.name));
+        values_.emplace(input.name,
+                        stack ? layers_of(whole, *stack, input.parameter->type.size(0)) : whole.at(input.name));
       }
     }
   }
@@ -81,8 +87,8 @@ class ChunkedModel {
     for (const auto& [name, tensor] : got) {
       if (name == "loss") continue;
       const auto layers = layer_name(name);
-      const HostTensor& want = expected.at(layers ? layers->from(0) : name);
-      worst = std::max(worst, apart(tensor, layers ? rows_of(want, layers->first, tensor.shape()[0]) : want));
+      worst =
+          std::max(worst, apart(tensor, layers ? layers_of(expected, *layers, tensor.shape()[0]) : expected.at(name)));
     }
     return worst;
   }
@@ -170,6 +176,15 @@ TEST(Chunks, decoders_are_what_they_were) {
     config.dropout = 0.25;
     check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{4}, {2, 2}, {1, 2, 1}, {1, 1, 1, 1}});
   }
+}
+
+// Those without experts end within a chunk, and at its end.
+TEST(Chunks, layers_before_those_with_experts_are_what_they_were) {
+  DecoderConfig config = latent_decoder();
+  config.layers = 4;
+  config.dropout = 0.25;
+  config.experts.dense_layers = 2;
+  check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{4}, {2, 2}, {1, 2, 1}, {3, 1}});
 }
 
 TEST(Chunks, a_frozen_model_with_adapters_is_what_it_was) {

@@ -62,5 +62,18 @@ TEST(ExpertsGolden, deepseek) {
   EXPECT_NEAR(loss_of(config, true), 43.787019033475, 1e-10);
 }
 
+TEST(ExpertsGolden, qwen3) {
+  const DecoderConfig config = two_layers(normed_heads_decoder());
+  EXPECT_NEAR(loss_of(config, false), 24.081619175873, 1e-10);
+  EXPECT_NEAR(loss_of(config, true), 24.241652820133, 1e-10);
+}
+
+// 4 of 30 choices find no place.
+TEST(ExpertsGolden, deepseek_v3) {
+  const DecoderConfig config = two_layers(latent_decoder());
+  EXPECT_NEAR(loss_of(config, false), 44.093055540918, 1e-10);
+  EXPECT_NEAR(loss_of(config, true), 48.096813736019, 1e-10);
+}
+
 }  // namespace
 }  // namespace systole

@@ -1,5 +1,7 @@
 #include "describe/models/layers.h"
 
+#include "describe/graph/layer_names.h"
+
 namespace systole {
 
 Parameters::Parameters(Graph& graph, std::span<const Parameter> parameters) {
@@ -62,10 +64,11 @@ Repeat Layers::run_unrolled() const {
 }
 
 std::optional<std::string> name_in_layer(const std::string& parameter) {
-  constexpr std::string_view stack = "{layer}.";
-  const std::size_t at = parameter.find(stack);
-  if (at == std::string::npos) return std::nullopt;
-  return parameter.substr(at + stack.size());
+  const std::optional<LayerName> name = layer_name(parameter);
+  if (!name) return std::nullopt;
+  return name->after.substr(1);
 }
+
+std::string stack_name(const std::string& prefix, std::int64_t first) { return LayerName{prefix, "."}.from(first); }
 
 }  // namespace systole

@@ -65,6 +65,13 @@ constexpr Published kPublished[] = {
     {"mistral-7b", 7'241'732'096},
     {"mixtral-8x7b", 46'702'792'704},
     {"mixtral-8x22b", 140'620'634'112},
+    {"qwen3-8b", 8'190'735'360},
+    {"qwen3-32b", 32'762'123'264},
+    {"qwen3-30b-a3b", 30'532'122'624},
+    {"qwen3-235b-a22b", 235'093'634'560},
+    {"deepseek-v2-lite", 15'706'484'224},
+    // Without what predicts a second token ("671B"; with it 685B), and without the 58 × 256 biases that only choose.
+    {"deepseek-v3", 671'026'404'352},
     // As transformers counts BertForMaskedLM: with the head, which shares the embedding, and without the pooler.
     // BertModel, the other way about, has 109,482,240 and 335,141,888 (bert/bert_test.cc).
     {"bert-base", 109'514'298},

@@ -203,6 +203,14 @@ std::vector<Family> families() {
   mixture.mlp = 18;
   mixture.experts.group = 5;
   decoder("experts", mixture);
+  DecoderConfig latent = sized(latent_decoder());
+  latent.kv_heads = 0;
+  latent.qk_norm = false;
+  latent.experts.group = 5;
+  decoder("latent", latent);
+  DecoderConfig normed = sized(llama_decoder());
+  normed.qk_norm = true;
+  decoder("normed", normed);
   T5Config t5 = sized(tiny_gated_t5());
   t5.decoder_layers = 2;
   t5.target_context = 10;

@@ -3,9 +3,9 @@
 namespace systole {
 
 Stack::Stack(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters, const std::string& prefix,
-             const StackDropout& dropout)
+             const StackDropout& dropout, std::int64_t first_layer)
     : dropout_(dropout) {
-  const std::string stack = prefix + "{layer}.";
+  const std::string stack = stack_name(prefix, first_layer);
   std::int64_t count = 0;
   for (const Parameter& p : parameters) {
     if (!p.name.starts_with(stack)) continue;
@@ -14,7 +14,9 @@ Stack::Stack(Layers& layers, const Parameters& outer, std::span<const Parameter>
     slices_.emplace(name, layers.slice(name, outer[p.name]));
   }
   if (!dropout.key) return;
-  layer_ = layers.slice("layer", iota(*dropout.key->seed.graph, Type(DType::i64, {count}, {"layer"}), 0));
+  Value numbers = iota(*dropout.key->seed.graph, Type(DType::i64, {count}, {"layer"}), 0);
+  if (first_layer > 0) numbers = add(numbers, full_like(numbers, static_cast<double>(first_layer)));
+  layer_ = layers.slice("layer", numbers);
   const Value seed = layers.share("seed", dropout.key->seed), step = layers.share("step", dropout.key->step);
   key_ = DropoutKey{seed, step, layers.share("row", dropout.key->row)};
 }

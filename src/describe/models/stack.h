@@ -20,10 +20,11 @@ struct StackDropout {
 
 class Stack {
  public:
-  // Adds the parameters whose names begin with `prefix` + "{layer}." to `layers` as slices, and with a key the layer's
-  // number and the shared key. REQUIRES: the carries are there, and whatever else is sliced is too.
+  // Adds the parameters of the layers from `first_layer` on, those under stack_name(prefix, first_layer), to `layers`
+  // as slices, and with a key the layer's number and the shared key. REQUIRES: the carries are there, and whatever else
+  // is sliced is too.
   Stack(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters, const std::string& prefix,
-        const StackDropout& dropout);
+        const StackDropout& dropout, std::int64_t first_layer = 0);
 
   // A parameter by its name in the layer: "attn.q".
   Value operator[](const std::string& name) const { return slices_.at(name); }

@@ -71,6 +71,7 @@ struct Llama {
   const char* theta = "10000";
   const char* factor = "";  // of Llama 3.1's stretching; empty for none
   const char* tied = "false";
+  const char* eps = "1e-5";
 };
 
 Preset llama(const Llama& m) {
@@ -78,7 +79,7 @@ Preset llama(const Llama& m) {
                     {{"model.kv_heads", std::to_string(m.kv_heads)},
                      {"model.mlp", std::to_string(m.mlp)},
                      {"model.theta", m.theta},
-                     {"model.eps", "1e-5"},
+                     {"model.eps", m.eps},
                      {"model.tied", m.tied}});
   if (*m.factor == '\0') return p;
   p.values.push_back({"model.rope_scaling.kind", "llama3"});
@@ -118,6 +119,53 @@ void add_mixtral(std::vector<Preset>& all) {
   };
   add({"mixtral-8x7b", 32, 4096, 32, 8, 14336, 32000, 32768, "1000000"});
   add({"mixtral-8x22b", 56, 6144, 48, 8, 16384, 32000, 65536, "1000000"});
+}
+
+// Yang et al., arXiv:2505.09388, and the config.json beside the released weights (Qwen on huggingface.co), at the
+// 32,768 tokens of its last stage of pre-training.
+void add_qwen3(std::vector<Preset>& all) {
+  const auto add = [&](const Llama& m, const Values& more) {
+    all.push_back(llama(m));
+    all.back().values.insert(all.back().values.end(), {{"model.head", "128"}, {"model.qk_norm", "true"}});
+    all.back().values.insert(all.back().values.end(), more.begin(), more.end());
+  };
+  const Values experts{{"model.moe.experts", "128"}, {"model.moe.top_k", "8"}, {"model.moe.balance", "0.001"}};
+  add({"qwen3-8b", 36, 4096, 32, 8, 12288, 151936, 32768, "1000000", "", "false", "1e-6"}, {});
+  add({"qwen3-32b", 64, 5120, 64, 8, 25600, 151936, 32768, "1000000", "", "false", "1e-6"}, {});
+  add({"qwen3-30b-a3b", 48, 2048, 32, 4, 768, 151936, 32768, "1000000", "", "false", "1e-6"}, experts);
+  add({"qwen3-235b-a22b", 94, 4096, 64, 4, 1536, 151936, 32768, "1000000", "", "false", "1e-6"}, experts);
+}
+
+// DeepSeek-AI, arXiv:2405.04434, appendix B (V2-Lite), and arXiv:2412.19437, section 4.2 (V3), and the config.json
+// beside the released weights (deepseek-ai on huggingface.co), at the 4,096 tokens of pre-training, before positions
+// are stretched.
+void add_deepseek(std::vector<Preset>& all) {
+  const auto add = [&](const Llama& m, const Values& more) {
+    all.push_back(llama(m));
+    all.back().values.insert(all.back().values.end(), {{"model.mla.kv_rank", "512"},
+                                                       {"model.mla.nope", "128"},
+                                                       {"model.mla.rope", "64"},
+                                                       {"model.mla.value", "128"}});
+    all.back().values.insert(all.back().values.end(), more.begin(), more.end());
+  };
+  add({"deepseek-v2-lite", 27, 2048, 16, 16, 1408, 102400, 4096, "10000", "", "false", "1e-6"},
+      {{"model.moe.experts", "64"},
+       {"model.moe.top_k", "6"},
+       {"model.moe.shared_experts", "2"},
+       {"model.moe.normalize", "false"},
+       {"model.moe.dense_layers", "1"},
+       {"model.moe.dense_mlp", "10944"},
+       {"model.moe.balance", "0.001"}});
+  add({"deepseek-v3", 61, 7168, 128, 128, 2048, 129280, 4096, "10000", "", "false", "1e-6"},
+      {{"model.mla.q_rank", "1536"},
+       {"model.moe.experts", "256"},
+       {"model.moe.top_k", "8"},
+       {"model.moe.shared_experts", "1"},
+       {"model.moe.scores", "sigmoid"},
+       {"model.moe.scale", "2.5"},
+       {"model.moe.dense_layers", "3"},
+       {"model.moe.dense_mlp", "18432"},
+       {"model.moe.balance", "0.0001"}});
 }
 
 // Chowdhery et al., arXiv:2204.02311, section 2 and table 1: parallel blocks, one key head, heads of 256, SwiGLU.
@@ -164,6 +212,8 @@ const std::vector<Preset>& presets() {
     add_mpt(all);
     add_llama(all);
     add_mixtral(all);
+    add_qwen3(all);
+    add_deepseek(all);
     add_palm(all);
     add_nemotron(all);
     for (Preset& preset : encoder_presets()) all.push_back(std::move(preset));

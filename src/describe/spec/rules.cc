@@ -72,6 +72,36 @@ void check_experts(const ModelSpec& m, Rules& broken) {
     say("model.moe.group", fmt::format("groups of {} tokens do not divide rows of {}", moe.group, m.context),
         "group may be " + divisors_of(m.context) + ", or leave it out: a group is a row");
   if (m.bias) say("model.bias", "experts have no biases here", "model.bias: false");
+  if (moe.dense_layers > 0 && moe.dense_layers >= m.layers)
+    say("model.moe.dense_layers", fmt::format("{} of {} layers: none has experts", moe.dense_layers, m.layers),
+        "fewer, or no experts");
+  if ((moe.dense_layers > 0) != (moe.dense_mlp > 0))
+    say("model.moe.dense_mlp",
+        moe.dense_mlp == 0 ? "the width of layers without experts is missing" : "no layer is without experts",
+        moe.dense_mlp == 0 ? "model.moe.dense_mlp" : "model.moe.dense_layers: 1, or take it out");
+}
+
+void check_latent(const ModelSpec& m, Rules& broken) {
+  const ModelSpec::Latent& mla = m.mla;
+  const auto say = [&](const char* key, const std::string& message, std::string hint, ErrorKind kind) {
+    broken.push_back({{key, "model.mla.kv_rank"}, kind, message, std::move(hint)});
+  };
+  constexpr ErrorKind kInvalid = ErrorKind::invalid, kNotYet = ErrorKind::unsupported;
+  if (mla.kv_rank == 0) return;
+  if (mla.rope % 2 != 0)
+    say("model.mla.rope", fmt::format("rotary turns pairs of numbers, and there are {}", mla.rope), "64, as published",
+        kInvalid);
+  if (mla.value > mla.nope + mla.rope)
+    say("model.mla.value", fmt::format("values of {} are wider than keys of {}", mla.value, mla.nope + mla.rope),
+        "at most nope + rope", kNotYet);
+  if (m.position != ModelSpec::Position::rotary)
+    say("model.position", "latent attention has rotary positions", "model.position: rotary", kInvalid);
+  if (m.kv_heads != m.heads)
+    say("model.kv_heads", "latent attention has a key for each head", "take model.kv_heads out", kInvalid);
+  if (m.bias) say("model.bias", "latent attention has no biases", "model.bias: false", kInvalid);
+  if (m.qk_norm) say("model.qk_norm", "latent attention has norms of its own", "model.qk_norm: false", kInvalid);
+  if (m.adapter_rank > 0)
+    say("model.adapters.rank", "latent attention has no adapters yet", "model.adapters.rank: 0", kNotYet);
 }
 
 void check_sizes(const ModelSpec& m, Rules& broken) {
@@ -154,6 +184,7 @@ void check_model(const Workload& w, Rules& broken) {
     check_heads(m, broken);
     check_mlp(m, broken);
     check_experts(m, broken);
+    check_latent(m, broken);
     check_sizes(m, broken);
   }
   if (m.family == ModelSpec::Family::t5) {

@@ -91,6 +91,7 @@ std::vector<Broken> broken_rules(const Workload& workload);
 void add_model_keys(Schema& schema);
 void add_t5_keys(Schema& schema);   // of model, those that no other family has
 void add_moe_keys(Schema& schema);  // of model, experts
+void add_mla_keys(Schema& schema);  // of model, latent attention
 void add_data_keys(Schema& schema);
 void add_masking_keys(Schema& schema);  // of data
 void add_train_keys(Schema& schema);

@@ -104,6 +104,12 @@ void add_decoder_keys(std::vector<Key>& keys) {
                   .more = "Without it the feed-forward part has a norm of its own, of what attention gave.",
                   .default_yaml = "false",
                   .when = kDecoder});
+  keys.push_back({.path = "model.qk_norm",
+                  .codec = bool_codec(AT(model.qk_norm)),
+                  .doc = "Each head's query and key go through an RMS norm before positions, as in Qwen3.",
+                  .more = "One scale of `head` numbers for all heads of queries, and one for those of keys.",
+                  .default_yaml = "false",
+                  .when = kDecoder});
   keys.push_back({.path = "model.context",
                   .codec = count_codec(AT(model.context), 1, 100'000'000),
                   .doc = "Tokens a row: how far the model can look back.",
@@ -286,6 +292,7 @@ void add_model_keys(Schema& schema) {
   add_shared_keys(keys);
   add_rope_scaling_keys(keys);
   add_moe_keys(schema);
+  add_mla_keys(schema);
   keys.push_back(
       {.path = "model.adapters.rank",
        .codec = count_codec(AT(model.adapter_rank), 0, 100'000),

@@ -1,4 +1,4 @@
-// Keys of `model.moe`: experts in the place of a block's one feed-forward part.
+// Keys of `model.moe`, experts in the place of a block's one feed-forward part, and of `model.mla`, latent attention.
 #include "describe/spec/schema.h"
 
 namespace systole {
@@ -51,11 +51,71 @@ void add_moe_keys(Schema& schema) {
                   .doc = "What a token's experts count for adds up to 1; without, it is the router's softmax.",
                   .default_yaml = "true",
                   .when = given});
+  keys.push_back({.path = "model.moe.dense_layers",
+                  .codec = count_codec(AT(model.moe.dense_layers), 0, 10'000),
+                  .doc = "First layers that have one feed-forward part and no experts, as in DeepSeek.",
+                  .default_yaml = "0",
+                  .when = given});
+  keys.push_back({.path = "model.moe.dense_mlp",
+                  .codec = or_none(count_codec(AT(model.moe.dense_mlp), 1, 10'000'000), &ModelSpec::Experts::dense_mlp),
+                  .doc = "Hidden width of the feed-forward part of the layers without experts.",
+                  .optional = true,
+                  .when = given});
+  using Scores = ModelSpec::Experts::Scores;
+  keys.push_back(
+      {.path = "model.moe.scores",
+       .codec =
+           choice_codec<Scores>(AT(model.moe.scores), {{"softmax", Scores::softmax}, {"sigmoid", Scores::sigmoid}}),
+       .doc = "What a router's numbers become before the largest are taken: shares, or each by itself (DeepSeek-V3).",
+       .default_yaml = "softmax",
+       .when = given});
+  keys.push_back({.path = "model.moe.scale",
+                  .codec = number_codec(AT(model.moe.scale), 0, 1000, true),
+                  .doc = "What a token's experts give together, the shared ones apart, is multiplied by this.",
+                  .more = "Also called routed_scaling_factor. DeepSeek-V3 has 2.5.",
+                  .default_yaml = "1",
+                  .when = given});
   keys.push_back({.path = "model.moe.balance",
                   .codec = number_codec(AT(model.moe.balance), 0, 1000),
                   .doc = "Coefficient of the loss that keeps experts equally busy; 0: none.",
                   .more = "It is 1 a block when they are, and part of the loss of training, not of evaluation.",
                   .default_yaml = "0.01",
+                  .when = given});
+}
+
+void add_mla_keys(Schema& schema) {
+  const Condition decoder{"model.family", {"gpt", "llama"}}, given{"model.mla.kv_rank", {}};
+  schema.sections.push_back(
+      {"model.mla", "Latent attention: keys and values are made of a few numbers a token (DeepSeek).", {}, {}});
+  using Latent = ModelSpec::Latent;
+  const auto or_none = [](Codec codec, std::int64_t Latent::*field) {
+    codec.write = [field, write = codec.write](Workload& w) { return w.model.mla.*field == 0 ? Node() : write(w); };
+    return codec;
+  };
+  auto& keys = schema.keys;
+  keys.push_back({.path = "model.mla.kv_rank",
+                  .codec = or_none(count_codec(AT(model.mla.kv_rank), 1, 1'000'000), &Latent::kv_rank),
+                  .doc = "Numbers a token that the keys and values of all heads are made of.",
+                  .more = "Without it there is no latent attention. docs/concepts/models.md",
+                  .optional = true,
+                  .when = decoder});
+  keys.push_back({.path = "model.mla.q_rank",
+                  .codec = or_none(count_codec(AT(model.mla.q_rank), 1, 1'000'000), &Latent::q_rank),
+                  .doc = "Numbers a token that the queries of all heads are made of.",
+                  .more = "Without it they are made of the token's `width` numbers.",
+                  .optional = true,
+                  .when = given});
+  keys.push_back({.path = "model.mla.nope",
+                  .codec = count_codec(AT(model.mla.nope), 1, 1'000'000),
+                  .doc = "Numbers of a head's query and key that have no position.",
+                  .when = given});
+  keys.push_back({.path = "model.mla.rope",
+                  .codec = count_codec(AT(model.mla.rope), 2, 1'000'000),
+                  .doc = "Numbers of a head's query and key that positions rotate; of keys all heads share them.",
+                  .when = given});
+  keys.push_back({.path = "model.mla.value",
+                  .codec = count_codec(AT(model.mla.value), 1, 1'000'000),
+                  .doc = "Numbers of a head's value; at most nope + rope.",
                   .when = given});
 }
 

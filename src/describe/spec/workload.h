@@ -58,7 +58,17 @@ struct ModelSpec {
     std::int64_t group = 0;  // tokens of a row that compete for places; 0: a row
     std::int64_t shared_experts = 0;
     bool normalize = true;
+    enum class Scores { softmax, sigmoid } scores = Scores::softmax;
+    double scale = 1;                              // of what the experts of a token give together
+    std::int64_t dense_layers = 0, dense_mlp = 0;  // first layers without experts, and the width of their one part
     double balance = 0.01;
+  };
+
+  // Multi-head latent attention: widths of what queries, and keys and values, are made of, and of a head's parts.
+  struct Latent {
+    std::int64_t q_rank = 0;   // 0: queries are made of the token itself
+    std::int64_t kv_rank = 0;  // 0: no latent attention
+    std::int64_t nope = 0, rope = 0, value = 0;
   };
 
   Family family = Family::gpt;
@@ -76,7 +86,9 @@ struct ModelSpec {
   std::int64_t window = 0;       // > 0: keys a query sees, itself the last; 0: all before it
   bool parallel_blocks = false;  // attention and feed-forward part read one norm and are added together
   bool gated = false;            // the feed-forward part multiplies by an activated gate
+  bool qk_norm = false;          // each head's query and key go through an RMS norm
   Experts moe;
+  Latent mla;
   Norm norm = Norm::layer;
   double eps = 1e-5;  // of the norms
   Position position = Position::learned;

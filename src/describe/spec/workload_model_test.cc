@@ -84,6 +84,22 @@ TEST(WorkloadModel, experts_are_keys_that_mean_something_together) {
             8);
 }
 
+TEST(WorkloadModel, latent_attention_and_layers_without_experts) {
+  const std::string some =
+      "family: llama, moe: { experts: 4, dense_layers: 1, dense_mlp: 96, scores: sigmoid, scale: 2.5 }, "
+      "mla: { kv_rank: 16, nope: 8, rope: 4, value: 8 }";
+  const Workload w = read(replaced(kSmall, "family: gpt", some));
+  EXPECT_EQ(w.model.moe.dense_mlp, 96);
+  EXPECT_EQ(w.model.moe.scores, ModelSpec::Experts::Scores::sigmoid);
+  EXPECT_EQ(w.model.mla.q_rank, 0);
+  EXPECT_EQ(w.model.mla.rope, 4);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+  EXPECT_EQ(to_yaml(read(kSmall)).find("mla"), std::string::npos);
+  const Workload v3 =
+      read(replaced(kSmall, "family: gpt, layers: 2, width: 64, heads: 4, context: 32", "preset: deepseek-v3"));
+  EXPECT_EQ(to_yaml(read(to_yaml(v3))), to_yaml(v3));
+}
+
 TEST(WorkloadModel, rotary_positions_may_be_stretched) {
   const Workload w =
       read(replaced(kSmall, "family: gpt", "family: llama, theta: 5e5, rope_scaling: { kind: llama3, factor: 32 }"));

@@ -58,6 +58,7 @@ Result<NameMap> gpt2_map(const ModelSpec& m) {
           .holds(!m.parallel_blocks, "model.parallel_blocks", "false")
           .holds(m.window == 0, "model.window", "0")
           .holds(m.moe.experts == 0, "model.moe.experts", "0")
+          .holds(!m.qk_norm, "model.qk_norm", "false")
           .finish());
   NameMap map;
   map.prefix = "transformer.";
@@ -95,6 +96,7 @@ Result<NameMap> llama_map(const ModelSpec& m) {
           .holds(!m.parallel_blocks, "model.parallel_blocks", "false")
           .holds(m.window == 0, "model.window", "0")
           .holds(m.moe.experts == 0, "model.moe.experts", "0")
+          .holds(!m.qk_norm, "model.qk_norm", "false")
           .finish());
   NameMap map;
   map.prefix = "model.";

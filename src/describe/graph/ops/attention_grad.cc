@@ -33,7 +33,7 @@ Work work_grad(const OpCall& call, std::span<const Type> results) {
   Work work = moves(call.operands, results);
   work.flops = pairs * backward_pair(masks, z.d) + queries * 2 * z.d;
   work.transcendentals = pairs;
-  work.model_flops = pairs * 8 * z.d;
+  work.model_flops = pairs * 4 * useful_width(call.attrs, z.d);
   return work;
 }
 

@@ -49,6 +49,10 @@ std::int64_t backward_pair(const AttentionMasks& masks, std::int64_t d) {
   return 10 * d + 5 + (masks.bias < 0 ? 0 : 2);
 }
 
+std::int64_t useful_width(const Attrs& attrs, std::int64_t d) {
+  return d + (attrs.find("value") == nullptr ? d : attrs.get_int("value"));
+}
+
 std::int64_t pairs_of(const AttentionMasks& masks, const AttentionSizes& z) {
   const std::int64_t rows = z.b * z.h;
   if (!masks.causal || masks.offset >= 0) return rows * z.t * (masks.window == 0 ? z.s : std::min(masks.window, z.s));
@@ -120,6 +124,9 @@ void check_attention(const OpCall& call, int first) {
   check_zigzag(call, masks);
   const double scale = call.attrs.get_double("scale");
   if (!(scale > 0)) constraint("attention_c7", "scale is {}", scale);
+  if (call.attrs.find("value") == nullptr) return;
+  const std::int64_t value = call.attrs.get_int("value");
+  if (value < 1 || value > v.size(3)) constraint("attention_c11", "{} of v's {} are data", value, v.size(3));
 }
 
 std::string mask_notation(const AttentionMasks& masks) {
@@ -139,7 +146,8 @@ std::vector<OpAttr> attention_attrs() {
           {"offsets", "bool", "index of query 0 among the keys, per batch entry"},
           {"window", "int", "key j is seen by query i when i + offset - j < window", false},
           {"bias_origin", "int", "with bias_by_distance: where distance 0 stands in it", false},
-          {"zigzag", "int", "rows lie in zigzag order of so many parts (zigzag.h)", false}};
+          {"zigzag", "int", "rows lie in zigzag order of so many parts (zigzag.h)", false},
+          {"value", "int", "of v's last dim so many are data, the rest zeros, which are no model's work", false}};
 }
 
 std::vector<Value> apply_attention(const char* name, std::vector<Value> operands, const AttentionOptions& options) {
@@ -155,6 +163,7 @@ std::vector<Value> apply_attention(const char* name, std::vector<Value> operands
               {"segments", options.q_segments.has_value() || options.k_segments.has_value()},
               {"offsets", options.offset.has_value()}};
   if (options.window != 0) attrs.set("window", options.window);
+  if (options.value != 0) attrs.set("value", options.value);
   if (options.bias_by_distance) attrs.set("bias_origin", options.bias_origin);
   if (options.zigzag != 0) attrs.set("zigzag", options.zigzag);
   return q.graph->apply(name, operands, attrs);

@@ -33,6 +33,8 @@ AttentionMasks masks_of(const Attrs& attrs, int first);
 // Flops of a pair.
 std::int64_t forward_pair(const AttentionMasks& masks, std::int64_t d);
 std::int64_t backward_pair(const AttentionMasks& masks, std::int64_t d);
+// Of q·k, and what of v is data, together: 2 d without `value`.
+std::int64_t useful_width(const Attrs& attrs, std::int64_t d);
 // That shape lets through.
 std::int64_t pairs_of(const AttentionMasks& masks, const AttentionSizes& z);
 

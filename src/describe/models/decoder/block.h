@@ -8,6 +8,14 @@
 //
 // With experts the feed-forward part is theirs (experts.h).
 //
+// Latent attention (DeepSeek-AI, arXiv:2405.04434, section 2.1): of a token those after it see c and r alone,
+//
+//   c = norm(W n)   k = [W_k c, r]   v = W_v c        r = place(W_r n), one for all heads
+//   q = [W_q l, place(W_p l)]        with l = norm(W_l n), or n
+//
+// Its values are narrower than its keys. Zeros fill them up, which attention does and nobody counts as the model's
+// work.
+//
 // Values that recompute policies and probes may name: block.in, attn.norm, attn.q, attn.k, attn.v, attn.o (what
 // attention gives), attn.out (after its projection), mlp.norm (not parallel), mlp.gate (gated: before the activation),
 // mlp.hidden (of up), mlp.act (what goes down), mlp.out.
@@ -31,16 +39,23 @@ struct BlockResult {
 
 class DecoderBlock {
  public:
-  // REQUIRES as a Stack's; `parameters` are decoder_parameters(config).
-  DecoderBlock(Layers& layers, const DecoderConfig& config, const Parameters& outer,
-               std::span<const Parameter> parameters, const std::optional<DropoutKey>& key);
+  // REQUIRES as a Stack's; `parameters` are of the decoder that the group is of, and the group outlives this.
+  DecoderBlock(Layers& layers, const LayerGroup& group, const Parameters& outer, std::span<const Parameter> parameters,
+               const std::optional<DropoutKey>& key);
 
-  // x f32[batch, seq, embed]; attend(q[b, t, h, d], k[b, t, n, d], v) → [b, t, h, d]. Sites of dropout: 0 is the
-  // embedding's, 2 layer + 1 and 2 layer + 2 the block's.
-  BlockResult operator()(Value x, const std::function<Value(Value q, Value k, Value v)>& attend,
-                         const ExpertTokens& tokens) const;
+  // place(q or k) gives heads their positions, and of(q[b, t, h, d], k[b, t, n, d], v) → [b, t, h, d] takes them with
+  // it.
+  struct Attend {
+    std::function<Value(Value)> place;
+    std::function<Value(Value q, Value k, Value v)> of;
+  };
+  // x f32[batch, seq, embed]. Sites of dropout: 0 is the embedding's, 2 layer + 1 and 2 layer + 2 the block's.
+  BlockResult operator()(Value x, const Attend& attend, const ExpertTokens& tokens) const;
 
  private:
+  Value attention(Value normed, const Attend& attend) const;
+  Value latent_attention(Value normed, const Attend& attend) const;
+  Value normed_heads(Value heads, const std::string& name) const;
   Value norm(Value x, const std::string& name) const;
   Value project(Value x, const std::string& name) const;
   BlockResult feed_forward(Value normed, const ExpertTokens& tokens) const;

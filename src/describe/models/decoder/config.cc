@@ -33,12 +33,37 @@ void check_experts(const DecoderConfig& config) {
   }
   if (!(experts.capacity_factor > 0))
     fail(error(ErrorKind::invalid, "model.moe.capacity_factor is {}, must be above 0", experts.capacity_factor));
+  if (!(experts.scale > 0)) fail(error(ErrorKind::invalid, "model.moe.scale is {}, must be above 0", experts.scale));
   if (experts.group < 0 || experts.shared < 0 || !(experts.balance >= 0))
     fail(error(ErrorKind::invalid, "model.moe.group, shared_experts and balance must not be negative"));
   if (experts.group > 0) require_divides("moe.group", experts.group, "context", config.context);
   if (config.bias) {
     fail(error(ErrorKind::unsupported, "model.bias: experts have no biases").hinted("model.bias: false"));
   }
+}
+
+void check_dense_layers(const DecoderConfig& config) {
+  const ExpertsConfig& experts = config.experts;
+  if (experts.dense_layers == 0) return;
+  if (experts.dense_layers < 0 || experts.dense_layers >= config.layers) {
+    fail(error(ErrorKind::invalid, "model.moe.dense_layers: {} of {} layers", experts.dense_layers, config.layers)
+             .hinted("fewer than the layers; all of them is a model without experts"));
+  }
+  require_positive("moe.dense_mlp", experts.dense_mlp);
+}
+
+void check_latent(const DecoderConfig& config) {
+  const LatentConfig& latent = config.latent;
+  if (!latent.on()) return;
+  require_positive("mla.nope", latent.nope);
+  require_positive("mla.rope", latent.rope);
+  require_positive("mla.value", latent.value);
+  if (latent.rope % 2 != 0 || config.position != ModelSpec::Position::rotary)
+    fail(error(ErrorKind::invalid, "model.mla.rope: an even number of a head's turn by rotary positions"));
+  if (latent.value > latent.nope + latent.rope)
+    fail(error(ErrorKind::unsupported, "model.mla.value is {}, wider than nope + rope", latent.value));
+  if (config.kv_heads != config.heads || config.bias || config.qk_norm || config.lora.rank > 0)
+    fail(error(ErrorKind::unsupported, "model.mla with kv_heads, bias, qk_norm or adapters of its own"));
 }
 
 }  // namespace
@@ -67,7 +92,21 @@ DecoderConfig checked(DecoderConfig config) {
   }
   check_lora(config);
   check_experts(config);
+  check_dense_layers(config);
+  check_latent(config);
   return config;
+}
+
+std::vector<LayerGroup> layer_groups(const DecoderConfig& config) {
+  std::vector<LayerGroup> groups;
+  const std::int64_t dense = config.experts.count == 0 ? 0 : config.experts.dense_layers;
+  if (dense > 0) {
+    groups.push_back({"dense", 0, dense, config});
+    groups.back().config.experts = {};
+    groups.back().config.mlp = config.experts.dense_mlp;
+  }
+  groups.push_back({"block", dense, config.layers - dense, config});
+  return groups;
 }
 
 DecoderConfig decoder_config(const ModelSpec& spec) {
@@ -81,7 +120,10 @@ DecoderConfig decoder_config(const ModelSpec& spec) {
   config.mlp = spec.mlp;
   config.window = spec.window;
   config.experts = {spec.moe.experts, spec.moe.top_k,          spec.moe.capacity_factor, spec.moe.dropless,
-                    spec.moe.group,   spec.moe.shared_experts, spec.moe.normalize,       spec.moe.balance};
+                    spec.moe.group,   spec.moe.shared_experts, spec.moe.normalize,       spec.moe.balance,
+                    spec.moe.scores,  spec.moe.scale,          spec.moe.dense_layers,    spec.moe.dense_mlp};
+  config.latent = {spec.mla.q_rank, spec.mla.kv_rank, spec.mla.nope, spec.mla.rope, spec.mla.value};
+  config.qk_norm = spec.qk_norm;
   config.parallel = spec.parallel_blocks;
   config.gated = spec.gated;
   config.vocabulary = spec.vocabulary;

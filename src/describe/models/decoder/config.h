@@ -30,6 +30,19 @@ struct ExpertsConfig {
   std::int64_t shared = 0;  // experts that all tokens go to
   bool normalized = true;   // the gates of a token add up to 1
   double balance = 0.01;    // of the balancing loss; 0: none
+  ModelSpec::Experts::Scores scores = ModelSpec::Experts::Scores::softmax;
+  double scale = 1;               // of the gates
+  std::int64_t dense_layers = 0;  // first ones, without experts
+  std::int64_t dense_mlp = 0;     // width of their feed-forward part
+};
+
+// Multi-head latent attention (block.h): widths of what queries, and keys and values, are made of, and of a head's
+// parts.
+struct LatentConfig {
+  std::int64_t q_rank = 0;   // 0: queries are made of the token itself
+  std::int64_t kv_rank = 0;  // 0: no latent attention
+  std::int64_t nope = 0, rope = 0, value = 0;
+  bool on() const { return kv_rank > 0; }
 };
 
 struct DecoderConfig {
@@ -41,8 +54,10 @@ struct DecoderConfig {
   std::int64_t head = 0;      // 0: width / heads
   std::int64_t mlp = 0;       // 0: 4 width; with experts the width of one
   ExpertsConfig experts;
+  LatentConfig latent;
   std::int64_t window = 0;  // > 0: keys that a query sees
   bool parallel = false;    // x += o(attend(norm1 x)) + down(… norm1 x): one norm a block
+  bool qk_norm = false;     // q and k of each head through an rms norm, before positions
   bool gated = false;       // down(activation(gate x) ∘ up x), not down(activation(up x))
   std::int64_t vocabulary = 50257;
   std::int64_t context = 1024;
@@ -60,6 +75,14 @@ struct DecoderConfig {
 };
 
 DecoderConfig decoder_config(const ModelSpec& spec);
+
+// Layers that are alike, one after the other in a repeat: those without experts, where there are such, then the others.
+struct LayerGroup {
+  const char* name;           // of the repeat's body
+  std::int64_t first, count;  // layers
+  DecoderConfig config;       // of one of them
+};
+std::vector<LayerGroup> layer_groups(const DecoderConfig& config);
 
 // The same with the zeros replaced by what they stand for.
 // Errors: Failure(invalid) that names the key and the values that would do.

@@ -8,7 +8,8 @@ namespace {
 
 class Decoder final : public Model {
  public:
-  explicit Decoder(const DecoderConfig& config) : config_(checked(config)), parameters_(decoder_parameters(config_)) {}
+  explicit Decoder(const DecoderConfig& config)
+      : config_(checked(config)), groups_(layer_groups(config_)), parameters_(decoder_parameters(config_)) {}
 
   const char* family() const override { return config_.family; }
   Task task() const override { return Task::language; }
@@ -29,8 +30,10 @@ class Decoder final : public Model {
                     std::optional<Value>* labels) const;
   Value head(const Parameters& w, Value x, const std::string& spec) const;
   Value with_balance(Value loss, const std::optional<Value>& balance, Value labels) const;
-  Value place(Value x, const std::optional<Value>& positions) const {
-    return positions ? rotary(x, *positions, {config_.theta, config_.rope_scaling}) : x;
+  std::function<Value(Value)> place(const std::optional<Value>& positions) const {
+    return [this, positions](Value x) {
+      return positions ? rotary(x, *positions, {config_.theta, config_.rope_scaling}) : x;
+    };
   }
   // Positions as the blocks need them: none unless rotary.
   std::optional<Value> share_positions(Layers& layers, Value positions) const;
@@ -42,7 +45,11 @@ class Decoder final : public Model {
   // Closes the body and declares the caches as outputs; the residual stream after all blocks.
   Value run_with_caches(Layers& layers, Graph& graph, Value x, const Caches& next) const;
 
+  // Of prefill and decode, whose caches are of layers that are all alike.
+  const LayerGroup& only_group() const;
+
   DecoderConfig config_;
+  std::vector<LayerGroup> groups_;
   std::vector<Parameter> parameters_;
 };
 
@@ -78,23 +85,28 @@ BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& 
     key = dropout_inputs(graph);
     x0 = drop_at(x0, *key, constant(graph, Type(DType::i64, {}), 0), config_.dropout);
   }
-  Layers layers("block", config_.layers);
-  const Value x = layers.carry("x", x0);
-  std::optional<Value> balance;
-  if (training && config_.experts.count > 0 && config_.experts.balance > 0)
-    balance = layers.carry("balance", constant(graph, Type(DType::f32, {}), 0));
-  const DecoderBlock block(layers, config_, w, parameters_, key);
-  const Value seen = layers.share("segments", segments);
-  const std::optional<Value> at = share_positions(layers, positions);
-  const auto attend = [&](Value q, Value k, Value v) {
-    return attention(place(q, at), place(k, at), v, {.q_segments = seen, .k_segments = seen, .window = config_.window})
-        .o;
-  };
-  const BlockResult y = block(x, attend, {.segments = seen});
-  layers.body().output("x", y.x);
-  if (balance) layers.body().output("balance", add(*balance, *y.balance));
-  const Repeat all = layers.run(config_.unrolled);
-  return {all.carries[0], balance ? std::optional(all.carries[1]) : std::nullopt};
+  BlockResult all{x0, std::nullopt};
+  for (const LayerGroup& group : groups_) {
+    Layers layers(group.name, group.count);
+    const Value x = layers.carry("x", all.x);
+    std::optional<Value> balance;
+    if (training && group.config.experts.count > 0 && config_.experts.balance > 0)
+      balance = layers.carry("balance", constant(graph, Type(DType::f32, {}), 0));
+    const DecoderBlock block(layers, group, w, parameters_, key);
+    const Value seen = layers.share("segments", segments);
+    const std::optional<Value> at = share_positions(layers, positions);
+    const auto look = [&](Value q, Value k, Value v) {
+      AttentionOptions options{.q_segments = seen, .k_segments = seen, .window = config_.window};
+      if (config_.latent.on()) options.value = config_.latent.value;
+      return attention(q, k, v, options).o;
+    };
+    const BlockResult y = block(x, {place(at), look}, {.segments = seen});
+    layers.body().output("x", y.x);
+    if (balance) layers.body().output("balance", add(*balance, *y.balance));
+    const Repeat run = layers.run(config_.unrolled);
+    all = {run.carries[0], balance ? std::optional(run.carries[1]) : std::nullopt};
+  }
+  return all;
 }
 
 // The balancing loss is a mean over tokens: times the labels it is a sum over them, as the loss is.
@@ -123,6 +135,15 @@ Graph Decoder::forward(const BatchShape& shape) const {
   return graph;
 }
 
+const LayerGroup& Decoder::only_group() const {
+  const char* key = config_.latent.on() ? "model.mla" : groups_.size() > 1 ? "model.moe.dense_layers" : nullptr;
+  if (key != nullptr) {
+    fail(error(ErrorKind::unsupported, "{}: such a model is trained and evaluated, and generates nothing yet", key)
+             .hinted("train.evaluate says what it has learned"));
+  }
+  return groups_[0];
+}
+
 // In a layer the caches of all slots lie one after the other, so a slot begins at row slot × cache.
 Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
   require_length("a cache", cache, config_.context, "context");
@@ -137,7 +158,7 @@ Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cac
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const DecoderBlock block(layers, config_, w, parameters_, std::nullopt);
+  const DecoderBlock block(layers, only_group(), w, parameters_, std::nullopt);
   const Value row = layers.share("row", mul(slot, full_like(slot, static_cast<double>(cache))));
   const std::optional<Value> at = share_positions(layers, positions);
   const auto written = [&](Value all, Value rows) {
@@ -147,11 +168,10 @@ Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cac
   };
   std::optional<Caches> next;
   const auto attend = [&](Value q, Value k, Value v) {
-    k = place(k, at);
     next = Caches{written(old.k, k), written(old.v, v)};
-    return attention(place(q, at), k, v, {.window = config_.window}).o;
+    return attention(q, k, v, {.window = config_.window}).o;
   };
-  const Value y = block(x, attend, {.serving = true}).x;
+  const Value y = block(x, {place(at), attend}, {.serving = true}).x;
   const Value all = run_with_caches(layers, graph, y, *next);
   graph.output("logits", head(w, take_row(all, sub(length, full_like(length, 1))), "be,ve->bv"));
   return graph;
@@ -167,15 +187,15 @@ Graph Decoder::decode(std::int64_t slots, std::int64_t cache) const {
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const DecoderBlock block(layers, config_, w, parameters_, std::nullopt);
+  const DecoderBlock block(layers, only_group(), w, parameters_, std::nullopt);
   const Value row = layers.share("position", position);
   const std::optional<Value> at = share_positions(layers, positions);
   std::optional<Caches> next;
   const auto attend = [&](Value q, Value k, Value v) {
-    next = Caches{cache_write(old.k, place(k, at), row), cache_write(old.v, v, row)};
-    return attention(place(q, at), next->k, next->v, {.offset = row, .window = config_.window}).o;
+    next = Caches{cache_write(old.k, k, row), cache_write(old.v, v, row)};
+    return attention(q, next->k, next->v, {.offset = row, .window = config_.window}).o;
   };
-  const Value y = block(x, attend, {.serving = true}).x;
+  const Value y = block(x, {place(at), attend}, {.serving = true}).x;
   const Value all = run_with_caches(layers, graph, y, *next);
   const Value last = reshape(all, Type(DType::f32, {slots, config_.width}, {"batch", "embed"}));
   graph.output("logits", head(w, last, "be,ve->bv"));

@@ -63,6 +63,20 @@ TEST(DecoderGradient, in_a_window) {
 TEST(DecoderGradient, mixture_of_experts) {
   expect_gradients(loss_of(mixture_decoder()), 11);
   expect_gradients(loss_of(shared_experts_decoder()), 11);
+  expect_gradients(loss_of(normed_heads_decoder()), 11);
+}
+
+TEST(DecoderGradient, latent_attention_and_a_first_layer_without_experts) {
+  for (const std::int64_t q_rank : {7, 0}) {  // DeepSeek-V3's, V2-Lite's
+    DecoderConfig config = latent_decoder();
+    config.latent.q_rank = q_rank;
+    const Graph loss = loss_of(config);
+    Tensors tensors = inputs_of(loss, 11);
+    // Embeddings as small as the others bend norms of norms too much for the differences.
+    HostTensor& embed = tensors["embed.tokens"];
+    for (std::int64_t i = 0; i < embed.size(); ++i) embed.set(i, 3 * embed.at(i));
+    expect_gradients(loss, tensors);
+  }
 }
 
 TEST(DecoderGradient, frozen_base_with_adapters) {

@@ -59,8 +59,7 @@ void expect_packed_is_unpacked(const DecoderConfig& config, const std::vector<in
 }
 
 // Who competes for places is a matter of the row: packing and decoding keep the law where nobody is dropped.
-std::vector<DecoderConfig> undropped_decoders() {
-  std::vector<DecoderConfig> all = all_decoders();
+std::vector<DecoderConfig> undropped(std::vector<DecoderConfig> all) {
   for (DecoderConfig& config : all) {
     config.experts.dropless = true;
     config.experts.group = 0;
@@ -69,7 +68,7 @@ std::vector<DecoderConfig> undropped_decoders() {
 }
 
 TEST(DecoderRows, packed_is_unpacked) {
-  for (const DecoderConfig& config : undropped_decoders()) {
+  for (const DecoderConfig& config : undropped(all_decoders())) {
     expect_packed_is_unpacked(config, {20}, 24);
     expect_packed_is_unpacked(config, {9, 13}, 24);
     expect_packed_is_unpacked(config, {1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 1}, 24);
@@ -125,7 +124,7 @@ void expect_decode_is_forward(const DecoderConfig& config) {
 }
 
 TEST(DecoderRows, prefill_and_decode_are_the_whole_forward) {
-  for (const DecoderConfig& config : undropped_decoders()) expect_decode_is_forward(config);
+  for (const DecoderConfig& config : undropped(serving_decoders())) expect_decode_is_forward(config);
   DecoderConfig adapted = tiny_decoder();
   adapted.lora.rank = 2;
   expect_decode_is_forward(adapted);

@@ -36,14 +36,20 @@ struct Choice {
   Value p;       // [g, t, x], zeros of padding
 };
 
+// Divided by the sum over the last dim.
+Value shares(Value x) {
+  const int last[] = {2}, rows[] = {0, 1};
+  return div(x, broadcast(reduce_sum(x, last), x.type(), rows));
+}
+
 Choice choose(const DecoderConfig& config, const Stack& stack, Value x, const std::optional<Value>& segments) {
-  const Value p = softmax(contract(x, stack["moe.router"], "gte,ex->gtx").named("moe.logits"));
+  const Value logits = contract(x, stack["moe.router"], "gte,ex->gtx").named("moe.logits");
+  const bool apart = config.experts.scores == ModelSpec::Experts::Scores::sigmoid;
+  Value p = apart ? sigmoid(logits) : softmax(logits);
   const TopK top = top_k(p, config.experts.top_k);
-  Value gates = top.values;
-  if (config.experts.normalized) {
-    const int last[] = {2}, rows[] = {0, 1};
-    gates = div(gates, broadcast(reduce_sum(gates, last), gates.type(), rows));
-  }
+  Value gates = config.experts.normalized ? shares(top.values) : top.values;
+  if (config.experts.scale != 1) gates = scale(gates, config.experts.scale);
+  if (apart) p = shares(p);
   if (!segments) return {gates, top.indices, p};
   const Value real = compare(*segments, full_like(*segments, 0), "gt");
   const auto where_real = [&](Value value, double otherwise) {
@@ -108,7 +114,8 @@ ExpertResult mix_experts(const DecoderConfig& config, const Stack& stack, Value 
   const Value out = feed_forward(config, routed_part).named("moe.out");
 
   const Type columns(x.dtype(), {x.type().size(0), t * k, 1}, {"batch", "", ""});
-  const Value gates = gather_rows(reshape(choice.gates, columns), routed.choice);  // [g, x, c, 1]
+  const Value gates = gather_rows(reshape(choice.gates, columns),
+                                  routed.choice);  // [g, x, c, 1]
   Type per_place = gates.type();
   per_place.remove_dim(3);
   const int leading[] = {0, 1, 2};

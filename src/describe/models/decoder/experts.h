@@ -5,8 +5,10 @@
 //   p = softmax(x router)          the k experts with the largest p get the token, of equal ones the lower first
 //   y = Σ over them of gate × down(activate(gate_e x) ∘ up_e x)   + the same of the shared experts, which all see
 //
-// gate is p, or with `normalized` p divided by the sum over the k. Shazeer et al., arXiv:1701.06538; Jiang et al.,
-// arXiv:2401.04088 (Mixtral); Dai et al., arXiv:2401.06066 (shared experts).
+// gate is `scale` p, or with `normalized` that divided by the sum of p over the k. With `scores: sigmoid` p is that of
+// each expert by itself, and for the balance divided by the sum over all. Shazeer et al., arXiv:1701.06538; Jiang et
+// al., arXiv:2401.04088 (Mixtral); Dai et al., arXiv:2401.06066 (shared experts); DeepSeek-AI, arXiv:2412.19437,
+// equations 12 to 20 (sigmoid, without the bias that only chooses).
 //
 // Tokens are routed within groups: a sequence, or `group` tokens of it. An expert has in each group as many places as
 // capacity_factor × its even share, rounded up; they are filled in the order of tokens, and who finds none gets nothing

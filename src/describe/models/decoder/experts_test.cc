@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "describe/graph/autodiff.h"
 #include "describe/graph/partition/probe.h"
 #include "describe/graph/work.h"
 #include "describe/models/decoder/tiny_decoder.h"
@@ -146,6 +147,35 @@ TEST(Experts, padding_is_executed_and_no_model_flops) {
   const std::int64_t products = 3 * 3 * 2 * (2 * 4 * 4) * 12 * 8;
   EXPECT_GT(dropless.flops - even.flops, products);
   EXPECT_LT(dropless.flops - even.flops, products * 5 / 4);
+}
+
+// Values of 3 in the place of 6: zeros are multiplied, and no model's work.
+TEST(Experts, latent_attention_counts_what_its_values_have) {
+  DecoderConfig config = latent_decoder();
+  config.experts = {};
+  config.mlp = 20;
+  constexpr std::int64_t kSeq = 6, kPairs = kSeq * (kSeq + 1) / 2, kHeads = 4, kLayers = 3;
+  const std::int64_t attention = 12 * 7 + 7 * kHeads * 6 + 12 * 5 + 12 * 2 + 5 * kHeads * (4 + 3) + kHeads * 3 * 12;
+  const std::int64_t used = kLayers * (attention + 3 * 12 * 20) + 11 * 12;
+  const Work work = work_of(make_decoder(config)->loss({1, kSeq}, true));
+  EXPECT_EQ(work.model_flops, 2 * used * kSeq + kLayers * kHeads * kPairs * 2 * (6 + 3));
+  std::int64_t backward = 0;
+  const Differentiated parts = differentiate(make_decoder(config)->loss({1, kSeq}, true), "loss", {});
+  for (const Graph* graph : {&parts.forward, &parts.backward}) backward += work_of(*graph).model_flops;
+  EXPECT_EQ(backward, 3 * work.model_flops);
+}
+
+TEST(Experts, what_generates_nothing_yet_says_so) {
+  for (const bool latent : {true, false}) {
+    DecoderConfig config = latent_decoder();
+    if (!latent) config.latent = {};
+    try {
+      make_decoder(config)->decode(1, 8);
+      ADD_FAILURE();
+    } catch (const Failure& failure) {
+      EXPECT_TRUE(failure.error().message.starts_with(latent ? "model.mla: " : "model.moe.dense_layers: "));
+    }
+  }
 }
 
 std::string message_of(const DecoderConfig& config) {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
+#include "describe/models/layers.h"
 #include "describe/models/parameter_list.h"
 
 namespace systole {
@@ -20,24 +22,49 @@ constexpr Projection kProjections[] = {
 
 constexpr double kStddev = 0.02;
 
-void list_projection(ParameterList& list, const Projection& p, const DecoderConfig& config) {
-  const std::string name = std::string("blocks.{layer}.") + p.name;
+// `stack` is the beginning of the names: "blocks.{layer}.".
+void list_projection(ParameterList& list, const std::string& stack, const Projection& p, const DecoderConfig& config) {
+  const std::string name = stack + p.name;
   const double shrink = p.residual ? 1 / std::sqrt(2.0 * static_cast<double>(config.layers)) : 1;
   list.projection(name, p.in, p.out, kStddev * shrink, config.bias);
   if (has_adapter(config, p)) list.adapter(name, p.in, p.out);
 }
 
 // The projections of a part of a block, "attn." or "mlp.".
-void list_part(ParameterList& list, std::string_view part, const DecoderConfig& config) {
+void list_part(ParameterList& list, const std::string& stack, std::string_view part, const DecoderConfig& config) {
   for (const Projection& p : decoder_projections()) {
-    if (std::string_view(p.name).starts_with(part) && has_projection(config, p)) list_projection(list, p, config);
+    if (std::string_view(p.name).starts_with(part) && has_projection(config, p))
+      list_projection(list, stack, p, config);
   }
 }
 
+void list_latent(ParameterList& list, const std::string& attn, const DecoderConfig& config) {
+  const std::string from = config.latent.q_rank > 0 ? "i" : "e";
+  if (config.latent.q_rank > 0) {
+    list.weight(attn + "q_down", "lei", kStddev);
+    list.scale(attn + "q_norm.scale", "li");
+  }
+  list.weight(attn + "q", "l" + from + "hd", kStddev);
+  list.weight(attn + "kv_down", "lej", kStddev);
+  list.scale(attn + "kv_norm.scale", "lj");
+  list.weight(attn + "k_rope", "let", kStddev);
+  list.weight(attn + "k", "ljhc", kStddev);
+  list.weight(attn + "v", "ljhu", kStddev);
+  list.weight(attn + "o", "lhue", kStddev / std::sqrt(2.0 * static_cast<double>(config.layers)));
+}
+
+void list_attention(ParameterList& list, const std::string& stack, const DecoderConfig& config) {
+  if (config.latent.on()) return list_latent(list, stack + "attn.", config);
+  list_part(list, stack, "attn.", config);
+  if (!config.qk_norm) return;
+  list.scale(stack + "attn.q_norm.scale", "ld");
+  list.scale(stack + "attn.k_norm.scale", "ld");
+}
+
 // Initial values as of one feed-forward part.
-void list_experts(ParameterList& list, const DecoderConfig& config) {
+void list_experts(ParameterList& list, const std::string& stack, const DecoderConfig& config) {
   if (config.experts.count == 0) return;
-  const std::string moe = "blocks.{layer}.moe.";
+  const std::string moe = stack + "moe.";
   const double shrunk = kStddev / std::sqrt(2.0 * static_cast<double>(config.layers));
   list.weight(moe + "router", "leo", kStddev);
   if (config.gated) list.weight(moe + "gate", "lxem", kStddev);
@@ -59,8 +86,10 @@ void list_norm(ParameterList& list, const std::string& name, const std::string& 
 std::span<const Projection> decoder_projections() { return kProjections; }
 
 bool has_projection(const DecoderConfig& config, const Projection& projection) {
-  if (config.experts.count > 0 && std::string_view(projection.name).starts_with("mlp.")) return false;
-  return config.gated || projection.name != std::string_view("mlp.gate");
+  const std::string_view name = projection.name;
+  if (config.experts.count > 0 && name.starts_with("mlp.")) return false;
+  if (config.latent.on() && name.starts_with("attn.")) return false;
+  return config.gated || name != "mlp.gate";
 }
 
 bool has_adapter(const DecoderConfig& config, const Projection& projection) {
@@ -71,30 +100,54 @@ bool has_adapter(const DecoderConfig& config, const Projection& projection) {
 
 bool has_norm_bias(const DecoderConfig& config) { return config.bias && config.norm == ModelSpec::Norm::layer; }
 
+namespace {
+
+ParameterList::Dims dims_of(const DecoderConfig& config, std::int64_t layers) {
+  return {{'l', {"layer", layers}},
+          {'e', {"embed", config.width}},
+          {'h', {"heads", config.heads}},
+          {'n', {"kv_heads", config.kv_heads}},
+          {'d', {"head", config.latent.on() ? config.latent.nope + config.latent.rope : config.head}},
+          {'i', {"q_rank", config.latent.q_rank}},
+          {'j', {"kv_rank", config.latent.kv_rank}},
+          {'c', {"head", config.latent.nope}},
+          {'t', {"head", config.latent.rope}},
+          {'u', {"head", config.latent.value}},
+          {'m', {"mlp", config.mlp}},
+          {'s', {"mlp", config.mlp * config.experts.shared}},
+          {'x', {"expert", config.experts.count}},
+          {'o', {"router", config.experts.count}},
+          {'v', {"vocab", config.vocabulary}},
+          {'p', {"position", config.context}},
+          {'r', {"lora", config.lora.rank}}};
+}
+
+void append(std::vector<Parameter>& all, std::vector<Parameter> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
 std::vector<Parameter> decoder_parameters(const DecoderConfig& config) {
-  ParameterList list({{'l', {"layer", config.layers}},
-                      {'e', {"embed", config.width}},
-                      {'h', {"heads", config.heads}},
-                      {'n', {"kv_heads", config.kv_heads}},
-                      {'d', {"head", config.head}},
-                      {'m', {"mlp", config.mlp}},
-                      {'s', {"mlp", config.mlp * config.experts.shared}},
-                      {'x', {"expert", config.experts.count}},
-                      {'o', {"router", config.experts.count}},
-                      {'v', {"vocab", config.vocabulary}},
-                      {'p', {"position", config.context}},
-                      {'r', {"lora", config.lora.rank}}},
-                     config.lora.rank == 0);
-  list.weight("embed.tokens", "ve", kStddev);
-  if (config.position == ModelSpec::Position::learned) list.weight("embed.positions", "pe", kStddev);
-  list_norm(list, "blocks.{layer}.norm1", "le", config);
-  list_part(list, "attn.", config);
-  if (!config.parallel) list_norm(list, "blocks.{layer}.norm2", "le", config);
-  list_part(list, "mlp.", config);
-  list_experts(list, config);
-  list_norm(list, "norm", "e", config);
-  if (!config.tied) list.weight("head", "ve", kStddev);
-  return list.take();
+  const bool trained = config.lora.rank == 0;
+  ParameterList first(dims_of(config, 0), trained), last(dims_of(config, 0), trained);
+  first.weight("embed.tokens", "ve", kStddev);
+  if (config.position == ModelSpec::Position::learned) first.weight("embed.positions", "pe", kStddev);
+  std::vector<Parameter> all = first.take();
+  for (const LayerGroup& group : layer_groups(config)) {
+    ParameterList list(dims_of(group.config, group.count), trained);
+    const std::string stack = stack_name("blocks.", group.first);
+    list_norm(list, stack + "norm1", "le", group.config);
+    list_attention(list, stack, group.config);
+    if (!config.parallel) list_norm(list, stack + "norm2", "le", group.config);
+    list_part(list, stack, "mlp.", group.config);
+    list_experts(list, stack, group.config);
+    append(all, list.take());
+  }
+  list_norm(last, "norm", "e", config);
+  if (!config.tied) last.weight("head", "ve", kStddev);
+  append(all, last.take());
+  return all;
 }
 
 }  // namespace systole

@@ -25,6 +25,12 @@ bool has_norm_bias(const DecoderConfig& config);
 //   blocks.{layer}.moe.router[layer, embed, router]  blocks.{layer}.moe.{gate,up}[layer, expert, embed, mlp]
 //   blocks.{layer}.moe.down[layer, expert, mlp, embed]  blocks.{layer}.moe.shared.{gate,up,down}, as wide as the shared
 //   experts together
+//   with latent attention, in the place of its projections: blocks.{layer}.attn.q_down[layer, embed, q_rank]
+//   …attn.q_norm.scale[layer, q_rank]  …attn.q[layer, q_rank or embed, heads, nope + rope]
+//   …attn.kv_down[layer, embed, kv_rank]  …attn.kv_norm.scale[layer, kv_rank]  …attn.k_rope[layer, embed, rope]
+//   …attn.k[layer, kv_rank, heads, nope]  …attn.v[layer, kv_rank, heads, value]  …attn.o[layer, heads, value, embed]
+//   blocks.{layer}.attn.{q_norm,k_norm}.scale[layer, head]
+//   Layers behind those without experts are blocks.{layer+3}.…
 //   blocks.{layer}.{norm1,norm2}.{scale,bias}  blocks.{layer}.<projection>[layer, in, out] and its bias[layer, out]
 std::vector<Parameter> decoder_parameters(const DecoderConfig& config);
 

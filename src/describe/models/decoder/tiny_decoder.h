@@ -84,9 +84,36 @@ inline DecoderConfig shared_experts_decoder() {
   return config;
 }
 
+// Qwen3's: a mixture whose queries and keys go through norms.
+inline DecoderConfig normed_heads_decoder() {
+  DecoderConfig config = mixture_decoder();
+  config.qk_norm = true;
+  return config;
+}
+
+// DeepSeek-V3's: latent attention, a first layer without experts, routers with a sigmoid.
+inline DecoderConfig latent_decoder() {
+  DecoderConfig config = shared_experts_decoder();
+  config.kv_heads = 0;
+  config.latent = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
+  config.experts.shared = 1;
+  config.experts.normalized = true;
+  config.experts.scores = ModelSpec::Experts::Scores::sigmoid;
+  config.experts.scale = 2.5;
+  config.experts.dense_layers = 1;
+  config.experts.dense_mlp = 10;
+  return config;
+}
+
+// Those that generate; and all.
+inline std::vector<DecoderConfig> serving_decoders() {
+  return {tiny_decoder(),     modern_decoder(),  llama_decoder(),          parallel_decoder(),
+          windowed_decoder(), mixture_decoder(), shared_experts_decoder(), normed_heads_decoder()};
+}
 inline std::vector<DecoderConfig> all_decoders() {
-  return {tiny_decoder(),     modern_decoder(),  llama_decoder(),         parallel_decoder(),
-          windowed_decoder(), mixture_decoder(), shared_experts_decoder()};
+  std::vector<DecoderConfig> all = serving_decoders();
+  all.push_back(latent_decoder());
+  return all;
 }
 
 // Rows of one document each, each token labelled with its successor, random at the end.

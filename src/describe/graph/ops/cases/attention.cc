@@ -64,6 +64,11 @@ std::vector<BadCase> bad_cases(DType f) {
   const Type q(f, {3, 5, 8, 6}), k(f, {3, 7, 4, 6}), q_segments(DType::i32, {3, 5}), k_segments(DType::i32, {3, 7});
   const Type lse(ops::statistic_dtype(f), {3, 8, 5});
   const Attrs upside_down{{"causal", true}, {"scale", -1.0}, {"segments", false}, {"offsets", false}};
+  const auto valued = [&](std::int64_t value) {
+    Attrs attrs = plain;
+    attrs.set("value", value);
+    return attrs;
+  };
   return {
       {"attention_c1", "attention", {q, k, k}, segments},
       {"attention_c1", "attention_grad", {q, k, k}, plain},
@@ -86,6 +91,8 @@ std::vector<BadCase> bad_cases(DType f) {
       {"attention_c10", "attention", {q, k, k}, attrs_of({true, false, false, 0, 0, 2})},
       {"attention_c10", "attention", {k, k, k}, attrs_of({true, false, false, 0, 0, 2})},
       {"attention_c10", "attention_grad", {q, q, q, q, lse, q}, attrs_of({false, false, false, 0, 0, 2})},
+      {"attention_c11", "attention", {q, k, k}, valued(7)},
+      {"attention_c11", "attention_grad", {q, k, k, q, lse, q}, valued(0)},
   };
 }
 
