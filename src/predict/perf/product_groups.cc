@@ -29,18 +29,28 @@ bool adds(const GraphNode& node) {
   return node.op->name == std::string_view("add") || node.op->name == std::string_view("fusion");
 }
 
+// What a product does with each dim of its left operand: sums over it or not. A gradient is the left operand of two
+// products, for the input and for the weight, whose sizes may be equal by chance.
+std::string summed_dims(const GraphNode& node) {
+  const std::string spec = node.attrs.get_string("spec");  // "bse,ehd->bshd"
+  const std::string result = spec.substr(spec.find("->") + 2);
+  std::string dims;
+  for (const char letter : spec.substr(0, spec.find(','))) dims += result.find(letter) == std::string::npos ? 's' : '.';
+  return dims;
+}
+
 }  // namespace
 
 std::vector<ProductGroup> product_groups(const Graph& graph) {
   // Of one left operand, of equal rows and sums: columns beside each other.
-  using Beside = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
+  using Beside = std::tuple<int, std::string, std::int64_t, std::int64_t, std::int64_t>;
   std::vector<ProductGroup> groups;
   std::map<Beside, std::size_t> beside;
   for (const GraphNode& node : graph.nodes()) {
     if (!is_product(node)) continue;
     const ProductDims dims = product_dims(graph, node);
-    const auto [at, first] =
-        beside.try_emplace({node.operands[0].index, dims.batch, dims.rows, dims.summed}, groups.size());
+    const auto [at, first] = beside.try_emplace(
+        {node.operands[0].index, summed_dims(node), dims.batch, dims.rows, dims.summed}, groups.size());
     if (first) {
       groups.push_back({dims, {&node}});
     } else {

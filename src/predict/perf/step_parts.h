@@ -6,9 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "describe/graph/partition/pipeline.h"
-#include "describe/graph/program.h"
 #include "predict/perf/cluster.h"
+#include "predict/perf/step_record.h"
 
 namespace systole {
 
@@ -64,8 +63,20 @@ struct StepParts {
   double model_flops = 0;  // of a step, of all devices
 };
 
-// `stages`: the Program of each stage of the pipeline, in order; one Program may stand for several stages whose chunks
-// have equally many layers and are neither the first nor the last. Errors: as links_of and cluster_of.
+// What a chip does of a stretch: all but its bytes and messages.
+WorkParts computed(const StretchRecord& stretch, const Accelerator& chip, const KernelChoice& kernels);
+// The bytes that its kernels move.
+void add_moved(const StretchRecord& stretch, const Accelerator& chip, const KernelChoice& kernels, WorkParts& parts);
+// Messages of one kind over the same axes: `bytes` of a device's operands, all of them; `starts` of them start.
+struct MessageGroup {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Carried carried = Carried::gradients;
+  double bytes = 0, starts = 0;
+};
+void add_messages(const MessageGroup& group, const GroupLinks& links, const Cluster& cluster, WorkParts& parts);
+
+// Errors: Failure as links_of.
+StepParts step_parts(const StepRecord& step, const Cluster& cluster, const KernelChoice& kernels);
 StepParts step_parts(std::span<const Program* const> stages, const PipelineStrategy& pipeline, int microbatches,
                      const Cluster& cluster, const KernelChoice& kernels);
 

@@ -21,16 +21,17 @@ const Catalog& catalog() {
 struct Case {
   std::string preset = "llama2-7b", mesh = "fsdp: 8";
   int batch = 16, microbatches = 1;
-  std::string more;  // keys of the workload
+  std::string more;   // keys of the workload
+  std::string train;  // and of its section train, behind a comma
 };
 
 Workload workload_of(const Case& c) {
   return read_workload(
              fmt::format("systole: 1\nname: t\nmodel: {{ preset: {} }}\ndata: {{ train: {{ files: a.txt }}, "
                          "tokenizer: {{ vocabulary: 300 }} }}\ntrain: {{ batch: {}, microbatches: {}, steps: 1, "
-                         "optimizer: {{ rate: 1e-3 }}, precision: {{ compute: bf16, reduce: bf16 }} }}\n"
+                         "optimizer: {{ rate: 1e-3 }}, precision: {{ compute: bf16, reduce: bf16 }}{} }}\n"
                          "mesh: {{ {} }}\n{}",
-                         c.preset, c.batch, c.microbatches, c.mesh, c.more),
+                         c.preset, c.batch, c.microbatches, c.train, c.mesh, c.more),
              "job.yaml")
       .value();
 }
@@ -182,6 +183,20 @@ TEST(ProductGroups, weights_of_one_operand_are_one_product) {
   }
   EXPECT_EQ(back_flops, 2 * flops);
   EXPECT_EQ(groups, 8u);
+}
+
+// Recomputed, the input of a layer is the left operand of a product and of its weight's gradient: with 4,096 tokens, as
+// many as the model is wide, both have equal sizes.
+TEST(ProductGroups, sizes_that_are_equal_by_chance_make_no_group) {
+  const auto shapes = [](int rows) {
+    const Priced p = priced({.mesh = "data: 1", .batch = rows, .train = ", recompute: block"}, entry("h100"));
+    const Graph& backward = p.programs[0]->function_named("backward").graph;
+    const auto layers = std::ranges::find_if(backward.nodes(), [](const GraphNode& n) { return !n.regions.empty(); });
+    std::vector<std::int64_t> columns;
+    for (const ProductGroup& group : product_groups(layers->regions[0])) columns.push_back(group.dims.columns);
+    return columns;
+  };
+  EXPECT_EQ(shapes(1), shapes(3));
 }
 
 // Sixteen bytes a parameter and what activations take; a sharded optimizer has its part of twelve.

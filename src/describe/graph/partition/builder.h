@@ -55,6 +55,8 @@ class ProgramBuilder {
   void set_shards(const ShardTurns& turns) { program_.shards = turns; }
 
   Program finish();  // plans, verifies
+  // Functions, values and schedules alone, for who only counts: no places, no proof.
+  Program unplaced() { return std::move(program_); }
 
   std::vector<PassRecord>& records() { return records_; }
 

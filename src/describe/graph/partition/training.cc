@@ -89,7 +89,7 @@ Program TrainingBuilder::build(const Graph& loss, const std::optional<Graph>& ev
   if (evaluation) add_evaluation(*evaluation, early);
   if (strategy_.snapshot) add_snapshot();
   if (exact()) builder_.set_shards(turns_);
-  return builder_.finish();
+  return strategy_.placed ? builder_.finish() : builder_.unplaced();
 }
 
 void TrainingBuilder::add_value(const std::string& name, const Type& whole, const Layout& layout, Residence residence,

@@ -40,6 +40,7 @@ struct Strategy {
   RecomputePolicy recompute;
   UpdateRule optimizer;
   bool snapshot = true;
+  bool placed = true;  // else the Program is for counting alone: nothing in it has a place, and it cannot run
   ShardingStrategy sharding;
   PipelineStrategy pipeline;        // of the axis "pipe", whose size gives its stages
   bool overlap = true;              // collectives run beside other work

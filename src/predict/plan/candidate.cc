@@ -1,0 +1,117 @@
+#include "predict/plan/candidate.h"
+
+#include <map>
+#include <optional>
+
+#include "describe/graph/partition/chunks.h"
+#include "describe/models/list.h"
+
+namespace systole {
+namespace {
+
+const char* name_of(RecomputeSpec::Kind kind) {
+  switch (kind) {
+    case RecomputeSpec::Kind::none: return "nothing";
+    case RecomputeSpec::Kind::attention: return "attention";
+    case RecomputeSpec::Kind::block: return "blocks";
+    case RecomputeSpec::Kind::named: break;
+  }
+  return "all but what is named";
+}
+
+const char* name_of(StoredInParts stored) {
+  switch (stored) {
+    case StoredInParts::nothing: return "nothing";
+    case StoredInParts::state: return "state";
+    case StoredInParts::gradients: return "gradients";
+    case StoredInParts::parameters: break;
+  }
+  return "parameters";
+}
+
+// The layers of a stage's chunks, and whether it has the first or the last: equal ones have equal Programs.
+std::vector<std::int64_t> kind_of(const PipelineStrategy& pipeline, std::span<const std::int64_t> layers, int stage) {
+  std::vector<std::int64_t> kind{stage == 0, stage == pipeline.stages - 1};
+  for (int c = stage; c < pipeline.num_chunks(); c += pipeline.stages)
+    kind.push_back(layers[static_cast<std::size_t>(c)]);
+  return kind;
+}
+
+}  // namespace
+
+std::string to_string(const Candidate& candidate) {
+  std::string text;
+  for (const auto& [axis, size] : workload_of({}, candidate).mesh)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis, size);
+  if (text.empty()) text = "one device";
+  if (candidate.fsdp > 1) text += fmt::format(", {} in parts", name_of(candidate.stored));
+  if (candidate.microbatches > 1) text += fmt::format(", {} microbatches", candidate.microbatches);
+  if (candidate.staged()) {
+    text += candidate.schedule == PipelineSpec::Schedule::gpipe ? ", gpipe" : ", 1f1b";
+    if (candidate.chunks > 1) text += fmt::format(" of {} chunks a stage", candidate.chunks);
+  }
+  if (candidate.recompute != RecomputeSpec::Kind::none)
+    text += fmt::format(", recompute {}", name_of(candidate.recompute));
+  return text;
+}
+
+Workload workload_of(const Workload& asked, const Candidate& candidate) {
+  Workload workload = asked;
+  workload.mesh.clear();
+  const std::pair<const char*, std::int64_t> axes[] = {
+      {kPipelineAxis, candidate.pipe}, {"data", candidate.data}, {"fsdp", candidate.fsdp}, {"model", candidate.model}};
+  for (const auto& [axis, size] : axes)
+    if (size > 1) workload.mesh.emplace_back(axis, size);
+  workload.fully_sharded = candidate.stored;
+  workload.train.microbatches = candidate.microbatches;
+  workload.pipeline = {candidate.schedule, candidate.chunks, candidate.layers};
+  if (workload.train.recompute.kind != candidate.recompute) workload.train.recompute = {candidate.recompute, {}};
+  return workload;
+}
+
+PipelineStrategy pipeline_of(const Candidate& candidate) {
+  PipelineStrategy pipeline;
+  pipeline.stages = static_cast<int>(candidate.pipe);
+  pipeline.chunks_per_stage = static_cast<int>(candidate.chunks);
+  pipeline.layers = candidate.layers;
+  if (candidate.schedule == PipelineSpec::Schedule::gpipe) pipeline.kind = PipelineStrategy::Kind::gpipe;
+  return pipeline;
+}
+
+std::int64_t local_rows(std::int64_t batch, const Candidate& candidate) {
+  const std::int64_t parts = candidate.microbatches * candidate.data * candidate.fsdp;
+  return (batch + parts - 1) / parts;
+}
+
+Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& candidate, const Target& target,
+                                      bool placed) {
+  Workload workload = workload_of(asked, candidate);
+  workload.data.held_out.files.clear();  // what a step is made of, evaluation does not change
+  workload.data.held_out_fraction = 0;
+  Strategy strategy = strategy_of(workload);
+  strategy.snapshot = false;
+  strategy.placed = placed;
+  const PipelineStrategy pipeline = pipeline_of(candidate);
+  CandidatePrograms programs;
+  std::vector<std::int64_t> layers;
+  std::map<std::vector<std::int64_t>, std::shared_ptr<const Program>> known;
+  std::vector<const Program*> of_stage;
+  try {
+    if (candidate.staged())
+      layers = layers_of_chunks(pipeline, num_layers(make_model(workload.model)->loss({1, 1}, true)));
+    for (int s = 0; s < pipeline.stages; ++s) {
+      std::shared_ptr<const Program>& program =
+          known[candidate.staged() ? kind_of(pipeline, layers, s) : std::vector<std::int64_t>()];
+      if (program == nullptr) {
+        Job job = TRY(make_job(workload, strategy, target, nullptr, s * candidate.devices() / candidate.pipe));
+        program = std::move(job.program);
+      }
+      programs.stages.push_back(program);
+      of_stage.push_back(program.get());
+    }
+  } catch (const Failure& f) { return f.error(); }
+  programs.step = step_record(of_stage, pipeline, static_cast<int>(candidate.microbatches));
+  return programs;
+}
+
+}  // namespace systole

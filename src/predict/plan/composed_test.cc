@@ -1,0 +1,155 @@
+// The law search-is-program: what is composed out of a family's few Programs is what the candidate's own Programs are.
+// Small counts here; SYSTOLE_TEST_LONG=1 draws 10,000 candidates, SYSTOLE_TEST_SEED=n begins at another seed.
+
+#include "predict/plan/composed.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <random>
+
+#include "describe/graph/collectives_of.h"
+#include "predict/perf/step_time.h"
+
+namespace systole {
+namespace {
+
+Target gpu_target() {
+  Target target;
+  target.dtypes = {DType::f32, DType::bf16};
+  target.fusion.chains = true;
+  return target;
+}
+
+Workload asked(const std::string& model, std::int64_t batch, const std::string& more = "") {
+  return read_workload(fmt::format("systole: 1\nname: t\nmodel: {{ {} }}\ndata: {{ train: {{ files: a.txt }}, "
+                                   "tokenizer: {{ vocabulary: 260 }} }}\ntrain: {{ batch: {}, steps: 1, optimizer: {{ "
+                                   "rate: 1e-3 }}, precision: {{ compute: bf16, reduce: bf16 }} }}\n{}",
+                                   model, batch, more),
+                       "job.yaml")
+      .value();
+}
+
+const char* const kModels[] = {
+    "family: gpt, layers: 12, width: 32, heads: 4, context: 12, vocabulary: 320",
+    "family: llama, layers: 12, width: 48, heads: 6, kv_heads: 2, mlp: 96, context: 16, vocabulary: 288",
+    "family: gpt, layers: 9, width: 24, heads: 3, context: 8, vocabulary: 261, dropout: 0.1",
+    "family: llama, layers: 18, width: 32, heads: 8, kv_heads: 8, mlp: 80, context: 8, vocabulary: 320",
+};
+
+const Catalog& catalog() {
+  static const Catalog known = Catalog::read(builtin_catalog_files()).value();
+  return known;
+}
+
+struct Drawn {
+  Candidate candidate;
+  std::int64_t batch = 1;
+};
+
+Drawn draw(std::mt19937_64& random) {
+  const auto one_of = [&](std::initializer_list<std::int64_t> list) {
+    return *(list.begin() + static_cast<std::ptrdiff_t>(random() % list.size()));
+  };
+  Drawn drawn;
+  Candidate& c = drawn.candidate;
+  c.pipe = one_of({1, 1, 2, 3, 4});
+  c.data = one_of({1, 1, 2, 3, 8});
+  c.fsdp = one_of({1, 2, 3, 4, 8, 16});
+  c.model = one_of({1, 1, 2, 4});
+  c.stored = static_cast<StoredInParts>(random() % 4);
+  c.recompute = static_cast<RecomputeSpec::Kind>(random() % 3);
+  c.chunks = c.pipe > 1 ? one_of({1, 1, 2}) : 1;
+  c.microbatches = c.chunks > 1 ? c.pipe * one_of({1, 2, 4}) : one_of({1, 2, 3, 8, 24});
+  c.schedule = static_cast<PipelineSpec::Schedule>(random() % 2);
+  drawn.batch = c.microbatches * c.data * c.fsdp * one_of({1, 2, 3, 5}) - (random() % 4 == 0 ? 1 : 0);
+  drawn.batch = std::max(drawn.batch, c.microbatches);
+  return drawn;
+}
+
+std::string text_of(const FunctionRecord& function) {
+  std::string text;
+  for (const StretchRecord& s : function) {
+    text += fmt::format("{} x{} layers {}: moved {} kernels {} converted {} {} updated {} quantised {} flops {} {}\n",
+                        s.function, s.times, s.in_layers, s.moved, s.kernels, s.converted, s.converting, s.updated,
+                        s.quantised, s.flops, s.model_flops);
+    for (const ProductDims& d : s.products)
+      text += fmt::format("  product {} {} {} {}\n", d.batch, d.rows, d.columns, d.summed);
+    for (const AttentionRecord& a : s.attention)
+      text += fmt::format("  attention {} {} {} {} {}\n", a.shape.rows, a.shape.queries, a.shape.keys_of_row,
+                          a.shape.keys, a.backward);
+    for (const MessageRecord& m : s.messages)
+      text += fmt::format("  {} over {} {} bytes {} {} {} {}\n", name_of(m.kind), m.axes, name_of(m.dtype), m.bytes,
+                          static_cast<int>(m.carried), m.parameter, m.starts);
+  }
+  return text;
+}
+
+// Of one candidate everything that is composed, beside the Programs'.
+void expect_same(const Composed& composed, const CandidatePrograms& programs, const Candidate& candidate) {
+  ASSERT_EQ(composed.step.stages.size(), programs.stages.size());
+  for (std::size_t s = 0; s < programs.stages.size(); ++s) {
+    const Program& program = *programs.stages[s];
+    const StageRecord &own = *composed.step.stages[s], &theirs = *programs.step.stages[s];
+    EXPECT_EQ(text_of(own.after), text_of(theirs.after)) << "stage " << s;
+    for (std::size_t c = 0; c < theirs.chunks.size(); ++c) {
+      EXPECT_EQ(text_of(own.chunks[c].forward), text_of(theirs.chunks[c].forward)) << "stage " << s << " " << c;
+      EXPECT_EQ(text_of(own.chunks[c].backward), text_of(theirs.chunks[c].backward)) << "stage " << s << " " << c;
+    }
+    const Schedule& train = program.schedule_named("train");
+    const Work work = work_of(program, train);
+    const StageTotals totals = totals_of(composed.step, s);
+    EXPECT_EQ(totals.flops, work.flops) << "stage " << s;
+    EXPECT_EQ(totals.model_flops, work.model_flops) << "stage " << s;
+    const auto first = static_cast<std::int64_t>(s) * candidate.devices() / candidate.pipe;
+    EXPECT_EQ(totals.sent.count(), bytes_sent(program, train, first).count()) << "stage " << s;
+    Bytes state;
+    for (const ProgramValue& value : program.values)
+      if (value.residence == Residence::parameter || value.residence == Residence::state) state += value.type.bytes();
+    EXPECT_EQ(composed.state_bytes(s).count(), state.count()) << "stage " << s;
+    EXPECT_LE(composed.memory[s].count(), program.arena.count()) << "stage " << s;
+    EXPECT_GT(composed.memory[s].count(), 0.2 * static_cast<double>(program.arena.count())) << "stage " << s;
+  }
+  for (const char* chip : {"h100", "v5p"}) {
+    ClusterOptions options;
+    options.devices = candidate.devices();
+    const Cluster cluster = cluster_of(*catalog().find(chip).value(), options).value();
+    const double own = step_time(step_parts(composed.step, cluster, {}), builtin_stacks()[0]).seconds,
+                 theirs = step_time(step_parts(programs.step, cluster, {}), builtin_stacks()[0]).seconds;
+    EXPECT_NEAR(own, theirs, 1e-9 * theirs) << chip;
+  }
+}
+
+TEST(SearchIsProgram, composed_is_the_programs) {
+  const bool all = std::getenv("SYSTOLE_TEST_LONG") != nullptr;
+  const char* seed = std::getenv("SYSTOLE_TEST_SEED");
+  std::mt19937_64 random(seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10));
+  std::map<const char*, std::unique_ptr<Composer>> composers;
+  int composed_ones = 0, refused = 0, impossible = 0;
+  const int count = all ? 10'000 : 40;
+  for (int i = 0; i < count && !testing::Test::HasFailure(); ++i) {
+    const char* model = kModels[random() % std::size(kModels)];
+    const Drawn drawn = draw(random);
+    SCOPED_TRACE(fmt::format("{}: {}: batch {}, {}", i, model, drawn.batch, to_string(drawn.candidate)));
+    std::unique_ptr<Composer>& composer = composers[model];
+    if (composer == nullptr) composer = std::make_unique<Composer>(asked(model, 1), gpu_target());
+    const Result<CandidatePrograms> programs = programs_of(asked(model, drawn.batch), drawn.candidate, gpu_target());
+    const Result<Composed> composed = composer->compose(drawn.candidate, drawn.batch);
+    if (!programs.ok()) {
+      EXPECT_FALSE(composed.ok()) << programs.error().message;
+      ++impossible;
+    } else if (!composed.ok()) {
+      std::printf("refused: %s: %s\n", to_string(drawn.candidate).c_str(), composed.error().message.c_str());
+      ++refused;
+    } else {
+      expect_same(composed.value(), programs.value(), drawn.candidate);
+      ++composed_ones;
+    }
+  }
+  std::printf("NOTE %d composed, %d refused, %d impossible\n", composed_ones, refused, impossible);
+  EXPECT_GT(composed_ones, count * 8 / 10);
+}
+
+}  // namespace
+}  // namespace systole
