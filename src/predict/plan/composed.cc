@@ -157,16 +157,22 @@ void Composer::record(const Key& key, Family& family) const {
   }
 }
 
+namespace {
+
+PipelineRow step_of(int chunk, bool forward) { return {PipelineRow::Kind::step, {forward, chunk, 0}}; }
+
+}  // namespace
+
 const std::vector<std::vector<int>>& Composer::slots_of(const PipelineStrategy& pipeline, int microbatches) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::vector<int>>& slots =
       slots_[{pipeline.stages, pipeline.chunks_per_stage, static_cast<int>(pipeline.kind), microbatches}];
   if (!slots.empty()) return slots;
-  const auto steps = pipeline_steps(pipeline, microbatches);
+  const auto rows = pipeline_rows(pipeline, microbatches);
   for (int s = 0; s < pipeline.stages; ++s) {
     slots.emplace_back();
     for (int c = s; c < pipeline.num_chunks(); c += pipeline.stages)
-      slots.back().push_back(in_flight(steps[static_cast<std::size_t>(s)], c));
+      slots.back().push_back(most_in_flight(rows[static_cast<std::size_t>(s)], step_of(c, true), step_of(c, false)));
   }
   return slots;
 }
