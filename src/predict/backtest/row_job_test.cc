@@ -116,6 +116,24 @@ TEST(RowJobs, a_model_is_what_its_columns_say) {
   EXPECT_EQ(job_of({{"mlp_type", "squared-relu (2-matrix)"}}).workload.model.activation, ModelSpec::Activation::relu2);
 }
 
+TEST(RowJobs, latent_attention_and_layers_without_experts) {
+  const ModelSpec model = job_of({{"attn_variant",
+                                   "MLA q_lora 1024 kv_lora 256 qk_nope 64 qk_rope 32 v 96; first 2 layers dense; 1 "
+                                   "shared expert"},
+                                  {"n_experts", "16"},
+                                  {"top_k", "2"},
+                                  {"moe_d_ff", "2048"}})
+                              .workload.model;
+  EXPECT_EQ(model.mla.q_rank, 1024);
+  EXPECT_EQ(model.mla.kv_rank, 256);
+  EXPECT_EQ(model.mla.nope, 64);
+  EXPECT_EQ(model.mla.rope, 32);
+  EXPECT_EQ(model.mla.value, 96);
+  EXPECT_EQ(model.moe.dense_layers, 2);
+  EXPECT_EQ(model.moe.shared_experts, 1);
+  EXPECT_EQ(model.mlp, 2048);
+}
+
 TEST(RowJobs, a_vocabulary_in_the_notes_is_filled_up_as_megatron_does) {
   const RowJob job =
       job_of({{"vocab", ""}, {"notes", "dtype not stated (vocab 50,257 is the default)"}, {"tp", "8"}, {"dp", "1"}});
@@ -185,7 +203,7 @@ TEST(RowJobs, refusals_have_names) {
   EXPECT_EQ(refusal_of({{"micro_batch", ""}, {"pp", "2"}, {"dp", "4"}}), "microbatch not told");
   EXPECT_EQ(refusal_of({{"dp", "7"}}), "layout does not multiply to the devices");
   EXPECT_EQ(refusal_of({{"global_batch", "4"}}), "less than a row on each rank of the batch");
-  EXPECT_EQ(refusal_of({{"attn_variant", "MLA q_lora 1536"}}), "multi-head latent attention");
+  EXPECT_EQ(refusal_of({{"attn_variant", "every 2nd layer MoE"}}), "experts in some layers only");
   EXPECT_EQ(refusal_of({{"accelerator", "H100-PCIe-80GB"}}), "a chip that the catalog does not have: H100-PCIe-80GB");
   EXPECT_EQ(refusal_of({{"vpp", "interleaved"}, {"pp", "2"}, {"dp", "4"}}),
             "interleaved in a number of chunks that is not told");

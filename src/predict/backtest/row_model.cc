@@ -27,11 +27,8 @@ constexpr Unbuilt kUnbuilt[] = {
     {&PublishedRow::model, "nemotron-h", "hybrid Mamba"},
     {&PublishedRow::model, "nemotron_3", "hybrid Mamba"},
     {&PublishedRow::model, "t5", "encoder-decoder whose decoder's rows are not told"},
-    {&PublishedRow::attention_variant, "MLA", "multi-head latent attention"},
     {&PublishedRow::attention_variant, "global head_dim", "heads of two widths"},
     {&PublishedRow::attention_variant, "every 2nd layer MoE", "experts in some layers only"},
-    {&PublishedRow::attention_variant, "layers dense", "experts in some layers only"},
-    {&PublishedRow::attention_variant, "layer dense", "experts in some layers only"},
 };
 
 // A family by its feed-forward part: GPT's, Llama's, Nemotron's, and the two-matrix models of MaxText.
@@ -106,7 +103,24 @@ Status set_experts(const PublishedRow& row, ModelSpec& spec, std::vector<std::st
   spec.moe.shared_experts = says(variant, "2 shared") ? 2 : says(variant, "shared expert") ? 1 : 0;
   spec.moe.capacity_factor = number_after(variant, "capacity factor").value_or(1);
   if (!says(variant, "capacity factor")) taken.push_back("tokens go to all experts alike");
+  if (says(variant, "first layer dense")) spec.moe.dense_layers = 1;
+  if (says(variant, "layers dense")) spec.moe.dense_layers = std::llround(number_after(variant, "first").value_or(0));
+  if (spec.moe.dense_layers > 0) spec.moe.dense_mlp = *row.mlp;
   return {};
+}
+
+// "MLA q_lora 1536 kv_lora 512 qk_nope 128 qk_rope 64 v 128"; ranks that are left out are DeepSeek-V3's.
+void set_latent(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+  const std::string& variant = row.attention_variant;
+  if (!says(variant, "MLA")) return;
+  const auto number = [&](const char* words, std::int64_t otherwise) {
+    const std::optional<double> told = number_after(variant, words);
+    return told ? std::llround(*told) : otherwise;
+  };
+  if (!number_after(variant, "kv_lora")) taken.push_back("ranks of latent attention as DeepSeek-V3 has them");
+  spec.mla = {number("q_lora", 1536), number("kv_lora", 512), number("qk_nope", 128), number("qk_rope", 64),
+              number(" v ", 128)};
+  spec.kv_heads = spec.heads;
 }
 
 // Megatron fills a vocabulary up so that its parts are multiples of 128.
@@ -165,6 +179,7 @@ Result<ModelSpec> row_model(const PublishedRow& row, std::vector<std::string>& t
   TRY(set_heads(row, spec, taken));
   TRY(set_vocabulary(row, spec, taken));
   TRY(set_experts(row, spec, taken));
+  set_latent(row, spec, taken);
   spec.window = window_of(row, taken);
   if (says(row.notes, "LoRA") || says(row.id, "lora")) {
     spec.adapter_rank = 16;
