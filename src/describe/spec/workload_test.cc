@@ -221,7 +221,7 @@ TEST(Workload, each_broken_value_says_why) {
       {"name: small", "name: small\nmesh: { expert: 2 }", "an axis 'expert' of 2, and the model has no experts"},
       {"model: { family: gpt", "mesh: { expert: 4 }\nmodel: { family: llama, moe: { experts: 6 }",
        "expert may be 1, 2, 3 or 6"},
-      {"systole: 1", "systole: 1\nmesh: { expeert: 2 }", "axes are data, fsdp, expert, model and pipe"},
+      {"systole: 1", "systole: 1\nmesh: { expeert: 2 }", "axes are data, fsdp, context, expert, model and pipe"},
       {"rate: 1e-3 } }", "rate: 1e-3 }, exact: true }\nmesh: { expert: 2 }", "with an axis 'expert': its sums"},
       {"rate: 1e-3 } }", "rate: 1e-3 }, exact: true }\nmesh: { pipe: 2 }", "an axis 'pipe' is not done yet"},
       {"name: small", "name: small\nmesh: { context: 3 }", "rows of 32 tokens are not cut into 2 × 3 chunks"},
