@@ -55,6 +55,9 @@ std::vector<Ssa> joined(std::initializer_list<Ssa> first, Carries rest) {
 
 AttentionFlags::AttentionFlags(const Attrs& attrs, int first)
     : causal(attrs.get_bool("causal")), scale(attrs.get_double("scale")) {
+  if (attrs.find("zigzag") != nullptr) {  // partitioning cuts such rows into chunks that are not
+    fail(error(ErrorKind::unsupported, "attention over rows in zigzag order is lowered by its parts alone"));
+  }
   if (attrs.find("window") != nullptr) window = attrs.get_int("window");
   if (attrs.get_bool("segments")) {
     q_segments = first++;

@@ -67,8 +67,6 @@ Status make_parts(const StagePrograms& stages, PreparedRow& row) {
   parts.cluster = TRY(cluster_of(*job.chip, job.cluster));
   parts.parts = step_parts(programs, job.strategy.pipeline, static_cast<int>(job.workload.train.microbatches),
                            parts.cluster, job.kernels);
-  parts.parts.model_flops *=
-      static_cast<double>(job.workload.train.microbatches) / static_cast<double>(shown_microbatches(job));
   row.made = std::make_shared<const RowParts>(std::move(parts));
   return {};
 }

@@ -76,6 +76,7 @@ TEST(MemoryVerdicts, crashes_are_judged_by_their_neighbours) {
   made.add({{"micro_batch", "1"}, {"peak_mem_gib", "30"}}, 1, 31);
   made.add({{"micro_batch", "2"}, {"peak_mem_gib", "50"}}, 1, 81);
   made.add({{"micro_batch", "4"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 95);
+  made.add({{"micro_batch", "8"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 180);
   made.add({{"micro_batch", "1"}, {"tp", "2"}, {"dp", "4"}, {"peak_mem_gib", "50"}}, 1, 40);
   made.add({{"micro_batch", "4"}, {"tp", "2"}, {"dp", "4"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 70);
   made.add({{"micro_batch", "2"}, {"tp", "2"}, {"dp", "4"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 95);
@@ -83,8 +84,8 @@ TEST(MemoryVerdicts, crashes_are_judged_by_their_neighbours) {
   const MemoryVerdicts verdicts = memory_verdicts(made.all());
   EXPECT_EQ(verdicts.ran, 3u);
   EXPECT_EQ(verdicts.called_fitting, 2u);
-  EXPECT_EQ(verdicts.beyond, 2u);
-  EXPECT_EQ(verdicts.called_out_of_memory, 1u);
+  EXPECT_EQ(verdicts.beyond, 3u);
+  EXPECT_EQ(verdicts.called_out_of_memory, 2u);
   EXPECT_EQ(verdicts.crashed_otherwise, 2u);
 }
 

@@ -76,15 +76,20 @@ Bytes DeviceMemory::total() const {
   return sum;
 }
 
-MemoryParts memory_parts(const Program& program, const KernelChoice& kernels) {
+MemoryParts placeless_memory(const Program& program, const KernelChoice& kernels) {
   MemoryParts parts;
-  parts.arena = program.arena;
   if (kernels.half_copies) parts.copies = copies_of(program);
   if (kernels.attention == KernelChoice::Attention::unfused) parts.scores = unfused_scores(program);
-  const MemoryByOwner owners = memory_by_owner(program);
-  parts.activations = owners[Residence::residual] + owners[Residence::activation] + owners[Residence::workspace];
   for (const Function& function : program.functions)
     if (function.name.starts_with("forward")) parts.logits = std::max(parts.logits, logits_of(function.graph));
+  return parts;
+}
+
+MemoryParts memory_parts(const Program& program, const KernelChoice& kernels) {
+  MemoryParts parts = placeless_memory(program, kernels);
+  parts.arena = program.arena;
+  const MemoryByOwner owners = memory_by_owner(program);
+  parts.activations = owners[Residence::residual] + owners[Residence::activation] + owners[Residence::workspace];
   return parts;
 }
 

@@ -20,6 +20,8 @@ struct MemoryParts {
   std::int64_t logits = 0;
 };
 MemoryParts memory_parts(const Program& program, const KernelChoice& kernels);
+// Of a Program without places: copies, scores and logits.
+MemoryParts placeless_memory(const Program& program, const KernelChoice& kernels);
 
 struct DeviceMemory {
   // "arena", "copies", "scores", "logits", "fragments", "context". "copies" may be below 0: what the stack needs less

@@ -35,7 +35,7 @@ class Pricing {
  public:
   Pricing(const StepParts& parts, const StackProfile& stack) : parts_(parts), stack_(stack) {
     const bool small = parts.kernels.products != ProductType::bf16;
-    products_ = small ? std::min(stack.products * kSmallProducts, kMostProducts) : stack.products;
+    products_ = products_share(parts.kernels, stack);
     grouped_ = products_ * (stack.whole_step ? kGroupedTpu : small ? kGroupedSmall : kGrouped);
   }
 
@@ -155,6 +155,11 @@ const char* name_of(StepShare share) {
       "products",   "attention", "movement",   "host",   "tensor", "context", "expert",
       "parameters", "gradients", "handing on", "bubble", "update", "fixed"};
   return kNames[static_cast<std::size_t>(share)];
+}
+
+double products_share(const KernelChoice& kernels, const StackProfile& stack) {
+  if (kernels.products == ProductType::bf16) return stack.products;
+  return std::min(stack.products * kSmallProducts, kMostProducts);
 }
 
 StepTime step_time(const StepParts& parts, const StackProfile& stack) {

@@ -7,6 +7,7 @@
 #include "describe/graph/partition/chunks.h"
 #include "describe/graph/passes/rewrite.h"
 #include "describe/models/list.h"
+#include "predict/perf/device_memory.h"
 
 namespace systole {
 namespace {
@@ -47,6 +48,18 @@ std::vector<std::int64_t> of_stage(const std::vector<std::int64_t>& layers, std:
 
 Bytes Composed::state_bytes(std::size_t stage) const {
   return Bytes(stages[stage]->memory.parameters + stages[stage]->memory.state);
+}
+
+Bytes Composed::memory_at_least(const KernelChoice& kernels, const StackProfile& stack) const {
+  Bytes most;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    MemoryParts parts;
+    parts.arena = arena[s];
+    parts.copies = Bytes(kernels.half_copies ? stages[s]->memory.copies : 0);
+    parts.logits = stages[s]->memory.logits;
+    most = std::max(most, device_memory(parts, stack).total());
+  }
+  return most;
 }
 
 Composer::Composer(Workload asked, Target target)
@@ -157,16 +170,22 @@ void Composer::record(const Key& key, Family& family) const {
   }
 }
 
+namespace {
+
+PipelineRow step_of(int chunk, bool forward) { return {PipelineRow::Kind::step, {forward, chunk, 0}}; }
+
+}  // namespace
+
 const std::vector<std::vector<int>>& Composer::slots_of(const PipelineStrategy& pipeline, int microbatches) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::vector<int>>& slots =
       slots_[{pipeline.stages, pipeline.chunks_per_stage, static_cast<int>(pipeline.kind), microbatches}];
   if (!slots.empty()) return slots;
-  const auto steps = pipeline_steps(pipeline, microbatches);
+  const auto rows = pipeline_rows(pipeline, microbatches);
   for (int s = 0; s < pipeline.stages; ++s) {
     slots.emplace_back();
     for (int c = s; c < pipeline.num_chunks(); c += pipeline.stages)
-      slots.back().push_back(in_flight(steps[static_cast<std::size_t>(s)], c));
+      slots.back().push_back(most_in_flight(rows[static_cast<std::size_t>(s)], step_of(c, true), step_of(c, false)));
   }
   return slots;
 }
@@ -240,7 +259,7 @@ Result<Composed> Composer::compose(const Candidate& candidate, std::int64_t batc
         const int slots = candidate.staged() ? slots_of(pipeline, microbatches)[static_cast<std::size_t>(s)][c] : 1;
         bytes += (chunk.of_layer * sizes.layers[c] + chunk.once) * slots;
       }
-      composed.memory.emplace_back(bytes);
+      composed.arena.emplace_back(bytes);
     }
     return composed;
   } catch (const Failure& f) { return f.error(); }

@@ -20,6 +20,8 @@
 #include <memory>
 #include <mutex>
 
+#include "predict/perf/stack.h"
+#include "predict/perf/step_parts.h"
 #include "predict/plan/candidate.h"
 #include "predict/plan/stage_family.h"
 
@@ -28,8 +30,10 @@ namespace systole {
 struct Composed {
   StepRecord step;
   std::vector<std::shared_ptr<const StageFamily::Stage>> stages;
-  std::vector<Bytes> memory;  // by stage, at least: parameters, state, gradients and what is kept for backward
+  std::vector<Bytes> arena;  // by stage, at least: parameters, state, gradients and what is kept for backward
   Bytes state_bytes(std::size_t stage) const;  // parameters and the optimizer's state
+  // What a device needs at least, of the stage that needs most.
+  Bytes memory_at_least(const KernelChoice& kernels, const StackProfile& stack) const;
 };
 
 // Thread-safe.
@@ -42,6 +46,8 @@ class Composer {
   Result<Composed> compose(const Candidate& candidate, std::int64_t batch) const;
 
   const Workload& asked() const { return asked_; }
+  const Model& model() const { return *model_; }
+  const Target& target() const { return target_; }
   std::int64_t layers() const { return layers_; }
 
  private:

@@ -1,6 +1,9 @@
 #include "predict/plan/stage_family.h"
 
+#include <algorithm>
 #include <charconv>
+
+#include "predict/perf/device_memory.h"
 
 namespace systole {
 namespace {
@@ -44,6 +47,8 @@ void visit_after(Stage& stage, Memory& memory, Visit& visit) {
   visit(memory.parameters);
   visit(memory.state);
   visit(memory.gradients);
+  visit(memory.copies);
+  visit(memory.logits);
 }
 
 bool alike(const FunctionRecord& a, const FunctionRecord& b) {
@@ -72,8 +77,9 @@ bool alike(const StageRecord& a, const StageRecord& b) {
   if (a.chunks.size() != b.chunks.size() || a.ties.size() != b.ties.size()) return false;
   for (std::size_t c = 0; c < a.chunks.size(); ++c) {
     const ChunkRecord &x = a.chunks[c], &y = b.chunks[c];
-    if (!alike(x.forward, y.forward) || !alike(x.backward, y.backward) || x.sent.size() != y.sent.size() ||
-        x.sent_back.size() != y.sent_back.size())
+    const auto same = [](const HandoverRecord& p, const HandoverRecord& q) { return p.copied == q.copied; };
+    if (!alike(x.forward, y.forward) || !alike(x.backward, y.backward) || !std::ranges::equal(x.sent, y.sent, same) ||
+        !std::ranges::equal(x.sent_back, y.sent_back, same))
       return false;
   }
   return alike(a.after, b.after);
@@ -106,6 +112,9 @@ StageMemory stage_memory(const Program& program, const PipelineStrategy& pipelin
                          std::span<const std::int64_t> layers) {
   StageMemory memory;
   memory.chunks.resize(layers.size());
+  const MemoryParts besides = placeless_memory(program, {});
+  memory.copies = besides.copies.count();
+  memory.logits = besides.logits;
   for (const ProgramValue& value : program.values) {
     const std::int64_t bytes = value.type.bytes().count();
     switch (value.residence) {

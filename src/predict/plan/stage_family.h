@@ -27,6 +27,7 @@ struct ChunkMemory {
 };
 struct StageMemory {
   std::int64_t parameters = 0, state = 0, gradients = 0;
+  std::int64_t copies = 0, logits = 0;  // as MemoryParts', with half_copies
   std::vector<ChunkMemory> chunks;
 };
 // REQUIRES: as stage_record's. `layers`: of the stage's chunks.

@@ -26,6 +26,8 @@ bool has_bias(const NodeInfo& info) { return info.attrs().find("bias_origin") !=
 
 // A bias by distance is the last operand.
 AttentionShape shape_of(const NodeInfo& info) {
+  CHECK(info.attrs().find("zigzag") == nullptr,
+        "rows in zigzag order, which partitioning cuts into chunks that are not");
   const Type &q = info.operand(0), &k = info.operand(1);
   return {q.size(0),
           q.size(1),

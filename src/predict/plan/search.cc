@@ -1,0 +1,282 @@
+#include "predict/plan/search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <queue>
+#include <thread>
+
+#include "predict/plan/bounds.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kMostStages = 64, kMostModel = 64;
+constexpr std::int64_t kMostMicrobatches = 512;  // more change the time of a step by less than anything else does
+
+std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t d = 1; d <= std::min(n, most); ++d)
+    if (n % d == 0) divisors.push_back(d);
+  return divisors;
+}
+
+void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t)>& act) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) act(i);
+  };
+  std::vector<std::jthread> others;
+  for (int t = 1; t < std::min(threads, static_cast<int>(count)); ++t) others.emplace_back(work);
+  work();
+}
+
+// What waits to be looked at: an offer, a candidate by its bound, or a composed one by its time.
+struct Waiting {
+  enum class Kind { offer, bound, composed } kind = Kind::offer;
+  double score = 0;
+  std::size_t offer = 0;
+  Candidate candidate;
+};
+struct Later {
+  bool operator()(const Waiting& a, const Waiting& b) const {
+    return std::tie(a.score, a.offer, a.kind, a.candidate) > std::tie(b.score, b.offer, b.kind, b.candidate);
+  }
+};
+
+// What became of one.
+struct Outcome {
+  enum class Kind { waits, over_memory, impossible, estimated } kind = Kind::waits;
+  Seconds step;
+  Bytes memory;
+  std::optional<Estimated> estimated;
+};
+
+class Search {
+ public:
+  Search(const Composer& composer, const SearchRequest& request)
+      : composer_(composer), request_(request), bounds_(composer) {}
+
+  SearchResult run() {
+    for (std::size_t o = 0; o < request_.offered.size(); ++o) {
+      const Offered& offer = request_.offered[o];
+      wait(Waiting::Kind::offer, o, {},
+           bounds_.time(offer.cluster.devices, offer.cluster.chip, offer.kernels, offer.stack));
+    }
+    while (!queue_.empty() && result_.best.size() < wanted()) step();
+    while (!queue_.empty()) {
+      if (queue_.top().kind != Waiting::Kind::offer) ++result_.counts.left;
+      queue_.pop();
+    }
+    std::ranges::stable_sort(result_.best, {}, [&](const Estimated& e) { return score(e.offer, e.step.seconds); });
+    if (result_.best.size() > request_.best) result_.best.resize(request_.best);
+    find_front();
+    return std::move(result_);
+  }
+
+ private:
+  std::size_t wanted() const { return request_.exhaustive ? static_cast<std::size_t>(-1) : request_.best; }
+  Bytes usable(std::size_t offer) const {
+    return Bytes(static_cast<std::int64_t>(static_cast<double>(request_.offered[offer].cluster.chip.capacity.count()) *
+                                           kUsableMemory));
+  }
+  std::optional<Dollars> dollars(std::size_t offer, double step_seconds) const {
+    const std::optional<DollarsPerHour>& price = request_.offered[offer].price;
+    if (!price) return std::nullopt;
+    return *price * Seconds(step_seconds * request_.steps);
+  }
+  double score(std::size_t offer, double step_seconds) const {
+    return request_.objective == Objective::cheapest ? dollars(offer, step_seconds)->count()
+                                                     : step_seconds * request_.steps;
+  }
+  bool needs_price() const { return request_.objective == Objective::cheapest || request_.budget.has_value(); }
+
+  bool over_limit(std::size_t offer, double step_seconds) const {
+    if (request_.deadline && Seconds(step_seconds * request_.steps) > *request_.deadline) return true;
+    return request_.budget && *dollars(offer, step_seconds) > *request_.budget;
+  }
+
+  // Puts it in its place, unless it can be no answer. `step`: what it takes at least.
+  void wait(Waiting::Kind kind, std::size_t offer, const Candidate& candidate, Seconds step) {
+    const bool counts = kind != Waiting::Kind::offer;
+    if (needs_price() && !request_.offered[offer].price) {
+      result_.counts.unpriced += counts;
+      if (counts) return;
+      queue_.push({kind, 0, offer, candidate});  // its candidates are counted
+      return;
+    }
+    if (over_limit(offer, step.count()) && counts) {
+      ++result_.counts.over_limit;
+      return;
+    }
+    queue_.push({kind, request_.exhaustive ? 0 : score(offer, step.count()), offer, candidate});
+  }
+
+  // Takes what comes first, with what comes directly behind it and is of its kind.
+  void step() {
+    constexpr std::size_t kComposedAtOnce = 64, kMadeAtOnce = 8;
+    const Waiting::Kind kind = queue_.top().kind;
+    std::size_t most = 1;
+    if (kind == Waiting::Kind::bound) most = kComposedAtOnce;
+    if (kind == Waiting::Kind::composed) most = std::min(kMadeAtOnce, wanted() - result_.best.size());
+    std::vector<Waiting> batch;
+    while (!queue_.empty() && queue_.top().kind == kind && batch.size() < most) {
+      batch.push_back(queue_.top());
+      queue_.pop();
+    }
+    if (kind == Waiting::Kind::offer) return enumerate(batch[0].offer);
+    std::vector<Outcome> outcomes(batch.size());
+    in_parallel(batch.size(), request_.threads, [&](std::size_t i) {
+      outcomes[i] = kind == Waiting::Kind::bound ? composed(batch[i]) : made(batch[i]);
+    });
+    for (std::size_t i = 0; i < batch.size(); ++i) settle(batch[i], outcomes[i]);
+  }
+
+  void enumerate(std::size_t o) {
+    const Offered& offer = request_.offered[o];
+    for (const Candidate& candidate : candidates_of(composer_, offer.cluster.devices)) {
+      ++result_.counts.candidates;
+      const Bytes memory = bounds_.memory(candidate, offer.kernels, offer.stack);
+      if (!request_.exhaustive && memory > usable(o)) {
+        ++result_.counts.over_memory_by_bound;
+        note_memory(o, memory);
+        continue;
+      }
+      wait(Waiting::Kind::bound, o, candidate, bounds_.time(candidate, offer.cluster.chip, offer.kernels, offer.stack));
+    }
+  }
+
+  void note_memory(std::size_t offer, Bytes memory) {
+    if (result_.least_memory && *result_.least_memory <= memory) return;
+    result_.least_memory = memory;
+    result_.least_offer = offer;
+  }
+
+  // Its time and the least memory; of what cannot be composed out of Programs that are for counting alone.
+  Outcome composed(const Waiting& waiting) const {
+    const Offered& offer = request_.offered[waiting.offer];
+    Outcome outcome;
+    const Result<Composed> step = composer_.compose(waiting.candidate, composer_.asked().train.batch);
+    if (step.ok()) {
+      outcome.step = Seconds(step_time(step_parts(step->step, offer.cluster, offer.kernels), offer.stack).seconds);
+      outcome.memory = step->memory_at_least(offer.kernels, offer.stack);
+    } else {
+      const Result<CandidatePrograms> programs =
+          programs_of(composer_.asked(), waiting.candidate, composer_.target(), false);
+      if (!programs.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
+      outcome.step = Seconds(step_time(step_parts(programs->step, offer.cluster, offer.kernels), offer.stack).seconds);
+    }
+    if (!request_.exhaustive && outcome.memory > usable(waiting.offer)) outcome.kind = Outcome::Kind::over_memory;
+    return outcome;
+  }
+
+  Outcome made(const Waiting& waiting) const {
+    const Offered& offer = request_.offered[waiting.offer];
+    const Result<CandidatePrograms> programs = programs_of(composer_.asked(), waiting.candidate, composer_.target());
+    if (!programs.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
+    Estimated estimated;
+    estimated.offer = waiting.offer;
+    estimated.candidate = waiting.candidate;
+    const StepParts parts = step_parts(programs->step, offer.cluster, offer.kernels);
+    estimated.step = step_time(parts, offer.stack);
+    estimated.model_flops = parts.model_flops;
+    const Program* before = nullptr;
+    for (const auto& program : programs->stages) {
+      if (program.get() == before) continue;
+      before = program.get();
+      const DeviceMemory memory = device_memory(*program, offer.kernels, offer.stack);
+      if (estimated.memory.terms.empty() || memory.total() > estimated.memory.total()) estimated.memory = memory;
+    }
+    estimated.total = Seconds(estimated.step.seconds * request_.steps);
+    estimated.dollars = dollars(waiting.offer, estimated.step.seconds);
+    const double peak = products_of(offer.cluster.chip, offer.kernels.products).peak.count();
+    estimated.utilisation =
+        parts.model_flops / (estimated.step.seconds * peak * static_cast<double>(offer.cluster.devices));
+    Outcome outcome{Outcome::Kind::estimated, Seconds(estimated.step.seconds), estimated.memory.total(), {}};
+    if (outcome.memory > usable(waiting.offer)) outcome.kind = Outcome::Kind::over_memory;
+    outcome.estimated = std::move(estimated);
+    return outcome;
+  }
+
+  void settle(const Waiting& waiting, Outcome& outcome) {
+    SearchCounts& counts = result_.counts;
+    const bool by_bound = waiting.kind == Waiting::Kind::bound;
+    counts.composed += by_bound;
+    switch (outcome.kind) {
+      case Outcome::Kind::waits: return wait(Waiting::Kind::composed, waiting.offer, waiting.candidate, outcome.step);
+      case Outcome::Kind::over_memory:
+        ++(by_bound ? counts.over_memory_composed : counts.over_memory);
+        return note_memory(waiting.offer, outcome.memory);
+      case Outcome::Kind::impossible: ++counts.impossible; return;
+      case Outcome::Kind::estimated: ++counts.computed; result_.best.push_back(std::move(*outcome.estimated));
+    }
+  }
+
+  void find_front() {
+    for (std::size_t i = 0; i < result_.best.size(); ++i) {
+      const Estimated& one = result_.best[i];
+      if (!one.dollars) continue;
+      const bool beaten = std::ranges::any_of(result_.best, [&](const Estimated& other) {
+        return other.dollars && other.total <= one.total && *other.dollars <= *one.dollars &&
+               (other.total < one.total || *other.dollars < *one.dollars);
+      });
+      if (!beaten) result_.front.push_back(i);
+    }
+  }
+
+  const Composer& composer_;
+  const SearchRequest& request_;
+  const Bounds bounds_;
+  std::priority_queue<Waiting, std::vector<Waiting>, Later> queue_;
+  SearchResult result_;
+};
+
+void add_microbatches(const Composer& composer, Candidate candidate, std::vector<Candidate>& candidates) {
+  const std::int64_t parts = candidate.data * candidate.fsdp, batch = composer.asked().train.batch;
+  if (batch % parts != 0) return;
+  const std::int64_t rows = batch / parts;
+  for (std::int64_t each = 1; each <= rows; each *= 2) {
+    candidate.microbatches = rows / each;
+    if (rows % each != 0 || candidate.microbatches > kMostMicrobatches) continue;
+    for (const std::int64_t chunks : {1, 2, 4}) {
+      candidate.chunks = chunks;
+      const bool interleaves = candidate.pipe > 1 && candidate.microbatches % candidate.pipe == 0;
+      if (chunks > 1 && (!interleaves || candidate.pipe * chunks > composer.layers())) continue;
+      for (const auto recompute :
+           {RecomputeSpec::Kind::none, RecomputeSpec::Kind::attention, RecomputeSpec::Kind::block}) {
+        candidate.recompute = recompute;
+        candidates.push_back(candidate);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devices) {
+  std::vector<Candidate> candidates;
+  const std::int64_t heads = composer.asked().model.heads;
+  for (const std::int64_t pipe : divisors_of(devices, std::min(kMostStages, composer.layers()))) {
+    for (const std::int64_t model : divisors_of(devices / pipe, kMostModel)) {
+      if (heads > 0 && heads % model != 0) continue;
+      const std::int64_t rest = devices / pipe / model;
+      for (const std::int64_t fsdp : divisors_of(rest, rest)) {
+        for (const auto stored : {StoredInParts::state, StoredInParts::gradients, StoredInParts::parameters}) {
+          if (fsdp == 1 && stored != StoredInParts::parameters) continue;
+          Candidate candidate;
+          candidate.pipe = pipe;
+          candidate.data = rest / fsdp;
+          candidate.fsdp = fsdp;
+          candidate.model = model;
+          candidate.stored = stored;
+          add_microbatches(composer, candidate, candidates);
+        }
+      }
+    }
+  }
+  return candidates;
+}
+
+SearchResult search(const Composer& composer, const SearchRequest& request) { return Search(composer, request).run(); }
+
+}  // namespace systole

@@ -1,0 +1,105 @@
+#include "predict/plan/search.h"
+
+#include <gtest/gtest.h>
+
+#include "predict/plan/bounds.h"
+#include "predict/plan/testing/tiny_workload.h"
+
+namespace systole {
+namespace {
+
+Offered offered(const char* chip, std::int64_t devices, std::optional<double> price = std::nullopt) {
+  ClusterOptions options;
+  options.devices = devices;
+  Offered offer{fmt::format("{} x {}", devices, chip),
+                cluster_of(*catalog().find(chip).value(), options).value(),
+                {},
+                builtin_stacks()[0],
+                std::nullopt};
+  if (price) offer.price = DollarsPerHour(*price);
+  return offer;
+}
+
+void expect_same(const std::vector<Estimated>& a, const std::vector<Estimated>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(a[i].step.seconds, b[i].step.seconds, 1e-9 * b[i].step.seconds) << i;
+    EXPECT_EQ(a[i].memory.total(), b[i].memory.total())
+        << i << ": " << to_string(a[i].candidate) << " | " << to_string(b[i].candidate);
+  }
+}
+
+std::int64_t sum_of(const SearchCounts& c) {
+  return c.over_memory_by_bound + c.over_memory_composed + c.over_memory + c.unpriced + c.over_limit + c.impossible +
+         c.computed + c.left;
+}
+
+// Pruning loses nothing: the best that come out first are the best of all.
+TEST(Search, pruned_is_exhaustive) {
+  for (const Objective objective : {Objective::fastest, Objective::cheapest}) {
+    const Composer composer(tiny_workload(kTinyModels[1], 2), gpu_target());
+    SearchRequest request{.offered = {offered("h100", 2, 10), offered("a100", 2, 3)}};
+    request.objective = objective;
+    request.best = 4;
+    for (Offered& offer : request.offered)  // of which some candidates do not fit
+      offer.cluster.chip.capacity =
+          Bytes(static_cast<std::int64_t>(offer.stack.context * 1024 * 1024 * 1024 / 0.93)) + kKiB * 700;
+    const SearchResult pruned = search(composer, request);
+    request.exhaustive = true;
+    const SearchResult all = search(composer, request);
+    std::printf("NOTE %ld candidates, %ld of them composed, %ld made\n", all.counts.candidates, pruned.counts.composed,
+                pruned.counts.computed + pruned.counts.over_memory);
+    expect_same(pruned.best, all.best);
+    EXPECT_EQ(sum_of(all.counts), all.counts.candidates);
+    EXPECT_EQ(sum_of(pruned.counts), pruned.counts.candidates);
+    EXPECT_GT(all.counts.over_memory, 0);
+    EXPECT_LT(pruned.counts.computed + pruned.counts.over_memory, all.counts.candidates / 2);
+    EXPECT_EQ(all.counts.computed + all.counts.over_memory, all.counts.candidates);
+    request.exhaustive = false;
+    request.threads = 1;
+    expect_same(search(composer, request).best, pruned.best);
+  }
+}
+
+TEST(Search, bounds_are_below_what_they_bound) {
+  const Composer composer(tiny_workload(kTinyModels[0], 4), gpu_target());
+  const Bounds bounds(composer);
+  SearchRequest request{.offered = {offered("h100", 4), offered("v6e", 2)}, .best = 100'000, .exhaustive = true};
+  const SearchResult all = search(composer, request);
+  ASSERT_GT(all.best.size(), 50u);
+  for (const Estimated& one : all.best) {
+    const Offered& offer = request.offered[one.offer];
+    EXPECT_LE(bounds.time(one.candidate, offer.cluster.chip, offer.kernels, offer.stack).count(), one.step.seconds)
+        << to_string(one.candidate);
+    EXPECT_LE(bounds.memory(one.candidate, offer.kernels, offer.stack), one.memory.total()) << to_string(one.candidate);
+  }
+}
+
+TEST(Search, unknown_prices_never_win) {
+  const Composer composer(tiny_workload(kTinyModels[0], 2), gpu_target());
+  SearchRequest request{.offered = {offered("h100", 2), offered("a100", 2, 5)}, .objective = Objective::cheapest};
+  request.best = 3;
+  const SearchResult result = search(composer, request);
+  ASSERT_EQ(result.best.size(), 3u);
+  for (const Estimated& one : result.best) EXPECT_EQ(one.offer, 1u);
+  EXPECT_GT(result.counts.unpriced, 0);
+}
+
+TEST(Search, deadline_and_budget_are_kept) {
+  const Composer composer(tiny_workload(kTinyModels[0], 2), gpu_target());
+  SearchRequest request{.offered = {offered("h100", 2, 20), offered("a100", 1, 3)}, .objective = Objective::cheapest};
+  request.best = 5;
+  request.steps = 1000;
+  const SearchResult free = search(composer, request);
+  request.deadline = free.best[0].total * 0.999;
+  const SearchResult late = search(composer, request);
+  for (const Estimated& one : late.best) EXPECT_LE(one.total, *request.deadline);
+  EXPECT_GT(late.counts.over_limit, 0);
+  request.deadline.reset();
+  request.objective = Objective::fastest;
+  request.budget = *free.best[0].dollars * 1.01;
+  for (const Estimated& one : search(composer, request).best) EXPECT_LE(*one.dollars, *request.budget);
+}
+
+}  // namespace
+}  // namespace systole
