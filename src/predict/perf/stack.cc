@@ -117,6 +117,10 @@ Result<std::vector<StackProfile>> read_stacks(std::string_view text, const std::
 }
 
 std::string to_yaml(std::span<const StackProfile> stacks) {
+  static const std::string kHead =
+      "# Software stacks, each in a dozen numbers and a few facts (predict/perf/stack.h says what each means and its\n"
+      "# bounds). The numbers were found on data/validation by `systole backtest --fit`; docs/accuracy.md has the errors\n"
+      "# that they leave.\n";
   Node all = Node::map();
   for (const StackProfile& stack : stacks) {
     Node node = Node::map({{"doc", stack.doc}});
@@ -130,7 +134,7 @@ std::string to_yaml(std::span<const StackProfile> stacks) {
     }
     all.set(stack.name, std::move(node));
   }
-  return to_yaml(Node::map({{"systole_stacks", 1}, {"stacks", std::move(all)}}));
+  return kHead + to_yaml(Node::map({{"systole_stacks", 1}, {"stacks", std::move(all)}}));
 }
 
 const std::vector<StackProfile>& builtin_stacks() {
