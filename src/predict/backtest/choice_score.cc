@@ -10,11 +10,10 @@ namespace systole::backtest {
 namespace {
 
 constexpr std::size_t kLeastLayouts = 6;     // of a group
-constexpr double kLargestShare = 0.92;       // of a device's memory: allocators that are left less try again and again
 constexpr std::size_t kFastestMeasured = 3;  // whose median is the best, for one point may be luck
 
 bool leaves_room(const ScoredRow& row) {
-  return row.predicted->memory_gib <= kLargestShare * (row.row->made->cluster.chip.capacity / kGiB);
+  return row.predicted->memory_gib <= kUsableMemory * (row.row->made->cluster.chip.capacity / kGiB);
 }
 
 struct GroupChoice {

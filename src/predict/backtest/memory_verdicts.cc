@@ -41,7 +41,7 @@ MemoryVerdicts memory_verdicts(std::span<const ScoredRow* const> rows) {
     if (!row->predicted) continue;
     const PublishedRow& of = row->row->row;
     const double capacity = row->row->made->cluster.chip.capacity / kGiB;
-    const bool fits = row->predicted->memory_gib <= capacity;
+    const bool fits = row->predicted->memory_gib <= kUsableMemory * capacity;
     if (!of.crashed) {
       if (!of.memory_gib) continue;
       ++verdicts.ran;

@@ -23,6 +23,10 @@ MemoryParts memory_parts(const Program& program, const KernelChoice& kernels);
 // Of a Program without places: copies, scores and logits.
 MemoryParts placeless_memory(const Program& program, const KernelChoice& kernels);
 
+// Of a device's memory what may be planned to be taken: allocators that are left less try again and again, and end. Set
+// on the points of nanotron's sweep that ran and that crashed (docs/accuracy.md).
+constexpr double kUsableMemory = 0.9;
+
 struct DeviceMemory {
   // "arena", "copies", "scores", "logits", "fragments", "context". "copies" may be below 0: what the stack needs less
   // than the Program.

@@ -21,8 +21,6 @@
 
 namespace systole {
 
-constexpr double kUsableMemory = 0.93;  // of a device's; more is refused: allocators leave gaps
-
 struct Offered {
   std::string name;  // "512 x h100"
   Cluster cluster;

@@ -43,7 +43,7 @@ TEST(Search, pruned_is_exhaustive) {
     request.best = 4;
     for (Offered& offer : request.offered)  // of which some candidates do not fit
       offer.cluster.chip.capacity =
-          Bytes(static_cast<std::int64_t>(offer.stack.context * 1024 * 1024 * 1024 / 0.93)) + kKiB * 700;
+          Bytes(static_cast<std::int64_t>(offer.stack.context * 1024 * 1024 * 1024 / kUsableMemory)) + kKiB * 700;
     const SearchResult pruned = search(composer, request);
     request.exhaustive = true;
     const SearchResult all = search(composer, request);
