@@ -119,7 +119,8 @@ Result<std::vector<StackProfile>> read_stacks(std::string_view text, const std::
 std::string to_yaml(std::span<const StackProfile> stacks) {
   static const std::string kHead =
       "# Software stacks, each in a dozen numbers and a few facts (predict/perf/stack.h says what each means and its\n"
-      "# bounds). The numbers were found on data/validation by `systole backtest --fit`; docs/accuracy.md has the errors\n"
+      "# bounds). The numbers were found on data/validation by `systole backtest --fit`; docs/accuracy.md has the "
+      "errors\n"
       "# that they leave.\n";
   Node all = Node::map();
   for (const StackProfile& stack : stacks) {
