@@ -11,12 +11,12 @@ namespace {
 
 // Measured on Debian 12 (x86-64, glibc 2.36, oneDNN 2.6.3, gcc 12, release build), 2026-11-22: what was resident at
 // the end of runs beside arena, dataset and data queue, on 1 to 24 layers, 1 and 4 microbatches, 1 to 64 threads,
-// vocabularies of 2,048 and 16,384; the process and reading text again once the program had grown, under Linux 6.18 on
-// an AMD EPYC. How much of a file is mapped around what is touched is the kernel's choice: the same program, linked
-// anew, differs by 0.3 MB. docs/concepts/memory.md tells more.
-constexpr Bytes kProcess = 19 * kMiB + 512 * kKiB;  // code and heap of one that has planned a run, its libraries too
+// vocabularies of 2,048 and 16,384; the process and reading text on 2026-11-23 under Linux 6.18, once a run lets go of
+// the code that planned it (ground/process/loaded_pages.h). How much of a file is mapped around what is touched is the
+// kernel's choice: the same program, linked anew, differs by 0.3 MB. docs/concepts/memory.md tells more.
+constexpr Bytes kProcess = 15 * kMiB + 768 * kKiB;  // code that runs and heap, its libraries too
 constexpr Bytes kOneDnn = 2 * kMiB;                 // its code, as far as it is touched
-constexpr Bytes kText = 4 * kMiB;                   // the reader's thread, SentencePiece's code and what reads tokens
+constexpr Bytes kText = 3 * kMiB + 256 * kKiB;      // the reader's thread, and code that reads and decodes tokens
 constexpr Bytes kPerThread = 16 * kKiB;             // its stack
 constexpr Bytes kPerKernel = Bytes(3328);           // a kernel of a function, its graph node included
 constexpr Bytes kPerCall = Bytes(2048);             // a kernel bound to its places

@@ -14,6 +14,7 @@
 #include "execute/runtime/initialize.h"
 #include "execute/train/least_of.h"
 #include "execute/train/state.h"
+#include "ground/process/loaded_pages.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
 #include "operate/cli/full_disk.h"
@@ -94,6 +95,7 @@ std::function<Result<std::unique_ptr<BatchSource>>()> held_out_source(const Prep
 // does not take the peak back reports that of the whole process.
 void begin_measuring_memory() {
   malloc_trim(0);
+  let_go_of_loaded_pages();
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
@@ -292,7 +294,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     TRY(write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)));
     TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
-  if (role.first()) begin_measuring_memory();
+  begin_measuring_memory();
   prepared.machine.device->connect(role.communicator);
   if (role.communicator != nullptr && request.collectives) {
     request.collectives->then = request.stages;
