@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "describe/graph/passes/rewrite.h"
 #include "predict/perf/kernel_seconds.h"
 
 namespace systole {
 namespace {
-
-bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
 
 // Of a parameter the numbers that a device updates: those of a moment of it.
 std::int64_t updated(const Program& program, const ProgramValue& parameter) {
@@ -38,8 +37,7 @@ constexpr std::int64_t kLogitCopies = 4 + 4;
 std::int64_t logits_of(const Graph& graph) {
   std::int64_t most = 0;
   for (const GraphNode& node : graph.nodes())
-    if (node.op->name == std::string_view("cross_entropy"))
-      most = std::max(most, graph.type(node.operands[0]).num_elements());
+    if (is(node, "cross_entropy")) most = std::max(most, graph.type(node.operands[0]).num_elements());
   return most;
 }
 
@@ -47,9 +45,9 @@ std::int64_t logits_of(const Graph& graph) {
 std::int64_t scores_of(const Graph& graph, bool recomputed, std::int64_t layers) {
   std::int64_t scores = 0;
   for (const GraphNode& node : graph.nodes()) {
-    if (is_repeat(node)) {
+    if (is(node, "repeat")) {
       scores += scores_of(node.regions[0], recomputed, layers * node.attrs.get_int("count"));
-    } else if (node.op->name == std::string_view("attention") && node.recomputed == recomputed) {
+    } else if (is(node, "attention") && node.recomputed == recomputed) {
       const AttentionShape shape = attention_shape(graph, node);
       scores += shape.rows * shape.queries * shape.keys_of_row * (recomputed ? 1 : layers);
     }

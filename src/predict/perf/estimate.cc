@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "describe/graph/passes/rewrite.h"
 #include "describe/graph/work.h"
 #include "predict/perf/overlapped_time.h"
 #include "predict/perf/utilisation.h"
@@ -15,9 +16,9 @@ using FlopsByType = std::map<DType, std::int64_t>;
 
 void add_contractions(const Graph& graph, std::int64_t times, FlopsByType& flops) {
   for (const GraphNode& node : graph.nodes()) {
-    if (node.op->name == std::string_view("repeat")) {
+    if (is(node, "repeat")) {
       add_contractions(node.regions[0], times * node.attrs.get_int("count"), flops);
-    } else if (node.op->name == std::string_view("contract")) {
+    } else if (is(node, "contract")) {
       flops[graph.type(node.operands[0]).dtype] += times * work_of(graph, node).flops;
     }
   }

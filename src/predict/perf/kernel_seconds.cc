@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "describe/graph/op.h"
+#include "describe/graph/passes/rewrite.h"
 #include "describe/graph/work.h"
 
 namespace systole {
@@ -121,7 +122,7 @@ AttentionShape attention_shape(const Graph& graph, const GraphNode& node) {
   shape.queries = q.size(1);
   shape.keys_of_row = k.size(1);
   shape.head = q.size(3);
-  const bool backward = node.op->name == std::string_view("attention_grad");
+  const bool backward = is(node, "attention_grad");
   shape.causal = node.attrs.get_bool("causal");
   GraphNode first_time = node;  // what is done again is no model flops
   first_time.recomputed = false;

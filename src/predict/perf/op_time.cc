@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "describe/graph/collective_call.h"
+#include "describe/graph/passes/rewrite.h"
 #include "describe/graph/work.h"
 #include "predict/perf/reuse.h"
 
@@ -63,16 +64,10 @@ constexpr Row kRows[] = {
     {"cache_write", OpClass::movement},
 };
 
-bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
-
-bool is_fusion(const GraphNode& node) { return node.op->name == std::string_view("fusion"); }
-
 // Ops on an element that a chain does for each of its own: broadcasts and constants are part of a load.
 std::int64_t chain_steps(const GraphNode& node) {
-  if (!is_fusion(node)) return 1;
-  const auto counts = [](const GraphNode& inner) {
-    return inner.op->name != std::string_view("broadcast") && inner.op->name != std::string_view("constant");
-  };
+  if (!is(node, "fusion")) return 1;
+  const auto counts = [](const GraphNode& inner) { return !is(inner, "broadcast") && !is(inner, "constant"); };
   const std::deque<GraphNode>& nodes = node.regions[0].nodes();
   return std::max<std::int64_t>(1, std::count_if(nodes.begin(), nodes.end(), counts));
 }
@@ -84,12 +79,12 @@ Seconds kernel_time(const Graph& graph, const GraphNode& node, const Work& work,
   switch (class_of(*node.op)) {
     case OpClass::contraction: return flops / contraction_rate(speed, dtype) + moving;
     case OpClass::attention: {
-      const AttentionSpeed rates = attention_speed(speed, dtype, node.op->name == std::string_view("attention_grad"));
+      const AttentionSpeed rates = attention_speed(speed, dtype, is(node, "attention_grad"));
       return flops / rates.products + elementary / rates.elementary;
     }
     case OpClass::elementwise: {
       const Flops steps(chain_steps(node) * graph.type(node.results[0]).num_elements());
-      const bool chain = node.op->elementwise || is_fusion(node);
+      const bool chain = node.op->elementwise || is(node, "fusion");
       return (chain ? steps / speed.chain : flops / speed.kernel) + elementary / speed.elementary + moving;
     }
     default: return std::max(flops / speed.kernel + elementary / speed.elementary, moving);
@@ -152,7 +147,7 @@ TimeByClass TimeByClass::operator*(double times) const {
 }
 
 Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
-  if (is_repeat(node)) {
+  if (is(node, "repeat")) {
     const Graph& body = node.regions[0];
     return graph_time(body, speed, touched_by(body)).total() * static_cast<double>(node.attrs.get_int("count"));
   }
@@ -186,7 +181,7 @@ ReuseStack stack_of_body(const GraphNode& repeat, const MachineSpeed& speed, Byt
 void each_kernel(const Graph& graph, const MachineSpeed& speed, Bytes ago, ReuseStack stack, double runs,
                  const KernelTime& told) {
   for (const GraphNode& node : graph.nodes()) {
-    if (is_repeat(node)) {
+    if (is(node, "repeat")) {
       const auto count = static_cast<double>(node.attrs.get_int("count"));
       each_kernel(node.regions[0], speed, ago, stack_of_body(node, speed, ago), runs * count, told);
       for (const ValueId id : node.operands) stack.touch(id, graph.type(id).bytes());

@@ -7,15 +7,15 @@
 
 #include "describe/graph/collective_call.h"
 #include "describe/graph/overlap.h"
+#include "describe/graph/passes/rewrite.h"
 
 namespace systole {
 namespace {
 
-bool is_repeat(const GraphNode& node) { return node.op->name == std::string_view("repeat"); }
-
 bool overlaps(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const GraphNode& node) {
-    return (is_collective(node) && overlap_of(node) != Overlap::none) || (is_repeat(node) && overlaps(node.regions[0]));
+    return (is_collective(node) && overlap_of(node) != Overlap::none) ||
+           (is(node, "repeat") && overlaps(node.regions[0]));
   });
 }
 
@@ -46,7 +46,7 @@ class Clocks {
       for (const auto& [reader, end] : awaited) {
         if (reader == n) compute_ = std::max(compute_, end);
       }
-      if (is_repeat(node)) {
+      if (is(node, "repeat")) {
         repeat(node);
       } else if (is_collective(node)) {
         begin(graph, node);

@@ -5,11 +5,10 @@
 #include <tuple>
 
 #include "describe/graph/op.h"
+#include "describe/graph/passes/rewrite.h"
 
 namespace systole {
 namespace {
-
-bool is_product(const GraphNode& node) { return node.op->name == std::string_view("contract"); }
 
 // The only node that reads a node's one result, if it adds.
 std::vector<int> only_readers(const Graph& graph) {
@@ -25,9 +24,7 @@ std::vector<int> only_readers(const Graph& graph) {
   return readers;
 }
 
-bool adds(const GraphNode& node) {
-  return node.op->name == std::string_view("add") || node.op->name == std::string_view("fusion");
-}
+bool adds(const GraphNode& node) { return is(node, "add") || is(node, "fusion"); }
 
 // What a product does with each dim of its left operand: sums over it or not. A gradient is the left operand of two
 // products, for the input and for the weight, whose sizes may be equal by chance.
@@ -47,7 +44,7 @@ std::vector<ProductGroup> product_groups(const Graph& graph) {
   std::vector<ProductGroup> groups;
   std::map<Beside, std::size_t> beside;
   for (const GraphNode& node : graph.nodes()) {
-    if (!is_product(node)) continue;
+    if (!is(node, "contract")) continue;
     const ProductDims dims = product_dims(graph, node);
     const auto [at, first] = beside.try_emplace(
         {node.operands[0].index, summed_dims(node), dims.batch, dims.rows, dims.summed}, groups.size());

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "describe/graph/collectives_of.h"
+#include "describe/graph/passes/rewrite.h"
 #include "describe/graph/work.h"
 #include "predict/perf/op_time.h"
 #include "predict/perf/product_groups.h"
@@ -12,15 +13,13 @@
 namespace systole {
 namespace {
 
-bool is_named(const GraphNode& node, std::string_view op) { return node.op->name == op; }
-
 // A parameter as it comes into the graph, converted or gathered. In the body of a repeat every f32 tensor that comes
 // in is one: activations are handed on in the compute type, and statistics have no conversion.
 bool is_parameter(const Graph& graph, ValueId id) {
   const NodeId made = graph.producer(id);
   if (!made.valid()) return graph.type(id).dtype == DType::f32;
   const GraphNode& node = graph.node(made);
-  const bool passes = is_named(node, "cast") || node.op->view || is_named(node, "all_gather");
+  const bool passes = is(node, "cast") || node.op->view || is(node, "all_gather");
   return passes && is_parameter(graph, node.operands[0]);
 }
 
@@ -46,7 +45,7 @@ class Recorder {
     stretch_.in_layers = in_layers;
     add_products();
     for (const GraphNode& node : graph_.nodes()) {
-      if (is_named(node, "repeat")) continue;
+      if (is(node, "repeat")) continue;
       const Work work = work_of(graph_, node);
       stretch_.flops += work.flops;
       stretch_.model_flops += work.model_flops;
@@ -77,7 +76,7 @@ class Recorder {
     const OpClass op_class = class_of(*node.op);
     if (op_class == OpClass::contraction) return;
     if (op_class == OpClass::attention) {
-      stretch_.attention.push_back({attention_shape(graph_, node), is_named(node, "attention_grad")});
+      stretch_.attention.push_back({attention_shape(graph_, node), is(node, "attention_grad")});
       return;
     }
     if (is_constant(node)) return;  // part of the kernels that read it
@@ -88,15 +87,15 @@ class Recorder {
       return;
     }
     stretch_.moved += bytes;
-    if (!is_named(node, "cast") || !is_parameter(graph_, node.operands[0])) return;
+    if (!is(node, "cast") || !is_parameter(graph_, node.operands[0])) return;
     stretch_.converted += bytes;
     ++stretch_.converting;
   }
 
   bool is_constant(const GraphNode& node) const {
-    if (node.operands.empty() || is_named(node, "broadcast")) return true;
+    if (node.operands.empty() || is(node, "broadcast")) return true;
     const NodeId made = graph_.producer(node.operands[0]);
-    return is_named(node, "copy") && made.valid() && is_constant(graph_.node(made));
+    return is(node, "copy") && made.valid() && is_constant(graph_.node(made));
   }
 
   void add_message(const GraphNode& node) {
@@ -119,7 +118,7 @@ class Recorder {
 
 void add_stretches(const Graph& graph, std::int64_t times, bool in_layers, FunctionRecord& record) {
   for (const GraphNode& node : graph.nodes()) {
-    if (is_named(node, "repeat")) add_stretches(node.regions[0], times * node.attrs.get_int("count"), true, record);
+    if (is(node, "repeat")) add_stretches(node.regions[0], times * node.attrs.get_int("count"), true, record);
   }
   record.push_back(Recorder(graph).stretch(times, in_layers));
 }
