@@ -24,8 +24,8 @@ void let_go(const Pagemap& map, std::uintptr_t first, std::uintptr_t last) {
   std::array<std::uint64_t, 512> words;
   while (first < last) {
     const std::size_t wanted = std::min(words.size(), last - first);
-    const ssize_t got = ::pread(map.fd, words.data(), wanted * sizeof(words[0]),
-                                static_cast<off_t>(first * sizeof(words[0])));
+    const ssize_t got =
+        ::pread(map.fd, words.data(), wanted * sizeof(words[0]), static_cast<off_t>(first * sizeof(words[0])));
     const std::size_t pages = got > 0 ? static_cast<std::size_t>(got) / sizeof(words[0]) : 0;
     if (pages == 0) return;
     const auto unchanged = [&](std::size_t i) { return (words[i] & kPresent) != 0 && (words[i] & kOfFile) != 0; };
