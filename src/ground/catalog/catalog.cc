@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "ground/base/nearest.h"
+#include "ground/base/text_file.h"
 
 namespace systole {
 namespace {
@@ -107,12 +106,7 @@ Result<std::vector<CatalogFile>> read_catalog_folder(const std::string& folder) 
   }
   if (code) return error(ErrorKind::io, "cannot read the folder: {}", code.message()).at({folder, 0, 0});
   std::ranges::sort(paths);
-  for (const std::string& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream text;
-    if (!file || !(text << file.rdbuf())) return error(ErrorKind::io, "cannot read the file").at({path, 0, 0});
-    files.push_back({path, text.str()});
-  }
+  for (const std::string& path : paths) { files.push_back({path, TRY(read_text_file(path))}); }
   return files;
 }
 

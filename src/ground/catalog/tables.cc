@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "ground/base/nearest.h"
+#include "ground/base/text_file.h"
 
 namespace systole {
 namespace {
@@ -88,10 +87,7 @@ Result<std::vector<CatalogFile>> read_catalog_tables(const std::string& folder) 
           .hinted(fmt::format("{}; as in prices.csv or prices-negotiated.csv",
                               nearest_hint(fs::path(path).stem().string(), names)));
     }
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream text;
-    if (!file || !(text << file.rdbuf())) return error(ErrorKind::io, "cannot read the file").at({path, 0, 0});
-    files.push_back({path, text.str()});
+    files.push_back({path, TRY(read_text_file(path))});
   }
   return files;
 }

@@ -3,12 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "ground/base/nearest.h"
-#include "ground/base/os_error.h"
+#include "ground/base/text_file.h"
 #include "operate/cli/command.h"
 #include "operate/cli/machine.h"
 #include "predict/backtest/accuracy_page.h"
@@ -29,26 +26,10 @@ struct BacktestOptions {
   bool fit = false;
 };
 
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!file || std::filesystem::is_directory(path)) return error(ErrorKind::not_found, "there is no file '{}'", path);
-  text << file.rdbuf();
-  return text.str();
-}
-
-Status write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return os_error(errno, "write", path);
-  return {};
-}
-
 Result<std::vector<PublishedRow>> read_rows(const BacktestOptions& options) {
   std::vector<PublishedRow> rows;
   for (const std::string& path : options.files) {
-    std::vector<PublishedRow> of_file = TRY(read_published(TRY(read_text(path)), path));
+    std::vector<PublishedRow> of_file = TRY(read_published(TRY(read_text_file(path)), path));
     std::ranges::move(of_file, std::back_inserter(rows));
   }
   return rows;
@@ -93,9 +74,9 @@ Judged judge(std::span<const PreparedRow> rows, std::span<const StackProfile> st
 ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   check_set(options.set).value();
   const Catalog catalog = read_catalog().value();
-  const std::vector<StackProfile> given = options.stacks.empty()
-                                              ? builtin_stacks()
-                                              : read_stacks(read_text(options.stacks).value(), options.stacks).value();
+  const std::vector<StackProfile> given =
+      options.stacks.empty() ? builtin_stacks()
+                             : read_stacks(read_text_file(options.stacks).value(), options.stacks).value();
   std::vector<PublishedRow> published = read_rows(options).value();
   PrepareOptions prepare_options;
   prepare_options.threads = static_cast<int>(options.threads);
@@ -107,13 +88,13 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   const std::vector<StackProfile> stacks = options.fit ? fit_stacks(rows, given) : given;
   const Judged judged = judge(rows, stacks, options.fit || !options.page.empty());
   const ReportOptions report{static_cast<std::size_t>(options.worst), options.set};
-  if (!options.svg.empty()) write_text(options.svg, scatter_svg(judged.scores, options.set)).value();
+  if (!options.svg.empty()) write_text_file(options.svg, scatter_svg(judged.scores, options.set)).value();
   if (!options.page.empty()) {
     const AccuracyPage page{options.files, catalog.date(), report_tables(judged.scores, judged.apart(), report),
                             stacks};
-    write_text(options.page, to_markdown(page)).value();
+    write_text_file(options.page, to_markdown(page)).value();
   }
-  if (!options.save.empty()) write_text(options.save, to_yaml(stacks)).value();
+  if (!options.save.empty()) write_text_file(options.save, to_yaml(stacks)).value();
   Node document = report_node(judged.scores, judged.apart(), report);
   document.set("catalog_date", catalog.date());
   if (options.fit) {

@@ -1,9 +1,6 @@
 // `systole plan WORKLOAD`: what running it on this machine will take, before anything of it runs.
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
+#include "ground/base/text_file.h"
 #include "ground/store/store.h"
 #include "operate/check/lint.h"
 #include "operate/cli/plan_text.h"
@@ -40,14 +37,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     if (peak) context.out.data(*peak + "\n");
   }
   if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
-  if (!options.out.empty()) {
-    std::ofstream file(options.out);
-    file << to_json(prepared.plan);
-    if (!file.flush()) {
-      fail(error(ErrorKind::io, "cannot write '{}': {}", options.out, std::strerror(errno))
-               .hinted("--out: a file in a folder that is there and may be written"));
-    }
-  }
+  if (!options.out.empty()) { write_text_file(options.out, to_json(prepared.plan)).value(); }
   fits(prepared).value();
   context.out.message("next: systole run " + words_of(options.workload));
   return ExitCode::done;

@@ -1,13 +1,12 @@
 #include "operate/cli/rank_processes.h"
 
 #include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "execute/checkpoint/folder.h"
 #include "execute/train/job.h"
 #include "ground/base/hash.h"
+#include "ground/base/text_file.h"
 #include "operate/cli/rank_watch.h"
 #include "operate/cli/run_places.h"
 #include "operate/launch/launch.h"
@@ -15,13 +14,7 @@
 namespace systole::cli {
 namespace {
 
-Result<HazardModel> hazards_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file.is_open()) return error(ErrorKind::not_found, "--chaos: cannot read '{}'", path);
-  return read_hazards(text.str(), path);
-}
+Result<HazardModel> hazards_of(const std::string& path) { return read_hazards(TRY(read_text_file(path)), path); }
 
 std::vector<std::string> rank_command(const RankProcesses& processes) {
   std::vector<std::string> argv{"/proc/self/exe",
