@@ -15,8 +15,6 @@ std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 std::string whole_percent(double share) { return fmt::format("{:.0f}", 100 * share); }
 std::string count(std::size_t n) { return with_commas(static_cast<std::int64_t>(n)); }
 
-bool wanted(std::string_view set, const ReportOptions& options) { return options.set.empty() || options.set == set; }
-
 const SetScore* find(const Scores* scores, const SetScore& like) {
   if (scores == nullptr) return nullptr;
   for (const SetScore& score : scores->sets)
@@ -37,7 +35,7 @@ ReportTable set_table(const Scores& scores, const JudgedApart& apart, const Repo
     for (const char* header : {"stack unseen: mean>", "p90>"}) table.headers.emplace_back(header);
   for (const char* header : {"flagged>", "all>"}) table.headers.emplace_back(header);
   for (const SetScore& score : scores.sets) {
-    if (!wanted(score.set, options)) continue;
+    if (!options.wants(score.set)) continue;
     const ErrorSummary& e = score.errors;
     Cells cells{std::string(score.set),
                 score.quantity == ScoredQuantity::memory ? "memory" : "step time",
@@ -67,7 +65,7 @@ ReportTable group_table(const Scores& scores, const ReportOptions& options) {
   table.title = "errors of step times by what rows differ in";
   table.headers = {"set", "by", "rows of", "rows>", "mean>", "median>", "p90>", "bias>"};
   for (const GroupScore& group : scores.groups) {
-    if (!wanted(group.set, options)) continue;
+    if (!options.wants(group.set)) continue;
     if (options.set.empty() && group.by != "stack" && group.by != "source" && group.by != "accelerator") continue;
     const ErrorSummary& e = group.errors;
     table.rows.push_back({std::string(group.set), group.by, group.name, count(e.rows), percent(e.mean_abs),
@@ -84,7 +82,7 @@ ReportTable worst_table(const Scores& scores, const ReportOptions& options) {
   table.headers = {"row", "set", "stack", "measured s>", "predicted s>", "error %>", "flagged"};
   std::vector<const ScoredRow*> rows;
   for (const ScoredRow& row : scores.rows)
-    if (row.time_error && row.defect.empty() && wanted(row.set, options)) rows.push_back(&row);
+    if (row.time_error && row.defect.empty() && options.wants(row.set)) rows.push_back(&row);
   const auto far_off = [](const ScoredRow* row) { return -std::abs(std::log1p(*row->time_error)); };
   std::ranges::stable_sort(rows, {}, far_off);
   rows.resize(std::min(rows.size(), options.worst));
@@ -103,36 +101,51 @@ ReportTable reasons_table(std::string title, std::string note, const std::map<st
   return table;
 }
 
-ReportTable verdict_table(const Scores& scores, const ReportOptions& options) {
-  ReportTable table;
-  table.title = "does it fit";
-  table.note =
-      "Points that ran, said to fit; points that crashed where their neighbours of smaller microbatches let expect "
-      "more "
-      "than the device has, said not to. The rest crashed for another reason, or no neighbour tells.";
-  table.headers = {"set", "ran>", "said to fit>", "crashed beyond>", "said not to fit>", "crashed otherwise>"};
-  for (const auto& [set, v] : scores.verdicts)
-    if (wanted(set, options))
-      table.rows.push_back({std::string(set), count(v.ran), count(v.called_fitting), count(v.beyond),
-                            count(v.called_out_of_memory), count(v.crashed_otherwise)});
+// The head, and a row of each set that is asked for.
+template <typename Scored, typename CellsOf>
+ReportTable table_by_set(ReportTable table, const Scored& scored, const ReportOptions& options, CellsOf cells_of) {
+  for (const auto& of_set : scored) {
+    Cells cells = cells_of(of_set);
+    if (options.wants(cells.front())) table.rows.push_back(std::move(cells));
+  }
   return table;
 }
 
+ReportTable verdict_table(const Scores& scores, const ReportOptions& options) {
+  ReportTable head{"does it fit",
+                   "Points that ran, said to fit; points that crashed where their neighbours of smaller microbatches "
+                   "let expect more "
+                   "than the device has, said not to. The rest crashed for another reason, or no neighbour tells.",
+                   {"set", "ran>", "said to fit>", "crashed beyond>", "said not to fit>", "crashed otherwise>"},
+                   {}};
+  return table_by_set(std::move(head), scores.verdicts, options, [](const auto& verdicts) {
+    const auto& [set, v] = verdicts;
+    return Cells{std::string(set),
+                 count(v.ran),
+                 count(v.called_fitting),
+                 count(v.beyond),
+                 count(v.called_out_of_memory),
+                 count(v.crashed_otherwise)};
+  });
+}
+
 ReportTable choice_table(const Scores& scores, const ReportOptions& options) {
-  ReportTable table;
-  table.title = "choosing a layout";
-  table.note =
+  ReportTable head{
+      "choosing a layout",
       "Of six layouts or more of one model on one number of chips with one batch: by how many percent the one "
       "predicted "
-      "to be the fastest is slower than the median of the three fastest measured; and the correlation of ranks.";
-  table.headers = {"set", "among", "groups>", "regret>", "p95>", "rank correlation>", "least>"};
-  for (const ChoiceScore& c : scores.choices)
-    if (wanted(c.set, options))
-      table.rows.push_back({std::string(c.set), c.fitting_only ? "those said to fit" : "all", count(c.groups),
-                            percent(c.mean_regret), percent(c.p95_regret),
-                            fmt::format("{:.3f}", c.mean_rank_correlation),
-                            fmt::format("{:.2f}", c.least_rank_correlation)});
-  return table;
+      "to be the fastest is slower than the median of the three fastest measured; and the correlation of ranks.",
+      {"set", "among", "groups>", "regret>", "p95>", "rank correlation>", "least>"},
+      {}};
+  return table_by_set(std::move(head), scores.choices, options, [](const ChoiceScore& c) {
+    return Cells{std::string(c.set),
+                 c.fitting_only ? "those said to fit" : "all",
+                 count(c.groups),
+                 percent(c.mean_regret),
+                 percent(c.p95_regret),
+                 fmt::format("{:.3f}", c.mean_rank_correlation),
+                 fmt::format("{:.2f}", c.least_rank_correlation)};
+  });
 }
 
 }  // namespace

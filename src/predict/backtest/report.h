@@ -21,6 +21,7 @@ struct JudgedApart {
 struct ReportOptions {
   std::size_t worst = 10;  // rows
   std::string set;         // of this one alone, in all that its rows differ in; empty: all
+  bool wants(std::string_view of) const { return set.empty() || set == of; }
 };
 
 std::vector<ReportTable> report_tables(const Scores& scores, const JudgedApart& apart, const ReportOptions& options);

@@ -106,23 +106,22 @@ Node choice_node(const ChoiceScore& choice) {
 }  // namespace
 
 Node report_node(const Scores& scores, const JudgedApart& apart, const ReportOptions& options) {
-  const auto wanted = [&](std::string_view set) { return options.set.empty() || options.set == set; };
   Node summary = Node::sequence(), groups = Node::sequence(), verdicts = Node::sequence(), choices = Node::sequence(),
        rows = Node::sequence();
   for (const SetScore& score : scores.sets)
-    if (wanted(score.set)) summary.push(summary_node(score, scores, apart));
+    if (options.wants(score.set)) summary.push(summary_node(score, scores, apart));
   for (const GroupScore& group : scores.groups) {
-    if (!wanted(group.set)) continue;
+    if (!options.wants(group.set)) continue;
     Node node = Node::map({{"set", group.set}, {"by", group.by}, {"name", group.name}});
     set_errors(node, group.errors);
     groups.push(std::move(node));
   }
   for (const auto& [set, of_set] : scores.verdicts)
-    if (wanted(set)) verdicts.push(verdict_node(set, of_set));
+    if (options.wants(set)) verdicts.push(verdict_node(set, of_set));
   for (const ChoiceScore& choice : scores.choices)
-    if (wanted(choice.set)) choices.push(choice_node(choice));
+    if (options.wants(choice.set)) choices.push(choice_node(choice));
   for (const ScoredRow& row : scores.rows)
-    if (wanted(row.set)) rows.push(row_node(row));
+    if (options.wants(row.set)) rows.push(row_node(row));
   return Node::map({{"summary", std::move(summary)},
                     {"groups", std::move(groups)},
                     {"choices", std::move(choices)},

@@ -64,10 +64,6 @@ std::vector<std::int64_t> layers_by_cost(const ModelSpec& model, std::int64_t st
   return layers;
 }
 
-bool has_axis(const ShardingStrategy& sharding, std::string_view axis) {
-  return std::ranges::any_of(sharding.rules, [&](const AxisRule& rule) { return rule.axis == axis; });
-}
-
 TrainSpec train_of(const PublishedRow& row, const RowLayout& layout) {
   TrainSpec train;
   train.batch = *row.batch;
@@ -78,13 +74,6 @@ TrainSpec train_of(const PublishedRow& row, const RowLayout& layout) {
   train.precision.compute = DType::bf16;
   train.precision.reduce = says(row.dtype, "fp32 grad") ? DType::f32 : DType::bf16;
   return train;
-}
-
-// An axis that partitioning does not know yet is refused by name.
-Status check_axes(const RowLayout& layout, const ShardingStrategy& sharding) {
-  if (layout.context > 1 && !has_axis(sharding, "context")) return error(ErrorKind::unsupported, "context parallelism");
-  if (layout.experts > 1 && !has_axis(sharding, "expert")) return error(ErrorKind::unsupported, "expert parallelism");
-  return {};
 }
 
 // Embedding and head may have chunks to themselves; here a chunk has a layer.
@@ -108,7 +97,6 @@ Result<RowJob> row_job(const PublishedRow& row, const StackProfile& stack, const
   workload.model = TRY(row_model(row, job.taken));
   const RowMachine machine = TRY(row_machine(row, catalog, job.taken));
   const RowLayout layout = TRY(row_layout(row, machine.devices_of_chip, stack.whole_step, job.taken));
-  TRY(check_axes(layout, ShardingStrategy()));
   job.chip = machine.chip;
   job.cluster = machine.cluster;
   job.kernels = kernels_of(row);
