@@ -32,37 +32,44 @@ std::vector<std::int64_t> most_even(std::int64_t chips, std::int64_t dims) {
   return sides;
 }
 
-std::optional<double> number_of(const CatalogEntry& entry, const std::string& key) {
-  const auto found = entry.facts.find(key);
-  return found == entry.facts.end() ? std::nullopt : std::optional(found->second.value);
+Result<std::int64_t> count_of(const CatalogEntry& entry, const std::string& key) {
+  const double value = TRY(entry.number(key));
+  if (value >= 1 && value == std::floor(value)) return static_cast<std::int64_t>(value);
+  return error(ErrorKind::invalid, "{} of '{}' is {}, no count of 1 or more", key, entry.name, value)
+      .at(entry.facts.at(key).where);
 }
 
-std::vector<bool> closed_axes(const CatalogEntry& chip, const std::vector<std::int64_t>& torus) {
-  const std::optional<double> axis = number_of(chip, "torus.closes.axis"),
-                              cubes = number_of(chip, "torus.closes.cubes");
-  const bool all = cubes && std::ranges::all_of(torus, [&](std::int64_t side) {
-                     return side % static_cast<std::int64_t>(*cubes) == 0;
-                   });
+// Of facts that an entry may lack; one that it has and that is none is still an error.
+Result<std::int64_t> count_or(const CatalogEntry& entry, const std::string& key, std::int64_t otherwise) {
+  return entry.facts.contains(key) ? count_of(entry, key) : otherwise;
+}
+Result<BytesPerSecond> bandwidth_or_none(const CatalogEntry& entry, const std::string& key) {
+  return entry.facts.contains(key) ? entry.bytes_per_second(key) : BytesPerSecond();
+}
+
+Result<std::vector<bool>> closed_axes(const CatalogEntry& chip, const std::vector<std::int64_t>& torus) {
+  const std::int64_t axis = TRY(count_or(chip, "torus.closes.axis", 0)),
+                     cubes = TRY(count_or(chip, "torus.closes.cubes", 0));
+  const bool all = cubes > 0 && std::ranges::all_of(torus, [&](std::int64_t side) { return side % cubes == 0; });
   std::vector<bool> closes;
-  for (const std::int64_t side : torus) closes.push_back(all || (axis && static_cast<double>(side) == *axis));
+  for (const std::int64_t side : torus) closes.push_back(all || side == axis);
   return closes;
 }
 
 Result<Cluster> torus_of(const CatalogEntry& chip, const ClusterOptions& options, Cluster cluster) {
-  const auto per_chip = static_cast<std::int64_t>(number_of(chip, "devices").value_or(1));
-  const auto dims = static_cast<std::int64_t>(TRY(chip.number("torus.dims")));
+  const std::int64_t per_chip = TRY(count_or(chip, "devices", 1)), dims = TRY(count_of(chip, "torus.dims"));
   const std::int64_t chips = std::max<std::int64_t>(1, options.devices / per_chip / options.slices);
   cluster.torus = options.torus.empty() ? most_even(chips, dims) : options.torus;
   const std::int64_t of_shape =
       std::accumulate(cluster.torus.begin(), cluster.torus.end(), std::int64_t{1}, std::multiplies<>());
   if (of_shape != chips) return error(ErrorKind::invalid, "a slice of {} chips in a shape of {}", chips, of_shape);
-  cluster.closes = closed_axes(chip, cluster.torus);
+  cluster.closes = TRY(closed_axes(chip, cluster.torus));
   cluster.domain = options.devices / options.slices;
   cluster.fast = TRY(chip.bytes_per_second("link.bandwidth"));
   cluster.fast_reached = kTorusReached;
   cluster.hop = kTorusHop;
-  const double dcn = number_of(chip, "dcn.bandwidth").value_or(0) / static_cast<double>(per_chip);
-  cluster.network = options.network.value_or(BytesPerSecond(dcn));
+  cluster.network =
+      options.network.value_or(TRY(bandwidth_or_none(chip, "dcn.bandwidth")) * (1 / static_cast<double>(per_chip)));
   return cluster;
 }
 
@@ -79,18 +86,16 @@ Result<Cluster> cluster_of(const CatalogEntry& chip, const ClusterOptions& optio
   Cluster cluster;
   cluster.chip = TRY(accelerator_of(chip));
   cluster.devices = options.devices;
-  cluster.host = options.host.value_or(static_cast<std::int64_t>(number_of(chip, "host.devices").value_or(1)));
-  cluster.to_host = BytesPerSecond(number_of(chip, "pcie.bandwidth").value_or(0));
+  cluster.host = options.host.value_or(TRY(count_or(chip, "host.devices", 1)));
   if (cluster.chip.tpu) return torus_of(chip, options, std::move(cluster));
-  const double domain = number_of(chip, "nvlink.domain").value_or(static_cast<double>(cluster.host));
   // A rack's links join machines; else a machine's end with it.
-  cluster.domain = std::max<std::int64_t>(1, static_cast<std::int64_t>(domain));
+  cluster.domain = TRY(count_or(chip, "nvlink.domain", std::max<std::int64_t>(1, cluster.host)));
   if (options.host && cluster.domain <= 16) cluster.domain = *options.host;
   const bool linked = chip.facts.contains("nvlink.bandwidth");
-  cluster.fast = linked ? TRY(chip.bytes_per_second("nvlink.bandwidth")) : TRY(chip.bytes_per_second("pcie.bandwidth"));
+  cluster.fast = TRY(chip.bytes_per_second(linked ? "nvlink.bandwidth" : "pcie.bandwidth"));
   cluster.fast_reached = kNvlinkReached;
   cluster.hop = kNvlinkHop;
-  cluster.network = options.network.value_or(BytesPerSecond(number_of(chip, "network.bandwidth").value_or(0)));
+  cluster.network = options.network.value_or(TRY(bandwidth_or_none(chip, "network.bandwidth")));
   if (cluster.devices > cluster.domain && !(cluster.network > BytesPerSecond())) {
     return error(ErrorKind::not_found, "the network between machines of '{}' is unknown", chip.name)
         .hinted("state its network.bandwidth, of one device, in a catalog of your own");

@@ -20,7 +20,6 @@ struct Cluster {
   BytesPerSecond fast, network;  // of a device, one way: within the domain (of a torus: one link), between domains
   double fast_reached = 1;       // share of it that collectives get
   Seconds hop;                   // of a ring within the domain
-  BytesPerSecond to_host;        // of a device, one way
   // Of a torus.
   std::vector<std::int64_t> torus;  // chips along its axes; empty: no torus
   std::vector<bool> closes;         // by axis: a ring

@@ -87,5 +87,24 @@ TEST(Cluster, unknown_is_refused) {
   EXPECT_FALSE(cluster_of(*catalog().find("v5e").value(), {.devices = 9, .slices = 2}).ok());
 }
 
+TEST(Cluster, facts_of_another_unit_are_refused_by_name) {
+  const auto told = [](const char* chip, const char* fact, CatalogUnit unit, double value) {
+    CatalogEntry entry = *catalog().find(chip).value();
+    entry.facts.at(fact).unit = unit;
+    entry.facts.at(fact).value = value;
+    const auto made = cluster_of(entry, {.devices = 16});
+    return made.ok() ? std::string() : made.error().message;
+  };
+  EXPECT_EQ(told("h100", "network.bandwidth", CatalogUnit::bytes, 50e9),
+            "network.bandwidth of h100 is in 'B', and not in 'B/s'");
+  EXPECT_EQ(told("v5e", "dcn.bandwidth", CatalogUnit::number, 50), "dcn.bandwidth of v5e is in '', and not in 'B/s'");
+  EXPECT_EQ(told("h100", "nvlink.domain", CatalogUnit::bytes, 8), "nvlink.domain of h100 is in 'B', and not in ''");
+  EXPECT_EQ(told("h100", "host.devices", CatalogUnit::number, 0.5),
+            "host.devices of 'h100' is 0.5, no count of 1 or more");
+  EXPECT_EQ(told("v5p", "torus.closes.cubes", CatalogUnit::number, 0),
+            "torus.closes.cubes of 'v5p' is 0, no count of 1 or more");
+  EXPECT_EQ(told("v5p", "torus.dims", CatalogUnit::number, 3), "");
+}
+
 }  // namespace
 }  // namespace systole
