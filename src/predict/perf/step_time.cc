@@ -40,7 +40,7 @@ class Pricing {
   }
 
   double seconds_of(const MessageParts& message) const {
-    return message.seconds + message.far_seconds / stack_.network + message.far_hops * hop();
+    return message.seconds + message.far_seconds / stack_.network + message.far_hops * stack_.hop;
   }
 
   StepTime price(const FunctionParts& function) const {
@@ -50,8 +50,6 @@ class Pricing {
   }
 
  private:
-  double hop() const { return stack_.hop; }
-
   void add(const StretchParts& stretch, StepTime& time) const {
     const WorkParts& w = stretch.once;
     StepTime once;
@@ -89,16 +87,23 @@ class Pricing {
 };
 
 // Who does what when is a table that only depends on these; it is asked for again with every other number of a stack.
+// A cache of values, of tens of MB at most, is all that is global here.
 using Steps = std::vector<std::vector<PipelineStep>>;
 std::shared_ptr<const Steps> steps_of(const PipelineStrategy& pipeline, int microbatches) {
   using Key = std::tuple<int, int, int, int>;
+  constexpr std::size_t kMostKept = std::size_t{1} << 21;  // steps, in all tables
   static std::mutex mutex;
   static std::map<Key, std::shared_ptr<const Steps>> known;
+  static std::size_t kept = 0;
   const Key key{pipeline.stages, pipeline.chunks_per_stage, static_cast<int>(pipeline.kind), microbatches};
   const std::lock_guard lock(mutex);
-  std::shared_ptr<const Steps>& steps = known[key];
-  if (steps == nullptr) steps = std::make_shared<const Steps>(pipeline_steps(pipeline, microbatches));
-  return steps;
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  auto steps = std::make_shared<const Steps>(pipeline_steps(pipeline, microbatches));
+  std::size_t size = 0;
+  for (const std::vector<PipelineStep>& of_stage : *steps) size += of_stage.size();
+  if (kept + size > kMostKept) known.clear(), kept = 0;
+  kept += size;
+  return known[key] = std::move(steps);
 }
 
 // From the first forward to the last backward. Once all stages are busy every `stages` microbatches take equally long,
