@@ -39,24 +39,10 @@ void expect_unsharded(const Model& model, const Batch& batch, std::int64_t rows,
   strategy.optimizer.kind = c.optimizer;
   strategy.optimizer.sgd.momentum = 0.9;
   TinyJob one(model, rows, strategy, make_reference_device(), dropout);
-  one.begin();
-  one.set_batch(batch);
-  one.step();
   TinyMesh mesh(model, rows, strategy, Mesh::parse(c.mesh).value(), dropout,
                 [](std::int64_t) { return make_reference_device(); });
-  mesh.begin(batch);
-  mesh.step();
-  if (::testing::Test::HasFatalFailure()) return;
-  expect_planned(mesh);
-  EXPECT_NEAR(mesh.job(0).loss(), one.loss(), 1e-12 * std::abs(one.loss()));
-  EXPECT_NEAR(mesh.job(0).get("norm")[0], one.get("norm")[0], 1e-12 * one.get("norm")[0]);
-  double worst = 0;  // of its tolerance
-  for (const ProgramValue& value : one.program().values) {
-    if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
-    const double apart = difference(mesh.whole(value.name), one.tensor(value.name));
-    EXPECT_LE(apart, tolerance(c, value)) << value.name;
-    worst = std::max(worst, apart / tolerance(c, value));
-  }
+  const double worst =
+      expect_step_of_one(mesh, one, batch, [&](const ProgramValue& value) { return tolerance(c, value); });
   fmt::print("{:<6} {:<22} {:<11} {} microbatches, {:<6} worst {:.4f} of its tolerance\n", model.family(), c.mesh,
              name_of(c.stored), c.microbatches, c.optimizer == UpdateRule::Kind::adamw ? "adamw:" : "sgd:", worst);
 }

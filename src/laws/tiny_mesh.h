@@ -134,4 +134,29 @@ inline void expect_planned(TinyMesh& mesh, std::int64_t steps = 1) {
   }
 }
 
+// Takes the same step on one device and on the mesh: loss, norm, moments and parameters are the same to 1e-12, or to
+// the tolerance of the value, and the work is what was planned. Returns the largest difference of a value, of its
+// tolerance.
+inline double expect_step_of_one(
+    TinyMesh& mesh, TinyJob& one, const Batch& batch,
+    const std::function<double(const ProgramValue&)>& tolerance = [](const ProgramValue&) { return 1e-12; }) {
+  one.begin();
+  one.set_batch(batch);
+  one.step();
+  mesh.begin(batch);
+  mesh.step();
+  if (::testing::Test::HasFatalFailure()) return 0;
+  expect_planned(mesh);
+  EXPECT_NEAR(mesh.job(0).loss(), one.loss(), 1e-12 * std::abs(one.loss()));
+  EXPECT_NEAR(mesh.job(0).get("norm")[0], one.get("norm")[0], 1e-12 * one.get("norm")[0]);
+  double worst = 0;
+  for (const ProgramValue& value : one.program().values) {
+    if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
+    const double apart = difference(mesh.whole(value.name), one.tensor(value.name));
+    EXPECT_LE(apart, tolerance(value)) << value.name;
+    worst = std::max(worst, apart / tolerance(value));
+  }
+  return worst;
+}
+
 }  // namespace systole::laws
