@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ground/base/nearest.h"
+#include "ground/base/tree_builder.h"
+#include "ground/base/units.h"
 
 namespace systole {
 namespace {
@@ -149,6 +151,7 @@ Status CsvScanner::scan() {
 }
 
 Result<CsvTable> CsvTable::read(std::string text, std::string_view file) {
+  TRY(check_text(text, file, kGiB.count()));
   CsvTable table;
   table.text_ = std::make_unique<const std::string>(std::move(text));
   table.file_ = std::make_unique<const std::string>(file);

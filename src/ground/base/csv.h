@@ -21,7 +21,7 @@ class CsvTable {
  public:
   // `file` is the name that places show. Errors: invalid, all at once, each at its place: no header, a column without a
   // name or twice, a row of another width, a quote that never closes or stands amid a field, text behind a closing
-  // quote, a carriage return without its line feed.
+  // quote, a carriage return without its line feed. Alone: bytes that are no text, or more than 1 GiB of them.
   static Result<CsvTable> read(std::string text, std::string_view file);
 
   // Whether the columns are these: all of `required`, and no others than those and `optional`. Errors: invalid, all at

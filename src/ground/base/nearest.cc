@@ -20,6 +20,21 @@ std::string folded(std::string_view name) {
   return plain;
 }
 
+// Up to three that share the longest beginning with the name: two thirds of it and three letters at least.
+std::vector<std::string> beginning_alike(std::string_view name, std::span<const std::string> names) {
+  const std::string wanted = folded(name);
+  std::size_t most = std::max<std::size_t>(3, (2 * wanted.size() + 2) / 3);
+  std::vector<std::string> found;
+  for (const std::string& candidate : names) {
+    const std::string plain = folded(candidate);
+    const auto shared = static_cast<std::size_t>(std::ranges::mismatch(wanted, plain).in1 - wanted.begin());
+    if (shared > most) found.clear();
+    if (shared >= most) found.push_back(candidate), most = shared;
+  }
+  if (found.size() > 3) found.resize(3);
+  return found;
+}
+
 }  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
@@ -57,7 +72,8 @@ std::vector<std::string> nearest(std::string_view name, std::span<const std::str
 
 std::string nearest_hint(std::string_view name, std::span<const std::string> names) {
   if (names.empty()) return {};
-  const std::vector<std::string> near = nearest(name, names);
+  std::vector<std::string> near = nearest(name, names);
+  if (near.empty()) near = beginning_alike(name, names);
   if (!near.empty()) return fmt::format("did you mean '{}'?", fmt::join(near, "' or '"));
   const std::span<const std::string> shown = names.first(std::min(names.size(), kListed));
   return fmt::format("valid: {}{}", fmt::join(shown, ", "), shown.size() < names.size() ? ", ..." : "");

@@ -16,8 +16,9 @@ int edit_distance(std::string_view a, std::string_view b);
 // free of charge), nearest first, ties in the given order.
 std::vector<std::string> nearest(std::string_view name, std::span<const std::string> names, std::size_t count = 3);
 
-// "did you mean 'model'?", "did you mean 'mesh' or 'model'?"; with none near, "valid: a, b, c" (all of them when at
-// most 12, else the first 12 and "..."); "" without names.
+// "did you mean 'model'?", "did you mean 'mesh' or 'model'?"; with none near, those that begin as the name does, as far
+// as two thirds of it; with none of these, "valid: a, b, c" (all of them when at most 12, else the first 12 and "...");
+// "" without names.
 std::string nearest_hint(std::string_view name, std::span<const std::string> names);
 
 }  // namespace systole

@@ -131,6 +131,9 @@ TEST(Nearest, hints) {
   EXPECT_EQ(nearest_hint("MODEL", keys), "did you mean 'model'?");
   EXPECT_EQ(nearest_hint("xyzzy", keys), "valid: mesh, model, name, train");
   EXPECT_EQ(nearest_hint("x", {}), "");
+  const std::vector<std::string> machines{"n1-standard-4", "a3-highgpu-8g", "a3-megagpu-8g", "a3-highgpu-1g"};
+  EXPECT_EQ(nearest_hint("a3-hihg", machines), "did you mean 'a3-highgpu-8g' or 'a3-highgpu-1g'?");
+  EXPECT_EQ(nearest_hint("a3", machines), "valid: n1-standard-4, a3-highgpu-8g, a3-megagpu-8g, a3-highgpu-1g");
   const std::vector<std::string> many(20, "longname");
   EXPECT_NE(nearest_hint("q", many).find(", ..."), std::string::npos);
   EXPECT_EQ(nearest("tain", keys), (std::vector<std::string>{"train"}));
