@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "ground/base/nearest.h"
 #include "ground/base/text_file.h"
@@ -28,9 +30,23 @@ struct BacktestOptions {
 
 Result<std::vector<PublishedRow>> read_rows(const BacktestOptions& options) {
   std::vector<PublishedRow> rows;
+  std::map<std::string, Where> place_of;  // of an id
   for (const std::string& path : options.files) {
-    std::vector<PublishedRow> of_file = TRY(read_published(TRY(read_text_file(path)), path));
-    std::ranges::move(of_file, std::back_inserter(rows));
+    for (PublishedRow& row : TRY(read_published(TRY(read_text_file(path)), path))) {
+      const auto [first, fresh] = place_of.emplace(row.id, row.where);
+      if (!fresh) {
+        return error(ErrorKind::invalid, "the id '{}' is in {}:{} already", row.id, first->second.file,
+                     first->second.line)
+            .at(row.where)
+            .hinted("a measurement counts once: name each table once, and give each row an id of its own");
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  if (rows.empty()) {
+    return error(ErrorKind::invalid, "there is a header, and no row under it")
+        .at({options.files.front(), 1, 1})
+        .hinted("data/validation/training.csv is a table to begin with");
   }
   return rows;
 }
@@ -39,6 +55,14 @@ Status check_set(const std::string& set) {
   const std::vector<std::string> known(row_sets().begin(), row_sets().end());
   if (set.empty() || std::ranges::find(known, set) != known.end()) return {};
   return error(ErrorKind::invalid, "--set: there is no set '{}'", set).hinted(nearest_hint(set, known));
+}
+
+Status check_rows_of(const std::string& set, const Scores& scores) {
+  std::set<std::string_view> found;
+  for (const ScoredRow& row : scores.rows) found.insert(row.set);
+  if (set.empty() || found.contains(set)) return {};
+  return error(ErrorKind::not_found, "--set: none of the {} rows is of the set '{}'", scores.rows.size(), set)
+      .hinted(fmt::format("they are of: {}", fmt::join(found, ", ")));
 }
 
 std::string text_of(const std::vector<ReportTable>& tables, Printer& out) {
@@ -87,6 +111,7 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   context.out.end_progress();
   const std::vector<StackProfile> stacks = options.fit ? fit_stacks(rows, given) : given;
   const Judged judged = judge(rows, stacks, options.fit || !options.page.empty());
+  check_rows_of(options.set, judged.scores).value();
   const ReportOptions report{static_cast<std::size_t>(options.worst), options.set};
   if (!options.svg.empty()) write_text_file(options.svg, scatter_svg(judged.scores, options.set)).value();
   if (!options.page.empty()) {
@@ -103,7 +128,10 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   }
   context.out.data(text_of(report_tables(judged.scores, judged.apart(), report), context.out));
   context.out.json(document);
-  return ExitCode::done;
+  if (std::ranges::any_of(judged.scores.rows, [](const ScoredRow& row) { return row.predicted.has_value(); }))
+    return ExitCode::done;
+  context.out.warning("no row was predicted: all were refused");
+  return ExitCode::no;
 }
 
 }  // namespace

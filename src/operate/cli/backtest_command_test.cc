@@ -60,5 +60,20 @@ TEST_F(BacktestCommand, a_table_without_its_columns_is_refused_at_its_place) {
   EXPECT_NE(set.err.find("did you mean 'dense-bf16'"), std::string::npos) << set.err;
 }
 
+TEST_F(BacktestCommand, tables_with_nothing_to_judge_are_told) {
+  const auto told = [&](const std::string& options, int code) {
+    const Captured seen = run(options);
+    EXPECT_EQ(seen.exit.code, code) << seen.err;
+    return seen.err;
+  };
+  EXPECT_EQ(systole_.shell("head -n 1 rows.csv > head.csv; head -n 3 rows.csv | sed 2d > refused.csv").exit.code, 0);
+  EXPECT_TRUE(told("head.csv", 2).starts_with("head.csv:1:1: error: there is a header, and no row under it"));
+  EXPECT_TRUE(told("rows.csv rows.csv", 2).starts_with("rows.csv:2:1: error: the id 'a' is in rows.csv:2 already"));
+  EXPECT_TRUE(told("rows.csv --set moe", 2).starts_with("error: --set: none of the 2 rows is of the set 'moe'"));
+  EXPECT_TRUE(told("refused.csv", 1).starts_with("warning: no row was predicted"));
+  systole_.write("bytes.csv", "id,\xff\n");
+  EXPECT_TRUE(told("bytes.csv", 2).starts_with("bytes.csv:1:4: error: byte 0xff at offset 3 is not UTF-8"));
+}
+
 }  // namespace
 }  // namespace systole::cli

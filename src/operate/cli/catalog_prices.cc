@@ -105,7 +105,7 @@ void PriceList::check_places() const {
   const CatalogFilters& f = options_.filters;
   std::set<std::string> regions, zones, machines;
   for (const PriceRow& row : view_.tables.prices().value()) {
-    regions.insert(row.region);
+    if (!row.region.empty()) regions.insert(row.region);
     if (row.of == PriceOf::machine) machines.insert(row.item);
   }
   for (const ZoneRow& row : view_.tables.zones().value()) {
