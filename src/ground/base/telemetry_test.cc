@@ -1,6 +1,7 @@
 #include "ground/base/telemetry.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,22 @@ TEST_F(RingFile, knows_a_torn_record_at_every_byte) {
     poke(64 + 2 * 48 + byte, old);
   }
   EXPECT_EQ(read_ring(path_)->spans.size(), 3u);
+}
+
+TEST_F(RingFile, is_whole_from_the_moment_that_it_is_there) {
+  constexpr int kTimes = 200;
+  const auto path = [&](int i) { return path_ + std::to_string(i); };
+  std::jthread writer([&] {
+    for (int i = 0; i < kTimes; ++i) EXPECT_TRUE(Ring::create(path(i), 1024).ok());
+  });
+  for (int i = 0; i < kTimes; ++i) {
+    struct stat seen {};
+    const std::string file = path(i);
+    while (::stat(file.c_str(), &seen) != 0) continue;
+    EXPECT_EQ(seen.st_size, 64 + 48 * 1024) << i;
+  }
+  writer.join();
+  for (int i = 0; i < kTimes; ++i) std::filesystem::remove(path(i));
 }
 
 TEST_F(RingFile, refuses_what_is_no_ring) {
