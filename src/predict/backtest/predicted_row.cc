@@ -56,8 +56,8 @@ std::string parts_key(const RowJob& job) {
   return key +
          fmt::format(" {} {} {} {} {} {}", static_cast<int>(kernels.products), static_cast<int>(kernels.attention),
                      kernels.captured, kernels.expert_overlap, kernels.half_copies, job.workload.train.microbatches) +
-         fmt::format(" {} {} {} {}", kernels.splits_dispatch, kernels.sums_in_products, kernels.whole_again,
-                     kernels.sent_once);
+         fmt::format(" {} {} {} {} {}", kernels.updates_in_parts, kernels.splits_dispatch, kernels.sums_in_products,
+                     kernels.whole_again, kernels.sent_once);
 }
 
 Status make_parts(const StagePrograms& stages, PreparedRow& row) {

@@ -119,6 +119,7 @@ Result<RowJob> row_job(const PublishedRow& row, const StackProfile& stack, const
   workload.train.recompute = TRY(row_recompute(row, workload.model, job.taken));
   job.kernels.sums_in_products = stack.sums_in_products;
   job.kernels.splits_dispatch = stack.splits_dispatch;
+  job.kernels.updates_in_parts = !stack.whole_step;
   job.kernels.whole_again = stack.whole_again && workload.train.recompute.kind == RecomputeSpec::Kind::block;
   workload.checkpoint.asynchronous = false;
   workload.fully_sharded = layout.stored;

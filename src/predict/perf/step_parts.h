@@ -18,6 +18,7 @@ struct KernelChoice {
   double captured = 0;            // share of kernels that are launched in graphs, without the host
   bool expert_overlap = false;    // all_to_all of experts runs beside another microbatch
   bool sums_in_products = false;  // products add gradients to their sums themselves
+  bool updates_in_parts = false;  // the step's end goes a bucket at a time, in no memory besides
   bool whole_again = false;       // a block that is done again is done to its end
   bool splits_dispatch = false;   // ranks of a tensor group each send a part of what goes to experts, and gather it
   std::int64_t sent_once = 0;     // of so many experts that a token has, those on one other machine get one message; 0:
