@@ -53,9 +53,11 @@ std::string parts_key(const RowJob& job) {
   std::string key = fmt::format("{} {} {} {} {}", job.chip->name, job.cluster.devices, job.cluster.host.value_or(0),
                                 job.cluster.network.value_or(BytesPerSecond(0)).count(), job.cluster.slices);
   for (const std::int64_t dim : job.cluster.torus) key += fmt::format(" {}", dim);
-  return key + fmt::format(" {} {} {} {} {} {}", static_cast<int>(kernels.products),
-                           static_cast<int>(kernels.attention), kernels.captured, kernels.expert_overlap,
-                           kernels.half_copies, job.workload.train.microbatches);
+  return key +
+         fmt::format(" {} {} {} {} {} {}", static_cast<int>(kernels.products), static_cast<int>(kernels.attention),
+                     kernels.captured, kernels.expert_overlap, kernels.half_copies, job.workload.train.microbatches) +
+         fmt::format(" {} {} {} {} {}", kernels.updates_in_parts, kernels.splits_dispatch, kernels.sums_in_products,
+                     kernels.whole_again, kernels.sent_once);
 }
 
 Status make_parts(const StagePrograms& stages, PreparedRow& row) {

@@ -19,7 +19,8 @@ struct TypeWords {
 };
 constexpr TypeWords kTypes[] = {{"nvfp4", ProductType::fp4}, {"fp8", ProductType::fp8}, {"int8", ProductType::int8}};
 
-constexpr std::string_view kUnfused[] = {"no flash", "fused softmax", "not stated (Megatron-DeepSpeed", "dot-product"};
+// "not stated" is what frameworks did by default before there was fused attention.
+constexpr std::string_view kUnfused[] = {"no flash", "fused softmax", "not stated", "dot-product"};
 constexpr std::string_view kBest[] = {"cuDNN", "TE", "splash", "MaxText"};
 
 KernelChoice kernels_of(const PublishedRow& row) {
@@ -39,6 +40,7 @@ KernelChoice kernels_of(const PublishedRow& row) {
   // A graph of the whole step leaves what its end needs; one of some modules, about half.
   const bool whole = says(row.notes, "cuda graph full_iteration") || says(row.notes, "cuda graph local/full");
   if (says(row.notes, "cuda graph") && !says(row.notes, "cuda graph none")) kernels.captured = whole ? 0.9 : 0.5;
+  if (says(row.notes, "deepep") || says(row.notes, "hybridep")) kernels.sent_once = row.top_k.value_or(0);
   kernels.expert_overlap = says(row.notes, "A2A overlap on");
   return kernels;
 }
@@ -103,6 +105,10 @@ Result<RowJob> row_job(const PublishedRow& row, const StackProfile& stack, const
   job.kernels.half_copies = stack.half_copies;
   workload.train = train_of(row, layout);
   workload.train.recompute = TRY(row_recompute(row, workload.model, job.taken));
+  job.kernels.sums_in_products = stack.sums_in_products;
+  job.kernels.splits_dispatch = stack.splits_dispatch;
+  job.kernels.updates_in_parts = !stack.whole_step;
+  job.kernels.whole_again = stack.whole_again && workload.train.recompute.kind == RecomputeSpec::Kind::block;
   workload.checkpoint.asynchronous = false;
   workload.fully_sharded = layout.stored;
   TRY(set_chunks(layout, job));

@@ -165,10 +165,29 @@ TEST(RowJobs, kernels_are_by_what_was_written_of_them) {
   EXPECT_EQ(job_of({}).kernels.attention, KernelChoice::Attention::best);
   EXPECT_EQ(job_of({{"attention", "fused softmax, no flash"}}).kernels.attention, KernelChoice::Attention::unfused);
   EXPECT_EQ(job_of({{"attention", "flash (attn_impl=flash)"}}).kernels.attention, KernelChoice::Attention::flash_2);
+  EXPECT_EQ(job_of({{"attention", "flash (NeMo 23.x; not stated)"}}).kernels.attention,
+            KernelChoice::Attention::unfused);
   EXPECT_EQ(job_of({{"dtype", "nvfp4"}}).kernels.products, ProductType::fp4);
   EXPECT_EQ(job_of({{"dtype", "mxfp8"}}).kernels.products, ProductType::fp8);
   EXPECT_EQ(job_of({{"dtype", "bf16 (fp32 grad accumulation)"}}).workload.train.precision.reduce, DType::f32);
   EXPECT_EQ(job_of({}).workload.train.precision.reduce, DType::bf16);
+}
+
+// What Megatron does and no table says; by profile, and by what was computed again.
+TEST(RowJobs, stacks_do_what_no_row_says) {
+  const Cells full = {{"framework", "Megatron-LM"}, {"recompute", "full"}};
+  EXPECT_TRUE(job_of(full).kernels.whole_again);
+  EXPECT_TRUE(job_of(full).kernels.sums_in_products);
+  EXPECT_FALSE(job_of({{"framework", "Megatron-LM"}, {"recompute", "selective (core attention)"}}).kernels.whole_again);
+  EXPECT_FALSE(job_of({{"framework", "PyTorch FSDP"}, {"recompute", "full"}}).kernels.whole_again);
+  const Cells mixture = {{"n_experts", "8"}, {"top_k", "2"}, {"moe_d_ff", "1024"}};
+  const auto sent_once = [&](const char* notes) {
+    Cells cells = mixture;
+    cells["notes"] = notes;
+    return job_of(cells).kernels.sent_once;
+  };
+  EXPECT_EQ(sent_once("MoE dispatcher hybridep"), 2);
+  EXPECT_EQ(sent_once("MoE dispatcher alltoall"), 0);
 }
 
 TEST(RowJobs, recompute_is_a_policy_by_name) {

@@ -66,6 +66,16 @@ Bytes unfused_scores(const Program& program) {
   return Bytes((again > 0 ? again : kept) * kScoreBytes);
 }
 
+// What a step needs but for what its end works with: all values, and the scratch of what is done for each microbatch.
+Bytes without_update(const Program& program) {
+  Bytes values, scratch;
+  for (const ProgramValue& value : program.values) values += Bytes(value.stride * value.slots);
+  for (const Function& function : program.functions)
+    if (function.name.starts_with("forward") || function.name.starts_with("backward"))
+      scratch = std::max(scratch, function.scratch);
+  return values + scratch;
+}
+
 }  // namespace
 
 Bytes DeviceMemory::total() const {
@@ -88,6 +98,10 @@ MemoryParts memory_parts(const Program& program, const KernelChoice& kernels) {
   parts.arena = program.arena;
   const MemoryByOwner owners = memory_by_owner(program);
   parts.activations = owners[Residence::residual] + owners[Residence::activation] + owners[Residence::workspace];
+  if (!kernels.updates_in_parts) return parts;
+  const Bytes saved = std::max(Bytes(), program.arena - without_update(program));
+  parts.arena -= saved;
+  parts.activations -= std::min(saved, owners[Residence::activation]);
   return parts;
 }
 

@@ -47,7 +47,10 @@ struct StackFact {
 constexpr StackFact kFacts[] = {{"whole_step", &StackProfile::whole_step},
                                 {"even_cost", &StackProfile::even_cost},
                                 {"gathers_late", &StackProfile::gathers_late},
-                                {"half_copies", &StackProfile::half_copies}};
+                                {"half_copies", &StackProfile::half_copies},
+                                {"sums_in_products", &StackProfile::sums_in_products},
+                                {"splits_dispatch", &StackProfile::splits_dispatch},
+                                {"whole_again", &StackProfile::whole_again}};
 
 Status read_entry(const Node::Entry& entry, StackProfile& stack) {
   const auto number = std::ranges::find_if(kNumbers, [&](const StackNumber& n) { return entry.key == n.name; });

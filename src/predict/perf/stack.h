@@ -23,12 +23,16 @@ struct StackProfile {
   bool even_cost = false;     // stages are cut so that they take equally long, head and embedding counted
   bool gathers_late = false;  // a sharded optimizer's gather and scatter stand in the open, around the update
   bool half_copies = true;    // keeps parameters in bf16 beside those in f32
+  bool sums_in_products = false;  // products add weights' gradients to their sums (Megatron's
+                                  // gradient_accumulation_fusion)
+  bool splits_dispatch = false;   // ranks of a tensor group each send a part of what goes to experts
+  bool whole_again = false;       // a block that is computed again is computed to its end
 
   // Shares of what the chip reaches (accelerator.h), unless it says otherwise.
   double products = 0.85;
   double attention = 0.8;      // fused
   double movement = 1.3;       // bytes of what is neither, for each that its ops read and write
-  double launch = 8e-6;        // seconds of the host for a kernel
+  double launch = 2e-5;        // seconds of the host for a kernel
   double step = 0.04;          // seconds that every step takes besides
   double network = 0.7;        // of the network between machines
   double hop = 12e-6;          // seconds for each rank of a ring over it

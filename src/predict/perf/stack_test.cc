@@ -30,6 +30,7 @@ TEST(StackProfile, found_by_framework) {
   EXPECT_EQ(name("MaxText (JAX/XLA)"), "maxtext");
   EXPECT_EQ(name("MaxText (JAX/XLA GPU)"), "xla-gpu");
   EXPECT_EQ(name("NeMo Megatron 23.07"), "megatron");
+  EXPECT_EQ(name("Megatron-DeepSpeed"), "megatron-deepspeed");
   EXPECT_EQ(name("NeMo 24.09 (Megatron-Core)"), "megatron-core");
   EXPECT_EQ(name("PyTorch FSDP1 / Composer"), "fsdp");
   EXPECT_EQ(name("megatron"), "megatron");

@@ -15,6 +15,10 @@ constexpr double kQuantised = 3;
 // Of the bytes of an optimizer's ops, beyond one reading and writing of each: lists of many tensors, and what their
 // norms read before.
 constexpr double kUpdated = 1.3;
+// Kernels of a product below 16 bits: each operand is made smaller before it.
+constexpr double kSmallKernels = 3;
+// Bytes for a number that a block ends with: what is dropped, added and written, in 16 bits.
+constexpr std::int64_t kEnd = 6;
 
 double moving(const Accelerator& chip, std::int64_t bytes) {
   return static_cast<double>(bytes) / (chip.memory.count() * chip.memory_reached);
@@ -29,6 +33,14 @@ MessageParts& parts_of(Carried carried, WorkParts& parts) {
     case Carried::gradients: break;
   }
   return parts.gradients;
+}
+
+// Of what goes to experts on other machines, each token's by itself, what is left when a machine gets a token once:
+// machines that k experts lie on, for k sent, where each may lie on any (DeepEP's and HybridEP's dispatch).
+double sent_once_share(std::int64_t experts, double machines) {
+  if (experts < 1 || machines <= 1) return 1;
+  const double k = static_cast<double>(experts);
+  return (1 - std::pow(1 - 1 / machines, k)) * machines / k;
 }
 
 // What stretches are made of, on one mesh.
@@ -71,9 +83,9 @@ class Stretches {
     add_moved(stretch, cluster_.chip, kernels_, parts);
     for (const MessageRecord& message : stretch.messages) {
       const double halved = message.parameter && kernels_.half_copies ? 0.5 : 1;
-      add_messages(
-          {message.kind, message.carried, halved * static_cast<double>(message.bytes), message.starts ? 1.0 : 0},
-          links_over(message.axes), cluster_, parts);
+      add_messages({message.kind, message.carried, halved * static_cast<double>(message.bytes),
+                    message.starts ? 1.0 : 0, kernels_.sent_once, kernels_.splits_dispatch ? tensor_ranks_ : 1},
+                   links_over(message.axes), cluster_, parts);
     }
     return parts;
   }
@@ -91,15 +103,40 @@ class Stretches {
   std::map<std::string, GroupLinks> links_;
 };
 
+// Of a block that is done again, a Program does what gradients ask for: all but its last product and what that sums or
+// sends over ranks. Torch's checkpoints do it to its end.
+FunctionRecord again_to_the_end(const ChunkRecord& chunk) {
+  FunctionRecord backward = chunk.backward;
+  std::vector<const StretchRecord*> blocks;  // of forward, the last first
+  for (const StretchRecord& stretch : chunk.forward)
+    if (stretch.in_layers) blocks.insert(blocks.begin(), &stretch);
+  std::size_t next = 0;
+  for (StretchRecord& stretch : backward) {
+    if (!stretch.in_layers || next == blocks.size()) continue;
+    const StretchRecord& block = *blocks[next++];
+    if (block.products.empty()) continue;
+    const ProductDims& last = block.products.back();
+    stretch.products.push_back(last);
+    stretch.moved += kEnd * last.batch * last.rows * last.columns;
+    ++stretch.kernels;
+    const auto sent = std::ranges::find_if(block.messages.rbegin(), block.messages.rend(), [](const MessageRecord& m) {
+      return m.carried == Carried::expert || (m.carried == Carried::tensor && m.kind != CollectiveKind::all_gather);
+    });
+    if (sent != block.messages.rend()) stretch.messages.push_back(*sent);
+  }
+  return backward;
+}
+
 }  // namespace
 
 WorkParts computed(const StretchRecord& stretch, const Accelerator& chip, const KernelChoice& kernels) {
   WorkParts parts;
   parts.layers = stretch.in_layers ? 1 : 0;
+  const bool small = stretch.in_layers && kernels.products != ProductType::bf16;
   for (const ProductDims& dims : stretch.products) {
     const double seconds = product_seconds(chip, dims, stretch.in_layers ? kernels.products : ProductType::bf16);
     (!stretch.in_layers ? parts.head_products : dims.batch > 1 ? parts.grouped : parts.products) += seconds;
-    parts.kernels += 1;
+    parts.kernels += static_cast<double>(dims.batch) * (small ? kSmallKernels : 1);
   }
   for (const AttentionRecord& attention : stretch.attention) {
     if (kernels.attention == KernelChoice::Attention::unfused) {
@@ -114,14 +151,15 @@ WorkParts computed(const StretchRecord& stretch, const Accelerator& chip, const 
         fused_attention_seconds(chip, older ? *chip.attention_2 : chip.attention, attention.shape, attention.backward);
     parts.kernels += attention.backward ? 3 : 1;
   }
-  if (kernels.products != ProductType::bf16 && stretch.in_layers)
-    parts.moved += moving(chip, stretch.quantised) * kQuantised;
-  parts.kernels += static_cast<double>(stretch.kernels - (kernels.half_copies ? stretch.converting : 0));
+  if (small) parts.moved += moving(chip, stretch.quantised) * kQuantised;
+  parts.kernels += static_cast<double>(stretch.kernels - (kernels.half_copies ? stretch.converting : 0) -
+                                       (kernels.sums_in_products ? stretch.summing : 0));
   return parts;
 }
 
 void add_moved(const StretchRecord& stretch, const Accelerator& chip, const KernelChoice& kernels, WorkParts& parts) {
-  parts.moved += moving(chip, stretch.moved - (kernels.half_copies ? stretch.converted : 0));
+  parts.moved += moving(chip, stretch.moved - (kernels.half_copies ? stretch.converted : 0) -
+                                  (kernels.sums_in_products ? stretch.summed : 0));
   parts.update += moving(chip, stretch.updated) * kUpdated;
 }
 
@@ -137,9 +175,11 @@ void add_messages(const MessageGroup& group, const GroupLinks& links, const Clus
   const double fast = cluster.fast.count() * cluster.fast_reached;
   if (group.kind == CollectiveKind::all_to_all) {
     const auto inside = static_cast<double>(links.inside);
-    kind.seconds += bytes * (inside - 1) / n / fast + group.starts * cluster.hop.count();
+    const double once = sent_once_share(group.sent_once, n / inside);
+    kind.seconds += bytes * ((once < 1 ? n : inside) - 1) / n / fast + group.starts * cluster.hop.count();
     if (!links.leaves()) return;
-    kind.far_seconds += bytes * (n - inside) / n / cluster.network.count();
+    kind.far_seconds += once * bytes * (n - inside) / n / cluster.network.count() / group.senders;
+    kind.seconds += bytes * (n - inside) / n / fast * (1 - 1 / group.senders);
     kind.far_hops += group.starts * hops;
   } else if (links.leaves()) {
     kind.far_seconds += rounds * bytes * (n - 1) / n / links.bandwidth.count();
@@ -172,8 +212,9 @@ StepParts step_parts(const StepRecord& step, const Cluster& cluster, const Kerne
     StageParts& stage = at->second;
     if (first) {
       for (const ChunkRecord& chunk : step.stages[s]->chunks)
-        stage.chunks.push_back(
-            {stretches.of(chunk.forward), stretches.of(chunk.backward), stretches.handed_on(chunk.sent)});
+        stage.chunks.push_back({stretches.of(chunk.forward),
+                                stretches.of(kernels.whole_again ? again_to_the_end(chunk) : chunk.backward),
+                                stretches.handed_on(chunk.sent)});
       stage.after = stretches.of(step.stages[s]->after);
       stage.model_flops = static_cast<double>(model_flops_of(step, s));
     }

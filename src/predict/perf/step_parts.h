@@ -15,9 +15,15 @@ namespace systole {
 struct KernelChoice {
   ProductType products = ProductType::bf16;  // of layers; the head is done in bf16
   enum class Attention { best, flash_2, unfused } attention = Attention::best;
-  double captured = 0;          // share of kernels that are launched in graphs, without the host
-  bool expert_overlap = false;  // all_to_all of experts runs beside another microbatch
-  bool half_copies = true;      // parameters in bf16 are kept beside those in f32, read and sent in their place
+  double captured = 0;            // share of kernels that are launched in graphs, without the host
+  bool expert_overlap = false;    // all_to_all of experts runs beside another microbatch
+  bool sums_in_products = false;  // products add gradients to their sums themselves
+  bool updates_in_parts = false;  // the step's end goes a bucket at a time, in no memory besides
+  bool whole_again = false;       // a block that is done again is done to its end
+  bool splits_dispatch = false;   // ranks of a tensor group each send a part of what goes to experts, and gather it
+  std::int64_t sent_once = 0;     // of so many experts that a token has, those on one other machine get one message; 0:
+                                  // each gets its own
+  bool half_copies = true;        // parameters in bf16 are kept beside those in f32, read and sent in their place
 };
 
 // Messages of a kind, in one stretch of work.
@@ -72,6 +78,8 @@ struct MessageGroup {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Carried carried = Carried::gradients;
   double bytes = 0, starts = 0;
+  std::int64_t sent_once = 0;  // KernelChoice's
+  double senders = 1;          // that have the same, and each send a part of it
 };
 void add_messages(const MessageGroup& group, const GroupLinks& links, const Cluster& cluster, WorkParts& parts);
 

@@ -87,9 +87,26 @@ class Recorder {
       return;
     }
     stretch_.moved += bytes;
+    if (adds_to_sum(node)) {
+      stretch_.summed += bytes;
+      ++stretch_.summing;
+    }
     if (!is(node, "cast") || !is_parameter(graph_, node.operands[0])) return;
     stretch_.converted += bytes;
     ++stretch_.converting;
+  }
+
+  // A gradient that a product gives is added to a sum that came in, of the same type.
+  bool adds_to_sum(const GraphNode& node) const {
+    if (node.operands.size() != 2 || node.results.size() != 1) return false;
+    const NodeId gradient = graph_.producer(node.operands[0]);
+    return gradient.valid() && class_of(*graph_.node(gradient).op) == OpClass::contraction &&
+           !graph_.producer(node.operands[1]).valid() &&
+           graph_.type(node.operands[1]) == graph_.type(node.results[0]) && is_output(node.results[0]);
+  }
+
+  bool is_output(ValueId id) const {
+    return std::ranges::any_of(graph_.outputs(), [&](const GraphOutput& output) { return output.value == id; });
   }
 
   bool is_constant(const GraphNode& node) const {

@@ -47,6 +47,7 @@ struct StretchRecord {
   std::int64_t quantised = 0;                  // numbers that are made smaller before products below 16 bits
   std::int64_t moved = 0, kernels = 0;         // bytes of all other kernels, the optimizer's apart; how many there are
   std::int64_t converted = 0, converting = 0;  // of those: parameters to 16 bits, which copies make needless
+  std::int64_t summed = 0, summing = 0;        // of those: gradients added to their sums right behind their product
   std::int64_t updated = 0;                    // bytes of the optimizer
   std::int64_t flops = 0, model_flops = 0;
   std::vector<MessageRecord> messages;

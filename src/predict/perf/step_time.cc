@@ -11,10 +11,8 @@ namespace systole {
 namespace {
 
 // What holds for all stacks. Those that were set on published steps are counted beside every error (docs/accuracy.md).
-constexpr double kSmallProducts = 1.15;  // set: products below 16 bits against what a plain search of shapes reached
-constexpr double kMostProducts = 1.05;
-constexpr double kGrouped = 0.74, kGroupedSmall = 0.57, kGroupedTpu = 0.58;  // set: of experts, against one product
-constexpr double kHead = 0.95;        // set: products of the head, the largest there are
+constexpr double kGrouped = 0.75, kGroupedTpu = 0.45;  // set: products of experts, against one product
+constexpr double kHead = 0.95;                         // set: products of the head, the largest there are
 constexpr double kUncovered = 0.05;   // of messages beside work: the first and the last have none beside them
 constexpr double kRingCovered = 0.8;  // of attention, beside which keys and values go round
 constexpr double kRingUncovered = 0.1;
@@ -34,9 +32,8 @@ double smooth_maximum(double a, double b) {
 class Pricing {
  public:
   Pricing(const StepParts& parts, const StackProfile& stack) : parts_(parts), stack_(stack) {
-    const bool small = parts.kernels.products != ProductType::bf16;
     products_ = products_share(parts.kernels, stack);
-    grouped_ = products_ * (stack.whole_step ? kGroupedTpu : small ? kGroupedSmall : kGrouped);
+    grouped_ = products_ * (stack.whole_step ? kGroupedTpu : kGrouped);
   }
 
   double seconds_of(const MessageParts& message) const {
@@ -162,10 +159,7 @@ const char* name_of(StepShare share) {
   return kNames[static_cast<std::size_t>(share)];
 }
 
-double products_share(const KernelChoice& kernels, const StackProfile& stack) {
-  if (kernels.products == ProductType::bf16) return stack.products;
-  return std::min(stack.products * kSmallProducts, kMostProducts);
-}
+double products_share(const KernelChoice&, const StackProfile& stack) { return stack.products; }
 
 StepTime step_time(const StepParts& parts, const StackProfile& stack) {
   const Pricing pricing(parts, stack);

@@ -35,7 +35,7 @@ struct StepTime {
 };
 StepTime step_time(const StepParts& parts, const StackProfile& stack);
 
-// Of what a chip reaches in the products of layers, at the most.
+// Of what a chip reaches in the products of layers, at the most; of all types the same.
 double products_share(const KernelChoice& kernels, const StackProfile& stack);
 
 }  // namespace systole

@@ -30,7 +30,7 @@ Workload workload_of(const Case& c) {
   return read_workload(
              fmt::format("systole: 1\nname: t\nmodel: {{ preset: {} }}\ndata: {{ train: {{ files: a.txt }}, "
                          "tokenizer: {{ vocabulary: 300 }} }}\ntrain: {{ batch: {}, microbatches: {}, steps: 1, "
-                         "optimizer: {{ rate: 1e-3 }}, precision: {{ compute: bf16, reduce: {} }}{} }}\n"
+                         "optimizer: {{ rate: 1e-3, clip: 1 }}, precision: {{ compute: bf16, reduce: {} }}{} }}\n"
                          "mesh: {{ {} }}\n{}",
                          c.preset, c.batch, c.microbatches, c.reduce, c.train, c.mesh, c.more),
              "job.yaml")
@@ -237,6 +237,28 @@ TEST(DeviceMemory, parameters_and_state_are_the_papers) {
   EXPECT_NEAR(state("nothing"), 14, 0.01);          // 2 + 4 + 4 + 4
   EXPECT_NEAR(state("state"), 2 + 12.0 / 8, 0.01);  // Rajbhandari et al., "ZeRO", figure 1
   EXPECT_NEAR(state("parameters"), 2.0 / 8 + 12.0 / 8, 0.01);
+}
+
+// A step's end works with whole gradients and parameters in f32; stacks go through them a bucket at a time.
+TEST(DeviceMemory, an_update_in_parts_needs_nothing_besides) {
+  const auto total = [](const char* train, bool in_parts) {
+    const Priced p = priced({.preset = "llama2-70b",
+                             .mesh = "pipe: 2, fsdp: 16, model: 4",
+                             .batch = 32,
+                             .microbatches = 2,
+                             .more = "fully_sharded: state",
+                             .train = train},
+                            entry("h100"));
+    KernelChoice kernels;
+    kernels.updates_in_parts = in_parts;
+    return device_memory(*p.programs[0], kernels, stack()).total() / kGiB;
+  };
+  // Of rows that are computed again the end is the fullest: by some bytes a parameter, of which a device has 4.3
+  // billion.
+  EXPECT_LT(total(", recompute: block", true), total(", recompute: block", false) - 3);
+  EXPECT_LE(total("", true), total("", false));
+  // Never below what is kept from step to step: 2 + 2 bytes a parameter, and 12 of a sixteenth of them.
+  EXPECT_GT(total(", recompute: block", true), 8.6 * (2 + 2 + 12.0 / 16) / 1.0737);
 }
 
 }  // namespace
