@@ -73,7 +73,7 @@ std::int64_t chain_steps(const GraphNode& node) {
   const auto counts = [](const GraphNode& inner) {
     return inner.op->name != std::string_view("broadcast") && inner.op->name != std::string_view("constant");
   };
-  const std::deque<GraphNode>& nodes = node.regions[0].nodes();
+  const std::vector<GraphNode>& nodes = node.regions[0].nodes();
   return std::max<std::int64_t>(1, std::count_if(nodes.begin(), nodes.end(), counts));
 }
 
