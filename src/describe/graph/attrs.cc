@@ -31,24 +31,39 @@ std::string number(double value) {
   return text;
 }
 
-}  // namespace
-
-Attrs::Attrs(std::initializer_list<std::pair<std::string, Attr>> entries) {
-  for (const auto& [name, value] : entries) set(name, value);
-}
-
-void Attrs::set(std::string name, Attr value) {
-  auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
+void set_in(Attrs::Entries& entries, std::string name, Attr value) {
+  auto at = std::lower_bound(entries.begin(), entries.end(), name,
                              [](const auto& entry, const std::string& key) { return entry.first < key; });
-  if (at != entries_.end() && at->first == name) {
+  if (at != entries.end() && at->first == name) {
     at->second = std::move(value);
   } else {
-    entries_.insert(at, {std::move(name), std::move(value)});
+    entries.insert(at, {std::move(name), std::move(value)});
   }
 }
 
+}  // namespace
+
+Attrs::Attrs(std::initializer_list<std::pair<std::string, Attr>> given) {
+  if (given.size() == 0) return;
+  Entries entries;
+  entries.reserve(given.size());
+  for (const auto& [name, value] : given) set_in(entries, name, value);
+  entries_ = std::make_shared<const Entries>(std::move(entries));
+}
+
+const Attrs::Entries& Attrs::entries() const {
+  static const Entries none;
+  return entries_ ? *entries_ : none;
+}
+
+void Attrs::set(std::string name, Attr value) {
+  Entries changed = entries();
+  set_in(changed, std::move(name), std::move(value));
+  entries_ = std::make_shared<const Entries>(std::move(changed));
+}
+
 const Attr* Attrs::find(std::string_view name) const {
-  for (const auto& [key, value] : entries_) {
+  for (const auto& [key, value] : entries()) {
     if (key == name) return &value;
   }
   return nullptr;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,12 +40,13 @@ class Attrs {
     return a != nullptr && std::get<bool>(*a);
   }
 
-  const std::vector<std::pair<std::string, Attr>>& entries() const { return entries_; }
-  bool empty() const { return entries_.empty(); }
-  bool operator==(const Attrs&) const = default;
+  using Entries = std::vector<std::pair<std::string, Attr>>;
+  const Entries& entries() const;
+  bool empty() const { return entries_ == nullptr; }
+  bool operator==(const Attrs& other) const { return entries_ == other.entries_ || entries() == other.entries(); }
 
  private:
-  std::vector<std::pair<std::string, Attr>> entries_;
+  std::shared_ptr<const Entries> entries_;  // copies share them, `set` makes others; null: none
 };
 
 std::string to_string(const Attr& attr);

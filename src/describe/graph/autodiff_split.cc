@@ -170,7 +170,7 @@ void Splitter::build_forward() {
       continue;
     }
     GraphNode wider = node;
-    wider.regions = {body->second};
+    wider.regions = one_region(body->second);
     results[n] = copy_node(forward, wider, map.operands(node));
     for (std::size_t i = 0; i < node.results.size(); ++i) map.set(node.results[i], results[n][i]);
   }

@@ -11,7 +11,7 @@
 // constraint of the op ("softmax_c1: …").
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +19,7 @@
 
 #include "describe/graph/attrs.h"
 #include "describe/graph/type.h"
+#include "describe/graph/value_ids.h"
 #include "ground/base/units.h"
 
 namespace systole {
@@ -26,7 +27,6 @@ namespace systole {
 class Graph;
 struct OpDef;
 
-using ValueId = Id<struct ValueTag>;
 using NodeId = Id<struct NodeTag>;
 
 // How a parameter begins.
@@ -59,12 +59,29 @@ struct Value {
   Value named(std::string name) const;
 };
 
+// The regions of a node. Nodes that are copied share them, so they do not change.
+class Regions {
+ public:
+  Regions() = default;
+  Regions(std::vector<Graph> graphs);
+
+  inline const Graph* begin() const;
+  inline const Graph* end() const;
+  inline const Graph* data() const;
+  inline const Graph& operator[](std::size_t i) const;
+  inline std::size_t size() const;
+  bool empty() const { return graphs_ == nullptr; }
+
+ private:
+  std::shared_ptr<const std::vector<Graph>> graphs_;  // null: none
+};
+
 struct GraphNode {
   const OpDef* op = nullptr;
   Attrs attrs;
-  std::vector<ValueId> operands;
-  std::vector<ValueId> results;
-  std::vector<Graph> regions;
+  ValueIds operands;
+  ValueIds results;
+  Regions regions;
   bool recomputed = false;  // does again what a forward function did
 };
 
@@ -89,22 +106,25 @@ class Graph {
 
   Value input(std::string name, Type type);
   Value parameter(Parameter parameter);  // an input named as the parameter
+  Value copy_input(const Graph& from, const GraphInput& input);
   void output(std::string name, Value value);
 
   // Appends a node after checking its operands; returns its results.
   // Errors: Failure(invalid) naming the op and the constraint.
-  std::vector<Value> apply(const OpDef& op, std::span<const Value> operands, Attrs attrs = {},
-                           std::vector<Graph> regions = {});
+  std::vector<Value> apply(const OpDef& op, std::span<const Value> operands, Attrs attrs = {}, Regions regions = {});
   std::vector<Value> apply(std::string_view op, std::span<const Value> operands, Attrs attrs = {},
-                           std::vector<Graph> regions = {});
+                           Regions regions = {});
+  // Appends a copy of a node of `from`, with its flags, and returns it. Its results have the types that they have
+  // there unless an operand's type is another here.
+  const GraphNode& copy(const Graph& from, const GraphNode& node, std::span<const Value> operands);
 
   const std::vector<GraphInput>& inputs() const { return inputs_; }
   const std::vector<GraphOutput>& outputs() const { return outputs_; }
-  const std::deque<GraphNode>& nodes() const { return nodes_; }
+  const std::vector<GraphNode>& nodes() const { return nodes_; }
   const GraphNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id.index)]; }
   GraphNode& last_node() { return nodes_.back(); }
   int num_values() const { return static_cast<int>(values_.size()); }
-  const Type& type(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].type; }
+  const Type& type(ValueId id) const { return *values_[static_cast<std::size_t>(id.index)].type; }
   const std::string& value_name(ValueId id) const { return values_[static_cast<std::size_t>(id.index)].name; }
   void set_value_name(ValueId id, std::string name) {
     values_[static_cast<std::size_t>(id.index)].name = std::move(name);
@@ -121,19 +141,26 @@ class Graph {
 
  private:
   struct ValueRecord {
-    Type type;
+    std::shared_ptr<const Type> type;  // copies of the value share it; never changes
     std::string name;
     NodeId node;
     int result = 0;
   };
-  ValueId add_value(Type type, NodeId node, int result);
+  ValueId add_value(std::shared_ptr<const Type> type, NodeId node, int result);
+  void check_operand(const Value& operand, const OpDef& op) const;
 
   std::string name_;
-  std::deque<ValueRecord> values_;  // a reference to a value's type lives as long as the graph, which may grow
-  std::deque<GraphNode> nodes_;
+  std::vector<ValueRecord> values_;  // a reference to a type lives as long as the graph
+  std::vector<GraphNode> nodes_;
   std::vector<GraphInput> inputs_;
   std::vector<GraphOutput> outputs_;
 };
+
+const Graph* Regions::begin() const { return data(); }
+const Graph* Regions::end() const { return data() + size(); }
+const Graph* Regions::data() const { return graphs_ ? graphs_->data() : nullptr; }
+const Graph& Regions::operator[](std::size_t i) const { return (*graphs_)[i]; }
+std::size_t Regions::size() const { return graphs_ ? graphs_->size() : 0; }
 
 // Copies the nodes of `from` that its outputs need into `to`. `inputs` stands for from's inputs, in order; returns
 // the values of from's outputs in `to`. Value names come along.

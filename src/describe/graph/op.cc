@@ -49,6 +49,7 @@ const OpDef& op_named(std::string_view name) {
 ShardingRule sharding_rule(std::string_view notation, std::string_view reduced, std::string_view replicated,
                            std::string_view local) {
   ShardingRule rule;
+  rule.factors.reserve(notation.size() / 2);
   auto factor_of = [&](char letter) {
     if (letter == '.') return -1;
     const std::string name(1, letter);
@@ -64,10 +65,11 @@ ShardingRule sharding_rule(std::string_view notation, std::string_view reduced, 
     return static_cast<int>(rule.factors.size()) - 1;
   };
   auto read_side = [&](std::string_view side, std::vector<std::vector<int>>& into) {
-    into.emplace_back();
+    into.reserve(4);
+    into.emplace_back().reserve(side.size());
     for (const char c : side) {
       if (c == ',') {
-        into.emplace_back();
+        into.emplace_back().reserve(side.size());
       } else {
         into.back().push_back(factor_of(c));
       }

@@ -28,6 +28,11 @@ void Type::remove_dim(int dim) {
   *this = Type(dtype, std::move(shape), std::move(left));
 }
 
+bool identical(const Type& a, const Type& b) {
+  if (&a == &b) return true;
+  return a == b && (a.names_ == b.names_ || a.names() == b.names());
+}
+
 std::string to_string(const Type& type) {
   std::string text = fmt::format("{}[", name_of(type.dtype));
   for (int i = 0; i < type.ndim(); ++i) {
@@ -46,8 +51,12 @@ Type slice_type(const Type& stacked) {
 }
 
 Type stacked_type(const Type& type, std::int64_t count, const std::string& name) {
-  Shape shape = {count};
-  std::vector<std::string> names = {name};
+  Shape shape;
+  std::vector<std::string> names;
+  shape.reserve(type.shape.size() + 1);
+  names.reserve(type.shape.size() + 1);
+  shape.push_back(count);
+  names.push_back(name);
   for (int dim = 0; dim < type.ndim(); ++dim) {
     shape.push_back(type.size(dim));
     names.push_back(type.name(dim));

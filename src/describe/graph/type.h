@@ -39,10 +39,14 @@ struct Type {
   void remove_dim(int dim);
 
   bool operator==(const Type& other) const { return dtype == other.dtype && shape == other.shape; }
+  friend bool identical(const Type& a, const Type& b);
 
  private:
   std::shared_ptr<const std::vector<std::string>> names_;  // null: none has a name
 };
+
+// Equal, and of the same names.
+bool identical(const Type& a, const Type& b);
 
 std::string to_string(const Type& type);
 

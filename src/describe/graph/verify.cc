@@ -17,13 +17,14 @@ void verify_node(const Graph& graph, const GraphNode& node, std::size_t index, c
           id.index);
   }
   for (const Graph& region : node.regions) verify(region);
-  const std::vector<Type> operands = operand_types(graph, node), results = result_types(graph, node);
+  const std::vector<Type> operands = operand_types(graph, node);
   const std::vector<Type> inferred = node.op->infer(OpCall{*node.op, node.attrs, operands, node.regions});
-  CHECK(inferred.size() == results.size(), "graph '{}', node {} '{}': {} results, not {}", graph.name(), index,
-        node.op->name, results.size(), inferred.size());
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    CHECK(inferred[i] == results[i], "graph '{}', node {} '{}': result {} is {}, should be {}", graph.name(), index,
-          node.op->name, i, to_string(results[i]), to_string(inferred[i]));
+  CHECK(inferred.size() == node.results.size(), "graph '{}', node {} '{}': {} results, not {}", graph.name(), index,
+        node.op->name, node.results.size(), inferred.size());
+  for (std::size_t i = 0; i < inferred.size(); ++i) {
+    const Type& result = graph.type(node.results[i]);
+    CHECK(inferred[i] == result, "graph '{}', node {} '{}': result {} is {}, should be {}", graph.name(), index,
+          node.op->name, i, to_string(result), to_string(inferred[i]));
   }
 }
 
@@ -31,7 +32,7 @@ void verify_node(const Graph& graph, const GraphNode& node, std::size_t index, c
 
 void verify(const Graph& graph) {
   std::vector<bool> defined(static_cast<std::size_t>(graph.num_values()), false);
-  std::set<std::string> names;
+  std::set<std::string_view> names;
   for (const GraphInput& input : graph.inputs()) {
     CHECK(names.insert(input.name).second, "graph '{}': two inputs are named '{}'", graph.name(), input.name);
     defined[static_cast<std::size_t>(input.value.index)] = true;

@@ -105,7 +105,7 @@ class BodyWriter::Walk {
   // results for the second and keeps them, which is what recomputing saves. Runs of casts and constants alone save
   // nothing and stay free.
   void begin_recomputed(std::size_t first) {
-    const std::deque<GraphNode>& nodes = graph_.nodes();
+    const std::vector<GraphNode>& nodes = graph_.nodes();
     run_end_ = first;
     bool works = false;
     std::vector<ValueId> outside;
@@ -132,14 +132,14 @@ class BodyWriter::Walk {
   // barrier waits for them. In a loop's body they are there when it begins; where bodies are written one after the
   // other nothing else would keep a compiler from computing all of them again at once.
   std::vector<ValueId> met_by_recomputed(std::size_t first, const std::vector<ValueId>& outside) const {
-    const std::deque<GraphNode>& nodes = graph_.nodes();
+    const std::vector<GraphNode>& nodes = graph_.nodes();
     std::set<int> again, later;
     for (std::size_t n = first; n < nodes.size(); ++n) {
       for (const ValueId id : nodes[n].results) (n < run_end_ ? again : later).insert(id.index);
     }
     std::vector<ValueId> met;
     for (std::size_t n = run_end_; n < nodes.size(); ++n) {
-      const std::vector<ValueId>& operands = nodes[n].operands;
+      const ValueIds& operands = nodes[n].operands;
       if (std::none_of(operands.begin(), operands.end(), [&](ValueId id) { return again.contains(id.index); }))
         continue;
       for (const ValueId id : operands) {

@@ -68,7 +68,7 @@ constexpr Row kRows[] = {
 std::int64_t chain_steps(const GraphNode& node) {
   if (!is(node, "fusion")) return 1;
   const auto counts = [](const GraphNode& inner) { return !is(inner, "broadcast") && !is(inner, "constant"); };
-  const std::deque<GraphNode>& nodes = node.regions[0].nodes();
+  const std::vector<GraphNode>& nodes = node.regions[0].nodes();
   return std::max<std::int64_t>(1, std::count_if(nodes.begin(), nodes.end(), counts));
 }
 

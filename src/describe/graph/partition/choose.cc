@@ -22,6 +22,16 @@ double moved(double bytes, int from, int to, double n) {
   return to >= 0 ? bytes * (n - 1) / n : bytes * (n - 1);
 }
 
+// Of one device's part, as a real number: for comparing.
+double local_bytes(const Type& whole, const Layout& layout, const Mesh& mesh) {
+  double bytes = static_cast<double>(size_of(whole.dtype));
+  for (int dim = 0; dim < whole.ndim(); ++dim) {
+    const std::int64_t parts = parts_of(layout, dim, mesh);
+    bytes *= static_cast<double>((whole.size(dim) + parts - 1) / parts);
+  }
+  return bytes;
+}
+
 class Chooser {
  public:
   Chooser(const OpCall& call, std::span<const Type> results, std::span<const PlacedOperand> operands,
@@ -93,7 +103,7 @@ class Chooser {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const PlacedOperand& operand = operands_[i];
       const int to = place(rule_.operands[i], factor, false);
-      const double local = static_cast<double>(local_type(*operand.whole, operand.layout, mesh_).bytes().count());
+      const double local = local_bytes(*operand.whole, operand.layout, mesh_);
       const bool there = std::any_of(operand.also.begin(), operand.also.end(),
                                      [&](const Layout& layout) { return layout.at[axis] == to; });
       const double here = there ? 0 : moved(local, operand.layout.at[axis], to, size(axis));
@@ -102,8 +112,7 @@ class Chooser {
     }
     for (std::size_t r = 0; r < results_.size(); ++r) {
       const int from = place(rule_.results[r], factor, true);
-      const Type local = local_type(results_[r], choice_.results[r], mesh_);
-      const double whole = static_cast<double>(local.bytes().count());
+      const double whole = local_bytes(results_[r], choice_.results[r], mesh_);
       bytes += moved(from >= 0 ? whole / size(axis) : whole, from, wishes_[r].at[axis], size(axis));
     }
     return {parameters, bytes, factor == Choice::kNone ? 1 : 0};

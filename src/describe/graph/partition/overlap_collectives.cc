@@ -162,18 +162,21 @@ class OverlapPass {
     for (std::size_t at = 0; at < order_.size(); ++at) {
       const int n = order_[at];
       const GraphNode& from = node(n);
-      GraphNode copy{from.op, from.attrs, {}, {}, {}, from.recomputed};
+      const bool ahead = ahead_[index(n)], beside = !ahead && sends(graph_, from) && runs_beside_others(at);
+      if (!ahead && !beside && !is(from, "repeat")) {
+        map.copy(from);
+        continue;
+      }
+      GraphNode copy{from.op, from.attrs, {}, {}, from.regions, from.recomputed};
       if (is(from, "repeat")) {
         std::vector<bool> slices;
         if (from.attrs.get_int("count") > 1) slices = parameter_slices(graph_, from);
         const auto carries = static_cast<std::size_t>(from.attrs.get_int("carries"));
-        copy.regions.push_back(OverlapPass(from.regions[0], std::move(slices), carries, true).run());
-      } else {
-        copy.regions = from.regions;
+        copy.regions = one_region(OverlapPass(from.regions[0], std::move(slices), carries, true).run());
       }
-      if (ahead_[index(n)]) {
+      if (ahead) {
         copy.attrs.set(kOverlapAttr, std::string("ahead"));
-      } else if (sends(graph_, from) && runs_beside_others(at)) {
+      } else if (beside) {
         copy.attrs.set(kOverlapAttr, std::string("reader"));
       }
       const std::vector<Value> results = move_node(to, std::move(copy), map.operands(from));

@@ -13,7 +13,7 @@ namespace {
 // A value of the whole graph as one device has it.
 struct Piece {
   Value value;
-  Type whole;
+  const Type* whole = nullptr;  // of the whole graph's value
   Layout layout;
   bool stays = false;          // a parameter, or one cast
   std::optional<Layout> used;  // stored in parts: readers but casts get it like this
@@ -34,8 +34,8 @@ class Scope {
   }
 
   void set(ValueId id, Piece piece) {
-    CHECK(piece.value.type() == local_type(piece.whole, piece.layout, mesh_), "a piece of {} as {} is {}",
-          to_string(piece.whole), to_string(piece.layout, piece.whole.ndim(), mesh_), to_string(piece.value.type()));
+    CHECK(piece.value.type() == local_type(*piece.whole, piece.layout, mesh_), "a piece of {} as {} is {}",
+          to_string(*piece.whole), to_string(piece.layout, piece.whole->ndim(), mesh_), to_string(piece.value.type()));
     if (!from_.value_name(id).empty() && to_.value_name(piece.value.id).empty())
       to_.set_value_name(piece.value.id, from_.value_name(id));
     pieces_[static_cast<std::size_t>(id.index)] = std::move(piece);
@@ -61,7 +61,7 @@ class Scope {
     for (const auto& [other, value] : p.others) {
       if (other == layout) return value;
     }
-    const Value made = build_moves(p.value, moves_between(p.whole, p.layout, layout, mesh_), mesh_,
+    const Value made = build_moves(p.value, moves_between(*p.whole, p.layout, layout, mesh_), mesh_,
                                    [&](int axis) { return coordinate(axis); });
     p.others.emplace_back(layout, made);
     return made;
@@ -113,9 +113,9 @@ class Scope {
     std::vector<Wish> wishes;
     for (const ValueId id : node.operands) {
       const Piece& p = piece(id);
-      operands.push_back({&p.whole, read_as(node, p), p.stays});
+      operands.push_back({p.whole, read_as(node, p), p.stays});
       for (const auto& [layout, value] : p.others) operands.back().also.push_back(layout);
-      operand_types.push_back(p.whole);
+      operand_types.push_back(*p.whole);
     }
     for (const ValueId id : node.results) {
       result_types.push_back(from_.type(id));
@@ -141,7 +141,7 @@ class Scope {
       results = rewritten(OpCall{*node.op, attrs, local_operands, {}}, call, local_results, choice, inputs);
     }
     for (std::size_t r = 0; r < results.size(); ++r) {
-      Piece made{results[r], result_types[r], choice.results[r], false, std::nullopt, {}};
+      Piece made{results[r], &from_.type(node.results[r]), choice.results[r], false, std::nullopt, {}};
       if (node.operands.size() == 1 && still_parameter(node)) {
         const Piece& p = piece(node.operands[0]);
         made.stays = p.stays;
@@ -232,8 +232,8 @@ class Scope {
       layouts.push_back(here);
       if (slice) here = slice_layout(here);
       const GraphInput& input = body.inputs()[i];
-      const Type whole = body.type(input.value);
-      Piece made{inner.input(input.name, local_type(whole, here, mesh_)), whole, here, p.stays, std::nullopt, {}};
+      const Type& whole = body.type(input.value);
+      Piece made{inner.input(input.name, local_type(whole, here, mesh_)), &whole, here, p.stays, std::nullopt, {}};
       if (slice && p.used) made.used = slice_layout(*p.used);
       scope.set(input.value, std::move(made));
     }
@@ -282,7 +282,7 @@ class Scope {
     const std::vector<Value> made = to_.apply(*node.op, inputs, std::move(attrs), std::move(regions));
     to_.last_node().recomputed = node.recomputed;
     for (std::size_t r = 0; r < made.size(); ++r)
-      set(node.results[r], {made[r], from_.type(node.results[r]), results[r], false, std::nullopt, {}});
+      set(node.results[r], {made[r], &from_.type(node.results[r]), results[r], false, std::nullopt, {}});
   }
 
   const SpmdRequest& request_;
@@ -294,8 +294,15 @@ class Scope {
   std::map<int, Value> coordinates_;  // by axis
 };
 
+bool has_node(const Graph& graph, const char* op) {
+  return std::ranges::any_of(graph.nodes(), [op](const GraphNode& node) {
+    return is(node, op) || std::ranges::any_of(node.regions, [op](const Graph& body) { return has_node(body, op); });
+  });
+}
+
 // A sum of which each device only takes its part is scattered at once.
 Graph scatter_sums(const Graph& graph) {
+  if (!has_node(graph, "take_part")) return graph;
   return rewrite(graph, [](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (!is(call.node, "take_part")) return std::nullopt;
     const NodeId sum = call.to.producer(call.operands[0].id), index = call.to.producer(call.operands[1].id);
@@ -336,7 +343,7 @@ SpmdGraph spmd(const Graph& whole, const SpmdRequest& request) {
                   return parameter;
                 }())
                                 : to.input(input.name, local),
-                type,
+                &type,
                 layout,
                 input.parameter.has_value(),
                 std::nullopt,

@@ -171,7 +171,8 @@ void TrainingBuilder::add_forward_backward(const Graph& typed) {
   Differentiated parts = differentiate(typed, "loss", strategy_.recompute);
   parts.forward = run_passes(std::move(parts.forward), late, {}, &builder_.records());
   parts.backward = run_passes(std::move(parts.backward), late, {}, &builder_.records());
-  parts.forward = with_probes(parts.forward, probes_matching(parts.forward, strategy_.probes, also_probed()).value());
+  if (!strategy_.probes.empty())
+    parts.forward = with_probes(parts.forward, probes_matching(parts.forward, strategy_.probes, also_probed()).value());
 
   LayoutsByName wanted{{"loss", layouts_.whole()}}, residual_layouts;
   for (const GraphOutput& output : parts.forward.outputs()) {

@@ -109,7 +109,7 @@ class AdditionMover {
     }
     for (std::size_t o = 0; o < outputs.size(); ++o) wider.output(body.outputs()[o].name, outputs[o]);
     GraphNode wide = node;
-    wide.regions[0] = std::move(wider);
+    wide.regions = one_region(std::move(wider));
     wide.attrs.set("stacked", node.attrs.get_int("stacked") + static_cast<std::int64_t>(slices.size()));
     const std::vector<Value> results = copy_node(to_, wide, operands);
     for (std::size_t r = 0; r < results.size(); ++r) map_.set(node.results[r], results[r]);

@@ -135,11 +135,12 @@ class Fuser {
       }
     }
     std::vector<ValueId> results;
+    std::vector<Value> arguments;
     bool recomputed = true;
     for (const int n : chain.nodes) {
-      std::vector<Value> arguments;
+      arguments.clear();
       for (const ValueId id : node(n).operands) arguments.push_back(get(id));
-      const Value value = copy_node(region, node(n), arguments)[0];
+      const Value value = region.value(region.copy(graph_, node(n), arguments).results[0]);
       const ValueId id = node(n).results[0];
       inside.emplace(id.index, value);
       if (chain.members.count(n) == 0) continue;
@@ -160,7 +161,9 @@ class Fuser {
     ValueMap map(to, graph_);
     for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
       const int chain = chain_of_[static_cast<std::size_t>(n)];
-      if (chain < 0) {
+      if (chain < 0 && is(node(n), "repeat")) {
+        map.copy(node(n), one_region(fuse_chains(node(n).regions[0], rules_)));
+      } else if (chain < 0) {
         map.copy(node(n));
       } else if (chains_[static_cast<std::size_t>(chain)].root == n) {
         emit(to, chains_[static_cast<std::size_t>(chain)], map);
@@ -181,14 +184,7 @@ class Fuser {
 
 Graph fuse_chains(const Graph& graph, const FusionRules& rules) {
   if (!rules.chains) return graph;
-  // Bodies first: rewrite() hands each body to us through the repeat that holds it.
-  const Graph inner = rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
-    if (!is(call.node, "repeat")) return std::nullopt;
-    GraphNode fused = call.node;
-    for (Graph& region : fused.regions) region = drop_dead(Fuser(region, rules).run());
-    return copy_node(call.to, fused, call.operands);
-  });
-  return drop_dead(Fuser(inner, rules).run());
+  return drop_dead(Fuser(graph, rules).run());
 }
 
 }  // namespace systole

@@ -7,29 +7,24 @@
 #include "describe/graph/passes/rewrite.h"
 
 namespace systole {
-namespace {
-
-Graph own(const Graph& graph) {
+Graph own_outputs(const Graph& graph) {
   Graph to(graph.name());
-  std::vector<Value> outputs = inline_graph(to, graph, copy_inputs(to, graph));
+  ValueMap map(to, graph);
+  for (const GraphNode& node : graph.nodes()) {
+    if (is(node, "repeat")) {
+      map.copy(node, one_region(own_outputs(node.regions[0])));
+    } else {
+      map.copy(node);
+    }
+  }
   std::set<std::int32_t> taken;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const ValueId root = storage_of(to, outputs[i].id);
+  for (const GraphOutput& output : graph.outputs()) {
+    const Value value = map[output.value];
+    const ValueId root = storage_of(to, value.id);
     const bool mine = to.producer(root).valid() && taken.insert(root.index).second;
-    to.output(graph.outputs()[i].name, mine ? outputs[i] : copy(outputs[i]));
+    to.output(output.name, mine ? value : copy(value));
   }
   return to;
-}
-
-}  // namespace
-
-Graph own_outputs(const Graph& graph) {
-  return own(rewrite(graph, [](const RewriteCall& call) -> std::optional<std::vector<Value>> {
-    if (!is(call.node, "repeat")) return std::nullopt;
-    GraphNode owned{call.node.op, call.node.attrs, {}, {}, {}, call.node.recomputed};
-    for (const Graph& region : call.node.regions) owned.regions.push_back(own(region));
-    return move_node(call.to, std::move(owned), call.operands);
-  }));
 }
 
 }  // namespace systole

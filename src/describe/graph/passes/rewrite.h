@@ -36,18 +36,24 @@ class ValueMap {
   Value operator[](ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
   void set(ValueId id, Value value);
   std::vector<Value> operands(const GraphNode& node) const;
-  std::vector<Value> copy(const GraphNode& node);  // one node of `from`; returns its results
+  void copy(const GraphNode& node);                   // one node of `from`
+  void copy(const GraphNode& node, Regions regions);  // with other regions that have as many results
+  // Another value's stand-in also stands for this one, whose name it takes if it has none.
+  void set_same(ValueId id, Value value);
   void copy_outputs();
 
  private:
   Graph& to_;
   const Graph& from_;
   std::vector<Value> values_;
+  std::vector<Value> operands_;  // of the node that is copied
 };
 
 // Copies or moves one node to other operands, with its flags.
 std::vector<Value> copy_node(Graph& to, const GraphNode& node, std::span<const Value> operands);
 std::vector<Value> move_node(Graph& to, GraphNode&& node, std::span<const Value> operands);
+
+Regions one_region(Graph graph);
 
 bool is(const GraphNode& node, const char* op);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
 
 #include "describe/graph/passes/passes.h"
 #include "describe/graph/verify.h"
@@ -19,7 +20,9 @@ int count_nodes(const Graph& graph) {
 namespace {
 
 // Verifying takes as long as a pass does, so only a graph that came out wrong is verified after each of them.
-void fail_by_pass(Graph graph, std::span<const Pass> passes, const std::function<bool(const Pass&)>& is_skipped) {
+void fail_by_pass(const Graph& original, std::span<const Pass> passes,
+                  const std::function<bool(const Pass&)>& is_skipped) {
+  Graph graph = original;
   for (const Pass& pass : passes) {
     if (is_skipped(pass)) continue;
     graph = pass.run(graph);
@@ -35,29 +38,30 @@ void fail_by_pass(Graph graph, std::span<const Pass> passes, const std::function
 
 }  // namespace
 
-Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> skip,
+Graph run_passes(Graph original, std::span<const Pass> passes, std::span<const std::string> skip,
                  std::vector<PassRecord>* records) {
   const auto is_skipped = [&](const Pass& pass) {
     return std::find(skip.begin(), skip.end(), pass.name) != skip.end();
   };
-  const Graph original = graph;
+  std::optional<Graph> result;  // nothing: the original
   try {
     for (const Pass& pass : passes) {
-      PassRecord record{pass.name, Seconds(0), count_nodes(graph), 0, is_skipped(pass)};
+      const Graph& before = result ? *result : original;
+      PassRecord record{pass.name, Seconds(0), count_nodes(before), 0, is_skipped(pass)};
       if (!record.skipped) {
         const auto start = std::chrono::steady_clock::now();
-        graph = pass.run(graph);
+        result = pass.run(before);
         record.time = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       }
-      record.nodes_after = count_nodes(graph);
+      record.nodes_after = count_nodes(result ? *result : original);
       if (records != nullptr) records->push_back(std::move(record));
     }
-    verify(graph);
+    verify(result ? *result : original);
   } catch (const Failure&) {
     fail_by_pass(original, passes, is_skipped);
     throw;
   }
-  return graph;
+  return result ? std::move(*result) : std::move(original);
 }
 
 }  // namespace systole

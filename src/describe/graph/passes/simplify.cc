@@ -16,15 +16,18 @@
 namespace systole {
 namespace {
 
-const GraphNode* producer_of(const Value& value) {
-  const NodeId id = value.graph->producer(value.id);
-  return id.valid() ? &value.graph->node(id) : nullptr;
+std::optional<double> constant_value(const Graph& graph, ValueId id) {
+  const NodeId made = graph.producer(id);
+  if (!made.valid() || !is(graph.node(made), "constant")) return std::nullopt;
+  return graph.node(made).attrs.get_double("value");
 }
+std::optional<double> constant_value(const Value& value) { return constant_value(*value.graph, value.id); }
 
-std::optional<double> constant_value(const Value& value) {
-  const GraphNode* node = producer_of(value);
-  if (node == nullptr || !is(*node, "constant")) return std::nullopt;
-  return node->attrs.get_double("value");
+bool any_node(const Graph& graph, bool (*test)(const Graph&, const GraphNode&)) {
+  return std::ranges::any_of(graph.nodes(), [&](const GraphNode& node) {
+    return test(graph, node) ||
+           std::ranges::any_of(node.regions, [&](const Graph& region) { return any_node(region, test); });
+  });
 }
 
 // The op on single elements that hold the constants.
@@ -48,35 +51,102 @@ bool holds_exactly(const Type& type, double value) {
   return is_float(type.dtype) ? rounded(type.dtype, value) == value : std::abs(value) < 0x1p53;
 }
 
+// The operand that the node gives as it is.
+std::optional<std::size_t> unchanged_operand(const Graph& graph, const GraphNode& node, const auto& id_of) {
+  if (!is(node, "mul") && !is(node, "div")) return std::nullopt;
+  if (constant_value(graph, id_of(1)) == 1.0) return 0;
+  if (is(node, "mul") && constant_value(graph, id_of(0)) == 1.0) return 1;
+  return std::nullopt;
+}
+
+bool of_constants(const Graph& graph, const GraphNode& node, const auto& id_of) {
+  if (node.operands.empty() || node.results.size() != 1) return false;
+  if (!node.op->elementwise && !is(node, "broadcast") && !is(node, "reshape") && !is(node, "transpose")) return false;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    if (!constant_value(graph, id_of(i))) return false;
+  }
+  return true;
+}
+
+bool may_fold(const Graph& graph, const GraphNode& node) {
+  const auto id_of = [&](std::size_t i) { return node.operands[i]; };
+  return unchanged_operand(graph, node, id_of) || of_constants(graph, node, id_of);
+}
+
 std::optional<std::vector<Value>> fold(const RewriteCall& call) {
   const GraphNode& node = call.node;
-  if (is(node, "mul") || is(node, "div")) {
-    if (constant_value(call.operands[1]) == 1.0) return std::vector<Value>{call.operands[0]};
-    if (is(node, "mul") && constant_value(call.operands[0]) == 1.0) return std::vector<Value>{call.operands[1]};
-  }
-  if (call.operands.empty() || node.results.size() != 1) return std::nullopt;
-  const bool foldable = node.op->elementwise || is(node, "broadcast") || is(node, "reshape") || is(node, "transpose");
-  if (!foldable || !std::all_of(call.operands.begin(), call.operands.end(),
-                                [](const Value& v) { return constant_value(v).has_value(); })) {
-    return std::nullopt;
-  }
+  const auto id_of = [&](std::size_t i) { return call.operands[i].id; };
+  if (const auto same = unchanged_operand(call.to, node, id_of)) return std::vector<Value>{call.operands[*same]};
+  if (!of_constants(call.to, node, id_of)) return std::nullopt;
   const Type& type = call.from.type(node.results[0]);
   const double value = node.op->elementwise ? evaluate_element(call) : *constant_value(call.operands[0]);
   if (!holds_exactly(type, value)) return std::nullopt;
   return std::vector<Value>{constant(call.to, type, value)};
 }
 
-// Nodes of equal ops and operands; their attributes are for is_same to compare.
-std::uint64_t key_of(const RewriteCall& call) {
-  std::uint64_t key = reinterpret_cast<std::uintptr_t>(call.node.op);
-  for (const Value& v : call.operands) key = key * 0x9E3779B97F4A7C15 + static_cast<std::uint64_t>(v.id.index) + 1;
-  return key;
-}
+// Finds the nodes of a graph that do what an earlier one does.
+class Merger {
+ public:
+  explicit Merger(const Graph& graph) : graph_(graph), alike_(graph.nodes().size(), -1) {
+    for (int v = 0; v < graph.num_values(); ++v) same_.push_back(ValueId{v});
+    std::unordered_map<std::uint64_t, int> first;  // by key
+    first.reserve(graph.nodes().size());
+    std::vector<int> next(graph.nodes().size(), -1);  // of the same key
+    for (int n = 0; n < static_cast<int>(graph.nodes().size()); ++n) {
+      if (!may_merge(node(n))) continue;
+      const auto [entry, fresh] = first.try_emplace(key_of(node(n)), n);
+      if (fresh) continue;
+      for (int other = entry->second; !merge(n, other); other = next[index(other)]) {
+        if (next[index(other)] >= 0) continue;
+        next[index(other)] = n;
+        break;
+      }
+    }
+  }
 
-bool is_same(const RewriteCall& call, const GraphNode& other) {
-  return other.op == call.node.op && other.attrs == call.node.attrs &&
-         std::equal(other.operands.begin(), other.operands.end(), call.operands.begin(), call.operands.end(),
-                    [](ValueId id, const Value& value) { return id == value.id; });
+  bool found() const { return found_; }
+  bool goes(int n) const { return alike_[index(n)] >= 0; }
+  // The value that stands for it.
+  ValueId same(ValueId id) const { return same_[index(id.index)]; }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  const GraphNode& node(int n) const { return graph_.nodes()[index(n)]; }
+
+  // Exchanges are a sequence that all devices run, though one of them may send the same twice.
+  static bool may_merge(const GraphNode& node) {
+    return node.regions.empty() && !node.results.empty() && !is(node, "all_to_all");
+  }
+
+  // Of ops and operands; attributes are for merge to compare.
+  std::uint64_t key_of(const GraphNode& node) const {
+    std::uint64_t key = reinterpret_cast<std::uintptr_t>(node.op);
+    for (const ValueId id : node.operands)
+      key = key * 0x9E3779B97F4A7C15 + static_cast<std::uint64_t>(same(id).index) + 1;
+    return key;
+  }
+
+  bool merge(int n, int other) {
+    const GraphNode &a = node(n), &b = node(other);
+    const auto is_same = [&](ValueId x, ValueId y) { return same(x) == same(y); };
+    if (a.op != b.op || !(a.attrs == b.attrs) ||
+        !std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(), is_same))
+      return false;
+    for (std::size_t r = 0; r < a.results.size(); ++r) same_[index(a.results[r].index)] = b.results[r];
+    alike_[index(n)] = other;
+    return found_ = true;
+  }
+
+  const Graph& graph_;
+  std::vector<int> alike_;     // per node: the earlier one; -1: none
+  std::vector<ValueId> same_;  // per value
+  bool found_ = false;
+};
+
+bool has_common(const Graph& graph) {
+  return Merger(graph).found() || std::ranges::any_of(graph.nodes(), [](const GraphNode& node) {
+           return std::ranges::any_of(node.regions, has_common);
+         });
 }
 
 std::vector<int> count_readers(const Graph& graph) {
@@ -87,6 +157,13 @@ std::vector<int> count_readers(const Graph& graph) {
   for (const GraphOutput& output : graph.outputs())
     readers[static_cast<std::size_t>(output.value.index)] += 2;  // never the only one
   return readers;
+}
+
+// Makes a sum f32, if the sum has no other reader.
+bool may_widen(const Graph& graph, const GraphNode& node) {
+  if (!is(node, "cast") || graph.type(node.results[0]).dtype != DType::f32) return false;
+  const NodeId sum = graph.producer(node.operands[0]);
+  return sum.valid() && (is(graph.node(sum), "contract") || is(graph.node(sum), "reduce_sum"));
 }
 
 // Per value, whether these outputs need it.
@@ -100,6 +177,19 @@ std::vector<bool> needed_by(const Graph& graph, std::span<const std::size_t> out
     for (const ValueId id : node->operands) needed[static_cast<std::size_t>(id.index)] = true;
   }
   return needed;
+}
+
+// Nodes that no output needs, or results of a repeat that nobody does.
+bool has_dead(const Graph& graph) {
+  std::vector<std::size_t> all(graph.outputs().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<bool> needed = needed_by(graph, all);
+  return std::ranges::any_of(graph.nodes(), [&](const GraphNode& node) {
+    const auto is_needed = [&](ValueId id) { return needed[static_cast<std::size_t>(id.index)]; };
+    if (is(node, "repeat"))
+      return !std::ranges::all_of(node.results, is_needed) || std::ranges::any_of(node.regions, has_dead);
+    return std::ranges::none_of(node.results, is_needed);
+  });
 }
 
 // The graph with these of its outputs and what they need; in repeats too.
@@ -131,43 +221,45 @@ Graph with_outputs(const Graph& graph, std::span<const std::size_t> outputs) {
 
 }  // namespace
 
-Graph fold_constants(const Graph& graph) { return rewrite(graph, fold); }
+Graph fold_constants(const Graph& graph) { return any_node(graph, may_fold) ? rewrite(graph, fold) : graph; }
 
 Graph merge_common(const Graph& graph) {
-  using Results = std::vector<Value>;  // of a node of the graph that is being built
-  std::unordered_map<const Graph*, std::unordered_map<std::uint64_t, std::vector<Results>>> seen;
-  return rewrite(graph, [&](const RewriteCall& call) -> std::optional<Results> {
-    if (call.to.nodes().empty()) seen[&call.to].clear();  // a body built where an earlier one was
-    // Exchanges are a sequence that all devices run, though one of them may send the same twice.
-    if (is(call.node, "all_to_all")) return std::nullopt;
-    if (!call.node.regions.empty() || call.node.results.empty()) return std::nullopt;
-    std::vector<Results>& alike = seen[&call.to][key_of(call)];
-    for (const Results& results : alike) {
-      if (is_same(call, *producer_of(results[0]))) return results;
+  if (!has_common(graph)) return graph;
+  const Merger merger(graph);
+  Graph to(graph.name());
+  ValueMap map(to, graph);
+  for (int n = 0; n < static_cast<int>(graph.nodes().size()); ++n) {
+    const GraphNode& node = graph.nodes()[static_cast<std::size_t>(n)];
+    if (merger.goes(n)) {
+      for (const ValueId id : node.results) map.set_same(id, map[merger.same(id)]);
+    } else if (is(node, "repeat")) {
+      map.copy(node, one_region(merge_common(node.regions[0])));
+    } else {
+      map.copy(node);
     }
-    return alike.emplace_back(copy_node(call.to, call.node, call.operands));
-  });
+  }
+  map.copy_outputs();
+  return to;
 }
 
 Graph drop_dead(const Graph& graph) {
+  if (!has_dead(graph)) return graph;
   std::vector<std::size_t> all(graph.outputs().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return with_outputs(graph, all);
 }
 
 Graph widen_results(const Graph& graph) {
+  if (!any_node(graph, may_widen)) return graph;
   std::unordered_map<const Graph*, std::vector<int>> readers;
   return rewrite(graph, [&](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (call.to.nodes().empty()) readers.erase(&call.from);  // a body read where an earlier one was
-    if (!is(call.node, "cast") || call.from.type(call.node.results[0]).dtype != DType::f32) return std::nullopt;
-    const NodeId id = call.from.producer(call.node.operands[0]);
-    if (!id.valid()) return std::nullopt;
-    const GraphNode& sum = call.from.node(id);
-    if (!is(sum, "contract") && !is(sum, "reduce_sum")) return std::nullopt;
+    if (!may_widen(call.from, call.node)) return std::nullopt;
     auto [entry, fresh] = readers.try_emplace(&call.from);
     if (fresh) entry->second = count_readers(call.from);
     if (entry->second[static_cast<std::size_t>(call.node.operands[0].index)] != 1) return std::nullopt;
-    const GraphNode& copied = *producer_of(call.operands[0]);  // its copy, which dead code removal takes away
+    const GraphNode& copied =
+        call.to.node(call.to.producer(call.operands[0].id));  // its copy, which dead code removal takes away
     std::vector<Value> operands;
     for (const ValueId operand : copied.operands) operands.push_back(call.to.value(operand));
     Attrs attrs = copied.attrs;

@@ -1,0 +1,49 @@
+// What it costs to build a candidate's Programs: a search builds hundreds of them. Allocations are what that time is
+// made of, and unlike time their number is the same on every machine.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "predict/plan/candidate.h"
+#include "predict/plan/testing/tiny_workload.h"
+
+namespace {
+thread_local std::int64_t allocations = 0;
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* place = std::malloc(bytes > 0 ? bytes : 1)) return place;
+  throw std::bad_alloc();
+}
+void operator delete(void* place) noexcept { std::free(place); }
+void operator delete(void* place, std::size_t) noexcept { std::free(place); }
+#endif
+
+namespace systole {
+namespace {
+
+std::int64_t allocations_of(const Candidate& candidate, bool placed) {
+  const Workload workload = tiny_workload("preset: llama3.1-405b", 1024);
+  programs_of(workload, candidate, gpu_target(), placed).value();  // what is made once
+  const std::int64_t before = allocations;
+  programs_of(workload, candidate, gpu_target(), placed).value();
+  return allocations - before;
+}
+
+TEST(Programs, are_built_with_few_allocations) {
+  Candidate candidate;
+  candidate.data = 2, candidate.fsdp = 2, candidate.model = 8, candidate.microbatches = 2;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer has the allocator";
+#endif
+  EXPECT_GT(allocations_of(candidate, false), 0);  // they are counted
+  EXPECT_LE(allocations_of(candidate, false), 45000);
+  EXPECT_LE(allocations_of(candidate, true), 63000);
+}
+
+}  // namespace
+}  // namespace systole
