@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "execute/checkpoint/keys.h"
-#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/read_piece.h"
+#include "ground/base/parallel.h"
 
 namespace systole::checkpoint {
 

@@ -8,10 +8,10 @@
 #include "execute/checkpoint/coding.h"
 #include "execute/checkpoint/keys.h"
 #include "execute/checkpoint/pack.h"
-#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/restore.h"
 #include "execute/checkpoint/save.h"
 #include "ground/base/hash.h"
+#include "ground/base/parallel.h"
 
 namespace systole::checkpoint {
 

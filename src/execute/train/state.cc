@@ -5,8 +5,8 @@
 #include "describe/graph/layer_names.h"
 #include "describe/graph/partition/pipeline.h"
 #include "execute/checkpoint/ownership.h"
-#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/restore_parts.h"
+#include "ground/base/parallel.h"
 
 namespace systole {
 namespace {
@@ -75,7 +75,7 @@ Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_st
   for (const StateTensor& tensor : tensors) {
     if (wanted(tensor) && !tensor.bytes.empty()) TRY(add_target(tensor, tensor.bytes));
   }
-  TRY(checkpoint::restore_parts(from, targets, checkpoint::io_threads()));
+  TRY(checkpoint::restore_parts(from, targets, io_threads()));
   std::vector<std::byte> buffer;  // of a value that the host does not see
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const StateTensor& tensor = tensors[i];
@@ -89,7 +89,7 @@ Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_st
     const std::size_t end = last ? buffer.size() : tensors[i + 1].at;
     TRY(add_target(tensor, std::span(buffer).subspan(tensor.at, end - tensor.at)));
     if (!last) continue;
-    TRY(checkpoint::restore_parts(from, targets, checkpoint::io_threads()));
+    TRY(checkpoint::restore_parts(from, targets, io_threads()));
     TRY(executor.write(tensor.value, 0, buffer));
   }
   return {};

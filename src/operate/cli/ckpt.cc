@@ -5,8 +5,8 @@
 
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/inspect.h"
-#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/retention.h"
+#include "ground/base/parallel.h"
 #include "ground/base/quantity.h"
 #include "ground/base/units.h"
 #include "operate/cli/ckpt_reshard.h"
@@ -121,7 +121,7 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
     return false;
   }
   const auto damage =
-      checkpoint::find_damage(place.folder, *manifest, checkpoint::Verify::contents, checkpoint::io_threads()).value();
+      checkpoint::find_damage(place.folder, *manifest, checkpoint::Verify::contents, io_threads()).value();
   Node chunks = Node::sequence();
   for (const checkpoint::Damage& d : damage) {
     const Error reason = below(place.root, d.reason);

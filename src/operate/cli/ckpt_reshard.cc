@@ -5,8 +5,8 @@
 
 #include <fnmatch.h>
 
-#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/reshard.h"
+#include "ground/base/parallel.h"
 #include "ground/base/units.h"
 #include "ground/store/lock.h"
 #include "operate/cli/run_places.h"
@@ -56,7 +56,7 @@ ExitCode ckpt_reshard(const ReshardOptions& options, Context& context) {
   const std::unique_ptr<FileLock> lock = lock_folder(place.root).value();  // no run writes into it meanwhile
   const checkpoint::Checkpoint from = open_checkpoint(place).value();
   checkpoint::SaveOptions saving;
-  saving.threads = checkpoint::io_threads();
+  saving.threads = io_threads();
   saving.compress = true;
   const auto report = checkpoint::reshard(
       from, mesh,

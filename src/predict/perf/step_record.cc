@@ -80,7 +80,10 @@ class Recorder {
       return;
     }
     if (is_constant(node)) return;  // part of the kernels that read it
-    const std::int64_t bytes = (work.read + work.written).count();
+    std::int64_t bytes = (work.read + work.written).count();
+    // A row for each token, as often as it comes: in proportion to tokens, however few rows the table has.
+    if (is(node, "embedding") || is(node, "gather_rows"))
+      bytes = (graph_.type(node.operands[1]).bytes() + graph_.type(node.results[0]).bytes() * 2).count();
     ++stretch_.kernels;
     if (op_class == OpClass::optimizer) {
       stretch_.updated += bytes;

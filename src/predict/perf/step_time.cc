@@ -161,6 +161,10 @@ const char* name_of(StepShare share) {
 
 double products_share(const KernelChoice&, const StackProfile& stack) { return stack.products; }
 
+StepTime work_time(const FunctionParts& work, const StepParts& step, const StackProfile& stack) {
+  return Pricing(step, stack).price(work);
+}
+
 StepTime step_time(const StepParts& parts, const StackProfile& stack) {
   const Pricing pricing(parts, stack);
   const std::size_t stages = parts.after.size(), chunks = parts.chunks.size();

@@ -34,6 +34,8 @@ struct StepTime {
   double operator[](StepShare s) const { return shares[static_cast<std::size_t>(s)]; }
 };
 StepTime step_time(const StepParts& parts, const StackProfile& stack);
+// Of work of it alone.
+StepTime work_time(const FunctionParts& work, const StepParts& step, const StackProfile& stack);
 
 // Of what a chip reaches in the products of layers, at the most; of all types the same.
 double products_share(const KernelChoice& kernels, const StackProfile& stack);

@@ -52,23 +52,41 @@ Seconds Bounds::time(std::int64_t devices, const Accelerator& chip, const Kernel
   return seconds((forward_ + backward_) * rows / static_cast<double>(devices), chip, kernels, stack);
 }
 
-Seconds Bounds::time(const Candidate& candidate, const Accelerator& chip, const KernelChoice& kernels,
-                     const StackProfile& stack) const {
-  const bool again = candidate.recompute == RecomputeSpec::Kind::block;
-  const double layers = static_cast<double>(composer_.layers());
-  // Of a microbatch, of a layer.
-  const Seconds layer = seconds((forward_ * (again ? 2 : 1) + backward_) / layers *
-                                    static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
-                                    static_cast<double>(candidate.model),
-                                chip, kernels, stack);
+std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
   const std::int64_t chunks = candidate.pipe * candidate.chunks, least = composer_.layers() / chunks,
                      most = (composer_.layers() + candidate.pipe - 1) / candidate.pipe;
   const std::int64_t through = least * (candidate.microbatches * candidate.chunks + candidate.pipe - 1);
-  return layer * std::max(most * candidate.microbatches, through);
+  return std::max(most * candidate.microbatches, through);
+}
+
+Seconds Bounds::time(const Candidate& candidate, const Accelerator& chip, const KernelChoice& kernels,
+                     const StackProfile& stack) const {
+  // Of a microbatch, of a layer. What is done again comes without the products whose results nothing asks for again.
+  const Seconds layer = seconds((forward_ + backward_) / static_cast<double>(composer_.layers()) *
+                                    static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
+                                    static_cast<double>(candidate.model * candidate.context),
+                                chip, kernels, stack);
+  return layer * layers_in_turn(candidate);
 }
 
 Bytes Bounds::memory(const Candidate& candidate, const KernelChoice& kernels, const StackProfile& stack) const {
-  const std::int64_t parts = candidate.pipe * candidate.model;
+  return memory(candidate,
+                carried_ * local_rows(composer_.asked().train.batch, candidate) / (candidate.model * candidate.context),
+                kernels, stack);
+}
+
+// Layers of the first stage, as often as microbatches are under way there.
+std::int64_t Bounds::layers_kept(const Candidate& candidate) const {
+  if (!candidate.staged()) return composer_.layers();
+  const std::int64_t least = composer_.layers() / (candidate.pipe * candidate.chunks);
+  std::int64_t kept = 0;
+  for (const int slots : composer_.in_flight(pipeline_of(candidate), candidate.microbatches)[0]) kept += slots * least;
+  return kept;
+}
+
+Bytes Bounds::memory(const Candidate& candidate, std::int64_t kept, const KernelChoice& kernels,
+                     const StackProfile& stack) const {
+  const std::int64_t parts = candidate.pipe * candidate.expert * candidate.model;
   const std::int64_t all = elements_ / parts, trained = trained_ / parts;
   const auto stored = [&](std::int64_t bytes, StoredInParts least) {
     return candidate.stored >= least ? bytes / candidate.fsdp : bytes;
@@ -81,11 +99,65 @@ Bytes Bounds::memory(const Candidate& candidate, const KernelChoice& kernels, co
                               : stored(all * size_of(precision.parameter), StoredInParts::parameters));
   memory.arena += Bytes(stored(trained * state_bytes_, StoredInParts::state) +
                         stored(trained * size_of(precision.reduce), StoredInParts::gradients));
-  const std::int64_t under_way =
-      candidate.chunks > 1 ? 1 : std::min(candidate.microbatches, candidate.pipe);  // of the first stage
-  memory.arena += Bytes(carried_ * local_rows(composer_.asked().train.batch, candidate) / candidate.model *
-                        (composer_.layers() / candidate.pipe) * under_way);
+  memory.arena += Bytes(kept * layers_kept(candidate));
   return device_memory(memory, stack).total();
+}
+
+Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
+                                             const KernelChoice& kernels, const StackProfile& stack) const {
+  ChunkPiece model = TRY(composer_.layers_at_least(candidate, rows));
+  LayerCost cost;
+  cost.kept = model.kept_by_layer;
+  for (FunctionRecord* function : {&model.work.forward, &model.work.backward}) {
+    for (StretchRecord& stretch : *function)
+      std::erase_if(stretch.messages, [](const MessageRecord& message) {
+        return message.carried == Carried::parameters || message.carried == Carried::gradients;
+      });
+  }
+  StageRecord stage;
+  stage.chunks.push_back(std::move(model.work));
+  std::vector<Axis> axes;
+  for (const auto& [axis, size] : mesh_of(candidate)) axes.push_back({axis, size});
+  const StepRecord step{Mesh::make(std::move(axes)).value(),
+                        PipelineStrategy(),
+                        1,
+                        {std::make_shared<const StageRecord>(std::move(stage))}};
+  const StepParts parts = step_parts(step, cluster, kernels);
+  for (const FunctionParts* function : {&parts.chunks[0].forward, &parts.chunks[0].backward}) {
+    for (StretchParts stretch : *function) {
+      stretch.times = 1;
+      stretch.once.kernels = 0;
+      (stretch.once.layers > 0 ? cost.layer : cost.besides) += work_time({{stretch}}, parts, stack).seconds;
+    }
+  }
+  return cost;
+}
+
+Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
+                                    const KernelChoice& kernels, const StackProfile& stack) const {
+  const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
+  const LayerKey key{static_cast<std::int64_t>(offer),
+                     candidate.context,
+                     candidate.expert,
+                     candidate.model,
+                     static_cast<std::int64_t>(candidate.recompute),
+                     rows};
+  const auto known = [&]() -> const Result<LayerCost>* {
+    const std::lock_guard lock(mutex_);
+    const auto found = layer_costs_.find(key);
+    return found == layer_costs_.end() ? nullptr : &found->second;
+  };
+  const Result<LayerCost>* cost = known();
+  if (cost == nullptr) {
+    Result<LayerCost> made = layer_cost(candidate, rows, cluster, kernels, stack);
+    const std::lock_guard lock(mutex_);
+    cost = &layer_costs_.emplace(key, std::move(made)).first->second;
+  }
+  if (!cost->ok()) return cost->error();
+  const LayerCost& layer = cost->value();
+  double seconds = layer.layer * static_cast<double>(layers_in_turn(candidate)) + stack.step;
+  if (candidate.pipe == 1) seconds += layer.besides * static_cast<double>(candidate.microbatches);
+  return Floor{Seconds(seconds), memory(candidate, layer.kept, kernels, stack)};
 }
 
 }  // namespace systole

@@ -1,12 +1,19 @@
 #pragma once
-// What no step of a candidate falls below, out of the model's parameters alone, in nanoseconds: so that most candidates
-// need not even be composed. The law search-is-program holds both bounds to be none above the exact value.
+// What no step of a candidate falls below, so that most candidates need not even be composed. The law search-is-program
+// holds all bounds to be none above the exact value. First out of the model's parameters alone, in nanoseconds:
 //
-//   time    the products of layers, each token once forward and twice backward (once more where blocks are done
-//           again), at what the chip reaches in its best products; in a pipeline the first microbatch goes through all
-//           stages before the last, and the last one's gradients through all behind it
+//   time    the products of layers, each token once forward and twice backward, at what the chip reaches in its best
+//           products; in a pipeline the first microbatch goes through all stages before the last, and the last one's
+//           gradients through all behind it
 //   memory  parameters, the optimizer's state and gradients of an even part of the model, and what each layer is given,
 //           of as many microbatches as the first stage has under way
+//
+// Then, for those that this lets through, out of a layer of a real Program with the same model, context, expert and
+// recompute (composed.h), in microseconds: its products at their shapes, attention, bytes and messages of activations,
+// and what it keeps for backward. Launches, and parameters and gradients that are sent, are left out.
+
+#include <map>
+#include <mutex>
 
 #include "predict/perf/stack.h"
 #include "predict/perf/step_parts.h"
@@ -26,13 +33,37 @@ class Bounds {
                const StackProfile& stack) const;
   Bytes memory(const Candidate& candidate, const KernelChoice& kernels, const StackProfile& stack) const;
 
+  struct Floor {
+    Seconds time;
+    Bytes memory;
+  };
+  // Out of a layer's Program. `offer`: a number of the cluster, kernels and stack, for all calls the same; each layer
+  // is priced once. Thread-safe. Errors: as make_job; unsupported: what is no function of rows.
+  Result<Floor> floor(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
+                      const KernelChoice& kernels, const StackProfile& stack) const;
+
  private:
+  // Of a microbatch.
+  struct LayerCost {
+    double layer = 0, besides = 0;  // seconds of a layer, and of what is outside of layers
+    std::int64_t kept = 0;          // bytes of a layer for backward
+  };
+  using LayerKey = std::array<std::int64_t, 6>;  // offer, context, expert, model, recompute, rows
+  Result<LayerCost> layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
+                               const KernelChoice& kernels, const StackProfile& stack) const;
+  // How often one after the other the layers of a stage are gone through, at least.
+  std::int64_t layers_in_turn(const Candidate& candidate) const;
+  std::int64_t layers_kept(const Candidate& candidate) const;
+  Bytes memory(const Candidate& candidate, std::int64_t kept, const KernelChoice& kernels,
+               const StackProfile& stack) const;
   Seconds seconds(double flops, const Accelerator& chip, const KernelChoice& kernels, const StackProfile& stack) const;
 
   const Composer& composer_;
   std::int64_t elements_ = 0, trained_ = 0, state_bytes_ = 0;  // state_bytes_: of a trained number
   std::int64_t carried_ = 0;                                   // bytes of a row between two layers
   double forward_ = 0, backward_ = 0;                          // FLOPs of a row, of all layers
+  mutable std::mutex mutex_;
+  mutable std::map<LayerKey, Result<LayerCost>> layer_costs_;
 };
 
 }  // namespace systole

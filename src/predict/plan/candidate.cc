@@ -41,7 +41,7 @@ std::vector<std::int64_t> kind_of(const PipelineStrategy& pipeline, std::span<co
 
 std::string to_string(const Candidate& candidate) {
   std::string text;
-  for (const auto& [axis, size] : workload_of({}, candidate).mesh)
+  for (const auto& [axis, size] : mesh_of(candidate))
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis, size);
   if (text.empty()) text = "one device";
   if (candidate.fsdp > 1) text += fmt::format(", {} in parts", name_of(candidate.stored));
@@ -55,13 +55,19 @@ std::string to_string(const Candidate& candidate) {
   return text;
 }
 
+std::vector<std::pair<std::string, std::int64_t>> mesh_of(const Candidate& candidate) {
+  std::vector<std::pair<std::string, std::int64_t>> mesh;
+  const std::pair<const char*, std::int64_t> axes[] = {{kPipelineAxis, candidate.pipe}, {"data", candidate.data},
+                                                       {"fsdp", candidate.fsdp},        {"context", candidate.context},
+                                                       {"expert", candidate.expert},    {"model", candidate.model}};
+  for (const auto& [axis, size] : axes)
+    if (size > 1) mesh.emplace_back(axis, size);
+  return mesh;
+}
+
 Workload workload_of(const Workload& asked, const Candidate& candidate) {
   Workload workload = asked;
-  workload.mesh.clear();
-  const std::pair<const char*, std::int64_t> axes[] = {
-      {kPipelineAxis, candidate.pipe}, {"data", candidate.data}, {"fsdp", candidate.fsdp}, {"model", candidate.model}};
-  for (const auto& [axis, size] : axes)
-    if (size > 1) workload.mesh.emplace_back(axis, size);
+  workload.mesh = mesh_of(candidate);
   workload.fully_sharded = candidate.stored;
   workload.train.microbatches = candidate.microbatches;
   workload.pipeline = {candidate.schedule, candidate.chunks, candidate.layers};
@@ -79,7 +85,7 @@ PipelineStrategy pipeline_of(const Candidate& candidate) {
 }
 
 std::int64_t local_rows(std::int64_t batch, const Candidate& candidate) {
-  const std::int64_t parts = candidate.microbatches * candidate.data * candidate.fsdp;
+  const std::int64_t parts = candidate.microbatches * candidate.row_parts();
   return (batch + parts - 1) / parts;
 }
 

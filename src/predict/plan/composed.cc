@@ -1,6 +1,7 @@
 #include "predict/plan/composed.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/builder.h"
@@ -12,162 +13,246 @@
 namespace systole {
 namespace {
 
-constexpr std::int64_t kRecordedStages = 3;  // the first, one in the middle, the last
-constexpr std::int64_t kRecordedMicrobatches = 3;
 constexpr std::int64_t kLeastFsdp = 2, kMostFsdp = 4096;
+constexpr std::int64_t kFewRows = 64, kManyRows = 4096;
 
-// Layers of the recorded chunks; `other`: which of each stage's chunks has another number of them, -1: none.
-std::optional<std::vector<std::int64_t>> recorded_layers(std::int64_t layers, std::int64_t chunks_per_stage,
-                                                         std::int64_t other) {
-  const std::int64_t chunks = kRecordedStages * chunks_per_stage;
-  for (const std::int64_t each : {2, 1}) {  // a repeat of one layer is no loop
-    const std::int64_t rest = layers - each * chunks - 2 * chunks_per_stage;
-    if (rest < 0) continue;
-    std::vector<std::int64_t> of_chunks(static_cast<std::size_t>(chunks), each);
-    for (std::size_t c = 1; c < of_chunks.size(); c += kRecordedStages) of_chunks[c] += 2;
-    of_chunks[1] += rest;
-    if (other >= 0) {
-      const auto first = static_cast<std::size_t>(other * kRecordedStages);
-      ++of_chunks[first];
-      of_chunks[first + 1] -= 2;
-      ++of_chunks[first + 2];
-    }
-    return of_chunks;
-  }
-  return std::nullopt;
+// As which recorded stage the c-th chunk of a stage is recorded.
+std::size_t place_of(std::int64_t stage, std::size_t c, std::int64_t stages, std::int64_t chunks) {
+  if (stage == 0 && c == 0) return 0;
+  const bool last = stage == stages - 1 && static_cast<std::int64_t>(c) == chunks - 1;
+  return last ? kRecordedStages - 1 : 1;
 }
 
-std::vector<std::int64_t> of_stage(const std::vector<std::int64_t>& layers, std::int64_t stage, std::int64_t stages) {
-  std::vector<std::int64_t> own;
-  for (std::size_t c = static_cast<std::size_t>(stage); c < layers.size(); c += static_cast<std::size_t>(stages))
-    own.push_back(layers[c]);
-  return own;
+// As it is without an axis "data": recorded with one, whose messages are all that it adds.
+void leave_out_data(FunctionRecord& function) {
+  std::erase_if(function, [](StretchRecord& stretch) {
+    const bool some =
+        std::erase_if(stretch.messages, [](const MessageRecord& message) { return message.axes == "data"; }) > 0;
+    return some && stretch.messages.empty() && stretch.kernels == 0;  // it did nothing else
+  });
 }
 
 }  // namespace
 
-Bytes Composed::state_bytes(std::size_t stage) const {
-  return Bytes(stages[stage]->memory.parameters + stages[stage]->memory.state);
-}
+Bytes Composed::state_bytes(std::size_t stage) const { return Bytes(stages[stage]->parameters + stages[stage]->state); }
 
 Bytes Composed::memory_at_least(const KernelChoice& kernels, const StackProfile& stack) const {
   Bytes most;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     MemoryParts parts;
     parts.arena = arena[s];
-    parts.copies = Bytes(kernels.half_copies ? stages[s]->memory.copies : 0);
-    parts.logits = stages[s]->memory.logits;
+    parts.copies = Bytes(kernels.half_copies ? stages[s]->copies : 0);
+    parts.logits = stages[s]->logits;
     most = std::max(most, device_memory(parts, stack).total());
   }
   return most;
 }
 
-Composer::Composer(Workload asked, Target target)
-    : asked_(std::move(asked)), target_(std::move(target)), model_(make_model(asked_.model)) {
+// A piece at each place of the stages that are recorded, by rows and between two fsdp.
+template <typename Piece>
+class Composer::Family {
+ public:
+  // `other_fsdp`: another at which it is recorded; 0: it is of the canonical one's alone.
+  Family(CornerPrograms& corners, Candidate canonical, std::int64_t other_fsdp)
+      : corners_(corners), canonical_(std::move(canonical)), other_fsdp_(other_fsdp) {}
+
+  // `place`: of the recorded stages. What comes after microbatches has no rows.
+  Result<Piece> at(std::size_t place, const PieceSizes& sizes) {
+    const Sized<Piece>& sized = *TRY(sized_at(place, std::is_same_v<Piece, AfterPiece> ? 1 : sizes.rows));
+    return sized.at(sizes);
+  }
+
+ private:
+  using Places = std::vector<Sized<Piece>>;
+
+  Result<const Sized<Piece>*> sized_at(std::size_t place, std::int64_t rows) {
+    const std::lock_guard lock(mutex_);
+    std::int64_t low = rows <= kFewRows ? 1 : kFewRows, high = rows <= kFewRows ? kFewRows : kManyRows;
+    if (rows > kManyRows || std::is_same_v<Piece, AfterPiece>) low = high = rows;
+    while (true) {
+      const Result<Places>& both = between(low, high);
+      if (both.ok()) return &both.value()[place];
+      if (low == high) return both.error();
+      if (rows == low || rows == high) {
+        low = high = rows;
+        continue;
+      }
+      if (const Result<Places>& one = between(low, low); !one.ok()) return one.error();  // not for its rows
+      const std::int64_t middle =
+          std::max(low + 1, static_cast<std::int64_t>(std::sqrt(static_cast<double>(low * high))));
+      (rows <= middle ? high : low) = middle;
+    }
+  }
+
+  const Result<Places>& between(std::int64_t low, std::int64_t high) {
+    const auto found = between_.find({low, high});
+    if (found != between_.end()) return found->second;
+    return between_.emplace(std::pair(low, high), recorded(low, high)).first->second;
+  }
+
+  Result<Places> recorded(std::int64_t low, std::int64_t high) {
+    const std::size_t each = canonical_.staged() ? 2 : 1;  // corners that differ in layers
+    std::vector<Corner> wanted;
+    const auto want = [&](std::int64_t rows, std::int64_t fsdp) {
+      Corner corner{canonical_, rows, false};
+      corner.candidate.fsdp = fsdp;
+      for (std::size_t k = 0; k < each; ++k) {
+        corner.more_layers = k == 1;
+        wanted.push_back(corner);
+      }
+      return wanted.size() - each;
+    };
+    const std::size_t base = want(low, canonical_.fsdp);
+    const std::size_t rows = high != low ? want(high, canonical_.fsdp) : wanted.size();
+    const std::size_t fsdp = other_fsdp_ > 0 ? want(low, other_fsdp_) : wanted.size();
+    const auto stages = TRY(corners_.at(wanted));
+    Places places;
+    for (std::size_t place = 0; place < static_cast<std::size_t>(canonical_.pipe); ++place) {
+      const auto corners = [&](std::size_t first) {
+        std::vector<typename Sized<Piece>::Corner> found;
+        for (std::size_t k = first; k < std::min(first + each, wanted.size()); ++k) {
+          const CornerStage& stage = (*stages[k])[place];
+          found.push_back({{wanted[k].candidate.fsdp, wanted[k].rows, stage.layers[0]}, piece_of(stage.pieces)});
+        }
+        return found;
+      };
+      places.push_back(TRY(Sized<Piece>::of(corners(base), high != low ? corners(rows) : corners(wanted.size()),
+                                            other_fsdp_ > 0 ? corners(fsdp) : corners(wanted.size()))));
+    }
+    return places;
+  }
+
+  static const Piece& piece_of(const StagePieces& pieces) {
+    if constexpr (std::is_same_v<Piece, AfterPiece>) {
+      return pieces.after;
+    } else {
+      return pieces.chunks[0];
+    }
+  }
+
+  CornerPrograms& corners_;
+  const Candidate canonical_;
+  const std::int64_t other_fsdp_;
+  std::mutex mutex_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Result<Places>> between_;  // by rows at both ends
+};
+
+Composer::Composer(Workload asked, Target target, int threads)
+    : asked_(std::move(asked)),
+      target_(std::move(target)),
+      model_(make_model(asked_.model)),
+      layers_(num_layers(model_->loss({1, std::max<std::int64_t>(1, model_->context())}, true))),
+      corners_(asked_, target_, layers_, threads) {
   const Graph loss = model_->loss({1, std::max<std::int64_t>(1, model_->context())}, true);
-  layers_ = num_layers(loss);
   one_repeat_ = std::ranges::count_if(loss.nodes(), [](const GraphNode& node) { return is(node, "repeat"); }) == 1;
 }
 
-bool Composer::divides(std::int64_t fsdp, std::int64_t model) const {
+Composer::~Composer() = default;
+
+bool Composer::divides(std::int64_t fsdp, const Candidate& candidate) const {
   const std::lock_guard lock(mutex_);
-  const auto [at, first] = divides_.try_emplace({fsdp, model}, true);
+  const auto [at, first] = divides_.try_emplace({fsdp, candidate.expert, candidate.model}, true);
   if (!first) return at->second;
-  const ShardingStrategy sharding = strategy_of(asked_).sharding;
-  const Mesh mesh = without_single_axes(Mesh::make({{"fsdp", fsdp}, {"model", model}}).value());
-  const ShardingStrategy stored = [&] {
-    ShardingStrategy all = sharding;
-    all.stored = ShardingStrategy::Stored::parameters;
-    return all;
-  }();
-  const TrainingLayouts layouts(mesh, stored);
+  ShardingStrategy sharding = strategy_of(asked_).sharding;
+  sharding.stored = ShardingStrategy::Stored::parameters;
+  const Mesh mesh = without_single_axes(
+      Mesh::make({{"fsdp", fsdp}, {"expert", candidate.expert}, {"model", candidate.model}}).value());
+  const TrainingLayouts layouts(mesh, sharding);
   for (const Parameter& p : model_->parameters())
     at->second = at->second && systole::divides(p.type, layouts.parameter(p), mesh);
   return at->second;
 }
 
-std::int64_t Composer::largest_fsdp(std::int64_t model) const {
+std::int64_t Composer::largest_fsdp(const Candidate& candidate) const {
   std::int64_t most = 1;
-  while (most < kMostFsdp && divides(most * 2, model)) most *= 2;
+  while (most < kMostFsdp && divides(most * 2, candidate)) most *= 2;
   return most;
 }
 
-Composer::Key Composer::key_of(const Candidate& candidate, std::int64_t rows) const {
-  Key key{candidate, rows, true};
+Composer::Key Composer::chunk_key(const Candidate& candidate) const {
+  Key key{candidate, true};
   Candidate& family = key.canonical;
   family.layers.clear();
   family.schedule = PipelineSpec::Schedule::one_f_one_b;
+  family.chunks = 1;
+  // Random numbers go by a row's place in the batch: by data, where it is cut along it.
+  const bool by_place = candidate.row_parts() == 1 || asked_.model.dropout > 0;
+  family.data = by_place ? std::min<std::int64_t>(candidate.data, 2) : 2;
   if (candidate.staged()) family.pipe = kRecordedStages;
-  family.data = std::min<std::int64_t>(candidate.data, 2);
   family.microbatches = candidate.staged() ? kRecordedMicrobatches : std::min<std::int64_t>(candidate.microbatches, 2);
   if (candidate.fsdp == 1) {
     family.stored = StoredInParts::nothing;
   } else if (candidate.stored == StoredInParts::nothing) {
     family.fsdp = kLeastFsdp;
-  } else if (divides(candidate.fsdp, candidate.model) && largest_fsdp(candidate.model) > kLeastFsdp &&
-             candidate.fsdp <= largest_fsdp(candidate.model)) {
+  } else if (divides(candidate.fsdp, candidate) && largest_fsdp(candidate) > kLeastFsdp &&
+             candidate.fsdp <= largest_fsdp(candidate)) {
     family.fsdp = kLeastFsdp;
     key.of_one_fsdp = false;
   }
   return key;
 }
 
-const Composer::Family& Composer::family_of(const Key& key) const {
-  Family* family = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    std::unique_ptr<Family>& at = families_[key];
-    if (at == nullptr) at = std::make_unique<Family>();
-    family = at.get();
-  }
-  std::call_once(family->once, [&] { record(key, *family); });
-  return *family;
+Composer::Key Composer::after_key(const Candidate& candidate) const {
+  Key key = chunk_key(candidate);
+  key.canonical.recompute = RecomputeSpec::Kind::none;
+  return key;
 }
 
-void Composer::record(const Key& key, Family& family) const {
-  const Candidate& canonical = key.canonical;
-  const auto stages = static_cast<std::size_t>(canonical.pipe);
-  std::vector<std::vector<StageFamily::Corner>> corners(stages);
-  std::vector<std::int64_t> sizes_of_fsdp{canonical.fsdp};
-  if (!key.of_one_fsdp) sizes_of_fsdp.push_back(largest_fsdp(canonical.model));
-  for (const std::int64_t fsdp : sizes_of_fsdp) {
-    // The first corner, and those of other layers.
-    for (std::int64_t at = 0; at < (canonical.staged() ? 1 + canonical.chunks : 1); ++at) {
-      Candidate corner = canonical;
-      corner.fsdp = fsdp;
-      StageSizes sizes{fsdp, {}};
-      std::vector<std::int64_t> layers{layers_};
-      if (canonical.staged()) {
-        const auto recorded = recorded_layers(layers_, canonical.chunks, at - 1);
-        if (!recorded) {
-          family.problem = error(ErrorKind::unsupported, "cannot be composed: {} layers in {} chunks", layers_,
-                                 canonical.pipe * canonical.chunks);
-          return;
-        }
-        corner.layers = layers = *recorded;
+template <typename Piece>
+Composer::Family<Piece>& Composer::family_of(Families<Piece>& families, const Key& key) const {
+  const std::int64_t other = key.of_one_fsdp ? 0 : largest_fsdp(key.canonical);
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Family<Piece>>& at = families[key];
+  if (at == nullptr) at = std::make_unique<Family<Piece>>(corners_, key.canonical, other);
+  return *at;
+}
+
+template <typename Piece>
+Result<Piece> Composer::piece_at(Families<Piece>& families, Key key, std::size_t place, const PieceSizes& sizes) const {
+  Result<Piece> piece = family_of(families, key).at(place, sizes);
+  if (piece.ok() || key.of_one_fsdp) return piece;
+  key.canonical.fsdp = sizes.fsdp;
+  key.of_one_fsdp = true;
+  return family_of(families, key).at(place, sizes);
+}
+
+Result<ChunkPiece> Composer::layers_at_least(const Candidate& candidate, std::int64_t rows) const {
+  Candidate alone;
+  alone.context = candidate.context;
+  alone.expert = candidate.expert;
+  alone.model = candidate.model;
+  alone.recompute = candidate.recompute;
+  alone.fsdp = largest_fsdp(alone);
+  return piece_at(chunks_, {alone, true}, 0, {alone.fsdp, rows, layers_});
+}
+
+Result<AfterPiece> Composer::after_chunks(const Candidate& candidate, std::size_t place,
+                                          const std::vector<AfterPiece>& alone) const {
+  Key key = after_key(candidate);
+  key.canonical.chunks = candidate.chunks;
+  if (key.of_one_fsdp) key.canonical.fsdp = candidate.fsdp;
+  const auto found = [&]() -> const Result<AfterChunks>* {
+    const std::lock_guard lock(mutex_);
+    const auto at = after_chunks_.find({key, place});
+    return at == after_chunks_.end() ? nullptr : &at->second;
+  };
+  const Result<AfterChunks>* known = found();
+  if (known == nullptr) {
+    const auto record = [&]() -> Result<AfterChunks> {
+      const CornerStage& stage = (*TRY(corners_.at({{key.canonical, 1, false}}))[0])[place];
+      std::vector<AfterPiece> own;
+      for (std::size_t c = 0; c < stage.layers.size(); ++c) {
+        const std::size_t as = place_of(static_cast<std::int64_t>(place), c, kRecordedStages, candidate.chunks);
+        own.push_back(TRY(piece_at(afters_, after_key(candidate), as, {key.canonical.fsdp, 1, stage.layers[c]})));
       }
-      Workload workload = asked_;
-      workload.train.batch = key.rows * corner.microbatches * corner.data * corner.fsdp;
-      Result<CandidatePrograms> programs = programs_of(workload, corner, target_, false);
-      if (!programs.ok()) {
-        family.problem = programs.error();
-        return;
-      }
-      for (std::size_t s = 0; s < stages; ++s) {
-        sizes.layers = of_stage(layers, static_cast<std::int64_t>(s), canonical.pipe);
-        corners[s].push_back(
-            {sizes, *programs->step.stages[s], stage_memory(*programs->stages[s], pipeline_of(corner), sizes.layers)});
-      }
-    }
+      return AfterChunks::of(stage.pieces.after, own);
+    };
+    Result<AfterChunks> made = record();
+    const std::lock_guard lock(mutex_);
+    known = &after_chunks_.emplace(std::pair(key, place), std::move(made)).first->second;
   }
-  for (const std::vector<StageFamily::Corner>& of_stage : corners) {
-    Result<StageFamily> stage = StageFamily::of(of_stage, canonical.staged());
-    if (!stage.ok()) {
-      family.problem = stage.error();
-      return;
-    }
-    family.stages.push_back(std::move(stage).value());
-  }
+  if (!known->ok()) return known->error();
+  return known->value().at(alone);
 }
 
 namespace {
@@ -176,12 +261,17 @@ PipelineRow step_of(int chunk, bool forward) { return {PipelineRow::Kind::step, 
 
 }  // namespace
 
-const std::vector<std::vector<int>>& Composer::slots_of(const PipelineStrategy& pipeline, int microbatches) const {
+const std::vector<std::vector<int>>& Composer::in_flight(const PipelineStrategy& pipeline,
+                                                         std::int64_t microbatches) const {
+  // Once all stages are busy, more microbatches are no more at a time.
+  const std::int64_t stages = pipeline.stages, few = 4 * stages + microbatches % stages;
+  const auto count =
+      static_cast<int>(pipeline.kind == PipelineStrategy::Kind::gpipe ? microbatches : std::min(microbatches, few));
   const std::lock_guard lock(mutex_);
   std::vector<std::vector<int>>& slots =
-      slots_[{pipeline.stages, pipeline.chunks_per_stage, static_cast<int>(pipeline.kind), microbatches}];
+      in_flight_[{pipeline.stages, pipeline.chunks_per_stage, static_cast<int>(pipeline.kind), count}];
   if (!slots.empty()) return slots;
-  const auto rows = pipeline_rows(pipeline, microbatches);
+  const auto rows = pipeline_rows(pipeline, count);
   for (int s = 0; s < pipeline.stages; ++s) {
     slots.emplace_back();
     for (int c = s; c < pipeline.num_chunks(); c += pipeline.stages)
@@ -206,59 +296,77 @@ StretchRecord Composer::loss_sum(std::int64_t microbatches) const {
   return at->second;
 }
 
+void Composer::set_loss_sum(std::int64_t microbatches, StageRecord& last) const {
+  const StretchRecord now = loss_sum(microbatches), then = loss_sum(kRecordedMicrobatches);
+  for (StretchRecord& stretch : last.after) {
+    if (stretch.function != "norm") continue;
+    stretch.kernels += now.kernels - then.kernels;
+    stretch.moved += now.moved - then.moved;
+    stretch.flops += now.flops - then.flops;
+  }
+}
+
+Result<Composed::Stage> Composer::stage_of(const Candidate& candidate, std::int64_t stage, std::int64_t rows,
+                                           const std::vector<std::int64_t>& layers) const {
+  Composed::Stage made;
+  std::vector<AfterPiece> afters;
+  for (std::size_t c = 0; c < layers.size(); ++c) {
+    const std::size_t place =
+        candidate.staged() ? place_of(stage, c, candidate.pipe, candidate.chunks) : std::size_t{0};
+    const PieceSizes sizes{candidate.fsdp, rows, layers[c]};
+    ChunkPiece chunk = TRY(piece_at(chunks_, chunk_key(candidate), place, sizes));
+    afters.push_back(TRY(piece_at(afters_, after_key(candidate), place, sizes)));
+    made.kept.push_back(chunk.kept_by_layer * layers[c] + chunk.kept);
+    made.logits = chunk.logits;
+    made.work.chunks.push_back(std::move(chunk.work));
+  }
+  const std::size_t place = stage == 0 ? 0 : stage == candidate.pipe - 1 ? kRecordedStages - 1 : 1;
+  AfterPiece after = layers.size() == 1 ? std::move(afters[0]) : TRY(after_chunks(candidate, place, afters));
+  if (candidate.data == 1) {
+    for (ChunkRecord& chunk : made.work.chunks) {
+      leave_out_data(chunk.forward);
+      leave_out_data(chunk.backward);
+    }
+    leave_out_data(after.work);
+  }
+  made.parameters = after.parameters;
+  made.state = after.state;
+  made.gradients = after.gradients;
+  made.copies = after.copies;
+  made.work.after = std::move(after.work);
+  made.work.ties = std::move(after.ties);
+  if (candidate.staged() && stage == candidate.pipe - 1) set_loss_sum(candidate.microbatches, made.work);
+  return made;
+}
+
 Result<Composed> Composer::compose(const Candidate& candidate, std::int64_t batch) const {
   if (candidate.pipe == 1 && candidate.chunks > 1)
     return error(ErrorKind::unsupported, "cannot be composed: chunks without stages");
   if (candidate.staged() && !one_repeat_)
     return error(ErrorKind::unsupported, "cannot be composed: stages of a model with several stacks of layers");
-  const std::int64_t rows = local_rows(batch, candidate);
-  Key key = key_of(candidate, rows);
-  const Family* found = &family_of(key);
-  if (found->problem && !key.of_one_fsdp) {
-    key.canonical.fsdp = candidate.fsdp;
-    key.of_one_fsdp = true;
-    found = &family_of(key);
-  }
-  const Family& family = *found;
-  if (family.problem) return *family.problem;
   try {
+    const std::int64_t rows = local_rows(batch, candidate);
     Composed composed;
     const PipelineStrategy pipeline = pipeline_of(candidate);
     const auto microbatches = static_cast<int>(candidate.microbatches);
     std::vector<Axis> axes;
-    for (const auto& [axis, size] : workload_of({}, candidate).mesh) axes.push_back({axis, size});
+    for (const auto& [axis, size] : mesh_of(candidate)) axes.push_back({axis, size});
     composed.step = {Mesh::make(std::move(axes)).value(), pipeline, microbatches, {}};
     const std::vector<std::int64_t> layers =
         candidate.staged() ? layers_of_chunks(pipeline, layers_) : std::vector{layers_};
-    std::map<std::vector<std::int64_t>, std::shared_ptr<const StageFamily::Stage>> known;
+    std::map<std::vector<std::int64_t>, std::shared_ptr<const Composed::Stage>> known;
     for (std::int64_t s = 0; s < candidate.pipe; ++s) {
-      const bool last = s == candidate.pipe - 1;
-      StageSizes sizes{candidate.fsdp, of_stage(layers, s, candidate.pipe)};
-      std::vector<std::int64_t> alike = sizes.layers;
-      const std::size_t kind = s == 0 ? 0 : last ? family.stages.size() - 1 : 1;
-      alike.push_back(static_cast<std::int64_t>(kind));
-      std::shared_ptr<const StageFamily::Stage>& stage = known[alike];
-      if (stage == nullptr) {
-        StageFamily::Stage made = TRY(family.stages[kind].at(sizes));
-        if (last && candidate.staged()) {
-          const StretchRecord now = loss_sum(candidate.microbatches), then = loss_sum(kRecordedMicrobatches);
-          for (StretchRecord& stretch : made.work.after) {
-            if (stretch.function != "norm") continue;
-            stretch.kernels += now.kernels - then.kernels;
-            stretch.moved += now.moved - then.moved;
-            stretch.flops += now.flops - then.flops;
-          }
-        }
-        stage = std::make_shared<const StageFamily::Stage>(std::move(made));
-      }
+      const std::vector<std::int64_t> own = layers_of_stage(layers, s, candidate.pipe);
+      std::vector<std::int64_t> alike = own;
+      alike.push_back(s == 0 ? 0 : s == candidate.pipe - 1 ? 2 : 1);
+      std::shared_ptr<const Composed::Stage>& stage = known[alike];
+      if (stage == nullptr) stage = std::make_shared<const Composed::Stage>(TRY(stage_of(candidate, s, rows, own)));
       composed.stages.push_back(stage);
       composed.step.stages.emplace_back(stage, &stage->work);
-      std::int64_t bytes = stage->memory.parameters + stage->memory.state + stage->memory.gradients;
-      for (std::size_t c = 0; c < sizes.layers.size(); ++c) {
-        const ChunkMemory& chunk = stage->memory.chunks[c];
-        const int slots = candidate.staged() ? slots_of(pipeline, microbatches)[static_cast<std::size_t>(s)][c] : 1;
-        bytes += (chunk.of_layer * sizes.layers[c] + chunk.once) * slots;
-      }
+      std::int64_t bytes = stage->parameters + stage->state + stage->gradients;
+      for (std::size_t c = 0; c < own.size(); ++c)
+        bytes += stage->kept[c] *
+                 (candidate.staged() ? in_flight(pipeline, microbatches)[static_cast<std::size_t>(s)][c] : 1);
       composed.arena.emplace_back(bytes);
     }
     return composed;

@@ -1,35 +1,47 @@
 #pragma once
 // A candidate's step out of known pieces, without its Programs: microseconds instead of tens of milliseconds.
 //
-// The functions of a device depend on a candidate's sizes in few ways (stage_family.h), so candidates that differ in
-// nothing but sizes are one family, and a family is a few small real Programs:
+// What a chunk of layers does with a microbatch, and what comes after all microbatches, depend on a candidate in few
+// ways, so that few small real Programs have the pieces (pieces.h) of all candidates:
 //
-//   the same for all of a family   the axes that there are, the size of `model`, what is stored in parts, recomputing,
-//                                  chunks of a stage, one microbatch or several, rows of one on a device
-//   sizes within it                pipe, data, fsdp, layers of each chunk, microbatches
+//   a chunk    is the first, the last, one between or the whole model. Of a family: the axes that there are, the sizes
+//              of `model`, `context` and `expert`, what is stored in parts, recomputing, one microbatch or several. By
+//              size (sized.h): its layers, rows of a microbatch on a device, fsdp
+//   after it   of a family: the same, without recomputing. By size: layers, fsdp. What comes after several chunks is
+//              the sum but for a constant (AfterChunks)
 //
-// llama2-7b, fsdp=8 model=2, batch 64, 4 microbatches: a device has 64 / (4 × 8) = 2 rows, so the family is "fsdp,
-// model=2, parameters in parts, several microbatches, 2 rows", recorded on fsdp=2 and on the largest fsdp that divides
-// what is stored. Every count is the one at fsdp=8, and a collective over "fsdp" has 8 parts. Its links and seconds are
-// those of step_parts.h, as a Program's are.
+// All whose rows are cut are recorded with an axis data; without one there are no messages over it, and all else is the
+// same (but for dropout).
 //
-// Where parts of fsdp are filled up with zeros, or ops are cut in another way at both ends, a family is of one fsdp
-// alone. What cannot be composed is refused and must be counted from its Programs; nothing is approximated.
+// llama2-7b, fsdp=8 model=2, batch 64, 4 microbatches: the chunk is the whole model, recorded with 1 row and 64 on
+// fsdp=2, and with 1 row on the largest fsdp that divides what is stored. A device has 64 / (4 × 8) = 2 rows: every
+// count is the one at 2 rows and fsdp=8, and a collective over "fsdp" has 8 parts. Its links and seconds are those of
+// step_parts.h, as a Program's are.
+//
+// Where ops are cut in another way with more rows, the rows are split until both ends are alike. Where parts of fsdp
+// are filled up with zeros, or ops are cut in another way at both ends, a family is of one fsdp alone. What cannot be
+// composed is refused and must be counted from its Programs; nothing is approximated.
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
 
 #include "predict/perf/stack.h"
 #include "predict/perf/step_parts.h"
-#include "predict/plan/candidate.h"
-#include "predict/plan/stage_family.h"
+#include "predict/plan/corner_programs.h"
+#include "predict/plan/sized.h"
 
 namespace systole {
 
 struct Composed {
+  struct Stage {
+    StageRecord work;
+    std::int64_t parameters = 0, state = 0, gradients = 0, copies = 0, logits = 0;  // as AfterPiece's and ChunkPiece's
+    std::vector<std::int64_t> kept;  // of each chunk, of a microbatch, from forward to backward
+  };
   StepRecord step;
-  std::vector<std::shared_ptr<const StageFamily::Stage>> stages;
+  std::vector<std::shared_ptr<const Stage>> stages;
   std::vector<Bytes> arena;  // by stage, at least: parameters, state, gradients and what is kept for backward
   Bytes state_bytes(std::size_t stage) const;  // parameters and the optimizer's state
   // What a device needs at least, of the stage that needs most.
@@ -39,36 +51,52 @@ struct Composed {
 // Thread-safe.
 class Composer {
  public:
-  // Errors: Failure as make_model.
-  Composer(Workload asked, Target target);
+  // `threads`: that make the Programs of a family. Errors: Failure as make_model.
+  Composer(Workload asked, Target target, int threads = 1);
+  ~Composer();
 
   // Errors: unsupported: what is no function of sizes; else as make_job.
   Result<Composed> compose(const Candidate& candidate, std::int64_t batch) const;
+
+  // The whole model on a device, of a candidate's model, context, expert and recompute, its parameters in as many parts
+  // as can be: what every candidate's layers do at least, but for collectives of parameters and gradients. Errors: as
+  // compose.
+  Result<ChunkPiece> layers_at_least(const Candidate& candidate, std::int64_t rows) const;
+
+  // Of each chunk of each stage, microbatches that are between forward and backward, at the most.
+  const std::vector<std::vector<int>>& in_flight(const PipelineStrategy& pipeline, std::int64_t microbatches) const;
 
   const Workload& asked() const { return asked_; }
   const Model& model() const { return *model_; }
   const Target& target() const { return target_; }
   std::int64_t layers() const { return layers_; }
+  std::int64_t programs() const { return corners_.made(); }  // made so far to record pieces
 
  private:
-  struct Family {
-    std::once_flag once;
-    std::optional<Error> problem;
-    std::vector<StageFamily> stages;  // the only one; or the first, one in the middle, the last
-  };
+  template <typename Piece>
+  class Family;
   struct Key {
-    Candidate canonical;    // stands for all of the family
-    std::int64_t rows = 1;  // of a microbatch on a device
+    Candidate canonical;  // stands for all of the family
     bool of_one_fsdp = true;
     auto operator<=>(const Key&) const = default;
   };
-  const Family& family_of(const Key& key) const;
-  void record(const Key& key, Family& family) const;
-  Key key_of(const Candidate& candidate, std::int64_t rows) const;
-  bool divides(std::int64_t fsdp, std::int64_t model) const;
-  std::int64_t largest_fsdp(std::int64_t model) const;  // of the powers of two; that divides
-  const std::vector<std::vector<int>>& slots_of(const PipelineStrategy& pipeline, int microbatches) const;
+  template <typename Piece>
+  using Families = std::map<Key, std::unique_ptr<Family<Piece>>>;
+
+  template <typename Piece>
+  Family<Piece>& family_of(Families<Piece>& families, const Key& key) const;
+  template <typename Piece>
+  Result<Piece> piece_at(Families<Piece>& families, Key key, std::size_t place, const PieceSizes& sizes) const;
+  Result<Composed::Stage> stage_of(const Candidate& candidate, std::int64_t stage, std::int64_t rows,
+                                   const std::vector<std::int64_t>& layers) const;
+  Result<AfterPiece> after_chunks(const Candidate& candidate, std::size_t place,
+                                  const std::vector<AfterPiece>& alone) const;
+  Key chunk_key(const Candidate& candidate) const;
+  Key after_key(const Candidate& candidate) const;
+  bool divides(std::int64_t fsdp, const Candidate& candidate) const;
+  std::int64_t largest_fsdp(const Candidate& candidate) const;  // of the powers of two; that divides
   StretchRecord loss_sum(std::int64_t microbatches) const;
+  void set_loss_sum(std::int64_t microbatches, StageRecord& last) const;
 
   const Workload asked_;
   const Target target_;
@@ -76,10 +104,13 @@ class Composer {
   std::int64_t layers_ = 0;
   bool one_repeat_ = false;
 
+  mutable CornerPrograms corners_;
   mutable std::mutex mutex_;
-  mutable std::map<Key, std::unique_ptr<Family>> families_;
-  mutable std::map<std::pair<std::int64_t, std::int64_t>, bool> divides_;
-  mutable std::map<std::array<int, 4>, std::vector<std::vector<int>>> slots_;
+  mutable Families<ChunkPiece> chunks_;
+  mutable Families<AfterPiece> afters_;
+  mutable std::map<std::pair<Key, std::size_t>, Result<AfterChunks>> after_chunks_;  // by place
+  mutable std::map<std::array<std::int64_t, 3>, bool> divides_;                      // by fsdp, expert, model
+  mutable std::map<std::array<int, 4>, std::vector<std::vector<int>>> in_flight_;
   mutable std::map<std::int64_t, StretchRecord> loss_sums_;
 };
 

@@ -1,17 +1,17 @@
 #include "predict/plan/search.h"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
 #include <queue>
-#include <thread>
 
+#include "describe/spec/schema.h"
+#include "ground/base/parallel.h"
 #include "predict/plan/bounds.h"
 
 namespace systole {
 namespace {
 
 constexpr std::int64_t kMostStages = 64, kMostModel = 64;
+constexpr std::int64_t kLeastTokens = 4096;      // of a row on a device; shorter rows are not cut
 constexpr std::int64_t kMostMicrobatches = 512;  // more change the time of a step by less than anything else does
 
 std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
@@ -21,20 +21,12 @@ std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
   return divisors;
 }
 
-void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t)>& act) {
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) act(i);
-  };
-  std::vector<std::jthread> others;
-  for (int t = 1; t < std::min(threads, static_cast<int>(count)); ++t) others.emplace_back(work);
-  work();
-}
-
-// What waits to be looked at: an offer, a candidate by its bound, or a composed one by its time.
+// What waits to be looked at: an offer, a candidate by its bound, by what its layers take at least, or a composed one
+// by its time.
 struct Waiting {
-  enum class Kind { offer, bound, composed } kind = Kind::offer;
+  enum class Kind { offer, bound, floor, composed } kind = Kind::offer;
   double score = 0;
+  double step = 0;  // seconds
   std::size_t offer = 0;
   Candidate candidate;
 };
@@ -102,22 +94,23 @@ class Search {
     if (needs_price() && !request_.offered[offer].price) {
       result_.counts.unpriced += counts;
       if (counts) return;
-      queue_.push({kind, 0, offer, candidate});  // its candidates are counted
+      queue_.push({kind, 0, step.count(), offer, candidate});  // its candidates are counted
       return;
     }
     if (over_limit(offer, step.count()) && counts) {
       ++result_.counts.over_limit;
       return;
     }
-    queue_.push({kind, request_.exhaustive ? 0 : score(offer, step.count()), offer, candidate});
+    queue_.push({kind, request_.exhaustive ? 0 : score(offer, step.count()), step.count(), offer, candidate});
   }
 
   // Takes what comes first, with what comes directly behind it and is of its kind.
   void step() {
-    constexpr std::size_t kComposedAtOnce = 64, kMadeAtOnce = 8;
+    constexpr std::size_t kFlooredAtOnce = 512, kComposedAtOnce = 64, kMadeAtOnce = 8;
     const Waiting::Kind kind = queue_.top().kind;
     std::size_t most = 1;
-    if (kind == Waiting::Kind::bound) most = kComposedAtOnce;
+    if (kind == Waiting::Kind::bound) most = kFlooredAtOnce;
+    if (kind == Waiting::Kind::floor) most = kComposedAtOnce;
     if (kind == Waiting::Kind::composed) most = std::min(kMadeAtOnce, wanted() - result_.best.size());
     std::vector<Waiting> batch;
     while (!queue_.empty() && queue_.top().kind == kind && batch.size() < most) {
@@ -126,9 +119,13 @@ class Search {
     }
     if (kind == Waiting::Kind::offer) return enumerate(batch[0].offer);
     std::vector<Outcome> outcomes(batch.size());
-    in_parallel(batch.size(), request_.threads, [&](std::size_t i) {
-      outcomes[i] = kind == Waiting::Kind::bound ? composed(batch[i]) : made(batch[i]);
-    });
+    const auto look = [&](std::size_t i) -> Status {
+      outcomes[i] = kind == Waiting::Kind::bound   ? floored(batch[i])
+                    : kind == Waiting::Kind::floor ? composed(batch[i])
+                                                   : made(batch[i]);
+      return {};
+    };
+    CHECK(for_each_in_parallel(batch.size(), request_.threads, look).ok(), "looking fails by its outcome");
     for (std::size_t i = 0; i < batch.size(); ++i) settle(batch[i], outcomes[i]);
   }
 
@@ -150,6 +147,20 @@ class Search {
     if (result_.least_memory && *result_.least_memory <= memory) return;
     result_.least_memory = memory;
     result_.least_offer = offer;
+  }
+
+  // What its layers take at least; where no layer tells, it waits as before.
+  Outcome floored(const Waiting& waiting) const {
+    const Offered& offer = request_.offered[waiting.offer];
+    Outcome outcome;
+    outcome.step = Seconds(waiting.step);
+    const Result<Bounds::Floor> floor =
+        bounds_.floor(waiting.candidate, waiting.offer, offer.cluster, offer.kernels, offer.stack);
+    if (!floor.ok()) return outcome;
+    outcome.step = std::max(outcome.step, floor->time);
+    outcome.memory = floor->memory;
+    if (!request_.exhaustive && outcome.memory > usable(waiting.offer)) outcome.kind = Outcome::Kind::over_memory;
+    return outcome;
   }
 
   // Its time and the least memory; of what cannot be composed out of Programs that are for counting alone.
@@ -200,13 +211,20 @@ class Search {
 
   void settle(const Waiting& waiting, Outcome& outcome) {
     SearchCounts& counts = result_.counts;
-    const bool by_bound = waiting.kind == Waiting::Kind::bound;
-    counts.composed += by_bound;
+    counts.composed += waiting.kind == Waiting::Kind::floor;
     switch (outcome.kind) {
-      case Outcome::Kind::waits: return wait(Waiting::Kind::composed, waiting.offer, waiting.candidate, outcome.step);
-      case Outcome::Kind::over_memory:
-        ++(by_bound ? counts.over_memory_composed : counts.over_memory);
+      case Outcome::Kind::waits: {
+        const bool by_bound = waiting.kind == Waiting::Kind::bound;
+        return wait(by_bound ? Waiting::Kind::floor : Waiting::Kind::composed, waiting.offer, waiting.candidate,
+                    outcome.step);
+      }
+      case Outcome::Kind::over_memory: {
+        std::int64_t& over = waiting.kind == Waiting::Kind::bound   ? counts.over_memory_by_bound
+                             : waiting.kind == Waiting::Kind::floor ? counts.over_memory_composed
+                                                                    : counts.over_memory;
+        ++over;
         return note_memory(waiting.offer, outcome.memory);
+      }
       case Outcome::Kind::impossible: ++counts.impossible; return;
       case Outcome::Kind::estimated: ++counts.computed; result_.best.push_back(std::move(*outcome.estimated));
     }
@@ -232,7 +250,7 @@ class Search {
 };
 
 void add_microbatches(const Composer& composer, Candidate candidate, std::vector<Candidate>& candidates) {
-  const std::int64_t parts = candidate.data * candidate.fsdp, batch = composer.asked().train.batch;
+  const std::int64_t parts = candidate.row_parts(), batch = composer.asked().train.batch;
   if (batch % parts != 0) return;
   const std::int64_t rows = batch / parts;
   for (std::int64_t each = 1; each <= rows; each *= 2) {
@@ -251,25 +269,51 @@ void add_microbatches(const Composer& composer, Candidate candidate, std::vector
   }
 }
 
+void add_stored(const Composer& composer, Candidate candidate, std::vector<Candidate>& candidates) {
+  for (const auto stored : {StoredInParts::state, StoredInParts::gradients, StoredInParts::parameters}) {
+    if (candidate.fsdp == 1 && stored != StoredInParts::parameters) continue;
+    candidate.stored = stored;
+    add_microbatches(composer, candidate, candidates);
+  }
+}
+
+// Sizes of an axis that the workload may have, of those that divide `devices`.
+std::vector<std::int64_t> sizes_of(const Composer& composer, std::int64_t Candidate::*axis, std::int64_t devices) {
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t size : divisors_of(devices, kMostModel)) {
+    Candidate alone;
+    alone.*axis = size;
+    Workload workload = workload_of(composer.asked(), alone);
+    workload.train.batch = std::max(workload.train.batch, size);
+    if (size == 1 || broken_rules(workload).empty()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
 }  // namespace
 
 std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devices) {
   std::vector<Candidate> candidates;
-  const std::int64_t heads = composer.asked().model.heads;
-  for (const std::int64_t pipe : divisors_of(devices, std::min(kMostStages, composer.layers()))) {
-    for (const std::int64_t model : divisors_of(devices / pipe, kMostModel)) {
-      if (heads > 0 && heads % model != 0) continue;
-      const std::int64_t rest = devices / pipe / model;
-      for (const std::int64_t fsdp : divisors_of(rest, rest)) {
-        for (const auto stored : {StoredInParts::state, StoredInParts::gradients, StoredInParts::parameters}) {
-          if (fsdp == 1 && stored != StoredInParts::parameters) continue;
-          Candidate candidate;
-          candidate.pipe = pipe;
-          candidate.data = rest / fsdp;
-          candidate.fsdp = fsdp;
-          candidate.model = model;
-          candidate.stored = stored;
-          add_microbatches(composer, candidate, candidates);
+  const ModelSpec& asked = composer.asked().model;
+  const std::vector<std::int64_t> experts = sizes_of(composer, &Candidate::expert, devices);
+  std::vector<std::int64_t> contexts = sizes_of(composer, &Candidate::context, devices);
+  std::erase_if(contexts, [&](std::int64_t size) { return size > 1 && asked.context / size < kLeastTokens; });
+  Candidate c;
+  for (c.pipe = 1; c.pipe <= std::min({devices, kMostStages, composer.layers()}); ++c.pipe) {
+    if (devices % c.pipe != 0) continue;
+    for (c.model = 1; c.model <= std::min(devices, kMostModel); ++c.model) {
+      if (devices % (c.pipe * c.model) != 0 || (asked.heads > 0 && asked.heads % c.model != 0)) continue;
+      for (const std::int64_t context : contexts) {
+        for (const std::int64_t expert : experts) {
+          const std::int64_t inner = c.pipe * c.model * context * expert;
+          if (devices % inner != 0) continue;
+          c.context = context;
+          c.expert = expert;
+          for (const std::int64_t fsdp : divisors_of(devices / inner, devices)) {
+            c.fsdp = fsdp;
+            c.data = devices / inner / fsdp;
+            add_stored(composer, c, candidates);
+          }
         }
       }
     }

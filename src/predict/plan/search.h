@@ -1,15 +1,15 @@
 #pragma once
 // The best ways to train a workload on what is offered.
 //
-// Best first (Hart, Nilsson and Raphael, 1968): candidates wait by a bound of their score (bounds.h), are composed when
-// they come to the front (composed.h: exact time, memory at least), wait by that, and are made into Programs when they
-// come to the front again. What comes out then is the best of all that is left, so the first N that fit are the N best
-// of the whole space, without most of it having been composed. `exhaustive` makes Programs of everything; both give the
-// same answer.
+// Best first (Hart, Nilsson and Raphael, 1968): candidates wait by a bound of their score, then by a tighter one
+// (bounds.h), are composed when they come to the front (composed.h: exact time, memory at least), wait by that, and are
+// made into Programs when they come to the front again. What comes out then is the best of all that is left, so the
+// first N that fit are the N best of the whole space, without most of it having been composed. `exhaustive` makes
+// Programs of everything; both give the same answer.
 //
-// Candidates: pipe × data × fsdp × model of the devices; state, gradients or parameters in parts along fsdp; rows of a
-// microbatch; 1F1B of one chunk a stage or more; nothing, attention or blocks done again. GPipe is not among them: it
-// takes as long as 1F1B and holds more.
+// Candidates: pipe × data × fsdp × context × expert × model of the devices; state, gradients or parameters in parts
+// along fsdp; rows of a microbatch; 1F1B of one chunk a stage or more; nothing, attention or blocks done again. Rows of
+// fewer than 8,192 tokens are not cut along context. GPipe is not among them: it takes as long as 1F1B and holds more.
 
 #include <optional>
 #include <string>

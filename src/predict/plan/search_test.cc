@@ -76,7 +76,7 @@ TEST(Search, bounds_are_below_what_they_bound) {
     offer.stack.launch = offer.stack.step = offer.stack.hop = offer.stack.stall = 0;
   const SearchResult all = search(composer, request);
   ASSERT_GT(all.best.size(), 50u);
-  double nearest = 0;
+  double nearest = 0, nearest_floor = 0;
   for (const Estimated& one : all.best) {
     const Offered& offer = request.offered[one.offer];
     nearest = std::max(
@@ -84,8 +84,15 @@ TEST(Search, bounds_are_below_what_they_bound) {
     EXPECT_LE(bounds.time(one.candidate, offer.cluster.chip, offer.kernels, offer.stack).count(), one.step.seconds)
         << to_string(one.candidate);
     EXPECT_LE(bounds.memory(one.candidate, offer.kernels, offer.stack), one.memory.total()) << to_string(one.candidate);
+    const Result<Bounds::Floor> floor =
+        bounds.floor(one.candidate, one.offer, offer.cluster, offer.kernels, offer.stack);
+    ASSERT_TRUE(floor.ok()) << floor.error().message;
+    EXPECT_LE(floor->time.count(), one.step.seconds) << to_string(one.candidate);
+    EXPECT_LE(floor->memory, one.memory.total()) << to_string(one.candidate);
+    nearest_floor = std::max(nearest_floor, floor->time.count() / one.step.seconds);
   }
   EXPECT_GT(nearest, 0.001);  // of what moves bytes for the most part
+  EXPECT_GT(nearest_floor, 0.5);
 }
 
 TEST(Search, unknown_prices_never_win) {

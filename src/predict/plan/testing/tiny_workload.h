@@ -14,6 +14,8 @@ inline constexpr const char* kTinyModels[] = {
     "family: llama, layers: 12, width: 48, heads: 6, kv_heads: 2, mlp: 96, context: 16, vocabulary: 288",
     "family: gpt, layers: 9, width: 24, heads: 3, context: 8, vocabulary: 261, dropout: 0.1",
     "family: llama, layers: 18, width: 32, heads: 8, kv_heads: 8, mlp: 80, context: 8, vocabulary: 320",
+    "family: llama, layers: 12, width: 32, heads: 4, kv_heads: 4, mlp: 24, context: 8, vocabulary: 288, moe: { "
+    "experts: 8, top_k: 2 }",
 };
 
 inline Target gpu_target() {

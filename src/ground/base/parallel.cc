@@ -1,4 +1,4 @@
-#include "execute/checkpoint/parallel.h"
+#include "ground/base/parallel.h"
 
 #include <algorithm>
 #include <exception>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace systole::checkpoint {
+namespace systole {
 
 namespace {
 
@@ -74,4 +74,4 @@ Status for_each_in_parallel(std::size_t count, int threads, const std::function<
 
 int io_threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8); }
 
-}  // namespace systole::checkpoint
+}  // namespace systole

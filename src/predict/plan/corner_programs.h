@@ -1,0 +1,65 @@
+#pragma once
+// The small real Programs that pieces are recorded from. Each is made once.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "predict/plan/candidate.h"
+#include "predict/plan/pieces.h"
+
+namespace systole {
+
+// Of a pipeline three stages are recorded, whatever it has: the first, one in the middle, the last.
+constexpr std::int64_t kRecordedStages = 3;
+constexpr std::int64_t kRecordedMicrobatches = 3;
+
+// The layers of each of a stage's chunks, out of those of all chunks.
+std::vector<std::int64_t> layers_of_stage(const std::vector<std::int64_t>& layers, std::int64_t stage,
+                                          std::int64_t stages);
+
+// One Program of each of a candidate's stages, of so many rows. With `more_layers` the first and the last stage have
+// one more layer than else, and the stage between two fewer.
+struct Corner {
+  Candidate candidate;
+  std::int64_t rows = 1;
+  bool more_layers = false;
+  auto operator<=>(const Corner&) const = default;
+};
+struct CornerStage {
+  StagePieces pieces;
+  std::vector<std::int64_t> layers;  // of its chunks
+};
+
+// Thread-safe.
+class CornerPrograms {
+ public:
+  // `layers`: of the model. `asked` and `target` outlive it.
+  CornerPrograms(const Workload& asked, const Target& target, std::int64_t layers, int threads)
+      : asked_(asked), target_(target), layers_(layers), threads_(threads) {}
+
+  // By stage. Those that are not there are made, side by side. Errors: as make_job; unsupported: too few layers.
+  Result<std::vector<const std::vector<CornerStage>*>> at(const std::vector<Corner>& corners);
+  std::int64_t made() const { return made_; }
+
+ private:
+  using Stages = std::vector<CornerStage>;
+  struct Entry {
+    std::once_flag once;
+    std::optional<Result<Stages>> stages;
+  };
+  Result<Stages> make(const Corner& corner);
+
+  const Workload& asked_;
+  const Target& target_;
+  const std::int64_t layers_;
+  const int threads_;
+  std::atomic<std::int64_t> made_ = 0;
+  std::mutex mutex_;
+  std::map<Corner, std::unique_ptr<Entry>> corners_;
+};
+
+}  // namespace systole

@@ -1,0 +1,189 @@
+#include "predict/plan/pieces.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "predict/perf/device_memory.h"
+#include "predict/plan/piece_numbers.h"
+
+namespace systole {
+namespace {
+
+bool alike(const FunctionRecord& a, const FunctionRecord& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const StretchRecord &x = a[i], &y = b[i];
+    if (x.in_layers != y.in_layers || x.products.size() != y.products.size() ||
+        x.attention.size() != y.attention.size() || x.messages.size() != y.messages.size())
+      return false;
+    for (std::size_t k = 0; k < x.attention.size(); ++k) {
+      const AttentionRecord &p = x.attention[k], &q = y.attention[k];
+      if (p.backward != q.backward || p.shape.keys != q.shape.keys || p.shape.head != q.shape.head ||
+          p.shape.causal != q.shape.causal)
+        return false;
+    }
+    for (std::size_t k = 0; k < x.messages.size(); ++k) {
+      MessageRecord p = x.messages[k], q = y.messages[k];
+      p.bytes = q.bytes = 0;
+      if (p != q) return false;
+    }
+  }
+  return true;
+}
+
+bool alike(const std::vector<HandoverRecord>& a, const std::vector<HandoverRecord>& b) {
+  return std::ranges::equal(
+      a, b, [](const HandoverRecord& p, const HandoverRecord& q) { return p.copied == q.copied && p.axis == q.axis; });
+}
+
+// The chunk whose residual or function it is, "residual.3.7" or "forward.7"; nothing without stages.
+std::optional<std::int64_t> chunk_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  std::int64_t chunk = 0;
+  const auto [end, problem] = std::from_chars(name.data() + dot + 1, name.data() + name.size(), chunk);
+  if (problem != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return chunk;
+}
+
+void add_dims(const Graph& graph, std::vector<std::int64_t>& dims) {
+  for (const GraphNode& node : graph.nodes()) {
+    for (const Graph& region : node.regions) add_dims(region, dims);
+    for (const ValueId id : node.results) {
+      const Type& type = graph.type(id);
+      for (int dim = 0; dim < type.ndim(); ++dim) dims.push_back(type.size(dim));
+    }
+  }
+}
+
+}  // namespace
+
+bool alike(const ChunkPiece& a, const ChunkPiece& b) {
+  return alike(a.work.forward, b.work.forward) && alike(a.work.backward, b.work.backward) &&
+         alike(a.work.sent, b.work.sent) && alike(a.work.sent_back, b.work.sent_back);
+}
+
+bool alike(const AfterPiece& a, const AfterPiece& b) { return alike(a.work, b.work) && alike(a.ties, b.ties); }
+
+StagePieces pieces_of(const Program& program, const StageRecord& work, const PipelineStrategy& pipeline,
+                      std::span<const std::int64_t> layers) {
+  StagePieces stage;
+  stage.after.work = work.after;
+  stage.after.ties = work.ties;
+  for (const ChunkRecord& chunk : work.chunks) stage.chunks.push_back({chunk, 0, 0, 0, {}});
+  // Which of the stage's chunks something named for a chunk of the model belongs to.
+  const auto own = [&](std::string_view name) {
+    return pipeline.num_chunks() == 1 ? 0 : static_cast<std::size_t>(chunk_of(name).value() / pipeline.stages);
+  };
+  for (const Function& function : program.functions) {
+    if (!function.name.starts_with("forward") && !function.name.starts_with("backward")) continue;
+    add_dims(function.graph, stage.chunks[own(function.name)].dims);
+  }
+  const MemoryParts besides = placeless_memory(program, {});
+  stage.after.copies = besides.copies.count();
+  stage.chunks.back().logits = besides.logits;
+  for (const ProgramValue& value : program.values) {
+    const std::int64_t bytes = value.type.bytes().count();
+    switch (value.residence) {
+      case Residence::parameter: stage.after.parameters += bytes; break;
+      case Residence::state: stage.after.state += bytes; break;
+      case Residence::gradient: stage.after.gradients += value.name.starts_with("gradient/") ? bytes : 0; break;
+      case Residence::residual: {
+        if (!value.name.starts_with("residual.")) break;  // handed on between chunks
+        const std::size_t c = own(value.name);
+        const bool stacked = value.type.ndim() > 0 && value.type.name(0) == "layer";
+        (stacked ? stage.chunks[c].kept_by_layer : stage.chunks[c].kept) += stacked ? bytes / layers[c] : bytes;
+        break;
+      }
+      default: break;
+    }
+  }
+  return stage;
+}
+
+namespace {
+
+// Of each alone one behind the other, or of one.
+template <typename Message>
+Status set_messages(std::vector<Message>& messages, const std::vector<const std::vector<Message>*>& alone) {
+  std::size_t all = 0;
+  for (const std::vector<Message>* one : alone) all += one->size();
+  const bool joined = messages.size() == all;
+  std::size_t at = 0;
+  for (const std::vector<Message>* one : alone) {
+    if (!joined && one->size() != messages.size()) return unlike("messages of chunks that do not stand in a row");
+    for (std::size_t k = 0; k < one->size(); ++k) messages[joined ? at++ : k].bytes = (*one)[k].bytes;
+  }
+  return {};
+}
+
+// Everything but messages.
+template <typename Visit>
+void visit_sums(AfterPiece& piece, Visit visit) {
+  for (StretchRecord& s : piece.work)
+    for (auto* number : {&s.moved, &s.kernels, &s.converted, &s.converting, &s.updated, &s.summed, &s.summing, &s.flops,
+                         &s.model_flops})
+      visit(*number);
+  for (auto* number : {&piece.parameters, &piece.state, &piece.gradients, &piece.copies}) visit(*number);
+}
+
+std::vector<std::int64_t> sums_of(const std::vector<AfterPiece>& alone) {
+  std::vector<std::int64_t> sums;
+  for (AfterPiece one : alone) {
+    std::size_t n = 0;
+    visit_sums(one, [&](std::int64_t number) {
+      if (n == sums.size()) sums.push_back(0);
+      sums[n++] += number;
+    });
+  }
+  return sums;
+}
+
+Status set_all_messages(AfterPiece& piece, const std::vector<AfterPiece>& alone) {
+  for (std::size_t f = 0; f < piece.work.size(); ++f) {
+    std::vector<const std::vector<MessageRecord>*> messages;
+    for (const AfterPiece& one : alone) messages.push_back(&one.work[f].messages);
+    TRY(set_messages(piece.work[f].messages, messages));
+  }
+  std::vector<const std::vector<HandoverRecord>*> ties;
+  for (const AfterPiece& one : alone) ties.push_back(&one.ties);
+  return set_messages(piece.ties, ties);
+}
+
+}  // namespace
+
+Result<AfterChunks> AfterChunks::of(AfterPiece recorded, const std::vector<AfterPiece>& alone) {
+  AfterChunks after;
+  for (const AfterPiece& one : alone) {
+    if (one.work.size() != recorded.work.size()) return unlike("other functions after several chunks");
+    for (std::size_t f = 0; f < one.work.size(); ++f) {
+      const StretchRecord &own = one.work[f], &all = recorded.work[f];
+      if (own.function != all.function || own.in_layers || own.times != all.times || !own.products.empty() ||
+          !all.products.empty() || !all.attention.empty())
+        return unlike("other functions after several chunks");
+    }
+  }
+  AfterPiece composed = recorded;
+  TRY(set_all_messages(composed, alone));
+  if (!alike(composed, recorded)) return unlike("messages of chunks that do not stand in a row");
+  for (std::size_t f = 0; f < composed.work.size(); ++f)
+    if (composed.work[f].messages != recorded.work[f].messages)
+      return unlike("messages of chunks that do not stand in a row");
+  const std::vector<std::int64_t> sums = sums_of(alone);
+  visit_sums(recorded,
+             [&, n = std::size_t{0}](std::int64_t number) mutable { after.constants_.push_back(number - sums[n++]); });
+  after.recorded_ = std::move(recorded);
+  return after;
+}
+
+AfterPiece AfterChunks::at(const std::vector<AfterPiece>& alone) const {
+  AfterPiece piece = recorded_;
+  CHECK(set_all_messages(piece, alone).ok(), "messages of chunks");
+  const std::vector<std::int64_t> sums = sums_of(alone);
+  visit_sums(piece, [&, n = std::size_t{0}](std::int64_t& number) mutable {
+    number = sums[n] + constants_[n];
+    ++n;
+  });
+  return piece;
+}
+
+}  // namespace systole

@@ -1,0 +1,47 @@
+#pragma once
+// The pieces that a stage of a step is composed of: what a chunk of layers does with a microbatch, and what comes after
+// all of them, once a step. Taken from real Programs.
+
+#include <vector>
+
+#include "describe/graph/program.h"
+#include "predict/perf/step_record.h"
+
+namespace systole {
+
+struct ChunkPiece {
+  ChunkRecord work;
+  std::int64_t kept_by_layer = 0, kept = 0;  // bytes from forward to backward, of a microbatch: of a layer, and besides
+  std::int64_t logits = 0;                   // as MemoryParts'
+  std::vector<std::int64_t> dims;            // of all values that the functions make, in order
+};
+
+struct AfterPiece {
+  FunctionRecord work;
+  std::vector<HandoverRecord> ties;
+  std::int64_t parameters = 0, state = 0, gradients = 0;  // bytes
+  std::int64_t copies = 0;                                // as MemoryParts', with half_copies
+};
+
+struct StagePieces {
+  std::vector<ChunkPiece> chunks;
+  AfterPiece after;
+};
+// REQUIRES: as stage_record's. `layers`: of the stage's chunks.
+StagePieces pieces_of(const Program& program, const StageRecord& work, const PipelineStrategy& pipeline,
+                      std::span<const std::int64_t> layers);
+
+// What comes after several chunks, out of what comes after each alone: messages of each stand one behind the other or
+// are the same, and every count is the sum but for a constant, which is taken from a stage of as many chunks:
+// `recorded` beside `alone`, its chunks' own at the same sizes. Errors: unsupported: it is not so.
+class AfterChunks {
+ public:
+  static Result<AfterChunks> of(AfterPiece recorded, const std::vector<AfterPiece>& alone);
+  AfterPiece at(const std::vector<AfterPiece>& alone) const;
+
+ private:
+  AfterPiece recorded_;
+  std::vector<std::int64_t> constants_;
+};
+
+}  // namespace systole
