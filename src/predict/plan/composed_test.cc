@@ -49,8 +49,8 @@ std::string text_of(const FunctionRecord& function) {
   for (const StretchRecord& s : function) {
     text += fmt::format(
         "{} x{} layers {}: moved {} kernels {} converted {} {} updated {} summed {} {} quantised {} flops {} {}\n",
-        s.function, s.times, s.in_layers, s.moved, s.kernels, s.converted, s.converting, s.updated, s.quantised,
-        s.flops, s.model_flops);
+        s.function, s.times, s.in_layers, s.moved, s.kernels, s.converted, s.converting, s.updated, s.summed, s.summing,
+        s.quantised, s.flops, s.model_flops);
     for (const ProductDims& d : s.products)
       text += fmt::format("  product {} {} {} {}\n", d.batch, d.rows, d.columns, d.summed);
     for (const AttentionRecord& a : s.attention)
