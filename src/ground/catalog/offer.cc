@@ -210,7 +210,7 @@ void OfferFinder::add_cpu_machines() {
     const auto rows = prices_of_.find(type.name);
     if (rows == prices_of_.end()) continue;
     for (const PriceRow* row : rows->second) {
-      if (row->offered == Offered::no || !among(filter_.regions, row->region)) continue;
+      if (row->offered == ListedAs::not_offered || !among(filter_.regions, row->region)) continue;
       if (!seen.insert({type.name, row->region}).second) continue;
       ZoneRow anywhere;
       anywhere.region = row->region;

@@ -103,7 +103,7 @@ PriceRow read_price(TableRow& row) {
   if (!any)
     row.wrong("on_demand", error(ErrorKind::invalid, "no price of {}", price.item)
                                .hinted("on_demand: $2.50/h, or on_demand: unknown where nobody knows it"));
-  price.offered = static_cast<Offered>(row.one_of("offered", kOffered));
+  price.offered = static_cast<ListedAs>(row.one_of("offered", kOffered));
   price.dated = row.dated("item");
   price.note = row.string("note");
   return price;

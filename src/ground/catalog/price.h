@@ -31,7 +31,7 @@ struct PriceCell {
   std::optional<DollarsPerHour> amount;  // none though stated: it says that nobody knows
 };
 
-enum class Offered { unknown, no, yes };
+enum class ListedAs { unknown, not_offered, offered };
 
 struct PriceRow {
   PriceOf of = PriceOf::machine;
@@ -41,7 +41,7 @@ struct PriceRow {
   std::vector<std::string> zones;  // empty: all of the region
   std::string slices;              // of v2 and v3: device or pod
   std::array<PriceCell, kNumProvisionings> cells;
-  Offered offered = Offered::unknown;  // lists name regions where no zone has the hardware
+  ListedAs offered = ListedAs::unknown;  // lists name regions where no zone has the hardware
   Dated dated;
   std::string note;
 

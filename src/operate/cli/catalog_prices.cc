@@ -55,9 +55,9 @@ Node node_of(const PriceRow& row, const std::string& today) {
                          {"zones", std::move(zones)},
                          {"slices", row.slices},
                          {"dollars_per_hour", std::move(amounts)},
-                         {"offered", row.offered == Offered::yes  ? "yes"
-                                     : row.offered == Offered::no ? "no"
-                                                                  : "unknown"},
+                         {"offered", row.offered == ListedAs::offered       ? "yes"
+                                     : row.offered == ListedAs::not_offered ? "no"
+                                                                            : "unknown"},
                          {"own", row.dated.own},
                          {"note", row.note}});
   set_dated(node, row.dated.source, row.dated.date, today, kPriceIsOldAfter);
@@ -149,7 +149,7 @@ PriceRow at_hand(const std::string& today) {
   row.item = "this-machine";
   row.region = "here";
   row.cells[static_cast<std::size_t>(Provisioning::own)] = {true, DollarsPerHour(0)};
-  row.offered = Offered::yes;
+  row.offered = ListedAs::offered;
   row.dated = {"the machine at hand", today, "high", {}, true};
   return row;
 }
@@ -163,7 +163,7 @@ ExitCode prices(const PricesOptions& options, Context& context) {
   std::size_t elsewhere = 0;
   for (const PriceRow& row : view.tables.prices().value()) {
     if (!list.wanted(row)) continue;
-    if (row.offered == Offered::no && !options.all)
+    if (row.offered == ListedAs::not_offered && !options.all)
       ++elsewhere;
     else
       found.push_back(&row);

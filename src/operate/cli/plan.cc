@@ -1,8 +1,10 @@
-// `systole plan WORKLOAD`: what running it on this machine will take, before anything of it runs.
+// `systole plan WORKLOAD`: what running it on this machine will take, before anything of it runs; with --on, which of
+// the hardware that is offered to take, and how.
 
 #include "ground/base/text_file.h"
 #include "ground/store/store.h"
 #include "operate/check/lint.h"
+#include "operate/cli/plan_on.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/predicted_peak.h"
 #include "operate/cli/workload_options.h"
@@ -14,9 +16,11 @@ namespace {
 struct PlanOptions {
   WorkloadArguments workload;
   std::string out;
+  PlanOnOptions on;
 };
 
 ExitCode plan(const PlanOptions& options, Context& context) {
+  if (!options.on.targets.empty()) return plan_on(options.workload, options.on, options.out, context);
   const LoadedWorkload loaded = load_workload(options.workload).value();
   PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   preparing.data_may_be_absent = true;
@@ -48,9 +52,10 @@ ExitCode plan(const PlanOptions& options, Context& context) {
 void add_plan(CLI::App& app, Context& context) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App& command =
-      add_command(app, "plan", "what running a workload here will take, and whether it fits", options, context, plan);
+      add_command(app, "plan", "what running a workload takes: here, or --on other hardware", options, context, plan);
   add_workload_arguments(command, options->workload);
   command.add_option("--out", options->out, "also write the plan, as run keeps it in plan.json");
+  add_plan_on_options(command, options->on);
 }
 
 }  // namespace systole::cli

@@ -1,0 +1,39 @@
+#pragma once
+// `systole plan WORKLOAD --on TARGETS`: on what, and laid out how, training is fastest or cheapest, before anything is
+// rented.
+
+#include <CLI/App.hpp>
+
+#include "operate/cli/workload_options.h"
+#include "predict/plan/sizes.h"
+
+namespace systole::cli {
+
+struct PlanOnOptions {
+  std::vector<std::string> targets, regions, zones;
+  std::string objective = "fastest", deadline, budget, stack, explain;
+  std::int64_t chips_at_most = OfferRules().chips_at_most, best = 5;
+  bool all = false, exhaustive = false;
+};
+void add_plan_on_options(CLI::App& command, PlanOnOptions& options);
+
+// All that is told of a plan for hardware that is offered.
+struct OfferedPlan {
+  WorkloadArguments arguments;
+  Workload workload;  // as asked
+  std::int64_t parameters = 0, context = 0;
+  OfferRules rules;
+  ChoiceRequest request;
+  OfferChoice choice;
+  std::vector<std::pair<std::string, std::string>> left_out;
+  std::vector<SizeOption> sizes;     // of the chosen offer, others
+  std::optional<SizeOption> larger;  // where nothing was chosen: what would do
+  std::string catalog_date, catalog_hash;
+  Seconds searched;  // how long it took
+};
+
+// `out`: a file for the plan; empty: none.
+ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& options, const std::string& out,
+                 Context& context);
+
+}  // namespace systole::cli

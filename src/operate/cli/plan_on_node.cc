@@ -1,0 +1,100 @@
+#include "operate/cli/plan_on_node.h"
+
+#include "operate/cli/plan_on_text.h"
+#include "predict/plan/layout_edit.h"
+
+namespace systole::cli {
+namespace {
+
+Node maybe(const std::optional<Dollars>& dollars) { return dollars ? Node(dollars->count()) : Node(); }
+
+Node offer_node(const PlannedOffer& offer) {
+  return Node::map(
+      {{"name", offer.offered.name},
+       {"target", offer.target},
+       {"accelerator", offer.accelerator},
+       {"machine", offer.machine.empty() ? Node() : Node(offer.machine)},
+       {"machines", offer.machines},
+       {"chips", offer.chips},
+       {"devices", offer.offered.cluster.devices},
+       {"price", Node::map({{"dollars_per_hour", offer.offered.price ? Node(offer.offered.price->count()) : Node()},
+                            {"zone", offer.zone.empty() ? Node() : Node(offer.zone)},
+                            {"provisioning", name_of(offer.price.provisioning)},
+                            {"date", offer.price.dated.date.empty() ? Node() : Node(offer.price.dated.date)},
+                            {"source", offer.price.dated.source.empty() ? Node() : Node(offer.price.dated.source)},
+                            {"note", offer.price.note}})}});
+}
+
+Node estimated_node(const OfferedPlan& plan, const Estimated& e) {
+  Node mesh = Node::map(), shares = Node::map(), memory = Node::map(), sets = Node::sequence();
+  const Workload laid_out = workload_of(plan.workload, e.candidate);
+  for (const auto& [axis, size] : laid_out.mesh) mesh.set(axis, size);
+  for (int s = 0; s < kNumStepShares; ++s)
+    shares.set(name_of(static_cast<StepShare>(s)), e.step[static_cast<StepShare>(s)]);
+  for (const auto& [name, bytes] : e.memory.terms) memory.set(name, bytes.count());
+  for (const std::string& set : layout_sets(plan.workload, laid_out)) sets.push(set);
+  return Node::map({{"offer", e.offer},
+                    {"layout", to_string(e.candidate)},
+                    {"mesh", std::move(mesh)},
+                    {"microbatches", e.candidate.microbatches},
+                    {"microbatch_rows", local_rows(plan.workload.train.batch, e.candidate)},
+                    {"sets", std::move(sets)},
+                    {"step_seconds", e.step.seconds},
+                    {"total_seconds", e.total.count()},
+                    {"dollars", maybe(e.dollars)},
+                    {"model_flops_utilisation", e.utilisation},
+                    {"model_flops", e.model_flops},
+                    {"seconds_by_share", std::move(shares)},
+                    {"memory_bytes", e.memory.total().count()},
+                    {"memory_bytes_by_term", std::move(memory)},
+                    {"exposed_share", exposed_share(e.step)}});
+}
+
+Node counts_node(const SearchCounts& c) {
+  return Node::map({{"candidates", c.candidates},
+                    {"over_memory_by_bound", c.over_memory_by_bound},
+                    {"over_memory_composed", c.over_memory_composed},
+                    {"over_memory", c.over_memory},
+                    {"unpriced", c.unpriced},
+                    {"over_limit", c.over_limit},
+                    {"impossible", c.impossible},
+                    {"computed", c.computed},
+                    {"left", c.left},
+                    {"composed", c.composed}});
+}
+
+}  // namespace
+
+Node offered_plan_node(const OfferedPlan& plan) {
+  const OfferChoice& choice = plan.choice;
+  Node offers = Node::sequence(), lost = Node::sequence(), front = Node::sequence(), sizes = Node::sequence();
+  for (const PlannedOffer& offer : plan.request.offers) offers.push(offer_node(offer));
+  for (const LostOption& one : choice.lost)
+    lost.push(Node::map({{"offer", one.offer},
+                         {"estimate", one.estimated ? estimated_node(plan, *one.estimated) : Node()},
+                         {"reason", one.reason},
+                         {"edit", edit_words(plan, one)}}));
+  for (const Estimated& one : choice.front) front.push(one.offer);
+  for (const SizeOption& size : plan.sizes)
+    sizes.push(Node::map({{"target", size.offer.target},
+                          {"step_seconds", size.alone.best ? Node(size.alone.best->step.seconds) : Node()},
+                          {"total_seconds", size.alone.best ? Node(size.alone.best->total.count()) : Node()},
+                          {"dollars", size.alone.best ? maybe(size.alone.best->dollars) : Node()}}));
+  Node document = Node::map({{"systole_offered_plan", 1},
+                             {"catalog_date", plan.catalog_date},
+                             {"catalog_hash", plan.catalog_hash},
+                             {"stack", plan.rules.stack.name},
+                             {"steps", plan.request.steps},
+                             {"parameters", plan.parameters},
+                             {"offers", std::move(offers)}});
+  document.set("chosen", choice.chosen ? estimated_node(plan, *choice.chosen) : Node());
+  document.set("workload", choice.chosen ? to_node(workload_of(plan.workload, choice.chosen->candidate)) : Node());
+  document.set("lost", std::move(lost));
+  document.set("front", std::move(front));
+  document.set("other_sizes", std::move(sizes));
+  document.set("counts", counts_node(choice.counts));
+  document.set("search_seconds", plan.searched.count());
+  return document;
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,100 @@
+// `systole plan --on` with a model of milliseconds: what is said, as text and document, and every refusal.
+
+#include <gtest/gtest.h>
+
+#include "ground/base/document.h"
+#include "operate/cli/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+class PlanOn : public testing::Test {
+ protected:
+  PlanOn() {
+    systole_.write(
+        "job.yaml",
+        "systole: 1\nname: tiny\nmodel: { family: llama, layers: 4, width: 48, heads: 6, kv_heads: 2, mlp: "
+        "96, context: 16, vocabulary: 288 }\ndata: { train: { files: a.txt }, tokenizer: { vocabulary: 260 } "
+        "}\ntrain: { batch: 4, steps: 1000, optimizer: { rate: 1e-3 }, precision: { compute: bf16, reduce: "
+        "bf16 } }\n");
+  }
+  Captured plan(const std::string& options) const { return systole_.shell("$SYSTOLE plan job.yaml " + options); }
+  void expect_refused(const std::string& options, int exit, const std::string& message, const std::string& hint) const {
+    const Captured seen = plan(options);
+    EXPECT_EQ(seen.exit.code, exit) << seen.out << seen.err;
+    EXPECT_NE(seen.err.find(message), std::string::npos) << seen.err;
+    const std::size_t hinted = seen.err.find("hint:");
+    ASSERT_NE(hinted, std::string::npos) << seen.err;
+    EXPECT_NE(seen.err.find(hint, hinted), std::string::npos) << seen.err;
+  }
+  SystoleRunner systole_;
+};
+
+TEST_F(PlanOn, tells_the_choice_first_and_why_others_lost) {
+  const Captured seen = plan("--on a2-highgpu-2g:1,v5e:1");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  std::size_t at = 0;
+  for (const char* words :
+       {"tiny: 107,952 parameters", "  layout  ", "  step    ", "  total   ", "  cost    ", "price of 20", "  memory  ",
+        "where the time goes", "where the memory goes", "it lost because", "other sizes", " layouts of 2 offers: "}) {
+    const std::size_t next = seen.out.find(words, at);
+    ASSERT_NE(next, std::string::npos) << words << "\n" << seen.out;
+    at = next;
+  }
+}
+
+TEST_F(PlanOn, the_document_says_the_same_and_its_edits_work) {
+  const Captured seen = plan("--on a2-highgpu-2g:1 --best 3 --json --out plan.json");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  const Node document = parse_json(seen.out, "stdout").value();
+  const Node* chosen = document.find("chosen");
+  ASSERT_TRUE(chosen != nullptr && chosen->is_map());
+  double sum = 0;
+  for (const Node::Entry& share : chosen->find("seconds_by_share")->entries()) sum += share.value.as_double().value();
+  EXPECT_NEAR(sum, chosen->find("step_seconds")->as_double().value(), 1e-9);
+  const double hours = chosen->find("total_seconds")->as_double().value() / 3600;
+  const Node* price = document.find("offers")->items()[0].find("price");
+  EXPECT_NEAR(chosen->find("dollars")->as_double().value(),
+              hours * price->find("dollars_per_hour")->as_double().value(), 1e-12);
+  EXPECT_EQ(document.find("lost")->items().size(), 2u);
+  for (const Node& lost : document.find("lost")->items()) {
+    const Captured shown = systole_.shell("eval $SYSTOLE show topology job.yaml \"" + lost.find("edit")->text() + "\"");
+    EXPECT_EQ(shown.exit.code, 0) << lost.find("edit")->text() << "\n" << shown.err;
+  }
+  const Captured written = systole_.shell("cat plan.json");
+  EXPECT_EQ(parse_json(written.out, "plan.json").value().find("chosen")->find("layout")->text(),
+            chosen->find("layout")->text());
+}
+
+TEST_F(PlanOn, an_option_is_explained_beside_the_choice) {
+  const Captured by_number = plan("--on a2-highgpu-1g:1,v5e:1 --explain 1");
+  EXPECT_EQ(by_number.exit.code, 0) << by_number.err;
+  EXPECT_NE(by_number.out.find("time of a step"), std::string::npos) << by_number.out;
+  EXPECT_NE(by_number.out.find("difference"), std::string::npos);
+  expect_refused("--on v5e:1 --explain 99", 2, "no option that lost is '99'", "1 to ");
+}
+
+TEST_F(PlanOn, nothing_is_written_unless_asked) {
+  plan("--on v5e:1");
+  EXPECT_EQ(systole_.shell("ls").out, "job.yaml\n");
+}
+
+TEST_F(PlanOn, limits_that_nothing_meets_end_with_1_and_what_would) {
+  expect_refused("--on v5e:1 --deadline 1s", 1, "deadline missed by ", "--deadline ");
+  expect_refused("--on v5e:1 --budget 0.001", 1, "over budget by ", "--budget ");
+  EXPECT_EQ(plan("--on v5e:1 --budget 0.001 --json").exit.code, 1);
+}
+
+TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {
+  expect_refused("--on h10:8", 2, "called 'h10'", "h100");
+  expect_refused("--on v5e:1 --deadline soon", 2, "--deadline: 'soon'", "30d");
+  expect_refused("--on v5e:1 --budget lots", 2, "--budget: 'lots'", "1M");
+  expect_refused("--on v5e:1 --stack megatrn", 2, "no profile is called 'megatrn'", "megatron");
+  expect_refused("--on v5e:1 --objective quick", 2, "--objective", "--help");
+  expect_refused("--objective cheapest", 2, "--on", "--help");
+  expect_refused("--on v5e:1 --set train.steps=null --set train.time=1h", 2, "needs steps or tokens", "train.steps=");
+  expect_refused("--on v5e:1 --out none/plan.json", 1, "cannot write 'none/plan.json'", "--out");
+}
+
+}  // namespace
+}  // namespace systole::cli

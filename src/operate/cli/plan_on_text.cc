@@ -1,0 +1,265 @@
+#include "operate/cli/plan_on_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "operate/cli/printer.h"
+#include "predict/plan/layout_edit.h"
+
+namespace systole::cli {
+namespace {
+
+std::string money(Dollars dollars) {
+  if (std::abs(dollars.count()) < 1000) return to_string(dollars);
+  return (dollars.count() < 0 ? "-$" : "$") + with_commas(std::llround(std::abs(dollars.count())));
+}
+
+std::string dollars_text(const std::optional<Dollars>& dollars) { return dollars ? money(*dollars) : "unknown"; }
+
+const char* words_of(StepShare share) {
+  switch (share) {
+    case StepShare::products: return "products";
+    case StepShare::attention: return "attention";
+    case StepShare::movement: return "ops between";
+    case StepShare::host: return "launches waited for";
+    case StepShare::tensor: return "exposed: activations (model)";
+    case StepShare::context: return "exposed: keys and values (context)";
+    case StepShare::expert: return "exposed: tokens (expert)";
+    case StepShare::parameters: return "exposed: parameters (fsdp)";
+    case StepShare::gradients: return "exposed: gradients (data, fsdp)";
+    case StepShare::handing_on: return "exposed: between stages (pipe)";
+    case StepShare::bubble: return "bubble of the pipeline";
+    case StepShare::update: return "update";
+    case StepShare::fixed: return "once a step, and stragglers";
+  }
+  return "";
+}
+
+std::string bar(double share) {
+  return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30 + 0.5), '#');
+}
+
+std::string time_text(const StepTime& step) {
+  std::vector<std::vector<std::string>> rows;
+  for (int s = 0; s < kNumStepShares; ++s) {
+    const auto share = static_cast<StepShare>(s);
+    if (step[share] <= 0) continue;
+    const double part = step[share] / step.seconds;
+    rows.push_back({words_of(share), to_string(Seconds(step[share])), fmt::format("{:.1f}%", 100 * part), bar(part)});
+  }
+  return table({"where the time goes", ">", ">", ""}, rows);
+}
+
+std::string memory_text(const DeviceMemory& memory, Bytes capacity) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, bytes] : memory.terms)
+    if (bytes.count() != 0) {
+      const std::string text = bytes < Bytes() ? "-" + to_string(Bytes(-bytes.count())) : to_string(bytes);
+      rows.push_back({name, text, bar(bytes / capacity)});
+    }
+  rows.push_back({"total", to_string(memory.total()), bar(memory.total() / capacity)});
+  rows.push_back({"device", to_string(capacity), ""});
+  return table({"where the memory goes", ">", ""}, rows);
+}
+
+std::string price_text(const PlannedOffer& offer) {
+  if (!offer.offered.price) return "price unknown" + (offer.price.note.empty() ? "" : ": " + offer.price.note);
+  return fmt::format("{} {} in {} (price of {})", to_string(*offer.offered.price), name_of(offer.price.provisioning),
+                     offer.zone, offer.price.dated.date.empty() ? "no date" : offer.price.dated.date);
+}
+
+std::string batch_text(const OfferedPlan& plan, const Candidate& candidate) {
+  const std::int64_t rows = local_rows(plan.workload.train.batch, candidate);
+  const std::int64_t ranks = candidate.data * candidate.fsdp;
+  return fmt::format("{} rows = {} of a microbatch x {} microbatches x {} data ranks",
+                     with_commas(rows * candidate.microbatches * ranks), rows, candidate.microbatches, ranks);
+}
+
+double tokens_a_step(const OfferedPlan& plan) {
+  return static_cast<double>(plan.workload.train.batch * std::max<std::int64_t>(1, plan.context));
+}
+
+std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
+  const Estimated& e = *plan.choice.chosen;
+  const PlannedOffer& offer = plan.request.offers[e.offer];
+  const Bytes capacity = offer.offered.cluster.chip.capacity;
+  std::string text = out.ink(Ink::bold, offer.offered.name) + "\n";
+  const auto line = [&](const char* what, const std::string& words) {
+    text += fmt::format("  {:<8}{}\n", what, words);
+  };
+  line("layout", to_string(e.candidate));
+  line("step", fmt::format("{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)), 100 * e.utilisation,
+                           tokens_a_step(plan) / e.step.seconds));
+  line("total", fmt::format("{} for {:.0f} steps", to_string(e.total), plan.request.steps));
+  std::string cost = e.dollars ? money(*e.dollars) + " at " : "";
+  cost += price_text(offer);
+  if (e.dollars)
+    cost += fmt::format(", ${:.3g} for a million tokens",
+                        e.dollars->count() / (tokens_a_step(plan) * plan.request.steps) * 1e6);
+  line("cost", cost);
+  line("memory", fmt::format("{} of {}", to_string(e.memory.total()), to_string(capacity)));
+  line("batch", batch_text(plan, e.candidate));
+  const std::string sets = set_words(plan, e.candidate);
+  line("written", sets.empty() ? "as the workload has it" : sets);
+  return text + "\n" + time_text(e.step) + "\n" + memory_text(e.memory, capacity);
+}
+
+std::string option_name(const OfferedPlan& plan, const LostOption& lost) {
+  return lost.layout ? to_string(lost.estimated->candidate) : plan.request.offers[lost.offer].offered.name;
+}
+
+std::string lost_text(const OfferedPlan& plan, bool all) {
+  if (plan.choice.lost.empty()) return "";
+  constexpr std::size_t kShown = 24;
+  const std::size_t shown = all ? plan.choice.lost.size() : std::min(kShown, plan.choice.lost.size());
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const LostOption& lost = plan.choice.lost[i];
+    const bool known = lost.estimated.has_value();
+    rows.push_back({std::to_string(i + 1), option_name(plan, lost),
+                    known ? to_string(Seconds(lost.estimated->step.seconds)) : "-",
+                    known ? to_string(lost.estimated->total) : "-", known ? dollars_text(lost.estimated->dollars) : "-",
+                    lost.reason, edit_words(plan, lost)});
+  }
+  std::string text =
+      "\n" + table({"#>", "option", "step>", "total>", "dollars>", "it lost because", "would win with"}, rows);
+  if (shown < plan.choice.lost.size())
+    text += fmt::format("{} more; --all lists them\n", plan.choice.lost.size() - shown);
+  if (plan.choice.not_looked_at > 0)
+    text += fmt::format("{} other offers cannot be the choice and were not looked at one by one; --all does\n",
+                        plan.choice.not_looked_at);
+  return text;
+}
+
+std::string sizes_text(const OfferedPlan& plan) {
+  if (plan.sizes.empty() || !plan.choice.chosen) return "";
+  const Estimated& chosen = *plan.choice.chosen;
+  std::vector<std::vector<std::string>> rows;
+  for (const SizeOption& size : plan.sizes) {
+    if (!size.alone.best) {
+      rows.push_back({size.offer.offered.name,
+                      size.alone.least_memory
+                          ? "needs " + to_string(*size.alone.least_memory) + " a device at the least"
+                          : "no layout cuts the batch so often",
+                      "", "", ""});
+      continue;
+    }
+    const Estimated& e = *size.alone.best;
+    const double efficiency = chosen.step.seconds *
+                              static_cast<double>(plan.request.offers[chosen.offer].offered.cluster.devices) /
+                              (e.step.seconds * static_cast<double>(size.offer.offered.cluster.devices));
+    rows.push_back({size.offer.offered.name, to_string(Seconds(e.step.seconds)), to_string(e.total),
+                    dollars_text(e.dollars), fmt::format("{:.0f}%", 100 * efficiency)});
+  }
+  return "\n" + table({"other sizes", "step>", "total>", "dollars>", "speed a device>"}, rows);
+}
+
+std::string front_text(const OfferedPlan& plan) {
+  if (plan.request.wanted != Wanted::front) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const Estimated& e : plan.choice.front)
+    rows.push_back({plan.request.offers[e.offer].offered.name, to_string(e.candidate), to_string(e.total),
+                    dollars_text(e.dollars), fmt::format("{:.1f}%", 100 * e.utilisation)});
+  return "\n" + table({"nothing is both faster and cheaper than", "layout", "total>", "dollars>", "MFU>"}, rows);
+}
+
+std::string counts_text(const OfferedPlan& plan) {
+  const SearchCounts& c = plan.choice.counts;
+  return fmt::format(
+      "\n{} layouts of {} offers: {} priced from their Programs, {} composed; {} left by their bounds, {} over memory, "
+      "{} over a limit, {} without a price, {} impossible; {}\n",
+      with_commas(c.candidates), plan.request.offers.size(), with_commas(c.computed), with_commas(c.composed),
+      with_commas(c.left), with_commas(c.over_memory_by_bound + c.over_memory_composed + c.over_memory),
+      with_commas(c.over_limit), with_commas(c.unpriced), with_commas(c.impossible), to_string(plan.searched));
+}
+
+}  // namespace
+
+std::string set_words(const OfferedPlan& plan, const Candidate& candidate) {
+  std::string words;
+  for (const std::string& set : layout_sets(plan.workload, workload_of(plan.workload, candidate)))
+    words += (words.empty() ? "--set " : " --set ") + quoted(set);
+  return words;
+}
+
+std::string edit_words(const OfferedPlan& plan, const LostOption& lost) {
+  return lost.layout ? set_words(plan, lost.estimated->candidate) : lost.edit;
+}
+
+std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& out) {
+  std::string text =
+      fmt::format("{}: {} parameters, {} rows of {} tokens a step, {:.0f} steps; the stack is '{}'\n\n",
+                  plan.workload.name, with_commas(plan.parameters), with_commas(plan.workload.train.batch),
+                  with_commas(plan.context), plan.request.steps, plan.rules.stack.name);
+  if (plan.choice.chosen) text += chosen_text(plan, out);
+  return text + front_text(plan) + lost_text(plan, all) + sizes_text(plan) + counts_text(plan);
+}
+
+Result<const LostOption*> lost_option(const OfferedPlan& plan, const std::string& words) {
+  const std::vector<LostOption>& all = plan.choice.lost;
+  std::size_t number = 0;
+  const auto [end, failed] = std::from_chars(words.data(), words.data() + words.size(), number);
+  const LostOption* found = nullptr;
+  if (failed == std::errc() && end == words.data() + words.size()) {
+    if (number >= 1 && number <= all.size()) found = &all[number - 1];
+  } else {
+    for (const LostOption& one : all)
+      if (found == nullptr &&
+          (option_name(plan, one).find(words) != std::string::npos || plan.request.offers[one.offer].target == words))
+        found = &one;
+  }
+  if (found == nullptr)
+    return error(ErrorKind::not_found, "--explain: no option that lost is '{}'", words)
+        .hinted(all.empty() ? "nothing lost: there is one option"
+                            : fmt::format("1 to {}, as the plan without --explain numbers them", all.size()));
+  if (!plan.choice.chosen || !found->estimated)
+    return error(ErrorKind::invalid, "--explain {}: {}", words,
+                 found->estimated ? "nothing was chosen to hold it against" : "no layout of it fits: " + found->reason)
+        .hinted("another option, or the plan without --explain");
+  return found;
+}
+
+std::string explained_text(const OfferedPlan& plan, const LostOption* lost, const Printer& out) {
+  const Estimated &a = *plan.choice.chosen, &b = *lost->estimated;
+  std::string text =
+      fmt::format("{}: {}\n", out.ink(Ink::bold, plan.request.offers[a.offer].offered.name), to_string(a.candidate));
+  text += fmt::format("beside {}: {}\n{}{}\n\n", out.ink(Ink::bold, plan.request.offers[b.offer].offered.name),
+                      to_string(b.candidate), lost->reason,
+                      edit_words(plan, *lost).empty() ? "" : "; would win with " + edit_words(plan, *lost));
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const std::string& what, double x, double y) {
+    if (x == 0 && y == 0) return;
+    rows.push_back(
+        {what, to_string(Seconds(x)), to_string(Seconds(y)), (y > x ? "+" : "") + to_string(Seconds(y - x))});
+  };
+  for (int s = 0; s < kNumStepShares; ++s) {
+    const auto share = static_cast<StepShare>(s);
+    add(words_of(share), a.step[share], b.step[share]);
+  }
+  add("step", a.step.seconds, b.step.seconds);
+  text += table({"time of a step", "choice>", "option>", "difference>"}, rows);
+  rows.clear();
+  const auto signed_text = [](Bytes bytes) {
+    return bytes < Bytes() ? "-" + to_string(Bytes(-bytes.count())) : to_string(bytes);
+  };
+  const auto add_memory = [&](const std::string& what, Bytes x, Bytes y) {
+    rows.push_back({what, signed_text(x), signed_text(y), (y > x ? "+" : "") + signed_text(y - x)});
+  };
+  for (std::size_t i = 0; i < std::min(a.memory.terms.size(), b.memory.terms.size()); ++i)
+    add_memory(a.memory.terms[i].first, a.memory.terms[i].second, b.memory.terms[i].second);
+  add_memory("total", a.memory.total(), b.memory.total());
+  return text + "\n" + table({"memory of a device", "choice>", "option>", "difference>"}, rows);
+}
+
+std::optional<std::string> exposed_warning(const OfferedPlan& plan) {
+  if (!plan.choice.chosen) return std::nullopt;
+  const StepTime& step = plan.choice.chosen->step;
+  const double share = exposed_share(step);
+  if (share <= kMuchExposed) return std::nullopt;
+  return fmt::format("{:.0f}% of the step ({} of {}) waits for messages; above {:.0f}% fewer chips or faster links pay",
+                     100 * share, to_string(Seconds(share * step.seconds)), to_string(Seconds(step.seconds)),
+                     100 * kMuchExposed);
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,238 @@
+#include "predict/plan/choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace systole {
+namespace {
+
+std::string percent(double ratio, const char* more, const char* less) {
+  const double by = 100 * (ratio - 1);
+  if (std::abs(by) < 0.05) return "";
+  return fmt::format("{:.{}f}% {}", std::abs(by), std::abs(by) < 9.95 ? 1 : 0, by > 0 ? more : less);
+}
+
+std::string joined(std::string a, const std::string& b) {
+  if (!a.empty() && !b.empty()) a += ", ";
+  return a + b;
+}
+
+// Over what may be planned of a device.
+std::string memory_reason(const PlannedOffer& offer, Bytes least) {
+  const Bytes capacity = offer.offered.cluster.chip.capacity;
+  const Bytes usable(static_cast<std::int64_t>(static_cast<double>(capacity.count()) * kUsableMemory));
+  return fmt::format("out of memory by {} at the least ({} of the {} that may be planned of {})",
+                     to_string(least - usable), to_string(least), to_string(usable), to_string(capacity));
+}
+
+class Chooser {
+ public:
+  Chooser(const Composer& composer, const ChoiceRequest& request) : composer_(composer), request_(request) {}
+  OfferChoice run();
+
+ private:
+  bool by_dollars() const { return request_.wanted == Wanted::cheapest || request_.wanted == Wanted::per_token; }
+  SearchRequest searched() const;
+  double score(const Estimated& e) const {
+    if (!by_dollars()) return e.total.count();
+    return e.dollars ? e.dollars->count() : std::numeric_limits<double>::infinity();
+  }
+  void look_at_others(const std::vector<Estimated>& best);
+  void find_front();
+  void add_offers();
+  void add_layouts(const std::vector<Estimated>& best);
+  std::string limits_missed(const Estimated& e, std::string& edit) const;
+  LostOption lost_offer(const Estimated& e) const;
+  LostOption lost_layout(const Estimated& e) const;
+  std::string compared(const Estimated& e) const;
+  bool on_front(std::size_t offer) const {
+    return std::ranges::any_of(choice_.front, [&](const Estimated& e) { return e.offer == offer; });
+  }
+
+  const Composer& composer_;
+  const ChoiceRequest& request_;
+  std::map<std::size_t, Estimated> best_of_;  // by offer
+  std::map<std::size_t, AloneResult> unfit_;  // offers of which nothing fits
+  OfferChoice choice_;
+};
+
+SearchRequest Chooser::searched() const {
+  SearchRequest search;
+  for (const PlannedOffer& offer : request_.offers) search.offered.push_back(offer.offered);
+  search.objective = by_dollars() ? Objective::cheapest : Objective::fastest;
+  search.steps = request_.steps;
+  search.deadline = request_.deadline;
+  search.budget = request_.budget;
+  search.best = std::max<std::size_t>(1, request_.best);
+  search.exhaustive = request_.exhaustive;
+  search.threads = request_.threads;
+  return search;
+}
+
+OfferChoice Chooser::run() {
+  SearchResult found = search(composer_, searched());
+  choice_.counts = found.counts;
+  if (!found.best.empty()) choice_.chosen = found.best.front();
+  look_at_others(found.best);
+  find_front();
+  add_offers();
+  if (choice_.chosen) add_layouts(found.best);
+  return std::move(choice_);
+}
+
+void Chooser::look_at_others(const std::vector<Estimated>& best) {
+  for (const Estimated& one : best) best_of_.try_emplace(one.offer, one);
+  for (std::size_t o = 0; o < request_.offers.size(); ++o) {
+    if (best_of_.contains(o)) continue;
+    if (best_of_.size() + unfit_.size() > request_.alone) {
+      ++choice_.not_looked_at;
+      continue;
+    }
+    AloneResult alone = search_alone(composer_, request_, request_.offers[o]);
+    if (!alone.best) {
+      unfit_.emplace(o, alone);
+      continue;
+    }
+    alone.best->offer = o;
+    best_of_.emplace(o, *alone.best);
+  }
+}
+
+void Chooser::find_front() {
+  for (const auto& [offer, one] : best_of_) {
+    if (!one.dollars) continue;
+    const Estimated& e = one;
+    const bool beaten = std::ranges::any_of(best_of_, [&](const auto& entry) {
+      const Estimated& other = entry.second;
+      return other.dollars && other.total <= e.total && *other.dollars <= *e.dollars &&
+             (other.total < e.total || *other.dollars < *e.dollars);
+    });
+    if (!beaten) choice_.front.push_back(one);
+  }
+  std::ranges::sort(choice_.front, {}, [](const Estimated& e) { return e.total; });
+}
+
+void Chooser::add_offers() {
+  std::vector<LostOption> meets, misses;
+  for (const auto& [offer, one] : best_of_) {
+    if (choice_.chosen && choice_.chosen->offer == offer) continue;
+    std::string edit;
+    (limits_missed(one, edit).empty() ? meets : misses).push_back(lost_offer(one));
+  }
+  for (std::vector<LostOption>* options : {&meets, &misses}) {
+    std::ranges::stable_sort(*options, {}, [&](const LostOption& l) { return score(*l.estimated); });
+    std::ranges::move(*options, std::back_inserter(choice_.lost));
+  }
+  for (const auto& [offer, alone] : unfit_) {
+    LostOption lost{.offer = offer, .estimated = {}, .reason = {}, .edit = {}};
+    lost.reason = alone.least_memory
+                      ? memory_reason(request_.offers[offer], *alone.least_memory)
+                      : fmt::format("no layout of {} devices cuts {} rows and this model evenly",
+                                    request_.offers[offer].offered.cluster.devices, composer_.asked().train.batch);
+    choice_.lost.push_back(std::move(lost));
+  }
+}
+
+void Chooser::add_layouts(const std::vector<Estimated>& best) {
+  for (const Estimated& one : best)
+    if (one.offer == choice_.chosen->offer && one.candidate != choice_.chosen->candidate)
+      choice_.lost.push_back(lost_layout(one));
+}
+
+// What it misses; empty: nothing. `edit`: what would let it pass.
+std::string Chooser::limits_missed(const Estimated& e, std::string& edit) const {
+  std::string missed;
+  const auto add = [&](const std::string& why, const std::string& with) {
+    missed = joined(missed, why);
+    edit += (edit.empty() ? "" : " ") + with;
+  };
+  if (request_.deadline && e.total > *request_.deadline)
+    add(fmt::format("deadline missed by {}", to_string(e.total - *request_.deadline)),
+        "--deadline " + deadline_words(e.total));
+  const bool needs_price = by_dollars() || request_.budget.has_value();
+  if (needs_price && !e.dollars) {
+    const std::string& note = request_.offers[e.offer].price.note;
+    add("its price is unknown" + (note.empty() ? "" : ": " + note),
+        fmt::format("a price of it in a catalog of your own (systole catalog prices --help){}",
+                    by_dollars() ? "" : ", or no --budget"));
+  }
+  if (request_.budget && e.dollars && *e.dollars > *request_.budget)
+    add(fmt::format("over budget by {}", to_string(*e.dollars - *request_.budget)),
+        "--budget " + budget_words(*e.dollars));
+  return missed;
+}
+
+std::string Chooser::compared(const Estimated& e) const {
+  if (!choice_.chosen) return "";
+  std::string text = percent(e.step.seconds / choice_.chosen->step.seconds, "slower", "faster");
+  if (!e.dollars || !choice_.chosen->dollars)
+    return e.dollars || by_dollars() || request_.budget ? text : joined(text, "no price known");
+  if (*choice_.chosen->dollars > Dollars())
+    text = joined(text, percent(*e.dollars / *choice_.chosen->dollars, "dearer", "cheaper"));
+  return text.empty() ? "as good; the first stands" : text;
+}
+
+LostOption Chooser::lost_offer(const Estimated& e) const {
+  LostOption lost{.offer = e.offer, .estimated = e, .reason = {}, .edit = {}};
+  const std::string missed = limits_missed(e, lost.edit);
+  lost.reason = joined(missed, compared(e));
+  if (!missed.empty() || !choice_.chosen) return lost;
+  // What lies on the front is the best of all that costs, or takes, no more than it does.
+  if (on_front(e.offer) && by_dollars() && e.total < choice_.chosen->total)
+    lost.edit = "--deadline " + deadline_words(e.total);
+  else if (on_front(e.offer) && !by_dollars() && e.dollars && choice_.chosen->dollars)
+    lost.edit = e.offer == choice_.front.back().offer ? "--objective cheapest" : "--budget " + budget_words(*e.dollars);
+  else
+    lost.edit = "--on " + request_.offers[e.offer].target + " alone";
+  return lost;
+}
+
+LostOption Chooser::lost_layout(const Estimated& e) const {
+  LostOption lost{.offer = e.offer, .estimated = e, .reason = compared(e), .edit = {}, .layout = true};
+  if (e.memory.total() < choice_.chosen->memory.total())
+    lost.reason += fmt::format(", {} less memory", to_string(choice_.chosen->memory.total() - e.memory.total()));
+  return lost;
+}
+
+}  // namespace
+
+OfferChoice choose(const Composer& composer, const ChoiceRequest& request) { return Chooser(composer, request).run(); }
+
+AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer) {
+  SearchRequest alone;
+  alone.offered = {offer.offered};
+  alone.steps = request.steps;
+  alone.best = 1;
+  alone.threads = request.threads;
+  SearchResult found = search(composer, alone);
+  AloneResult result;
+  result.candidates = found.counts.candidates;
+  result.least_memory = found.least_memory;
+  if (!found.best.empty()) result.best = std::move(found.best.front());
+  return result;
+}
+
+std::string deadline_words(Seconds seconds) {
+  const double s = seconds.count();
+  if (s < 3600) return fmt::format("{:.0f}s", std::ceil(s));
+  const auto hours = static_cast<std::int64_t>(std::ceil(s / 3600));
+  if (hours < 100) return fmt::format("{}h", hours);
+  return hours % 24 == 0 ? fmt::format("{}d", hours / 24) : fmt::format("{}d{}h", hours / 24, hours % 24);
+}
+
+std::string budget_words(Dollars dollars) {
+  if (dollars < Dollars(100)) return fmt::format("{:.2f}", std::ceil(dollars.count() * 100) / 100);
+  return fmt::format("{:.0f}", std::ceil(dollars.count()));
+}
+
+double exposed_share(const StepTime& step) {
+  double exposed = 0;
+  for (const StepShare share : {StepShare::tensor, StepShare::context, StepShare::expert, StepShare::parameters,
+                                StepShare::gradients, StepShare::handing_on})
+    exposed += step[share];
+  return step.seconds > 0 ? exposed / step.seconds : 0;
+}
+
+}  // namespace systole

@@ -1,0 +1,130 @@
+#include "predict/plan/choice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ground/base/quantity.h"
+#include "predict/plan/layout_edit.h"
+#include "predict/plan/testing/tiny_workload.h"
+
+namespace systole {
+namespace {
+
+class Choosing : public testing::Test {
+ protected:
+  ChoiceRequest asked(const std::string& targets) {
+    OfferRules rules;
+    rules.stack = stack_of(builtin_stacks(), "");
+    ChoiceRequest request;
+    request.offers = planned_offers(tables_, catalog(), std::vector<std::string>{targets}, rules).value().offers;
+    request.steps = 1000;
+    return request;
+  }
+  static const LostOption& lost(const OfferChoice& choice, std::size_t offer) {
+    const auto found = std::ranges::find(choice.lost, offer, &LostOption::offer);
+    CHECK(found != choice.lost.end(), "offer {} lost nowhere", offer);
+    return *found;
+  }
+  const Workload workload_ = tiny_workload(kTinyModels[1], 4);
+  const Composer composer_{workload_, gpu_target()};
+  CatalogTables tables_ = CatalogTables::read().value();
+};
+
+TEST_F(Choosing, the_edit_of_an_offer_that_lost_makes_it_win) {
+  ChoiceRequest request = asked("a2-highgpu-2g:1,a2-highgpu-1g:1,v5e:1");
+  for (const Wanted wanted : {Wanted::fastest, Wanted::cheapest}) {
+    request.wanted = wanted;
+    const OfferChoice choice = choose(composer_, request);
+    ASSERT_TRUE(choice.chosen.has_value());
+    EXPECT_GE(choice.lost.size(), 2u);
+    for (const LostOption& option : choice.lost) {
+      if (option.layout) continue;
+      EXPECT_FALSE(option.reason.empty());
+      ChoiceRequest edited = request;
+      if (option.edit == "--objective cheapest") {
+        edited.wanted = Wanted::cheapest;
+      } else if (option.edit.starts_with("--budget ")) {
+        edited.budget = Dollars(std::stod(option.edit.substr(9)));
+      } else if (option.edit.starts_with("--deadline ")) {
+        edited.deadline = parse_seconds(option.edit.substr(11)).value();
+      } else {
+        EXPECT_EQ(option.edit, "--on " + request.offers[option.offer].target + " alone");
+        continue;
+      }
+      const OfferChoice now = choose(composer_, edited);
+      ASSERT_TRUE(now.chosen.has_value()) << option.edit;
+      EXPECT_EQ(now.chosen->offer, option.offer) << option.edit;
+    }
+  }
+}
+
+TEST_F(Choosing, an_unknown_price_never_wins_on_dollars) {
+  ChoiceRequest request = asked("h100:2,a2-highgpu-1g:1");
+  request.wanted = Wanted::cheapest;
+  const OfferChoice choice = choose(composer_, request);
+  ASSERT_TRUE(choice.chosen.has_value());
+  EXPECT_EQ(request.offers[choice.chosen->offer].machine, "a2-highgpu-1g");
+  EXPECT_NE(lost(choice, 0).reason.find("its price is unknown: it is not had on demand"), std::string::npos);
+  EXPECT_NE(lost(choice, 0).edit.find("a price of it in a catalog of your own"), std::string::npos);
+}
+
+TEST_F(Choosing, limits_that_nothing_meets_say_by_how_much) {
+  ChoiceRequest request = asked("a2-highgpu-2g:1");
+  const OfferChoice free = choose(composer_, request);
+  request.deadline = free.chosen->total * 0.5;
+  const OfferChoice late = choose(composer_, request);
+  EXPECT_FALSE(late.chosen.has_value());
+  EXPECT_EQ(lost(late, 0).reason, "deadline missed by " + to_string(free.chosen->total - *request.deadline));
+  EXPECT_EQ(lost(late, 0).edit, "--deadline " + deadline_words(free.chosen->total));
+  request.deadline.reset();
+  request.budget = Dollars(free.chosen->dollars->count() / 4);
+  const OfferChoice dear = choose(composer_, request);
+  EXPECT_FALSE(dear.chosen.has_value());
+  EXPECT_EQ(lost(dear, 0).reason, "over budget by " + to_string(*free.chosen->dollars - *request.budget));
+}
+
+TEST_F(Choosing, what_does_not_fit_says_how_far_off_it_is) {
+  ChoiceRequest request = asked("a2-highgpu-2g:1,a2-ultragpu-1g:1");
+  request.offers[0].offered.cluster.chip.capacity = kMiB;
+  const OfferChoice choice = choose(composer_, request);
+  EXPECT_EQ(choice.chosen->offer, 1u);
+  EXPECT_TRUE(lost(choice, 0).reason.starts_with("out of memory by ")) << lost(choice, 0).reason;
+  EXPECT_FALSE(lost(choice, 0).estimated.has_value());
+}
+
+TEST_F(Choosing, the_front_is_what_nothing_beats) {
+  const ChoiceRequest request = asked("a2-highgpu-2g:1,a2-ultragpu-1g:1,a2-highgpu-1g:1,v5e:1");
+  const OfferChoice choice = choose(composer_, request);
+  ASSERT_FALSE(choice.front.empty());
+  for (std::size_t i = 1; i < choice.front.size(); ++i) {
+    EXPECT_GT(choice.front[i].total, choice.front[i - 1].total);
+    EXPECT_LT(*choice.front[i].dollars, *choice.front[i - 1].dollars);
+  }
+}
+
+// The words are what --set takes, and lead to the very workload that was estimated.
+TEST_F(Choosing, sets_of_a_layout_make_it) {
+  const std::string document = to_yaml(workload_);
+  for (const Candidate& candidate : candidates_of(composer_, 8)) {
+    const Workload laid_out = workload_of(workload_, candidate);
+    WorkloadOptions options;
+    options.sets = layout_sets(workload_, laid_out);
+    const Result<Workload> read = read_workload(document, "job.yaml", options);
+    ASSERT_TRUE(read.ok()) << to_string(candidate) << ": " << to_string(read.error());
+    EXPECT_EQ(to_yaml(*read), to_yaml(laid_out)) << to_string(candidate);
+  }
+}
+
+TEST(ChoiceWords, limits_round_up) {
+  EXPECT_EQ(deadline_words(Seconds(10.2)), "11s");
+  EXPECT_EQ(deadline_words(Seconds(3601)), "2h");
+  EXPECT_EQ(deadline_words(Seconds(86400.0 * 30)), "30d");
+  EXPECT_EQ(deadline_words(Seconds(86400.0 * 30 + 1)), "30d1h");
+  EXPECT_EQ(parse_seconds("30d1h").value(), Seconds(86400.0 * 30 + 3600));
+  EXPECT_EQ(budget_words(Dollars(1.001)), "1.01");
+  EXPECT_EQ(budget_words(Dollars(1000.2)), "1001");
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,50 @@
+#include "predict/plan/sizes.h"
+
+namespace systole {
+namespace {
+
+constexpr int kMostStepsUp = 6;
+
+// Nothing: it cannot be had, by the catalog or by the rules.
+std::optional<PlannedOffer> offer_of(const SizeSearch& search, const std::string& target) {
+  if (target.empty()) return std::nullopt;
+  Result<PlannedOffers> found =
+      planned_offers(search.tables, search.catalog, std::vector<std::string>{target}, search.rules);
+  if (!found.ok() || found->offers.empty()) return std::nullopt;
+  return std::move(found->offers.front());
+}
+
+bool meets(const ChoiceRequest& request, const Estimated& one) {
+  if (request.deadline && one.total > *request.deadline) return false;
+  return !request.budget || (one.dollars && *one.dollars <= *request.budget);
+}
+
+}  // namespace
+
+std::vector<SizeOption> other_sizes(const SizeSearch& search, const PlannedOffer& offer) {
+  std::vector<SizeOption> sizes;
+  const Result<NextSizes> next = next_sizes(search.tables, search.catalog, offer);
+  if (!next.ok()) return sizes;
+  for (const std::string& target : {next->down, next->up})
+    if (std::optional<PlannedOffer> other = offer_of(search, target)) {
+      AloneResult alone = search_alone(search.composer, search.request, *other);
+      sizes.push_back({std::move(*other), std::move(alone)});
+    }
+  return sizes;
+}
+
+std::optional<SizeOption> size_that_meets(const SizeSearch& search, const PlannedOffer& offer) {
+  PlannedOffer at = offer;
+  for (int step = 0; step < kMostStepsUp; ++step) {
+    const Result<NextSizes> next = next_sizes(search.tables, search.catalog, at);
+    if (!next.ok()) return std::nullopt;
+    std::optional<PlannedOffer> larger = offer_of(search, next->up);
+    if (!larger) return std::nullopt;
+    at = std::move(*larger);
+    AloneResult alone = search_alone(search.composer, search.request, at);
+    if (alone.best && meets(search.request, *alone.best)) return SizeOption{std::move(at), std::move(alone)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace systole
