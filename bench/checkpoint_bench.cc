@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "execute/checkpoint/keys.h"
-#include "execute/checkpoint/parallel.h"
 #include "execute/checkpoint/restore_parts.h"
 #include "execute/checkpoint/save.h"
 #include "ground/base/clock.h"
+#include "ground/base/parallel.h"
 
 namespace systole::checkpoint {
 namespace {

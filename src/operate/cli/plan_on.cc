@@ -1,14 +1,12 @@
 #include "operate/cli/plan_on.h"
 
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cstring>
-#include <fstream>
 
 #include "describe/models/list.h"
 #include "ground/base/nearest.h"
 #include "ground/base/quantity.h"
+#include "ground/base/text_file.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/cli/plan_on_node.h"
 #include "operate/cli/plan_on_text.h"
@@ -92,7 +90,7 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   plan.catalog_hash = view.catalog.hash();
   const auto begin = std::chrono::steady_clock::now();
   context.out.progress(fmt::format("{} offers", plan.request.offers.size()));
-  const Composer composer(plan.workload, target_of_accelerators());
+  const Composer composer(plan.workload, target_of_accelerators(), plan.request.threads);
   plan.parameters = num_parameters(composer.model());
   plan.context = composer.model().context();
   plan.request.steps = TRY(steps_of(arguments, plan.workload, plan.context));
@@ -105,14 +103,6 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
     plan.larger = size_that_meets(sizes, plan.request.offers[plan.choice.lost.front().offer]);
   context.out.end_progress();
   return plan;
-}
-
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (!file.flush())
-    fail(error(ErrorKind::io, "cannot write '{}': {}", path, std::strerror(errno))
-             .hinted("--out: a file in a folder that is there and may be written"));
 }
 
 // Nothing fits, or nothing meets what was asked.
@@ -144,7 +134,7 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
   if (const auto much = exposed_warning(plan)) context.out.warning(*much);
   const Node document = offered_plan_node(plan);
   context.out.json(document);
-  if (!out.empty()) write(out, to_json(document, 1) + "\n");
+  if (!out.empty()) write_text_file(out, to_json(document, 1) + "\n").value();
   if (plan.choice.chosen) return ExitCode::done;
   if (context.out.json()) return ExitCode::no;
   fail(refusal(plan));

@@ -71,7 +71,7 @@ std::string price_text(const PlannedOffer& offer) {
 
 std::string batch_text(const OfferedPlan& plan, const Candidate& candidate) {
   const std::int64_t rows = local_rows(plan.workload.train.batch, candidate);
-  const std::int64_t ranks = candidate.data * candidate.fsdp;
+  const std::int64_t ranks = candidate.row_parts();
   return fmt::format("{} rows = {} of a microbatch x {} microbatches x {} data ranks",
                      with_commas(rows * candidate.microbatches * ranks), rows, candidate.microbatches, ranks);
 }
