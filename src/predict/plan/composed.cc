@@ -180,7 +180,10 @@ Composer::Key Composer::chunk_key(const Candidate& candidate) const {
   family.data = by_place ? std::min<std::int64_t>(candidate.data, 2) : 2;
   if (candidate.staged()) family.pipe = kRecordedStages;
   family.microbatches = candidate.staged() ? kRecordedMicrobatches : std::min<std::int64_t>(candidate.microbatches, 2);
-  if (candidate.fsdp == 1) {
+  if (asked_.model.moe.experts > 0) {  // constants of all rows are cut, and read whole
+    family.data = candidate.data;
+    if (candidate.fsdp == 1) family.stored = StoredInParts::nothing;
+  } else if (candidate.fsdp == 1) {
     family.stored = StoredInParts::nothing;
   } else if (candidate.stored == StoredInParts::nothing) {
     family.fsdp = kLeastFsdp;
@@ -222,7 +225,7 @@ Result<ChunkPiece> Composer::layers_at_least(const Candidate& candidate, std::in
   alone.expert = candidate.expert;
   alone.model = candidate.model;
   alone.recompute = candidate.recompute;
-  alone.fsdp = largest_fsdp(alone);
+  alone.fsdp = asked_.model.moe.experts > 0 ? 1 : largest_fsdp(alone);
   return piece_at(chunks_, {alone, true}, 0, {alone.fsdp, rows, layers_});
 }
 
