@@ -2,13 +2,24 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "ground/base/fd.h"
 #include "ground/base/os_error.h"
 
 namespace systole {
+namespace {
+
+Error cannot_write(int code, const std::string& path) {
+  Error why = os_error(code, "write", path);
+  if (why.hint.empty()) why.hint = "name a file in a folder that is there and may be written";
+  return why;
+}
+
+}  // namespace
 
 Result<std::string> read_text_file(const std::string& path, Bytes limit) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -31,13 +42,20 @@ Result<std::string> read_text_file(const std::string& path, Bytes limit) {
   }
 }
 
+Status check_writable(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return cannot_write(EISDIR, path);
+    return ::access(path.c_str(), W_OK) == 0 ? Status() : cannot_write(errno, path);
+  }
+  if (errno != ENOENT) return cannot_write(errno, path);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Status() : cannot_write(errno, path);
+}
+
 Status write_text_file(const std::string& path, std::string_view text) {
   Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (fd.get() < 0) {
-    Error why = os_error(errno, "write", path);
-    if (why.hint.empty()) why.hint = "name a file in a folder that is there and may be written";
-    return why;
-  }
+  if (fd.get() < 0) return cannot_write(errno, path);
   while (!text.empty()) {
     const ssize_t done = ::write(fd.get(), text.data(), text.size());
     if (done < 0 && errno != EINTR) return os_error(errno, "write", path);

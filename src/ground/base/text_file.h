@@ -12,7 +12,9 @@ namespace systole {
 // A regular file, a pipe or a device. Errors, all with the path: not_found; invalid (a folder, or more than `limit`);
 // io.
 Result<std::string> read_text_file(const std::string& path, Bytes limit = kGiB);
-// Over what is there. Errors: as os_error has them.
+// Before long work whose result goes there: whether it can be written now. Makes nothing. Errors: as write_text_file.
+Status check_writable(const std::string& path);
+// Over what is there. Errors: as os_error has them; invalid: a folder.
 Status write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace systole

@@ -36,6 +36,11 @@ TEST_F(TextFile, that_cannot_be_had_is_named_with_the_reason) {
   EXPECT_EQ(read_text_file(folder_).error().message, "'" + folder_ + "' is a folder, not a file");
   EXPECT_EQ(read_text_file("/dev/zero", 2 * kMiB).error().message, "'/dev/zero' is larger than 2.00 MiB");
   EXPECT_EQ(write_text_file(folder_ + "/no/file", "a").error().kind, ErrorKind::not_found);
+  EXPECT_TRUE(check_writable(folder_ + "/new").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));
+  EXPECT_EQ(check_writable(folder_ + "/no/file").error().kind, ErrorKind::not_found);
+  EXPECT_FALSE(check_writable(folder_).ok());
+  EXPECT_NE(check_writable(folder_).error().message.find("directory"), std::string::npos);
   EXPECT_EQ(write_text_file("/dev/full", "a").error().kind, ErrorKind::no_space);
 }
 

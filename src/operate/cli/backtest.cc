@@ -97,6 +97,8 @@ Judged judge(std::span<const PreparedRow> rows, std::span<const StackProfile> st
 
 ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   check_set(options.set).value();
+  for (const std::string& path : {options.svg, options.page, options.save})
+    if (!path.empty()) check_writable(path).value();
   const Catalog catalog = read_catalog().value();
   const std::vector<StackProfile> given =
       options.stacks.empty() ? builtin_stacks()

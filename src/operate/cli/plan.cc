@@ -21,6 +21,7 @@ struct PlanOptions {
 
 ExitCode plan(const PlanOptions& options, Context& context) {
   if (!options.on.targets.empty()) return plan_on(options.workload, options.on, options.out, context);
+  if (!options.out.empty()) check_writable(options.out).value();
   const LoadedWorkload loaded = load_workload(options.workload).value();
   PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   preparing.data_may_be_absent = true;

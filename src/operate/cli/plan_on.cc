@@ -120,6 +120,7 @@ Error refusal(const OfferedPlan& plan) {
 
 ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& options, const std::string& out,
                  Context& context) {
+  if (!out.empty()) check_writable(out).value();
   CatalogView view = open_catalog_view(context.clock).value();
   const OfferedPlan plan = made(arguments, options, view, context).value();
   if (!plan.workload.mesh.empty())

@@ -13,9 +13,9 @@ class PlanOn : public testing::Test {
   PlanOn() {
     systole_.write(
         "job.yaml",
-        "systole: 1\nname: tiny\nmodel: { family: llama, layers: 4, width: 48, heads: 6, kv_heads: 2, mlp: "
-        "96, context: 16, vocabulary: 288 }\ndata: { train: { files: a.txt }, tokenizer: { vocabulary: 260 } "
-        "}\ntrain: { batch: 4, steps: 1000, optimizer: { rate: 1e-3 }, precision: { compute: bf16, reduce: "
+        "systole: 1\nname: tiny\nmodel: { family: llama, layers: 2, width: 32, heads: 2, kv_heads: 1, mlp: "
+        "64, context: 16, vocabulary: 288 }\ndata: { train: { files: a.txt }, tokenizer: { vocabulary: 260 } "
+        "}\ntrain: { batch: 2, steps: 1000, optimizer: { rate: 1e-3 }, precision: { compute: bf16, reduce: "
         "bf16 } }\n");
   }
   Captured plan(const std::string& options) const { return systole_.shell("$SYSTOLE plan job.yaml " + options); }
@@ -35,7 +35,7 @@ TEST_F(PlanOn, tells_the_choice_first_and_why_others_lost) {
   ASSERT_EQ(seen.exit.code, 0) << seen.err;
   std::size_t at = 0;
   for (const char* words :
-       {"tiny: 107,952 parameters", "  layout  ", "  step    ", "  total   ", "  cost    ", "price of 20", "  memory  ",
+       {"tiny: 37,024 parameters", "  layout  ", "  step    ", "  total   ", "  cost    ", "price of 20", "  memory  ",
         "where the time goes", "where the memory goes", "it lost because", "other sizes", " layouts of 2 offers: "}) {
     const std::size_t next = seen.out.find(words, at);
     ASSERT_NE(next, std::string::npos) << words << "\n" << seen.out;
@@ -80,9 +80,9 @@ TEST_F(PlanOn, nothing_is_written_unless_asked) {
 }
 
 TEST_F(PlanOn, limits_that_nothing_meets_end_with_1_and_what_would) {
-  expect_refused("--on v5e:1 --deadline 1s", 1, "deadline missed by ", "--deadline ");
-  expect_refused("--on v5e:1 --budget 0.001", 1, "over budget by ", "--budget ");
-  EXPECT_EQ(plan("--on v5e:1 --budget 0.001 --json").exit.code, 1);
+  expect_refused("--on v5e:1 --deadline 1s --chips-at-most 4", 1, "deadline missed by ", "--deadline ");
+  expect_refused("--on v5e:1 --budget 0.001 --chips-at-most 4", 1, "over budget by ", "--budget ");
+  EXPECT_EQ(plan("--on v5e:1 --budget 0.001 --chips-at-most 4 --json").exit.code, 1);
 }
 
 TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {
@@ -93,7 +93,7 @@ TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {
   expect_refused("--on v5e:1 --objective quick", 2, "--objective", "--help");
   expect_refused("--objective cheapest", 2, "--on", "--help");
   expect_refused("--on v5e:1 --set train.steps=null --set train.time=1h", 2, "needs steps or tokens", "train.steps=");
-  expect_refused("--on v5e:1 --out none/plan.json", 1, "cannot write 'none/plan.json'", "--out");
+  expect_refused("--on v5e:1 --out none/plan.json", 2, "cannot write 'none/plan.json'", "a folder that is there");
 }
 
 }  // namespace
