@@ -72,8 +72,9 @@ std::string price_text(const PlannedOffer& offer) {
 std::string batch_text(const OfferedPlan& plan, const Candidate& candidate) {
   const std::int64_t rows = local_rows(plan.workload.train.batch, candidate);
   const std::int64_t ranks = candidate.row_parts();
-  return fmt::format("{} rows = {} of a microbatch x {} microbatches x {} data ranks",
-                     with_commas(rows * candidate.microbatches * ranks), rows, candidate.microbatches, ranks);
+  return fmt::format("{} rows = {} of a microbatch x {} microbatch{} x {} data rank{}",
+                     with_commas(rows * candidate.microbatches * ranks), rows, candidate.microbatches,
+                     candidate.microbatches == 1 ? "" : "es", ranks, ranks == 1 ? "" : "s");
 }
 
 double tokens_a_step(const OfferedPlan& plan) {
@@ -167,11 +168,13 @@ std::string front_text(const OfferedPlan& plan) {
 std::string counts_text(const OfferedPlan& plan) {
   const SearchCounts& c = plan.choice.counts;
   return fmt::format(
-      "\n{} layouts of {} offers: {} priced from their Programs, {} composed; {} left by their bounds, {} over memory, "
+      "\n{} layouts of {} offer{}: {} priced from their Programs, {} composed; {} left by their bounds, {} over "
+      "memory, "
       "{} over a limit, {} without a price, {} impossible; {}\n",
-      with_commas(c.candidates), plan.request.offers.size(), with_commas(c.computed), with_commas(c.composed),
-      with_commas(c.left), with_commas(c.over_memory_by_bound + c.over_memory_composed + c.over_memory),
-      with_commas(c.over_limit), with_commas(c.unpriced), with_commas(c.impossible), to_string(plan.searched));
+      with_commas(c.candidates), plan.request.offers.size(), plan.request.offers.size() == 1 ? "" : "s",
+      with_commas(c.computed), with_commas(c.composed), with_commas(c.left),
+      with_commas(c.over_memory_by_bound + c.over_memory_composed + c.over_memory), with_commas(c.over_limit),
+      with_commas(c.unpriced), with_commas(c.impossible), to_string(plan.searched));
 }
 
 }  // namespace

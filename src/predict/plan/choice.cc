@@ -167,9 +167,8 @@ std::string Chooser::limits_missed(const Estimated& e, std::string& edit) const 
 std::string Chooser::compared(const Estimated& e) const {
   if (!choice_.chosen) return "";
   std::string text = percent(e.step.seconds / choice_.chosen->step.seconds, "slower", "faster");
-  if (!e.dollars || !choice_.chosen->dollars)
-    return e.dollars || by_dollars() || request_.budget ? text : joined(text, "no price known");
-  if (*choice_.chosen->dollars > Dollars())
+  if (!e.dollars && !by_dollars() && !request_.budget) text = joined(text, "no price known");
+  if (e.dollars && choice_.chosen->dollars && *choice_.chosen->dollars > Dollars())
     text = joined(text, percent(*e.dollars / *choice_.chosen->dollars, "dearer", "cheaper"));
   return text.empty() ? "as good; the first stands" : text;
 }

@@ -69,6 +69,15 @@ TEST_F(Choosing, an_unknown_price_never_wins_on_dollars) {
   EXPECT_NE(lost(choice, 0).edit.find("a price of it in a catalog of your own"), std::string::npos);
 }
 
+TEST_F(Choosing, what_is_as_good_as_the_choice_is_said_to_be) {
+  ChoiceRequest request = asked("a2-highgpu-1g:1");
+  request.offers.push_back(request.offers[0]);
+  request.offers[0].offered.price.reset();
+  const OfferChoice choice = choose(composer_, request);
+  EXPECT_EQ(choice.chosen->offer, 0u);
+  EXPECT_EQ(lost(choice, 1).reason, "as good; the first stands");
+}
+
 TEST_F(Choosing, limits_that_nothing_meets_say_by_how_much) {
   ChoiceRequest request = asked("a2-highgpu-2g:1");
   const OfferChoice free = choose(composer_, request);

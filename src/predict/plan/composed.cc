@@ -23,11 +23,11 @@ std::size_t place_of(std::int64_t stage, std::size_t c, std::int64_t stages, std
   return last ? kRecordedStages - 1 : 1;
 }
 
-// As it is without an axis "data": recorded with one, whose messages are all that it adds.
-void leave_out_data(FunctionRecord& function) {
-  std::erase_if(function, [](StretchRecord& stretch) {
+// As it is without an axis: recorded with one, whose messages are all that it adds.
+void leave_out(std::string_view axis, FunctionRecord& function) {
+  std::erase_if(function, [axis](StretchRecord& stretch) {
     const bool some =
-        std::erase_if(stretch.messages, [](const MessageRecord& message) { return message.axes == "data"; }) > 0;
+        std::erase_if(stretch.messages, [axis](const MessageRecord& message) { return message.axes == axis; }) > 0;
     return some && stretch.messages.empty() && stretch.kernels == 0;  // it did nothing else
   });
 }
@@ -91,34 +91,47 @@ class Composer::Family {
   }
 
   Result<Places> recorded(std::int64_t low, std::int64_t high) {
-    const std::size_t each = canonical_.staged() ? 2 : 1;  // corners that differ in layers
-    std::vector<Corner> wanted;
-    const auto want = [&](std::int64_t rows, std::int64_t fsdp) {
+    using Corners = std::vector<typename Sized<Piece>::Corner>;
+    const auto stages = static_cast<std::size_t>(canonical_.pipe);
+    std::size_t each = canonical_.staged() ? 2 : 1;  // corners that differ in layers
+    std::vector<Corners> base(stages), other_rows(stages), other_fsdp(stages);
+    const auto add = [&](std::initializer_list<std::pair<std::vector<Corners>*, Corner>> all) -> Status {
+      std::vector<Corner> wanted;
+      for (const auto& [to, corner] : all) {
+        for (std::size_t k = 0; k < each; ++k) {
+          wanted.push_back(corner);
+          wanted.back().more_layers = k == 1;
+        }
+      }
+      const auto made = TRY(corners_.at(wanted));
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        std::vector<Corners>& to = *(all.begin() + i / each)->first;
+        for (std::size_t place = 0; place < stages; ++place) {
+          const CornerStage& stage = (*made[i])[place];
+          to[place].push_back({{wanted[i].candidate.fsdp, wanted[i].rows, stage.layers[0]}, piece_of(stage.pieces)});
+        }
+      }
+      return {};
+    };
+    const auto at = [&](std::int64_t rows, std::int64_t fsdp) {
       Corner corner{canonical_, rows, false};
       corner.candidate.fsdp = fsdp;
-      for (std::size_t k = 0; k < each; ++k) {
-        corner.more_layers = k == 1;
-        wanted.push_back(corner);
-      }
-      return wanted.size() - each;
+      return corner;
     };
-    const std::size_t base = want(low, canonical_.fsdp);
-    const std::size_t rows = high != low ? want(high, canonical_.fsdp) : wanted.size();
-    const std::size_t fsdp = other_fsdp_ > 0 ? want(low, other_fsdp_) : wanted.size();
-    const auto stages = TRY(corners_.at(wanted));
-    Places places;
-    for (std::size_t place = 0; place < static_cast<std::size_t>(canonical_.pipe); ++place) {
-      const auto corners = [&](std::size_t first) {
-        std::vector<typename Sized<Piece>::Corner> found;
-        for (std::size_t k = first; k < std::min(first + each, wanted.size()); ++k) {
-          const CornerStage& stage = (*stages[k])[place];
-          found.push_back({{wanted[k].candidate.fsdp, wanted[k].rows, stage.layers[0]}, piece_of(stage.pieces)});
-        }
-        return found;
-      };
-      places.push_back(TRY(Sized<Piece>::of(corners(base), high != low ? corners(rows) : corners(wanted.size()),
-                                            other_fsdp_ > 0 ? corners(fsdp) : corners(wanted.size()))));
+    TRY(add({{&base, at(low, canonical_.fsdp)}}));
+    bool by_layers = false;  // else those of other layers say nothing new
+    for (const Corners& corners : base) by_layers = by_layers || TRY(Sized<Piece>::of(corners, {}, {})).by_layers();
+    if (!by_layers) each = 1;
+    if (high != low && other_fsdp_ > 0) {  // side by side
+      TRY(add({{&other_rows, at(high, canonical_.fsdp)}, {&other_fsdp, at(low, other_fsdp_)}}));
+    } else if (high != low) {
+      TRY(add({{&other_rows, at(high, canonical_.fsdp)}}));
+    } else if (other_fsdp_ > 0) {
+      TRY(add({{&other_fsdp, at(low, other_fsdp_)}}));
     }
+    Places places;
+    for (std::size_t place = 0; place < stages; ++place)
+      places.push_back(TRY(Sized<Piece>::of(base[place], other_rows[place], other_fsdp[place])));
     return places;
   }
 
@@ -169,7 +182,7 @@ std::int64_t Composer::largest_fsdp(const Candidate& candidate) const {
   return most;
 }
 
-Composer::Key Composer::chunk_key(const Candidate& candidate) const {
+Composer::Key Composer::key_of(const Candidate& candidate) const {
   Key key{candidate, true};
   Candidate& family = key.canonical;
   family.layers.clear();
@@ -195,8 +208,20 @@ Composer::Key Composer::chunk_key(const Candidate& candidate) const {
   return key;
 }
 
+// No chunk touches the optimizer's state: in whatever parts it is stored, and with no fsdp at all but for its messages,
+// chunks are the same.
+Composer::Key Composer::chunk_key(const Candidate& candidate) const {
+  Key key = key_of(candidate);
+  const bool of_state = candidate.fsdp == 1 || candidate.stored <= StoredInParts::state;
+  if (!of_state || key.canonical.data == 1 || asked_.model.dropout > 0 || asked_.model.moe.experts > 0) return key;
+  key.canonical.fsdp = kLeastFsdp;
+  key.canonical.stored = StoredInParts::state;
+  key.of_one_fsdp = true;
+  return key;
+}
+
 Composer::Key Composer::after_key(const Candidate& candidate) const {
-  Key key = chunk_key(candidate);
+  Key key = key_of(candidate);
   key.canonical.recompute = RecomputeSpec::Kind::none;
   return key;
 }
@@ -325,12 +350,13 @@ Result<Composed::Stage> Composer::stage_of(const Candidate& candidate, std::int6
   }
   const std::size_t place = stage == 0 ? 0 : stage == candidate.pipe - 1 ? kRecordedStages - 1 : 1;
   AfterPiece after = layers.size() == 1 ? std::move(afters[0]) : TRY(after_chunks(candidate, place, afters));
-  if (candidate.data == 1) {
+  for (const char* axis : {"data", "fsdp"}) {
+    if ((axis == std::string_view("data") ? candidate.data : candidate.fsdp) > 1) continue;
     for (ChunkRecord& chunk : made.work.chunks) {
-      leave_out_data(chunk.forward);
-      leave_out_data(chunk.backward);
+      leave_out(axis, chunk.forward);
+      leave_out(axis, chunk.backward);
     }
-    leave_out_data(after.work);
+    leave_out(axis, after.work);
   }
   made.parameters = after.parameters;
   made.state = after.state;

@@ -91,6 +91,7 @@ class Composer {
                                    const std::vector<std::int64_t>& layers) const;
   Result<AfterPiece> after_chunks(const Candidate& candidate, std::size_t place,
                                   const std::vector<AfterPiece>& alone) const;
+  Key key_of(const Candidate& candidate) const;
   Key chunk_key(const Candidate& candidate) const;
   Key after_key(const Candidate& candidate) const;
   bool divides(std::int64_t fsdp, const Candidate& candidate) const;

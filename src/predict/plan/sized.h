@@ -37,6 +37,12 @@ class Sized {
   // the base's alone. Errors: unsupported: what is recorded is not such a function.
   static Result<Sized> of(const std::vector<Corner>& base, const std::vector<Corner>& other_rows,
                           const std::vector<Corner>& other_fsdp);
+  // Whether any count goes with layers.
+  bool by_layers() const {
+    for (const Count& count : counts_)
+      if (count.whole[1] != 0 || count.by_row[1] != 0 || count.part[1] != 0) return true;
+    return false;
+  }
   // Errors: unsupported: sizes between which it was not recorded.
   Result<Piece> at(const PieceSizes& sizes) const;
 
