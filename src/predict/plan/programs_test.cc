@@ -45,5 +45,24 @@ TEST(Programs, are_built_with_few_allocations) {
   EXPECT_LE(allocations_of(candidate, true), 63000);
 }
 
+// The optimizer's state lies in parts: each part of a parameter is updated where its state lies and then gathered,
+// however many devices of `model` cut it besides.
+TEST(Programs, what_state_in_parts_updates_is_gathered_once) {
+  const Workload workload = tiny_workload(kTinyModels[3], 64);
+  for (const std::int64_t model : {1, 2, 4, 8}) {
+    Candidate candidate;
+    candidate.data = 2, candidate.fsdp = 4, candidate.model = model, candidate.stored = StoredInParts::state;
+    const CandidatePrograms programs = programs_of(workload, candidate, gpu_target(), false).value();
+    std::size_t gathered = 0;
+    for (const StretchRecord& stretch : programs.step.stages[0]->after) {
+      if (stretch.function != "update") continue;
+      for (const MessageRecord& message : stretch.messages) gathered += message.kind == CollectiveKind::all_gather;
+    }
+    std::size_t parameters = 0;
+    for (const ProgramValue& value : programs.stages[0]->values) parameters += value.residence == Residence::parameter;
+    EXPECT_EQ(gathered, parameters) << model;
+  }
+}
+
 }  // namespace
 }  // namespace systole

@@ -96,6 +96,21 @@ class Chooser {
            std::any_of(operands_.begin(), operands_.end(), is_terms);
   }
 
+  // A result as it will lie: axes that come after this one cut it as is wished, else as they cut operands, whose bytes
+  // are compared with its own.
+  Layout foreseen(std::size_t r, std::size_t axis) const {
+    Layout layout = choice_.results[r];
+    for (std::size_t later = axis + 1; later < mesh_.axes().size(); ++later) {
+      int dim = wishes_[r].at[later];
+      for (std::size_t i = 0; i < operands_.size() && dim == kAnywhere; ++i) {
+        const int cut = operands_[i].layout.at[later];
+        if (cut >= 0) dim = place(rule_.results[r], rule_.operands[i][static_cast<std::size_t>(cut)], true);
+      }
+      layout.at[later] = dim >= 0 ? dim : kWhole;
+    }
+    return layout;
+  }
+
   // Moves of parameters, then bytes, then whether the devices all do the same.
   std::tuple<int, double, int> cost(int factor, std::size_t axis) const {
     int parameters = 0;
@@ -112,7 +127,7 @@ class Chooser {
     }
     for (std::size_t r = 0; r < results_.size(); ++r) {
       const int from = place(rule_.results[r], factor, true);
-      const double whole = local_bytes(results_[r], choice_.results[r], mesh_);
+      const double whole = local_bytes(results_[r], foreseen(r, axis), mesh_);
       bytes += moved(from >= 0 ? whole / size(axis) : whole, from, wishes_[r].at[axis], size(axis));
     }
     return {parameters, bytes, factor == Choice::kNone ? 1 : 0};
