@@ -70,9 +70,25 @@ Seconds Bounds::time(const Candidate& candidate, const Accelerator& chip, const 
 }
 
 Bytes Bounds::memory(const Candidate& candidate, const KernelChoice& kernels, const StackProfile& stack) const {
-  return memory(candidate,
-                carried_ * local_rows(composer_.asked().train.batch, candidate) / (candidate.model * candidate.context),
+  const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
+  return memory(candidate, kept_by_whole_layer(candidate.recompute, rows) / (candidate.model * candidate.context),
                 kernels, stack);
+}
+
+// Devices of `model` and `context` keep at least their part of what one device keeps.
+std::int64_t Bounds::kept_by_whole_layer(RecomputeSpec::Kind recompute, std::int64_t rows) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = kept_by_whole_layers_.find({recompute, rows});
+    if (found != kept_by_whole_layers_.end()) return found->second;
+  }
+  Candidate alone;
+  alone.recompute = recompute;
+  const Result<ChunkPiece> layers = composer_.layers_at_least(alone, rows);
+  const std::int64_t kept = std::max(carried_ * rows, layers.ok() ? layers->kept_by_layer : 0);
+  const std::lock_guard lock(mutex_);
+  kept_by_whole_layers_.try_emplace({recompute, rows}, kept);
+  return kept;
 }
 
 // Layers of the first stage, as often as microbatches are under way there.

@@ -5,8 +5,8 @@
 //   time    the products of layers, each token once forward and twice backward, at what the chip reaches in its best
 //           products; in a pipeline the first microbatch goes through all stages before the last, and the last one's
 //           gradients through all behind it
-//   memory  parameters, the optimizer's state and gradients of an even part of the model, and what each layer is given,
-//           of as many microbatches as the first stage has under way
+//   memory  parameters, the optimizer's state and gradients of an even part of the model, and what each layer of one
+//           device alone keeps for backward, an even part of it, of as many microbatches as the first stage has under way
 //
 // Then, for those that this lets through, out of a layer of a real Program with the same model, context, expert and
 // recompute (composed.h), in microseconds: its products at their shapes, attention, bytes and messages of activations,
@@ -49,6 +49,7 @@ class Bounds {
     std::int64_t kept = 0;          // bytes of a layer for backward
   };
   using LayerKey = std::array<std::int64_t, 6>;  // offer, context, expert, model, recompute, rows
+  std::int64_t kept_by_whole_layer(RecomputeSpec::Kind recompute, std::int64_t rows) const;
   Result<LayerCost> layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
                                const KernelChoice& kernels, const StackProfile& stack) const;
   // How often one after the other the layers of a stage are gone through, at least.
@@ -64,6 +65,7 @@ class Bounds {
   double forward_ = 0, backward_ = 0;                          // FLOPs of a row, of all layers
   mutable std::mutex mutex_;
   mutable std::map<LayerKey, Result<LayerCost>> layer_costs_;
+  mutable std::map<std::pair<RecomputeSpec::Kind, std::int64_t>, std::int64_t> kept_by_whole_layers_;
 };
 
 }  // namespace systole

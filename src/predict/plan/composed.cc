@@ -220,17 +220,15 @@ Composer::Key Composer::chunk_key(const Candidate& candidate) const {
   return key;
 }
 
-Composer::Key Composer::after_key(const Candidate& candidate) const {
-  Key key = key_of(candidate);
-  key.canonical.recompute = RecomputeSpec::Kind::none;
-  return key;
-}
-
+// What comes after chunks is recorded with the recomputing that it is first asked for with: those Programs have, most
+// often, been made for chunks.
 template <typename Piece>
 Composer::Family<Piece>& Composer::family_of(Families<Piece>& families, const Key& key) const {
   const std::int64_t other = key.of_one_fsdp ? 0 : largest_fsdp(key.canonical);
+  Key shared = key;
+  if (std::is_same_v<Piece, AfterPiece>) shared.canonical.recompute = RecomputeSpec::Kind::none;
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Family<Piece>>& at = families[key];
+  std::unique_ptr<Family<Piece>>& at = families[shared];
   if (at == nullptr) at = std::make_unique<Family<Piece>>(corners_, key.canonical, other);
   return *at;
 }
@@ -256,9 +254,11 @@ Result<ChunkPiece> Composer::layers_at_least(const Candidate& candidate, std::in
 
 Result<AfterPiece> Composer::after_chunks(const Candidate& candidate, std::size_t place,
                                           const std::vector<AfterPiece>& alone) const {
-  Key key = after_key(candidate);
+  Key key = key_of(candidate);
   key.canonical.chunks = candidate.chunks;
   if (key.of_one_fsdp) key.canonical.fsdp = candidate.fsdp;
+  const Corner corner{key.canonical, 1, false};
+  key.canonical.recompute = RecomputeSpec::Kind::none;
   const auto found = [&]() -> const Result<AfterChunks>* {
     const std::lock_guard lock(mutex_);
     const auto at = after_chunks_.find({key, place});
@@ -267,11 +267,11 @@ Result<AfterPiece> Composer::after_chunks(const Candidate& candidate, std::size_
   const Result<AfterChunks>* known = found();
   if (known == nullptr) {
     const auto record = [&]() -> Result<AfterChunks> {
-      const CornerStage& stage = (*TRY(corners_.at({{key.canonical, 1, false}}))[0])[place];
+      const CornerStage& stage = (*TRY(corners_.at({corner}))[0])[place];
       std::vector<AfterPiece> own;
       for (std::size_t c = 0; c < stage.layers.size(); ++c) {
         const std::size_t as = place_of(static_cast<std::int64_t>(place), c, kRecordedStages, candidate.chunks);
-        own.push_back(TRY(piece_at(afters_, after_key(candidate), as, {key.canonical.fsdp, 1, stage.layers[c]})));
+        own.push_back(TRY(piece_at(afters_, key_of(candidate), as, {key.canonical.fsdp, 1, stage.layers[c]})));
       }
       return AfterChunks::of(stage.pieces.after, own);
     };
@@ -343,7 +343,7 @@ Result<Composed::Stage> Composer::stage_of(const Candidate& candidate, std::int6
         candidate.staged() ? place_of(stage, c, candidate.pipe, candidate.chunks) : std::size_t{0};
     const PieceSizes sizes{candidate.fsdp, rows, layers[c]};
     ChunkPiece chunk = TRY(piece_at(chunks_, chunk_key(candidate), place, sizes));
-    afters.push_back(TRY(piece_at(afters_, after_key(candidate), place, sizes)));
+    afters.push_back(TRY(piece_at(afters_, key_of(candidate), place, sizes)));
     made.kept.push_back(chunk.kept_by_layer * layers[c] + chunk.kept);
     made.logits = chunk.logits;
     made.work.chunks.push_back(std::move(chunk.work));

@@ -93,7 +93,6 @@ class Composer {
                                   const std::vector<AfterPiece>& alone) const;
   Key key_of(const Candidate& candidate) const;
   Key chunk_key(const Candidate& candidate) const;
-  Key after_key(const Candidate& candidate) const;
   bool divides(std::int64_t fsdp, const Candidate& candidate) const;
   std::int64_t largest_fsdp(const Candidate& candidate) const;  // of the powers of two; that divides
   StretchRecord loss_sum(std::int64_t microbatches) const;

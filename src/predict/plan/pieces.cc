@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "predict/perf/device_memory.h"
 #include "predict/plan/piece_numbers.h"
@@ -102,18 +103,42 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
 
 namespace {
 
-// Of each alone one behind the other, or of one.
+bool same(MessageRecord a, const MessageRecord& b) {
+  a.starts = b.starts;  // what it goes along with is the stage's
+  return a == b;
+}
+bool same(const HandoverRecord& a, const HandoverRecord& b) {
+  return a.axis == b.axis && a.bytes == b.bytes && a.copied == b.copied;
+}
+
+// Which chunk's each message is: all of all chunks, in whichever order (the update goes through what decays and then
+// through the rest), or each of all chunks at once.
 template <typename Message>
-Status set_messages(std::vector<Message>& messages, const std::vector<const std::vector<Message>*>& alone) {
+Result<AfterChunks::Sources> sources_of(const std::vector<Message>& messages,
+                                        const std::vector<const std::vector<Message>*>& alone) {
+  AfterChunks::Sources sources;
   std::size_t all = 0;
-  for (const std::vector<Message>* one : alone) all += one->size();
-  const bool joined = messages.size() == all;
-  std::size_t at = 0;
+  bool shared = true;
   for (const std::vector<Message>* one : alone) {
-    if (!joined && one->size() != messages.size()) return unlike("messages of chunks that do not stand in a row");
-    for (std::size_t k = 0; k < one->size(); ++k) messages[joined ? at++ : k].bytes = (*one)[k].bytes;
+    all += one->size();
+    shared = shared && one->size() == messages.size();
   }
-  return {};
+  if (messages.size() != all && !shared) return unlike("messages of chunks that are not a stage's");
+  std::vector<std::vector<bool>> taken;
+  for (const std::vector<Message>* one : alone) taken.emplace_back(one->size());
+  for (std::size_t m = 0; m < messages.size(); ++m) {
+    const auto from = [&]() -> std::optional<AfterChunks::Source> {
+      for (std::size_t c = 0; c < alone.size(); ++c) {
+        for (std::size_t k = messages.size() == all ? 0 : m; k < alone[c]->size(); ++k)
+          if (!taken[c][k] && same((*alone[c])[k], messages[m])) return AfterChunks::Source{c, k};
+      }
+      return std::nullopt;
+    }();
+    if (!from) return unlike("messages of chunks that are not a stage's");
+    taken[from->chunk][from->message] = true;
+    sources.push_back(*from);
+  }
+  return sources;
 }
 
 // Everything but messages.
@@ -138,15 +163,23 @@ std::vector<std::int64_t> sums_of(const std::vector<AfterPiece>& alone) {
   return sums;
 }
 
-Status set_all_messages(AfterPiece& piece, const std::vector<AfterPiece>& alone) {
-  for (std::size_t f = 0; f < piece.work.size(); ++f) {
-    std::vector<const std::vector<MessageRecord>*> messages;
-    for (const AfterPiece& one : alone) messages.push_back(&one.work[f].messages);
-    TRY(set_messages(piece.work[f].messages, messages));
-  }
+// Of function `f` of each.
+std::vector<const std::vector<MessageRecord>*> messages_of(const std::vector<AfterPiece>& alone, std::size_t f) {
+  std::vector<const std::vector<MessageRecord>*> messages;
+  for (const AfterPiece& one : alone) messages.push_back(&one.work[f].messages);
+  return messages;
+}
+std::vector<const std::vector<HandoverRecord>*> ties_of(const std::vector<AfterPiece>& alone) {
   std::vector<const std::vector<HandoverRecord>*> ties;
   for (const AfterPiece& one : alone) ties.push_back(&one.ties);
-  return set_messages(piece.ties, ties);
+  return ties;
+}
+
+template <typename Message>
+void set_bytes(std::vector<Message>& messages, const AfterChunks::Sources& sources,
+               const std::vector<const std::vector<Message>*>& alone) {
+  for (std::size_t m = 0; m < messages.size(); ++m)
+    messages[m].bytes = (*alone[sources[m].chunk])[sources[m].message].bytes;
 }
 
 }  // namespace
@@ -162,12 +195,9 @@ Result<AfterChunks> AfterChunks::of(AfterPiece recorded, const std::vector<After
         return unlike("other functions after several chunks");
     }
   }
-  AfterPiece composed = recorded;
-  TRY(set_all_messages(composed, alone));
-  if (!alike(composed, recorded)) return unlike("messages of chunks that do not stand in a row");
-  for (std::size_t f = 0; f < composed.work.size(); ++f)
-    if (composed.work[f].messages != recorded.work[f].messages)
-      return unlike("messages of chunks that do not stand in a row");
+  for (std::size_t f = 0; f < recorded.work.size(); ++f)
+    after.messages_.push_back(TRY(sources_of(recorded.work[f].messages, messages_of(alone, f))));
+  after.ties_ = TRY(sources_of(recorded.ties, ties_of(alone)));
   const std::vector<std::int64_t> sums = sums_of(alone);
   visit_sums(recorded,
              [&, n = std::size_t{0}](std::int64_t number) mutable { after.constants_.push_back(number - sums[n++]); });
@@ -177,7 +207,9 @@ Result<AfterChunks> AfterChunks::of(AfterPiece recorded, const std::vector<After
 
 AfterPiece AfterChunks::at(const std::vector<AfterPiece>& alone) const {
   AfterPiece piece = recorded_;
-  CHECK(set_all_messages(piece, alone).ok(), "messages of chunks");
+  for (std::size_t f = 0; f < piece.work.size(); ++f)
+    set_bytes(piece.work[f].messages, messages_[f], messages_of(alone, f));
+  set_bytes(piece.ties, ties_, ties_of(alone));
   const std::vector<std::int64_t> sums = sums_of(alone);
   visit_sums(piece, [&, n = std::size_t{0}](std::int64_t& number) mutable {
     number = sums[n] + constants_[n];

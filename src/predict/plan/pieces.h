@@ -31,17 +31,23 @@ struct StagePieces {
 StagePieces pieces_of(const Program& program, const StageRecord& work, const PipelineStrategy& pipeline,
                       std::span<const std::int64_t> layers);
 
-// What comes after several chunks, out of what comes after each alone: messages of each stand one behind the other or
-// are the same, and every count is the sum but for a constant, which is taken from a stage of as many chunks:
-// `recorded` beside `alone`, its chunks' own at the same sizes. Errors: unsupported: it is not so.
+// What comes after several chunks, out of what comes after each alone: its messages are those of each, or the same for
+// all, and every count is the sum but for a constant, which is taken from a stage of as many chunks: `recorded` beside
+// `alone`, its chunks' own at the same sizes. Errors: unsupported: it is not so.
 class AfterChunks {
  public:
+  struct Source {
+    std::size_t chunk, message;
+  };
+  using Sources = std::vector<Source>;  // of each message
   static Result<AfterChunks> of(AfterPiece recorded, const std::vector<AfterPiece>& alone);
   AfterPiece at(const std::vector<AfterPiece>& alone) const;
 
  private:
   AfterPiece recorded_;
   std::vector<std::int64_t> constants_;
+  std::vector<Sources> messages_;  // by function
+  Sources ties_;
 };
 
 }  // namespace systole
