@@ -89,9 +89,11 @@ int ProgramBuilder::function_index(std::string_view name) const {
 void ProgramBuilder::add_waits(Schedule& schedule) const {
   struct Users {
     int writer = -1;
-    std::vector<int> readers;  // since then
+    std::array<int, kNumStreams> readers;  // since then: the latest of each stream; -1: none
+    Users() { readers.fill(-1); }
   };
-  std::map<std::pair<int, int>, Users> slots;  // by value and slot
+  std::vector<std::vector<Users>> slots;  // by value
+  for (const ProgramValue& value : program_.values) slots.emplace_back(static_cast<std::size_t>(value.slots));
   for (int a = 0; a < static_cast<int>(schedule.actions.size()); ++a) {
     Action& action = schedule.actions[static_cast<std::size_t>(a)];
     const Function& f = program_.functions[static_cast<std::size_t>(action.function)];
@@ -102,16 +104,21 @@ void ProgramBuilder::add_waits(Schedule& schedule) const {
       int& last = latest[static_cast<std::size_t>(schedule.actions[static_cast<std::size_t>(other)].stream)];
       last = std::max(last, other);
     };
-    const auto users = [&](const Port& port) -> Users& { return slots[{port.value, slot_of(program_, port, action)}]; };
+    const auto users = [&](const Port& port) -> Users& {
+      const int slot = slot_of(program_, port, action);
+      CHECK(slot >= 0, "schedule {}, action {}: a slot of value {} that it has not", schedule.name, a, port.value);
+      return slots[static_cast<std::size_t>(port.value)][static_cast<std::size_t>(slot)];
+    };
     const auto write = [&](const Port& port) {
       Users& slot = users(port);
       after(slot.writer);
       for (const int reader : slot.readers) after(reader);
-      slot = {a, {}};
+      slot = Users();
+      slot.writer = a;
     };
     for (const Port& port : f.inputs) {
       after(users(port).writer);
-      users(port).readers.push_back(a);
+      users(port).readers[static_cast<std::size_t>(action.stream)] = a;
     }
     for (std::size_t i = 0; i < f.inputs.size(); ++i) {
       if (f.donated[i]) write(f.inputs[i]);
