@@ -28,10 +28,16 @@ ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh, Target target, Works
 }
 
 int ProgramBuilder::add_value(ProgramValue value) {
-  if (program_.find_value(value.name))
+  const int index = static_cast<int>(program_.values.size());
+  if (!values_.emplace(value.name, index).second)
     fail(error(ErrorKind::invalid, "program '{}' has two values '{}'", program_.name, value.name));
   program_.values.push_back(std::move(value));
-  return static_cast<int>(program_.values.size()) - 1;
+  return index;
+}
+
+int ProgramBuilder::value_named(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() ? found->second : program_.value_named(name);  // which says that there is none
 }
 
 void ProgramBuilder::add_parameters(const Graph& graph) {
@@ -54,9 +60,9 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   }
   const auto port = [&](const Bindings& bindings, const std::string& key) {
     const auto found = bindings.find(key);
-    if (found == bindings.end()) return Port{program_.value_named(key)};
+    if (found == bindings.end()) return Port{value_named(key)};
     const Binding& binding = found->second;
-    return Port{program_.value_named(binding.value), binding.by_microbatch, binding.by_slot, binding.slot};
+    return Port{value_named(binding.value), binding.by_microbatch, binding.by_slot, binding.slot};
   };
   for (const GraphInput& input : f.graph.inputs()) {
     f.inputs.push_back(port(inputs, input.name));
@@ -134,6 +140,7 @@ void ProgramBuilder::add_waits(Schedule& schedule) const {
 Program ProgramBuilder::finish() {
   std::map<std::string, Bytes>& table = program_.target.workspace;
   const WorkspaceOf known = [&](const Graph& graph, const GraphNode& node) {
+    if (!workspace_of_ && table.empty()) return Bytes(0);
     const std::string key = workspace_key(graph, node);
     const auto found = table.find(key);
     if (found != table.end()) return found->second;
