@@ -347,5 +347,44 @@ TEST(Spmd, tokens_go_to_their_experts_all_to_all) {
   }
 }
 
+// What a device computes of the loss of experts in training.
+Graph cut_experts(const Mesh& mesh) {
+  DecoderConfig config = sized(shared_experts_decoder());
+  config.experts = {.count = 8, .top_k = 2, .group = 5, .balance = 0.5};
+  const Graph loss = make_decoder(config)->loss({24, 10}, true);
+  SpmdRequest request{mesh, kRules, {}, {}, {}, false};
+  for (const GraphInput& input : loss.inputs()) {
+    const Type& type = loss.type(input.value);
+    Layout rows = Layout::whole(mesh);
+    for (std::size_t a = 0; type.ndim() > 0 && a < rows.at.size(); ++a) {
+      if (mesh.axes()[a].name != "model") rows.at[a] = 0;
+    }
+    request.inputs[input.name] = input.parameter ? stored(type, mesh, false) : rows;
+  }
+  return spmd(loss, request).graph;
+}
+
+// Numbers that are the same everywhere are made as each device needs them, never whole and cut.
+void expect_no_part_of_a_constant(const Graph& graph) {
+  for (const GraphNode& node : graph.nodes()) {
+    for (const Graph& body : node.regions) expect_no_part_of_a_constant(body);
+    if (!is(node, "take_part")) continue;
+    const NodeId from = graph.producer(node.operands[0]);
+    EXPECT_FALSE(from.valid() && is(graph.node(from), "constant")) << to_text(graph);
+  }
+}
+
+TEST(Spmd, a_part_of_a_constant_is_made_as_a_part) {
+  for (const char* mesh : {"data=4", "data=2 expert=2", "expert=4 model=2"})
+    expect_no_part_of_a_constant(cut_experts(mesh_of(mesh)));
+}
+
+// The balance is the same on all devices, the labels that it is multiplied with are counted by each for its rows: their
+// product is a term of the loss, which is added up once.
+TEST(Spmd, a_number_times_terms_is_terms) {
+  const Graph cut = cut_experts(mesh_of("data=2 expert=2"));
+  EXPECT_EQ(names_of_collectives(cut), "all_reduce(data) all_reduce(expert) ") << to_text(cut);
+}
+
 }  // namespace
 }  // namespace systole

@@ -111,13 +111,23 @@ class Chooser {
     return layout;
   }
 
+  // A number that is whole times the terms of one is terms of the product.
+  bool scales_terms(std::size_t axis) const {
+    return call_.op.name == std::string_view("mul") && results_[0].ndim() == 0 &&
+           std::ranges::count_if(operands_, [&](const PlacedOperand& o) { return o.layout.at[axis] == kPartial; }) == 1;
+  }
+  int operand_place(std::size_t i, int factor, std::size_t axis) const {
+    if (factor == Choice::kTerms && !is_linear(call_.op)) return operands_[i].layout.at[axis];
+    return place(rule_.operands[i], factor, false);
+  }
+
   // Moves of parameters, then bytes, then whether the devices all do the same.
   std::tuple<int, double, int> cost(int factor, std::size_t axis) const {
     int parameters = 0;
     double bytes = 0;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const PlacedOperand& operand = operands_[i];
-      const int to = place(rule_.operands[i], factor, false);
+      const int to = operand_place(i, factor, axis);
       const double local = local_bytes(*operand.whole, operand.layout, mesh_);
       const bool there = std::any_of(operand.also.begin(), operand.also.end(),
                                      [&](const Layout& layout) { return layout.at[axis] == to; });
@@ -143,7 +153,7 @@ class Chooser {
     };
     for (std::size_t i = 0; i < operands_.size(); ++i) add(rule_.operands[i], operands_[i].layout.at[axis]);
     for (std::size_t r = 0; r < results_.size(); ++r) add(rule_.results[r], wishes_[r].at[axis]);
-    if (may_stay_terms(axis)) candidates.push_back(Choice::kTerms);
+    if (may_stay_terms(axis) || scales_terms(axis)) candidates.push_back(Choice::kTerms);
     int best = candidates[0];
     for (const int factor : candidates) {
       if (cost(factor, axis) < cost(best, axis)) best = factor;
@@ -152,8 +162,7 @@ class Chooser {
     if (candidates.back() == Choice::kTerms && call_.op.name == std::string_view("cast")) best = Choice::kTerms;
     choice_.factor.push_back(best);
     if (best >= 0 && kind(best) == Kind::local) choice_.local_factor = best;
-    for (std::size_t i = 0; i < operands_.size(); ++i)
-      choice_.operands[i].at[axis] = place(rule_.operands[i], best, false);
+    for (std::size_t i = 0; i < operands_.size(); ++i) choice_.operands[i].at[axis] = operand_place(i, best, axis);
     for (std::size_t r = 0; r < results_.size(); ++r) choice_.results[r].at[axis] = place(rule_.results[r], best, true);
   }
 

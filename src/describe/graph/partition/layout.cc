@@ -1,8 +1,10 @@
 #include "describe/graph/partition/layout.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/passes/rewrite.h"
 
 namespace systole {
 namespace {
@@ -161,6 +163,15 @@ class Mover {
   std::vector<Move> moves_;
 };
 
+// A part of what is one number everywhere is that number, whichever part it is: nobody makes the whole to cut it.
+std::optional<Value> part_of_constant(Value value, int dim, std::int64_t parts) {
+  const NodeId made = value.graph->producer(value.id);
+  if (!made.valid() || !is(value.graph->node(made), "constant")) return std::nullopt;
+  Type part = value.type();
+  part.shape[static_cast<std::size_t>(dim)] /= parts;
+  return constant(*value.graph, part, value.graph->node(made).attrs.get_double("value"));
+}
+
 }  // namespace
 
 bool Layout::cut() const {
@@ -280,7 +291,11 @@ Value build_moves(Value value, std::span<const Move> moves, const Mesh& mesh,
       case Move::Kind::reduce_scatter: value = reduce_scatter(value, axis, parts, move.dim); break;
       case Move::Kind::all_gather: value = all_gather(value, axis, parts, move.dim); break;
       case Move::Kind::all_to_all: value = all_to_all(value, axis, parts, move.dim, move.from_dim); break;
-      case Move::Kind::take_part: value = take_part(value, coordinate(move.axis), move.dim, parts); break;
+      case Move::Kind::take_part: {
+        const auto same = part_of_constant(value, move.dim, parts);
+        value = same ? *same : take_part(value, coordinate(move.axis), move.dim, parts);
+        break;
+      }
       case Move::Kind::keep_first: {
         const Value place = coordinate(move.axis);
         const Value first = compare(place, full_like(place, 0), "eq");

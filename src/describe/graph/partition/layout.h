@@ -65,7 +65,8 @@ struct Move {
 std::vector<Move> moves_between(const Type& whole, const Layout& from, const Layout& to, const Mesh& mesh);
 // Bytes that one device sends, at the least that the collectives' algorithms send; as a real number, for comparing.
 double bytes_sent(const Type& whole, const Layout& from, std::span<const Move> moves, const Mesh& mesh);
-// Builds them. `coordinate` gives this device's place on an axis, an i64[] of the value's graph.
+// Builds them. `coordinate` gives this device's place on an axis, an i64[] of the value's graph; the parts of a
+// constant are a constant and need none.
 Value build_moves(Value value, std::span<const Move> moves, const Mesh& mesh,
                   const std::function<Value(int axis)>& coordinate);
 
