@@ -199,10 +199,7 @@ Composer::Key Composer::key_of(const Candidate& candidate) const {
   family.data = by_place ? std::min<std::int64_t>(candidate.data, 2) : 2;
   if (candidate.staged()) family.pipe = kRecordedStages;
   family.microbatches = candidate.staged() ? kRecordedMicrobatches : std::min<std::int64_t>(candidate.microbatches, 2);
-  if (asked_.model.moe.experts > 0) {  // constants of all rows are cut, and read whole
-    family.data = candidate.data;
-    if (candidate.fsdp == 1) family.stored = StoredInParts::nothing;
-  } else if (candidate.fsdp == 1) {
+  if (candidate.fsdp == 1) {
     family.stored = StoredInParts::nothing;
   } else if (candidate.stored == StoredInParts::nothing) {
     family.fsdp = kLeastFsdp;
@@ -219,7 +216,7 @@ Composer::Key Composer::key_of(const Candidate& candidate) const {
 Composer::Key Composer::chunk_key(const Candidate& candidate) const {
   Key key = key_of(candidate);
   const bool of_state = candidate.fsdp == 1 || candidate.stored <= StoredInParts::state;
-  if (!of_state || key.canonical.data == 1 || asked_.model.dropout > 0 || asked_.model.moe.experts > 0) return key;
+  if (!of_state || key.canonical.data == 1 || asked_.model.dropout > 0) return key;
   key.canonical.fsdp = kLeastFsdp;
   key.canonical.stored = StoredInParts::state;
   key.of_one_fsdp = true;
@@ -254,7 +251,7 @@ Result<ChunkPiece> Composer::layers_at_least(const Candidate& candidate, std::in
   alone.expert = candidate.expert;
   alone.model = candidate.model;
   alone.recompute = candidate.recompute;
-  alone.fsdp = asked_.model.moe.experts > 0 ? 1 : largest_fsdp(alone);
+  alone.fsdp = largest_fsdp(alone);
   const Key key{alone, true};
   const PieceSizes sizes{alone.fsdp, rows, layers_};
   // On a mesh few numbers of rows fit, and ops are cut in one way for some of them and in another for the rest.

@@ -11,7 +11,7 @@
 //              the sum but for a constant (AfterChunks)
 //
 // All whose rows are cut are recorded with an axis data; without one there are no messages over it, and all else is the
-// same (but for dropout; a mixture of experts is recorded for each data and fsdp).
+// same (but for dropout).
 //
 // llama2-7b, fsdp=8 model=2, batch 64, 4 microbatches: the chunk is the whole model, recorded with 1 row and 64 on
 // fsdp=2, and with 1 row on the largest fsdp that divides what is stored. A device has 64 / (4 × 8) = 2 rows: every
