@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What src/describe/models/experts_golden_test.cc holds: losses of four tiny mixtures of experts, in f64, by numpy.
+"""What src/describe/models/experts_golden_test.cc holds: losses of five tiny mixtures of experts, in f64, by numpy.
 
     pip install numpy
     tools/experts_golden.py
 
 A twin written from the papers and from docs/concepts/experts.md, token by token, with no buffers: Mixtral
 (arXiv:2401.04088), DeepSeekMoE (arXiv:2401.06066), Qwen3 (arXiv:2505.09388) and DeepSeek-V3 (arXiv:2412.19437: latent
-attention, a first layer without experts, routers with a sigmoid). Parameter k of a model, in Systole's order, has the
+attention, a first layer without experts, routers with a sigmoid); the last has experts in every second
+layer, as Llama 4. Parameter k of a model, in Systole's order, has the
 elements 0.3 sin(0.7 k + 0.37 i), and 1 more where it is a norm's scale.
 """
 
@@ -187,6 +188,11 @@ model("deepseek", dict(experts=6, k=3, group=4, dropless=False, factor=0.75, nor
 model(
     "qwen3",
     dict(experts=4, k=2, group=SEQ, dropless=True, factor=0, normalized=True, shared=0, balance=0.01, qk_norm=True),
+)
+# Of two layers the second has experts, so the first is a dense layer in front of it.
+model(
+    "every second layer",
+    dict(experts=6, k=3, group=4, dropless=False, factor=1, normalized=False, shared=1, balance=0.5, dense=1),
 )
 model(
     "deepseek-v3",

@@ -31,7 +31,7 @@ HostTensor part_of(const HostTensor& whole, const ProgramValue& value, const Mes
   if (!layers) return cut(whole, value.cut->layout, mesh, device);
   const Shape& shape = value.cut->whole.shape;
   HostTensor own(whole.dtype(), shape);
-  const std::int64_t first = layers->first * (own.size() / shape[0]);
+  const std::int64_t first = layers->before() * (own.size() / shape[0]);
   for (std::int64_t i = 0; i < own.size(); ++i) own.set(i, whole.at(first + i));
   return cut(own, value.cut->layout, mesh, device);
 }
@@ -66,7 +66,7 @@ void expect_unstaged(const Model& model, const Batch& batch, std::int64_t rows, 
     for (const ProgramValue& value : job.program().values) {
       if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
       const std::optional<LayerName> layers = layer_name(value.name);
-      const HostTensor whole = one.tensor(layers ? layers->from(0) : value.name);
+      const HostTensor whole = one.tensor(layers ? layers->whole() : value.name);
       const double apart = difference(job.tensor(value.name),
                                       part_of(whole, value, job.program().mesh, static_cast<std::int64_t>(rank)));
       EXPECT_LE(apart, 1e-12) << value.name << " of rank " << rank;
@@ -129,9 +129,15 @@ TEST(ShardedIsUnsharded, stages_of_mixtures) {
                                 {"fsdp=2 expert=2 pipe=2", {}, 2, Stored::gradients}};
   DecoderConfig config = divisible_mixture();
   config.layers = 4;
-  const auto model = make_decoder(config);
-  for (std::size_t c = 0; c < cases.size(); ++c) {
-    if (is_tried({c})) expect_unstaged(*model, batch, 24, cases[c]);
+  DecoderConfig interleaved = config;
+  interleaved.layers = 8;
+  interleaved.experts.every = 2;
+  interleaved.experts.dense_mlp = 12;
+  for (const DecoderConfig& mixture : {config, interleaved}) {
+    const auto model = make_decoder(mixture);
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      if (is_tried({c})) expect_unstaged(*model, batch, 24, cases[c]);
+    }
   }
 }
 

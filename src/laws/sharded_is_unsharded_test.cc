@@ -94,6 +94,24 @@ TEST(ShardedIsUnsharded, mixtures_over_their_axis) {
   }
 }
 
+// The same where only every second layer has experts.
+TEST(ShardedIsUnsharded, experts_in_every_second_layer) {
+  using Stored = ShardingStrategy::Stored;
+  const Batch batch = language_batch(12, 12, 9);
+  const std::vector<Case> cases{{"expert=2", Stored::parameters, 1},
+                                {"data=2 expert=3", Stored::parameters, 1},
+                                {"fsdp=2 expert=2", Stored::gradients, 3},
+                                {"expert=2 model=2", Stored::parameters, 2}};
+  DecoderConfig config = divisible_mixture();
+  config.layers = 4;
+  config.experts.every = 2;
+  config.experts.dense_mlp = 12;
+  const auto model = make_decoder(config);
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (is_tried({c})) expect_unsharded(*model, batch, 12, cases[c], true);
+  }
+}
+
 using NamedBits = std::vector<std::pair<std::string, std::vector<std::byte>>>;
 
 std::vector<std::string> different(const NamedBits& a, const NamedBits& b) {

@@ -113,11 +113,11 @@ void TinyJob::begin() {
     if (value.residence != Residence::parameter) continue;
     // A stage's layers are what they are in the whole.
     const std::optional<LayerName> layers = layer_name(value.name);
-    PhiloxStream random(hash64(layers ? layers->from(0) : value.name));
+    PhiloxStream random(hash64(layers ? layers->whole() : value.name));
     const double mean = value.parameter->init.kind == Init::Kind::ones ? 1 : 0;
     const Type& type = value.parameter->type;
     HostTensor whole(value.type.dtype, type.shape);
-    for (std::int64_t i = 0; layers && i < layers->first * whole.size() / type.size(0); ++i) random.uniform();
+    for (std::int64_t i = 0; layers && i < layers->before() * whole.size() / type.size(0); ++i) random.uniform();
     for (std::int64_t i = 0; i < whole.size(); ++i) whole.set(i, mean + 0.4 * (2 * random.uniform() - 1));
     put_whole(value, whole, 0);
   }

@@ -33,8 +33,8 @@ HostTensor rows_of(const HostTensor& whole, std::int64_t first, std::int64_t cou
 // Out of the stack that has these layers: the model's begins with them or before.
 HostTensor layers_of(const Tensors& whole, const LayerName& layers, std::int64_t count) {
   std::int64_t first = layers.first;
-  while (!whole.contains(layers.from(first))) --first;
-  return rows_of(whole.at(layers.from(first)), layers.first - first, count);
+  while (!whole.contains(layers.from(first))) first -= layers.step;
+  return rows_of(whole.at(layers.from(first)), (layers.first - first) / layers.step, count);
 }
 
 Tensors named(const Graph& graph, const std::vector<HostTensor>& outputs) {
@@ -187,6 +187,15 @@ TEST(Chunks, layers_before_those_with_experts_are_what_they_were) {
   check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{4}, {2, 2}, {1, 2, 1}, {3, 1}});
 }
 
+// A pipeline is cut between groups of two, and each draws its own numbers of dropout.
+TEST(Chunks, layers_of_which_every_second_has_experts_are_what_they_were) {
+  DecoderConfig config = interleaved_decoder();
+  config.layers = 7;
+  config.dropout = 0.25;
+  config.experts.dense_layers = 1;
+  check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{4}, {2, 2}, {1, 3}, {1, 1, 2}});
+}
+
 TEST(Chunks, a_frozen_model_with_adapters_is_what_it_was) {
   DecoderConfig config = llama_decoder();
   config.layers = 3;
@@ -243,6 +252,14 @@ TEST(Chunks, names_of_layers) {
   EXPECT_EQ(name.from(3), "gradient/blocks.{layer+3}.attn.q");
   EXPECT_EQ(layer_name("blocks.{layer}.up")->of(0), "blocks.0.up");
   EXPECT_FALSE(layer_name("embed.tokens"));
+
+  const LayerName second = layer_name("blocks.{layer*2+5}.up").value();  // of the layers 1, 3, 5, 7, … those from 5 on
+  EXPECT_EQ(second.of(1), "blocks.7.up");
+  EXPECT_EQ(second.from(7), "blocks.{layer*2+7}.up");
+  EXPECT_EQ(second.whole(), "blocks.{layer*2+1}.up");
+  EXPECT_EQ(second.before(), 2);
+  EXPECT_EQ(name.whole(), "gradient/blocks.{layer}.attn.q");
+  EXPECT_EQ(name.before(), 8);
 }
 
 }  // namespace

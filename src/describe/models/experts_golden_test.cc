@@ -75,5 +75,12 @@ TEST(ExpertsGolden, deepseek_v3) {
   EXPECT_NEAR(loss_of(config, true), 48.096813736019, 1e-10);
 }
 
+// A layer without experts, then one with; 3 of 30 choices find no place.
+TEST(ExpertsGolden, every_second_layer) {
+  const DecoderConfig config = two_layers(interleaved_decoder());
+  EXPECT_NEAR(loss_of(config, false), 31.321542932606, 1e-10);
+  EXPECT_NEAR(loss_of(config, true), 35.337007778768, 1e-10);
+}
+
 }  // namespace
 }  // namespace systole

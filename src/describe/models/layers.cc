@@ -69,6 +69,8 @@ std::optional<std::string> name_in_layer(const std::string& parameter) {
   return name->after.substr(1);
 }
 
-std::string stack_name(const std::string& prefix, std::int64_t first) { return LayerName{prefix, "."}.from(first); }
+std::string stack_name(const std::string& prefix, std::int64_t first, std::int64_t step) {
+  return LayerName{prefix, ".", 0, step}.from(first);
+}
 
 }  // namespace systole

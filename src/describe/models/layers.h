@@ -43,8 +43,9 @@ class Layers {
   std::vector<Value> carries_, stacked_, shared_;
 };
 
-// "blocks.{layer}." of the layers from `first` on, before which there are others: "blocks.{layer+3}.".
-std::string stack_name(const std::string& prefix, std::int64_t first);
+// "blocks.{layer}." of the layers from `first` on, before which there are others: "blocks.{layer+3}."; of every second:
+// "blocks.{layer*2+3}.".
+std::string stack_name(const std::string& prefix, std::int64_t first, std::int64_t step = 1);
 // "blocks.{layer}.attn.q" → "attn.q"; nothing when the name is not of a stack.
 std::optional<std::string> name_in_layer(const std::string& parameter);
 

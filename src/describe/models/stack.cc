@@ -2,24 +2,39 @@
 
 namespace systole {
 
+std::vector<Stack> Stack::of_period(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters,
+                                    const std::string& prefix, const StackDropout& dropout, std::int64_t first_layer,
+                                    std::int64_t period) {
+  std::vector<Stack> stacks;
+  for (std::int64_t j = 0; j < period; ++j) {
+    Stack stack;
+    stack.dropout_ = dropout;
+    const std::string own = stack_name(prefix, first_layer + j, period), as = j == 0 ? "" : fmt::format("{}.", j);
+    std::int64_t count = 0;
+    for (const Parameter& p : parameters) {
+      if (!p.name.starts_with(own)) continue;
+      count = p.type.size(0);
+      const std::string name = p.name.substr(own.size());
+      stack.slices_.emplace(name, layers.slice(as + name, outer[p.name]));
+    }
+    if (dropout.key) {
+      Value numbers = iota(*dropout.key->seed.graph, Type(DType::i64, {count}, {"layer"}), 0);
+      if (period > 1) numbers = scale(numbers, static_cast<double>(period));
+      if (first_layer + j > 0) numbers = add(numbers, full_like(numbers, static_cast<double>(first_layer + j)));
+      stack.layer_ = layers.slice(as + "layer", numbers);
+    }
+    stacks.push_back(std::move(stack));
+  }
+  if (!dropout.key) return stacks;
+  const Value seed = layers.share("seed", dropout.key->seed), step = layers.share("step", dropout.key->step);
+  const DropoutKey key{seed, step, layers.share("row", dropout.key->row)};
+  for (Stack& stack : stacks) stack.key_ = key;
+  return stacks;
+}
+
 Stack::Stack(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters, const std::string& prefix,
              const StackDropout& dropout, std::int64_t first_layer)
-    : dropout_(dropout) {
-  const std::string stack = stack_name(prefix, first_layer);
-  std::int64_t count = 0;
-  for (const Parameter& p : parameters) {
-    if (!p.name.starts_with(stack)) continue;
-    count = p.type.size(0);
-    const std::string name = p.name.substr(stack.size());
-    slices_.emplace(name, layers.slice(name, outer[p.name]));
-  }
-  if (!dropout.key) return;
-  Value numbers = iota(*dropout.key->seed.graph, Type(DType::i64, {count}, {"layer"}), 0);
-  if (first_layer > 0) numbers = add(numbers, full_like(numbers, static_cast<double>(first_layer)));
-  layer_ = layers.slice("layer", numbers);
-  const Value seed = layers.share("seed", dropout.key->seed), step = layers.share("step", dropout.key->step);
-  key_ = DropoutKey{seed, step, layers.share("row", dropout.key->row)};
-}
+    : Stack(std::move(of_period(layers, outer, parameters, prefix, dropout, first_layer, 1)[0])) {}
 
 Value Stack::project(Value x, const std::string& name, const std::string& in, const std::string& out) const {
   const Value y = contract(x, slices_.at(name), "bs" + in + "," + in + out + "->bs" + out);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "describe/models/dropout.h"
 #include "describe/models/layers.h"
@@ -25,6 +26,10 @@ class Stack {
   // is sliced is too.
   Stack(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters, const std::string& prefix,
         const StackDropout& dropout, std::int64_t first_layer = 0);
+  // One for each layer of a body that has `period` of them: the layers first_layer + j, first_layer + period + j, …
+  static std::vector<Stack> of_period(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters,
+                                      const std::string& prefix, const StackDropout& dropout, std::int64_t first_layer,
+                                      std::int64_t period);
 
   // A parameter by its name in the layer: "attn.q".
   Value operator[](const std::string& name) const { return slices_.at(name); }
@@ -33,6 +38,8 @@ class Stack {
   Value drop(Value x, std::int64_t site) const;
 
  private:
+  Stack() = default;
+
   std::map<std::string, Value> slices_;
   StackDropout dropout_;
   std::optional<DropoutKey> key_;  // in the body

@@ -75,7 +75,11 @@ void check_experts(const ModelSpec& m, Rules& broken) {
   if (moe.dense_layers > 0 && moe.dense_layers >= m.layers)
     say("model.moe.dense_layers", fmt::format("{} of {} layers: none has experts", moe.dense_layers, m.layers),
         "fewer, or no experts");
-  if ((moe.dense_layers > 0) != (moe.dense_mlp > 0))
+  const std::int64_t others = m.layers - moe.dense_layers;
+  if (others > 0 && others % moe.every != 0)
+    say("model.moe.every", fmt::format("{} layers are no multiple of {}", others, moe.every),
+        "every may be " + divisors_of(others));
+  if ((moe.dense_layers > 0 || moe.every > 1) != (moe.dense_mlp > 0))
     say("model.moe.dense_mlp",
         moe.dense_mlp == 0 ? "the width of layers without experts is missing" : "no layer is without experts",
         moe.dense_mlp == 0 ? "model.moe.dense_mlp" : "model.moe.dense_layers: 1, or take it out");

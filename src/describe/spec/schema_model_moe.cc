@@ -56,6 +56,14 @@ void add_moe_keys(Schema& schema) {
                   .doc = "First layers that have one feed-forward part and no experts, as in DeepSeek.",
                   .default_yaml = "0",
                   .when = given});
+  keys.push_back({.path = "model.moe.every",
+                  .codec = count_codec(AT(model.moe.every), 1, 10'000),
+                  .doc = "Of so many layers the last has experts, and the others one feed-forward part.",
+                  .more =
+                      "Behind the dense_layers. Llama 4 Maverick has 2. A pipeline is cut between such groups, which "
+                      "`pipeline.layers` counts.",
+                  .default_yaml = "1",
+                  .when = given});
   keys.push_back({.path = "model.moe.dense_mlp",
                   .codec = or_none(count_codec(AT(model.moe.dense_mlp), 1, 10'000'000), &ModelSpec::Experts::dense_mlp),
                   .doc = "Hidden width of the feed-forward part of the layers without experts.",

@@ -59,9 +59,13 @@ struct ModelSpec {
     std::int64_t shared_experts = 0;
     bool normalize = true;
     enum class Scores { softmax, sigmoid } scores = Scores::softmax;
-    double scale = 1;                              // of what the experts of a token give together
-    std::int64_t dense_layers = 0, dense_mlp = 0;  // first layers without experts, and the width of their one part
+    double scale = 1;               // of what the experts of a token give together
+    std::int64_t dense_layers = 0;  // first ones, without experts
+    std::int64_t every = 1;         // of the others, the last of each `every` has experts
+    std::int64_t dense_mlp = 0;     // width of the one part of layers without
     double balance = 0.01;
+    // What a pipeline is cut between: layers, or as many at a time as `every` says.
+    std::int64_t periods(std::int64_t layers) const { return dense_layers + (layers - dense_layers) / every; }
   };
 
   // Multi-head latent attention: widths of what queries, and keys and values, are made of, and of a head's parts.

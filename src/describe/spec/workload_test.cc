@@ -176,6 +176,8 @@ TEST(Workload, each_broken_value_says_why) {
       {"family: gpt", "family: llama, moe: { experts: 4, dense_layers: 1 }",
        "width of layers without experts is missing"},
       {"family: gpt", "family: llama, moe: { experts: 4, dense_mlp: 8 }", "no layer is without experts"},
+      {"family: gpt", "family: llama, moe: { experts: 4, every: 2 }", "width of layers without experts is missing"},
+      {"family: gpt", "family: llama, moe: { experts: 4, every: 3, dense_mlp: 8 }", "2 layers are no multiple of 3"},
       {"family: gpt", "family: llama, mla: { kv_rank: 8, rope: 4, value: 4 }", "missing key 'model.mla.nope'"},
       {"family: gpt", "family: llama, mla: { kv_rank: 8, nope: 4, rope: 3, value: 4 }", "there are 3"},
       {"family: gpt", "family: llama, mla: { kv_rank: 8, nope: 4, rope: 4, value: 9 }", "wider than keys of 8"},

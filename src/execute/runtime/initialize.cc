@@ -30,11 +30,11 @@ void fill(const Parameter& parameter, std::uint64_t seed, std::int64_t first, st
   if (init.kind == Init::Kind::zeros) return;
   const std::optional<LayerName> layers = layer_name(parameter.name);
   if (layers) {
-    const std::int64_t before = layers->first * (parameter.type.num_elements() / parameter.type.size(0));
+    const std::int64_t before = layers->before() * (parameter.type.num_elements() / parameter.type.size(0));
     first += before;
   }
   const std::int64_t end = first + count;
-  const std::uint64_t key = hash64(layers ? layers->from(0) : parameter.name, seed);
+  const std::uint64_t key = hash64(layers ? layers->whole() : parameter.name, seed);
   for (std::int64_t block = first / 4; block * 4 < end; ++block) {
     std::array<double, 4> numbers{1, 1, 1, 1};
     if (init.kind != Init::Kind::ones) numbers = standard_numbers(init.kind, key, static_cast<std::uint64_t>(block));

@@ -105,7 +105,8 @@ Result<StagePrograms> stage_programs(const RowJob& job) {
   const auto stages = static_cast<std::size_t>(job.stages());
   std::vector<std::vector<std::int64_t>> layers(stages);  // of the stage's chunks
   if (stages > 1) {
-    const std::vector<std::int64_t> chunks = layers_of_chunks(job.strategy.pipeline, job.workload.model.layers);
+    const ModelSpec& model = job.workload.model;
+    const std::vector<std::int64_t> chunks = layers_of_chunks(job.strategy.pipeline, model.moe.periods(model.layers));
     for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) layers[chunk % stages].push_back(chunks[chunk]);
   }
   const Workload workload = shown_workload(job);

@@ -52,12 +52,13 @@ std::vector<std::int64_t> layers_by_cost(const ModelSpec& model, std::int64_t st
   const double block = width * static_cast<double>(2 * model.head * (model.heads + model.kv_heads)) +
                        (model.gated ? 3 : 2) * width * static_cast<double>(model.mlp);
   const double head = width * static_cast<double>(model.vocabulary);
-  const double share = (static_cast<double>(model.layers) * block + head) / static_cast<double>(stages);
+  const std::int64_t layers_in_all = model.moe.periods(model.layers);
+  const double share = (static_cast<double>(layers_in_all) * block + head) / static_cast<double>(stages);
   std::vector<std::int64_t> layers(static_cast<std::size_t>(stages), 0);
-  std::int64_t left = model.layers;
+  std::int64_t left = layers_in_all;
   for (std::int64_t stage = 0; stage < stages; ++stage) {
     const std::int64_t later = stages - stage - 1;
-    const double done = static_cast<double>(model.layers - left) * block;
+    const double done = static_cast<double>(layers_in_all - left) * block;
     auto takes = static_cast<std::int64_t>((share * static_cast<double>(stage + 1) - done) / block) + 1;
     if (later == 0) takes = left;
     layers[static_cast<std::size_t>(stage)] = takes = std::clamp<std::int64_t>(takes, 1, left - later);
@@ -81,7 +82,8 @@ TrainSpec train_of(const PublishedRow& row, const RowLayout& layout) {
 // Embedding and head may have chunks to themselves; here a chunk has a layer.
 Status set_chunks(const RowLayout& layout, RowJob& job) {
   std::int64_t& chunks = job.workload.pipeline.chunks;
-  chunks = std::min(layout.chunks, job.workload.model.layers / layout.stages);
+  const ModelSpec& model = job.workload.model;
+  chunks = std::min(layout.chunks, model.moe.periods(model.layers) / layout.stages);
   if (chunks < 1) return error(ErrorKind::unsupported, "fewer layers than stages");
   if (chunks < layout.chunks)
     job.taken.push_back(fmt::format("{} chunks of a stage, for {} have no layer each", chunks, layout.chunks));

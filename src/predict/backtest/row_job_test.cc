@@ -134,6 +134,17 @@ TEST(RowJobs, latent_attention_and_layers_without_experts) {
   EXPECT_EQ(model.mlp, 2048);
 }
 
+TEST(RowJobs, experts_in_every_second_layer) {
+  const RowJob job = job_of({{"attn_variant", "1 shared expert; every 2nd layer MoE"},
+                             {"n_experts", "16"},
+                             {"top_k", "1"},
+                             {"moe_d_ff", "2048"}});
+  const ModelSpec& model = job.workload.model;
+  EXPECT_EQ(model.moe.every, 2);
+  EXPECT_EQ(model.moe.dense_mlp, 14336);
+  EXPECT_EQ(model.mlp, 2048);
+}
+
 TEST(RowJobs, a_vocabulary_in_the_notes_is_filled_up_as_megatron_does) {
   const RowJob job =
       job_of({{"vocab", ""}, {"notes", "dtype not stated (vocab 50,257 is the default)"}, {"tp", "8"}, {"dp", "1"}});
@@ -222,7 +233,6 @@ TEST(RowJobs, refusals_have_names) {
   EXPECT_EQ(refusal_of({{"micro_batch", ""}, {"pp", "2"}, {"dp", "4"}}), "microbatch not told");
   EXPECT_EQ(refusal_of({{"dp", "7"}}), "layout does not multiply to the devices");
   EXPECT_EQ(refusal_of({{"global_batch", "4"}}), "less than a row on each rank of the batch");
-  EXPECT_EQ(refusal_of({{"attn_variant", "every 2nd layer MoE"}}), "experts in some layers only");
   EXPECT_EQ(refusal_of({{"accelerator", "H100-PCIe-80GB"}}), "a chip that the catalog does not have: H100-PCIe-80GB");
   EXPECT_EQ(refusal_of({{"vpp", "interleaved"}, {"pp", "2"}, {"dp", "4"}}),
             "interleaved in a number of chunks that is not told");

@@ -28,7 +28,6 @@ constexpr Unbuilt kUnbuilt[] = {
     {&PublishedRow::model, "nemotron_3", "hybrid Mamba"},
     {&PublishedRow::model, "t5", "encoder-decoder whose decoder's rows are not told"},
     {&PublishedRow::attention_variant, "global head_dim", "heads of two widths"},
-    {&PublishedRow::attention_variant, "every 2nd layer MoE", "experts in some layers only"},
 };
 
 // A family by its feed-forward part: GPT's, Llama's, Nemotron's, and the two-matrix models of MaxText.
@@ -105,7 +104,8 @@ Status set_experts(const PublishedRow& row, ModelSpec& spec, std::vector<std::st
   if (!says(variant, "capacity factor")) taken.push_back("tokens go to all experts alike");
   if (says(variant, "first layer dense")) spec.moe.dense_layers = 1;
   if (says(variant, "layers dense")) spec.moe.dense_layers = std::llround(number_after(variant, "first").value_or(0));
-  if (spec.moe.dense_layers > 0) spec.moe.dense_mlp = *row.mlp;
+  if (says(variant, "layer MoE")) spec.moe.every = std::llround(number_after(variant, "every").value_or(1));
+  if (spec.moe.dense_layers > 0 || spec.moe.every > 1) spec.moe.dense_mlp = *row.mlp;
   return {};
 }
 

@@ -277,7 +277,7 @@ class Cutter {
     if (!name)
       fail(error(ErrorKind::unsupported, "'{}' cannot be cut: '{}' has no '{{layer}}'", graph_.name(), input->name));
     Parameter part = *input->parameter;
-    part.name = name->from(name->first + begin);
+    part.name = name->from(name->first + name->step * begin);
     part.type.shape[0] = count;
     if (const auto there = b.graph.find_input(part.name)) return b.graph.input_named(part.name);
     place_of_input_[part.name] = input->value.index;

@@ -81,6 +81,7 @@ bool matches(const ParameterCut& rule, const Parameter& p) {
   std::optional<LayerName> layers = layer_name(p.name);
   if (!layers) return glob_matches(rule.names, p.name);
   layers->first = 0;
+  layers->step = 1;
   return glob_matches(rule.names, layers->from(0)) || glob_matches(rule.names, layers->of(0));
 }
 

@@ -10,10 +10,15 @@ Value decoder_norm(const DecoderConfig& config, Value x, Value scale, const std:
   return layer_norm(x, scale, bias ? *bias : full_like(scale, 0), config.eps).y;
 }
 
-DecoderBlock::DecoderBlock(Layers& layers, const LayerGroup& group, const Parameters& outer,
-                           std::span<const Parameter> parameters, const std::optional<DropoutKey>& key)
-    : config_(group.config),
-      stack_(layers, outer, parameters, "blocks.", {key, group.config.dropout, 1, 2}, group.first) {}
+std::vector<DecoderBlock> DecoderBlock::of(Layers& layers, const LayerGroup& group, const Parameters& outer,
+                                           std::span<const Parameter> parameters,
+                                           const std::optional<DropoutKey>& key) {
+  std::vector<Stack> stacks = Stack::of_period(layers, outer, parameters, "blocks.",
+                                               {key, group.period[0].dropout, 1, 2}, group.first, group.size());
+  std::vector<DecoderBlock> blocks;
+  for (std::size_t j = 0; j < stacks.size(); ++j) blocks.push_back(DecoderBlock(group.period[j], std::move(stacks[j])));
+  return blocks;
+}
 
 Value DecoderBlock::norm(Value x, const std::string& name) const {
   return decoder_norm(config_, x, stack_[name + ".scale"],

@@ -22,6 +22,8 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "describe/models/decoder/experts.h"
 #include "describe/models/decoder/parameters.h"
@@ -39,9 +41,10 @@ struct BlockResult {
 
 class DecoderBlock {
  public:
-  // REQUIRES as a Stack's; `parameters` are of the decoder that the group is of, and the group outlives this.
-  DecoderBlock(Layers& layers, const LayerGroup& group, const Parameters& outer, std::span<const Parameter> parameters,
-               const std::optional<DropoutKey>& key);
+  // Those of the body of a repeat, one after the other. REQUIRES as Stack::of_period; `parameters` are of the decoder
+  // that the group is of, and the group outlives them.
+  static std::vector<DecoderBlock> of(Layers& layers, const LayerGroup& group, const Parameters& outer,
+                                      std::span<const Parameter> parameters, const std::optional<DropoutKey>& key);
 
   // place(q or k) gives heads their positions, and of(q[b, t, h, d], k[b, t, n, d], v) → [b, t, h, d] takes them with
   // it.
@@ -53,6 +56,7 @@ class DecoderBlock {
   BlockResult operator()(Value x, const Attend& attend, const ExpertTokens& tokens) const;
 
  private:
+  DecoderBlock(const DecoderConfig& config, Stack stack) : config_(config), stack_(std::move(stack)) {}
   Value attention(Value normed, const Attend& attend) const;
   Value latent_attention(Value normed, const Attend& attend) const;
   Value normed_heads(Value heads, const std::string& name) const;

@@ -44,12 +44,18 @@ void check_experts(const DecoderConfig& config) {
 
 void check_dense_layers(const DecoderConfig& config) {
   const ExpertsConfig& experts = config.experts;
-  if (experts.dense_layers == 0) return;
+  if (experts.count == 0) return;
   if (experts.dense_layers < 0 || experts.dense_layers >= config.layers) {
     fail(error(ErrorKind::invalid, "model.moe.dense_layers: {} of {} layers", experts.dense_layers, config.layers)
              .hinted("fewer than the layers; all of them is a model without experts"));
   }
-  require_positive("moe.dense_mlp", experts.dense_mlp);
+  require_positive("moe.every", experts.every);
+  const std::int64_t others = config.layers - experts.dense_layers;
+  if (others % experts.every != 0) {
+    fail(error(ErrorKind::invalid, "model.moe.every: {} layers are no multiple of {}", others, experts.every)
+             .hinted("model.layers less model.moe.dense_layers is a multiple of model.moe.every"));
+  }
+  if (experts.dense_layers > 0 || experts.every > 1) require_positive("moe.dense_mlp", experts.dense_mlp);
 }
 
 void check_latent(const DecoderConfig& config) {
@@ -99,13 +105,15 @@ DecoderConfig checked(DecoderConfig config) {
 
 std::vector<LayerGroup> layer_groups(const DecoderConfig& config) {
   std::vector<LayerGroup> groups;
-  const std::int64_t dense = config.experts.count == 0 ? 0 : config.experts.dense_layers;
-  if (dense > 0) {
-    groups.push_back({"dense", 0, dense, config});
-    groups.back().config.experts = {};
-    groups.back().config.mlp = config.experts.dense_mlp;
-  }
-  groups.push_back({"block", dense, config.layers - dense, config});
+  if (config.experts.count == 0) return {{"block", 0, config.layers, {config}}};
+  const std::int64_t first = config.experts.dense_layers, every = config.experts.every;
+  DecoderConfig dense = config;
+  dense.experts = {};
+  dense.mlp = config.experts.dense_mlp;
+  if (first > 0) groups.push_back({"dense", 0, first, {dense}});
+  std::vector<DecoderConfig> period(static_cast<std::size_t>(every - 1), dense);
+  period.push_back(config);
+  groups.push_back({"block", first, (config.layers - first) / every, std::move(period)});
   return groups;
 }
 
@@ -119,9 +127,10 @@ DecoderConfig decoder_config(const ModelSpec& spec) {
   config.head = spec.head;
   config.mlp = spec.mlp;
   config.window = spec.window;
-  config.experts = {spec.moe.experts, spec.moe.top_k,          spec.moe.capacity_factor, spec.moe.dropless,
-                    spec.moe.group,   spec.moe.shared_experts, spec.moe.normalize,       spec.moe.balance,
-                    spec.moe.scores,  spec.moe.scale,          spec.moe.dense_layers,    spec.moe.dense_mlp};
+  config.experts = {spec.moe.experts,  spec.moe.top_k,          spec.moe.capacity_factor, spec.moe.dropless,
+                    spec.moe.group,    spec.moe.shared_experts, spec.moe.normalize,       spec.moe.balance,
+                    spec.moe.scores,   spec.moe.scale,          spec.moe.dense_layers,    spec.moe.every,
+                    spec.moe.dense_mlp};
   config.latent = {spec.mla.q_rank, spec.mla.kv_rank, spec.mla.nope, spec.mla.rope, spec.mla.value};
   config.qk_norm = spec.qk_norm;
   config.parallel = spec.parallel_blocks;

@@ -33,7 +33,8 @@ struct ExpertsConfig {
   ModelSpec::Experts::Scores scores = ModelSpec::Experts::Scores::softmax;
   double scale = 1;               // of the gates
   std::int64_t dense_layers = 0;  // first ones, without experts
-  std::int64_t dense_mlp = 0;     // width of their feed-forward part
+  std::int64_t every = 1;         // of the others, the last of each `every` has experts
+  std::int64_t dense_mlp = 0;     // width of the feed-forward part of layers without
 };
 
 // Multi-head latent attention (block.h): widths of what queries, and keys and values, are made of, and of a head's
@@ -76,11 +77,13 @@ struct DecoderConfig {
 
 DecoderConfig decoder_config(const ModelSpec& spec);
 
-// Layers that are alike, one after the other in a repeat: those without experts, where there are such, then the others.
+// Layers in a repeat: those without experts that come first, where there are such, then the others, a period of unlike
+// ones at a time where only every n-th has experts.
 struct LayerGroup {
-  const char* name;           // of the repeat's body
-  std::int64_t first, count;  // layers
-  DecoderConfig config;       // of one of them
+  const char* name;                   // of the repeat's body
+  std::int64_t first, count;          // its first layer, and how often the period comes
+  std::vector<DecoderConfig> period;  // of the layers of one
+  std::int64_t size() const { return static_cast<std::int64_t>(period.size()); }
 };
 std::vector<LayerGroup> layer_groups(const DecoderConfig& config);
 

@@ -90,9 +90,9 @@ BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& 
     Layers layers(group.name, group.count);
     const Value x = layers.carry("x", all.x);
     std::optional<Value> balance;
-    if (training && group.config.experts.count > 0 && config_.experts.balance > 0)
+    if (training && group.period.back().experts.count > 0 && config_.experts.balance > 0)
       balance = layers.carry("balance", constant(graph, Type(DType::f32, {}), 0));
-    const DecoderBlock block(layers, group, w, parameters_, key);
+    const std::vector<DecoderBlock> blocks = DecoderBlock::of(layers, group, w, parameters_, key);
     const Value seen = layers.share("segments", segments);
     const std::optional<Value> at = share_positions(layers, positions);
     const auto look = [&](Value q, Value k, Value v) {
@@ -100,7 +100,8 @@ BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& 
       if (config_.latent.on()) options.value = config_.latent.value;
       return attention(q, k, v, options).o;
     };
-    const BlockResult y = block(x, {place(at), look}, {.segments = seen});
+    BlockResult y{x, std::nullopt};
+    for (const DecoderBlock& block : blocks) y = block(y.x, {place(at), look}, {.segments = seen});
     layers.body().output("x", y.x);
     if (balance) layers.body().output("balance", add(*balance, *y.balance));
     const Repeat run = layers.run(config_.unrolled);
@@ -136,7 +137,10 @@ Graph Decoder::forward(const BatchShape& shape) const {
 }
 
 const LayerGroup& Decoder::only_group() const {
-  const char* key = config_.latent.on() ? "model.mla" : groups_.size() > 1 ? "model.moe.dense_layers" : nullptr;
+  const char* key = config_.latent.on()         ? "model.mla"
+                    : groups_.size() > 1        ? "model.moe.dense_layers"
+                    : groups_.back().size() > 1 ? "model.moe.every"
+                                                : nullptr;
   if (key != nullptr) {
     fail(error(ErrorKind::unsupported, "{}: such a model is trained and evaluated, and generates nothing yet", key)
              .hinted("train.evaluate says what it has learned"));
@@ -158,7 +162,7 @@ Graph Decoder::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cac
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const DecoderBlock block(layers, only_group(), w, parameters_, std::nullopt);
+  const DecoderBlock block = DecoderBlock::of(layers, only_group(), w, parameters_, std::nullopt)[0];
   const Value row = layers.share("row", mul(slot, full_like(slot, static_cast<double>(cache))));
   const std::optional<Value> at = share_positions(layers, positions);
   const auto written = [&](Value all, Value rows) {
@@ -187,7 +191,7 @@ Graph Decoder::decode(std::int64_t slots, std::int64_t cache) const {
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, tokens, positions));
   const Caches old{layers.slice("cache.k", outer.k), layers.slice("cache.v", outer.v)};
-  const DecoderBlock block(layers, only_group(), w, parameters_, std::nullopt);
+  const DecoderBlock block = DecoderBlock::of(layers, only_group(), w, parameters_, std::nullopt)[0];
   const Value row = layers.share("position", position);
   const std::optional<Value> at = share_positions(layers, positions);
   std::optional<Caches> next;

@@ -8,6 +8,7 @@
 
 #include "describe/graph/autodiff.h"
 #include "describe/graph/partition/probe.h"
+#include "describe/graph/passes/rewrite.h"
 #include "describe/graph/work.h"
 #include "describe/models/decoder/tiny_decoder.h"
 
@@ -166,16 +167,30 @@ TEST(Experts, latent_attention_counts_what_its_values_have) {
 }
 
 TEST(Experts, what_generates_nothing_yet_says_so) {
-  for (const bool latent : {true, false}) {
-    DecoderConfig config = latent_decoder();
-    if (!latent) config.latent = {};
+  DecoderConfig dense_first = latent_decoder();
+  dense_first.latent = {};
+  for (const auto& [config, key] :
+       {std::pair(latent_decoder(), "model.mla: "), std::pair(dense_first, "model.moe.dense_layers: "),
+        std::pair(interleaved_decoder(), "model.moe.every: ")}) {
     try {
       make_decoder(config)->decode(1, 8);
       ADD_FAILURE();
-    } catch (const Failure& failure) {
-      EXPECT_TRUE(failure.error().message.starts_with(latent ? "model.mla: " : "model.moe.dense_layers: "));
-    }
+    } catch (const Failure& failure) { EXPECT_TRUE(failure.error().message.starts_with(key)); }
   }
+}
+
+// Of two layers one has experts; both are in the body of one repeat.
+TEST(Experts, every_second_layer) {
+  const auto model = make_decoder(interleaved_decoder());
+  std::map<std::string, Shape> shapes;
+  for (const Parameter& p : model->parameters()) shapes[p.name] = p.type.shape;
+  EXPECT_EQ(shapes.at("blocks.{layer*2}.mlp.up"), (Shape{2, 12, 10}));
+  EXPECT_EQ(shapes.at("blocks.{layer*2+1}.moe.up"), (Shape{2, 6, 12, 8}));
+  EXPECT_FALSE(shapes.contains("blocks.{layer*2+1}.mlp.up") || shapes.contains("blocks.{layer*2}.moe.up"));
+  int repeats = 0;
+  const Graph loss = model->loss({1, 8}, true);
+  for (const GraphNode& node : loss.nodes()) repeats += is(node, "repeat") ? 1 : 0;
+  EXPECT_EQ(repeats, 1);
 }
 
 std::string message_of(const DecoderConfig& config) {
@@ -200,6 +215,12 @@ TEST(Experts, refusals_name_the_key_and_what_would_do) {
   config = mixture_decoder();
   config.experts.capacity_factor = 0;
   EXPECT_NE(message_of(config).find("must be above 0"), std::string::npos);
+  config = interleaved_decoder();
+  config.layers = 5;
+  EXPECT_NE(message_of(config).find("model.moe.every: 5 layers are no multiple of 2"), std::string::npos);
+  config = interleaved_decoder();
+  config.experts.dense_mlp = 0;
+  EXPECT_NE(message_of(config).find("moe.dense_mlp"), std::string::npos);
 }
 
 }  // namespace

@@ -135,14 +135,17 @@ std::vector<Parameter> decoder_parameters(const DecoderConfig& config) {
   if (config.position == ModelSpec::Position::learned) first.weight("embed.positions", "pe", kStddev);
   std::vector<Parameter> all = first.take();
   for (const LayerGroup& group : layer_groups(config)) {
-    ParameterList list(dims_of(group.config, group.count), trained);
-    const std::string stack = stack_name("blocks.", group.first);
-    list_norm(list, stack + "norm1", "le", group.config);
-    list_attention(list, stack, group.config);
-    if (!config.parallel) list_norm(list, stack + "norm2", "le", group.config);
-    list_part(list, stack, "mlp.", group.config);
-    list_experts(list, stack, group.config);
-    append(all, list.take());
+    for (std::int64_t j = 0; j < group.size(); ++j) {
+      const DecoderConfig& layer = group.period[static_cast<std::size_t>(j)];
+      ParameterList list(dims_of(layer, group.count), trained);
+      const std::string stack = stack_name("blocks.", group.first + j, group.size());
+      list_norm(list, stack + "norm1", "le", layer);
+      list_attention(list, stack, layer);
+      if (!config.parallel) list_norm(list, stack + "norm2", "le", layer);
+      list_part(list, stack, "mlp.", layer);
+      list_experts(list, stack, layer);
+      append(all, list.take());
+    }
   }
   list_norm(last, "norm", "e", config);
   if (!config.tied) last.weight("head", "ve", kStddev);

@@ -105,6 +105,16 @@ inline DecoderConfig latent_decoder() {
   return config;
 }
 
+// Llama 4's: of two layers the second has experts.
+inline DecoderConfig interleaved_decoder() {
+  DecoderConfig config = shared_experts_decoder();
+  config.layers = 4;
+  config.experts.shared = 1;
+  config.experts.every = 2;
+  config.experts.dense_mlp = 10;
+  return config;
+}
+
 // Those that generate; and all.
 inline std::vector<DecoderConfig> serving_decoders() {
   return {tiny_decoder(),     modern_decoder(),  llama_decoder(),          parallel_decoder(),
@@ -113,6 +123,7 @@ inline std::vector<DecoderConfig> serving_decoders() {
 inline std::vector<DecoderConfig> all_decoders() {
   std::vector<DecoderConfig> all = serving_decoders();
   all.push_back(latent_decoder());
+  all.push_back(interleaved_decoder());
   return all;
 }
 
