@@ -16,6 +16,8 @@ inline constexpr const char* kTinyModels[] = {
     "family: llama, layers: 18, width: 32, heads: 8, kv_heads: 8, mlp: 80, context: 8, vocabulary: 320",
     "family: llama, layers: 12, width: 32, heads: 4, kv_heads: 4, mlp: 24, context: 8, vocabulary: 288, moe: { "
     "experts: 8, top_k: 2 }",
+    "family: llama, layers: 24, width: 32, heads: 4, kv_heads: 4, mlp: 24, context: 8, vocabulary: 288, moe: { "
+    "experts: 8, top_k: 1, every: 2, dense_mlp: 48 }",
 };
 
 inline Target gpu_target() {
