@@ -76,18 +76,40 @@ TEST(ShardedIsUnsharded, rows_cut_along_their_tokens) {
   }
 }
 
+DecoderConfig latent_heads() {
+  DecoderConfig config = long_rows(tiny_llama());
+  config.kv_heads = 0;
+  config.latent = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
+  return config;
+}
+
+// Latent attention cuts, joins and fills up heads, never rows.
+TEST(ShardedIsUnsharded, latent_attention_along_tokens) {
+  const Batch batch = language_batch(4, 12, 9, kTokens);
+  const auto model = make_decoder(latent_heads());
+  const std::vector<Case> cases{{"context=2"},
+                                {"context=3", 2},
+                                {"data=2 context=2", 2},
+                                {"fsdp=2 context=2", 1, ShardingStrategy::Stored::parameters}};
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (is_tried({c})) expect_unsharded(*model, batch, cases[c]);
+  }
+}
+
 // Twice the whole pairs of chunks for each other device, and its own: of attention as of all else, an nth of the work.
 TEST(ShardedIsUnsharded, every_device_has_an_equal_part_of_the_work) {
-  const auto model = make_decoder(long_rows(tiny_llama()));
   const Strategy strategy = exact_strategy();
-  const TinyJob one(*model, 4, strategy, make_reference_device());
-  for (const std::int64_t parts : {2, 3, 4}) {
-    TinyMesh mesh(*model, 4, strategy, Mesh::parse(fmt::format("context={}", parts)).value(), false,
-                  [](std::int64_t) { return make_reference_device(); });
-    for (const char* name : {"forward", "backward", "evaluate"}) {
-      EXPECT_EQ(mesh.program().function_named(name).work.model_flops * parts,
-                one.program().function_named(name).work.model_flops)
-          << name << " in " << parts;
+  for (const DecoderConfig& config : {long_rows(tiny_llama()), latent_heads()}) {
+    const auto model = make_decoder(config);
+    const TinyJob one(*model, 4, strategy, make_reference_device());
+    for (const std::int64_t parts : {2, 3, 4}) {
+      TinyMesh mesh(*model, 4, strategy, Mesh::parse(fmt::format("context={}", parts)).value(), false,
+                    [](std::int64_t) { return make_reference_device(); });
+      for (const char* name : {"forward", "backward", "evaluate"}) {
+        EXPECT_EQ(mesh.program().function_named(name).work.model_flops * parts,
+                  one.program().function_named(name).work.model_flops)
+            << name << " in " << parts;
+      }
     }
   }
 }

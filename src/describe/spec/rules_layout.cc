@@ -75,7 +75,6 @@ void check_context(const Workload& w, const Mesh& mesh, Rules& broken) {
   if (m.dropout > 0) not_done("model.dropout", "dropout", "model.dropout: 0");
   if (m.window > 0) not_done("model.window", "a window of attention", "model.window: 0");
   if (m.moe.experts > 0) not_done("model.moe.experts", "a mixture of experts", "");
-  if (m.mla.kv_rank > 0) not_done("model.mla", "latent attention", "");
   if (!w.probe.all().empty()) not_done("probe", "looking at values (probe)", "run it without probes");
   const std::int64_t chunks = 2 * parts;
   if (m.context == 0 || m.context % chunks == 0) return;

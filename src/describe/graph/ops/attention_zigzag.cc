@@ -34,7 +34,8 @@ class Cut {
         axis_(axis),
         parts_(parts),
         masks_(masks_of(local.attrs, first)),
-        scale_(local.attrs.get_double("scale")) {
+        scale_(local.attrs.get_double("scale")),
+        value_(local.attrs.find("value") == nullptr ? 0 : local.attrs.get_int("value")) {
     if (masks_.zigzag != parts) {
       fail(error(ErrorKind::unsupported, "rows in zigzag order of {} parts are cut into {} over '{}'", masks_.zigzag,
                  parts, axis)
@@ -80,7 +81,9 @@ class Cut {
   Value steps_to(std::int64_t device) const { return around(sub(me_, full_like(me_, static_cast<double>(device)))); }
 
   AttentionOptions options(bool causal, const Chunk& q, const Chunk& k) const {
-    return {causal, scale_, q.segments, k.segments, {}};
+    AttentionOptions options{causal, scale_, q.segments, k.segments, {}};
+    options.value = value_;
+    return options;
   }
 
  private:
@@ -114,6 +117,7 @@ class Cut {
   const std::int64_t parts_;
   const AttentionMasks masks_;
   const double scale_;
+  const std::int64_t value_;  // of v's last dim so many are data; 0: all
   Value offset_, me_;
 };
 

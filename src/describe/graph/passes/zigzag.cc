@@ -10,22 +10,27 @@
 namespace systole {
 namespace {
 
-bool has_tokens(const Type& type) {
+// How many tokens a row has; 0: the value is not of tokens.
+std::int64_t tokens_of(const Type& type) {
   for (int dim = 0; dim < type.ndim(); ++dim) {
-    if (type.name(dim) == "seq") return true;
+    if (type.name(dim) == "seq") return type.size(dim);
   }
-  return false;
+  return 0;
 }
 
 // What the op does depends on where a token lies in its row, in a way that is not said by an operand.
 bool tells_places(const RewriteCall& call) {
-  static constexpr std::array<std::string_view, 10> kTell{
-      "dropout", "stochastic_round", "iota",     "slice",       "concatenate",
-      "pad",     "take_part",        "take_row", "cache_write", "route"};
-  if (std::ranges::find(kTell, call.node.op->name) == kTell.end()) return false;
+  static constexpr std::array<std::string_view, 6> kTell{"dropout",  "stochastic_round", "iota",
+                                                         "take_row", "cache_write",      "route"};
+  // These leave tokens where they are unless their number changes: they cut or join along another dim.
+  static constexpr std::array<std::string_view, 4> kMove{"slice", "concatenate", "pad", "take_part"};
+  const bool moves = std::ranges::find(kMove, call.node.op->name) != kMove.end();
+  if (!moves && std::ranges::find(kTell, call.node.op->name) == kTell.end()) return false;
   if (is(call.node, "route")) return true;  // of whose dims tokens are one
-  return std::ranges::any_of(call.operands, [](Value x) { return has_tokens(x.type()); }) ||
-         std::ranges::any_of(call.node.results, [&](ValueId id) { return has_tokens(call.from.type(id)); });
+  const std::int64_t made = tokens_of(call.from.type(call.node.results[0]));
+  return std::ranges::any_of(call.operands,
+                             [&](Value x) { return moves ? tokens_of(x.type()) != made : tokens_of(x.type()) > 0; }) ||
+         (!moves && made > 0);
 }
 
 [[noreturn]] void refuse(const char* what, const char* hint) {
