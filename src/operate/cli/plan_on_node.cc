@@ -1,6 +1,7 @@
 #include "operate/cli/plan_on_node.h"
 
 #include "operate/cli/plan_on_text.h"
+#include "operate/cli/prediction_error.h"
 #include "predict/plan/layout_edit.h"
 
 namespace systole::cli {
@@ -33,6 +34,7 @@ Node estimated_node(const OfferedPlan& plan, const Estimated& e) {
     shares.set(name_of(static_cast<StepShare>(s)), e.step[static_cast<StepShare>(s)]);
   for (const auto& [name, bytes] : e.memory.terms) memory.set(name, bytes.count());
   for (const std::string& set : layout_sets(plan.workload, laid_out)) sets.push(set);
+  const PredictionKind kind = prediction_kind(plan.workload, plan.request.offers[e.offer].offered);
   return Node::map({{"offer", e.offer},
                     {"layout", to_string(e.candidate)},
                     {"mesh", std::move(mesh)},
@@ -40,12 +42,14 @@ Node estimated_node(const OfferedPlan& plan, const Estimated& e) {
                     {"microbatch_rows", local_rows(plan.workload.train.batch, e.candidate)},
                     {"sets", std::move(sets)},
                     {"step_seconds", e.step.seconds},
+                    {"step_known_error", known_error_node(kind, known_error_of(kind, "step_time"))},
                     {"total_seconds", e.total.count()},
                     {"dollars", maybe(e.dollars)},
                     {"model_flops_utilisation", e.utilisation},
                     {"model_flops", e.model_flops},
                     {"seconds_by_share", std::move(shares)},
                     {"memory_bytes", e.memory.total().count()},
+                    {"memory_known_error", known_error_node(kind, known_error_of(kind, "memory"))},
                     {"memory_bytes_by_term", std::move(memory)},
                     {"exposed_share", exposed_share(e.step)}});
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
 #include "predict/plan/layout_edit.h"
 
@@ -90,8 +91,11 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
     text += fmt::format("  {:<8}{}\n", what, words);
   };
   line("layout", to_string(e.candidate));
-  line("step", fmt::format("{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)), 100 * e.utilisation,
-                           tokens_a_step(plan) / e.step.seconds));
+  const PredictionKind kind = prediction_kind(plan.workload, offer.offered);
+  const KnownError *of_step = known_error_of(kind, "step_time"), *of_memory = known_error_of(kind, "memory");
+  line("step", fmt::format("{}{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)),
+                           plus_minus(of_step), 100 * e.utilisation, tokens_a_step(plan) / e.step.seconds));
+  line("", known_error_words(kind, of_step));
   line("total", fmt::format("{} for {:.0f} steps", to_string(e.total), plan.request.steps));
   std::string cost = e.dollars ? money(*e.dollars) + " at " : "";
   cost += price_text(offer);
@@ -99,7 +103,8 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
     cost += fmt::format(", ${:.3g} for a million tokens",
                         e.dollars->count() / (tokens_a_step(plan) * plan.request.steps) * 1e6);
   line("cost", cost);
-  line("memory", fmt::format("{} of {}", to_string(e.memory.total()), to_string(capacity)));
+  line("memory", fmt::format("{}{} of {}", to_string(e.memory.total()), plus_minus(of_memory), to_string(capacity)));
+  line("", known_error_words(kind, of_memory));
   line("batch", batch_text(plan, e.candidate));
   const std::string sets = set_words(plan, e.candidate);
   line("written", sets.empty() ? "as the workload has it" : sets);
