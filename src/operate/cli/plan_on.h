@@ -13,9 +13,16 @@ struct PlanOnOptions {
   std::vector<std::string> targets, regions, zones;
   std::string objective = "fastest", deadline, budget, stack, explain;
   std::int64_t chips_at_most = OfferRules().chips_at_most, best = 5;
-  bool all = false, exhaustive = false;
+  std::vector<std::int64_t> scale;
+  bool all = false, exhaustive = false, scale_batch = false;
 };
 void add_plan_on_options(CLI::App& command, PlanOnOptions& options);
+// Errors: invalid or not_found, naming the option.
+Result<OfferRules> offer_rules(const PlanOnOptions& options);
+Result<ChoiceRequest> choice_request(const PlanOnOptions& options);  // without offers
+
+// What partitioning must know of an accelerator: nothing of its speed. Its compilers fuse elementwise ops.
+Target target_of_accelerators();
 
 // All that is told of a plan for hardware that is offered.
 struct OfferedPlan {

@@ -3,32 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "ground/base/document.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/plan_job.h"
 
 namespace systole::cli {
 namespace {
 
-class PlanOn : public testing::Test {
- protected:
-  PlanOn() {
-    systole_.write(
-        "job.yaml",
-        "systole: 1\nname: tiny\nmodel: { family: llama, layers: 2, width: 32, heads: 2, kv_heads: 1, mlp: "
-        "64, context: 16, vocabulary: 288 }\ndata: { train: { files: a.txt }, tokenizer: { vocabulary: 260 } "
-        "}\ntrain: { batch: 2, steps: 1000, optimizer: { rate: 1e-3 }, precision: { compute: bf16, reduce: "
-        "bf16 } }\n");
-  }
-  Captured plan(const std::string& options) const { return systole_.shell("$SYSTOLE plan job.yaml " + options); }
-  void expect_refused(const std::string& options, int exit, const std::string& message, const std::string& hint) const {
-    const Captured seen = plan(options);
-    EXPECT_EQ(seen.exit.code, exit) << seen.out << seen.err;
-    EXPECT_NE(seen.err.find(message), std::string::npos) << seen.err;
-    const std::size_t hinted = seen.err.find("hint:");
-    ASSERT_NE(hinted, std::string::npos) << seen.err;
-    EXPECT_NE(seen.err.find(hint, hinted), std::string::npos) << seen.err;
-  }
-  SystoleRunner systole_;
-};
+class PlanOn : public PlanJob {};
 
 TEST_F(PlanOn, tells_the_choice_first_and_why_others_lost) {
   const Captured seen = plan("--on a2-highgpu-2g:1,v5e:1");
@@ -56,6 +36,8 @@ TEST_F(PlanOn, the_document_says_the_same_and_its_edits_work) {
   const Node* price = document.find("offers")->items()[0].find("price");
   EXPECT_NEAR(chosen->find("dollars")->as_double().value(),
               hours * price->find("dollars_per_hour")->as_double().value(), 1e-12);
+  for (const char* key : {"step_known_error", "memory_known_error"})
+    EXPECT_NE(chosen->find(key)->find("words")->text().find("published rows"), std::string::npos);
   EXPECT_EQ(document.find("lost")->items().size(), 2u);
   for (const Node& lost : document.find("lost")->items()) {
     const Captured shown = systole_.shell("eval $SYSTOLE show topology job.yaml \"" + lost.find("edit")->text() + "\"");
