@@ -84,18 +84,25 @@ Node offered_plan_node(const OfferedPlan& plan) {
                           {"step_seconds", size.alone.best ? Node(size.alone.best->step.seconds) : Node()},
                           {"total_seconds", size.alone.best ? Node(size.alone.best->total.count()) : Node()},
                           {"dollars", size.alone.best ? maybe(size.alone.best->dollars) : Node()}}));
-  Node document = Node::map({{"systole_offered_plan", 1},
-                             {"catalog_date", plan.catalog_date},
+  Node document = Node::map({{"catalog_date", plan.catalog_date},
                              {"catalog_hash", plan.catalog_hash},
                              {"stack", plan.rules.stack.name},
                              {"steps", plan.request.steps},
                              {"parameters", plan.parameters},
                              {"offers", std::move(offers)}});
   document.set("chosen", choice.chosen ? estimated_node(plan, *choice.chosen) : Node());
-  document.set("workload", choice.chosen ? to_node(workload_of(plan.workload, choice.chosen->candidate)) : Node());
   document.set("lost", std::move(lost));
   document.set("front", std::move(front));
   document.set("other_sizes", std::move(sizes));
+  Node sensitive = Node::sequence();
+  for (const Sensitivity& one : plan.sensitivities)
+    sensitive.push(Node::map({{"but", one.what},
+                              {"step_seconds", one.step.count()},
+                              {"total_seconds", one.total.count()},
+                              {"dollars", maybe(one.dollars)},
+                              {"memory_bytes", one.memory.count()},
+                              {"fits", one.fits}}));
+  document.set("same_layout_but", std::move(sensitive));
   document.set("counts", counts_node(choice.counts));
   document.set("search_seconds", plan.searched.count());
   return document;

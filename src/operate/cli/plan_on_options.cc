@@ -81,6 +81,7 @@ void add_plan_on_options(CLI::App& command, PlanOnOptions& options) {
       ->check(at_least(1));
   command.add_flag("--scale-batch", options.scale_batch, "with --scale: rows of a chip stay, not those of a step")
       ->needs("--scale");
+  add("--charts", options.charts, "write charts into this folder, as SVG: front, time; with --scale scaling");
   command.add_flag("--all", options.all, "each offer by itself, and a hundred layouts")->needs(on);
   command.add_flag("--exhaustive", options.exhaustive, "make every layout's Programs; the same answer, slowly")
       ->needs(on);

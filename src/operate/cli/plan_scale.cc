@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ground/base/text_file.h"
 #include "operate/cli/catalog_view.h"
+#include "operate/cli/plan_charts.h"
 #include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
 
@@ -127,6 +129,8 @@ ExitCode plan_scale(const WorkloadArguments& arguments, const PlanOnOptions& opt
   context.out.end_progress();
   context.out.data(scaled_plan_text(plan));
   context.out.json(scaled_plan_node(plan));
+  if (const std::string svg = scaling_svg(plan); !options.charts.empty() && !svg.empty())
+    write_text_file(options.charts + "/scaling.svg", svg).value();
   const bool any = std::ranges::any_of(plan.curves, [](const ScaleCurve& curve) { return curve.stop.has_value(); });
   return any ? ExitCode::done : ExitCode::no;
 }

@@ -29,6 +29,19 @@ TEST_F(PlanScale, the_document_has_every_size) {
   EXPECT_NE(points[1].find("refused")->text().find("no slice of 3 chips"), std::string::npos);
 }
 
+TEST_F(PlanScale, charts_are_written_where_they_are_asked_for) {
+  ASSERT_EQ(plan("--on v5e --scale 1,4 --charts charts").exit.code, 0);
+  ASSERT_EQ(plan("--on v5e:1,v6e:1 --best 1 --charts charts").exit.code, 0);
+  EXPECT_EQ(systole_.shell("ls charts").out, "front.svg\nscaling.svg\ntime.svg\n");
+  const std::string scaling = systole_.shell("cat charts/scaling.svg").out,
+                    time = systole_.shell("cat charts/time.svg").out;
+  EXPECT_TRUE(scaling.starts_with("<svg ") && scaling.ends_with("</svg>\n"));
+  EXPECT_EQ(scaling.find("nan"), std::string::npos);
+  EXPECT_NE(time.find("v6e:1x1"), std::string::npos) << "what lost stands beside the choice";
+  systole_.write("file", "");
+  expect_refused("--on v5e --scale 1 --charts file", 1, "--charts: no folder 'file' can be made", "--charts charts");
+}
+
 TEST_F(PlanScale, what_is_wrong_is_said_with_what_is_right) {
   expect_refused("--on v5e:4 --scale 1,4", 2, "--scale says how many", "--on v5e --scale");
   expect_refused("--on v5e --scale 4,4", 2, "--scale names 4 twice", "--scale 8");
