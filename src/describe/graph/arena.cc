@@ -8,10 +8,6 @@
 namespace systole {
 namespace {
 
-bool uses(const std::vector<Port>& ports, int value) {
-  return std::any_of(ports.begin(), ports.end(), [&](const Port& port) { return port.value == value; });
-}
-
 // Times of a block over all schedules: schedule s has the times [base, base + actions). A block that an action uses
 // lives from the action's place in the list until the place from which on every action comes after it.
 class ActionTimeline {
@@ -21,6 +17,7 @@ class ActionTimeline {
       orders_.emplace_back(schedule);
       base_.push_back(end_);
       end_ += static_cast<int>(schedule.actions.size());
+      used_.push_back(used_in(schedule, orders_.back()));
     }
   }
 
@@ -30,16 +27,9 @@ class ActionTimeline {
     const bool whole = residence == Residence::input || residence == Residence::output;
     std::vector<std::pair<int, int>> lives;
     for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
-      const std::vector<Action>& actions = program_.schedules[s].actions;
-      int first = -1, last = -1;
-      for (int a = 0; a < static_cast<int>(actions.size()); ++a) {
-        const Function& function = function_of(actions[static_cast<std::size_t>(a)]);
-        if (!uses(function.inputs, value) && !uses(function.outputs, value)) continue;
-        if (first < 0) first = a;
-        last = std::max(last, orders_[s].release(a) - 1);
-      }
+      auto [first, last] = used_[s][static_cast<std::size_t>(value)];
       if (first < 0) continue;
-      if (whole) first = 0, last = static_cast<int>(actions.size()) - 1;
+      if (whole) first = 0, last = static_cast<int>(program_.schedules[s].actions.size()) - 1;
       lives.emplace_back(base_[s] + first, base_[s] + last);
     }
     return lives;
@@ -58,13 +48,28 @@ class ActionTimeline {
   }
 
  private:
-  const Function& function_of(const Action& action) const {
-    return program_.functions[static_cast<std::size_t>(action.function)];
+  // By value: its first place in the schedule and its last; -1: no action uses it.
+  using Used = std::vector<std::pair<int, int>>;
+  Used used_in(const Schedule& schedule, const ActionOrder& order) const {
+    Used used(program_.values.size(), {-1, -1});
+    for (int a = 0; a < static_cast<int>(schedule.actions.size()); ++a) {
+      const Action& action = schedule.actions[static_cast<std::size_t>(a)];
+      const Function& function = program_.functions[static_cast<std::size_t>(action.function)];
+      for (const std::vector<Port>* ports : {&function.inputs, &function.outputs}) {
+        for (const Port& port : *ports) {
+          auto& [first, last] = used[static_cast<std::size_t>(port.value)];
+          if (first < 0) first = a;
+          last = std::max(last, order.release(a) - 1);
+        }
+      }
+    }
+    return used;
   }
 
   const Program& program_;
   std::vector<ActionOrder> orders_;
   std::vector<int> base_;
+  std::vector<Used> used_;  // by schedule
   int end_ = 0;
 };
 

@@ -9,11 +9,27 @@
 namespace systole {
 namespace {
 
-bool overlap(const Block& a, const Block& b) {
-  for (const auto& [a_from, a_to] : a.lives) {
-    for (const auto& [b_from, b_to] : b.lives) {
-      if (a_from <= b_to && b_from <= a_to) return true;
-    }
+using Lives = std::vector<std::pair<int, int>>;
+
+// One after the other, none touching the next.
+Lives in_turn(Lives lives) {
+  std::ranges::sort(lives);
+  Lives merged;
+  for (const auto& [from, to] : lives) {
+    if (!merged.empty() && from <= merged.back().second)
+      merged.back().second = std::max(merged.back().second, to);
+    else
+      merged.emplace_back(from, to);
+  }
+  return merged;
+}
+
+// REQUIRES: both in turn.
+bool overlap(const Lives& a, const Lives& b) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (a[i].first <= b[j].second && b[j].first <= a[i].second) return true;
+    ++(a[i].second < b[j].second ? i : j);
   }
   return false;
 }
@@ -253,6 +269,8 @@ Bytes place_blocks(std::vector<Block>& blocks, std::int64_t alignment) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return blocks[a].size > blocks[b].size; });
+  std::vector<Lives> lives;
+  for (const Block& block : blocks) lives.push_back(in_turn(block.lives));
   std::vector<std::size_t> placed;  // by offset
   std::int64_t end = 0;
   for (const std::size_t b : order) {
@@ -261,7 +279,7 @@ Bytes place_blocks(std::vector<Block>& blocks, std::int64_t alignment) {
     std::int64_t at = 0, best = -1, best_gap = 0;
     for (const std::size_t p : placed) {
       const Block& other = blocks[p];
-      if (!overlap(block, other)) continue;
+      if (!overlap(lives[b], lives[p])) continue;
       if (const std::int64_t gap = other.offset - at; gap >= size && (best < 0 || gap < best_gap)) {
         best = at;
         best_gap = gap;

@@ -19,10 +19,15 @@ class ActionOrder {
   // The first place in the list from which on every action begins after `a` has ended.
   int release(int a) const { return release_[static_cast<std::size_t>(a)]; }
 
+  // Per stream: how many of its actions have ended. Along a stream no number becomes smaller.
+  using Clock = std::array<int, kNumStreams>;
+  const Clock& when_begins(int a) const { return begins_[static_cast<std::size_t>(a)]; }
+  int stream(int a) const { return stream_[static_cast<std::size_t>(a)]; }
+  int rank(int a) const { return rank_[static_cast<std::size_t>(a)]; }
+
  private:
-  using Clock = std::array<int, kNumStreams>;  // per stream: how many of its actions have ended
-  std::vector<Clock> begins_;                  // per action: the clock when it begins
-  std::vector<int> stream_, rank_, release_;   // per action; its rank is its number within its stream
+  std::vector<Clock> begins_;                 // per action: the clock when it begins
+  std::vector<int> stream_, rank_, release_;  // per action; its rank is its number within its stream
 };
 
 }  // namespace systole

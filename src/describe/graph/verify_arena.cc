@@ -3,6 +3,7 @@
 // before those of the other begin; that is asked of the order of actions itself, not of the planner's times.
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "describe/graph/arena.h"
@@ -12,33 +13,68 @@
 namespace systole {
 namespace {
 
+using Clock = ActionOrder::Clock;
+
+// Some actions: when the first of them may begin, and what has ended when all have.
 struct Episode {
-  int schedule;              // -1: always
-  bool whole = false;        // all of the schedule: the host writes before it or reads after it
-  std::vector<int> actions;  // that use the block
+  Clock begins, ends;
+  Episode() {
+    begins.fill(std::numeric_limits<int>::max());
+    ends.fill(0);
+  }
+  void add(const ActionOrder& order, int action) {
+    for (std::size_t s = 0; s < begins.size(); ++s) begins[s] = std::min(begins[s], order.when_begins(action)[s]);
+    int& end = ends[static_cast<std::size_t>(order.stream(action))];
+    end = std::max(end, order.rank(action) + 1);
+  }
+  // Have all of this ended when any of `other` begins?
+  bool before(const Episode& other) const {
+    for (std::size_t s = 0; s < ends.size(); ++s)
+      if (ends[s] > other.begins[s]) return false;
+    return true;
+  }
+};
+
+// Episodes of one schedule: each of an action, all of one stream and in its order; or one episode.
+struct Episodes {
+  int schedule;        // -1: always
+  bool whole = false;  // all of the schedule: the host writes before it or reads after it
+  int stream = -1;     // of a scratch's
+  std::vector<Episode> list;
+
+  bool meets(const Episodes& other) const {
+    if (schedule < 0 || other.schedule < 0) return true;
+    if (schedule != other.schedule) return false;
+    if (whole || other.whole) return true;
+    if (list.size() > other.list.size()) return other.meets(*this);
+    // Those that end before x begins come first, those that begin after its end last; between them is none.
+    return std::ranges::any_of(list, [&](const Episode& x) {
+      const auto y = std::ranges::partition_point(other.list, [&](const Episode& e) { return e.before(x); });
+      return y != other.list.end() && !x.before(*y);
+    });
+  }
 };
 
 struct ArenaBlock {
   std::string name;
   std::int64_t from, to;
-  std::vector<Episode> episodes;
-};
+  std::vector<Episodes> episodes;
 
-bool touches(const Function& function, int value) {
-  const auto is_it = [&](const Port& port) { return port.value == value; };
-  return std::any_of(function.inputs.begin(), function.inputs.end(), is_it) ||
-         std::any_of(function.outputs.begin(), function.outputs.end(), is_it);
-}
+  Episodes& episodes_of(int schedule, int stream) {
+    for (Episodes& e : episodes)
+      if (e.schedule == schedule && e.stream == stream) return e;
+    return episodes.emplace_back(Episodes{schedule, false, stream, {}});
+  }
+};
 
 class ArenaChecker {
  public:
-  explicit ArenaChecker(const Program& program) : program_(program) {
-    for (const Schedule& schedule : program.schedules) orders_.emplace_back(schedule);
-  }
+  explicit ArenaChecker(const Program& program) : program_(program) {}
 
   void run() {
-    for (int v = 0; v < static_cast<int>(program_.values.size()); ++v) add_value(v);
-    for (int f = 0; f < static_cast<int>(program_.functions.size()); ++f) add_scratch(f);
+    for (const ProgramValue& value : program_.values) add_value(value);
+    for (const Function& function : program_.functions) add_scratch(function);
+    for (int s = 0; s < static_cast<int>(program_.schedules.size()); ++s) add_episodes(s);
     for (std::size_t a = 0; a < blocks_.size(); ++a) {
       if (blocks_[a].from < 0 || blocks_[a].from % program_.target.alignment != 0)
         refuse("'{}' lies at {}, alignment {}", blocks_[a].name, blocks_[a].from, program_.target.alignment);
@@ -51,67 +87,51 @@ class ArenaChecker {
   }
 
  private:
-  void add_value(int v) {
-    const ProgramValue& value = program_.values[static_cast<std::size_t>(v)];
+  void add_value(const ProgramValue& value) {
     if (value.stride < value.type.bytes().count())
       refuse("'{}' has a slot every {} bytes, of {} bytes", value.name, value.stride, value.type.bytes().count());
     ArenaBlock block{value.name, value.offset, value.offset + value.stride * value.slots, {}};
-    if (outlives_schedules(value.residence)) {
-      block.episodes.push_back({-1, true, {}});
-    } else {
-      add_episodes(block, v, value.residence == Residence::input || value.residence == Residence::output);
-    }
+    if (outlives_schedules(value.residence)) block.episodes.push_back({-1, true, -1, {}});
     blocks_.push_back(std::move(block));
   }
 
-  void add_episodes(ArenaBlock& block, int v, bool whole) const {
-    for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
-      Episode episode{static_cast<int>(s), whole, {}};
-      const std::vector<Action>& actions = program_.schedules[s].actions;
-      for (std::size_t a = 0; a < actions.size(); ++a) {
-        if (touches(program_.functions[static_cast<std::size_t>(actions[a].function)], v))
-          episode.actions.push_back(static_cast<int>(a));
-      }
-      if (!episode.actions.empty()) block.episodes.push_back(std::move(episode));
+  void add_scratch(const Function& function) {
+    blocks_.push_back({"scratch of " + function.name,
+                       function.scratch_offset,
+                       function.scratch_offset + function.scratch.count(),
+                       {}});
+  }
+
+  void add_episodes(int schedule) {
+    const Schedule& of = program_.schedules[static_cast<std::size_t>(schedule)];
+    const ActionOrder order(of);
+    for (int a = 0; a < static_cast<int>(of.actions.size()); ++a) {
+      const int f = of.actions[static_cast<std::size_t>(a)].function;
+      const Function& function = program_.functions[static_cast<std::size_t>(f)];
+      for (const std::vector<Port>* ports : {&function.inputs, &function.outputs})
+        for (const Port& port : *ports) use(port.value, schedule, order, a);
+      ArenaBlock& scratch = blocks_[program_.values.size() + static_cast<std::size_t>(f)];
+      scratch.episodes_of(schedule, order.stream(a)).list.emplace_back().add(order, a);
     }
   }
 
-  void add_scratch(int f) {
-    const Function& function = program_.functions[static_cast<std::size_t>(f)];
-    ArenaBlock block{
-        "scratch of " + function.name, function.scratch_offset, function.scratch_offset + function.scratch.count(), {}};
-    for (std::size_t s = 0; s < program_.schedules.size(); ++s) {
-      const std::vector<Action>& actions = program_.schedules[s].actions;
-      for (std::size_t a = 0; a < actions.size(); ++a) {
-        if (actions[a].function == f) block.episodes.push_back({static_cast<int>(s), false, {static_cast<int>(a)}});
-      }
-    }
-    blocks_.push_back(std::move(block));
+  void use(int v, int schedule, const ActionOrder& order, int action) {
+    const Residence residence = program_.values[static_cast<std::size_t>(v)].residence;
+    if (outlives_schedules(residence)) return;
+    Episodes& episodes = blocks_[static_cast<std::size_t>(v)].episodes_of(schedule, -1);
+    episodes.whole = residence == Residence::input || residence == Residence::output;
+    episodes.list.resize(1);
+    episodes.list[0].add(order, action);
   }
 
-  bool all_before(const Episode& a, const Episode& b) const {
-    const ActionOrder& order = orders_[static_cast<std::size_t>(a.schedule)];
-    for (const int x : a.actions) {
-      for (const int y : b.actions) {
-        if (!order.before(x, y)) return false;
-      }
-    }
-    return true;
-  }
-
-  bool meet(const ArenaBlock& a, const ArenaBlock& b) const {
-    for (const Episode& x : a.episodes) {
-      for (const Episode& y : b.episodes) {
-        if (x.schedule < 0 || y.schedule < 0) return true;
-        if (x.schedule == y.schedule && (x.whole || y.whole || (!all_before(x, y) && !all_before(y, x)))) return true;
-      }
-    }
-    return false;
+  static bool meet(const ArenaBlock& a, const ArenaBlock& b) {
+    return std::ranges::any_of(a.episodes, [&](const Episodes& x) {
+      return std::ranges::any_of(b.episodes, [&](const Episodes& y) { return x.meets(y); });
+    });
   }
 
   const Program& program_;
-  std::vector<ActionOrder> orders_;
-  std::vector<ArenaBlock> blocks_;
+  std::vector<ArenaBlock> blocks_;  // values, then scratches
 };
 
 }  // namespace

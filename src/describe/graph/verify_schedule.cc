@@ -96,11 +96,11 @@ class ScheduleChecker {
     SlotState& s = state(a, port);
     order_after(a, s.write, port);
     s.read[static_cast<std::size_t>(action(a).stream)] = a;
-    const std::string what = fmt::format("{} reads '{}' slot {}", label(a), value(port).name, slot(a, port));
-    if (s.content == SlotState::Content::nothing) refuse("{}, which nothing has written", what);
-    if (s.content == SlotState::Content::donated) refuse("{}, which action {} was given for good", what, s.by);
+    const auto what = [&] { return fmt::format("{} reads '{}' slot {}", label(a), value(port).name, slot(a, port)); };
+    if (s.content == SlotState::Content::nothing) refuse("{}, which nothing has written", what());
+    if (s.content == SlotState::Content::donated) refuse("{}, which action {} was given for good", what(), s.by);
     if (port.by_microbatch && s.microbatch >= 0 && s.microbatch != action(a).microbatch) {
-      refuse("{}, which holds microbatch {}: '{}' has {} slots, too few for the microbatches in flight", what,
+      refuse("{}, which holds microbatch {}: '{}' has {} slots, too few for the microbatches in flight", what(),
              s.microbatch, value(port).name, value(port).slots);
     }
   }

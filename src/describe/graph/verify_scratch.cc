@@ -183,8 +183,9 @@ class ScratchChecker {
       }
       around.push_back(block);
     };
-    const auto known = program_.target.workspace.find(workspace_key(graph, node));
-    const Bytes wanted = known == program_.target.workspace.end() ? Bytes(0) : known->second;
+    const std::map<std::string, Bytes>& table = program_.target.workspace;
+    const auto known = table.empty() ? table.end() : table.find(workspace_key(graph, node));
+    const Bytes wanted = known == table.end() ? Bytes(0) : known->second;
     if (inner.workspace_bytes < wanted)
       refuse("function {}: node {} '{}' has a workspace of {} bytes, needs {}", function_.name, n, node.op->name,
              inner.workspace_bytes.count(), wanted.count());

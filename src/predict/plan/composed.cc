@@ -14,7 +14,7 @@ namespace systole {
 namespace {
 
 constexpr std::int64_t kLeastFsdp = 2, kMostFsdp = 4096;
-constexpr std::int64_t kFewRows = 64, kManyRows = 4096;
+constexpr std::int64_t kFewRows = 8, kManyRows = 4096;
 
 // As which recorded stage the c-th chunk of a stage is recorded.
 std::size_t place_of(std::int64_t stage, std::size_t c, std::int64_t stages, std::int64_t chunks) {
@@ -60,6 +60,12 @@ class Composer::Family {
   Result<Piece> at(std::size_t place, const PieceSizes& sizes) {
     const Sized<Piece>& sized = *TRY(sized_at(place, std::is_same_v<Piece, AfterPiece> ? 1 : sizes.rows));
     return sized.at(sizes);
+  }
+  // Recorded with these very rows.
+  Result<Piece> at_rows(std::size_t place, const PieceSizes& sizes) {
+    const std::lock_guard lock(mutex_);
+    const Result<Places>& places = between(sizes.rows, sizes.rows);
+    return places.ok() ? places.value()[place].at(sizes) : places.error();
   }
 
  private:
@@ -249,7 +255,11 @@ Result<ChunkPiece> Composer::layers_at_least(const Candidate& candidate, std::in
   alone.model = candidate.model;
   alone.recompute = candidate.recompute;
   alone.fsdp = asked_.model.moe.experts > 0 ? 1 : largest_fsdp(alone);
-  return piece_at(chunks_, {alone, true}, 0, {alone.fsdp, rows, layers_});
+  const Key key{alone, true};
+  const PieceSizes sizes{alone.fsdp, rows, layers_};
+  // On a mesh few numbers of rows fit, and ops are cut in one way for some of them and in another for the rest.
+  const bool cut = alone.context * alone.expert * alone.model > 1;
+  return cut ? family_of(chunks_, key).at_rows(0, sizes) : piece_at(chunks_, key, 0, sizes);
 }
 
 Result<AfterPiece> Composer::after_chunks(const Candidate& candidate, std::size_t place,

@@ -28,10 +28,16 @@ ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh, Target target, Works
 }
 
 int ProgramBuilder::add_value(ProgramValue value) {
-  if (program_.find_value(value.name))
+  const int index = static_cast<int>(program_.values.size());
+  if (!values_.emplace(value.name, index).second)
     fail(error(ErrorKind::invalid, "program '{}' has two values '{}'", program_.name, value.name));
   program_.values.push_back(std::move(value));
-  return static_cast<int>(program_.values.size()) - 1;
+  return index;
+}
+
+int ProgramBuilder::value_named(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() ? found->second : program_.value_named(name);  // which says that there is none
 }
 
 void ProgramBuilder::add_parameters(const Graph& graph) {
@@ -54,9 +60,9 @@ int ProgramBuilder::add_function(const std::string& name, Graph graph, const Bin
   }
   const auto port = [&](const Bindings& bindings, const std::string& key) {
     const auto found = bindings.find(key);
-    if (found == bindings.end()) return Port{program_.value_named(key)};
+    if (found == bindings.end()) return Port{value_named(key)};
     const Binding& binding = found->second;
-    return Port{program_.value_named(binding.value), binding.by_microbatch, binding.by_slot, binding.slot};
+    return Port{value_named(binding.value), binding.by_microbatch, binding.by_slot, binding.slot};
   };
   for (const GraphInput& input : f.graph.inputs()) {
     f.inputs.push_back(port(inputs, input.name));
@@ -89,9 +95,11 @@ int ProgramBuilder::function_index(std::string_view name) const {
 void ProgramBuilder::add_waits(Schedule& schedule) const {
   struct Users {
     int writer = -1;
-    std::vector<int> readers;  // since then
+    std::array<int, kNumStreams> readers;  // since then: the latest of each stream; -1: none
+    Users() { readers.fill(-1); }
   };
-  std::map<std::pair<int, int>, Users> slots;  // by value and slot
+  std::vector<std::vector<Users>> slots;  // by value
+  for (const ProgramValue& value : program_.values) slots.emplace_back(static_cast<std::size_t>(value.slots));
   for (int a = 0; a < static_cast<int>(schedule.actions.size()); ++a) {
     Action& action = schedule.actions[static_cast<std::size_t>(a)];
     const Function& f = program_.functions[static_cast<std::size_t>(action.function)];
@@ -102,16 +110,21 @@ void ProgramBuilder::add_waits(Schedule& schedule) const {
       int& last = latest[static_cast<std::size_t>(schedule.actions[static_cast<std::size_t>(other)].stream)];
       last = std::max(last, other);
     };
-    const auto users = [&](const Port& port) -> Users& { return slots[{port.value, slot_of(program_, port, action)}]; };
+    const auto users = [&](const Port& port) -> Users& {
+      const int slot = slot_of(program_, port, action);
+      CHECK(slot >= 0, "schedule {}, action {}: a slot of value {} that it has not", schedule.name, a, port.value);
+      return slots[static_cast<std::size_t>(port.value)][static_cast<std::size_t>(slot)];
+    };
     const auto write = [&](const Port& port) {
       Users& slot = users(port);
       after(slot.writer);
       for (const int reader : slot.readers) after(reader);
-      slot = {a, {}};
+      slot = Users();
+      slot.writer = a;
     };
     for (const Port& port : f.inputs) {
       after(users(port).writer);
-      users(port).readers.push_back(a);
+      users(port).readers[static_cast<std::size_t>(action.stream)] = a;
     }
     for (std::size_t i = 0; i < f.inputs.size(); ++i) {
       if (f.donated[i]) write(f.inputs[i]);
@@ -127,6 +140,7 @@ void ProgramBuilder::add_waits(Schedule& schedule) const {
 Program ProgramBuilder::finish() {
   std::map<std::string, Bytes>& table = program_.target.workspace;
   const WorkspaceOf known = [&](const Graph& graph, const GraphNode& node) {
+    if (!workspace_of_ && table.empty()) return Bytes(0);
     const std::string key = workspace_key(graph, node);
     const auto found = table.find(key);
     if (found != table.end()) return found->second;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "describe/graph/memory.h"
@@ -31,9 +32,9 @@ class ProgramBuilder {
 
   // Errors of all: Failure(invalid).
   int add_value(ProgramValue value);
-  bool has_value(std::string_view name) const { return program_.find_value(name).has_value(); }
-  const ProgramValue& value(std::string_view name) const {
-    return program_.values[static_cast<std::size_t>(program_.value_named(name))];
+  bool has_value(const std::string& name) const { return values_.contains(name); }
+  const ProgramValue& value(const std::string& name) const {
+    return program_.values[static_cast<std::size_t>(value_named(name))];
   }
   bool has_function(std::string_view name) const;
   // Adds the parameters of a graph that are not there yet.
@@ -61,7 +62,10 @@ class ProgramBuilder {
   std::vector<PassRecord>& records() { return records_; }
 
  private:
+  int value_named(const std::string& name) const;
+
   Program program_;
+  std::unordered_map<std::string, int> values_;  // by name
   WorkspaceOf workspace_of_;
   std::vector<PassRecord> records_;
   bool overlap_ = true;

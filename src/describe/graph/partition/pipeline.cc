@@ -1,10 +1,9 @@
 #include "describe/graph/partition/pipeline.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 #include "ground/base/error.h"
 
@@ -62,43 +61,59 @@ std::vector<std::vector<PipelineStep>> pipeline_steps(const PipelineStrategy& st
   return stages;
 }
 
-std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& strategy, int microbatches) {
+PipelineClock::PipelineClock(const PipelineStrategy& strategy, int microbatches)
+    : strategy_(strategy), microbatches_(microbatches), steps_(pipeline_steps(strategy, microbatches)) {
+  const auto chunks = static_cast<std::size_t>(strategy.num_chunks());
+  begins_ = play(steps_, {std::vector<double>(chunks, 1), std::vector<double>(chunks, 2), 0}).begin;
+  ended_.resize(2 * chunks * static_cast<std::size_t>(microbatches));
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    for (std::size_t k = 0; k < steps_[s].size(); ++k)
+      ended_[place(steps_[s][k])] = begins_[s][k] + (steps_[s][k].forward ? 1 : 2);
+  }
+}
+
+std::size_t PipelineClock::place(const PipelineStep& step) const {
+  const int of_chunk = (step.forward ? 0 : strategy_.num_chunks()) + step.chunk;
+  return static_cast<std::size_t>(of_chunk) * static_cast<std::size_t>(microbatches_) +
+         static_cast<std::size_t>(step.microbatch);
+}
+
+std::vector<PipelineRow> PipelineClock::rows(int stage) const {
   using Kind = PipelineRow::Kind;
-  const int chunks = strategy.num_chunks();
-  const auto stages = pipeline_steps(strategy, microbatches);
-  const auto n = static_cast<std::size_t>(chunks);
-  const PipelineTimes times = play(stages, {std::vector<double>(n, 1), std::vector<double>(n, 2), 0});
-  std::map<std::tuple<bool, int, int>, double> ended;  // forward, chunk, microbatch
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    for (std::size_t k = 0; k < stages[s].size(); ++k) {
-      const PipelineStep& step = stages[s][k];
-      ended[{step.forward, step.chunk, step.microbatch}] = times.begin[s][k] + (step.forward ? 1 : 2);
-    }
+  const int chunks = strategy_.num_chunks();
+  const std::vector<PipelineStep>& steps = steps_[static_cast<std::size_t>(stage)];
+  const std::vector<double>& begins = begins_[static_cast<std::size_t>(stage)];
+  // Before which of the stage's steps it receives what each asks for, and when that is sent.
+  struct Received {
+    std::size_t before;
+    double sent;
+    PipelineStep step;
+  };
+  std::vector<Received> received;
+  for (const PipelineStep& step : steps) {
+    const std::optional<int> from = asked_of(step, chunks);
+    if (!from || *from % strategy_.stages == stage) continue;
+    const double sent = ended_[place({step.forward, *from, step.microbatch})];
+    const auto at = std::lower_bound(begins.begin(), begins.end(), sent) - begins.begin();
+    received.push_back({static_cast<std::size_t>(at), sent, step});
   }
+  std::ranges::stable_sort(received, {}, [](const Received& r) { return std::pair(r.before, r.sent); });
+  std::vector<PipelineRow> rows;
+  for (std::size_t k = 0, next = 0; k < steps.size(); ++k) {
+    for (; next < received.size() && received[next].before == k; ++next)
+      rows.push_back({Kind::receive, received[next].step});
+    const PipelineStep& step = steps[k];
+    rows.push_back({Kind::step, step});
+    const int after = step.forward ? step.chunk + 1 : step.chunk - 1;
+    if (after >= 0 && after < chunks && after % strategy_.stages != stage) rows.push_back({Kind::send, step});
+  }
+  return rows;
+}
+
+std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& strategy, int microbatches) {
+  const PipelineClock clock(strategy, microbatches);
   std::vector<std::vector<PipelineRow>> rows;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    // Before which of the stage's steps it receives what each asks for, and when that is sent.
-    std::vector<std::vector<std::pair<double, PipelineRow>>> received(stages[s].size());
-    for (const PipelineStep& step : stages[s]) {
-      const std::optional<int> from = asked_of(step, chunks);
-      if (!from || *from % strategy.stages == static_cast<int>(s)) continue;
-      const double sent = ended.at({step.forward, *from, step.microbatch});
-      const auto at = std::lower_bound(times.begin[s].begin(), times.begin[s].end(), sent) - times.begin[s].begin();
-      received[static_cast<std::size_t>(at)].push_back({sent, {Kind::receive, step}});
-    }
-    std::vector<PipelineRow> list;
-    for (std::size_t k = 0; k < stages[s].size(); ++k) {
-      std::stable_sort(received[k].begin(), received[k].end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
-      for (const auto& [sent, row] : received[k]) list.push_back(row);
-      const PipelineStep& step = stages[s][k];
-      list.push_back({Kind::step, step});
-      const int next = step.forward ? step.chunk + 1 : step.chunk - 1;
-      if (next >= 0 && next < chunks && next % strategy.stages != static_cast<int>(s))
-        list.push_back({Kind::send, step});
-    }
-    rows.push_back(std::move(list));
-  }
+  for (int stage = 0; stage < strategy.stages; ++stage) rows.push_back(clock.rows(stage));
   return rows;
 }
 

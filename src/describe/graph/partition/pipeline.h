@@ -53,6 +53,22 @@ struct PipelineRow {
 // to send, told by a clock on which a backward takes as long as two forwards; so stages that follow their rows never
 // wait for each other in a ring, even where a message is taken only while its receiver receives. Rows without a step
 // between them are under way at once. Between two chunks of one stage nothing is sent.
+class PipelineClock {
+ public:
+  // Errors: as pipeline_steps.
+  PipelineClock(const PipelineStrategy& strategy, int microbatches);
+  std::vector<PipelineRow> rows(int stage) const;
+
+ private:
+  std::size_t place(const PipelineStep& step) const;
+
+  const PipelineStrategy strategy_;
+  const int microbatches_;
+  std::vector<std::vector<PipelineStep>> steps_;
+  std::vector<std::vector<double>> begins_;
+  std::vector<double> ended_;  // by place
+};
+// Of all stages.
 std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& strategy, int microbatches);
 
 // Layers of each chunk: as asked, else as even as can be, chunks in the middle having one more where it does not divide

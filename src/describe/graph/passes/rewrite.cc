@@ -1,10 +1,12 @@
 #include "describe/graph/passes/rewrite.h"
 
+#include <cstring>
+
 #include "describe/graph/op.h"
 
 namespace systole {
 
-bool is(const GraphNode& node, const char* op) { return std::string_view(node.op->name) == op; }
+bool is(const GraphNode& node, const char* op) { return std::strcmp(node.op->name, op) == 0; }
 
 Regions one_region(Graph graph) {
   std::vector<Graph> graphs;
