@@ -44,6 +44,18 @@ static void fields(F& f, PlannedTime& t) {
 }
 
 template <typename F>
+static void fields(F& f, PlannedCost& c) {
+  f("offer", c.offer);
+  f("on", c.on);
+  f("provisioning", c.provisioning);
+  f("zone", c.zone);
+  f("price_date", c.price_date);
+  f("dollars_per_hour", c.dollars_per_hour);
+  f("dollars", c.dollars);
+  f("known", c.known);
+}
+
+template <typename F>
 static void fields(F& f, PlannedLoser& l) {
   f("option", l.option);
   f("reason", l.reason);
@@ -69,7 +81,7 @@ void fields(F& f, Loose& l) {
 }
 
 std::vector<std::string> structs() {
-  return {"systole_plan", "workload", "target", "program", "memory", "total_bytes", "time", "lost"};
+  return {"systole_plan", "workload", "target", "program", "memory", "total_bytes", "time", "cost", "lost", "search"};
 }
 
 Status check_version(const Node& map) {
@@ -104,6 +116,7 @@ Result<Plan> read(const Node& map, const std::string& filename) {
   plan.program = TRY(part<PlannedProgram>(map, "program"));
   plan.memory = TRY(part<PlannedMemory>(map, "memory"));
   plan.time = TRY(part<PlannedTime>(map, "time"));
+  if (map.find("cost") != nullptr) plan.cost = TRY(part<PlannedCost>(map, "cost"));
   for (const Node& loser : TRY(map.get("lost"))->items()) plan.lost.push_back(TRY(read_fields<PlannedLoser>(loser)));
 
   const Node* total = TRY(map.get("total_bytes"));
@@ -134,6 +147,7 @@ std::string to_json(const Plan& plan) {
   map.set("memory", written(plan.memory));
   map.set("total_bytes", plan.memory.total().count());
   map.set("time", written(plan.time));
+  if (plan.cost) map.set("cost", written(*plan.cost));
   Node lost = Node::sequence();
   for (const PlannedLoser& loser : plan.lost) lost.push(written(loser));
   map.set("lost", std::move(lost));

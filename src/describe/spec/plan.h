@@ -3,9 +3,13 @@
 // spent. `run --plan` builds the Program again and compares hashes; `why` holds it against the Run.
 //
 //   {"systole_plan":1,"workload":{...},"target":{...},"mesh":{...},"program":{...},"memory":{...},"time":{...},...}
+//
+// A plan for hardware that is offered has "cost" besides, and "search": all that the choice was made from, which
+// read_plan passes over.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +57,14 @@ struct PlannedTime {
   double known_error = 0;  // relative, of predictions of this kind; 0: not known yet
 };
 
+// Of hardware that is rented: what of, and what the whole run costs at the price of that day.
+struct PlannedCost {
+  std::string offer, on;  // "8 x a3-highgpu-8g (64 h100)"; what --on takes for it
+  std::string provisioning, zone, price_date;
+  double dollars_per_hour = 0, dollars = 0;  // `known` is false: nobody knows
+  bool known = false;
+};
+
 // An option that lost: why, and the edit that would change it.
 struct PlannedLoser {
   std::string option, reason, edit;
@@ -66,7 +78,8 @@ struct Plan {
   PlannedProgram program;
   PlannedMemory memory;
   PlannedTime time;
-  double model_utilisation = 0;  // model flops / (step time × measured rate or peak); 0: not known
+  std::optional<PlannedCost> cost;  // nothing: of this machine
+  double model_utilisation = 0;     // model flops / (step time × measured rate or peak); 0: not known
   std::vector<PlannedLoser> lost;
   std::string made_by, made_at;  // version of Systole; calendar, ISO 8601 UTC
 };

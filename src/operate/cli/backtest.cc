@@ -12,6 +12,7 @@
 #include "operate/cli/machine.h"
 #include "predict/backtest/accuracy_page.h"
 #include "predict/backtest/fit.h"
+#include "predict/backtest/known_errors.h"
 #include "predict/backtest/report.h"
 #include "predict/backtest/row_sets.h"
 #include "predict/backtest/scatter.h"
@@ -23,7 +24,7 @@ using namespace backtest;
 
 struct BacktestOptions {
   std::vector<std::string> files;
-  std::string set, stacks, svg, page, save;
+  std::string set, stacks, svg, page, save, errors;
   std::int64_t worst = 10, threads = 2;
   bool fit = false;
 };
@@ -112,7 +113,7 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   const std::vector<PreparedRow> rows = prepare(std::move(published), given, catalog, prepare_options);
   context.out.end_progress();
   const std::vector<StackProfile> stacks = options.fit ? fit_stacks(rows, given) : given;
-  const Judged judged = judge(rows, stacks, options.fit || !options.page.empty());
+  const Judged judged = judge(rows, stacks, options.fit || !options.page.empty() || !options.errors.empty());
   check_rows_of(options.set, judged.scores).value();
   const ReportOptions report{static_cast<std::size_t>(options.worst), options.set};
   if (!options.svg.empty()) write_text_file(options.svg, scatter_svg(judged.scores, options.set)).value();
@@ -122,6 +123,8 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
     write_text_file(options.page, to_markdown(page)).value();
   }
   if (!options.save.empty()) write_text_file(options.save, to_yaml(stacks)).value();
+  if (!options.errors.empty())
+    write_text_file(options.errors, to_csv(known_errors(judged.scores, judged.apart()))).value();
   Node document = report_node(judged.scores, judged.apart(), report);
   document.set("catalog_date", catalog.date());
   if (options.fit) {
@@ -151,6 +154,8 @@ void add_backtest(CLI::App& app, Context& context) {
   command.add_flag("--fit", options->fit, "fit the numbers of stacks to the rows, print and judge them");
   command.add_option("--stacks", options->stacks, "profiles of stacks, in place of those built in");
   command.add_option("--save-stacks", options->save, "write the profiles into this file");
+  command.add_option("--save-errors", options->errors,
+                     "write the errors by kind of prediction, which plans tell, into this file");
   command.add_option("--page", options->page, "write the page docs/accuracy.md into this file");
   command.add_option("--threads", options->threads, "that make Programs (default: 2)")->check(at_least(1));
 }

@@ -7,6 +7,7 @@
 #include "operate/cli/plan_on.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/predicted_peak.h"
+#include "operate/cli/rank_threads.h"
 #include "operate/cli/workload_options.h"
 #include "operate/cli/xla_machine.h"
 
@@ -25,7 +26,12 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   preparing.data_may_be_absent = true;
-  const Prepared prepared = prepare(loaded.workload, preparing, context.clock).value();
+  // As `run` has it: ranks share the machine.
+  const std::int64_t ranks = ranks_of(loaded.workload);
+  if (ranks > 1 && (!is_xla(preparing.backend) || preparing.backend == "xla-cpu"))
+    preparing.memory_limit = Bytes(limit_of(loaded.workload, preparing).count() / ranks);
+  const Workload workload = ranks > 1 ? for_ranks(loaded.workload) : loaded.workload;
+  const Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
@@ -55,7 +61,7 @@ void add_plan(CLI::App& app, Context& context) {
   CLI::App& command =
       add_command(app, "plan", "what running a workload takes: here, or --on other hardware", options, context, plan);
   add_workload_arguments(command, options->workload);
-  command.add_option("--out", options->out, "also write the plan, as run keeps it in plan.json");
+  command.add_option("--out", options->out, "also write the plan: what run --plan takes");
   add_plan_on_options(command, options->on);
 }
 

@@ -5,29 +5,38 @@
 #include <CLI/App.hpp>
 
 #include "operate/cli/workload_options.h"
+#include "predict/plan/sensitivities.h"
 #include "predict/plan/sizes.h"
 
 namespace systole::cli {
 
 struct PlanOnOptions {
   std::vector<std::string> targets, regions, zones;
-  std::string objective = "fastest", deadline, budget, stack, explain;
+  std::string objective = "fastest", deadline, budget, stack, explain, charts;
   std::int64_t chips_at_most = OfferRules().chips_at_most, best = 5;
-  bool all = false, exhaustive = false;
+  std::vector<std::int64_t> scale;
+  bool all = false, exhaustive = false, scale_batch = false;
 };
 void add_plan_on_options(CLI::App& command, PlanOnOptions& options);
+// Errors: invalid or not_found, naming the option.
+Result<OfferRules> offer_rules(const PlanOnOptions& options);
+Result<ChoiceRequest> choice_request(const PlanOnOptions& options);  // without offers
+
+// What partitioning must know of an accelerator: nothing of its speed. Its compilers fuse elementwise ops.
+Target target_of_accelerators();
 
 // All that is told of a plan for hardware that is offered.
 struct OfferedPlan {
   WorkloadArguments arguments;
   Workload workload;  // as asked
-  std::int64_t parameters = 0, context = 0;
+  std::int64_t parameters = 0, trainable = 0, context = 0;
   OfferRules rules;
   ChoiceRequest request;
   OfferChoice choice;
   std::vector<std::pair<std::string, std::string>> left_out;
-  std::vector<SizeOption> sizes;     // of the chosen offer, others
-  std::optional<SizeOption> larger;  // where nothing was chosen: what would do
+  std::vector<SizeOption> sizes;           // of the chosen offer, others
+  std::vector<Sensitivity> sensitivities;  // of the choice
+  std::optional<SizeOption> larger;        // where nothing was chosen: what would do
   std::string catalog_date, catalog_hash;
   Seconds searched;  // how long it took
 };

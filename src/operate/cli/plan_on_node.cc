@@ -1,6 +1,7 @@
 #include "operate/cli/plan_on_node.h"
 
 #include "operate/cli/plan_on_text.h"
+#include "operate/cli/prediction_error.h"
 #include "predict/plan/layout_edit.h"
 
 namespace systole::cli {
@@ -33,6 +34,7 @@ Node estimated_node(const OfferedPlan& plan, const Estimated& e) {
     shares.set(name_of(static_cast<StepShare>(s)), e.step[static_cast<StepShare>(s)]);
   for (const auto& [name, bytes] : e.memory.terms) memory.set(name, bytes.count());
   for (const std::string& set : layout_sets(plan.workload, laid_out)) sets.push(set);
+  const PredictionKind kind = prediction_kind(plan.workload, plan.request.offers[e.offer].offered);
   return Node::map({{"offer", e.offer},
                     {"layout", to_string(e.candidate)},
                     {"mesh", std::move(mesh)},
@@ -40,12 +42,14 @@ Node estimated_node(const OfferedPlan& plan, const Estimated& e) {
                     {"microbatch_rows", local_rows(plan.workload.train.batch, e.candidate)},
                     {"sets", std::move(sets)},
                     {"step_seconds", e.step.seconds},
+                    {"step_known_error", known_error_node(kind, known_error_of(kind, "step_time"))},
                     {"total_seconds", e.total.count()},
                     {"dollars", maybe(e.dollars)},
                     {"model_flops_utilisation", e.utilisation},
                     {"model_flops", e.model_flops},
                     {"seconds_by_share", std::move(shares)},
                     {"memory_bytes", e.memory.total().count()},
+                    {"memory_known_error", known_error_node(kind, known_error_of(kind, "memory"))},
                     {"memory_bytes_by_term", std::move(memory)},
                     {"exposed_share", exposed_share(e.step)}});
 }
@@ -80,18 +84,25 @@ Node offered_plan_node(const OfferedPlan& plan) {
                           {"step_seconds", size.alone.best ? Node(size.alone.best->step.seconds) : Node()},
                           {"total_seconds", size.alone.best ? Node(size.alone.best->total.count()) : Node()},
                           {"dollars", size.alone.best ? maybe(size.alone.best->dollars) : Node()}}));
-  Node document = Node::map({{"systole_offered_plan", 1},
-                             {"catalog_date", plan.catalog_date},
+  Node document = Node::map({{"catalog_date", plan.catalog_date},
                              {"catalog_hash", plan.catalog_hash},
                              {"stack", plan.rules.stack.name},
                              {"steps", plan.request.steps},
                              {"parameters", plan.parameters},
                              {"offers", std::move(offers)}});
   document.set("chosen", choice.chosen ? estimated_node(plan, *choice.chosen) : Node());
-  document.set("workload", choice.chosen ? to_node(workload_of(plan.workload, choice.chosen->candidate)) : Node());
   document.set("lost", std::move(lost));
   document.set("front", std::move(front));
   document.set("other_sizes", std::move(sizes));
+  Node sensitive = Node::sequence();
+  for (const Sensitivity& one : plan.sensitivities)
+    sensitive.push(Node::map({{"but", one.what},
+                              {"step_seconds", one.step.count()},
+                              {"total_seconds", one.total.count()},
+                              {"dollars", maybe(one.dollars)},
+                              {"memory_bytes", one.memory.count()},
+                              {"fits", one.fits}}));
+  document.set("same_layout_but", std::move(sensitive));
   document.set("counts", counts_node(choice.counts));
   document.set("search_seconds", plan.searched.count());
   return document;

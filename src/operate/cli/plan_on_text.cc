@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
 #include "predict/plan/layout_edit.h"
 
@@ -16,25 +17,6 @@ std::string money(Dollars dollars) {
 }
 
 std::string dollars_text(const std::optional<Dollars>& dollars) { return dollars ? money(*dollars) : "unknown"; }
-
-const char* words_of(StepShare share) {
-  switch (share) {
-    case StepShare::products: return "products";
-    case StepShare::attention: return "attention";
-    case StepShare::movement: return "ops between";
-    case StepShare::host: return "launches waited for";
-    case StepShare::tensor: return "exposed: activations (model)";
-    case StepShare::context: return "exposed: keys and values (context)";
-    case StepShare::expert: return "exposed: tokens (expert)";
-    case StepShare::parameters: return "exposed: parameters (fsdp)";
-    case StepShare::gradients: return "exposed: gradients (data, fsdp)";
-    case StepShare::handing_on: return "exposed: between stages (pipe)";
-    case StepShare::bubble: return "bubble of the pipeline";
-    case StepShare::update: return "update";
-    case StepShare::fixed: return "once a step, and stragglers";
-  }
-  return "";
-}
 
 std::string bar(double share) {
   return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30 + 0.5), '#');
@@ -90,8 +72,11 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
     text += fmt::format("  {:<8}{}\n", what, words);
   };
   line("layout", to_string(e.candidate));
-  line("step", fmt::format("{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)), 100 * e.utilisation,
-                           tokens_a_step(plan) / e.step.seconds));
+  const PredictionKind kind = prediction_kind(plan.workload, offer.offered);
+  const KnownError *of_step = known_error_of(kind, "step_time"), *of_memory = known_error_of(kind, "memory");
+  line("step", fmt::format("{}{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)),
+                           plus_minus(of_step), 100 * e.utilisation, tokens_a_step(plan) / e.step.seconds));
+  line("", known_error_words(kind, of_step));
   line("total", fmt::format("{} for {:.0f} steps", to_string(e.total), plan.request.steps));
   std::string cost = e.dollars ? money(*e.dollars) + " at " : "";
   cost += price_text(offer);
@@ -99,15 +84,12 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
     cost += fmt::format(", ${:.3g} for a million tokens",
                         e.dollars->count() / (tokens_a_step(plan) * plan.request.steps) * 1e6);
   line("cost", cost);
-  line("memory", fmt::format("{} of {}", to_string(e.memory.total()), to_string(capacity)));
+  line("memory", fmt::format("{}{} of {}", to_string(e.memory.total()), plus_minus(of_memory), to_string(capacity)));
+  line("", known_error_words(kind, of_memory));
   line("batch", batch_text(plan, e.candidate));
   const std::string sets = set_words(plan, e.candidate);
   line("written", sets.empty() ? "as the workload has it" : sets);
   return text + "\n" + time_text(e.step) + "\n" + memory_text(e.memory, capacity);
-}
-
-std::string option_name(const OfferedPlan& plan, const LostOption& lost) {
-  return lost.layout ? to_string(lost.estimated->candidate) : plan.request.offers[lost.offer].offered.name;
 }
 
 std::string lost_text(const OfferedPlan& plan, bool all) {
@@ -156,6 +138,20 @@ std::string sizes_text(const OfferedPlan& plan) {
   return "\n" + table({"other sizes", "step>", "total>", "dollars>", "speed a device>"}, rows);
 }
 
+std::string sensitivities_text(const OfferedPlan& plan) {
+  if (plan.sensitivities.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const Sensitivity& one : plan.sensitivities) {
+    const double ratio = one.step.count() / plan.choice.chosen->step.seconds;
+    const std::string steps =
+        one.of == Sensitivity::Of::region ? "the same" : fmt::format("{:+.1f}%", 100 * (ratio - 1));
+    const KnownError* known = known_error_of(prediction_kind(plan.workload, one.offered), "step_time");
+    rows.push_back({one.what, to_string(one.step) + (one.of == Sensitivity::Of::precision ? plus_minus(known) : ""),
+                    steps, dollars_text(one.dollars), to_string(one.memory), one.fits ? "" : "does not fit"});
+  }
+  return "\n" + table({"the same layout, but", "step>", "by>", "dollars>", "memory>", ""}, rows);
+}
+
 std::string front_text(const OfferedPlan& plan) {
   if (plan.request.wanted != Wanted::front) return "";
   std::vector<std::vector<std::string>> rows;
@@ -179,6 +175,38 @@ std::string counts_text(const OfferedPlan& plan) {
 
 }  // namespace
 
+const char* words_of(StepShare share) {
+  switch (share) {
+    case StepShare::products: return "products";
+    case StepShare::attention: return "attention";
+    case StepShare::movement: return "ops between";
+    case StepShare::host: return "launches waited for";
+    case StepShare::tensor: return "exposed: activations (model)";
+    case StepShare::context: return "exposed: keys and values (context)";
+    case StepShare::expert: return "exposed: tokens (expert)";
+    case StepShare::parameters: return "exposed: parameters (fsdp)";
+    case StepShare::gradients: return "exposed: gradients (data, fsdp)";
+    case StepShare::handing_on: return "exposed: between stages (pipe)";
+    case StepShare::bubble: return "bubble of the pipeline";
+    case StepShare::update: return "update";
+    case StepShare::fixed: return "once a step, and stragglers";
+  }
+  return "";
+}
+
+const char* share_colour(StepShare share) {
+  // Work in blues, messages from orange to red, what is neither in greys.
+  static constexpr const char* kColours[] = {"#0072B2", "#56B4E9", "#9ecbe8", "#cfe5f3", "#E69F00",
+                                             "#f2c14e", "#F0E442", "#D55E00", "#b03a00", "#CC79A7",
+                                             "#777777", "#009E73", "#bbbbbb"};
+  static_assert(std::size(kColours) == kNumStepShares);
+  return kColours[static_cast<std::size_t>(share)];
+}
+
+std::string option_name(const OfferedPlan& plan, const LostOption& lost) {
+  return lost.layout ? to_string(lost.estimated->candidate) : plan.request.offers[lost.offer].offered.name;
+}
+
 std::string set_words(const OfferedPlan& plan, const Candidate& candidate) {
   std::string words;
   for (const std::string& set : layout_sets(plan.workload, workload_of(plan.workload, candidate)))
@@ -196,7 +224,8 @@ std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& 
                   plan.workload.name, with_commas(plan.parameters), with_commas(plan.workload.train.batch),
                   with_commas(plan.context), plan.request.steps, plan.rules.stack.name);
   if (plan.choice.chosen) text += chosen_text(plan, out);
-  return text + front_text(plan) + lost_text(plan, all) + sizes_text(plan) + counts_text(plan);
+  return text + front_text(plan) + lost_text(plan, all) + sizes_text(plan) + sensitivities_text(plan) +
+         counts_text(plan);
 }
 
 Result<const LostOption*> lost_option(const OfferedPlan& plan, const std::string& words) {
@@ -260,9 +289,19 @@ std::optional<std::string> exposed_warning(const OfferedPlan& plan) {
   const StepTime& step = plan.choice.chosen->step;
   const double share = exposed_share(step);
   if (share <= kMuchExposed) return std::nullopt;
-  return fmt::format("{:.0f}% of the step ({} of {}) waits for messages; above {:.0f}% fewer chips or faster links pay",
-                     100 * share, to_string(Seconds(share * step.seconds)), to_string(Seconds(step.seconds)),
-                     100 * kMuchExposed);
+  std::vector<StepShare> kinds(std::begin(kExposedShares), std::end(kExposedShares));
+  std::ranges::stable_sort(kinds, std::greater(), [&](StepShare kind) { return step[kind]; });
+  std::string by_axis;
+  for (const StepShare kind : kinds) {
+    if (step[kind] < 0.005 * step.seconds) continue;
+    std::string_view words = words_of(kind);
+    words.remove_prefix(std::string_view("exposed: ").size());
+    by_axis += fmt::format("{}{} {:.0f}%", by_axis.empty() ? "" : ", ", words, 100 * step[kind] / step.seconds);
+  }
+  return fmt::format(
+      "{:.0f}% of the step ({} of {}) waits for messages: {}; above {:.0f}% fewer chips or faster links pay",
+      100 * share, to_string(Seconds(share * step.seconds)), to_string(Seconds(step.seconds)), by_axis,
+      100 * kMuchExposed);
 }
 
 }  // namespace systole::cli

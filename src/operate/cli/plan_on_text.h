@@ -15,9 +15,13 @@ std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& 
 Result<const LostOption*> lost_option(const OfferedPlan& plan, const std::string& words);
 std::string explained_text(const OfferedPlan& plan, const LostOption* lost, const Printer& out);
 
+const char* words_of(StepShare share);      // "exposed: parameters (fsdp)"
+const char* share_colour(StepShare share);  // "#0072B2"
+
 // Of a choice that waits for messages for much of its step.
 std::optional<std::string> exposed_warning(const OfferedPlan& plan);
 
+std::string option_name(const OfferedPlan& plan, const LostOption& lost);  // of its layout, or its hardware
 // "--set 'mesh={fsdp: 8}' --set train.microbatches=4".
 std::string set_words(const OfferedPlan& plan, const Candidate& candidate);
 // What makes an option win, as words of a command line.

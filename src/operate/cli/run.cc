@@ -1,5 +1,6 @@
 // `systole run WORKLOAD`: plans, checks that it fits, trains, and leaves everything in the run's folder.
 
+#include "operate/cli/held_plan.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/rank_options.h"
 #include "operate/cli/run_command.h"
@@ -12,8 +13,19 @@ namespace {
 struct RunOptions {
   WorkloadArguments workload;
   RunArguments run;
+  std::string plan;
   bool locked = false;
 };
+
+// The workload as the plan has it: of a plan, nothing is laid over it.
+Result<LoadedWorkload> workload_to_run(const RunOptions& options, RunArguments& arguments) {
+  if (options.plan.empty()) {
+    if (!options.workload.path.empty()) return load_workload(options.workload);
+    return error(ErrorKind::invalid, "run what?").hinted("systole run JOB.yaml, or systole run --plan plan.json");
+  }
+  arguments.plan = TRY(plan_in(options.plan));
+  return LoadedWorkload{arguments.plan->workload, {}};
+}
 
 std::string fresh_folder(const std::string& name) {
   const Result<std::unique_ptr<Store>> runs = open_posix_store(kRunsFolder);
@@ -32,8 +44,8 @@ Status refuse_training_options(const RunOptions& options) {
 }
 
 ExitCode run(const RunOptions& options, Context& context) {
-  const LoadedWorkload loaded = load_workload(options.workload).value();
   RunArguments arguments = options.run;
+  const LoadedWorkload loaded = workload_to_run(options, arguments).value();
   if (arguments.folder.empty()) arguments.folder = fresh_folder(loaded.workload.name);
   if (!loaded.workload.command.empty()) {
     refuse_training_options(options).value();
@@ -53,12 +65,17 @@ void add_run(CLI::App& app, Context& context) {
       app, "run", "train: plan, check that it fits, go, save; or run a program on many ranks", options, context, run);
   options->workload.command = true;
   add_workload_arguments(command, options->workload);
+  CLI::Option* plan = command.add_option(
+      "--plan", options->plan, "run what a plan says: plan.json of `systole plan --out`, in place of a workload");
+  command.get_option("workload")->required(false)->excludes(plan);
+  for (const char* over : {"--env", "--set"}) plan->excludes(command.get_option(over));
   add_rank_arguments(command, options->run.ranks);
   command.add_option("--folder", options->run.folder, "the run's folder; without: runs/<name>-<n>");
   command.add_flag(
       "--locked", options->locked,
       "refuse whatever differs from the workload's lock (job.yaml's is job.lock), and print the hash of the "
       "result, which is the same for the same lock");
+  plan->excludes("--locked");
   command.add_option("--lock", options->run.lock, "--locked, by another file: a lock.json that a run has left");
   add_run_arguments(command, options->run);
 }

@@ -6,6 +6,7 @@
 #include "execute/runtime/eager.h"
 #include "ground/process/signal_watch.h"
 #include "operate/check/lint.h"
+#include "operate/cli/held_plan.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/plan_text.h"
@@ -129,6 +130,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   const Bytes of_node = limit_of(workload, preparing);
   const std::int64_t here = preparing.over_tcp && arguments.ranks.local > 0 ? arguments.ranks.local : ranks;
   if (ranks > 1 && (!xla || preparing.backend == "xla-cpu")) preparing.memory_limit = Bytes(of_node.count() / here);
+  if (arguments.plan) room_for(*arguments.plan, of_node, preparing.backend).value();
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
@@ -140,6 +142,10 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
+  if (arguments.plan) {
+    const std::optional<std::string> elsewhere = hold_to_plan(*arguments.plan, prepared.plan).value();
+    if (elsewhere) context.out.message(*elsewhere);
+  }
   if (arguments.dry_run) {
     context.out.data(plan_text(prepared.plan));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "describe/spec/plan.h"
 #include "operate/cli/command.h"
 #include "operate/cli/rank_options.h"
 #include "operate/cli/workload_options.h"
@@ -12,9 +13,10 @@ namespace systole::cli {
 struct RunArguments {
   std::string folder;
   std::string inject;
-  std::string chaos;  // a hazard file
-  std::string again;  // what `systole resume FOLDER` needs besides, as machine_words says it
-  std::string lock;   // the file that the run is held to; empty: to none
+  std::string chaos;         // a hazard file
+  std::string again;         // what `systole resume FOLDER` needs besides, as machine_words says it
+  std::string lock;          // the file that the run is held to; empty: to none
+  std::optional<Plan> plan;  // that the run is held to
   RankArguments ranks;
   bool in_process = false;
   bool dry_run = false, eager = false;

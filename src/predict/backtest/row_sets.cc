@@ -1,5 +1,6 @@
 #include "predict/backtest/row_sets.h"
 
+#include <algorithm>
 #include <array>
 
 #include "predict/backtest/row_words.h"
@@ -58,6 +59,10 @@ std::string_view set_of(const PreparedRow& row) {
   if (row.row.experts.value_or(0) > 1) return "moe";
   if (row.job && row.job->kernels.products != ProductType::bf16) return "fp8";
   return row.stack->name == "default" ? "unseen-stack" : "dense-bf16";
+}
+
+bool is_sweep(std::string_view set) {
+  return std::ranges::any_of(kSweeps, [&](const SweepSet& sweep) { return sweep.set == set; });
 }
 
 std::string_view defect_of(const PreparedRow& row) {

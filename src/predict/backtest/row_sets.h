@@ -14,6 +14,8 @@ std::span<const std::string_view> row_sets();
 // One of row_sets(): large sweeps are sets of their own; then mixtures of experts, products below 16 bits, and of the
 // rest those of a stack with a profile of its own, and the others.
 std::string_view set_of(const PreparedRow& row);
+// Of a sweep, which has all layouts, those too that nobody would choose.
+bool is_sweep(std::string_view set);
 
 // What its table says, or its own columns show, to be wrong with it, in few words; "" for nothing.
 std::string_view defect_of(const PreparedRow& row);

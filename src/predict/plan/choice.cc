@@ -228,9 +228,7 @@ std::string budget_words(Dollars dollars) {
 
 double exposed_share(const StepTime& step) {
   double exposed = 0;
-  for (const StepShare share : {StepShare::tensor, StepShare::context, StepShare::expert, StepShare::parameters,
-                                StepShare::gradients, StepShare::handing_on})
-    exposed += step[share];
+  for (const StepShare share : kExposedShares) exposed += step[share];
   return step.seconds > 0 ? exposed / step.seconds : 0;
 }
 

@@ -46,6 +46,8 @@ std::string deadline_words(Seconds seconds);
 std::string budget_words(Dollars dollars);  // "41230", rounded up
 
 // Collectives that nothing hides and handing on between stages, of the step.
+constexpr StepShare kExposedShares[] = {StepShare::tensor,     StepShare::context,   StepShare::expert,
+                                        StepShare::parameters, StepShare::gradients, StepShare::handing_on};
 double exposed_share(const StepTime& step);
 constexpr double kMuchExposed = 0.2;  // of a step: communication that is told of
 

@@ -6,6 +6,7 @@
 #include "describe/spec/schema.h"
 #include "ground/base/parallel.h"
 #include "predict/plan/bounds.h"
+#include "predict/plan/estimated.h"
 
 namespace systole {
 namespace {
@@ -183,29 +184,13 @@ class Search {
 
   Outcome made(const Waiting& waiting) const {
     const Offered& offer = request_.offered[waiting.offer];
-    const Result<CandidatePrograms> programs = programs_of(composer_.asked(), waiting.candidate, composer_.target());
-    if (!programs.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
-    Estimated estimated;
-    estimated.offer = waiting.offer;
-    estimated.candidate = waiting.candidate;
-    const StepParts parts = step_parts(programs->step, offer.cluster, offer.kernels);
-    estimated.step = step_time(parts, offer.stack);
-    estimated.model_flops = parts.model_flops;
-    const Program* before = nullptr;
-    for (const auto& program : programs->stages) {
-      if (program.get() == before) continue;
-      before = program.get();
-      const DeviceMemory memory = device_memory(*program, offer.kernels, offer.stack);
-      if (estimated.memory.terms.empty() || memory.total() > estimated.memory.total()) estimated.memory = memory;
-    }
-    estimated.total = Seconds(estimated.step.seconds * request_.steps);
-    estimated.dollars = dollars(waiting.offer, estimated.step.seconds);
-    const double peak = products_of(offer.cluster.chip, offer.kernels.products).peak.count();
-    estimated.utilisation =
-        parts.model_flops / (estimated.step.seconds * peak * static_cast<double>(offer.cluster.devices));
-    Outcome outcome{Outcome::Kind::estimated, Seconds(estimated.step.seconds), estimated.memory.total(), {}};
+    Result<Estimated> estimated =
+        estimate_candidate(composer_.asked(), composer_.target(), waiting.candidate, offer, request_.steps);
+    if (!estimated.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
+    estimated->offer = waiting.offer;
+    Outcome outcome{Outcome::Kind::estimated, Seconds(estimated->step.seconds), estimated->memory.total(), {}};
     if (outcome.memory > usable(waiting.offer)) outcome.kind = Outcome::Kind::over_memory;
-    outcome.estimated = std::move(estimated);
+    outcome.estimated = std::move(*estimated);
     return outcome;
   }
 

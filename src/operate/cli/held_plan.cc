@@ -1,0 +1,61 @@
+#include "operate/cli/held_plan.h"
+
+#include <fmt/ranges.h>
+
+#include "ground/base/text_file.h"
+#include "operate/cli/xla_machine.h"
+
+namespace systole::cli {
+namespace {
+
+std::vector<std::string> changes(const Plan& planned, const Plan& now) {
+  std::vector<std::string> changed;
+  const auto add = [&](const std::string& what, const std::string& was, const std::string& is) {
+    if (was != is)
+      changed.push_back(fmt::format("{} was {}, is {}", what, was.empty() ? "none" : was, is.empty() ? "none" : is));
+  };
+  add("systole", planned.made_by, now.made_by);
+  add("the target", planned.target.name, now.target.name);
+  for (const auto& [name, value] : planned.target.facts) {
+    const auto found = now.target.facts.find(name);
+    add(name, value, found == now.target.facts.end() ? "" : found->second);
+  }
+  for (const auto& [name, value] : now.target.facts)
+    if (!planned.target.facts.contains(name)) add(name, "", value);
+  return changed;
+}
+
+}  // namespace
+
+bool planned_elsewhere(const Plan& plan) {
+  const auto kind = plan.target.facts.find("kind");
+  return kind != plan.target.facts.end() && kind->second == kPlannedElsewhere;
+}
+
+Result<Plan> plan_in(const std::string& path) { return read_plan(TRY(read_text_file(path)), path); }
+
+Status room_for(const Plan& plan, Bytes of_node, const std::string& backend) {
+  if (!planned_elsewhere(plan) || (is_xla(backend) && backend != "xla-cpu")) return {};
+  const double all = static_cast<double>(plan.memory.arena.count()) * static_cast<double>(plan.program.devices);
+  if (all <= static_cast<double>(of_node.count())) return {};
+  return error(ErrorKind::does_not_fit, "the plan is for {} device{} of {}, {} each; all that this machine has is {}",
+               plan.program.devices, plan.program.devices == 1 ? "" : "s", plan.target.name,
+               to_string(plan.memory.arena), to_string(of_node))
+      .hinted("on that hardware; or plan for what is here: systole plan without --on");
+}
+
+Result<std::optional<std::string>> hold_to_plan(const Plan& planned, const Plan& now) {
+  if (planned.program.hash == now.program.hash) return std::optional<std::string>();
+  if (planned_elsewhere(planned) && planned.program.model_flops == now.program.model_flops)
+    return std::optional(fmt::format("planned for {}; here it runs on {}, whose times and memory are its own",
+                                     planned.target.name, now.target.name));
+  const std::vector<std::string> changed = changes(planned, now);
+  return error(ErrorKind::invalid,
+               "--plan: the Program that is made here ({}) is not the one that was planned ({}): {}", now.program.hash,
+               planned.program.hash,
+               changed.empty() ? "its workload was edited, or is read in another way now"
+                               : fmt::format("{}", fmt::join(changed, "; ")))
+      .hinted("plan again here: systole plan JOB.yaml --out plan.json");
+}
+
+}  // namespace systole::cli

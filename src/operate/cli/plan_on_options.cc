@@ -1,0 +1,93 @@
+// The options of `systole plan --on`, read and written down.
+
+#include <charconv>
+
+#include "ground/base/nearest.h"
+#include "ground/base/quantity.h"
+#include "operate/cli/plan_on.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kObjectives[] = {"fastest", "cheapest", "per-token", "front"};
+constexpr std::int64_t kLayoutsOfAll = 100;
+
+Result<Dollars> parse_dollars(std::string_view text) {
+  if (text.starts_with('$')) text.remove_prefix(1);
+  double amount = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  if (failed == std::errc() && end == text.data() + text.size() && amount >= 0 && amount < 1e15) return Dollars(amount);
+  if (const Result<std::int64_t> count = parse_count(text); count.ok()) return Dollars(static_cast<double>(*count));
+  return error(ErrorKind::invalid, "--budget: '{}' is no number of dollars", text).hinted("1M, 250k, 99.50");
+}
+
+Result<Seconds> parse_deadline(const std::string& text) {
+  Result<Seconds> time = parse_seconds(text);
+  if (time.ok() && *time > Seconds()) return time;
+  return error(ErrorKind::invalid, "--deadline: '{}' is no length of time", text).hinted("30d, 12h, 1h30min");
+}
+
+Result<StackProfile> stack_named(const std::string& name) {
+  if (name.empty()) return stack_of(builtin_stacks(), "");
+  std::vector<std::string> names;
+  for (const StackProfile& stack : builtin_stacks()) {
+    if (stack.name == name) return stack;
+    names.push_back(stack.name);
+  }
+  return error(ErrorKind::invalid, "--stack: no profile is called '{}'", name).hinted(nearest_hint(name, names));
+}
+
+}  // namespace
+
+Result<OfferRules> offer_rules(const PlanOnOptions& options) {
+  return OfferRules{options.regions, options.zones, options.chips_at_most, TRY(stack_named(options.stack))};
+}
+
+Result<ChoiceRequest> choice_request(const PlanOnOptions& options) {
+  ChoiceRequest request;
+  for (int o = 0; o < 4; ++o)
+    if (options.objective == kObjectives[o]) request.wanted = static_cast<Wanted>(o);
+  if (!options.deadline.empty()) request.deadline = TRY(parse_deadline(options.deadline));
+  if (!options.budget.empty()) request.budget = TRY(parse_dollars(options.budget));
+  request.best = static_cast<std::size_t>(options.all ? std::max(options.best, kLayoutsOfAll) : options.best);
+  if (options.all || request.wanted == Wanted::front) request.alone = static_cast<std::size_t>(-1);
+  request.exhaustive = options.exhaustive;
+  return request;
+}
+
+void add_plan_on_options(CLI::App& command, PlanOnOptions& options) {
+  CLI::Option* on = command.add_option("--on", options.targets,
+                                       "plan for hardware that is offered, not for this machine: h100:64, "
+                                       "a3-highgpu-8g:8, v5p:4x4x4, v5p-128, v5p:4x4x4:2 "
+                                       "(two slices), any; several by commas");
+  on->take_all();
+  const auto add = [&](const char* name, auto& value, const std::string& help) {
+    return command.add_option(name, value, help)->needs(on);
+  };
+  add("--objective", options.objective,
+      "fastest, cheapest, per-token (dollars), or front: all that nothing beats in both")
+      ->check(CLI::IsMember({"fastest", "cheapest", "per-token", "front"}));
+  add("--deadline", options.deadline, "all training is done within this time: 30d");
+  add("--budget", options.budget, "and for no more dollars than this: 1M");
+  add("--region", options.regions, "prices and machines of this region alone; may be repeated");
+  add("--zone", options.zones, "of this zone alone; may be repeated");
+  add("--chips-at-most", options.chips_at_most, "of one offer (default: 16384)")->check(at_least(1));
+  add("--stack", options.stack, "the software whose speed is assumed: megatron-core, maxtext, fsdp, ...");
+  add("--best", options.best, "so many layouts (default: 5)")->check(at_least(1));
+  add("--explain", options.explain, "an option that lost, by its number or name, beside the choice");
+  add("--scale", options.scale,
+      "so many chips each, beside each other, and where to stop: --on h100,v5p --scale 64,128,256")
+      ->delimiter(',')
+      ->check(at_least(1));
+  command.add_flag("--scale-batch", options.scale_batch, "with --scale: rows of a chip stay, not those of a step")
+      ->needs("--scale");
+  add("--charts", options.charts, "write charts into this folder, as SVG: front, time; with --scale scaling");
+  command.add_flag("--all", options.all, "each offer by itself, and a hundred layouts")->needs(on);
+  command.add_flag("--exhaustive", options.exhaustive, "make every layout's Programs; the same answer, slowly")
+      ->needs(on);
+  for (const char* name :
+       {"--objective", "--deadline", "--budget", "--explain", "--all", "--exhaustive", "--best", "--out"})
+    command.get_option("--scale")->excludes(command.get_option(name));
+}
+
+}  // namespace systole::cli
