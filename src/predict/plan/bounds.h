@@ -6,7 +6,8 @@
 //           products; in a pipeline the first microbatch goes through all stages before the last, and the last one's
 //           gradients through all behind it
 //   memory  parameters, the optimizer's state and gradients of an even part of the model, and what each layer of one
-//           device alone keeps for backward, an even part of it, of as many microbatches as the first stage has under way
+//           device alone keeps for backward, an even part of it, of as many microbatches as the first stage has under
+//           way
 //
 // Then, for those that this lets through, out of a layer of a real Program with the same model, context, expert and
 // recompute (composed.h), in microseconds: its products at their shapes, attention, bytes and messages of activations,
