@@ -39,7 +39,12 @@ class Chooser {
     if (!by_dollars()) return e.total.count();
     return e.dollars ? e.dollars->count() : std::numeric_limits<double>::infinity();
   }
-  void look_at_others(const std::vector<Estimated>& best);
+  bool one_by_one() const { return request_.offers.size() <= request_.alone; }
+  void look_at_others(const SearchResult& found);
+  void look_at(std::size_t offer);
+  void look_at_each();
+  void look_at_accelerators();
+  void look_at_nearest(const std::vector<std::size_t>& offers);
   void find_front();
   void add_offers();
   void add_layouts(const std::vector<Estimated>& best);
@@ -60,12 +65,17 @@ class Chooser {
 
 SearchRequest Chooser::searched() const {
   SearchRequest search;
-  for (const PlannedOffer& offer : request_.offers) search.offered.push_back(offer.offered);
+  std::map<std::string, std::size_t> accelerators;
+  for (const PlannedOffer& offer : request_.offers) {
+    search.offered.push_back(offer.offered);
+    search.offered.back().group = accelerators.try_emplace(offer.accelerator, accelerators.size()).first->second;
+  }
   search.objective = by_dollars() ? Objective::cheapest : Objective::fastest;
   search.steps = request_.steps;
   search.deadline = request_.deadline;
   search.budget = request_.budget;
   search.best = std::max<std::size_t>(1, request_.best);
+  search.of_groups = !one_by_one();
   search.exhaustive = request_.exhaustive;
   search.threads = request_.threads;
   return search;
@@ -75,29 +85,76 @@ OfferChoice Chooser::run() {
   SearchResult found = search(composer_, searched());
   choice_.counts = found.counts;
   if (!found.best.empty()) choice_.chosen = found.best.front();
-  look_at_others(found.best);
+  look_at_others(found);
   find_front();
   add_offers();
   if (choice_.chosen) add_layouts(found.best);
   return std::move(choice_);
 }
 
-void Chooser::look_at_others(const std::vector<Estimated>& best) {
-  for (const Estimated& one : best) best_of_.try_emplace(one.offer, one);
-  for (std::size_t o = 0; o < request_.offers.size(); ++o) {
-    if (best_of_.contains(o)) continue;
-    if (best_of_.size() + unfit_.size() > request_.alone) {
-      ++choice_.not_looked_at;
-      continue;
-    }
-    AloneResult alone = search_alone(composer_, request_, request_.offers[o]);
-    if (!alone.best) {
-      unfit_.emplace(o, alone);
-      continue;
-    }
-    alone.best->offer = o;
-    best_of_.emplace(o, *alone.best);
+void Chooser::look_at_others(const SearchResult& found) {
+  for (const std::vector<Estimated>* some : {&found.best, &found.others})
+    for (const Estimated& one : *some) best_of_.try_emplace(one.offer, one);
+  one_by_one() ? look_at_each() : look_at_accelerators();
+}
+
+// By itself, whatever deadline and budget say.
+void Chooser::look_at(std::size_t o) {
+  if (best_of_.contains(o)) return;
+  AloneResult alone = search_alone(composer_, request_, request_.offers[o]);
+  if (!alone.best) {
+    unfit_.emplace(o, alone);
+    return;
   }
+  alone.best->offer = o;
+  best_of_.emplace(o, *alone.best);
+}
+
+void Chooser::look_at_each() {
+  for (std::size_t o = 0; o < request_.offers.size(); ++o) look_at(o);
+}
+
+void Chooser::look_at_accelerators() {
+  std::map<std::size_t, std::vector<std::size_t>> groups;
+  const SearchRequest search = searched();
+  for (std::size_t o = 0; o < search.offered.size(); ++o) groups[search.offered[o].group].push_back(o);
+  for (const auto& [group, offers] : groups) {
+    if (std::ranges::none_of(offers, [&](std::size_t o) { return best_of_.contains(o); })) look_at_nearest(offers);
+  }
+  choice_.not_looked_at = request_.offers.size() - best_of_.size() - unfit_.size();
+}
+
+// Of offers without an answer the one that is nearest to what is in its way: memory, or else the deadline, a price that
+// nobody knows, or the budget.
+void Chooser::look_at_nearest(const std::vector<std::size_t>& offers) {
+  SearchRequest nearest = searched();
+  std::vector<Offered> all = std::move(nearest.offered);
+  nearest.offered.clear();
+  for (const std::size_t o : offers) {
+    nearest.offered.push_back(std::move(all[o]));
+    nearest.offered.back().group = 0;
+  }
+  const bool priced = std::ranges::any_of(nearest.offered, [](const Offered& offer) { return offer.price.has_value(); });
+  nearest.objective = request_.deadline || !priced ? Objective::fastest : nearest.objective;
+  if (request_.budget && !request_.deadline && priced) nearest.objective = Objective::cheapest;
+  nearest.deadline.reset();
+  nearest.budget.reset();
+  nearest.best = 1;
+  nearest.of_groups = false;
+  SearchResult found = systole::search(composer_, nearest);
+  if (!found.best.empty()) {
+    Estimated& best = found.best.front();
+    best.offer = offers[best.offer];
+    best_of_.emplace(best.offer, std::move(best));
+    return;
+  }
+  AloneResult unfit;
+  std::size_t offer = offers.front();
+  if (const auto least = found.least_memory.find(0); least != found.least_memory.end()) {
+    unfit.least_memory = least->second.bytes;
+    offer = offers[least->second.offer];
+  }
+  unfit_.emplace(offer, unfit);
 }
 
 void Chooser::find_front() {
@@ -208,7 +265,8 @@ AloneResult search_alone(const Composer& composer, const ChoiceRequest& request,
   SearchResult found = search(composer, alone);
   AloneResult result;
   result.candidates = found.counts.candidates;
-  result.least_memory = found.least_memory;
+  if (const auto least = found.least_memory.find(0); least != found.least_memory.end())
+    result.least_memory = least->second.bytes;
   if (!found.best.empty()) result.best = std::move(found.best.front());
   return result;
 }

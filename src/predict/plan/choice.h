@@ -18,7 +18,7 @@ struct ChoiceRequest {
   std::optional<Seconds> deadline;
   std::optional<Dollars> budget;
   std::size_t best = 5;    // layouts of the whole search
-  std::size_t alone = 24;  // offers at most that are looked at by themselves
+  std::size_t alone = 24;  // more offers than these are not looked at one by one, but the best of each accelerator
   bool exhaustive = false;
   int threads = 2;
 };
@@ -36,7 +36,7 @@ struct OfferChoice {
   std::vector<LostOption> lost;     // the best of each other offer, then other layouts of the chosen one; best first
   std::vector<Estimated> front;     // of the best of each offer, the fastest first
   SearchCounts counts;              // of the search that chose
-  std::size_t not_looked_at = 0;    // offers of which nothing is said
+  std::size_t not_looked_at = 0;    // offers that others of their accelerator stand for
 };
 
 OfferChoice choose(const Composer& composer, const ChoiceRequest& request);

@@ -111,9 +111,10 @@ class Scaling {
     const Composer& composer = composer_of(point.batch);
     SearchResult result = search(composer, fastest);
     if (result.best.empty()) {
-      point.offer = std::move(offers[result.least_offer]);
-      point.refused = result.least_memory
-                          ? fmt::format("needs {} a device at the least", to_string(*result.least_memory))
+      const auto least = result.least_memory.find(0);
+      const bool cut = least != result.least_memory.end();
+      point.offer = std::move(offers[cut ? least->second.offer : 0]);
+      point.refused = cut ? fmt::format("needs {} a device at the least", to_string(least->second.bytes))
                           : fmt::format("no layout cuts a batch of {} and this model so often", point.batch);
       return;
     }

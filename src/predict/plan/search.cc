@@ -56,13 +56,17 @@ class Search {
       wait(Waiting::Kind::offer, o, {},
            bounds_.time(offer.cluster.devices, offer.cluster.chip, offer.kernels, offer.stack));
     }
-    while (!queue_.empty() && result_.best.size() < wanted()) step();
-    while (!queue_.empty()) {
-      if (queue_.top().kind != Waiting::Kind::offer) ++result_.counts.left;
-      queue_.pop();
+    while (result_.best.size() < wanted()) {
+      const std::optional<std::size_t> group = first_group();
+      if (!group) break;
+      step(batch_of_all(queues_.at(*group).top().kind));
     }
     std::ranges::stable_sort(result_.best, {}, [&](const Estimated& e) { return score(e.offer, e.step.seconds); });
     if (result_.best.size() > request_.best) result_.best.resize(request_.best);
+    if (request_.of_groups) find_others();
+    for (auto& [group, queue] : queues_) {
+      for (; !queue.empty(); queue.pop()) result_.counts.left += queue.top().kind != Waiting::Kind::offer;
+    }
     find_front();
     return std::move(result_);
   }
@@ -89,35 +93,82 @@ class Search {
     return request_.budget && *dollars(offer, step_seconds) > *request_.budget;
   }
 
+  // The queue that has what comes first of all; nothing: all are empty.
+  std::optional<std::size_t> first_group() const {
+    std::optional<std::size_t> first;
+    for (const auto& [group, queue] : queues_)
+      if (!queue.empty() && (!first || Later()(queues_.at(*first).top(), queue.top()))) first = group;
+    return first;
+  }
+
+  // How many are looked at at once. Programs are not made of more than can be answers.
+  std::size_t at_once(Waiting::Kind kind, std::size_t answers) const {
+    switch (kind) {
+      case Waiting::Kind::offer: return 1;
+      case Waiting::Kind::bound: return 512;
+      case Waiting::Kind::floor: return 64;
+      case Waiting::Kind::composed: break;
+    }
+    return std::min<std::size_t>(8, answers);
+  }
+
+  Waiting pop(std::size_t group) {
+    Waiting first = queues_.at(group).top();
+    queues_.at(group).pop();
+    return first;
+  }
+
+  // What comes first, with what comes directly behind it and is of its kind.
+  std::vector<Waiting> batch_of_all(Waiting::Kind kind) {
+    std::vector<Waiting> batch;
+    const std::size_t most = at_once(kind, wanted() - result_.best.size());
+    while (batch.size() < most) {
+      const std::optional<std::size_t> group = first_group();
+      if (!group || queues_.at(*group).top().kind != kind) break;
+      batch.push_back(pop(*group));
+    }
+    return batch;
+  }
+
+  // Of each group that has no answer yet, its best.
+  void find_others() {
+    const auto by_score = [&](const Estimated& e) { return score(e.offer, e.step.seconds); };
+    std::vector<Estimated> best = std::move(result_.best);
+    for (auto& [group, queue] : queues_) {
+      const auto is_of_group = [&](const Estimated& e) { return request_.offered[e.offer].group == group; };
+      if (std::ranges::any_of(best, is_of_group)) continue;
+      result_.best.clear();
+      while (result_.best.empty() && !queue.empty()) {
+        const Waiting::Kind kind = queue.top().kind;
+        std::vector<Waiting> batch;
+        const std::size_t most = at_once(kind, static_cast<std::size_t>(request_.threads));
+        while (!queue.empty() && queue.top().kind == kind && batch.size() < most) batch.push_back(pop(group));
+        step(batch);
+      }
+      if (!result_.best.empty()) result_.others.push_back(*std::ranges::min_element(result_.best, {}, by_score));
+    }
+    result_.best = std::move(best);
+  }
+
   // Puts it in its place, unless it can be no answer. `step`: what it takes at least.
   void wait(Waiting::Kind kind, std::size_t offer, const Candidate& candidate, Seconds step) {
     const bool counts = kind != Waiting::Kind::offer;
     if (needs_price() && !request_.offered[offer].price) {
       result_.counts.unpriced += counts;
       if (counts) return;
-      queue_.push({kind, 0, step.count(), offer, candidate});  // its candidates are counted
+      queue_of(offer).push({kind, 0, step.count(), offer, candidate});  // its candidates are counted
       return;
     }
     if (over_limit(offer, step.count()) && counts) {
       ++result_.counts.over_limit;
       return;
     }
-    queue_.push({kind, request_.exhaustive ? 0 : score(offer, step.count()), step.count(), offer, candidate});
+    queue_of(offer).push({kind, request_.exhaustive ? 0 : score(offer, step.count()), step.count(), offer, candidate});
   }
 
-  // Takes what comes first, with what comes directly behind it and is of its kind.
-  void step() {
-    constexpr std::size_t kFlooredAtOnce = 512, kComposedAtOnce = 64, kMadeAtOnce = 8;
-    const Waiting::Kind kind = queue_.top().kind;
-    std::size_t most = 1;
-    if (kind == Waiting::Kind::bound) most = kFlooredAtOnce;
-    if (kind == Waiting::Kind::floor) most = kComposedAtOnce;
-    if (kind == Waiting::Kind::composed) most = std::min(kMadeAtOnce, wanted() - result_.best.size());
-    std::vector<Waiting> batch;
-    while (!queue_.empty() && queue_.top().kind == kind && batch.size() < most) {
-      batch.push_back(queue_.top());
-      queue_.pop();
-    }
+  // All of one kind.
+  void step(const std::vector<Waiting>& batch) {
+    const Waiting::Kind kind = batch[0].kind;
     if (kind == Waiting::Kind::offer) return enumerate(batch[0].offer);
     std::vector<Outcome> outcomes(batch.size());
     const auto look = [&](std::size_t i) -> Status {
@@ -145,9 +196,8 @@ class Search {
   }
 
   void note_memory(std::size_t offer, Bytes memory) {
-    if (result_.least_memory && *result_.least_memory <= memory) return;
-    result_.least_memory = memory;
-    result_.least_offer = offer;
+    const auto [least, first] = result_.least_memory.try_emplace(request_.offered[offer].group, memory, offer);
+    if (!first && memory < least->second.bytes) least->second = {memory, offer};
   }
 
   // What its layers take at least; where no layer tells, it waits as before.
@@ -230,7 +280,9 @@ class Search {
   const Composer& composer_;
   const SearchRequest& request_;
   const Bounds bounds_;
-  std::priority_queue<Waiting, std::vector<Waiting>, Later> queue_;
+  using Queue = std::priority_queue<Waiting, std::vector<Waiting>, Later>;
+  Queue& queue_of(std::size_t offer) { return queues_[request_.of_groups ? request_.offered[offer].group : 0]; }
+  std::map<std::size_t, Queue> queues_;  // by group
   SearchResult result_;
 };
 

@@ -11,6 +11,7 @@
 // along fsdp; rows of a microbatch; 1F1B of one chunk a stage or more; nothing, attention or blocks done again. Rows of
 // fewer than 8,192 tokens are not cut along context. GPipe is not among them: it takes as long as 1F1B and holds more.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Offered {
   KernelChoice kernels;
   StackProfile stack;
   std::optional<DollarsPerHour> price;  // of all of it
+  std::size_t group = 0;                // of offers of which the best is wanted besides: an accelerator's
 };
 
 enum class Objective { fastest, cheapest };
@@ -38,6 +40,7 @@ struct SearchRequest {
   std::optional<Seconds> deadline;
   std::optional<Dollars> budget;
   std::size_t best = 100;
+  bool of_groups = false;  // also the best of each group that has none among those
   bool exhaustive = false;
   int threads = 2;
 };
@@ -66,13 +69,18 @@ struct SearchCounts {
   std::int64_t composed = 0;  // of all these
 };
 
+// The least memory that a candidate of what was over memory needs, at the least.
+struct LeastMemory {
+  Bytes bytes;
+  std::size_t offer = 0;
+};
+
 struct SearchResult {
   std::vector<Estimated> best;     // the best first
   std::vector<std::size_t> front;  // of `best`: none is both faster and cheaper
+  std::vector<Estimated> others;   // of_groups: the best of each group that has none among `best`; by group
   SearchCounts counts;
-  // Where nothing fits: the least memory that a candidate of it needs, at the least.
-  std::optional<Bytes> least_memory;
-  std::size_t least_offer = 0;
+  std::map<std::size_t, LeastMemory> least_memory;  // by group
 };
 
 std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devices);
