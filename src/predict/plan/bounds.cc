@@ -21,6 +21,7 @@ bool has_dim(const Type& type, std::string_view name) {
 Bounds::Bounds(const Composer& composer) : composer_(composer) {
   const Model& model = composer.model();
   const Strategy strategy = strategy_of(composer.asked());
+  precision_ = strategy.precision;
   std::int64_t tokens = std::max<std::int64_t>(1, model.context()), width = 0;
   if (model.target_context() > 0) tokens = std::min(tokens, model.target_context());
   for (const Parameter& p : model.parameters()) {
@@ -40,8 +41,8 @@ Bounds::Bounds(const Composer& composer) : composer_(composer) {
   carried_ = tokens * width * size_of(strategy.precision.compute);
 }
 
-Seconds Bounds::seconds(double flops, const Accelerator& chip, const KernelChoice& kernels,
-                        const StackProfile& stack) const {
+Seconds Bounds::time(double flops, const Accelerator& chip, const KernelChoice& kernels,
+                     const StackProfile& stack) const {
   const Accelerator::Products& products = products_of(chip, kernels.products);
   return Seconds(flops / (products.peak.count() * products.reached * products_share(kernels, stack)));
 }
@@ -49,7 +50,7 @@ Seconds Bounds::seconds(double flops, const Accelerator& chip, const KernelChoic
 Seconds Bounds::time(std::int64_t devices, const Accelerator& chip, const KernelChoice& kernels,
                      const StackProfile& stack) const {
   const double rows = static_cast<double>(composer_.asked().train.batch);
-  return seconds((forward_ + backward_) * rows / static_cast<double>(devices), chip, kernels, stack);
+  return time((forward_ + backward_) * rows / static_cast<double>(devices), chip, kernels, stack);
 }
 
 std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
@@ -59,20 +60,18 @@ std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
   return std::max(most * candidate.microbatches, through);
 }
 
-Seconds Bounds::time(const Candidate& candidate, const Accelerator& chip, const KernelChoice& kernels,
-                     const StackProfile& stack) const {
+double Bounds::flops(const Candidate& candidate) const {
   // Of a microbatch, of a layer. What is done again comes without the products whose results nothing asks for again.
-  const Seconds layer = seconds((forward_ + backward_) / static_cast<double>(composer_.layers()) *
-                                    static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
-                                    static_cast<double>(candidate.model * candidate.context),
-                                chip, kernels, stack);
-  return layer * layers_in_turn(candidate);
+  const double layer = (forward_ + backward_) / static_cast<double>(composer_.layers()) *
+                       static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
+                       static_cast<double>(candidate.model * candidate.context);
+  return layer * static_cast<double>(layers_in_turn(candidate));
 }
 
-Bytes Bounds::memory(const Candidate& candidate, const KernelChoice& kernels, const StackProfile& stack) const {
+Bytes Bounds::arena(const Candidate& candidate, bool half_copies) const {
   const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
-  return memory(candidate, kept_by_whole_layer(candidate.recompute, rows) / (candidate.model * candidate.context),
-                kernels, stack);
+  return arena(candidate, kept_by_whole_layer(candidate.recompute, rows) / (candidate.model * candidate.context),
+               half_copies);
 }
 
 // Devices of `model` and `context` keep at least their part of what one device keeps.
@@ -100,23 +99,19 @@ std::int64_t Bounds::layers_kept(const Candidate& candidate) const {
   return kept;
 }
 
-Bytes Bounds::memory(const Candidate& candidate, std::int64_t kept, const KernelChoice& kernels,
-                     const StackProfile& stack) const {
+Bytes Bounds::arena(const Candidate& candidate, std::int64_t kept, bool half_copies) const {
   const std::int64_t parts = candidate.pipe * candidate.expert * candidate.model;
   const std::int64_t all = elements_ / parts, trained = trained_ / parts;
   const auto stored = [&](std::int64_t bytes, StoredInParts least) {
     return candidate.stored >= least ? bytes / candidate.fsdp : bytes;
   };
-  const Precision& precision = strategy_of(composer_.asked()).precision;
-  const bool copied = kernels.half_copies && precision.parameter == DType::f32;
-  MemoryParts memory;
+  const bool copied = half_copies && precision_.parameter == DType::f32;
   // Copies in 16 bits where they are read, and in f32 where they are updated.
-  memory.arena = Bytes(copied ? stored(2 * all, StoredInParts::parameters) + stored(4 * trained, StoredInParts::state)
-                              : stored(all * size_of(precision.parameter), StoredInParts::parameters));
-  memory.arena += Bytes(stored(trained * state_bytes_, StoredInParts::state) +
-                        stored(trained * size_of(precision.reduce), StoredInParts::gradients));
-  memory.arena += Bytes(kept * layers_kept(candidate));
-  return device_memory(memory, stack).total();
+  const std::int64_t parameters =
+      copied ? stored(2 * all, StoredInParts::parameters) + stored(4 * trained, StoredInParts::state)
+             : stored(all * size_of(precision_.parameter), StoredInParts::parameters);
+  return Bytes(parameters + stored(trained * state_bytes_, StoredInParts::state) +
+               stored(trained * size_of(precision_.reduce), StoredInParts::gradients) + kept * layers_kept(candidate));
 }
 
 Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
@@ -173,7 +168,9 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   const LayerCost& layer = cost->value();
   double seconds = layer.layer * static_cast<double>(layers_in_turn(candidate)) + stack.step;
   if (candidate.pipe == 1) seconds += layer.besides * static_cast<double>(candidate.microbatches);
-  return Floor{Seconds(seconds), memory(candidate, layer.kept, kernels, stack)};
+  MemoryParts memory;
+  memory.arena = arena(candidate, layer.kept, kernels.half_copies);
+  return Floor{Seconds(seconds), device_memory(memory, stack).total()};
 }
 
 }  // namespace systole

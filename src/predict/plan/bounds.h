@@ -27,12 +27,13 @@ class Bounds {
   // `composer` outlives this.
   explicit Bounds(const Composer& composer);
 
-  Seconds time(const Candidate& candidate, const Accelerator& chip, const KernelChoice& kernels,
-               const StackProfile& stack) const;
+  // FLOPs that a device does one after the other, at least; and how long so many take.
+  double flops(const Candidate& candidate) const;
+  Seconds time(double flops, const Accelerator& chip, const KernelChoice& kernels, const StackProfile& stack) const;
   // Of any candidate on so many devices.
   Seconds time(std::int64_t devices, const Accelerator& chip, const KernelChoice& kernels,
                const StackProfile& stack) const;
-  Bytes memory(const Candidate& candidate, const KernelChoice& kernels, const StackProfile& stack) const;
+  Bytes arena(const Candidate& candidate, bool half_copies) const;  // of the memory
 
   struct Floor {
     Seconds time;
@@ -56,11 +57,10 @@ class Bounds {
   // How often one after the other the layers of a stage are gone through, at least.
   std::int64_t layers_in_turn(const Candidate& candidate) const;
   std::int64_t layers_kept(const Candidate& candidate) const;
-  Bytes memory(const Candidate& candidate, std::int64_t kept, const KernelChoice& kernels,
-               const StackProfile& stack) const;
-  Seconds seconds(double flops, const Accelerator& chip, const KernelChoice& kernels, const StackProfile& stack) const;
+  Bytes arena(const Candidate& candidate, std::int64_t kept, bool half_copies) const;
 
   const Composer& composer_;
+  Precision precision_;
   std::int64_t elements_ = 0, trained_ = 0, state_bytes_ = 0;  // state_bytes_: of a trained number
   std::int64_t carried_ = 0;                                   // bytes of a row between two layers
   double forward_ = 0, backward_ = 0;                          // FLOPs of a row, of all layers

@@ -134,7 +134,8 @@ void Chooser::look_at_nearest(const std::vector<std::size_t>& offers) {
     nearest.offered.push_back(std::move(all[o]));
     nearest.offered.back().group = 0;
   }
-  const bool priced = std::ranges::any_of(nearest.offered, [](const Offered& offer) { return offer.price.has_value(); });
+  const bool priced =
+      std::ranges::any_of(nearest.offered, [](const Offered& offer) { return offer.price.has_value(); });
   nearest.objective = request_.deadline || !priced ? Objective::fastest : nearest.objective;
   if (request_.budget && !request_.deadline && priced) nearest.objective = Objective::cheapest;
   nearest.deadline.reset();

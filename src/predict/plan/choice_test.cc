@@ -6,6 +6,7 @@
 
 #include "ground/base/quantity.h"
 #include "predict/plan/layout_edit.h"
+#include "predict/plan/listing.h"
 #include "predict/plan/testing/tiny_workload.h"
 
 namespace systole {

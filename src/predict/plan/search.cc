@@ -3,37 +3,27 @@
 #include <algorithm>
 #include <queue>
 
-#include "describe/spec/schema.h"
 #include "ground/base/parallel.h"
-#include "predict/plan/bounds.h"
 #include "predict/plan/estimated.h"
+#include "predict/plan/listing.h"
 
 namespace systole {
 namespace {
 
-constexpr std::int64_t kMostStages = 64, kMostModel = 64;
-constexpr std::int64_t kLeastTokens = 4096;      // of a row on a device; shorter rows are not cut
-constexpr std::int64_t kMostMicrobatches = 512;  // more change the time of a step by less than anything else does
-
-std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
-  std::vector<std::int64_t> divisors;
-  for (std::int64_t d = 1; d <= std::min(n, most); ++d)
-    if (n % d == 0) divisors.push_back(d);
-  return divisors;
-}
-
-// What waits to be looked at: an offer, a candidate by its bound, by what its layers take at least, or a composed one
-// by its time.
+// What waits to be looked at: an offer, the first of its candidates that is left by its bound, one by what its layers
+// take at least, or a composed one by its time.
 struct Waiting {
   enum class Kind { offer, bound, floor, composed } kind = Kind::offer;
   double score = 0;
   double step = 0;  // seconds
   std::size_t offer = 0;
-  Candidate candidate;
+  const Listing::Entry* entry = nullptr;  // nothing for an offer
 };
 struct Later {
   bool operator()(const Waiting& a, const Waiting& b) const {
-    return std::tie(a.score, a.offer, a.kind, a.candidate) > std::tie(b.score, b.offer, b.kind, b.candidate);
+    const auto first = std::tie(a.score, a.offer, a.kind) <=> std::tie(b.score, b.offer, b.kind);
+    if (first != 0 || a.entry == nullptr) return first > 0;
+    return a.entry->candidate > b.entry->candidate;
   }
 };
 
@@ -53,8 +43,9 @@ class Search {
   SearchResult run() {
     for (std::size_t o = 0; o < request_.offered.size(); ++o) {
       const Offered& offer = request_.offered[o];
-      wait(Waiting::Kind::offer, o, {},
-           bounds_.time(offer.cluster.devices, offer.cluster.chip, offer.kernels, offer.stack));
+      const Seconds step = bounds_.time(offer.cluster.devices, offer.cluster.chip, offer.kernels, offer.stack);
+      // One without a price comes first: its candidates are counted.
+      queue_of(o).push({Waiting::Kind::offer, unpriced(o) ? 0 : score(o, step.count()), step.count(), o, nullptr});
     }
     while (result_.best.size() < wanted()) {
       const std::optional<std::size_t> group = first_group();
@@ -64,9 +55,8 @@ class Search {
     std::ranges::stable_sort(result_.best, {}, [&](const Estimated& e) { return score(e.offer, e.step.seconds); });
     if (result_.best.size() > request_.best) result_.best.resize(request_.best);
     if (request_.of_groups) find_others();
-    for (auto& [group, queue] : queues_) {
-      for (; !queue.empty(); queue.pop()) result_.counts.left += queue.top().kind != Waiting::Kind::offer;
-    }
+    for (auto& [group, queue] : queues_)
+      for (; !queue.empty(); queue.pop()) result_.counts.left += in_place_of(queue.top());
     find_front();
     return std::move(result_);
   }
@@ -86,7 +76,9 @@ class Search {
     return request_.objective == Objective::cheapest ? dollars(offer, step_seconds)->count()
                                                      : step_seconds * request_.steps;
   }
-  bool needs_price() const { return request_.objective == Objective::cheapest || request_.budget.has_value(); }
+  bool unpriced(std::size_t offer) const {
+    return (request_.objective == Objective::cheapest || request_.budget) && !request_.offered[offer].price;
+  }
 
   bool over_limit(std::size_t offer, double step_seconds) const {
     if (request_.deadline && Seconds(step_seconds * request_.steps) > *request_.deadline) return true;
@@ -112,10 +104,41 @@ class Search {
     return std::min<std::size_t>(8, answers);
   }
 
+  // Behind a candidate that goes by its bound the next of its offer takes its place.
   Waiting pop(std::size_t group) {
-    Waiting first = queues_.at(group).top();
+    const Waiting first = queues_.at(group).top();
     queues_.at(group).pop();
+    if (first.kind == Waiting::Kind::bound) wait_by_bound(first.offer, first.entry + 1);
     return first;
+  }
+
+  // For how many candidates it stands.
+  std::int64_t in_place_of(const Waiting& waiting) const {
+    if (waiting.kind == Waiting::Kind::offer) return 0;
+    if (waiting.kind != Waiting::Kind::bound) return 1;
+    return fitting(waiting.offer, waiting.entry);
+  }
+
+  // Of an offer's candidates from `first` on, those that fit by their bounds.
+  std::int64_t fitting(std::size_t offer, const Listing::Entry* first) const {
+    const Open& open = open_.at(offer);
+    return std::count_if(first, open.end(),
+                         [&](const Listing::Entry& entry) { return entry.arena <= open.most_arena; });
+  }
+
+  // The first of an offer's candidates from `first` on that fits by its bound.
+  void wait_by_bound(std::size_t o, const Listing::Entry* first) {
+    const Open& open = open_.at(o);
+    first =
+        std::find_if(first, open.end(), [&](const Listing::Entry& entry) { return entry.arena <= open.most_arena; });
+    if (first == open.end()) return;
+    const Offered& offer = request_.offered[o];
+    const Seconds step = bounds_.time(first->flops, offer.cluster.chip, offer.kernels, offer.stack);
+    if (over_limit(o, step.count())) {
+      result_.counts.over_limit += fitting(o, first);
+      return;
+    }
+    queue_of(o).push({Waiting::Kind::bound, request_.exhaustive ? 0 : score(o, step.count()), step.count(), o, first});
   }
 
   // What comes first, with what comes directly behind it and is of its kind.
@@ -151,19 +174,14 @@ class Search {
   }
 
   // Puts it in its place, unless it can be no answer. `step`: what it takes at least.
-  void wait(Waiting::Kind kind, std::size_t offer, const Candidate& candidate, Seconds step) {
-    const bool counts = kind != Waiting::Kind::offer;
-    if (needs_price() && !request_.offered[offer].price) {
-      result_.counts.unpriced += counts;
-      if (counts) return;
-      queue_of(offer).push({kind, 0, step.count(), offer, candidate});  // its candidates are counted
-      return;
-    }
-    if (over_limit(offer, step.count()) && counts) {
+  void wait(Waiting::Kind kind, const Waiting& before, Seconds step) {
+    if (over_limit(before.offer, step.count())) {
       ++result_.counts.over_limit;
       return;
     }
-    queue_of(offer).push({kind, request_.exhaustive ? 0 : score(offer, step.count()), step.count(), offer, candidate});
+    queue_of(before.offer)
+        .push({kind, request_.exhaustive ? 0 : score(before.offer, step.count()), step.count(), before.offer,
+               before.entry});
   }
 
   // All of one kind.
@@ -183,16 +201,33 @@ class Search {
 
   void enumerate(std::size_t o) {
     const Offered& offer = request_.offered[o];
-    for (const Candidate& candidate : candidates_of(composer_, offer.cluster.devices)) {
-      ++result_.counts.candidates;
-      const Bytes memory = bounds_.memory(candidate, offer.kernels, offer.stack);
-      if (!request_.exhaustive && memory > usable(o)) {
-        ++result_.counts.over_memory_by_bound;
-        note_memory(o, memory);
-        continue;
-      }
-      wait(Waiting::Kind::bound, o, candidate, bounds_.time(candidate, offer.cluster.chip, offer.kernels, offer.stack));
+    const Listing& listing = listing_on(offer.cluster.devices, offer.kernels.half_copies);
+    SearchCounts& counts = result_.counts;
+    counts.candidates += static_cast<std::int64_t>(listing.entries.size());
+    const auto memory = [&](Bytes arena) {
+      MemoryParts parts;
+      parts.arena = arena;
+      return device_memory(parts, offer.stack).total();
+    };
+    const std::vector<Bytes>& arenas = listing.arenas;
+    const auto over = request_.exhaustive
+                          ? arenas.end()
+                          : std::ranges::partition_point(arenas, [&](Bytes a) { return memory(a) <= usable(o); });
+    counts.over_memory_by_bound += arenas.end() - over;
+    if (over != arenas.end()) note_memory(o, memory(*over));
+    if (over == arenas.begin()) return;
+    if (unpriced(o)) {
+      counts.unpriced += over - arenas.begin();
+      return;
     }
+    open_.emplace(o, Open{&listing, *(over - 1)});
+    wait_by_bound(o, listing.entries.data());
+  }
+
+  const Listing& listing_on(std::int64_t devices, bool half_copies) {
+    const auto [at, first] = listings_.try_emplace({devices, half_copies});
+    if (first) at->second = listing_of(composer_, bounds_, devices, half_copies);
+    return at->second;
   }
 
   void note_memory(std::size_t offer, Bytes memory) {
@@ -206,7 +241,7 @@ class Search {
     Outcome outcome;
     outcome.step = Seconds(waiting.step);
     const Result<Bounds::Floor> floor =
-        bounds_.floor(waiting.candidate, waiting.offer, offer.cluster, offer.kernels, offer.stack);
+        bounds_.floor(waiting.entry->candidate, waiting.offer, offer.cluster, offer.kernels, offer.stack);
     if (!floor.ok()) return outcome;
     outcome.step = std::max(outcome.step, floor->time);
     outcome.memory = floor->memory;
@@ -218,13 +253,13 @@ class Search {
   Outcome composed(const Waiting& waiting) const {
     const Offered& offer = request_.offered[waiting.offer];
     Outcome outcome;
-    const Result<Composed> step = composer_.compose(waiting.candidate, composer_.asked().train.batch);
+    const Result<Composed> step = composer_.compose(waiting.entry->candidate, composer_.asked().train.batch);
     if (step.ok()) {
       outcome.step = Seconds(step_time(step_parts(step->step, offer.cluster, offer.kernels), offer.stack).seconds);
       outcome.memory = step->memory_at_least(offer.kernels, offer.stack);
     } else {
       const Result<CandidatePrograms> programs =
-          programs_of(composer_.asked(), waiting.candidate, composer_.target(), false);
+          programs_of(composer_.asked(), waiting.entry->candidate, composer_.target(), false);
       if (!programs.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
       outcome.step = Seconds(step_time(step_parts(programs->step, offer.cluster, offer.kernels), offer.stack).seconds);
     }
@@ -235,7 +270,7 @@ class Search {
   Outcome made(const Waiting& waiting) const {
     const Offered& offer = request_.offered[waiting.offer];
     Result<Estimated> estimated =
-        estimate_candidate(composer_.asked(), composer_.target(), waiting.candidate, offer, request_.steps);
+        estimate_candidate(composer_.asked(), composer_.target(), waiting.entry->candidate, offer, request_.steps);
     if (!estimated.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
     estimated->offer = waiting.offer;
     Outcome outcome{Outcome::Kind::estimated, Seconds(estimated->step.seconds), estimated->memory.total(), {}};
@@ -250,8 +285,7 @@ class Search {
     switch (outcome.kind) {
       case Outcome::Kind::waits: {
         const bool by_bound = waiting.kind == Waiting::Kind::bound;
-        return wait(by_bound ? Waiting::Kind::floor : Waiting::Kind::composed, waiting.offer, waiting.candidate,
-                    outcome.step);
+        return wait(by_bound ? Waiting::Kind::floor : Waiting::Kind::composed, waiting, outcome.step);
       }
       case Outcome::Kind::over_memory: {
         std::int64_t& over = waiting.kind == Waiting::Kind::bound   ? counts.over_memory_by_bound
@@ -283,80 +317,18 @@ class Search {
   using Queue = std::priority_queue<Waiting, std::vector<Waiting>, Later>;
   Queue& queue_of(std::size_t offer) { return queues_[request_.of_groups ? request_.offered[offer].group : 0]; }
   std::map<std::size_t, Queue> queues_;  // by group
+  // An offer whose candidates wait.
+  struct Open {
+    const Listing* listing;
+    Bytes most_arena;  // of those that fit by their bounds
+    const Listing::Entry* end() const { return listing->entries.data() + listing->entries.size(); }
+  };
+  std::map<std::size_t, Open> open_;
+  std::map<std::pair<std::int64_t, bool>, Listing> listings_;  // by devices, and whether copies in 16 bits are kept
   SearchResult result_;
 };
 
-void add_microbatches(const Composer& composer, Candidate candidate, std::vector<Candidate>& candidates) {
-  const std::int64_t parts = candidate.row_parts(), batch = composer.asked().train.batch;
-  if (batch % parts != 0) return;
-  const std::int64_t rows = batch / parts;
-  for (std::int64_t each = 1; each <= rows; each *= 2) {
-    candidate.microbatches = rows / each;
-    if (rows % each != 0 || candidate.microbatches > kMostMicrobatches) continue;
-    for (const std::int64_t chunks : {1, 2, 4}) {
-      candidate.chunks = chunks;
-      const bool interleaves = candidate.pipe > 1 && candidate.microbatches % candidate.pipe == 0;
-      if (chunks > 1 && (!interleaves || candidate.pipe * chunks > composer.layers())) continue;
-      for (const auto recompute :
-           {RecomputeSpec::Kind::none, RecomputeSpec::Kind::attention, RecomputeSpec::Kind::block}) {
-        candidate.recompute = recompute;
-        candidates.push_back(candidate);
-      }
-    }
-  }
-}
-
-void add_stored(const Composer& composer, Candidate candidate, std::vector<Candidate>& candidates) {
-  for (const auto stored : {StoredInParts::state, StoredInParts::gradients, StoredInParts::parameters}) {
-    if (candidate.fsdp == 1 && stored != StoredInParts::parameters) continue;
-    candidate.stored = stored;
-    add_microbatches(composer, candidate, candidates);
-  }
-}
-
-// Sizes of an axis that the workload may have, of those that divide `devices`.
-std::vector<std::int64_t> sizes_of(const Composer& composer, std::int64_t Candidate::*axis, std::int64_t devices) {
-  std::vector<std::int64_t> sizes;
-  for (const std::int64_t size : divisors_of(devices, kMostModel)) {
-    Candidate alone;
-    alone.*axis = size;
-    Workload workload = workload_of(composer.asked(), alone);
-    workload.train.batch = std::max(workload.train.batch, size);
-    if (size == 1 || broken_rules(workload).empty()) sizes.push_back(size);
-  }
-  return sizes;
-}
-
 }  // namespace
-
-std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devices) {
-  std::vector<Candidate> candidates;
-  const ModelSpec& asked = composer.asked().model;
-  const std::vector<std::int64_t> experts = sizes_of(composer, &Candidate::expert, devices);
-  std::vector<std::int64_t> contexts = sizes_of(composer, &Candidate::context, devices);
-  std::erase_if(contexts, [&](std::int64_t size) { return size > 1 && asked.context / size < kLeastTokens; });
-  Candidate c;
-  for (c.pipe = 1; c.pipe <= std::min({devices, kMostStages, composer.layers()}); ++c.pipe) {
-    if (devices % c.pipe != 0) continue;
-    for (c.model = 1; c.model <= std::min(devices, kMostModel); ++c.model) {
-      if (devices % (c.pipe * c.model) != 0 || (asked.heads > 0 && asked.heads % c.model != 0)) continue;
-      for (const std::int64_t context : contexts) {
-        for (const std::int64_t expert : experts) {
-          const std::int64_t inner = c.pipe * c.model * context * expert;
-          if (devices % inner != 0) continue;
-          c.context = context;
-          c.expert = expert;
-          for (const std::int64_t fsdp : divisors_of(devices / inner, devices)) {
-            c.fsdp = fsdp;
-            c.data = devices / inner / fsdp;
-            add_stored(composer, c, candidates);
-          }
-        }
-      }
-    }
-  }
-  return candidates;
-}
 
 SearchResult search(const Composer& composer, const SearchRequest& request) { return Search(composer, request).run(); }
 

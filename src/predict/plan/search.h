@@ -83,8 +83,6 @@ struct SearchResult {
   std::map<std::size_t, LeastMemory> least_memory;  // by group
 };
 
-std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devices);
-
 // Deterministic, whatever the number of threads.
 SearchResult search(const Composer& composer, const SearchRequest& request);
 

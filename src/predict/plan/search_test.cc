@@ -79,11 +79,13 @@ TEST(Search, bounds_are_below_what_they_bound) {
   double nearest = 0, nearest_floor = 0;
   for (const Estimated& one : all.best) {
     const Offered& offer = request.offered[one.offer];
-    nearest = std::max(
-        nearest, bounds.time(one.candidate, offer.cluster.chip, offer.kernels, offer.stack).count() / one.step.seconds);
-    EXPECT_LE(bounds.time(one.candidate, offer.cluster.chip, offer.kernels, offer.stack).count(), one.step.seconds)
-        << to_string(one.candidate);
-    EXPECT_LE(bounds.memory(one.candidate, offer.kernels, offer.stack), one.memory.total()) << to_string(one.candidate);
+    const double time =
+        bounds.time(bounds.flops(one.candidate), offer.cluster.chip, offer.kernels, offer.stack).count();
+    nearest = std::max(nearest, time / one.step.seconds);
+    EXPECT_LE(time, one.step.seconds) << to_string(one.candidate);
+    MemoryParts memory;
+    memory.arena = bounds.arena(one.candidate, offer.kernels.half_copies);
+    EXPECT_LE(device_memory(memory, offer.stack).total(), one.memory.total()) << to_string(one.candidate);
     const Result<Bounds::Floor> floor =
         bounds.floor(one.candidate, one.offer, offer.cluster, offer.kernels, offer.stack);
     ASSERT_TRUE(floor.ok()) << floor.error().message;
