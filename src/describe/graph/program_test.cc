@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "describe/graph/live.h"
 #include "describe/graph/memory.h"
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/builder.h"
@@ -109,6 +110,22 @@ TEST(PlanScratch, chains_and_dying_operands_take_no_new_place) {
   b.add_schedule({"run", {{0, 0, 0, Stream::compute, {}}}});
   const Program program = b.finish();
   EXPECT_EQ(program.functions[0].scratch.count(), 64);  // one place for five values
+  EXPECT_EQ(live_bytes(program.functions[0]), (std::vector<std::int64_t>{64, 64, 64, 64, 64, 0}));
+}
+
+TEST(PlanScratch, live_bytes_count_what_lies_there_at_one_time) {
+  Graph f("f");
+  const Value x = f.input("x", kVector), kept = tanh(x), moved = exp(kept);
+  const std::vector<int> all{0};
+  const Value half = reduce_sum(moved, all);
+  f.output("y", add(reduce_sum(mul(moved, kept), all), half));
+  Function function;
+  function.graph = std::move(f);
+  const auto vector = kVector.bytes().count(), scalar = half.type().bytes().count();
+  EXPECT_EQ(live_bytes(function), (std::vector<std::int64_t>{vector, 2 * vector, 2 * vector + scalar, vector + scalar,
+                                                             vector + 2 * scalar, 0}));
+  function.donated = {true};  // all that may lie in its place is not counted
+  EXPECT_EQ(live_bytes(function)[0], 0);
 }
 
 TEST(Program, hash_follows_what_is_computed) {

@@ -353,6 +353,7 @@ Result<Composed::Stage> Composer::stage_of(const Candidate& candidate, std::int6
     afters.push_back(TRY(piece_at(afters_, key_of(candidate), place, sizes)));
     made.kept.push_back(chunk.kept_by_layer * layers[c] + chunk.kept);
     made.logits = chunk.logits;
+    made.live = chunk.live.empty() ? 0 : std::ranges::max(chunk.live);
     made.work.chunks.push_back(std::move(chunk.work));
   }
   const std::size_t place = stage == 0 ? 0 : stage == candidate.pipe - 1 ? kRecordedStages - 1 : 1;
@@ -399,7 +400,8 @@ Result<Composed> Composer::compose(const Candidate& candidate, std::int64_t batc
       if (stage == nullptr) stage = std::make_shared<const Composed::Stage>(TRY(stage_of(candidate, s, rows, own)));
       composed.stages.push_back(stage);
       composed.step.stages.emplace_back(stage, &stage->work);
-      std::int64_t bytes = stage->parameters + stage->state + stage->gradients;
+      // All that is kept of any chunk lies there until the last chunk has gone backward for the last time.
+      std::int64_t bytes = stage->parameters + stage->state + stage->gradients + stage->live;
       for (std::size_t c = 0; c < own.size(); ++c)
         bytes += stage->kept[c] *
                  (candidate.staged() ? in_flight(pipeline, microbatches)[static_cast<std::size_t>(s)][c] : 1);

@@ -39,10 +39,12 @@ struct Composed {
     StageRecord work;
     std::int64_t parameters = 0, state = 0, gradients = 0, copies = 0, logits = 0;  // as AfterPiece's and ChunkPiece's
     std::vector<std::int64_t> kept;  // of each chunk, of a microbatch, from forward to backward
+    std::int64_t live = 0;           // that the last chunk's backward works in, at the least
   };
   StepRecord step;
   std::vector<std::shared_ptr<const Stage>> stages;
-  std::vector<Bytes> arena;  // by stage, at least: parameters, state, gradients and what is kept for backward
+  // By stage, at least: parameters, state, gradients, what is kept for backward and what backward works in.
+  std::vector<Bytes> arena;
   Bytes state_bytes(std::size_t stage) const;  // parameters and the optimizer's state
   // What a device needs at least, of the stage that needs most.
   Bytes memory_at_least(const KernelChoice& kernels, const StackProfile& stack) const;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "describe/graph/live.h"
 #include "predict/perf/device_memory.h"
 #include "predict/plan/piece_numbers.h"
 
@@ -70,14 +71,16 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
   StagePieces stage;
   stage.after.work = work.after;
   stage.after.ties = work.ties;
-  for (const ChunkRecord& chunk : work.chunks) stage.chunks.push_back({chunk, 0, 0, 0, {}});
+  for (const ChunkRecord& chunk : work.chunks) stage.chunks.push_back({chunk, 0, 0, 0, {}, {}});
   // Which of the stage's chunks something named for a chunk of the model belongs to.
   const auto own = [&](std::string_view name) {
     return pipeline.num_chunks() == 1 ? 0 : static_cast<std::size_t>(chunk_of(name).value() / pipeline.stages);
   };
   for (const Function& function : program.functions) {
     if (!function.name.starts_with("forward") && !function.name.starts_with("backward")) continue;
-    add_dims(function.graph, stage.chunks[own(function.name)].dims);
+    ChunkPiece& chunk = stage.chunks[own(function.name)];
+    add_dims(function.graph, chunk.dims);
+    if (function.name.starts_with("backward")) chunk.live = live_bytes(function);
   }
   const MemoryParts besides = placeless_memory(program, {});
   stage.after.copies = besides.copies.count();

@@ -14,6 +14,8 @@ struct ChunkPiece {
   std::int64_t kept_by_layer = 0, kept = 0;  // bytes from forward to backward, of a microbatch: of a layer, and besides
   std::int64_t logits = 0;                   // as MemoryParts'
   std::vector<std::int64_t> dims;            // of all values that the functions make, in order
+  // Bytes that backward works in at the least, at moments of it (describe/graph/live.h); of a sized piece at a few.
+  std::vector<std::int64_t> live;
 };
 
 struct AfterPiece {

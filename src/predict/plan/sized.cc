@@ -15,9 +15,15 @@ bool same_but_rows(const ChunkPiece& a, std::int64_t rows_of_a, const ChunkPiece
 }
 bool same_but_rows(const AfterPiece&, std::int64_t, const AfterPiece&, std::int64_t) { return true; }
 
-// They are only compared.
-void forget_dims(ChunkPiece& piece) { piece.dims.clear(); }
-void forget_dims(AfterPiece&) {}
+std::vector<std::int64_t>* live_of(ChunkPiece& piece) { return &piece.live; }
+std::vector<std::int64_t>* live_of(AfterPiece&) { return nullptr; }
+
+// What is only compared, or of a few moments later.
+void forget_lists(ChunkPiece& piece) {
+  piece.dims.clear();
+  piece.live.clear();
+}
+void forget_lists(AfterPiece&) {}
 
 // How often a body runs goes with the chunk's layers.
 Status set_times(FunctionRecord& function, std::int64_t from, std::int64_t to) {
@@ -50,6 +56,33 @@ std::optional<Line> line_through(std::int64_t at_low, std::int64_t at_high, std:
   return Line{at_low - each * low, each};
 }
 
+// One count at all corners: at the base and at another, each at one or two numbers of layers.
+struct CornerCounts {
+  std::vector<std::int64_t> base, rows, fsdp;
+};
+
+using AtCorners = std::vector<std::vector<std::int64_t>>;  // by corner
+CornerCounts nth(std::size_t n, const AtCorners& base, const AtCorners& rows, const AtCorners& fsdp) {
+  CornerCounts counts;
+  for (const auto& values : base) counts.base.push_back(values[n]);
+  for (const auto& values : rows) counts.rows.push_back(values[n]);
+  for (const auto& values : fsdp) counts.fsdp.push_back(values[n]);
+  return counts;
+}
+
+// The moments at which the most is live at a corner; none where corners have not equally many.
+std::vector<std::size_t> busiest(const AtCorners& base, const AtCorners& rows, const AtCorners& fsdp) {
+  std::vector<std::size_t> moments;
+  for (const AtCorners* corners : {&base, &rows, &fsdp}) {
+    for (const std::vector<std::int64_t>& live : *corners) {
+      if (live.size() != base[0].size() || live.empty()) return {};
+      const auto most = static_cast<std::size_t>(std::ranges::max_element(live) - live.begin());
+      if (std::ranges::find(moments, most) == moments.end()) moments.push_back(most);
+    }
+  }
+  return moments;
+}
+
 }  // namespace
 
 template <typename Piece>
@@ -64,20 +97,14 @@ Result<Sized<Piece>> Sized<Piece>::of(const std::vector<Corner>& base, const std
   for (std::size_t k = 0; k < other_rows.size(); ++k)
     if (!same_but_rows(base[k].piece, low.rows, other_rows[k].piece, other_rows[k].sizes.rows))
       return unlike("ops that are cut in another way");
-  forget_dims(sized.first_.piece);
-  const auto numbers = [](const std::vector<Corner>& corners) {
-    std::vector<std::vector<std::int64_t>> all;
-    for (const Corner& corner : corners) all.push_back(numbers_of(corner.piece));
-    return all;
+  forget_lists(sized.first_.piece);
+  const auto line = [&](const std::vector<std::int64_t>& values) {
+    return line_through(values.front(), values.back(), low.layers, base.back().sizes.layers);
   };
-  const auto here = numbers(base), there_rows = numbers(other_rows), there_fsdp = numbers(other_fsdp);
-  const auto line = [&](const std::vector<std::vector<std::int64_t>>& values, std::size_t n) {
-    return line_through(values.front()[n], values.back()[n], low.layers, base.back().sizes.layers);
-  };
-  for (std::size_t n = 0; n < here[0].size(); ++n) {
-    const auto base_line = line(here, n);
-    const auto rows_line = other_rows.empty() ? base_line : line(there_rows, n);
-    const auto fsdp_line = other_fsdp.empty() ? base_line : line(there_fsdp, n);
+  const auto sized_count = [&](const CornerCounts& counts) -> Result<Count> {
+    const auto base_line = line(counts.base);
+    const auto rows_line = counts.rows.empty() ? base_line : line(counts.rows);
+    const auto fsdp_line = counts.fsdp.empty() ? base_line : line(counts.fsdp);
     if (!base_line || !rows_line || !fsdp_line) return unlike("a count that layers do not divide");
     Count count{};
     for (std::size_t k = 0; k < 2; ++k) {
@@ -95,7 +122,24 @@ Result<Sized<Piece>> Sized<Piece>::of(const std::vector<Corner>& base, const std
       }
       count.whole[k] = (*base_line)[k] - count.by_row[k] * low.rows - count.part[k] / low.fsdp;
     }
-    sized.counts_.push_back(count);
+    return count;
+  };
+  const auto at_corners = [](const std::vector<Corner>& corners, const auto& numbers) {
+    AtCorners all;
+    for (const Corner& corner : corners) all.push_back(numbers(corner.piece));
+    return all;
+  };
+  const AtCorners here = at_corners(base, numbers_of<Piece>), there_rows = at_corners(other_rows, numbers_of<Piece>),
+                  there_fsdp = at_corners(other_fsdp, numbers_of<Piece>);
+  for (std::size_t n = 0; n < here[0].size(); ++n)
+    sized.counts_.push_back(TRY(sized_count(nth(n, here, there_rows, there_fsdp))));
+  // Only bounds: a moment whose bytes are no such function is left out.
+  const auto live = [](Piece piece) { return live_of(piece) ? *live_of(piece) : std::vector<std::int64_t>(); };
+  const AtCorners live_here = at_corners(base, live), live_rows = at_corners(other_rows, live),
+                  live_fsdp = at_corners(other_fsdp, live);
+  for (const std::size_t moment : busiest(live_here, live_rows, live_fsdp)) {
+    const Result<Count> count = sized_count(nth(moment, live_here, live_rows, live_fsdp));
+    if (count.ok()) sized.live_.push_back(*count);
   }
   return sized;
 }
@@ -104,15 +148,16 @@ template <typename Piece>
 Result<Piece> Sized<Piece>::at(const PieceSizes& sizes) const {
   Piece piece = first_.piece;
   bool whole = true;
-  visit_numbers(piece, [&, count = counts_.data()](std::int64_t& number) mutable {
-    const Count& c = *count++;
-    number = c.whole[0] + c.whole[1] * sizes.layers + (c.by_row[0] + c.by_row[1] * sizes.layers) * sizes.rows;
+  const auto count_at = [&](const Count& c) {
+    const std::int64_t number =
+        c.whole[0] + c.whole[1] * sizes.layers + (c.by_row[0] + c.by_row[1] * sizes.layers) * sizes.rows;
     const std::int64_t part = c.part[0] + c.part[1] * sizes.layers;
-    if (part == 0) return;
     whole = whole && part % sizes.fsdp == 0;
-    number += part / sizes.fsdp;
-  });
+    return number + part / sizes.fsdp;
+  };
+  visit_numbers(piece, [&, count = counts_.data()](std::int64_t& number) mutable { number = count_at(*count++); });
   if (!whole) return unlike("a part of something is no whole number");
+  for (const Count& count : live_) live_of(piece)->push_back(count_at(count));
   TRY(set_layers(piece, first_.sizes.layers, sizes.layers));
   return piece;
 }

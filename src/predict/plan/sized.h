@@ -52,6 +52,7 @@ class Sized {
   };
   Corner first_;
   std::vector<Count> counts_;
+  std::vector<Count> live_;
 };
 extern template class Sized<ChunkPiece>;
 extern template class Sized<AfterPiece>;

@@ -1,0 +1,83 @@
+#include "describe/graph/live.h"
+
+#include <algorithm>
+#include <set>
+
+#include "describe/graph/memory.h"
+#include "describe/graph/overlap.h"
+#include "describe/graph/passes/rewrite.h"
+
+namespace systole {
+namespace {
+
+// The node may write a result over its operand `o`.
+bool may_write_over(const GraphNode& node, int o) {
+  if (is(node, "fusion")) return true;
+  return std::ranges::any_of(node.op->in_place, [o](const InPlace& pair) { return pair.operand == o; });
+}
+
+class Counter {
+ public:
+  std::vector<std::int64_t> run(const Function& function) {
+    count(function.graph, function.donated, 0);
+    return std::move(live_);
+  }
+
+ private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  // `outside`: bytes in use around this graph.
+  void count(const Graph& graph, const std::vector<bool>& donated, std::int64_t outside) {
+    std::vector<bool> elsewhere(static_cast<std::size_t>(graph.num_values()), false);  // or perhaps elsewhere
+    for (const GraphOutput& output : graph.outputs()) elsewhere[index(storage_of(graph, output.value))] = true;
+    std::vector<bool> may_take(elsewhere.size(), false);  // places that are not the scratch's
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      const std::size_t input = index(graph.inputs()[i].value);
+      elsewhere[input] = true;
+      may_take[input] = i < donated.size() && donated[i];
+    }
+    const std::vector<int> last = last_uses(graph);
+    std::int64_t live = 0;                                         // of values that were made and are read again
+    std::vector<std::int64_t> dying(graph.nodes().size() + 1, 0);  // of those, by the node that is their last
+    for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+      const GraphNode& node = graph.nodes()[n];
+      std::int64_t results = 0;
+      if (!node.op->view) {
+        std::set<std::size_t> over;
+        bool takes = false;
+        for (std::size_t o = 0; o < node.operands.size(); ++o) {
+          const std::size_t storage = index(storage_of(graph, node.operands[o]));
+          if (!may_write_over(node, static_cast<int>(o))) continue;
+          takes = takes || may_take[storage];
+          if (last[storage] == static_cast<int>(n) && !elsewhere[storage]) over.insert(storage);
+        }
+        for (const std::size_t storage : over) results -= bytes_of_value(graph, storage);
+        for (const ValueId id : node.results) {
+          if (takes) elsewhere[index(id)] = may_take[index(id)] = true;
+          if (elsewhere[index(id)]) continue;
+          const std::int64_t bytes = bytes_of_value(graph, index(id));
+          results += bytes;
+          if (last[index(id)] <= static_cast<int>(n)) continue;  // nobody reads it
+          live += bytes;
+          results -= bytes;
+          dying[static_cast<std::size_t>(last[index(id)])] += bytes;
+        }
+      }
+      live_.push_back(outside + live + results);
+      if (is(node, "repeat")) count(node.regions[0], {}, live_.back());
+      live -= dying[n];
+    }
+  }
+
+  static std::int64_t bytes_of_value(const Graph& graph, std::size_t value) {
+    return graph.type(ValueId{static_cast<std::int32_t>(value)}).bytes().count();
+  }
+
+  std::vector<std::int64_t> live_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> live_bytes(const Function& function) { return Counter().run(function); }
+
+}  // namespace systole
