@@ -115,61 +115,101 @@ Bytes Bounds::arena(const Candidate& candidate, std::int64_t kept, bool half_cop
 }
 
 Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
-                                             const KernelChoice& kernels, const StackProfile& stack) const {
-  ChunkPiece model = TRY(composer_.layers_at_least(candidate, rows));
+                                             const KernelChoice& kernels) const {
+  const ChunkPiece model = TRY(composer_.layers_at_least(candidate, rows));
+  const std::int64_t parts = composer_.parts_at_least(candidate);
   LayerCost cost;
   cost.kept = model.kept_by_layer;
-  for (FunctionRecord* function : {&model.work.forward, &model.work.backward}) {
-    for (StretchRecord& stretch : *function)
-      std::erase_if(stretch.messages, [](const MessageRecord& message) {
-        return message.carried == Carried::parameters || message.carried == Carried::gradients;
-      });
-  }
   StageRecord stage;
-  stage.chunks.push_back(std::move(model.work));
+  stage.chunks.push_back(model.work);
+  std::vector<std::vector<MessageGroup>> stored;
+  for (FunctionRecord* function : {&stage.chunks[0].forward, &stage.chunks[0].backward}) {
+    for (StretchRecord& stretch : *function) {
+      std::vector<MessageGroup>& groups = stored.emplace_back();
+      std::erase_if(stretch.messages, [&](const MessageRecord& message) {
+        if (message.carried != Carried::parameters && message.carried != Carried::gradients) return false;
+        const double halved = message.parameter && kernels.half_copies ? 0.5 : 1;
+        const double whole = message.kind == CollectiveKind::all_gather ? static_cast<double>(parts) : 1;
+        if (message.axes == "fsdp" && stretch.in_layers)
+          groups.push_back({message.kind, message.carried, halved * whole * static_cast<double>(message.bytes),
+                            message.starts ? 1.0 : 0});
+        return true;
+      });
+    }
+  }
   std::vector<Axis> axes;
   for (const auto& [axis, size] : mesh_of(candidate)) axes.push_back({axis, size});
   const StepRecord step{Mesh::make(std::move(axes)).value(),
                         PipelineStrategy(),
                         1,
                         {std::make_shared<const StageRecord>(std::move(stage))}};
-  const StepParts parts = step_parts(step, cluster, kernels);
-  for (const FunctionParts* function : {&parts.chunks[0].forward, &parts.chunks[0].backward}) {
-    for (StretchParts stretch : *function) {
-      stretch.times = 1;
-      stretch.once.kernels = 0;
-      (stretch.once.layers > 0 ? cost.layer : cost.besides) += work_time({{stretch}}, parts, stack).seconds;
+  cost.step = step_parts(step, cluster, kernels);
+  for (const FunctionParts* function : {&cost.step.chunks[0].forward, &cost.step.chunks[0].backward}) {
+    for (const StretchParts& stretch : *function) {
+      LayerCost::Stretch& own = cost.stretches.emplace_back();
+      own.once = stretch.once;
+      own.once.kernels = 0;
+      own.layer = stretch.once.layers > 0;
+      own.stored = std::move(stored[cost.stretches.size() - 1]);
     }
   }
+  cost.step.chunks.clear();
   return cost;
 }
 
-Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
-                                    const KernelChoice& kernels, const StackProfile& stack) const {
+const Result<Bounds::LayerCost>& Bounds::known_layer_cost(const Candidate& candidate, std::size_t offer,
+                                                          const Cluster& cluster, const KernelChoice& kernels) const {
   const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
   const LayerKey key{static_cast<std::int64_t>(offer),
                      candidate.context,
                      candidate.expert,
                      candidate.model,
                      static_cast<std::int64_t>(candidate.recompute),
-                     rows};
-  const auto known = [&]() -> const Result<LayerCost>* {
+                     rows,
+                     candidate.microbatches > 1};
+  {
     const std::lock_guard lock(mutex_);
     const auto found = layer_costs_.find(key);
-    return found == layer_costs_.end() ? nullptr : &found->second;
-  };
-  const Result<LayerCost>* cost = known();
-  if (cost == nullptr) {
-    Result<LayerCost> made = layer_cost(candidate, rows, cluster, kernels, stack);
-    const std::lock_guard lock(mutex_);
-    cost = &layer_costs_.emplace(key, std::move(made)).first->second;
+    if (found != layer_costs_.end()) return found->second;
   }
-  if (!cost->ok()) return cost->error();
-  const LayerCost& layer = cost->value();
-  double seconds = layer.layer * static_cast<double>(layers_in_turn(candidate)) + stack.step;
-  if (candidate.pipe == 1) seconds += layer.besides * static_cast<double>(candidate.microbatches);
+  Result<LayerCost> made = layer_cost(candidate, rows, cluster, kernels);
+  const std::lock_guard lock(mutex_);
+  return layer_costs_.emplace(key, std::move(made)).first->second;
+}
+
+GroupLinks Bounds::fsdp_links(const Candidate& candidate, std::size_t offer, const Cluster& cluster) const {
+  const std::array<std::int64_t, 5> key{static_cast<std::int64_t>(offer), candidate.fsdp, candidate.context,
+                                        candidate.expert, candidate.model};
+  const std::lock_guard lock(mutex_);
+  const auto found = fsdp_links_.find(key);
+  if (found != fsdp_links_.end()) return found->second;
+  std::vector<Axis> axes;
+  for (const auto& [axis, size] : mesh_of(candidate)) axes.push_back({axis, size});
+  return fsdp_links_.emplace(key, links_of(cluster, Mesh::make(std::move(axes)).value(), "fsdp")).first->second;
+}
+
+Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
+                                    const KernelChoice& kernels, const StackProfile& stack) const {
+  const Result<LayerCost>& known = known_layer_cost(candidate, offer, cluster, kernels);
+  if (!known.ok()) return known.error();
+  const LayerCost& cost = known.value();
+  const bool sends = candidate.fsdp > 1 && candidate.stored >= StoredInParts::gradients;
+  const GroupLinks links = sends ? fsdp_links(candidate, offer, cluster) : GroupLinks();
+  double layer = 0, besides = 0;
+  for (const LayerCost::Stretch& stretch : cost.stretches) {
+    WorkParts once = stretch.once;
+    for (MessageGroup group : stretch.stored) {
+      if (!sends || (group.carried == Carried::parameters && candidate.stored < StoredInParts::parameters)) continue;
+      if (group.kind == CollectiveKind::all_gather) group.bytes /= static_cast<double>(candidate.fsdp);
+      add_messages(group, links, cluster, once);
+    }
+    once.kernels = 0;
+    (stretch.layer ? layer : besides) += work_time({{once, 1}}, cost.step, stack).seconds;
+  }
+  double seconds = layer * static_cast<double>(layers_in_turn(candidate)) + stack.step;
+  if (candidate.pipe == 1) seconds += besides * static_cast<double>(candidate.microbatches);
   MemoryParts memory;
-  memory.arena = arena(candidate, layer.kept, kernels.half_copies);
+  memory.arena = arena(candidate, cost.kept, kernels.half_copies);
   return Floor{Seconds(seconds), device_memory(memory, stack).total()};
 }
 

@@ -11,7 +11,8 @@
 //
 // Then, for those that this lets through, out of a layer of a real Program with the same model, context, expert and
 // recompute (composed.h), in microseconds: its products at their shapes, attention, bytes and messages of activations,
-// and what it keeps for backward. Launches, and parameters and gradients that are sent, are left out.
+// of parameters and gradients where each microbatch sends them, and what it keeps for backward. Launches, and all that
+// comes after microbatches, are left out.
 
 #include <map>
 #include <mutex>
@@ -47,13 +48,22 @@ class Bounds {
  private:
   // Of a microbatch.
   struct LayerCost {
-    double layer = 0, besides = 0;  // seconds of a layer, and of what is outside of layers
-    std::int64_t kept = 0;          // bytes of a layer for backward
+    struct Stretch {
+      WorkParts once;  // without launches
+      bool layer = false;
+      std::vector<MessageGroup> stored;  // of parameters and gradients in parts; bytes of the whole
+    };
+    StepParts step;  // without its work
+    std::vector<Stretch> stretches;
+    std::int64_t kept = 0;  // bytes of a layer for backward
   };
-  using LayerKey = std::array<std::int64_t, 6>;  // offer, context, expert, model, recompute, rows
+  using LayerKey = std::array<std::int64_t, 7>;  // offer, context, expert, model, recompute, rows, several microbatches
   std::int64_t kept_by_whole_layer(RecomputeSpec::Kind recompute, std::int64_t rows) const;
   Result<LayerCost> layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
-                               const KernelChoice& kernels, const StackProfile& stack) const;
+                               const KernelChoice& kernels) const;
+  const Result<LayerCost>& known_layer_cost(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
+                                            const KernelChoice& kernels) const;
+  GroupLinks fsdp_links(const Candidate& candidate, std::size_t offer, const Cluster& cluster) const;
   // How often one after the other the layers of a stage are gone through, at least.
   std::int64_t layers_in_turn(const Candidate& candidate) const;
   std::int64_t layers_kept(const Candidate& candidate) const;
@@ -66,6 +76,7 @@ class Bounds {
   double forward_ = 0, backward_ = 0;                          // FLOPs of a row, of all layers
   mutable std::mutex mutex_;
   mutable std::map<LayerKey, Result<LayerCost>> layer_costs_;
+  mutable std::map<std::array<std::int64_t, 5>, GroupLinks> fsdp_links_;  // offer, fsdp, context, expert, model
   mutable std::map<std::pair<RecomputeSpec::Kind, std::int64_t>, std::int64_t> kept_by_whole_layers_;
 };
 

@@ -245,13 +245,21 @@ Result<Piece> Composer::piece_at(Families<Piece>& families, Key key, std::size_t
   return family_of(families, key).at(place, sizes);
 }
 
+std::int64_t Composer::parts_at_least(const Candidate& candidate) const {
+  Candidate alone;
+  alone.expert = candidate.expert;
+  alone.model = candidate.model;
+  return largest_fsdp(alone);
+}
+
 Result<ChunkPiece> Composer::layers_at_least(const Candidate& candidate, std::int64_t rows) const {
   Candidate alone;
   alone.context = candidate.context;
   alone.expert = candidate.expert;
   alone.model = candidate.model;
   alone.recompute = candidate.recompute;
-  alone.fsdp = largest_fsdp(alone);
+  alone.microbatches = std::min<std::int64_t>(candidate.microbatches, 2);
+  alone.fsdp = parts_at_least(candidate);
   const Key key{alone, true};
   const PieceSizes sizes{alone.fsdp, rows, layers_};
   // On a mesh few numbers of rows fit, and ops are cut in one way for some of them and in another for the rest.

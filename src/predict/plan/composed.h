@@ -60,10 +60,11 @@ class Composer {
   // Errors: unsupported: what is no function of sizes; else as make_job.
   Result<Composed> compose(const Candidate& candidate, std::int64_t batch) const;
 
-  // The whole model on a device, of a candidate's model, context, expert and recompute, its parameters in as many parts
-  // as can be: what every candidate's layers do at least, but for collectives of parameters and gradients. Errors: as
-  // compose.
+  // The whole model on a device, of a candidate's model, context, expert and recompute, with one microbatch or several,
+  // its parameters in as many parts as can be: what every candidate's layers do at least, but for collectives of
+  // parameters and gradients. Errors: as compose.
   Result<ChunkPiece> layers_at_least(const Candidate& candidate, std::int64_t rows) const;
+  std::int64_t parts_at_least(const Candidate& candidate) const;  // as many
 
   // Of each chunk of each stage, microbatches that are between forward and backward, at the most.
   const std::vector<std::vector<int>>& in_flight(const PipelineStrategy& pipeline, std::int64_t microbatches) const;
