@@ -53,11 +53,23 @@ Seconds Bounds::time(std::int64_t devices, const Accelerator& chip, const Kernel
   return time((forward_ + backward_) * rows / static_cast<double>(devices), chip, kernels, stack);
 }
 
+// A stage begins when the first microbatch has come through the layers before it, goes through its own with each, and
+// ends with a backward, behind which are those of the layers before it.
 std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
-  const std::int64_t chunks = candidate.pipe * candidate.chunks, least = composer_.layers() / chunks,
-                     most = (composer_.layers() + candidate.pipe - 1) / candidate.pipe;
-  const std::int64_t through = least * (candidate.microbatches * candidate.chunks + candidate.pipe - 1);
-  return std::max(most * candidate.microbatches, through);
+  if (!candidate.staged()) return composer_.layers() * candidate.microbatches;
+  const std::array<std::int64_t, 3> key{candidate.pipe, candidate.chunks, candidate.microbatches};
+  const std::lock_guard lock(mutex_);
+  const auto [at, first] = layers_in_turn_.try_emplace(key, 0);
+  if (!first) return at->second;
+  const std::vector<std::int64_t> layers = layers_of_chunks(pipeline_of(candidate), composer_.layers());
+  std::int64_t before = 0;
+  for (std::size_t s = 0; s < static_cast<std::size_t>(candidate.pipe); ++s) {
+    std::int64_t own = 0;
+    for (std::size_t c = s; c < layers.size(); c += static_cast<std::size_t>(candidate.pipe)) own += layers[c];
+    at->second = std::max(at->second, before + own * candidate.microbatches);
+    before += layers[s];
+  }
+  return at->second;
 }
 
 double Bounds::flops(const Candidate& candidate) const {

@@ -75,6 +75,7 @@ class Bounds {
   std::int64_t carried_ = 0;                                   // bytes of a row between two layers
   double forward_ = 0, backward_ = 0;                          // FLOPs of a row, of all layers
   mutable std::mutex mutex_;
+  mutable std::map<std::array<std::int64_t, 3>, std::int64_t> layers_in_turn_;  // by pipe, chunks and microbatches
   mutable std::map<LayerKey, Result<LayerCost>> layer_costs_;
   mutable std::map<std::array<std::int64_t, 5>, GroupLinks> fsdp_links_;  // offer, fsdp, context, expert, model
   mutable std::map<std::pair<RecomputeSpec::Kind, std::int64_t>, std::int64_t> kept_by_whole_layers_;
