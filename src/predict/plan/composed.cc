@@ -43,6 +43,7 @@ Bytes Composed::memory_at_least(const KernelChoice& kernels, const StackProfile&
     parts.arena = arena[s];
     parts.copies = Bytes(kernels.half_copies ? stages[s]->copies : 0);
     parts.logits = stages[s]->logits;
+    parts.activations = activations[s];
     most = std::max(most, device_memory(parts, stack).total());
   }
   return most;
@@ -377,6 +378,7 @@ Result<Composed::Stage> Composer::stage_of(const Candidate& candidate, std::int6
   made.parameters = after.parameters;
   made.state = after.state;
   made.gradients = after.gradients;
+  made.reduced = after.reduced;
   made.copies = after.copies;
   made.work.after = std::move(after.work);
   made.work.ties = std::move(after.ties);
@@ -409,11 +411,13 @@ Result<Composed> Composer::compose(const Candidate& candidate, std::int64_t batc
       composed.stages.push_back(stage);
       composed.step.stages.emplace_back(stage, &stage->work);
       // All that is kept of any chunk lies there until the last chunk has gone backward for the last time.
-      std::int64_t bytes = stage->parameters + stage->state + stage->gradients + stage->live;
+      std::int64_t activations = stage->live;
       for (std::size_t c = 0; c < own.size(); ++c)
-        bytes += stage->kept[c] *
-                 (candidate.staged() ? in_flight(pipeline, microbatches)[static_cast<std::size_t>(s)][c] : 1);
-      composed.arena.emplace_back(bytes);
+        activations += stage->kept[c] *
+                       (candidate.staged() ? in_flight(pipeline, microbatches)[static_cast<std::size_t>(s)][c] : 1);
+      composed.arena.emplace_back(stage->parameters + stage->state + stage->gradients + activations);
+      // Sums that come later may lie in their place.
+      composed.activations.emplace_back(std::max<std::int64_t>(0, activations - stage->reduced));
     }
     return composed;
   } catch (const Failure& f) { return f.error(); }

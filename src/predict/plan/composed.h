@@ -37,7 +37,8 @@ namespace systole {
 struct Composed {
   struct Stage {
     StageRecord work;
-    std::int64_t parameters = 0, state = 0, gradients = 0, copies = 0, logits = 0;  // as AfterPiece's and ChunkPiece's
+    // As AfterPiece's and ChunkPiece's.
+    std::int64_t parameters = 0, state = 0, gradients = 0, reduced = 0, copies = 0, logits = 0;
     std::vector<std::int64_t> kept;  // of each chunk, of a microbatch, from forward to backward
     std::int64_t live = 0;           // that the last chunk's backward works in, at the least
   };
@@ -45,6 +46,7 @@ struct Composed {
   std::vector<std::shared_ptr<const Stage>> stages;
   // By stage, at least: parameters, state, gradients, what is kept for backward and what backward works in.
   std::vector<Bytes> arena;
+  std::vector<Bytes> activations;              // of it, as MemoryParts'; at least
   Bytes state_bytes(std::size_t stage) const;  // parameters and the optimizer's state
   // What a device needs at least, of the stage that needs most.
   Bytes memory_at_least(const KernelChoice& kernels, const StackProfile& stack) const;

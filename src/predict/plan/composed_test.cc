@@ -87,6 +87,7 @@ void expect_same(const Composed& composed, const CandidatePrograms& programs, co
     EXPECT_EQ(composed.state_bytes(s).count(), state.count()) << "stage " << s;
     EXPECT_LE(composed.arena[s].count(), program.arena.count()) << "stage " << s;
     EXPECT_GT(composed.arena[s], state) << "stage " << s;
+    EXPECT_LE(composed.activations[s], memory_parts(program, {}).activations) << "stage " << s;
     const MemoryParts besides = placeless_memory(program, {});
     EXPECT_EQ(composed.stages[s]->copies, besides.copies.count()) << "stage " << s;
     EXPECT_EQ(composed.stages[s]->logits, besides.logits) << "stage " << s;

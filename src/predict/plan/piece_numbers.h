@@ -40,7 +40,8 @@ void visit_numbers(auto& piece, Visit visit) requires requires {
 {
   visit_function(piece.work, visit);
   for (auto& tie : piece.ties) visit(tie.bytes);
-  for (auto* number : {&piece.parameters, &piece.state, &piece.gradients, &piece.copies}) visit(*number);
+  for (auto* number : {&piece.parameters, &piece.state, &piece.gradients, &piece.reduced, &piece.copies})
+    visit(*number);
 }
 
 bool alike(const ChunkPiece& a, const ChunkPiece& b);

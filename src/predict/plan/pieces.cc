@@ -90,7 +90,9 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
     switch (value.residence) {
       case Residence::parameter: stage.after.parameters += bytes; break;
       case Residence::state: stage.after.state += bytes; break;
-      case Residence::gradient: stage.after.gradients += value.name.starts_with("gradient/") ? bytes : 0; break;
+      case Residence::gradient:
+        (value.name.starts_with("gradient/") ? stage.after.gradients : stage.after.reduced) += bytes;
+        break;
       case Residence::residual: {
         if (!value.name.starts_with("residual.")) break;  // handed on between chunks
         const std::size_t c = own(value.name);
@@ -151,7 +153,8 @@ void visit_sums(AfterPiece& piece, Visit visit) {
     for (auto* number : {&s.moved, &s.kernels, &s.converted, &s.converting, &s.updated, &s.summed, &s.summing, &s.flops,
                          &s.model_flops})
       visit(*number);
-  for (auto* number : {&piece.parameters, &piece.state, &piece.gradients, &piece.copies}) visit(*number);
+  for (auto* number : {&piece.parameters, &piece.state, &piece.gradients, &piece.reduced, &piece.copies})
+    visit(*number);
 }
 
 std::vector<std::int64_t> sums_of(const std::vector<AfterPiece>& alone) {
