@@ -36,6 +36,14 @@ class Counter {
       elsewhere[input] = true;
       may_take[input] = i < donated.size() && donated[i];
     }
+    // What is made ahead has two places, for as long as the graph runs.
+    for (const GraphNode& node : graph.nodes()) {
+      for (const ValueId id : node.results) {
+        if (node.op->view || !has_twin(graph, id)) continue;
+        elsewhere[index(id)] = true;
+        outside += 2 * bytes_of_value(graph, index(id));
+      }
+    }
     const std::vector<int> last = last_uses(graph);
     std::int64_t live = 0;                                         // of values that were made and are read again
     std::vector<std::int64_t> dying(graph.nodes().size() + 1, 0);  // of those, by the node that is their last

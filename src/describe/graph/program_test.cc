@@ -119,9 +119,9 @@ TEST(PlanScratch, live_bytes_count_what_lies_there_at_one_time) {
   const std::vector<int> all{0};
   const Value half = reduce_sum(moved, all);
   f.output("y", add(reduce_sum(mul(moved, kept), all), half));
+  const std::int64_t vector = kVector.bytes().count(), scalar = half.type().bytes().count();
   Function function;
   function.graph = std::move(f);
-  const auto vector = kVector.bytes().count(), scalar = half.type().bytes().count();
   EXPECT_EQ(live_bytes(function), (std::vector<std::int64_t>{vector, 2 * vector, 2 * vector + scalar, vector + scalar,
                                                              vector + 2 * scalar, 0}));
   function.donated = {true};  // all that may lie in its place is not counted
