@@ -18,10 +18,10 @@ bool may_write_over(const GraphNode& node, int o) {
 
 class Counter {
  public:
-  std::vector<std::int64_t> run(const Function& function) {
-    count(function.graph, function.donated, 0);
-    return std::move(live_);
-  }
+  explicit Counter(const Function& function) { count(function.graph, function.donated, 0); }
+
+  std::vector<std::int64_t> live;  // by node
+  std::int64_t most_in_repeats = 0;
 
  private:
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
@@ -45,7 +45,7 @@ class Counter {
       }
     }
     const std::vector<int> last = last_uses(graph);
-    std::int64_t live = 0;                                         // of values that were made and are read again
+    std::int64_t held = 0;                                         // of values that were made and are read again
     std::vector<std::int64_t> dying(graph.nodes().size() + 1, 0);  // of those, by the node that is their last
     for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
       const GraphNode& node = graph.nodes()[n];
@@ -66,26 +66,31 @@ class Counter {
           const std::int64_t bytes = bytes_of_value(graph, index(id));
           results += bytes;
           if (last[index(id)] <= static_cast<int>(n)) continue;  // nobody reads it
-          live += bytes;
+          held += bytes;
           results -= bytes;
           dying[static_cast<std::size_t>(last[index(id)])] += bytes;
         }
       }
-      live_.push_back(outside + live + results);
-      if (is(node, "repeat")) count(node.regions[0], {}, live_.back());
-      live -= dying[n];
+      live.push_back(outside + held + results);
+      if (is(node, "repeat")) {
+        const std::int64_t around = live.back();
+        const std::size_t first = live.size();
+        count(node.regions[0], {}, around);
+        for (std::size_t i = first; i < live.size(); ++i) most_in_repeats = std::max(most_in_repeats, live[i] - around);
+      }
+      held -= dying[n];
     }
   }
 
   static std::int64_t bytes_of_value(const Graph& graph, std::size_t value) {
     return graph.type(ValueId{static_cast<std::int32_t>(value)}).bytes().count();
   }
-
-  std::vector<std::int64_t> live_;
 };
 
 }  // namespace
 
-std::vector<std::int64_t> live_bytes(const Function& function) { return Counter().run(function); }
+std::vector<std::int64_t> live_bytes(const Function& function) { return Counter(function).live; }
+
+std::int64_t most_live_in_repeats(const Function& function) { return Counter(function).most_in_repeats; }
 
 }  // namespace systole

@@ -12,5 +12,7 @@ namespace systole {
 // fewer (memory.h): what may lie in an input or output, or in another's place, is not counted, nor are workspaces.
 // REQUIRES: as plan_scratch.
 std::vector<std::int64_t> live_bytes(const Function& function);
+// Of these the most that the body of a repeat has in use by itself.
+std::int64_t most_live_in_repeats(const Function& function);
 
 }  // namespace systole

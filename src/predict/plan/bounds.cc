@@ -132,6 +132,7 @@ Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::in
   const std::int64_t parts = composer_.parts_at_least(candidate);
   LayerCost cost;
   cost.kept = model.kept_by_layer;
+  cost.live = model.live_in_layers;
   StageRecord stage;
   stage.chunks.push_back(model.work);
   std::vector<std::vector<MessageGroup>> stored;
@@ -169,22 +170,31 @@ Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::in
   return cost;
 }
 
+Bounds::LayerKey Bounds::layer_key(const Candidate& candidate, std::size_t offer) const {
+  return {static_cast<std::int64_t>(offer),
+          candidate.context,
+          candidate.expert,
+          candidate.model,
+          static_cast<std::int64_t>(candidate.recompute),
+          local_rows(composer_.asked().train.batch, candidate),
+          candidate.microbatches > 1};
+}
+
+bool Bounds::is_known(const LayerKey& layer) const {
+  const std::lock_guard lock(mutex_);
+  return layer_costs_.contains(layer);
+}
+
 const Result<Bounds::LayerCost>& Bounds::known_layer_cost(const Candidate& candidate, std::size_t offer,
                                                           const Cluster& cluster, const KernelChoice& kernels) const {
-  const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
-  const LayerKey key{static_cast<std::int64_t>(offer),
-                     candidate.context,
-                     candidate.expert,
-                     candidate.model,
-                     static_cast<std::int64_t>(candidate.recompute),
-                     rows,
-                     candidate.microbatches > 1};
+  const LayerKey key = layer_key(candidate, offer);
   {
     const std::lock_guard lock(mutex_);
     const auto found = layer_costs_.find(key);
     if (found != layer_costs_.end()) return found->second;
   }
-  Result<LayerCost> made = layer_cost(candidate, rows, cluster, kernels);
+  Result<LayerCost> made =
+      layer_cost(candidate, local_rows(composer_.asked().train.batch, candidate), cluster, kernels);
   const std::lock_guard lock(mutex_);
   return layer_costs_.emplace(key, std::move(made)).first->second;
 }
@@ -222,6 +232,7 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   if (candidate.pipe == 1) seconds += besides * static_cast<double>(candidate.microbatches);
   MemoryParts memory;
   memory.arena = arena(candidate, cost.kept, kernels.half_copies);
+  if (candidate.fsdp > 1 && candidate.stored == StoredInParts::parameters) memory.arena += Bytes(cost.live);
   return Floor{Seconds(seconds), device_memory(memory, stack).total()};
 }
 

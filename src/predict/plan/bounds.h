@@ -44,6 +44,10 @@ class Bounds {
   // is priced once. Thread-safe. Errors: as make_job; unsupported: what is no function of rows.
   Result<Floor> floor(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
                       const KernelChoice& kernels, const StackProfile& stack) const;
+  // What of a candidate floor() makes a Program of the first time.
+  using LayerKey = std::array<std::int64_t, 7>;  // offer, context, expert, model, recompute, rows, several microbatches
+  LayerKey layer_key(const Candidate& candidate, std::size_t offer) const;
+  bool is_known(const LayerKey& layer) const;
 
  private:
   // Of a microbatch.
@@ -56,8 +60,8 @@ class Bounds {
     StepParts step;  // without its work
     std::vector<Stretch> stretches;
     std::int64_t kept = 0;  // bytes of a layer for backward
+    std::int64_t live = 0;  // and that its backward works in, of parameters in parts
   };
-  using LayerKey = std::array<std::int64_t, 7>;  // offer, context, expert, model, recompute, rows, several microbatches
   std::int64_t kept_by_whole_layer(RecomputeSpec::Kind recompute, std::int64_t rows) const;
   Result<LayerCost> layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
                                const KernelChoice& kernels) const;

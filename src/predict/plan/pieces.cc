@@ -71,7 +71,7 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
   StagePieces stage;
   stage.after.work = work.after;
   stage.after.ties = work.ties;
-  for (const ChunkRecord& chunk : work.chunks) stage.chunks.push_back({chunk, 0, 0, 0, {}, {}});
+  for (const ChunkRecord& chunk : work.chunks) stage.chunks.push_back({chunk, 0, 0, 0, {}, {}, 0});
   // Which of the stage's chunks something named for a chunk of the model belongs to.
   const auto own = [&](std::string_view name) {
     return pipeline.num_chunks() == 1 ? 0 : static_cast<std::size_t>(chunk_of(name).value() / pipeline.stages);
@@ -80,7 +80,9 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
     if (!function.name.starts_with("forward") && !function.name.starts_with("backward")) continue;
     ChunkPiece& chunk = stage.chunks[own(function.name)];
     add_dims(function.graph, chunk.dims);
-    if (function.name.starts_with("backward")) chunk.live = live_bytes(function);
+    if (!function.name.starts_with("backward")) continue;
+    chunk.live = live_bytes(function);
+    chunk.live_in_layers = most_live_in_repeats(function);
   }
   const MemoryParts besides = placeless_memory(program, {});
   stage.after.copies = besides.copies.count();

@@ -16,6 +16,7 @@ struct ChunkPiece {
   std::vector<std::int64_t> dims;            // of all values that the functions make, in order
   // Bytes that backward works in at the least, at moments of it (describe/graph/live.h); of a sized piece at a few.
   std::vector<std::int64_t> live;
+  std::int64_t live_in_layers = 0;  // of that by a layer alone, as it was recorded; of another size: 0
 };
 
 struct AfterPiece {

@@ -40,6 +40,9 @@ Status set_layers(ChunkPiece& piece, std::int64_t from, std::int64_t to) {
 }
 Status set_layers(AfterPiece&, std::int64_t, std::int64_t) { return {}; }
 
+void forget_recorded(ChunkPiece& piece) { piece.live_in_layers = 0; }
+void forget_recorded(AfterPiece&) {}
+
 template <typename Piece>
 std::vector<std::int64_t> numbers_of(const Piece& piece) {
   std::vector<std::int64_t> numbers;
@@ -158,6 +161,7 @@ Result<Piece> Sized<Piece>::at(const PieceSizes& sizes) const {
   visit_numbers(piece, [&, count = counts_.data()](std::int64_t& number) mutable { number = count_at(*count++); });
   if (!whole) return unlike("a part of something is no whole number");
   for (const Count& count : live_) live_of(piece)->push_back(count_at(count));
+  if (sizes.rows != first_.sizes.rows || sizes.fsdp != first_.sizes.fsdp) forget_recorded(piece);
   TRY(set_layers(piece, first_.sizes.layers, sizes.layers));
   return piece;
 }
