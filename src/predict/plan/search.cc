@@ -43,6 +43,7 @@ class Search {
       : composer_(composer), request_(request), bounds_(composer) {}
 
   SearchResult run() {
+    list();
     for (std::size_t o = 0; o < request_.offered.size(); ++o) {
       const Offered& offer = request_.offered[o];
       const Seconds step = bounds_.time(offer.cluster.devices, offer.cluster.chip, offer.kernels, offer.stack);
@@ -204,8 +205,8 @@ class Search {
     for (std::size_t i = 0; i < batch.size(); ++i) settle(batch[i], outcomes[i]);
   }
 
-  template <typename Look>
-  void in_parallel(const std::vector<std::size_t>& which, const Look& look) const {
+  template <typename Item, typename Look>
+  void in_parallel(const std::vector<Item>& which, const Look& look) const {
     const auto one = [&](std::size_t i) -> Status {
       look(which[i]);
       return {};
@@ -223,9 +224,20 @@ class Search {
     return first;
   }
 
+  // The candidates of all sizes that are offered, side by side.
+  void list() {
+    for (const Offered& offer : request_.offered)
+      listings_.try_emplace({offer.cluster.devices, offer.kernels.half_copies});
+    std::vector<decltype(listings_)::pointer> lists;
+    for (auto& list : listings_) lists.push_back(&list);
+    in_parallel(lists, [&](auto* list) {
+      list->second = listing_of(composer_, bounds_, list->first.first, list->first.second);
+    });
+  }
+
   void enumerate(std::size_t o) {
     const Offered& offer = request_.offered[o];
-    const Listing& listing = listing_on(offer.cluster.devices, offer.kernels.half_copies);
+    const Listing& listing = listings_.at({offer.cluster.devices, offer.kernels.half_copies});
     SearchCounts& counts = result_.counts;
     counts.candidates += static_cast<std::int64_t>(listing.entries.size());
     const auto memory = [&](Bytes arena) {
@@ -246,12 +258,6 @@ class Search {
     }
     open_.emplace(o, Open{&listing, *(over - 1)});
     wait_by_bound(o, listing.entries.data());
-  }
-
-  const Listing& listing_on(std::int64_t devices, bool half_copies) {
-    const auto [at, first] = listings_.try_emplace({devices, half_copies});
-    if (first) at->second = listing_of(composer_, bounds_, devices, half_copies);
-    return at->second;
   }
 
   void note_memory(std::size_t offer, Bytes memory) {
