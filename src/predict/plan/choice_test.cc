@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <set>
 
 #include "ground/base/quantity.h"
 #include "predict/plan/layout_edit.h"
@@ -101,6 +103,49 @@ TEST_F(Choosing, what_does_not_fit_says_how_far_off_it_is) {
   EXPECT_EQ(choice.chosen->offer, 1u);
   EXPECT_TRUE(lost(choice, 0).reason.starts_with("out of memory by ")) << lost(choice, 0).reason;
   EXPECT_FALSE(lost(choice, 0).estimated.has_value());
+}
+
+// Of more offers than are looked at one by one each accelerator is there with its best, whatever is in its way.
+TEST_F(Choosing, of_many_offers_the_best_of_each_accelerator_is_shown) {
+  ChoiceRequest request = asked("a2-highgpu-1g:1,a2-highgpu-2g:1,v5e:1,v5e:2x2,g2-standard-4:1,h100:2");
+  request.alone = 3;
+  const auto offer_of = [&](const OfferChoice& choice, const std::string& accelerator) {
+    std::vector<std::size_t> offers;
+    if (choice.chosen) offers.push_back(choice.chosen->offer);
+    for (const LostOption& option : choice.lost)
+      if (!option.layout) offers.push_back(option.offer);
+    std::erase_if(offers, [&](std::size_t o) { return request.offers[o].accelerator != accelerator; });
+    return offers;
+  };
+  std::set<std::string> accelerators;
+  for (const PlannedOffer& offer : request.offers) accelerators.insert(offer.accelerator);
+  ASSERT_EQ(accelerators.size(), 4u);
+  const auto best_of = [&](const std::string& accelerator) {  // by each offer's own search
+    std::size_t best = request.offers.size();
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t o = 0; o < request.offers.size(); ++o) {
+      if (request.offers[o].accelerator != accelerator) continue;
+      const AloneResult alone = search_alone(composer_, request, request.offers[o]);
+      if (alone.best && alone.best->total.count() < least) least = alone.best->total.count(), best = o;
+    }
+    return best;
+  };
+  const OfferChoice fastest = choose(composer_, request);
+  for (const std::string& accelerator : accelerators)
+    EXPECT_EQ(offer_of(fastest, accelerator).front(), best_of(accelerator)) << accelerator;
+  EXPECT_GT(fastest.not_looked_at, 0u);
+  // Without memory it is said how far off that is; of a deadline that nothing meets, by how much.
+  for (PlannedOffer& offer : request.offers)
+    if (offer.accelerator.starts_with("v5")) offer.offered.cluster.chip.capacity = kMiB;
+  request.deadline = fastest.chosen->total * 0.1;
+  const OfferChoice late = choose(composer_, request);
+  EXPECT_FALSE(late.chosen.has_value());
+  for (const std::string& accelerator : accelerators) {
+    const std::vector<std::size_t> offers = offer_of(late, accelerator);
+    ASSERT_EQ(offers.size(), 1u) << accelerator;
+    const char* why = accelerator.starts_with("v5") ? "out of memory by" : "deadline missed by";
+    EXPECT_EQ(lost(late, offers[0]).reason.find(why), 0u) << accelerator << ": " << lost(late, offers[0]).reason;
+  }
 }
 
 TEST_F(Choosing, the_front_is_what_nothing_beats) {
