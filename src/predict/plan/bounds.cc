@@ -232,7 +232,8 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   if (candidate.pipe == 1) seconds += besides * static_cast<double>(candidate.microbatches);
   MemoryParts memory;
   memory.arena = arena(candidate, cost.kept, kernels.half_copies);
-  if (candidate.fsdp > 1 && candidate.stored == StoredInParts::parameters) memory.arena += Bytes(cost.live);
+  const bool loops = composer_.layers() / (candidate.pipe * candidate.chunks) > 1;  // every chunk's layers
+  if (loops && candidate.fsdp > 1 && candidate.stored == StoredInParts::parameters) memory.arena += Bytes(cost.live);
   return Floor{Seconds(seconds), device_memory(memory, stack).total()};
 }
 

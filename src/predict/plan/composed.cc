@@ -273,8 +273,8 @@ Result<AfterPiece> Composer::after_chunks(const Candidate& candidate, std::size_
   Key key = key_of(candidate);
   key.canonical.chunks = candidate.chunks;
   if (key.of_one_fsdp) key.canonical.fsdp = candidate.fsdp;
+  key.canonical.recompute = RecomputeSpec::Kind::none;  // the smallest Programs; of chunks nothing is taken
   const Corner corner{key.canonical, 1, false};
-  key.canonical.recompute = RecomputeSpec::Kind::none;
   const auto found = [&]() -> const Result<AfterChunks>* {
     const std::lock_guard lock(mutex_);
     const auto at = after_chunks_.find({key, place});

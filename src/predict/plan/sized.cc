@@ -160,7 +160,10 @@ Result<Piece> Sized<Piece>::at(const PieceSizes& sizes) const {
   };
   visit_numbers(piece, [&, count = counts_.data()](std::int64_t& number) mutable { number = count_at(*count++); });
   if (!whole) return unlike("a part of something is no whole number");
-  for (const Count& count : live_) live_of(piece)->push_back(count_at(count));
+  // A repeat of one layer is no loop, and makes nothing ahead of its next round.
+  const bool as_recorded = sizes.layers > 1 || first_.sizes.layers == 1;
+  for (const Count& count : live_)
+    if (as_recorded) live_of(piece)->push_back(count_at(count));
   if (sizes.rows != first_.sizes.rows || sizes.fsdp != first_.sizes.fsdp) forget_recorded(piece);
   TRY(set_layers(piece, first_.sizes.layers, sizes.layers));
   return piece;
