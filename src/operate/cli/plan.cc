@@ -20,6 +20,16 @@ struct PlanOptions {
   PlanOnOptions on;
 };
 
+// How far off such times have been, as far as anybody knows.
+std::string error_text(const Plan& plan, bool xla) {
+  const std::string off = "how far off these times are ";
+  if (xla)
+    return off + fmt::format("is unknown: none of {} was held against runs; plan --on predicts with known errors\n",
+                             plan.target.catalog_entry);
+  if (!plan.target.calibrated) return off + "is unknown: systole calibrate measures this machine\n";
+  return off + "is known after a run: systole why sets them beside what it took\n";
+}
+
 ExitCode plan(const PlanOptions& options, Context& context) {
   if (!options.on.targets.empty()) return plan_on(options.workload, options.on, options.out, context);
   if (!options.out.empty()) check_writable(options.out).value();
@@ -41,7 +51,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     context.out.warning(note);
     context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");
   }
-  context.out.data(plan_text(prepared.plan));
+  context.out.data(plan_text(prepared.plan) + error_text(prepared.plan, is_xla(preparing.backend)));
   if (is_xla(preparing.backend)) {
     const auto peak = predicted_peak_text(preparing.backend, prepared.machine.catalog_entry, *prepared.job.program,
                                           temporaries_of(*prepared.machine.device));

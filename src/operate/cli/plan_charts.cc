@@ -1,9 +1,9 @@
 #include "operate/cli/plan_charts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
+#include "operate/cli/log_axis.h"
 #include "operate/cli/plan_on_text.h"
 #include "operate/cli/svg_picture.h"
 
@@ -12,37 +12,6 @@ namespace {
 
 constexpr std::size_t kMostNamed = 24;
 constexpr double kWidth = 860, kHeight = 520, kLeft = 80, kRight = 40, kTop = 50, kBottom = 60;
-
-// From least to most along so many pixels, by equal factors.
-struct LogAxis {
-  double least, most, begin, end;
-  double at(double value) const {
-    if (most <= least) return (begin + end) / 2;
-    return begin + std::log(value / least) / std::log(most / least) * (end - begin);
-  }
-};
-
-// With a margin on both sides. REQUIRES: values, all above 0.
-LogAxis axis_over(const std::vector<double>& values, double begin, double end) {
-  const auto [least, most] = std::ranges::minmax(values);
-  return {least / 1.15, most * 1.15, begin, end};
-}
-
-// 1, 2 and 5 times powers of ten that lie on the axis.
-std::vector<double> ticks_of(const LogAxis& axis) {
-  std::vector<double> ticks;
-  for (double decade = std::pow(10, std::floor(std::log10(axis.least))); decade <= axis.most; decade *= 10)
-    for (const double times : {1.0, 2.0, 5.0})
-      if (decade * times >= axis.least && decade * times <= axis.most) ticks.push_back(decade * times);
-  return ticks;
-}
-
-std::string short_number(double value) {
-  if (value >= 1e9) return fmt::format("{:g}B", value / 1e9);
-  if (value >= 1e6) return fmt::format("{:g}M", value / 1e6);
-  if (value >= 1e4) return fmt::format("{:g}k", value / 1e3);
-  return fmt::format("{:g}", value);
-}
 
 void draw_axes(SvgPicture& picture, const LogAxis& x, const std::vector<double>& x_ticks, const LogAxis& y,
                std::string_view x_words, std::string_view y_words) {

@@ -9,6 +9,7 @@
 #include "operate/cli/plan_charts.h"
 #include "operate/cli/plan_on_document.h"
 #include "operate/cli/plan_on_text.h"
+#include "operate/cli/plan_prove.h"
 #include "operate/cli/plan_scale.h"
 
 namespace systole::cli {
@@ -43,7 +44,7 @@ std::optional<Error> contradicting_limits(const OfferedPlan& plan) {
   if (!asked.budget || !asked.deadline) return std::nullopt;
   const Estimated *in_time = nullptr, *in_budget = nullptr;  // the cheapest in time, the fastest in budget
   for (const LostOption& lost : plan.choice.lost) {
-    if (!lost.estimated || !lost.estimated->dollars) continue;
+    if (lost.refused || !lost.estimated || !lost.estimated->dollars) continue;
     const Estimated& e = *lost.estimated;
     if (e.total <= *asked.deadline && (in_time == nullptr || *e.dollars < *in_time->dollars)) in_time = &e;
     if (*e.dollars <= *asked.budget && (in_budget == nullptr || e.total < in_budget->total)) in_budget = &e;
@@ -64,11 +65,13 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   plan.arguments = arguments;
   plan.workload = TRY(load_workload(arguments)).workload;
   plan.request = TRY(choice_request(options));
-  plan.rules = TRY(offer_rules(options));
+  plan.rules = TRY(offer_rules(options, plan.workload));
+  TRY(check_layers(arguments, plan.workload));
   PlannedOffers offers = TRY(planned_offers(view.tables, view.catalog, options.targets, plan.rules));
   plan.request.offers = std::move(offers.offers);
   plan.left_out = std::move(offers.left_out);
   TRY(check_prices(plan.request));
+  if (options.prove > 0) TRY(LayoutProver::check(plan.request.offers, view.catalog));
   plan.catalog_date = view.catalog.date();
   plan.catalog_hash = view.catalog.hash();
   const auto begin = std::chrono::steady_clock::now();
@@ -78,7 +81,15 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   plan.trainable = num_trainable(composer.model());
   plan.context = composer.model().context();
   plan.request.steps = TRY(steps_of(arguments, plan.workload, plan.context));
+  std::optional<LayoutProver> prover;
+  if (options.prove > 0) {
+    prover.emplace(plan.workload, plan.request.offers, view.catalog, context);
+    plan.request.judged = static_cast<std::size_t>(options.prove);
+    plan.request.judge = [&prover](const Estimated& e) { return prover->judge(e); };
+  }
   plan.choice = choose(composer, plan.request);
+  plan.request.judge = nullptr;
+  if (prover) plan.proved = prover->take();
   plan.searched = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   const SizeSearch sizes{view.tables, view.catalog, plan.rules, composer, plan.request};
   if (plan.choice.chosen) {
@@ -115,6 +126,15 @@ Target target_of_accelerators() {
   return target;
 }
 
+Status check_layers(const WorkloadArguments& arguments, const Workload& workload) {
+  if (workload.model.family != ModelSpec::Family::mlp) return {};
+  return error(ErrorKind::unsupported,
+               "the model is of family mlp: plan --on cuts and prices transformers' layers, and it has none")
+      .at({arguments.path})
+      .hinted(fmt::format("systole plan {} plans it for this machine; --on takes the families gpt, llama, bert and t5",
+                          quoted(arguments.path)));
+}
+
 ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& options, const std::string& out,
                  Context& context) {
   if (!out.empty()) check_writable(out).value();
@@ -125,9 +145,8 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
   if (!plan.workload.mesh.empty())
     context.out.message("the workload's own mesh is one of many here: --on chooses among all");
   if (plan.workload.train.precision.compute == DType::f32)
-    context.out.warning(
-        "train.precision computes in f32, and products are priced at accelerators' rates in bf16: too fast",
-        "--set train.precision=bf16");
+    context.out.warning("train.precision computes in f32, which accelerators do many times slower than bf16",
+                        "--set train.precision=bf16");
   for (const auto& [accelerator, why] : plan.left_out)
     context.out.message(fmt::format("left out: {}: {}", accelerator, why));
   if (!options.explain.empty()) {

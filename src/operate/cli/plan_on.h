@@ -7,23 +7,38 @@
 #include "operate/cli/workload_options.h"
 #include "predict/plan/sensitivities.h"
 #include "predict/plan/sizes.h"
+#include "predict/prove/proof.h"
 
 namespace systole::cli {
 
 struct PlanOnOptions {
   std::vector<std::string> targets, regions, zones;
   std::string objective = "fastest", deadline, budget, stack, explain, charts;
-  std::int64_t chips_at_most = OfferRules().chips_at_most, best = 5;
+  std::vector<std::string> precision;
+  std::int64_t chips_at_most = OfferRules().chips_at_most, best = 5, prove = 0;
   std::vector<std::int64_t> scale;
   bool all = false, exhaustive = false, scale_batch = false;
 };
 void add_plan_on_options(CLI::App& command, PlanOnOptions& options);
 // Errors: invalid or not_found, naming the option.
-Result<OfferRules> offer_rules(const PlanOnOptions& options);
+Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& workload);
 Result<ChoiceRequest> choice_request(const PlanOnOptions& options);  // without offers
 
 // What partitioning must know of an accelerator: nothing of its speed. Its compilers fuse elementwise ops.
 Target target_of_accelerators();
+
+// What a compiler said of a layout.
+struct ProvedLayout {
+  std::size_t offer = 0;
+  Candidate candidate;
+  Bytes predicted;
+  std::optional<prove::Proof> proof;
+  std::string why;  // there is none
+  bool cached = false;
+};
+
+// Errors: unsupported: a model without layers that repeat.
+Status check_layers(const WorkloadArguments& arguments, const Workload& workload);
 
 // All that is told of a plan for hardware that is offered.
 struct OfferedPlan {
@@ -36,6 +51,7 @@ struct OfferedPlan {
   std::vector<std::pair<std::string, std::string>> left_out;
   std::vector<SizeOption> sizes;           // of the chosen offer, others
   std::vector<Sensitivity> sensitivities;  // of the choice
+  std::vector<ProvedLayout> proved;        // with --prove: in the order of the search
   std::optional<SizeOption> larger;        // where nothing was chosen: what would do
   std::string catalog_date, catalog_hash;
   Seconds searched;  // how long it took

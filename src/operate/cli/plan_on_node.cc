@@ -1,6 +1,7 @@
 #include "operate/cli/plan_on_node.h"
 
 #include "operate/cli/plan_on_text.h"
+#include "operate/cli/plan_prove.h"
 #include "operate/cli/prediction_error.h"
 #include "predict/plan/layout_edit.h"
 
@@ -37,6 +38,7 @@ Node estimated_node(const OfferedPlan& plan, const Estimated& e) {
   const PredictionKind kind = prediction_kind(plan.workload, plan.request.offers[e.offer].offered);
   return Node::map({{"offer", e.offer},
                     {"layout", to_string(e.candidate)},
+                    {"products", name_of(plan.request.offers[e.offer].offered.kernels.products)},
                     {"mesh", std::move(mesh)},
                     {"microbatches", e.candidate.microbatches},
                     {"microbatch_rows", local_rows(plan.workload.train.batch, e.candidate)},
@@ -51,7 +53,8 @@ Node estimated_node(const OfferedPlan& plan, const Estimated& e) {
                     {"memory_bytes", e.memory.total().count()},
                     {"memory_known_error", known_error_node(kind, known_error_of(kind, "memory"))},
                     {"memory_bytes_by_term", std::move(memory)},
-                    {"exposed_share", exposed_share(e.step)}});
+                    {"exposed_share", exposed_share(e.step)},
+                    {"proof", proved_node(proof_of_layout(plan, e))}});
 }
 
 Node counts_node(const SearchCounts& c) {

@@ -1,5 +1,8 @@
 // The options of `systole plan --on`, read and written down.
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <charconv>
 
 #include "ground/base/nearest.h"
@@ -37,10 +40,40 @@ Result<StackProfile> stack_named(const std::string& name) {
   return error(ErrorKind::invalid, "--stack: no profile is called '{}'", name).hinted(nearest_hint(name, names));
 }
 
+// In which products may be done, without a change of the workload.
+Result<std::vector<ProductType>> product_types(const std::vector<std::string>& names, const Workload& workload) {
+  const bool wide = workload.train.precision.compute == DType::f32;
+  const std::vector<ProductType> allowed = wide ? std::vector{ProductType::f32, ProductType::tf32}
+                                                : std::vector{ProductType::bf16, ProductType::fp8, ProductType::fp4};
+  if (names.empty()) return std::vector{allowed.front()};
+  std::vector<std::string> words;
+  for (const ProductType type : allowed) words.emplace_back(name_of(type));
+  std::vector<ProductType> types;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(words, name);
+    if (found == words.end())
+      return error(ErrorKind::invalid, "--precision {}: the workload computes in {}, whose products are done in {}",
+                   name, wide ? "f32" : "16 bits", fmt::join(words, ", "))
+          .hinted(name == "f32" || name == "tf32" ? "--set train.precision=f32"
+                  : wide                          ? "--set train.precision=bf16"
+                                                  : nearest_hint(name, words));
+    const ProductType type = allowed[static_cast<std::size_t>(found - words.begin())];
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
 }  // namespace
 
-Result<OfferRules> offer_rules(const PlanOnOptions& options) {
-  return OfferRules{options.regions, options.zones, options.chips_at_most, TRY(stack_named(options.stack))};
+Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& workload) {
+  const StackProfile stack = TRY(stack_named(options.stack));
+  OfferRules rules;
+  rules.regions = options.regions;
+  rules.zones = options.zones;
+  rules.chips_at_most = options.chips_at_most;
+  rules.products = TRY(product_types(options.precision, workload));
+  rules.stack = stack;
+  return rules;
 }
 
 Result<ChoiceRequest> choice_request(const PlanOnOptions& options) {
@@ -73,6 +106,10 @@ void add_plan_on_options(CLI::App& command, PlanOnOptions& options) {
   add("--zone", options.zones, "of this zone alone; may be repeated");
   add("--chips-at-most", options.chips_at_most, "of one offer (default: 16384)")->check(at_least(1));
   add("--stack", options.stack, "the software whose speed is assumed: megatron-core, maxtext, fsdp, ...");
+  add("--precision", options.precision,
+      "products in any of these: bf16,fp8,fp4; of a workload in f32 f32,tf32 (default: bf16, or f32). What is narrower "
+      "is the stack's doing, and trains otherwise")
+      ->delimiter(',');
   add("--best", options.best, "so many layouts (default: 5)")->check(at_least(1));
   add("--explain", options.explain, "an option that lost, by its number or name, beside the choice");
   add("--scale", options.scale,
@@ -81,12 +118,19 @@ void add_plan_on_options(CLI::App& command, PlanOnOptions& options) {
       ->check(at_least(1));
   command.add_flag("--scale-batch", options.scale_batch, "with --scale: rows of a chip stay, not those of a step")
       ->needs("--scale");
+  command
+      .add_flag(
+          "--prove{3}", options.prove,
+          "let the vendor's compiler judge the best layouts, of --prove=5 five, without any device, one at a time: "
+          "what does not fit loses; steps stay as predicted")
+      ->needs(on)
+      ->check(at_least(1));
   add("--charts", options.charts, "write charts into this folder, as SVG: front, time; with --scale scaling");
   command.add_flag("--all", options.all, "each offer by itself, and a hundred layouts")->needs(on);
   command.add_flag("--exhaustive", options.exhaustive, "make every layout's Programs; the same answer, slowly")
       ->needs(on);
   for (const char* name :
-       {"--objective", "--deadline", "--budget", "--explain", "--all", "--exhaustive", "--best", "--out"})
+       {"--objective", "--deadline", "--budget", "--explain", "--all", "--exhaustive", "--best", "--out", "--prove"})
     command.get_option("--scale")->excludes(command.get_option(name));
 }
 

@@ -57,11 +57,53 @@ TEST_F(PlanOn, an_option_is_explained_beside_the_choice) {
   expect_refused("--on v5e:1 --explain 99", 2, "no option that lost is '99'", "1 to ");
 }
 
-TEST_F(PlanOn, f32_is_said_to_be_priced_as_bf16) {
+TEST_F(PlanOn, f32_is_priced_as_f32_or_not_at_all) {
   const Captured seen = plan("--on v5e:1 --best 1 --set train.precision=f32");
-  EXPECT_NE(seen.err.find("priced at accelerators' rates in bf16"), std::string::npos) << seen.err;
+  EXPECT_NE(seen.err.find("many times slower than bf16"), std::string::npos) << seen.err;
   EXPECT_NE(seen.out.find("error unknown: no published rows"), std::string::npos) << seen.out;
   EXPECT_NE(seen.out.find("computed in bf16"), std::string::npos) << seen.out;
+  const Captured gpu = plan("--on h100:1 --best 1 --set train.precision=f32 --json");
+  EXPECT_NE(gpu.out.find("\"but\": \"products in tf32\""), std::string::npos) << gpu.out << gpu.err;
+  expect_refused("--on b300:8 --set train.precision=f32", 3, "nobody states how fast b300 does products in f32",
+                 "--set train.precision=bf16");
+}
+
+TEST_F(PlanOn, precision_is_part_of_the_choice_where_it_is_asked_for) {
+  const Captured seen = plan("--on v5p:2x2x1,h100:1 --best 1 --precision bf16,fp8 --json");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  const Node search = *parse_json(seen.out, "stdout").value().find("search");
+  std::string offers;
+  for (const Node& offer : search.find("offers")->items()) offers += offer.find("name")->text() + "; ";
+  EXPECT_NE(offers.find("(1 h100), products in fp8; "), std::string::npos) << offers;
+  expect_refused("--on v5e:1 --precision fp16", 2, "--precision fp16: the workload computes in 16 bits", "fp8");
+  expect_refused("--on v5e:1 --precision tf32", 2, "--precision tf32", "--set train.precision=f32");
+  expect_refused("--on a2-highgpu-1g:1 --precision fp8", 3, "does products in fp8", "--precision bf16");
+}
+
+TEST_F(PlanOn, a_model_without_layers_is_refused_for_what_it_is) {
+  systole_.write("mlp.yaml",
+                 "systole: 1\nname: m\nmodel: { family: mlp, inputs: 4, hidden: [], outputs: 2, loss: squared_error }\n"
+                 "data: { kind: linear }\ntrain: { batch: 2, steps: 10, optimizer: { rate: 1e-3 } }\n");
+  for (const char* options : {"--on v5e:1", "--on v5e --scale 1,4"}) {
+    const Captured seen = systole_.shell(std::string("$SYSTOLE plan mlp.yaml ") + options);
+    EXPECT_EQ(seen.exit.code, 3) << seen.out << seen.err;
+    EXPECT_NE(seen.err.find("family mlp"), std::string::npos) << seen.err;
+    EXPECT_NE(seen.err.find("hint: systole plan mlp.yaml"), std::string::npos) << seen.err;
+  }
+}
+
+TEST_F(PlanOn, charts_are_drawn_but_not_with_quiet_or_json) {
+  const char* offers = "--on a2-highgpu-1g:1,v5e:1,v5e:4,v6e:1 --best 2 ";
+  const Captured seen = plan(offers);
+  for (const char* words : {"dollars (● the choice", "a step: █ products", "┬"})
+    EXPECT_NE(seen.out.find(words), std::string::npos) << words << "\n" << seen.out;
+  for (const char* option : {"--quiet", "--json"})
+    EXPECT_EQ(plan(std::string(offers) + option).out.find("┬"), std::string::npos);
+}
+
+TEST_F(PlanOn, here_too_it_is_said_how_far_off_times_are) {
+  const Captured seen = plan("");
+  EXPECT_NE(seen.out.find("\nhow far off these times are is "), std::string::npos) << seen.out << seen.err;
 }
 
 TEST_F(PlanOn, nothing_is_written_unless_asked) {
@@ -89,6 +131,9 @@ TEST_F(PlanOn, of_limits_that_contradict_each_other_both_are_named) {
 }
 
 TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {
+  expect_refused("--on v5e:4@a3-highgpu-8g", 2, "v5e is a TPU, which comes in slices", "v5e:4");
+  expect_refused("--on h100:8@a2-highgpu-8g", 2, "a2-highgpu-8g cannot have h100", "a3-highgpu-8g");
+  expect_refused("--on v5p:4x5x6", 2, "no slice v5p:4x5x6", "the nearest are v5p:4x4x8");
   expect_refused("--on h10:8", 2, "called 'h10'", "h100");
   expect_refused("--on v5e:1 --deadline soon", 2, "--deadline: 'soon'", "30d");
   expect_refused("--on v5e:1 --budget lots", 2, "--budget: 'lots'", "1M");

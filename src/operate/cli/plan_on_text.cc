@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "operate/cli/plan_drawings.h"
+#include "operate/cli/plan_prove.h"
 #include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
 #include "predict/plan/layout_edit.h"
@@ -89,6 +91,8 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   line("batch", batch_text(plan, e.candidate));
   const std::string sets = set_words(plan, e.candidate);
   line("written", sets.empty() ? "as the workload has it" : sets);
+  if (const ProductType type = offer.offered.kernels.products; type != ProductType::bf16 && type != ProductType::f32)
+    line("", fmt::format("products in {} are the stack's doing: no key of the workload asks for them", name_of(type)));
   return text + "\n" + time_text(e.step) + "\n" + memory_text(e.memory, capacity);
 }
 
@@ -204,7 +208,10 @@ const char* share_colour(StepShare share) {
 }
 
 std::string option_name(const OfferedPlan& plan, const LostOption& lost) {
-  return lost.layout ? to_string(lost.estimated->candidate) : plan.request.offers[lost.offer].offered.name;
+  const std::string& offer = plan.request.offers[lost.offer].offered.name;
+  if (lost.refused && plan.request.offers.size() > 1)
+    return fmt::format("{}, {}", offer, to_string(lost.estimated->candidate));
+  return lost.layout || lost.refused ? to_string(lost.estimated->candidate) : offer;
 }
 
 std::string set_words(const OfferedPlan& plan, const Candidate& candidate) {
@@ -224,8 +231,10 @@ std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& 
                   plan.workload.name, with_commas(plan.parameters), with_commas(plan.workload.train.batch),
                   with_commas(plan.context), plan.request.steps, plan.rules.stack.name);
   if (plan.choice.chosen) text += chosen_text(plan, out);
-  return text + front_text(plan) + lost_text(plan, all) + sizes_text(plan) + sensitivities_text(plan) +
-         counts_text(plan);
+  if (!out.quiet()) text += time_drawing(plan);
+  text += proved_text(plan) + front_text(plan);
+  if (!out.quiet()) text += front_drawing(plan);
+  return text + lost_text(plan, all) + sizes_text(plan) + sensitivities_text(plan) + counts_text(plan);
 }
 
 Result<const LostOption*> lost_option(const OfferedPlan& plan, const std::string& words) {

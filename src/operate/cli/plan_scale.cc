@@ -5,6 +5,7 @@
 #include "ground/base/text_file.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/cli/plan_charts.h"
+#include "operate/cli/plan_drawings.h"
 #include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
 
@@ -15,6 +16,12 @@ std::string percent(double share) { return fmt::format("{:.0f}%", 100 * share); 
 
 std::string million_text(const ScalePoint& point) {
   return point.million_tokens ? fmt::format("${:.3g}", point.million_tokens->count()) : "unknown";
+}
+
+// Narrower than the workload's own.
+std::string products_words(const ScalePoint& point) {
+  const ProductType type = point.offer->offered.kernels.products;
+  return type == ProductType::bf16 || type == ProductType::f32 ? "" : fmt::format(", products in {}", name_of(type));
 }
 
 std::vector<std::string> cells(const ScalePoint& point, const std::string& hardware, bool stops) {
@@ -29,7 +36,7 @@ std::vector<std::string> cells(const ScalePoint& point, const std::string& hardw
           point.added ? percent(*point.added) : "",
           percent(exposed_share(e.step)),
           million_text(point),
-          to_string(e.candidate) + (stops ? "  <- stop here" : "")};
+          to_string(e.candidate) + products_words(point) + (stops ? "  <- stop here" : "")};
 }
 
 // The first offer of it that fits says of what kind its predictions are.
@@ -109,7 +116,6 @@ Node scaled_plan_node(const ScaledPlan& plan) {
 
 ExitCode plan_scale(const WorkloadArguments& arguments, const PlanOnOptions& options, Context& context) {
   ScaledPlan plan;
-  plan.rules = offer_rules(options).value();
   for (const std::string& several : options.targets)
     for (std::size_t from = 0; from <= several.size();) {
       const std::size_t end = std::min(several.find(',', from), several.size());
@@ -120,6 +126,8 @@ ExitCode plan_scale(const WorkloadArguments& arguments, const PlanOnOptions& opt
   plan.request.batch_scales = options.scale_batch;
   CatalogView view = open_catalog_view(context.clock).value();
   plan.workload = load_workload(arguments).value().workload;
+  plan.rules = offer_rules(options, plan.workload).value();
+  check_layers(arguments, plan.workload).value();
   plan.catalog_date = view.catalog.date();
   plan.catalog_hash = view.catalog.hash();
   context.out.progress(fmt::format("{} sizes", plan.request.hardware.size() * plan.request.sizes.size()));
@@ -127,7 +135,7 @@ ExitCode plan_scale(const WorkloadArguments& arguments, const PlanOnOptions& opt
   const Composer composer(plan.workload, target_of_accelerators(), threads);
   plan.curves = scale({view.tables, view.catalog, plan.rules, composer, threads}, plan.request).value();
   context.out.end_progress();
-  context.out.data(scaled_plan_text(plan));
+  context.out.data((context.out.quiet() ? "" : scaling_drawing(plan)) + scaled_plan_text(plan));
   context.out.json(scaled_plan_node(plan));
   if (const std::string svg = scaling_svg(plan); !options.charts.empty() && !svg.empty())
     write_text_file(options.charts + "/scaling.svg", svg).value();

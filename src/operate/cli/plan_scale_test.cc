@@ -14,7 +14,7 @@ TEST_F(PlanScale, sizes_stand_beside_each_other_with_where_to_stop) {
   const Captured seen = plan("--on v5e,v6e --scale 1,4");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;
   EXPECT_NE(seen.out.find("efficiency"), std::string::npos) << seen.out;
-  for (const char* words : {"\nv5e: stop at ", "\nv6e: stop at ", "published rows", "1M tokens"})
+  for (const char* words : {"a v5e, b v6e", "┬", "\nv5e: stop at ", "\nv6e: stop at ", "published rows", "1M tokens"})
     EXPECT_NE(seen.out.find(words), std::string::npos) << words << "\n" << seen.out;
 }
 

@@ -18,10 +18,10 @@ PredictionKind prediction_kind(const Workload& workload, const Offered& offered)
   PredictionKind kind{offered.stack.name, "dense", offered.cluster.chip.name};
   if (workload.model.moe.experts > 1)
     kind.work = "moe";
-  else if (offered.kernels.products != ProductType::bf16)
-    kind.work = "fp8";
   else if (workload.train.precision.compute == DType::f32)
     kind.work = "f32";
+  else if (offered.kernels.products != ProductType::bf16)
+    kind.work = "fp8";
   return kind;
 }
 

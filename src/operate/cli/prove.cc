@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -14,6 +13,7 @@
 #include "ground/process/signal_watch.h"
 #include "ground/store/store.h"
 #include "operate/cli/machine.h"
+#include "operate/cli/proof_store.h"
 #include "operate/cli/prove_job.h"
 #include "operate/cli/prove_text.h"
 #include "operate/cli/workload_options.h"
@@ -69,16 +69,6 @@ Result<std::string> read_module(const std::string& path) {
 
 bool is_workload(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-// The cache, or nothing where there is no place for it.
-Result<std::unique_ptr<Store>> open_cache(std::string& folder) {
-  folder = prove::cache_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"));
-  if (folder.empty()) return std::unique_ptr<Store>();
-  std::error_code code;
-  std::filesystem::create_directories(folder, code);
-  if (code) return os_error(code.value(), "make the folder", folder);
-  return open_posix_store(folder);
-}
-
 // "job.yaml --on v5e:2x2 --mesh data=4": what asks the same again.
 std::string words_of(const ProveArguments& arguments) {
   std::string text = fmt::format("{} --on {}", quoted(arguments.file), arguments.on);
@@ -94,7 +84,7 @@ std::string words_of(const ProveArguments& arguments) {
 
 ExitCode list_cache(Context& context) {
   std::string folder;
-  const std::unique_ptr<Store> store = open_cache(folder).value();
+  const std::unique_ptr<Store> store = open_proof_store(folder).value();
   const std::vector<prove::ProofCache::Entry> entries =
       store == nullptr ? std::vector<prove::ProofCache::Entry>() : prove::ProofCache(*store).list().value();
   context.out.data(cache_text(entries, folder));
@@ -165,7 +155,7 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
   };
   std::string folder;
   std::unique_ptr<Store> store;
-  if (Result<std::unique_ptr<Store>> opened = open_cache(folder); opened.ok())
+  if (Result<std::unique_ptr<Store>> opened = open_proof_store(folder); opened.ok())
     store = *std::move(opened);
   else
     context.out.warning(opened.error());

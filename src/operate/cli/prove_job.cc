@@ -64,6 +64,23 @@ Node peak_node(const CompiledPeak& peak) {
                     {"temporaries", std::move(terms)}});
 }
 
+Result<JobOnSlice> lowered(const std::string& name, const Program& program, const prove::Slice& slice,
+                           const Catalog& catalog) {
+  try {
+    JobOnSlice result;
+    result.name = name;
+    result.program = joined(program);
+    result.mesh = result.program.mesh.trivial() ? "one device" : to_string(result.program.mesh);
+    const Function& step = result.program.function_named(kStepFunction);
+    result.module = stablehlo::lower(result.program, step);
+    const CompilerLayout layout = layout_of_compiler(slice.plugin, slice.chip);
+    result.peak = compiled_peak(result.program, step, layout);
+    if (const std::optional<ScheduleSpeed> speed = TRY(schedule_speed_of(*TRY(catalog.find(slice.chip)))))
+      result.compute = compiled_time(compiled_kernels(result.program, step, layout), *speed);
+    return result;
+  } catch (const Failure& failure) { return failure.error(); }
+}
+
 }  // namespace
 
 Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
@@ -77,26 +94,20 @@ Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string&
     return error(ErrorKind::invalid, "its mesh has {} devices, and {} has {}", devices, slice.name, slice.devices)
         .at({arguments.path, 0, 0})
         .hinted("--mesh, or --on a larger slice");
-  const std::unique_ptr<Device> device = make_null_device(target_of(slice));
-  Result<Job> job = make_job(loaded.workload, *device);
+  Result<Job> job = make_job(loaded.workload, *make_null_device(target_of(slice)));
   if (!job.ok()) return told_of_job(loaded.source, std::move(job).error());
-  try {
-    JobOnSlice result;
-    result.name = loaded.workload.name;
-    result.program = joined(*job->program);
-    result.mesh = result.program.mesh.trivial() ? "one device" : to_string(result.program.mesh);
-    const Function& step = result.program.function_named(kStepFunction);
-    result.module = stablehlo::lower(result.program, step);
-    const CompilerLayout layout = layout_of_compiler(slice.plugin, slice.chip);
-    result.peak = compiled_peak(result.program, step, layout);
-    if (const std::optional<ScheduleSpeed> speed = TRY(schedule_speed_of(*TRY(catalog.find(slice.chip)))))
-      result.compute = compiled_time(compiled_kernels(result.program, step, layout), *speed);
-    return result;
-  } catch (const Failure& failure) {
-    Error told = failure.error();
-    if (told.where.file.empty()) told.where.file = arguments.path;
+  Result<JobOnSlice> result = lowered(loaded.workload.name, *job->program, slice, catalog);
+  if (!result.ok() && result.error().where.file.empty()) {
+    Error told = std::move(result).error();
+    told.where.file = arguments.path;
     return told;
   }
+  return result;
+}
+
+Result<JobOnSlice> job_on(const Workload& workload, const prove::Slice& slice, const Catalog& catalog) {
+  const Job job = TRY(make_job(workload, *make_null_device(target_of(slice))));
+  return lowered(workload.name, *job.program, slice, catalog);
 }
 
 std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {

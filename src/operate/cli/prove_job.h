@@ -30,6 +30,10 @@ struct JobOnSlice {
 Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
                           const Catalog& catalog);
 
+// The same of a workload as it is; its mesh has no more devices than the slice. Errors: as make_job; unsupported as
+// above.
+Result<JobOnSlice> job_on(const Workload& workload, const prove::Slice& slice, const Catalog& catalog);
+
 // What the Program plans and perf predicts beside what the compiler made: after proof_text.
 std::string beside_text(const JobOnSlice& job, const prove::Proof& proof);
 Node beside_node(const JobOnSlice& job, const prove::Proof& proof);

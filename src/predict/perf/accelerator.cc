@@ -12,6 +12,9 @@ constexpr double kReached = 0.8;
 // (BabelStream 5.0 on the vendors' own numbers); TPUs alike (jax-ml/scaling-book, roofline.md).
 constexpr double kMemoryReached = 0.85;
 
+// Of bf16 for one product of f32 (XLA's HIGHEST, docs.jax.dev: jax.lax.DotAlgorithmPreset.BF16_BF16_F32_X6).
+constexpr double kPassesOfF32 = 6;
+
 Result<double> share(const CatalogEntry& entry, const std::string& key, double otherwise) {
   if (!entry.facts.contains(key)) return otherwise;
   const double value = TRY(entry.number(key));
@@ -38,6 +41,15 @@ Result<std::optional<Accelerator::Products>> products_of(const CatalogEntry& ent
   return std::optional(products);
 }
 
+// Nothing: the catalog has no rate of it.
+Result<std::optional<Accelerator::Products>> products_in_f32(const CatalogEntry& entry, double devices,
+                                                             const Accelerator::Products& bf16) {
+  if (entry.facts.contains("matmul.f32")) return products_of(entry, "f32", devices);
+  if (entry.kind == "tpu") return std::optional(Accelerator::Products{bf16.peak * (1 / kPassesOfF32), bf16.reached});
+  if (!entry.facts.contains("vector.f32")) return std::optional<Accelerator::Products>();
+  return std::optional(Accelerator::Products{TRY(entry.flop_rate("vector.f32")) * (1 / devices), kReached});
+}
+
 Result<Accelerator::Attention> attention_of(const CatalogEntry& entry, const std::string& prefix,
                                             const Accelerator::Attention& otherwise) {
   return Accelerator::Attention{TRY(share(entry, prefix + ".forward", otherwise.forward)),
@@ -48,9 +60,11 @@ Result<Accelerator::Attention> attention_of(const CatalogEntry& entry, const std
 }  // namespace
 
 const char* name_of(ProductType type) {
-  static constexpr const char* kNames[] = {"bf16", "fp8", "int8", "fp4"};
+  static constexpr const char* kNames[] = {"bf16", "fp8", "int8", "fp4", "f32", "tf32"};
   return kNames[static_cast<std::size_t>(type)];
 }
+
+bool in_32_bits(ProductType type) { return type == ProductType::f32 || type == ProductType::tf32; }
 
 Result<Accelerator> accelerator_of(const CatalogEntry& entry) {
   if (entry.kind != "gpu" && entry.kind != "tpu") {
@@ -62,12 +76,15 @@ Result<Accelerator> accelerator_of(const CatalogEntry& entry) {
   Accelerator chip;
   chip.name = entry.name;
   chip.tpu = entry.kind == "tpu";
-  for (const ProductType type : {ProductType::bf16, ProductType::fp8, ProductType::int8, ProductType::fp4}) {
+  for (const ProductType type :
+       {ProductType::bf16, ProductType::fp8, ProductType::int8, ProductType::fp4, ProductType::tf32}) {
     std::optional<Accelerator::Products> products = TRY(products_of(entry, name_of(type), devices));
     if (!products && type == ProductType::bf16) products = TRY(products_of(entry, "f16", devices));
     if (products) chip.products[type] = *products;
   }
   if (!chip.products.contains(ProductType::bf16)) TRY(entry.flop_rate("matmul.bf16"));
+  if (const auto f32 = TRY(products_in_f32(entry, devices, chip.products.at(ProductType::bf16))))
+    chip.products[ProductType::f32] = *f32;
   chip.memory = TRY(entry.bytes_per_second("memory.bandwidth")) * (1 / devices);
   chip.memory_reached = kMemoryReached;
   chip.capacity = Bytes(static_cast<std::int64_t>(static_cast<double>(TRY(entry.bytes("memory")).count()) / devices));

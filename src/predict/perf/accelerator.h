@@ -12,7 +12,11 @@
 namespace systole {
 
 // In which format products are done. Below 16 bits it is the stack's choice, of which a Program in bf16 says nothing.
-enum class ProductType { bf16, fp8, int8, fp4 };
+// f32 is done exactly, as torch and this house's programs ask for it: by a GPU's vector units, or its matrix units
+// where the catalog has matmul.f32; by a TPU in six passes of bf16. tf32 is what a GPU's matrix units make of f32 where
+// they may round it.
+enum class ProductType { bf16, fp8, int8, fp4, f32, tf32 };
+bool in_32_bits(ProductType type);      // f32, tf32: of a Program in f32
 const char* name_of(ProductType type);  // "fp8"
 
 struct Accelerator {

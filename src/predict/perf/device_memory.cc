@@ -28,7 +28,7 @@ Bytes copies_of(const Program& program) {
 }
 
 // A score, its dropped twin and the mask of what was dropped.
-constexpr std::int64_t kScoreBytes = 2 + 2 + 1;
+std::int64_t score_bytes(ProductType type) { return in_32_bits(type) ? 4 + 4 + 1 : 2 + 2 + 1; }
 
 // Stacks without a compiler make the loss from logits in f32, and keep their exponentials (torch's cross_entropy,
 // Megatron's vocab_parallel_cross_entropy).
@@ -55,7 +55,7 @@ std::int64_t scores_of(const Graph& graph, bool recomputed, std::int64_t layers)
   return scores;
 }
 
-Bytes unfused_scores(const Program& program) {
+Bytes unfused_scores(const Program& program, ProductType type) {
   std::int64_t kept = 0, again = 0, slots = 1;
   for (const ProgramValue& value : program.values)
     if (value.residence == Residence::residual) slots = std::max<std::int64_t>(slots, value.slots);
@@ -63,7 +63,7 @@ Bytes unfused_scores(const Program& program) {
     if (function.name.starts_with("forward")) kept += scores_of(function.graph, false, 1) * slots;
     if (function.name.starts_with("backward")) again += scores_of(function.graph, true, 1);
   }
-  return Bytes((again > 0 ? again : kept) * kScoreBytes);
+  return Bytes((again > 0 ? again : kept) * score_bytes(type));
 }
 
 // What a step needs but for what its end works with: all values, and the scratch of what is done for each microbatch.
@@ -87,7 +87,7 @@ Bytes DeviceMemory::total() const {
 MemoryParts placeless_memory(const Program& program, const KernelChoice& kernels) {
   MemoryParts parts;
   if (kernels.half_copies) parts.copies = copies_of(program);
-  if (kernels.attention == KernelChoice::Attention::unfused) parts.scores = unfused_scores(program);
+  if (kernels.attention == KernelChoice::Attention::unfused) parts.scores = unfused_scores(program, kernels.products);
   for (const Function& function : program.functions)
     if (function.name.starts_with("forward")) parts.logits = std::max(parts.logits, logits_of(function.graph));
   return parts;

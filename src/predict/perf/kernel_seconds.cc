@@ -53,14 +53,18 @@ double unit_seconds(const Accelerator& chip, const ProductDims& d, double rate, 
   return flops * (1 + ramp / 2 / k) / rate;
 }
 
-double element_bytes(ProductType type) { return type == ProductType::bf16 ? 2 : type == ProductType::fp4 ? 0.5 : 1; }
+double element_bytes(ProductType type) {
+  if (in_32_bits(type)) return 4;
+  return type == ProductType::bf16 ? 2 : type == ProductType::fp4 ? 0.5 : 1;
+}
 
 double product_seconds(const Accelerator& chip, const ProductDims& d, ProductType type, double ramp) {
   const Accelerator::Products& products = products_of(chip, type);
   const double rate = products.peak.count() * products.reached;
   const double computing = chip.tpu ? unit_seconds(chip, d, rate, ramp) : tiled_seconds(chip, d, rate, ramp);
   const auto m = static_cast<double>(d.rows), n = static_cast<double>(d.columns), k = static_cast<double>(d.summed);
-  const double bytes = static_cast<double>(d.batch) * ((m + n) * k * element_bytes(type) + 2 * m * n);
+  const double result = in_32_bits(type) ? 4 : 2;
+  const double bytes = static_cast<double>(d.batch) * ((m + n) * k * element_bytes(type) + result * m * n);
   return std::max(computing, bytes / (chip.memory.count() * chip.memory_reached));
 }
 
@@ -98,14 +102,15 @@ double fused_attention_seconds(const Accelerator& chip, const Accelerator::Atten
   return backward ? 2.5 * forward / (rate * kernel.backward) : forward / (rate * kernel.forward);
 }
 
-UnfusedAttention unfused_attention_seconds(const Accelerator& chip, const AttentionShape& shape, bool backward) {
+UnfusedAttention unfused_attention_seconds(const Accelerator& chip, const AttentionShape& shape, bool backward,
+                                           ProductType type) {
   const ProductDims scores{shape.rows, shape.queries, shape.keys_of_row, shape.head},
       mixed{shape.rows, shape.queries, shape.head, shape.keys_of_row};
   UnfusedAttention result;
-  result.products = product_seconds(chip, scores, ProductType::bf16, kScoreRamp) +
-                    product_seconds(chip, mixed, ProductType::bf16, kRamp);
+  result.products = product_seconds(chip, scores, type, kScoreRamp) + product_seconds(chip, mixed, type, kRamp);
   if (shape.head % 8 != 0) result.products *= kUnaligned;
-  const bool fused = shape.rows % 4 == 0 && shape.keys_of_row % 4 == 0 && shape.keys_of_row <= kMostFusedKeys;
+  const bool fused =
+      !in_32_bits(type) && shape.rows % 4 == 0 && shape.keys_of_row % 4 == 0 && shape.keys_of_row <= kMostFusedKeys;
   const ScoreBytes& bytes = fused ? kFusedScores : kSingleScores;
   const double count =
       static_cast<double>(shape.rows) * static_cast<double>(shape.queries) * static_cast<double>(shape.keys_of_row);

@@ -28,7 +28,8 @@ struct UnfusedAttention {
   double products = 0, moved = 0;  // seconds
   double kernels = 0;
 };
-UnfusedAttention unfused_attention_seconds(const Accelerator& chip, const AttentionShape& shape, bool backward);
+UnfusedAttention unfused_attention_seconds(const Accelerator& chip, const AttentionShape& shape, bool backward,
+                                           ProductType type = ProductType::bf16);
 
 // REQUIRES: an attention or attention_grad.
 AttentionShape attention_shape(const Graph& graph, const GraphNode& node);

@@ -15,6 +15,21 @@ double rate(const Accelerator& c, const ProductDims& d, ProductType type = Produ
          product_seconds(c, d, type);
 }
 
+// By vector units, by six passes of a TPU's matrix unit, and as tf32 by a GPU's.
+TEST(KernelSeconds, products_in_f32_are_done_at_the_rate_of_f32) {
+  const ProductDims large{1, 16384, 8192, 8192};
+  const Accelerator h100 = chip("h100"), v5e = chip("v5e");
+  EXPECT_LE(rate(h100, large, ProductType::f32), 67e12);
+  EXPECT_GE(rate(h100, large, ProductType::f32), 0.7 * 67e12);
+  EXPECT_LE(rate(h100, large, ProductType::tf32), 494.5e12);
+  EXPECT_GT(rate(h100, large, ProductType::tf32), 4 * rate(h100, large, ProductType::f32));
+  EXPECT_NEAR(rate(v5e, large, ProductType::f32) * 6, rate(v5e, large), 1e9);
+  EXPECT_FALSE(chip("b300").products.contains(ProductType::f32)) << "nobody states it";
+  // A wide sum takes bytes of twice the size.
+  const ProductDims narrow{1, 16384, 1, 8192};
+  EXPECT_NEAR(rate(h100, narrow) / rate(h100, narrow, ProductType::tf32), 2, 1e-6);
+}
+
 // No product is faster than the best of the best libraries', of any shape.
 TEST(KernelSeconds, no_product_beats_what_the_chip_reaches) {
   for (const char* name : {"a100", "h100", "b200", "v5e", "v5p", "v6e"}) {

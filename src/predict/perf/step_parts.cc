@@ -132,15 +132,16 @@ FunctionRecord again_to_the_end(const ChunkRecord& chunk) {
 WorkParts computed(const StretchRecord& stretch, const Accelerator& chip, const KernelChoice& kernels) {
   WorkParts parts;
   parts.layers = stretch.in_layers ? 1 : 0;
-  const bool small = stretch.in_layers && kernels.products != ProductType::bf16;
+  const ProductType wide = in_32_bits(kernels.products) ? kernels.products : ProductType::bf16;
+  const bool small = stretch.in_layers && kernels.products != wide;
   for (const ProductDims& dims : stretch.products) {
-    const double seconds = product_seconds(chip, dims, stretch.in_layers ? kernels.products : ProductType::bf16);
+    const double seconds = product_seconds(chip, dims, stretch.in_layers ? kernels.products : wide);
     (!stretch.in_layers ? parts.head_products : dims.batch > 1 ? parts.grouped : parts.products) += seconds;
     parts.kernels += static_cast<double>(dims.batch) * (small ? kSmallKernels : 1);
   }
   for (const AttentionRecord& attention : stretch.attention) {
     if (kernels.attention == KernelChoice::Attention::unfused) {
-      const UnfusedAttention unfused = unfused_attention_seconds(chip, attention.shape, attention.backward);
+      const UnfusedAttention unfused = unfused_attention_seconds(chip, attention.shape, attention.backward, wide);
       parts.products += unfused.products;
       parts.moved += unfused.moved;
       parts.kernels += unfused.kernels;

@@ -13,7 +13,7 @@ namespace systole {
 
 // What a stack does that no Program says.
 struct KernelChoice {
-  ProductType products = ProductType::bf16;  // of layers; the head is done in bf16
+  ProductType products = ProductType::bf16;  // of layers; the head is done in bf16 where they are narrower
   enum class Attention { best, flash_2, unfused } attention = Attention::best;
   double captured = 0;            // share of kernels that are launched in graphs, without the host
   bool expert_overlap = false;    // all_to_all of experts runs beside another microbatch

@@ -35,6 +35,11 @@ class Chooser {
  private:
   bool by_dollars() const { return request_.wanted == Wanted::cheapest || request_.wanted == Wanted::per_token; }
   SearchRequest searched() const;
+  void judge(std::vector<Estimated>& best);
+  bool refused(std::size_t offer, const Candidate& candidate) const {
+    return std::ranges::any_of(
+        refused_, [&](const LostOption& l) { return l.offer == offer && l.estimated->candidate == candidate; });
+  }
   double score(const Estimated& e) const {
     if (!by_dollars()) return e.total.count();
     return e.dollars ? e.dollars->count() : std::numeric_limits<double>::infinity();
@@ -52,6 +57,7 @@ class Chooser {
   LostOption lost_offer(const Estimated& e) const;
   LostOption lost_layout(const Estimated& e) const;
   std::string compared(const Estimated& e) const;
+  std::string alone(std::size_t offer) const;
   bool on_front(std::size_t offer) const {
     return std::ranges::any_of(choice_.front, [&](const Estimated& e) { return e.offer == offer; });
   }
@@ -60,6 +66,7 @@ class Chooser {
   const ChoiceRequest& request_;
   std::map<std::size_t, Estimated> best_of_;  // by offer
   std::map<std::size_t, AloneResult> unfit_;  // offers of which nothing fits
+  std::vector<LostOption> refused_;
   OfferChoice choice_;
 };
 
@@ -74,7 +81,7 @@ SearchRequest Chooser::searched() const {
   search.steps = request_.steps;
   search.deadline = request_.deadline;
   search.budget = request_.budget;
-  search.best = std::max<std::size_t>(1, request_.best);
+  search.best = std::max({std::size_t{1}, request_.best, request_.judged});
   search.of_groups = !one_by_one();
   search.exhaustive = request_.exhaustive;
   search.threads = request_.threads;
@@ -84,12 +91,31 @@ SearchRequest Chooser::searched() const {
 OfferChoice Chooser::run() {
   SearchResult found = search(composer_, searched());
   choice_.counts = found.counts;
+  judge(found.best);
   if (!found.best.empty()) choice_.chosen = found.best.front();
   look_at_others(found);
   find_front();
   add_offers();
   if (choice_.chosen) add_layouts(found.best);
   return std::move(choice_);
+}
+
+// Takes out what is refused.
+void Chooser::judge(std::vector<Estimated>& best) {
+  if (!request_.judge) return;
+  std::vector<Estimated> passed;
+  std::size_t asked = 0;
+  for (Estimated& e : best) {
+    const bool ask = asked < request_.judged || passed.empty();
+    std::optional<std::string> why;
+    if (ask) why = request_.judge(e);
+    asked += ask ? 1 : 0;
+    if (why)
+      refused_.push_back({.offer = e.offer, .estimated = std::move(e), .reason = *why, .edit = {}, .refused = true});
+    else
+      passed.push_back(std::move(e));
+  }
+  best = std::move(passed);
 }
 
 void Chooser::look_at_others(const SearchResult& found) {
@@ -106,6 +132,7 @@ void Chooser::look_at(std::size_t o) {
     unfit_.emplace(o, alone);
     return;
   }
+  if (refused(o, alone.best->candidate)) return;
   alone.best->offer = o;
   best_of_.emplace(o, *alone.best);
 }
@@ -146,6 +173,7 @@ void Chooser::look_at_nearest(const std::vector<std::size_t>& offers) {
   if (!found.best.empty()) {
     Estimated& best = found.best.front();
     best.offer = offers[best.offer];
+    if (refused(best.offer, best.candidate)) return;
     best_of_.emplace(best.offer, std::move(best));
     return;
   }
@@ -183,6 +211,7 @@ void Chooser::add_offers() {
     std::ranges::stable_sort(*options, {}, [&](const LostOption& l) { return score(*l.estimated); });
     std::ranges::move(*options, std::back_inserter(choice_.lost));
   }
+  choice_.lost.insert(choice_.lost.end(), refused_.begin(), refused_.end());
   for (const auto& [offer, alone] : unfit_) {
     LostOption lost{.offer = offer, .estimated = {}, .reason = {}, .edit = {}};
     lost.reason = alone.least_memory
@@ -231,6 +260,17 @@ std::string Chooser::compared(const Estimated& e) const {
   return text.empty() ? "as good; the first stands" : text;
 }
 
+// What --on takes for this offer and no other.
+std::string Chooser::alone(std::size_t offer) const {
+  const PlannedOffer& one = request_.offers[offer];
+  const auto twin = [&](const PlannedOffer& other) {
+    return other.target == one.target && other.offered.kernels.products != one.offered.kernels.products;
+  };
+  return one.target + (std::ranges::any_of(request_.offers, twin)
+                           ? fmt::format(" --precision {}", name_of(one.offered.kernels.products))
+                           : "");
+}
+
 LostOption Chooser::lost_offer(const Estimated& e) const {
   LostOption lost{.offer = e.offer, .estimated = e, .reason = {}, .edit = {}};
   const std::string missed = limits_missed(e, lost.edit);
@@ -242,7 +282,7 @@ LostOption Chooser::lost_offer(const Estimated& e) const {
   else if (on_front(e.offer) && !by_dollars() && e.dollars && choice_.chosen->dollars)
     lost.edit = e.offer == choice_.front.back().offer ? "--objective cheapest" : "--budget " + budget_words(*e.dollars);
   else
-    lost.edit = "--on " + request_.offers[e.offer].target + " alone";
+    lost.edit = "--on " + alone(e.offer) + " alone";
   return lost;
 }
 

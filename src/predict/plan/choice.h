@@ -2,6 +2,8 @@
 // What to train on, of all that is offered, and why everything else is not it: each option that lost has its reason and
 // the edit of the command that would make it win.
 
+#include <functional>
+
 #include "predict/plan/offers.h"
 #include "predict/plan/search.h"
 
@@ -21,6 +23,10 @@ struct ChoiceRequest {
   std::size_t alone = 24;  // more offers than these are not looked at one by one, but the best of each accelerator
   bool exhaustive = false;
   int threads = 2;
+  // Asked of so many layouts of the whole search, the best first, and of more until one passes: why it cannot be after
+  // all, by somebody who knows better. Such a one loses.
+  std::size_t judged = 0;
+  std::function<std::optional<std::string>(const Estimated&)> judge;
 };
 
 struct LostOption {
@@ -29,14 +35,16 @@ struct LostOption {
   std::string reason;                  // "12% slower, 5% cheaper"
   std::string edit;                    // "--budget 41230"; "": none would
   bool layout = false;                 // of the offer that was chosen: `edit` stands for --set (layout_edit.h)
+  bool refused = false;                // by the judge: nothing would make it win
 };
 
 struct OfferChoice {
   std::optional<Estimated> chosen;  // nothing: none fits, or none meets deadline and budget
-  std::vector<LostOption> lost;     // the best of each other offer, then other layouts of the chosen one; best first
-  std::vector<Estimated> front;     // of the best of each offer, the fastest first
-  SearchCounts counts;              // of the search that chose
-  std::size_t not_looked_at = 0;    // offers that others of their accelerator stand for
+  std::vector<LostOption>
+      lost;  // the best of each other offer, what was refused, other layouts of the chosen one; best first
+  std::vector<Estimated> front;   // of the best of each offer, the fastest first
+  SearchCounts counts;            // of the search that chose
+  std::size_t not_looked_at = 0;  // offers that others of their accelerator stand for
 };
 
 OfferChoice choose(const Composer& composer, const ChoiceRequest& request);

@@ -148,6 +148,31 @@ TEST_F(Choosing, of_many_offers_the_best_of_each_accelerator_is_shown) {
   }
 }
 
+TEST_F(Choosing, what_the_judge_refuses_loses_and_another_is_chosen) {
+  ChoiceRequest request = asked("a2-highgpu-2g:1,v5e:1");
+  const OfferChoice free = choose(composer_, request);
+  request.judged = 1;
+  std::size_t times = 0;
+  request.judge = [&](const Estimated& e) {
+    return ++times <= 2 ? std::optional("too large for " + request.offers[e.offer].accelerator) : std::nullopt;
+  };
+  const OfferChoice judged = choose(composer_, request);
+  EXPECT_EQ(times, 3u) << "until one passes";
+  ASSERT_TRUE(judged.chosen.has_value());
+  EXPECT_NE(judged.chosen->candidate, free.chosen->candidate);
+  EXPECT_GE(judged.chosen->total, free.chosen->total);
+  std::size_t refused = 0;
+  for (const LostOption& option : judged.lost) {
+    if (!option.refused) continue;
+    ++refused;
+    EXPECT_EQ(option.reason, "too large for " + request.offers[option.offer].accelerator);
+    EXPECT_EQ(option.edit, "");
+  }
+  EXPECT_EQ(refused, 2u);
+  request.judge = [](const Estimated&) { return std::optional<std::string>("no"); };
+  EXPECT_FALSE(choose(composer_, request).chosen.has_value());
+}
+
 TEST_F(Choosing, the_front_is_what_nothing_beats) {
   const ChoiceRequest request = asked("a2-highgpu-2g:1,a2-ultragpu-1g:1,a2-highgpu-1g:1,v5e:1");
   const OfferChoice choice = choose(composer_, request);

@@ -44,6 +44,7 @@ Drawn draw(std::mt19937_64& random, const ModelSpec& model) {
   return drawn;
 }
 
+// Messages in no order: which chunk's come first goes by the names of its layers, and nothing goes by it.
 std::string text_of(const FunctionRecord& function) {
   std::string text;
   for (const StretchRecord& s : function) {
@@ -56,9 +57,12 @@ std::string text_of(const FunctionRecord& function) {
     for (const AttentionRecord& a : s.attention)
       text += fmt::format("  attention {} {} {} {} {}\n", a.shape.rows, a.shape.queries, a.shape.keys_of_row,
                           a.shape.keys, a.backward);
+    std::vector<std::string> messages;
     for (const MessageRecord& m : s.messages)
-      text += fmt::format("  {} over {} {} bytes {} {} {} {}\n", name_of(m.kind), m.axes, name_of(m.dtype), m.bytes,
-                          static_cast<int>(m.carried), m.parameter, m.starts);
+      messages.push_back(fmt::format("  {} over {} {} bytes {} {} {} {}\n", name_of(m.kind), m.axes, name_of(m.dtype),
+                                     m.bytes, static_cast<int>(m.carried), m.parameter, m.starts));
+    std::ranges::sort(messages);
+    for (const std::string& message : messages) text += message;
   }
   return text;
 }

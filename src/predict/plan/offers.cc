@@ -175,10 +175,26 @@ Status OfferMaker::push(const std::string& target, PlannedOffer offer) {
                  with_commas(offer.chips), with_commas(rules_.chips_at_most))
         .hinted(fmt::format("--chips-at-most {}, or fewer of them", offer.chips));
   offer.offered.stack = rules_.stack;
-  offer.offered.kernels.half_copies = rules_.stack.half_copies;
-  if (std::ranges::none_of(found_.offers, [&](const PlannedOffer& one) { return one.target == offer.target; }))
-    found_.offers.push_back(std::move(offer));
-  return {};
+  const Accelerator& chip = offer.offered.cluster.chip;
+  bool any = false;
+  for (const ProductType type : rules_.products) {
+    if (!chip.products.contains(type)) continue;
+    any = true;
+    PlannedOffer one = offer;
+    set_products(one.offered, type);
+    if (type != ProductType::bf16 && type != ProductType::f32)
+      one.offered.name += fmt::format(", products in {}", name_of(type));
+    const auto same = [&](const PlannedOffer& other) {
+      return other.target == one.target && other.offered.kernels.products == type;
+    };
+    if (std::ranges::none_of(found_.offers, same)) found_.offers.push_back(std::move(one));
+  }
+  if (any) return {};
+  std::vector<const char*> asked;
+  for (const ProductType type : rules_.products) asked.push_back(name_of(type));
+  return error(ErrorKind::unsupported, "--on {}: nobody states how fast {} does products in {}", target, chip.name,
+               fmt::join(asked, " or "))
+      .hinted(in_32_bits(rules_.products.front()) ? "--set train.precision=bf16" : "--precision bf16");
 }
 
 Status OfferMaker::add_any() {
@@ -188,7 +204,11 @@ Status OfferMaker::add_any() {
   };
   // What has no price, or is not in a place that is allowed, is not part of it.
   const auto take = [&](const std::string& accelerator, Result<PlannedOffer> offer) -> bool {
-    if (offer.ok() && offer->offered.price) return push("any", std::move(*offer)).ok();
+    if (offer.ok() && offer->offered.price) {
+      const Status pushed = push("any", std::move(*offer));
+      if (!pushed.ok() && pushed.error().kind == ErrorKind::unsupported) refuse(accelerator, pushed.error().message);
+      return pushed.ok();
+    }
     if (!offer.ok() && offer.error().message.find("there is no") == std::string::npos)
       refuse(accelerator, offer.error().message);
     return false;
@@ -202,6 +222,10 @@ Status OfferMaker::add_any() {
   for (const TpuSlice& slice : slices_)
     if (slice.usual && slice.chips <= rules_.chips_at_most) take(slice.accelerator, build_.of_slices("any", slice, 1));
   if (!found_.offers.empty()) return {};
+  if (!found_.left_out.empty())
+    return error(ErrorKind::not_found, "--on any: all that is allowed is left out, for one {}",
+                 found_.left_out.front().second)
+        .hinted("without --region, --zone and --precision");
   return error(ErrorKind::not_found, "--on any: nothing that is allowed has a price")
       .hinted("without --region and --zone, or systole catalog prices");
 }
@@ -234,6 +258,11 @@ Status OfferMaker::add(const std::string& target) {
   if (words[0].empty() || words.size() > 3)
     return error(ErrorKind::invalid, "--on '{}' is no accelerator, machine or slice with a number", target)
         .hinted("h100:64, a3-highgpu-8g:8, v5p:4x4x4, v5p-128, any");
+  const Result<const CatalogEntry*> chip = catalog_.find_accelerator(words[0]);
+  if (at != target.npos && (!chip.ok() || (*chip)->kind == "tpu"))
+    return error(ErrorKind::invalid, "--on {}: '@{}' says in which machine GPUs are, and {} {}", target, machine,
+                 words[0], chip.ok() ? "is a TPU, which comes in slices" : "is none")
+        .hinted(target.substr(0, at));
   const auto slice = std::ranges::find_if(slices_, [&](const TpuSlice& s) { return s.name == words[0] && s.usual; });
   if (slice != slices_.end() && words.size() <= 2)
     return add_slice(target, *slice, words.size() > 1 ? TRY(parse_number(words[1], target)) : 1);
@@ -241,7 +270,6 @@ Status OfferMaker::add(const std::string& target) {
   if (type != machines_.end() && !type->accelerator.empty() && type->kind != MachineKind::tpu && words.size() <= 2)
     return push(target,
                 TRY(build_.of_machines(target, *type, words.size() > 1 ? TRY(parse_number(words[1], target)) : 1)));
-  const Result<const CatalogEntry*> chip = catalog_.find_accelerator(words[0]);
   if (!chip.ok()) return unknown(target, words[0]);
   if (words.size() < 2)
     return error(ErrorKind::invalid, "--on {}: how many of them?", target)
@@ -254,6 +282,13 @@ Status OfferMaker::add(const std::string& target) {
 }
 
 }  // namespace
+
+void set_products(Offered& offered, ProductType type) {
+  offered.kernels.products = type;
+  // Kernels that fuse attention are of 16 bits, and a Program in f32 has no copies in 16.
+  offered.kernels.attention = in_32_bits(type) ? KernelChoice::Attention::unfused : KernelChoice::Attention::best;
+  offered.kernels.half_copies = offered.stack.half_copies && !in_32_bits(type);
+}
 
 Result<PlannedOffers> planned_offers(CatalogTables& tables, const Catalog& catalog,
                                      std::span<const std::string> targets, const OfferRules& rules) {

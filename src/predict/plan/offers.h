@@ -38,6 +38,7 @@ struct OfferRules {
   std::vector<std::string> regions, zones;  // empty: everywhere
   std::int64_t chips_at_most = 16'384;
   StackProfile stack;
+  std::vector<ProductType> products = {ProductType::bf16};  // each makes an offer of its own
 };
 
 struct PlannedOffers {
@@ -45,9 +46,13 @@ struct PlannedOffers {
   std::vector<std::pair<std::string, std::string>> left_out;  // of `any`: accelerator, and why
 };
 
+// What goes with products in this type. REQUIRES: its stack is set.
+void set_products(Offered& offered, ProductType type);
+
 // `targets`: each may hold several, joined by commas. Errors: not_found: no such accelerator, machine, slice, region or
 // zone, with the nearest names; a region without what was asked for, with those that have it; invalid: a shape or
-// number that cannot be had, with the nearest; rules that contradict each other or a target, with both.
+// number that cannot be had, with the nearest; rules that contradict each other or a target, with both; unsupported: a
+// chip whose rate in a type that rules name nobody knows.
 Result<PlannedOffers> planned_offers(CatalogTables& tables, const Catalog& catalog,
                                      std::span<const std::string> targets, const OfferRules& rules);
 

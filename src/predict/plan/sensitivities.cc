@@ -43,6 +43,7 @@ class Sensitive {
       OfferRules rules = search_.rules;
       rules.regions = {region};
       rules.zones.clear();
+      rules.products = {offer_.offered.kernels.products};
       Result<PlannedOffers> there =
           planned_offers(search_.tables, search_.catalog, std::vector<std::string>{offer_.target}, rules);
       if (!there.ok() || there->offers.empty() || !there->offers.front().offered.price) continue;
@@ -70,12 +71,15 @@ class Sensitive {
     if (asked.train.precision.compute == DType::f32) {
       Workload half = asked;
       half.train.precision.compute = DType::bf16;
-      return estimate(Sensitivity::Of::precision, "computed in bf16", half, chosen_.candidate, offer_.offered);
-    }
-    for (const auto& [type, products] : offer_.offered.cluster.chip.products) {
-      if (type == offer_.offered.kernels.products || type == ProductType::int8) continue;
       Offered other = offer_.offered;
-      other.kernels.products = type;
+      set_products(other, ProductType::bf16);
+      estimate(Sensitivity::Of::precision, "computed in bf16", half, chosen_.candidate, other);
+    }
+    const bool wide = asked.train.precision.compute == DType::f32;
+    for (const auto& [type, products] : offer_.offered.cluster.chip.products) {
+      if (type == offer_.offered.kernels.products || type == ProductType::int8 || in_32_bits(type) != wide) continue;
+      Offered other = offer_.offered;
+      set_products(other, type);
       estimate(Sensitivity::Of::precision, fmt::format("products in {}", name_of(type)), asked, chosen_.candidate,
                other);
     }

@@ -18,6 +18,7 @@ class Sensitivities : public testing::Test {
     const Composer composer(workload, gpu_target());
     OfferRules rules;
     rules.stack = stack_of(builtin_stacks(), "");
+    if (workload.train.precision.compute == DType::f32) rules.products = {ProductType::f32};
     ChoiceRequest request;
     request.offers = planned_offers(tables_, catalog(), std::vector<std::string>{target}, rules).value().offers;
     request.steps = 10;
@@ -59,6 +60,7 @@ TEST_F(Sensitivities, a_job_in_f32_is_held_against_bf16) {
   workload.train.precision.compute = DType::f32;
   const std::vector<Sensitivity> all = of(workload, "v5e:1");
   EXPECT_LT(named(all, "computed in bf16").memory, chosen_.memory.total());
+  EXPECT_EQ(named(all, "computed in bf16").offered.kernels.products, ProductType::bf16);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 //   minor=N major=N     its version (0.116)        functions=N   how many of its table
 //   no-table short      GetPjrtApi gives null, or a table that ends before the functions
 //   v5e                                            it knows "v5e:2x2" too
+//   whole               it has no memory for programs that gather nothing
 //   refuses             it does not start          exits aborts hangs   when it is asked for its table
 //
 // A program that begins with one of these words makes it do that when it compiles: "fail N" with that status, "abort",
@@ -129,6 +130,8 @@ abi::Error* compile(abi::Compile& args) {
   if (begins("wants ") && std::string(args.options, args.options_size).find(code.substr(6)) == std::string::npos)
     return failed(3, "the options lack " + code.substr(6));
   if (begins("refuse ")) return failed(8, code.substr(7));
+  if (words.count("whole") != 0 && code.find("all_gather") == std::string::npos)
+    return failed(8, "E1000: Ran out of memory on HBM, 53.22G of 31.24G");
   if (begins("malformed")) return failed(3, "MLIR: <unknown>:2:19: error: expected SSA identifier\nand more");
   if (begins("abort")) {
     std::fputs("I0000 chat\nF0000 fake_plugin.cc:2] Check failed: devices == 4\n    @ 0x1 stack\nthe end\n", stderr);
