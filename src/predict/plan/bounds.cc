@@ -73,6 +73,12 @@ std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
 }
 
 double Bounds::flops(const Candidate& candidate) const {
+  // Stages of several stacks: one has no less than the even part.
+  if (candidate.staged() && !composer_.one_stack()) {
+    return (forward_ + backward_) * static_cast<double>(candidate.microbatches) *
+           static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
+           static_cast<double>(candidate.model * candidate.context * candidate.pipe);
+  }
   // Of a microbatch, of a layer. What is done again comes without the products whose results nothing asks for again.
   const double layer = (forward_ + backward_) / static_cast<double>(composer_.layers()) *
                        static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
@@ -81,6 +87,7 @@ double Bounds::flops(const Candidate& candidate) const {
 }
 
 Bytes Bounds::arena(const Candidate& candidate, bool half_copies) const {
+  if (candidate.staged() && !composer_.one_stack()) return arena(candidate, 0, half_copies);
   const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
   return arena(candidate, kept_by_whole_layer(candidate.recompute, rows) / (candidate.model * candidate.context),
                half_copies);
@@ -162,6 +169,7 @@ Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::in
       LayerCost::Stretch& own = cost.stretches.emplace_back();
       own.once = stretch.once;
       own.once.kernels = 0;
+      own.times = stretch.times;
       own.layer = stretch.once.layers > 0;
       own.stored = std::move(stored[cost.stretches.size() - 1]);
     }
@@ -217,7 +225,7 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   const LayerCost& cost = known.value();
   const bool sends = candidate.fsdp > 1 && candidate.stored >= StoredInParts::gradients;
   const GroupLinks links = sends ? fsdp_links(candidate, offer, cluster) : GroupLinks();
-  double layer = 0, besides = 0;
+  double layer = 0, all = 0;
   for (const LayerCost::Stretch& stretch : cost.stretches) {
     WorkParts once = stretch.once;
     for (MessageGroup group : stretch.stored) {
@@ -226,13 +234,19 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
       add_messages(group, links, cluster, once);
     }
     once.kernels = 0;
-    (stretch.layer ? layer : besides) += work_time({{once, 1}}, cost.step, stack).seconds;
+    const double seconds = work_time({{once, 1}}, cost.step, stack).seconds;
+    if (stretch.layer) layer += seconds;
+    all += seconds * stretch.times;
   }
-  double seconds = layer * static_cast<double>(layers_in_turn(candidate)) + stack.step;
-  if (candidate.pipe == 1) seconds += besides * static_cast<double>(candidate.microbatches);
+  const bool of_layers = candidate.staged() && composer_.one_stack();
+  const double seconds =
+      (of_layers ? layer * static_cast<double>(layers_in_turn(candidate))
+                 : all * static_cast<double>(candidate.microbatches) / static_cast<double>(candidate.pipe)) +
+      stack.step;
   MemoryParts memory;
-  memory.arena = arena(candidate, cost.kept, kernels.half_copies);
-  const bool loops = composer_.layers() / (candidate.pipe * candidate.chunks) > 1;  // every chunk's layers
+  memory.arena = arena(candidate, candidate.staged() && !composer_.one_stack() ? 0 : cost.kept, kernels.half_copies);
+  const bool loops =
+      composer_.one_stack() && composer_.layers() / (candidate.pipe * candidate.chunks) > 1;  // every chunk's layers
   if (loops && candidate.fsdp > 1 && candidate.stored == StoredInParts::parameters) memory.arena += Bytes(cost.live);
   return Floor{Seconds(seconds), device_memory(memory, stack).total()};
 }

@@ -54,6 +54,7 @@ class Bounds {
   struct LayerCost {
     struct Stretch {
       WorkParts once;  // without launches
+      double times = 1;
       bool layer = false;
       std::vector<MessageGroup> stored;  // of parameters and gradients in parts; bytes of the whole
     };

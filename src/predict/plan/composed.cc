@@ -195,8 +195,9 @@ Composer::Key Composer::key_of(const Candidate& candidate) const {
   family.layers.clear();
   family.schedule = PipelineSpec::Schedule::one_f_one_b;
   family.chunks = 1;
-  // Random numbers go by a row's place in the batch: by data, where it is cut along it.
-  const bool by_place = candidate.row_parts() == 1 || asked_.model.dropout > 0;
+  // Random numbers go by a row's place in the batch, by data, where it is cut along it; so do masks of an encoder and
+  // its decoder.
+  const bool by_place = candidate.row_parts() == 1 || asked_.model.dropout > 0 || !one_repeat_;
   family.data = by_place ? std::min<std::int64_t>(candidate.data, 2) : 2;
   if (candidate.staged()) family.pipe = kRecordedStages;
   family.microbatches = candidate.staged() ? kRecordedMicrobatches : std::min<std::int64_t>(candidate.microbatches, 2);
@@ -217,7 +218,7 @@ Composer::Key Composer::key_of(const Candidate& candidate) const {
 Composer::Key Composer::chunk_key(const Candidate& candidate) const {
   Key key = key_of(candidate);
   const bool of_state = candidate.fsdp == 1 || candidate.stored <= StoredInParts::state;
-  if (!of_state || key.canonical.data == 1 || asked_.model.dropout > 0) return key;
+  if (!of_state || key.canonical.data == 1 || asked_.model.dropout > 0 || !one_repeat_) return key;
   key.canonical.fsdp = kLeastFsdp;
   key.canonical.stored = StoredInParts::state;
   key.of_one_fsdp = true;

@@ -93,7 +93,10 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
       case Residence::parameter: stage.after.parameters += bytes; break;
       case Residence::state: stage.after.state += bytes; break;
       case Residence::gradient:
-        (value.name.starts_with("gradient/") ? stage.after.gradients : stage.after.reduced) += bytes;
+        if (value.name.starts_with("gradient/"))
+          stage.after.gradients += bytes;
+        else
+          stage.after.reduced += bytes + program.target.alignment;
         break;
       case Residence::residual: {
         if (!value.name.starts_with("residual.")) break;  // handed on between chunks

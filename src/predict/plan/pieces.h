@@ -23,7 +23,7 @@ struct AfterPiece {
   FunctionRecord work;
   std::vector<HandoverRecord> ties;
   std::int64_t parameters = 0, state = 0, gradients = 0;  // bytes
-  std::int64_t reduced = 0;                               // of sums of gradients with a place of their own
+  std::int64_t reduced = 0;                               // of sums of gradients in places of their own, at the most
   std::int64_t copies = 0;                                // as MemoryParts', with half_copies
 };
 

@@ -35,6 +35,7 @@ Status set_times(FunctionRecord& function, std::int64_t from, std::int64_t to) {
   return {};
 }
 Status set_layers(ChunkPiece& piece, std::int64_t from, std::int64_t to) {
+  if (from == to) return {};  // nor is it of one repeat alone, then
   TRY(set_times(piece.work.forward, from, to));
   return set_times(piece.work.backward, from, to);
 }

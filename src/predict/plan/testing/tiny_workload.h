@@ -18,6 +18,7 @@ inline constexpr const char* kTinyModels[] = {
     "experts: 8, top_k: 2 }",
     "family: llama, layers: 24, width: 32, heads: 4, kv_heads: 4, mlp: 24, context: 8, vocabulary: 288, moe: { "
     "experts: 8, top_k: 1, every: 2, dense_mlp: 48 }",
+    "family: t5, layers: 4, width: 32, heads: 4, mlp: 64, context: 8, target_context: 8, vocabulary: 288",
 };
 
 inline Target gpu_target() {
