@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "predict/backtest/outliers.h"
 #include "predict/backtest/scores.h"
 
 namespace systole::backtest {
@@ -39,6 +40,25 @@ std::optional<GroupChoice> choice_of(const std::vector<const ScoredRow*>& group,
                      rank_correlation(predicted, measured)};
 }
 
+std::vector<const ScoredRow*> without_outliers(const std::vector<const ScoredRow*>& group) {
+  std::vector<const PublishedRow*> measured;
+  for (const ScoredRow* row : group) measured.push_back(&row->row->row);
+  std::vector<const ScoredRow*> steady = group;
+  std::erase_if(steady, [&](const ScoredRow* row) { return is_outlier(row->row->row, measured); });
+  return steady;
+}
+
+struct Regrets {
+  std::vector<double> all;
+  double mean() const {
+    return all.empty() ? 0 : std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+  }
+  double p95() {
+    std::ranges::sort(all);
+    return all.empty() ? 0 : quantile(all, 0.95);
+  }
+};
+
 }  // namespace
 
 std::optional<ChoiceScore> choice_score(std::span<const ScoredRow* const> rows, bool fitting_only) {
@@ -53,21 +73,24 @@ std::optional<ChoiceScore> choice_score(std::span<const ScoredRow* const> rows, 
   score.set = rows.empty() ? "" : rows.front()->set;
   score.fitting_only = fitting_only;
   score.least_rank_correlation = 1;
-  std::vector<double> regrets;
+  Regrets regrets, steady_regrets;
   for (const auto& [key, group] : groups) {
     const std::optional<GroupChoice> choice = choice_of(group, fitting_only);
     if (!choice) continue;
-    regrets.push_back(choice->regret);
+    regrets.all.push_back(choice->regret);
+    const std::vector<const ScoredRow*> steady = without_outliers(group);
+    score.outliers += group.size() - steady.size();
+    if (const auto of_steady = choice_of(steady, fitting_only)) steady_regrets.all.push_back(of_steady->regret);
     score.mean_rank_correlation += choice->correlation;
     score.least_rank_correlation = std::min(score.least_rank_correlation, choice->correlation);
   }
-  if (regrets.empty()) return std::nullopt;
-  score.groups = regrets.size();
-  const auto count = static_cast<double>(regrets.size());
-  score.mean_rank_correlation /= count;
-  score.mean_regret = std::accumulate(regrets.begin(), regrets.end(), 0.0) / count;
-  std::ranges::sort(regrets);
-  score.p95_regret = quantile(regrets, 0.95);
+  if (regrets.all.empty()) return std::nullopt;
+  score.groups = regrets.all.size();
+  score.mean_rank_correlation /= static_cast<double>(score.groups);
+  score.mean_regret = regrets.mean();
+  score.p95_regret = regrets.p95();
+  score.steady_mean_regret = steady_regrets.mean();
+  score.steady_p95_regret = steady_regrets.p95();
   return score;
 }
 

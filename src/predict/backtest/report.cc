@@ -134,8 +134,12 @@ ReportTable choice_table(const Scores& scores, const ReportOptions& options) {
       "choosing a layout",
       "Of six layouts or more of one model on one number of chips with one batch: by how many percent the one "
       "predicted "
-      "to be the fastest is slower than the median of the three fastest measured; and the correlation of ranks.",
-      {"set", "among", "groups>", "regret>", "p95>", "rank correlation>", "least>"},
+      "to be the fastest is slower than the median of the three fastest measured, of all rows and without outliers, "
+      "which "
+      "took half as long again as all their neighbours in microbatch and sharded optimizer; and the correlation of "
+      "ranks.",
+      {"set", "among", "groups>", "regret>", "p95>", "outliers>", "regret without>", "p95 without>",
+       "rank correlation>", "least>"},
       {}};
   return table_by_set(std::move(head), scores.choices, options, [](const ChoiceScore& c) {
     return Cells{std::string(c.set),
@@ -143,6 +147,9 @@ ReportTable choice_table(const Scores& scores, const ReportOptions& options) {
                  count(c.groups),
                  percent(c.mean_regret),
                  percent(c.p95_regret),
+                 count(c.outliers),
+                 percent(c.steady_mean_regret),
+                 percent(c.steady_p95_regret),
                  fmt::format("{:.3f}", c.mean_rank_correlation),
                  fmt::format("{:.2f}", c.least_rank_correlation)};
   });

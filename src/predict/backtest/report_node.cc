@@ -99,6 +99,9 @@ Node choice_node(const ChoiceScore& choice) {
                     {"groups", choice.groups},
                     {"mean_regret", rounded(choice.mean_regret)},
                     {"p95_regret", rounded(choice.p95_regret)},
+                    {"outliers", choice.outliers},
+                    {"mean_regret_without_outliers", rounded(choice.steady_mean_regret)},
+                    {"p95_regret_without_outliers", rounded(choice.steady_p95_regret)},
                     {"mean_rank_correlation", rounded(choice.mean_rank_correlation)},
                     {"least_rank_correlation", rounded(choice.least_rank_correlation)}});
 }

@@ -48,6 +48,9 @@ struct ChoiceScore {
   bool fitting_only = false;  // among those predicted to leave a little memory free
   std::size_t groups = 0;
   double mean_regret = 0, p95_regret = 0;  // over the median of the three fastest measured
+  // And without rows whose measured time their neighbours contradict (outliers.h).
+  std::size_t outliers = 0;
+  double steady_mean_regret = 0, steady_p95_regret = 0;
   double mean_rank_correlation = 0, least_rank_correlation = 0;
 };
 

@@ -70,6 +70,28 @@ TEST(ChoiceScores, regret_is_over_the_median_of_the_fastest_three) {
   EXPECT_FALSE(choice_score(made.all(), false).has_value()) << "five layouts are too few";
 }
 
+// Microbatches 1, 2 and 4 took 10, 30 and 9 s, and 2 with another sharding 12 s: the second's three neighbours
+// contradict it. Chosen, it takes 20 s more than the median of 9 10 12; of the others the one of 9 s is chosen.
+TEST(ChoiceScores, are_told_without_outliers_too) {
+  const auto rows = [](const std::string& slow, const std::string& next) {
+    MadeRows made;
+    made.add({{"micro_batch", "1"}, {"step_time_use_s", "10"}}, 5, 40);
+    made.add({{"micro_batch", "2"}, {"step_time_use_s", slow}}, 1, 40);
+    made.add({{"micro_batch", "4"}, {"step_time_use_s", next}}, 2, 40);
+    made.add({{"micro_batch", "2"}, {"zero_stage", "1"}, {"step_time_use_s", "12"}}, 6, 40);
+    for (int dp = 1; dp <= 4; dp *= 2)
+      made.add({{"dp", std::to_string(dp)}, {"tp", std::to_string(8 / dp)}, {"step_time_use_s", "40"}}, 9, 40);
+    return made;
+  };
+  const ChoiceScore score = choice_score(rows("30", "9").all(), false).value();
+  EXPECT_EQ(score.outliers, 1u);
+  EXPECT_NEAR(score.mean_regret, 2, 1e-12);
+  EXPECT_NEAR(score.steady_mean_regret, 0, 1e-12);
+  EXPECT_NEAR(score.steady_p95_regret, 0, 1e-12);
+  EXPECT_EQ(choice_score(rows("17.9", "9").all(), false)->outliers, 0u) << "less than half as long again as 12 s";
+  EXPECT_EQ(choice_score(rows("30", "21").all(), false)->outliers, 0u) << "the larger microbatch was slow too";
+}
+
 // 30 GiB at 1, 50 at 2: 90 at 4, more than 80. A point alone at 1 with 50: 125 at 4, 75 at 2.
 TEST(MemoryVerdicts, crashes_are_judged_by_their_neighbours) {
   MadeRows made;

@@ -34,6 +34,15 @@ std::int64_t score_bytes(ProductType type) { return in_32_bits(type) ? 4 + 4 + 1
 // Megatron's vocab_parallel_cross_entropy).
 constexpr std::int64_t kLogitCopies = 4 + 4;
 
+// Of the microbatch before, what its loss kept for backward: its softmax in f32.
+constexpr std::int64_t kHeldLogitCopy = 4;
+
+bool has_microbatches(const Program& program) {
+  return std::ranges::any_of(program.schedules, [](const Schedule& schedule) {
+    return std::ranges::any_of(schedule.actions, [](const Action& action) { return action.microbatch > 0; });
+  });
+}
+
 std::int64_t logits_of(const Graph& graph) {
   std::int64_t most = 0;
   for (const GraphNode& node : graph.nodes())
@@ -96,6 +105,7 @@ MemoryParts placeless_memory(const Program& program, const KernelChoice& kernels
 MemoryParts memory_parts(const Program& program, const KernelChoice& kernels) {
   MemoryParts parts = placeless_memory(program, kernels);
   parts.arena = program.arena;
+  parts.logits_held = has_microbatches(program) ? parts.logits : 0;
   const MemoryByOwner owners = memory_by_owner(program);
   parts.activations = owners[Residence::residual] + owners[Residence::activation] + owners[Residence::workspace];
   if (!kernels.updates_in_parts) return parts;
@@ -113,6 +123,7 @@ DeviceMemory device_memory(const MemoryParts& parts, const StackProfile& stack) 
            {"copies", parts.copies},
            {"scores", parts.scores},
            {"logits", Bytes(stack.whole_step ? 0 : parts.logits * kLogitCopies)},
+           {"loss held", Bytes(stack.holds_loss ? parts.logits_held * kHeldLogitCopy : 0)},
            {"fragments", share(parts.activations + parts.scores, stack.fragments)},
            {"context", share(kGiB, stack.context)}}};
 }

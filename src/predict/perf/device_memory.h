@@ -18,6 +18,7 @@ struct MemoryParts {
   Bytes scores;       // of attention that is not fused
   Bytes activations;  // of the arena what forward keeps and what functions need on the way
   std::int64_t logits = 0;
+  std::int64_t logits_held = 0;  // of the microbatch before, while the next one's loss is made
 };
 MemoryParts memory_parts(const Program& program, const KernelChoice& kernels);
 // Of a Program without places: copies, scores and logits.
@@ -28,8 +29,8 @@ MemoryParts placeless_memory(const Program& program, const KernelChoice& kernels
 constexpr double kUsableMemory = 0.9;
 
 struct DeviceMemory {
-  // "arena", "copies", "scores", "logits", "fragments", "context". "copies" may be below 0: what the stack needs less
-  // than the Program.
+  // "arena", "copies", "scores", "logits", "loss held", "fragments", "context". "copies" may be below 0: what the stack
+  // needs less than the Program.
   std::vector<std::pair<std::string, Bytes>> terms;
   Bytes total() const;
 };

@@ -50,7 +50,8 @@ constexpr StackFact kFacts[] = {{"whole_step", &StackProfile::whole_step},
                                 {"half_copies", &StackProfile::half_copies},
                                 {"sums_in_products", &StackProfile::sums_in_products},
                                 {"splits_dispatch", &StackProfile::splits_dispatch},
-                                {"whole_again", &StackProfile::whole_again}};
+                                {"whole_again", &StackProfile::whole_again},
+                                {"holds_loss", &StackProfile::holds_loss}};
 
 Status read_entry(const Node::Entry& entry, StackProfile& stack) {
   const auto number = std::ranges::find_if(kNumbers, [&](const StackNumber& n) { return entry.key == n.name; });

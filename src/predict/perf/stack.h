@@ -28,6 +28,8 @@ struct StackProfile {
   bool splits_dispatch = false;   // ranks of a tensor group each send a part of what goes to experts
   bool whole_again = false;       // a block that is computed again is computed to its end
 
+  bool holds_loss = false;  // what a loss kept of a microbatch lives until that of the next one is made
+
   // Shares of what the chip reaches (accelerator.h), unless it says otherwise.
   double products = 0.85;
   double attention = 0.8;      // fused

@@ -239,6 +239,21 @@ TEST(DeviceMemory, parameters_and_state_are_the_papers) {
   EXPECT_NEAR(state("parameters"), 2.0 / 8 + 12.0 / 8, 0.01);
 }
 
+// Llama-2's 32,000 words for each of 4,096 tokens of a row, in f32: of the microbatch before, where there is one.
+TEST(DeviceMemory, a_loss_is_held_from_microbatch_to_microbatch) {
+  const auto held = [](int microbatches, bool holds) {
+    const Priced p = priced({.mesh = "data: 1", .batch = microbatches, .microbatches = microbatches}, entry("h100"));
+    StackProfile profile = stack();
+    profile.holds_loss = holds;
+    for (const auto& [name, bytes] : device_memory(*p.programs[0], {}, profile).terms)
+      if (name == "loss held") return bytes;
+    return Bytes(-1);
+  };
+  EXPECT_EQ(held(2, true), Bytes(std::int64_t{4} * 32000 * 4096));
+  EXPECT_EQ(held(1, true), Bytes());
+  EXPECT_EQ(held(2, false), Bytes());
+}
+
 // A step's end works with whole gradients and parameters in f32; stacks go through them a bucket at a time.
 TEST(DeviceMemory, an_update_in_parts_needs_nothing_besides) {
   const auto total = [](const char* train, bool in_parts) {
