@@ -100,7 +100,7 @@ TEST(MemoryVerdicts, crashes_are_judged_by_their_neighbours) {
   made.add({{"micro_batch", "4"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 95);
   made.add({{"micro_batch", "8"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 180);
   made.add({{"micro_batch", "1"}, {"tp", "2"}, {"dp", "4"}, {"peak_mem_gib", "50"}}, 1, 40);
-  made.add({{"micro_batch", "4"}, {"tp", "2"}, {"dp", "4"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 70);
+  made.add({{"micro_batch", "4"}, {"tp", "2"}, {"dp", "4"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 60);
   made.add({{"micro_batch", "2"}, {"tp", "2"}, {"dp", "4"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 95);
   made.add({{"micro_batch", "1"}, {"tp", "4"}, {"dp", "2"}, {"peak_mem_gib", "crashed/OOM"}}, 1, 95);
   const MemoryVerdicts verdicts = memory_verdicts(made.all());

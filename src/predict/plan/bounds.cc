@@ -1,6 +1,7 @@
 #include "predict/plan/bounds.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "describe/graph/layer_names.h"
 #include "describe/graph/partition/update.h"
@@ -72,12 +73,21 @@ std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
   return at->second;
 }
 
+// How often one after the other as much is done as a whole microbatch asks for, whatever part of it each stage has. A
+// stage that begins behind others has less to do if it is not to end later: with M for the end, own parts that grow
+// smaller by 1/microbatches make (1 - (1 - 1/microbatches)^stages) M of the whole, and none make more.
+double Bounds::wholes_in_turn(const Candidate& candidate) const {
+  const auto microbatches = static_cast<double>(candidate.microbatches), stages = static_cast<double>(candidate.pipe);
+  if (stages == 1) return microbatches;
+  if (candidate.chunks > 1) return std::max(microbatches / stages, 1.0);
+  return 1 / (1 - std::pow(1 - 1 / microbatches, stages));
+}
+
 double Bounds::flops(const Candidate& candidate) const {
-  // Stages of several stacks: one has no less than the even part.
   if (candidate.staged() && !composer_.one_stack()) {
-    return (forward_ + backward_) * static_cast<double>(candidate.microbatches) *
+    return (forward_ + backward_) * wholes_in_turn(candidate) *
            static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
-           static_cast<double>(candidate.model * candidate.context * candidate.pipe);
+           static_cast<double>(candidate.model * candidate.context);
   }
   // Of a microbatch, of a layer. What is done again comes without the products whose results nothing asks for again.
   const double layer = (forward_ + backward_) / static_cast<double>(composer_.layers()) *
@@ -240,8 +250,7 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   }
   const bool of_layers = candidate.staged() && composer_.one_stack();
   const double seconds =
-      (of_layers ? layer * static_cast<double>(layers_in_turn(candidate))
-                 : all * static_cast<double>(candidate.microbatches) / static_cast<double>(candidate.pipe)) +
+      (of_layers ? layer * static_cast<double>(layers_in_turn(candidate)) : all * wholes_in_turn(candidate)) +
       stack.step;
   MemoryParts memory;
   memory.arena = arena(candidate, candidate.staged() && !composer_.one_stack() ? 0 : cost.kept, kernels.half_copies);

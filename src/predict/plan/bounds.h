@@ -71,6 +71,7 @@ class Bounds {
   GroupLinks fsdp_links(const Candidate& candidate, std::size_t offer, const Cluster& cluster) const;
   // How often one after the other the layers of a stage are gone through, at least.
   std::int64_t layers_in_turn(const Candidate& candidate) const;
+  double wholes_in_turn(const Candidate& candidate) const;
   std::int64_t layers_kept(const Candidate& candidate) const;
   Bytes arena(const Candidate& candidate, std::int64_t kept, bool half_copies) const;
 

@@ -75,7 +75,7 @@ class Composer {
   const Model& model() const { return *model_; }
   const Target& target() const { return target_; }
   std::int64_t layers() const { return layers_; }
-  bool one_stack() const { return one_repeat_; }  // of layers, all alike
+  bool one_stack() const { return one_repeat_; }             // of layers, all alike
   std::int64_t programs() const { return corners_.made(); }  // made so far to record pieces
 
  private:

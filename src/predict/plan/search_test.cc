@@ -46,7 +46,8 @@ TEST(Search, pruned_is_exhaustive) {
     for (Offered& offer : request.offered) {  // of which some candidates do not fit
       offer.stack.context = 1;
       offer.stack.fragments = 0.05;
-      offer.cluster.chip.capacity = Bytes(static_cast<std::int64_t>(kGiB.count() / kUsableMemory)) + kKiB * 2600;
+      const auto usable = static_cast<double>((kGiB + kKiB * 2340).count());
+      offer.cluster.chip.capacity = Bytes(static_cast<std::int64_t>(usable / kUsableMemory));
     }
     const SearchResult pruned = search(composer, request);
     request.exhaustive = true;
