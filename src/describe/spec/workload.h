@@ -65,7 +65,7 @@ struct ModelSpec {
     std::int64_t dense_mlp = 0;     // width of the one part of layers without
     double balance = 0.01;
     // What a pipeline is cut between: layers, or as many at a time as `every` says.
-    std::int64_t periods(std::int64_t layers) const { return dense_layers + (layers - dense_layers) / every; }
+    std::int64_t periods(std::int64_t of_layers) const { return dense_layers + (of_layers - dense_layers) / every; }
   };
 
   // Multi-head latent attention: widths of what queries, and keys and values, are made of, and of a head's parts.
