@@ -1,6 +1,7 @@
 #include "predict/perf/kernel_seconds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -11,7 +12,14 @@
 namespace systole {
 namespace {
 
-double padded(double n, double to) { return std::ceil(n / to) * to; }
+// As std::ceil, of what is not negative; calls of that were most of what a product's time costs.
+double rounded_up(double x) {
+  if (!(x < 0x1p52)) return x;  // a whole number, or none
+  const auto below = static_cast<double>(static_cast<std::int64_t>(x));
+  return below < x ? below + 1 : below;
+}
+
+double padded(double n, double to) { return rounded_up(n / to) * to; }
 
 // Blocks of results that CUTLASS and cuBLAS have, and the share of the largest's rate that each reaches.
 struct Tile {
@@ -26,19 +34,29 @@ constexpr double kTail =
 constexpr double kCutSum = 1.05;  // a sum in parts is added up again
 constexpr double kLeastTerms = 512;
 
+constexpr std::array kCuts{1.0, 2.0, 4.0, 8.0};  // parts of a sum
+
 double tiled_seconds(const Accelerator& chip, const ProductDims& d, double rate, double ramp) {
   const auto m = static_cast<double>(d.rows), n = static_cast<double>(d.columns), k = static_cast<double>(d.summed),
              batch = static_cast<double>(d.batch), cores = static_cast<double>(std::max<std::int64_t>(1, chip.cores));
+  std::array<double, kCuts.size()> ramped;
+  std::size_t cuts = 0;
+  while (cuts < kCuts.size() && (cuts == 0 || k / kCuts[cuts] >= kLeastTerms)) {
+    ramped[cuts] = k / kCuts[cuts] / (k / kCuts[cuts] + ramp);
+    ++cuts;
+  }
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
-    const double blocks = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch;
-    const double flops = 2 * batch * padded(m, tile.rows) * padded(n, tile.columns) * k;
-    for (const double cut : {1.0, 2.0, 4.0, 8.0}) {
-      if (cut > 1 && k / cut < kLeastTerms) break;
-      const double waves = blocks * cut / cores;
-      const double full = chip.cores == 0 ? 1 : waves / ((1 - kTail) * std::ceil(waves) + kTail * std::max(waves, 1.0));
-      const double ramped = k / cut / (k / cut + ramp);
-      best = std::min(best, flops / (rate * tile.reached * full * ramped) * (cut > 1 ? kCutSum : 1));
+    const double down = rounded_up(m / tile.rows), across = rounded_up(n / tile.columns);
+    const double blocks = down * across * batch, flops = 2 * batch * (down * tile.rows) * (across * tile.columns) * k;
+    if (flops >= best * (rate * tile.reached)) continue;  // even if every wave were full
+    for (std::size_t c = 0; c < cuts; ++c) {
+      const double again = c > 0 ? kCutSum : 1;
+      if (c > 0 && flops * again >= best * (rate * tile.reached * ramped[c])) break;  // nor with sums in more parts
+      const double waves = blocks * kCuts[c] / cores;
+      const double full =
+          chip.cores == 0 ? 1 : waves / ((1 - kTail) * rounded_up(waves) + kTail * std::max(waves, 1.0));
+      best = std::min(best, flops / (rate * tile.reached * full * ramped[c]) * again);
     }
   }
   return best;
@@ -94,8 +112,8 @@ double fused_attention_seconds(const Accelerator& chip, const Accelerator::Atten
   // Of blocks on the diagonal half the work is for nothing.
   const double diagonal = shape.causal ? 1 + 96 / std::max(shape.keys, 1.0) : 1;
   const double narrow = shape.head <= 64 ? kernel.narrow : shape.head < 128 ? (1 + kernel.narrow) / 2 : 1;
-  const double blocks = std::ceil(queries / 128) * rows;
-  const double waves = chip.cores == 0 ? 1 : std::ceil(blocks / static_cast<double>(chip.cores));
+  const double blocks = rounded_up(queries / 128) * rows;
+  const double waves = chip.cores == 0 ? 1 : rounded_up(blocks / static_cast<double>(chip.cores));
   const double full = chip.cores == 0 ? 1 : blocks / (waves * static_cast<double>(chip.cores));
   const double forward = 4 * rows * queries * shape.keys * head * diagonal;
   const double rate = chip.products.at(ProductType::bf16).peak.count() * narrow * full;

@@ -184,9 +184,15 @@ bool Composer::divides(std::int64_t fsdp, const Candidate& candidate) const {
 }
 
 std::int64_t Composer::largest_fsdp(const Candidate& candidate) const {
+  const std::array of{candidate.expert, candidate.model};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = largest_fsdp_.find(of); known != largest_fsdp_.end()) return known->second;
+  }
   std::int64_t most = 1;
   while (most < kMostFsdp && divides(most * 2, candidate)) most *= 2;
-  return most;
+  const std::lock_guard lock(mutex_);
+  return largest_fsdp_[of] = most;
 }
 
 Composer::Key Composer::key_of(const Candidate& candidate) const {

@@ -116,6 +116,7 @@ class Composer {
   mutable Families<AfterPiece> afters_;
   mutable std::map<std::pair<Key, std::size_t>, Result<AfterChunks>> after_chunks_;  // by place
   mutable std::map<std::array<std::int64_t, 3>, bool> divides_;                      // by fsdp, expert, model
+  mutable std::map<std::array<std::int64_t, 2>, std::int64_t> largest_fsdp_;         // by expert, model
   mutable std::map<std::array<int, 4>, std::vector<std::vector<int>>> in_flight_;
   mutable std::map<std::int64_t, StretchRecord> loss_sums_;
 };
