@@ -138,5 +138,22 @@ TEST(SearchIsProgram, composed_is_the_programs) {
   EXPECT_GT(composed_ones, count * 8 / 10);
 }
 
+// Of a tie between stages the first chunk alone has its gradients to add.
+TEST(SearchIsProgram, chunks_of_a_tied_model_are_composed) {
+  const char* tied = "family: gpt, layers: 18, width: 32, heads: 4, context: 12, vocabulary: 320";
+  const Composer composer(tiny_workload(tied, 1), gpu_target());
+  for (const auto stored : {StoredInParts::nothing, StoredInParts::state, StoredInParts::parameters}) {
+    Candidate candidate;
+    candidate.pipe = 3;
+    candidate.chunks = 2;
+    candidate.microbatches = 3;
+    (stored == StoredInParts::nothing ? candidate.data : candidate.fsdp) = 2;
+    candidate.stored = stored;
+    SCOPED_TRACE(to_string(candidate));
+    const auto programs = programs_of(tiny_workload(tied, 12), candidate, gpu_target());
+    expect_same(composer.compose(candidate, 12).value(), programs.value(), candidate);
+  }
+}
+
 }  // namespace
 }  // namespace systole

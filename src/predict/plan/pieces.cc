@@ -162,6 +162,30 @@ void visit_sums(AfterPiece& piece, Visit visit) {
     visit(*number);
 }
 
+const StretchRecord* find(const AfterPiece& piece, std::string_view function) {
+  for (const StretchRecord& s : piece.work)
+    if (s.function == function) return &s;
+  return nullptr;
+}
+
+// With the functions of `like`, in its order: those that a chunk has no work in do nothing.
+AfterPiece in_functions_of(const AfterPiece& like, AfterPiece piece) {
+  FunctionRecord all;
+  for (const StretchRecord& s : like.work) {
+    const StretchRecord* own = find(piece, s.function);
+    StretchRecord none;
+    none.function = s.function;
+    all.push_back(own ? *own : none);
+  }
+  piece.work = std::move(all);
+  return piece;
+}
+std::vector<AfterPiece> in_functions_of(const AfterPiece& like, const std::vector<AfterPiece>& alone) {
+  std::vector<AfterPiece> all;
+  for (const AfterPiece& one : alone) all.push_back(in_functions_of(like, one));
+  return all;
+}
+
 std::vector<std::int64_t> sums_of(const std::vector<AfterPiece>& alone) {
   std::vector<std::int64_t> sums;
   for (AfterPiece one : alone) {
@@ -193,23 +217,31 @@ void set_bytes(std::vector<Message>& messages, const AfterChunks::Sources& sourc
     messages[m].bytes = (*alone[sources[m].chunk])[sources[m].message].bytes;
 }
 
+// Whether what comes after chunks is sums and messages alone, each function once.
+bool only_sums(const AfterPiece& piece) {
+  return std::ranges::all_of(piece.work, [&](const StretchRecord& s) {
+    return !s.in_layers && s.times == 1 && s.products.empty() && s.attention.empty() && find(piece, s.function) == &s;
+  });
+}
+
 }  // namespace
 
 Result<AfterChunks> AfterChunks::of(AfterPiece recorded, const std::vector<AfterPiece>& alone) {
   AfterChunks after;
+  if (!only_sums(recorded)) return unlike("other functions after several chunks");
   for (const AfterPiece& one : alone) {
-    if (one.work.size() != recorded.work.size()) return unlike("other functions after several chunks");
-    for (std::size_t f = 0; f < one.work.size(); ++f) {
-      const StretchRecord &own = one.work[f], &all = recorded.work[f];
-      if (own.function != all.function || own.in_layers || own.times != all.times || !own.products.empty() ||
-          !all.products.empty() || !all.attention.empty())
-        return unlike("other functions after several chunks");
-    }
+    const bool known =
+        std::ranges::all_of(one.work, [&](const StretchRecord& s) { return find(recorded, s.function) != nullptr; });
+    if (!only_sums(one) || !known) return unlike("other functions after several chunks");
   }
+  const auto same_function = [](const StretchRecord& a, const StretchRecord& b) { return a.function == b.function; };
+  for (const AfterPiece& one : alone)
+    after.alike_ = after.alike_ && std::ranges::equal(one.work, recorded.work, same_function);
+  const std::vector<AfterPiece> parts = in_functions_of(recorded, alone);
   for (std::size_t f = 0; f < recorded.work.size(); ++f)
-    after.messages_.push_back(TRY(sources_of(recorded.work[f].messages, messages_of(alone, f))));
-  after.ties_ = TRY(sources_of(recorded.ties, ties_of(alone)));
-  const std::vector<std::int64_t> sums = sums_of(alone);
+    after.messages_.push_back(TRY(sources_of(recorded.work[f].messages, messages_of(parts, f))));
+  after.ties_ = TRY(sources_of(recorded.ties, ties_of(parts)));
+  const std::vector<std::int64_t> sums = sums_of(parts);
   visit_sums(recorded,
              [&, n = std::size_t{0}](std::int64_t number) mutable { after.constants_.push_back(number - sums[n++]); });
   after.recorded_ = std::move(recorded);
@@ -218,10 +250,12 @@ Result<AfterChunks> AfterChunks::of(AfterPiece recorded, const std::vector<After
 
 AfterPiece AfterChunks::at(const std::vector<AfterPiece>& alone) const {
   AfterPiece piece = recorded_;
+  const std::vector<AfterPiece> made = alike_ ? std::vector<AfterPiece>() : in_functions_of(recorded_, alone);
+  const std::vector<AfterPiece>& parts = alike_ ? alone : made;
   for (std::size_t f = 0; f < piece.work.size(); ++f)
-    set_bytes(piece.work[f].messages, messages_[f], messages_of(alone, f));
-  set_bytes(piece.ties, ties_, ties_of(alone));
-  const std::vector<std::int64_t> sums = sums_of(alone);
+    set_bytes(piece.work[f].messages, messages_[f], messages_of(parts, f));
+  set_bytes(piece.ties, ties_, ties_of(parts));
+  const std::vector<std::int64_t> sums = sums_of(parts);
   visit_sums(piece, [&, n = std::size_t{0}](std::int64_t& number) mutable {
     number = sums[n] + constants_[n];
     ++n;

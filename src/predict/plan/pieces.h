@@ -37,7 +37,8 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
 
 // What comes after several chunks, out of what comes after each alone: its messages are those of each, or the same for
 // all, and every count is the sum but for a constant, which is taken from a stage of as many chunks: `recorded` beside
-// `alone`, its chunks' own at the same sizes. Errors: unsupported: it is not so.
+// `alone`, its chunks' own at the same sizes. A chunk may lack a function that the stage has: one whose parameters are
+// tied to another stage's adds up gradients that the others do not. Errors: unsupported: it is not so.
 class AfterChunks {
  public:
   struct Source {
@@ -49,6 +50,7 @@ class AfterChunks {
 
  private:
   AfterPiece recorded_;
+  bool alike_ = true;  // every chunk has all of its functions
   std::vector<std::int64_t> constants_;
   std::vector<Sources> messages_;  // by function
   Sources ties_;
