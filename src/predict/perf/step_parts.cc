@@ -67,12 +67,7 @@ class Stretches {
       // Ranks of a tensor group that all have the whole each send a part, and gather it over faster links (Narayanan et
       // al., arXiv:2104.04473, section 4.1).
       const double bytes = static_cast<double>(handover.bytes) / (handover.copied ? tensor_ranks_ : 1);
-      if (links.inside < 2) {
-        parts.far_seconds += bytes / cluster_.network.count();
-        parts.far_hops += 1;
-      } else {
-        parts.seconds += bytes / (cluster_.fast.count() * cluster_.fast_reached) + cluster_.hop.count();
-      }
+      add_handover(bytes, links, cluster_, parts);
     }
     return parts;
   }
@@ -188,6 +183,15 @@ void add_messages(const MessageGroup& group, const GroupLinks& links, const Clus
   } else {
     kind.seconds += rounds * bytes * (n - 1) / n / (links.bandwidth.count() * cluster.fast_reached) +
                     group.starts * hops * cluster.hop.count();
+  }
+}
+
+void add_handover(double bytes, const GroupLinks& links, const Cluster& cluster, MessageParts& parts) {
+  if (links.inside < 2) {
+    parts.far_seconds += bytes / cluster.network.count();
+    parts.far_hops += 1;
+  } else {
+    parts.seconds += bytes / (cluster.fast.count() * cluster.fast_reached) + cluster.hop.count();
   }
 }
 

@@ -82,6 +82,8 @@ struct MessageGroup {
   double senders = 1;          // that have the same, and each send a part of it
 };
 void add_messages(const MessageGroup& group, const GroupLinks& links, const Cluster& cluster, WorkParts& parts);
+// Bytes that a device gives to one of another stage.
+void add_handover(double bytes, const GroupLinks& links, const Cluster& cluster, MessageParts& parts);
 
 // Errors: Failure as links_of.
 StepParts step_parts(const StepRecord& step, const Cluster& cluster, const KernelChoice& kernels);

@@ -29,6 +29,10 @@ double smooth_maximum(double a, double b) {
   return most * std::pow(std::pow(a / most, kSharpness) + std::pow(b / most, kSharpness), 1 / kSharpness);
 }
 
+double seconds_of(const MessageParts& message, const StackProfile& stack) {
+  return message.seconds + message.far_seconds / stack.network + message.far_hops * stack.hop;
+}
+
 class Pricing {
  public:
   Pricing(const StepParts& parts, const StackProfile& stack) : parts_(parts), stack_(stack) {
@@ -36,9 +40,7 @@ class Pricing {
     grouped_ = products_ * (stack.whole_step ? kGroupedTpu : kGrouped);
   }
 
-  double seconds_of(const MessageParts& message) const {
-    return message.seconds + message.far_seconds / stack_.network + message.far_hops * stack_.hop;
-  }
+  double seconds_of(const MessageParts& message) const { return systole::seconds_of(message, stack_); }
 
   StepTime price(const FunctionParts& function) const {
     StepTime time;
@@ -165,6 +167,18 @@ StepTime work_time(const FunctionParts& work, const StepParts& step, const Stack
   return Pricing(step, stack).price(work);
 }
 
+StepTime after_time(const FunctionParts& after, double covered, const StepParts& step, const StackProfile& stack) {
+  return after_of(Pricing(step, stack), after, covered, stack);
+}
+
+double handing_on_time(const MessageParts& message, const StackProfile& stack) {
+  return seconds_of(message, stack) + kHandover;
+}
+
+double fixed_time(double seconds, const StepParts& step, const StackProfile& stack) {
+  return seconds * kStraggling * std::log2(std::max(1.0, step.machines)) + stack.step;
+}
+
 StepTime step_time(const StepParts& parts, const StackProfile& stack) {
   const Pricing pricing(parts, stack);
   const std::size_t stages = parts.after.size(), chunks = parts.chunks.size();
@@ -172,7 +186,7 @@ StepTime step_time(const StepParts& parts, const StackProfile& stack) {
   std::vector<StepTime> of_stage(stages);  // of a microbatch
   for (std::size_t c = 0; c < chunks; ++c) {
     const auto handing = [&](std::size_t boundary) {
-      return stages > 1 ? pricing.seconds_of(parts.chunks[boundary].handed_on) + kHandover : 0;
+      return stages > 1 ? handing_on_time(parts.chunks[boundary].handed_on, stack) : 0;
     };
     StepTime forward = pricing.price(parts.chunks[c].forward), backward = pricing.price(parts.chunks[c].backward);
     if (c + 1 < chunks) add(forward, StepShare::handing_on, handing(c));
@@ -201,7 +215,7 @@ StepTime step_time(const StepParts& parts, const StackProfile& stack) {
     if (after.seconds >= last.seconds) last = after;
   }
   add(time, last, 1);
-  add(time, StepShare::fixed, time.seconds * kStraggling * std::log2(std::max(1.0, parts.machines)) + stack.step);
+  add(time, StepShare::fixed, fixed_time(time.seconds, parts, stack));
   return time;
 }
 

@@ -36,6 +36,13 @@ struct StepTime {
 StepTime step_time(const StepParts& parts, const StackProfile& stack);
 // Of work of it alone.
 StepTime work_time(const FunctionParts& work, const StepParts& step, const StackProfile& stack);
+// Of what comes after all microbatches: `covered` seconds of work are beside its messages. One second more of them
+// hides no more than one.
+StepTime after_time(const FunctionParts& after, double covered, const StepParts& step, const StackProfile& stack);
+// What a stage gives a microbatch's message to another.
+double handing_on_time(const MessageParts& message, const StackProfile& stack);
+// That comes to a step of so many seconds besides.
+double fixed_time(double seconds, const StepParts& step, const StackProfile& stack);
 
 // Of what a chip reaches in the products of layers, at the most; of all types the same.
 double products_share(const KernelChoice& kernels, const StackProfile& stack);

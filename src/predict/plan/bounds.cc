@@ -217,15 +217,64 @@ const Result<Bounds::LayerCost>& Bounds::known_layer_cost(const Candidate& candi
   return layer_costs_.emplace(key, std::move(made)).first->second;
 }
 
-GroupLinks Bounds::fsdp_links(const Candidate& candidate, std::size_t offer, const Cluster& cluster) const {
-  const std::array<std::int64_t, 5> key{static_cast<std::int64_t>(offer), candidate.fsdp, candidate.context,
-                                        candidate.expert, candidate.model};
-  const std::lock_guard lock(mutex_);
-  const auto found = fsdp_links_.find(key);
-  if (found != fsdp_links_.end()) return found->second;
-  std::vector<Axis> axes;
-  for (const auto& [axis, size] : mesh_of(candidate)) axes.push_back({axis, size});
-  return fsdp_links_.emplace(key, links_of(cluster, Mesh::make(std::move(axes)).value(), "fsdp")).first->second;
+class Bounds::Links {
+ public:
+  Links(const Bounds& bounds, const Candidate& candidate, std::size_t offer, const Cluster& of_offer)
+      : cluster(of_offer), bounds_(bounds), candidate_(candidate), offer_(offer) {}
+
+  GroupLinks over(const char* axis) const {
+    const Candidate& c = candidate_;
+    const std::array<std::int64_t, 8> key{static_cast<std::int64_t>(offer_),
+                                          axis[0],  // no two axes begin alike
+                                          c.pipe,
+                                          c.data,
+                                          c.fsdp,
+                                          c.context,
+                                          c.expert,
+                                          c.model};
+    const std::lock_guard lock(bounds_.mutex_);
+    const auto found = bounds_.links_.find(key);
+    if (found != bounds_.links_.end()) return found->second;
+    std::vector<Axis> axes;
+    for (const auto& [name, size] : mesh_of(c)) axes.push_back({name, size});
+    return bounds_.links_.emplace(key, links_of(cluster, Mesh::make(std::move(axes)).value(), axis)).first->second;
+  }
+
+  const Cluster& cluster;
+
+ private:
+  const Bounds& bounds_;
+  const Candidate& candidate_;
+  const std::size_t offer_;
+};
+
+FunctionParts Bounds::after(const Candidate& candidate, const Links& links, const KernelChoice& kernels) const {
+  const auto own = static_cast<double>(trained_ / (candidate.pipe * candidate.expert * candidate.model));
+  const auto fsdp = static_cast<double>(candidate.fsdp);
+  const double whole = own * static_cast<double>(size_of(precision_.reduce));
+  WorkParts sent;
+  const auto add = [&](CollectiveKind kind, Carried carried, double bytes, const char* axis) {
+    add_messages({kind, carried, bytes, 1.0}, links.over(axis), links.cluster, sent);
+  };
+  if (candidate.fsdp > 1 && candidate.stored == StoredInParts::state)
+    add(CollectiveKind::reduce_scatter, Carried::gradients, whole, "fsdp");
+  if (candidate.data > 1) add(CollectiveKind::all_reduce, Carried::gradients, whole / fsdp, "data");
+  if (candidate.context > 1) add(CollectiveKind::all_reduce, Carried::gradients, whole / fsdp, kContextAxis);
+  if (candidate.fsdp > 1 && candidate.stored < StoredInParts::parameters) {
+    const double halved = kernels.half_copies && precision_.parameter == DType::f32 ? 0.5 : 1;
+    add(CollectiveKind::all_gather, Carried::parameters,
+        halved * own * static_cast<double>(size_of(precision_.parameter)) / fsdp, "fsdp");
+  }
+  sent.kernels = 0;
+  return {{sent, 1}};
+}
+
+double Bounds::handing_on(const Candidate& candidate, const Links& links, const StackProfile& stack) const {
+  const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
+  MessageParts message;
+  add_handover(static_cast<double>(carried_ * rows / (candidate.context * candidate.model)), links.over(kPipelineAxis),
+               links.cluster, message);
+  return handing_on_time(message, stack);
 }
 
 Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
@@ -234,14 +283,15 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   if (!known.ok()) return known.error();
   const LayerCost& cost = known.value();
   const bool sends = candidate.fsdp > 1 && candidate.stored >= StoredInParts::gradients;
-  const GroupLinks links = sends ? fsdp_links(candidate, offer, cluster) : GroupLinks();
+  const Links links(*this, candidate, offer, cluster);
+  const GroupLinks fsdp = sends ? links.over("fsdp") : GroupLinks();
   double layer = 0, all = 0;
   for (const LayerCost::Stretch& stretch : cost.stretches) {
     WorkParts once = stretch.once;
     for (MessageGroup group : stretch.stored) {
       if (!sends || (group.carried == Carried::parameters && candidate.stored < StoredInParts::parameters)) continue;
       if (group.kind == CollectiveKind::all_gather) group.bytes /= static_cast<double>(candidate.fsdp);
-      add_messages(group, links, cluster, once);
+      add_messages(group, fsdp, cluster, once);
     }
     once.kernels = 0;
     const double seconds = work_time({{once, 1}}, cost.step, stack).seconds;
@@ -249,9 +299,14 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
     all += seconds * stretch.times;
   }
   const bool of_layers = candidate.staged() && composer_.one_stack();
-  const double seconds =
-      (of_layers ? layer * static_cast<double>(layers_in_turn(candidate)) : all * wholes_in_turn(candidate)) +
-      stack.step;
+  double seconds = of_layers ? layer * static_cast<double>(layers_in_turn(candidate)) : all * wholes_in_turn(candidate);
+  // Forward and backward from each chunk of a stage, but for the model's first and last.
+  if (of_layers)
+    seconds +=
+        static_cast<double>(candidate.microbatches * (2 * candidate.chunks - 1)) * handing_on(candidate, links, stack);
+  // A step that is longer than this hides no more of what comes after it than it is longer.
+  seconds += after_time(after(candidate, links, kernels), seconds, cost.step, stack).seconds;
+  seconds += fixed_time(seconds, cost.step, stack);
   MemoryParts memory;
   memory.arena = arena(candidate, candidate.staged() && !composer_.one_stack() ? 0 : cost.kept, kernels.half_copies);
   const bool loops =

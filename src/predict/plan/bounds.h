@@ -11,8 +11,9 @@
 //
 // Then, for those that this lets through, out of a layer of a real Program with the same model, context, expert and
 // recompute (composed.h), in microseconds: its products at their shapes, attention, bytes and messages of activations,
-// of parameters and gradients where each microbatch sends them, and what it keeps for backward. Launches, and all that
-// comes after microbatches, are left out.
+// of parameters and gradients where each microbatch sends them, and what it keeps for backward; what an even part of
+// the model gives to other stages and, after all microbatches, sends of gradients and parameters. Launches, norms and
+// updates are left out.
 
 #include <map>
 #include <mutex>
@@ -68,7 +69,12 @@ class Bounds {
                                const KernelChoice& kernels) const;
   const Result<LayerCost>& known_layer_cost(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
                                             const KernelChoice& kernels) const;
-  GroupLinks fsdp_links(const Candidate& candidate, std::size_t offer, const Cluster& cluster) const;
+  // Of an offer's cluster, over axes of a candidate's mesh.
+  class Links;
+  // What comes after all microbatches: messages of gradients and updated parameters of an even part of the model.
+  FunctionParts after(const Candidate& candidate, const Links& links, const KernelChoice& kernels) const;
+  // A message of a microbatch between stages.
+  double handing_on(const Candidate& candidate, const Links& links, const StackProfile& stack) const;
   // How often one after the other the layers of a stage are gone through, at least.
   std::int64_t layers_in_turn(const Candidate& candidate) const;
   double wholes_in_turn(const Candidate& candidate) const;
@@ -83,7 +89,8 @@ class Bounds {
   mutable std::mutex mutex_;
   mutable std::map<std::array<std::int64_t, 3>, std::int64_t> layers_in_turn_;  // by pipe, chunks and microbatches
   mutable std::map<LayerKey, Result<LayerCost>> layer_costs_;
-  mutable std::map<std::array<std::int64_t, 5>, GroupLinks> fsdp_links_;  // offer, fsdp, context, expert, model
+  // By offer, axis, and the sizes of pipe, data, fsdp, context, expert, model.
+  mutable std::map<std::array<std::int64_t, 8>, GroupLinks> links_;
   mutable std::map<std::pair<RecomputeSpec::Kind, std::int64_t>, std::int64_t> kept_by_whole_layers_;
 };
 
