@@ -127,7 +127,7 @@ TEST_F(PlanOn, of_limits_that_contradict_each_other_both_are_named) {
   expect_refused(
       "--set model.width=2048 --set model.mlp=8192 --set train.batch=64 --set model.context=512 --on "
       "a2-highgpu-1g:1,v5e:1 --best 1 --deadline 3min --budget 0.1",
-      1, "--deadline and --budget contradict each other: in time, the cheapest is 1 x a2-highgpu-1g", "--deadline 23");
+      1, "--deadline and --budget contradict each other: in time, the cheapest is 1 x a2-highgpu-1g", "--deadline 24");
 }
 
 TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {

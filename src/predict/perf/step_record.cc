@@ -123,7 +123,9 @@ class Recorder {
     if (call.parts == 1) return;
     const bool gathered = call.kind == CollectiveKind::all_gather && is_parameter(graph_, node.operands[0]);
     MessageRecord message{call.kind, call.axis, call.algorithm, call.dtype, carried_by(call, gathered), false, true, 0};
-    message.parameter = gathered && call.dtype == DType::f32;
+    // Or it was made by an update: one that is stored in parts is gathered whole, for the next step.
+    message.parameter =
+        call.kind == CollectiveKind::all_gather && message.carried == Carried::parameters && call.dtype == DType::f32;
     message.bytes = bytes_of(call.dtype, call.shape).count();
     // Parameters of a stretch are gathered, and their gradients reduced, in one go.
     if (message.carried == Carried::parameters || message.carried == Carried::gradients)
