@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <map>
 
 #include "describe/models/list.h"
 #include "ground/base/text_file.h"
@@ -15,16 +17,64 @@
 namespace systole::cli {
 namespace {
 
-// How many steps the whole training has.
-Result<double> steps_of(const WorkloadArguments& arguments, const Workload& workload, std::int64_t context) {
-  const TrainSpec& train = workload.train;
+// How many steps the whole training has; nothing: train.time ends it.
+std::optional<double> steps_of(const TrainSpec& train, std::int64_t context) {
   if (train.steps) return static_cast<double>(*train.steps);
   if (train.tokens)
     return static_cast<double>(*train.tokens) / static_cast<double>(train.batch * std::max<std::int64_t>(1, context));
-  return error(ErrorKind::invalid,
-               "train.time says when training ends, so that every choice takes as long: a plan needs steps or tokens")
-      .at({arguments.path})
-      .hinted("--set train.time=null --set train.steps=1000");
+  return std::nullopt;
+}
+
+// Where train.time ends training, all offers are paid for as long, whatever they reach in it: the deadline is met by
+// all or none, and the budget leaves some out.
+Status keep_limits(const WorkloadArguments& arguments, Seconds time, OfferedPlan& plan) {
+  ChoiceRequest& asked = plan.request;
+  if (asked.deadline && *asked.deadline < time) {
+    return error(ErrorKind::invalid,
+                 "train.time and --deadline contradict each other: training goes on for {}, and is "
+                 "to end within {}",
+                 to_string(time), to_string(*asked.deadline))
+        .at({arguments.path})
+        .hinted(
+            fmt::format("--deadline {}, or --set train.time={:.0f}s", deadline_words(time), asked.deadline->count()));
+  }
+  asked.deadline.reset();
+  if (!asked.budget) return {};
+  std::map<std::string, std::optional<Dollars>> least;  // by accelerator, of those that are too dear
+  std::erase_if(asked.offers, [&](const PlannedOffer& offer) {
+    const std::optional<DollarsPerHour>& price = offer.offered.price;
+    if (price && *price * time <= *asked.budget) return false;
+    std::optional<Dollars>& of_accelerator = least[offer.accelerator];
+    if (price && (!of_accelerator || *price * time < *of_accelerator)) of_accelerator = *price * time;
+    return true;
+  });
+  for (const PlannedOffer& offer : asked.offers) least.erase(offer.accelerator);
+  std::optional<Dollars> least_of_all;
+  for (const auto& [accelerator, dollars] : least) {
+    if (dollars && (!least_of_all || *dollars < *least_of_all)) least_of_all = dollars;
+    plan.left_out.emplace_back(
+        accelerator,
+        dollars ? fmt::format("{} costs at least {}", to_string(time), to_string(*dollars)) : "its price is unknown");
+  }
+  if (asked.offers.empty()) {
+    return error(ErrorKind::does_not_fit,
+                 "train.time and --budget contradict each other: {} of what is offered costs at "
+                 "least {}",
+                 to_string(time), to_string(least_of_all.value()))
+        .at({arguments.path})
+        .hinted(fmt::format("--budget {}", budget_words(*least_of_all)));
+  }
+  asked.budget.reset();
+  return {};
+}
+
+// As many as the best does in the time: so many everything is compared at.
+double steps_in(Seconds time, const Composer& composer, const ChoiceRequest& request) {
+  ChoiceRequest one = request;
+  one.steps = 1;
+  one.best = 1;
+  const std::optional<Estimated> best = best_of_all(composer, one);
+  return best ? std::max(1.0, std::floor(time.count() / best->step.seconds)) : 1;
 }
 
 // Dollars decide, and nobody knows any.
@@ -80,7 +130,9 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   plan.parameters = num_parameters(composer.model());
   plan.trainable = num_trainable(composer.model());
   plan.context = composer.model().context();
-  plan.request.steps = TRY(steps_of(arguments, plan.workload, plan.context));
+  const std::optional<double> steps = steps_of(plan.workload.train, plan.context);
+  if (!steps) TRY(keep_limits(arguments, *plan.workload.train.time, plan));
+  plan.request.steps = steps ? *steps : steps_in(*plan.workload.train.time, composer, plan.request);
   std::optional<LayoutProver> prover;
   if (options.prove > 0) {
     prover.emplace(plan.workload, plan.request.offers, view.catalog, context);

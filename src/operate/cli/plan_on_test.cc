@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ground/base/document.h"
 #include "operate/cli/plan_job.h"
 
@@ -130,6 +132,27 @@ TEST_F(PlanOn, of_limits_that_contradict_each_other_both_are_named) {
       1, "--deadline and --budget contradict each other: in time, the cheapest is 1 x a2-highgpu-1g", "--deadline 24");
 }
 
+// All are paid for as long, so that what they reach in it is compared, and prices alone say who is over a budget.
+TEST_F(PlanOn, where_a_time_ends_training_steps_in_it_are_compared) {
+  const std::string by_time = "--set train.steps=null --set train.time=1h --best 1 --on a2-highgpu-1g:1,v5e:1,h100:8";
+  const Captured seen = plan(by_time + " --json");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  const Node search = *parse_json(seen.out, "stdout").value().find("search");
+  const Node& chosen = *search.find("chosen");
+  const double steps = search.find("steps")->as_double().value(),
+               step = chosen.find("step_seconds")->as_double().value();
+  EXPECT_EQ(steps, std::floor(3600 / step));
+  EXPECT_EQ(search.find("lost")->items().size(), 2u);
+  EXPECT_NE(plan(by_time).out.find("as many as the choice does in train.time, 1 h"), std::string::npos)
+      << plan(by_time).out;
+  const Captured within = plan(by_time + " --budget 10");
+  EXPECT_EQ(within.exit.code, 0) << within.err;
+  EXPECT_NE(within.err.find("left out: h100: 1 h 00 min costs at least $"), std::string::npos) << within.err;
+  expect_refused(by_time + " --deadline 30min", 2, "train.time and --deadline contradict each other",
+                 "--set train.time=1800s");
+  expect_refused(by_time + " --budget 0.5", 1, "train.time and --budget contradict each other", "--budget 1.");
+}
+
 TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {
   expect_refused("--on v5e:4@a3-highgpu-8g", 2, "v5e is a TPU, which comes in slices", "v5e:4");
   expect_refused("--on h100:8@a2-highgpu-8g", 2, "a2-highgpu-8g cannot have h100", "a3-highgpu-8g");
@@ -140,7 +163,6 @@ TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {
   expect_refused("--on v5e:1 --stack megatrn", 2, "no profile is called 'megatrn'", "megatron");
   expect_refused("--on v5e:1 --objective quick", 2, "--objective", "--help");
   expect_refused("--objective cheapest", 2, "--on", "--help");
-  expect_refused("--on v5e:1 --set train.steps=null --set train.time=1h", 2, "needs steps or tokens", "train.steps=");
   expect_refused("--on v5e:1 --out none/plan.json", 2, "cannot write 'none/plan.json'", "a folder that is there");
 }
 

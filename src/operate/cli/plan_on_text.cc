@@ -225,11 +225,18 @@ std::string edit_words(const OfferedPlan& plan, const LostOption& lost) {
   return lost.layout ? set_words(plan, lost.estimated->candidate) : lost.edit;
 }
 
+// "1000 steps"
+std::string steps_words(const OfferedPlan& plan) {
+  const std::string steps = fmt::format("{:.0f} steps", plan.request.steps);
+  if (!plan.workload.train.time) return steps;
+  return fmt::format("{}, as many as the choice does in train.time, {}", steps, to_string(*plan.workload.train.time));
+}
+
 std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& out) {
   std::string text =
-      fmt::format("{}: {} parameters, {} rows of {} tokens a step, {:.0f} steps; the stack is '{}'\n\n",
-                  plan.workload.name, with_commas(plan.parameters), with_commas(plan.workload.train.batch),
-                  with_commas(plan.context), plan.request.steps, plan.rules.stack.name);
+      fmt::format("{}: {} parameters, {} rows of {} tokens a step, {}; the stack is '{}'\n\n", plan.workload.name,
+                  with_commas(plan.parameters), with_commas(plan.workload.train.batch), with_commas(plan.context),
+                  steps_words(plan), plan.rules.stack.name);
   if (plan.choice.chosen) text += chosen_text(plan, out);
   if (!out.quiet()) text += time_drawing(plan);
   text += proved_text(plan) + front_text(plan);

@@ -31,6 +31,7 @@ class Chooser {
  public:
   Chooser(const Composer& composer, const ChoiceRequest& request) : composer_(composer), request_(request) {}
   OfferChoice run();
+  std::optional<Estimated> best() const;
 
  private:
   bool by_dollars() const { return request_.wanted == Wanted::cheapest || request_.wanted == Wanted::per_token; }
@@ -98,6 +99,15 @@ OfferChoice Chooser::run() {
   add_offers();
   if (choice_.chosen) add_layouts(found.best);
   return std::move(choice_);
+}
+
+std::optional<Estimated> Chooser::best() const {
+  SearchRequest one = searched();
+  one.best = 1;
+  one.of_groups = false;
+  SearchResult found = search(composer_, one);
+  if (found.best.empty()) return std::nullopt;
+  return std::move(found.best.front());
 }
 
 // Takes out what is refused.
@@ -296,6 +306,10 @@ LostOption Chooser::lost_layout(const Estimated& e) const {
 }  // namespace
 
 OfferChoice choose(const Composer& composer, const ChoiceRequest& request) { return Chooser(composer, request).run(); }
+
+std::optional<Estimated> best_of_all(const Composer& composer, const ChoiceRequest& request) {
+  return Chooser(composer, request).best();
+}
 
 AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer) {
   SearchRequest alone;

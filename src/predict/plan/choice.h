@@ -48,6 +48,8 @@ struct OfferChoice {
 };
 
 OfferChoice choose(const Composer& composer, const ChoiceRequest& request);
+// The best layout of all that is offered, whoever judges it; nothing: none fits, or none meets deadline and budget.
+std::optional<Estimated> best_of_all(const Composer& composer, const ChoiceRequest& request);
 
 // "412d5h": what --deadline takes, rounded up to whole hours (seconds below an hour).
 std::string deadline_words(Seconds seconds);

@@ -14,6 +14,7 @@ namespace systole {
 namespace {
 
 constexpr std::int64_t kLeastFsdp = 2, kMostFsdp = 4096;
+constexpr std::size_t kMostCounted = 4096;  // of tens of KB
 constexpr std::int64_t kFewRows = 8, kManyRows = 4096;
 
 // As which recorded stage the c-th chunk of a stage is recorded.
@@ -428,6 +429,24 @@ Result<Composed> Composer::compose(const Candidate& candidate, std::int64_t batc
     }
     return composed;
   } catch (const Failure& f) { return f.error(); }
+}
+
+Result<std::shared_ptr<const StepRecord>> Composer::counted(const Candidate& candidate, std::int64_t batch) const {
+  const std::pair key(candidate, batch);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = counted_.find(key); known != counted_.end()) return known->second;
+  }
+  const auto count = [&]() -> Result<std::shared_ptr<const StepRecord>> {
+    Workload asked = asked_;
+    asked.train.batch = batch;
+    CandidatePrograms programs = TRY(programs_of(asked, candidate, target_, false));
+    return std::make_shared<const StepRecord>(std::move(programs.step));
+  };
+  Result<std::shared_ptr<const StepRecord>> made = count();
+  const std::lock_guard lock(mutex_);
+  if (counted_.size() >= kMostCounted) counted_.clear();
+  return counted_.insert_or_assign(key, std::move(made)).first->second;
 }
 
 }  // namespace systole

@@ -62,6 +62,10 @@ class Composer {
   // Errors: unsupported: what is no function of sizes; else as make_job.
   Result<Composed> compose(const Candidate& candidate, std::int64_t batch) const;
 
+  // What cannot be composed, out of its own Programs, made for counting alone. Of the latest few thousand each is made
+  // once, for all offers. Errors: as make_job.
+  Result<std::shared_ptr<const StepRecord>> counted(const Candidate& candidate, std::int64_t batch) const;
+
   // The whole model on a device, of a candidate's model, context, expert and recompute, with one microbatch or several,
   // its parameters in as many parts as can be: what every candidate's layers do at least, but for collectives of
   // parameters and gradients. Errors: as compose.
@@ -119,6 +123,7 @@ class Composer {
   mutable std::map<std::array<std::int64_t, 2>, std::int64_t> largest_fsdp_;         // by expert, model
   mutable std::map<std::array<int, 4>, std::vector<std::vector<int>>> in_flight_;
   mutable std::map<std::int64_t, StretchRecord> loss_sums_;
+  mutable std::map<std::pair<Candidate, std::int64_t>, Result<std::shared_ptr<const StepRecord>>> counted_;  // by batch
 };
 
 }  // namespace systole

@@ -288,10 +288,10 @@ class Search {
       outcome.step = Seconds(step_time(step_parts(step->step, offer.cluster, offer.kernels), offer.stack).seconds);
       outcome.memory = step->memory_at_least(offer.kernels, offer.stack);
     } else {
-      const Result<CandidatePrograms> programs =
-          programs_of(composer_.asked(), waiting.entry->candidate, composer_.target(), false);
-      if (!programs.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
-      outcome.step = Seconds(step_time(step_parts(programs->step, offer.cluster, offer.kernels), offer.stack).seconds);
+      const Result<std::shared_ptr<const StepRecord>> counted =
+          composer_.counted(waiting.entry->candidate, composer_.asked().train.batch);
+      if (!counted.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
+      outcome.step = Seconds(step_time(step_parts(**counted, offer.cluster, offer.kernels), offer.stack).seconds);
     }
     if (!request_.exhaustive && outcome.memory > usable(waiting.offer)) outcome.kind = Outcome::Kind::over_memory;
     return outcome;
