@@ -151,6 +151,13 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   } else if (!plan.choice.lost.empty() && !contradicting_limits(plan)) {
     plan.larger = size_that_meets(sizes, plan.request.offers[plan.choice.lost.front().offer]);
   }
+  if (offers.this_machine) {
+    Result<std::optional<ThisMachine>> machine = this_machine(plan.workload, plan.parameters, context.clock);
+    if (machine.ok())
+      plan.here = std::move(*machine);
+    else
+      plan.left_out.emplace_back("this machine", machine.error().message);
+  }
   context.out.end_progress();
   return plan;
 }

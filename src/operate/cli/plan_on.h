@@ -4,6 +4,7 @@
 
 #include <CLI/App.hpp>
 
+#include "operate/cli/plan_here.h"
 #include "operate/cli/workload_options.h"
 #include "predict/plan/sensitivities.h"
 #include "predict/plan/sizes.h"
@@ -53,6 +54,7 @@ struct OfferedPlan {
   std::vector<Sensitivity> sensitivities;  // of the choice
   std::vector<ProvedLayout> proved;        // with --prove: in the order of the search
   std::optional<SizeOption> larger;        // where nothing was chosen: what would do
+  std::optional<ThisMachine> here;         // where --on names it, as any does
   std::string catalog_date, catalog_hash;
   Seconds searched;  // how long it took
 };

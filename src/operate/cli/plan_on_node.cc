@@ -70,6 +70,19 @@ Node counts_node(const SearchCounts& c) {
                     {"composed", c.composed}});
 }
 
+Node here_node(const OfferedPlan& plan) {
+  if (!plan.here) return {};
+  const ThisMachine& here = *plan.here;
+  return Node::map({{"name", here.name},
+                    {"step_seconds", here.step.count()},
+                    {"total_seconds", here.step.count() * plan.request.steps},
+                    {"dollars", 0.0},
+                    {"memory_bytes", here.memory.count()},
+                    {"memory_limit_bytes", here.limit.count()},
+                    {"calibrated", here.calibrated},
+                    {"fits", here.fits()}});
+}
+
 }  // namespace
 
 Node offered_plan_node(const OfferedPlan& plan) {
@@ -106,6 +119,7 @@ Node offered_plan_node(const OfferedPlan& plan) {
                               {"memory_bytes", one.memory.count()},
                               {"fits", one.fits}}));
   document.set("same_layout_but", std::move(sensitive));
+  document.set("this_machine", here_node(plan));
   document.set("counts", counts_node(choice.counts));
   document.set("search_seconds", plan.searched.count());
   return document;

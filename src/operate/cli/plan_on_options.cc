@@ -92,7 +92,7 @@ void add_plan_on_options(CLI::App& command, PlanOnOptions& options) {
   CLI::Option* on = command.add_option("--on", options.targets,
                                        "plan for hardware that is offered, not for this machine: h100:64, "
                                        "a3-highgpu-8g:8, v5p:4x4x4, v5p-128, v5p:4x4x4:2 "
-                                       "(two slices), any; several by commas");
+                                       "(two slices), this (machine), any; several by commas");
   on->take_all();
   const auto add = [&](const char* name, auto& value, const std::string& help) {
     return command.add_option(name, value, help)->needs(on);

@@ -153,6 +153,24 @@ TEST_F(PlanOn, where_a_time_ends_training_steps_in_it_are_compared) {
   expect_refused(by_time + " --budget 0.5", 1, "train.time and --budget contradict each other", "--budget 1.");
 }
 
+TEST_F(PlanOn, this_machine_stands_beside_what_is_offered) {
+  const Captured seen = plan("--on this,v5e:1 --best 1 --json");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  const Node search = *parse_json(seen.out, "stdout").value().find("search");
+  const Node& here = *search.find("this_machine");
+  const Node alone = parse_json(plan("--json").out, "stdout").value();
+  EXPECT_NEAR(here.find("step_seconds")->as_double().value(), alone.find("time")->find("step_s")->as_double().value(),
+              1e-9);
+  EXPECT_EQ(here.find("dollars")->as_double().value(), 0);
+  EXPECT_NE(plan("--on this,v5e:1 --best 1").out.find("for $0"), std::string::npos);
+  EXPECT_TRUE(parse_json(plan("--on v5e:1 --best 1 --json").out, "stdout")
+                  .value()
+                  .find("search")
+                  ->find("this_machine")
+                  ->is_null());
+  expect_refused("--on this", 2, "alone, this machine is planned for without --on", "systole plan");
+}
+
 TEST_F(PlanOn, what_is_wrong_is_said_with_what_is_right) {
   expect_refused("--on v5e:4@a3-highgpu-8g", 2, "v5e is a TPU, which comes in slices", "v5e:4");
   expect_refused("--on h100:8@a2-highgpu-8g", 2, "a2-highgpu-8g cannot have h100", "a3-highgpu-8g");

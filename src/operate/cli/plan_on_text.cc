@@ -225,6 +225,21 @@ std::string edit_words(const OfferedPlan& plan, const LostOption& lost) {
   return lost.layout ? set_words(plan, lost.estimated->candidate) : lost.edit;
 }
 
+// This machine beside the choice.
+std::string here_text(const OfferedPlan& plan) {
+  if (!plan.here) return "";
+  const ThisMachine& here = *plan.here;
+  std::string text = fmt::format("this machine ({}): ", here.name);
+  const std::string memory = fmt::format("{} of {}", to_string(here.memory), to_string(here.limit));
+  if (!here.fits()) return text + fmt::format("does not fit: {}\n\n", memory);
+  text +=
+      fmt::format("{} a step, {} for $0, {}", to_string(here.step), to_string(here.step * plan.request.steps), memory);
+  if (plan.choice.chosen)
+    text += fmt::format(", {:.3g} x as long as the choice", here.step.count() / plan.choice.chosen->step.seconds);
+  if (!here.calibrated) text += "; its speed is estimated: systole calibrate measures it";
+  return text + "\nnext: systole run " + words_of(plan.arguments) + " trains on it\n\n";
+}
+
 // "1000 steps"
 std::string steps_words(const OfferedPlan& plan) {
   const std::string steps = fmt::format("{:.0f} steps", plan.request.steps);
@@ -241,7 +256,8 @@ std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& 
   if (!out.quiet()) text += time_drawing(plan);
   text += proved_text(plan) + front_text(plan);
   if (!out.quiet()) text += front_drawing(plan);
-  return text + lost_text(plan, all) + sizes_text(plan) + sensitivities_text(plan) + counts_text(plan);
+  return text + lost_text(plan, all) + here_text(plan) + sizes_text(plan) + sensitivities_text(plan) +
+         counts_text(plan);
 }
 
 Result<const LostOption*> lost_option(const OfferedPlan& plan, const std::string& words) {

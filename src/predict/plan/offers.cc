@@ -248,10 +248,9 @@ Error OfferMaker::unknown(const std::string& target, const std::string& name) co
 }
 
 Status OfferMaker::add(const std::string& target) {
+  if (target == "any" || target == "this") found_.this_machine = true;
   if (target == "any") return add_any();
-  if (target == "this")
-    return error(ErrorKind::invalid, "--on this: this machine is planned for without --on")
-        .hinted("systole plan JOB.yaml");
+  if (target == "this") return {};
   const std::size_t at = target.find('@');
   const std::vector<std::string> words = split(std::string_view(target).substr(0, at), ':');
   const std::string machine = at == target.npos ? "" : target.substr(at + 1);
@@ -296,7 +295,11 @@ Result<PlannedOffers> planned_offers(CatalogTables& tables, const Catalog& catal
   TRY(maker.open());
   for (const std::string& several : targets)
     for (const std::string& target : split(several, ',')) TRY(maker.add(target));
-  return maker.take();
+  PlannedOffers found = maker.take();
+  if (found.this_machine && found.offers.empty() && found.left_out.empty())
+    return error(ErrorKind::invalid, "--on this: alone, this machine is planned for without --on")
+        .hinted("systole plan JOB.yaml; or --on this,v5e:1");
+  return found;
 }
 
 Result<NextSizes> next_sizes(CatalogTables& tables, const Catalog& catalog, const PlannedOffer& offer) {

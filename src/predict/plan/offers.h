@@ -44,6 +44,7 @@ struct OfferRules {
 struct PlannedOffers {
   std::vector<PlannedOffer> offers;                           // as they were asked for, none twice
   std::vector<std::pair<std::string, std::string>> left_out;  // of `any`: accelerator, and why
+  bool this_machine = false;                                  // `this` or `any`: beside them
 };
 
 // What goes with products in this type. REQUIRES: its stack is set.
