@@ -229,15 +229,15 @@ std::string edit_words(const OfferedPlan& plan, const LostOption& lost) {
 std::string here_text(const OfferedPlan& plan) {
   if (!plan.here) return "";
   const ThisMachine& here = *plan.here;
-  std::string text = fmt::format("this machine ({}): ", here.name);
+  std::string text = fmt::format("{}: ", here.name);
   const std::string memory = fmt::format("{} of {}", to_string(here.memory), to_string(here.limit));
-  if (!here.fits()) return text + fmt::format("does not fit: {}\n\n", memory);
+  if (!here.fits()) return text + fmt::format("does not fit: {}\n", memory);
   text +=
       fmt::format("{} a step, {} for $0, {}", to_string(here.step), to_string(here.step * plan.request.steps), memory);
   if (plan.choice.chosen)
     text += fmt::format(", {:.3g} x as long as the choice", here.step.count() / plan.choice.chosen->step.seconds);
   if (!here.calibrated) text += "; its speed is estimated: systole calibrate measures it";
-  return text + "\nnext: systole run " + words_of(plan.arguments) + " trains on it\n\n";
+  return text + "\nnext: systole run " + words_of(plan.arguments) + " trains on it\n";
 }
 
 // "1000 steps"
