@@ -197,6 +197,7 @@ Value all_reduce(Value x, std::string_view axis, std::int64_t parts, std::string
 Value all_gather(Value x, std::string_view axis, std::int64_t parts, int dim);
 Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim, std::string_view kind = "sum");
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim);
+Value collective_permute(Value x, std::string_view axis, std::int64_t parts, std::int64_t by);
 
 // --- transfer.cc: between the stages of a pipeline, to the device `by` further along the axis, from the one `by`
 // before. `value`: what goes, by a name that both have for it; what arrives under another is an error.
