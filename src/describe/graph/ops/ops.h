@@ -156,6 +156,7 @@ struct AttentionOptions {
   std::optional<Value> bias_by_distance = {};
   std::int64_t bias_origin = 0;
   std::int64_t zigzag = 0;  // > 0: queries and keys lie in zigzag order of so many parts (zigzag.h)
+  bool ring = false;        // with zigzag: a device's keys go round to the others, else they are gathered
   std::int64_t value = 0;   // > 0: of v's d so many are data and the rest are zeros, which are no model's work
 };
 struct Attention {
