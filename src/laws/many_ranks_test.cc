@@ -108,9 +108,12 @@ TEST_F(ManyRanks, rows_cut_along_their_tokens_train_to_the_loss_of_one_device) {
   const std::vector<std::string> plain{"--set", "model.dropout=0"};
   ASSERT_EQ(shop_.systole(words("one", plain)).exit.code, 0);
   const double one = final_loss("one");
-  for (const auto& [run, mesh] :
-       {std::pair("tokens", "mesh={context: 2}"), std::pair("both", "mesh={data: 2, context: 2}")}) {
-    const Captured ran = shop_.systole(words(run, {"--set", "model.dropout=0", "--set", mesh}));
+  const std::array<const char*, 3> cases[] = {{"tokens", "mesh={context: 2}", "all_gather"},
+                                              {"both", "mesh={data: 2, context: 2}", "all_gather"},
+                                              {"ring", "mesh={context: 4}", "ring"}};
+  for (const auto& [run, mesh, keys] : cases) {
+    const Captured ran = shop_.systole(
+        words(run, {"--set", "model.dropout=0", "--set", mesh, "--set", std::string("context_parallel=") + keys}));
     ASSERT_EQ(ran.exit.code, 0) << mesh << "\n" << ran.out << ran.err;
     EXPECT_NEAR(final_loss(run), one, 2e-2 * one) << mesh;  // bf16, other orders of sums
     EXPECT_EQ(shop_.unplanned_work(run, kSteps), "") << mesh;

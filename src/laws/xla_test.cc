@@ -96,6 +96,7 @@ struct Case {
   ShardingStrategy::Stored stored = ShardingStrategy::Stored::parameters;
   int microbatches = 1;
   UpdateRule::Kind optimizer = UpdateRule::Kind::sgd;
+  ContextKeys context_keys = ContextKeys::all_gather;
 };
 
 // A key's bias has a gradient that is zero but for rounding (sharded_is_unsharded_test.cc).
@@ -131,6 +132,7 @@ void expect_xla_is_reference(const Plugin& xla, const Model& model, const Batch&
   Strategy strategy = exact_strategy();
   strategy.microbatches = c.microbatches;
   strategy.sharding.stored = c.stored;
+  strategy.sharding.context_keys = c.context_keys;
   strategy.optimizer.kind = c.optimizer;
   strategy.optimizer.sgd.momentum = 0.9;
   TinyMesh mesh(model, rows, strategy, Mesh::parse(c.mesh).value(), true,
@@ -180,6 +182,7 @@ std::vector<Case> all_cases() {
                         {true, "fsdp=2 model=2"},
                         {true, "context=3"},
                         {false, "data=2 context=3", Stored::parameters, 2},
+                        {true, "context=3", Stored::parameters, 3, UpdateRule::Kind::sgd, ContextKeys::ring},
                         {true, "data=2 fsdp=2 model=2"}})
     cases.push_back(c);
   return cases;

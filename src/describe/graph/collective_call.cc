@@ -40,6 +40,7 @@ CollectiveCall collective_call(const Graph& graph, const GraphNode& node) {
   call.concat_dim = dim_or_none(node, "concat_dim");
   call.maximum = call.reduces() && node.attrs.get_string("kind") == "max";
   call.algorithm = algorithm_of(node);
+  if (call.kind == CollectiveKind::collective_permute) call.by = node.attrs.get_int("by");
   return call;
 }
 
@@ -78,7 +79,7 @@ std::vector<std::string> axes_of(std::string_view axis) {
 }
 
 Result<Collective> collective_on(const CollectiveCall& call, const Mesh& mesh) {
-  Collective collective{call.kind, {}, bytes_of(call.dtype, call.shape), Bytes(size_of(call.dtype))};
+  Collective collective{call.kind, {}, bytes_of(call.dtype, call.shape), Bytes(size_of(call.dtype)), call.by};
   for (const std::string& axis : axes_of(call.axis))
     collective.axis_sizes.push_back(mesh.axes()[TRY(mesh.find(axis))].size);
   if (collective.num_ranks() != call.parts) {

@@ -27,6 +27,7 @@ struct CollectiveCall {
   int concat_dim = 0;    // of all_to_all: that grows
   bool maximum = false;  // else the sum; of all_reduce and reduce_scatter
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::direct;  // of the attr `algorithm`; direct without it
+  std::int64_t by = 1;  // of collective_permute: from the device so much before on the axis, round the end
 
   bool reduces() const { return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter; }
 };

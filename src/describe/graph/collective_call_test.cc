@@ -21,6 +21,8 @@ TEST(CollectiveCall, of_a_node) {
   EXPECT_EQ(exchange.concat_dim, 0);
   EXPECT_EQ(exchange.shape, (Shape{6, 4}));
   EXPECT_FALSE(rounds_once(exchange));
+  collective_permute(x, "data", 2, -1);
+  EXPECT_EQ(collective_call(g, g.nodes().back()).by, -1);
   reduce_scatter(x, "data", 3, 0, "max");
   const CollectiveCall scatter = collective_call(g, g.nodes().back());
   EXPECT_TRUE(scatter.maximum);

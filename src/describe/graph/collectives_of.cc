@@ -76,6 +76,7 @@ double mean_bytes_sent(const CollectiveCall& call) {
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_to_all:
     case CollectiveKind::broadcast: return bytes * (n - 1) / n;
+    case CollectiveKind::collective_permute: return call.by % call.parts == 0 ? 0 : bytes;
   }
   return 0;
 }

@@ -14,6 +14,9 @@ namespace systole {
 
 constexpr const char* kContextAxis = "context";  // of a mesh
 
+// How keys and values of other devices along it come to a device (ops/attention_zigzag.h).
+enum class ContextKeys { all_gather, ring };
+
 // The place in its row of what lies at `index`. REQUIRES: 2 parts divides the row's length.
 constexpr std::int64_t zigzag_place(std::int64_t index, std::int64_t length, std::int64_t parts) {
   const std::int64_t chunk = length / (2 * parts), part = index / (2 * chunk), at = index % (2 * chunk);

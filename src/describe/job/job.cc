@@ -52,6 +52,7 @@ Strategy strategy_of(const Workload& workload) {
   strategy.probes = workload.probe.all();
   strategy.snapshot = workload.checkpoint.asynchronous;
   strategy.sharding.stored = stored_of(workload.fully_sharded);
+  if (workload.context_parallel == ContextParallel::ring) strategy.sharding.context_keys = ContextKeys::ring;
   strategy.pipeline.kind = workload.pipeline.schedule == PipelineSpec::Schedule::gpipe
                                ? PipelineStrategy::Kind::gpipe
                                : PipelineStrategy::Kind::one_f_one_b;

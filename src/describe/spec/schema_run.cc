@@ -133,6 +133,15 @@ void add_run_keys(Schema& schema) {
                       "parameters: a layer's are gathered when it is computed. gradients: they are reduced to parts "
                       "microbatch by microbatch. state: gradients are whole until the step's end.",
                   .default_yaml = "parameters"});
+  keys.push_back(
+      {.path = "context_parallel",
+       .codec = choice_codec<ContextParallel>(
+           AT(context_parallel), {{"all_gather", ContextParallel::all_gather}, {"ring", ContextParallel::ring}}),
+       .doc = "How attention's keys and values come to the devices of the mesh's axis context.",
+       .more = "all_gather: all of a row's are gathered in each layer, before they are used. ring: they go "
+               "round from device to device beside the attention of those that are there, so that memory "
+               "does not grow with the axis; their gradients travel in f32.",
+       .default_yaml = "all_gather"});
   keys.push_back({.path = "pipeline.schedule",
                   .codec = choice_codec<PipelineSpec::Schedule>(
                       AT(pipeline.schedule),

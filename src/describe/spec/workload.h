@@ -269,6 +269,9 @@ struct PipelineSpec {
 // What the axis fsdp stores in parts; each includes those before it.
 enum class StoredInParts { nothing, state, gradients, parameters };
 
+// How keys and values of other devices along the axis context come to a device.
+enum class ContextParallel { all_gather, ring };
+
 struct Workload {
   enum class Kind { train };
 
@@ -283,6 +286,7 @@ struct Workload {
   std::vector<std::pair<std::string, std::int64_t>> mesh;  // axes, outermost first; empty: one device
   std::vector<ParameterSharding> sharding;
   StoredInParts fully_sharded = StoredInParts::parameters;
+  ContextParallel context_parallel = ContextParallel::all_gather;
   PipelineSpec pipeline;
   ResourcesSpec resources;
   RanksSpec ranks;

@@ -168,18 +168,41 @@ void BodyWriter::note(std::string text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
 }
 
-// Groups of thousands of devices are long, and collectives many: each axis's are written once.
-ReplicaGroups BodyWriter::groups(std::string_view axis) {
-  if (const auto known = groups_.find(axis); known != groups_.end()) return known->second;
-  const auto groups = mesh_.groups(axes_of(axis));
+BodyWriter::Numbers BodyWriter::groups_of(std::string_view axis) const {
+  auto groups = mesh_.groups(axes_of(axis));
   if (!groups.ok())
     fail(error(ErrorKind::unsupported, "a collective over the axis '{}', which the mesh '{}' lacks", axis,
                to_string(mesh_)));
-  std::string name = "#groups_";
-  for (const char c : axis) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return std::move(*groups);
+}
+
+std::string BodyWriter::define(std::string name, const Numbers& numbers) {
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  name.insert(0, "#");
   while (definitions_.find(name + " ") != std::string::npos) name += '_';
-  definitions_ += name + " = " + groups_text(*groups) + "\n";
-  return groups_.emplace(axis, ReplicaGroups{name, static_cast<std::int64_t>(groups->at(0).size())}).first->second;
+  definitions_ += name + " = " + groups_text(numbers) + "\n";
+  return name;
+}
+
+// Groups of thousands of devices are long, and collectives many: each axis's are written once.
+ReplicaGroups BodyWriter::groups(std::string_view axis) {
+  if (const auto known = groups_.find(axis); known != groups_.end()) return known->second;
+  const Numbers groups = groups_of(axis);
+  const ReplicaGroups made{define(fmt::format("groups_{}", axis), groups),
+                           static_cast<std::int64_t>(groups.at(0).size())};
+  return groups_.emplace(axis, made).first->second;
+}
+
+std::string BodyWriter::permute_pairs(std::string_view axis, std::int64_t by) {
+  std::string& known = pairs_[{std::string(axis), by}];
+  if (!known.empty()) return known;
+  Numbers pairs;
+  for (const std::vector<std::int64_t>& group : groups_of(axis)) {
+    const auto n = static_cast<std::int64_t>(group.size());
+    for (std::int64_t i = 0; i < n; ++i)
+      pairs.push_back({group[static_cast<std::size_t>(i)], group[static_cast<std::size_t>(((i + by) % n + n) % n)]});
+  }
+  return known = define(fmt::format("pairs_{}_{}", axis, by), pairs);
 }
 
 }  // namespace systole::stablehlo

@@ -16,6 +16,7 @@ class BodyWriter : public Surroundings {
   BodyWriter(const Mesh& mesh, const LowerOptions& options) : mesh_(mesh), options_(options) {}
 
   ReplicaGroups groups(std::string_view axis) override;
+  std::string permute_pairs(std::string_view axis, std::int64_t by) override;
   const LowerOptions& options() const override { return options_; }
   void note(std::string text) override;
   std::vector<std::string> notes() const { return notes_; }
@@ -25,10 +26,15 @@ class BodyWriter : public Surroundings {
 
  private:
   class Walk;
+  using Numbers = std::vector<std::vector<std::int64_t>>;  // of devices
+  Numbers groups_of(std::string_view axis) const;
+  // The name that stands for them.
+  std::string define(std::string name, const Numbers& numbers);
   const Mesh& mesh_;
   const LowerOptions& options_;
   std::vector<std::string> notes_;
-  std::map<std::string, ReplicaGroups, std::less<>> groups_;  // by axis
+  std::map<std::string, ReplicaGroups, std::less<>> groups_;           // by axis
+  std::map<std::pair<std::string, std::int64_t>, std::string> pairs_;  // by axis, and how far
   std::string definitions_;
   std::string path_;     // of repeats around: "layer/"
   bool fenced_ = false;  // in a region of a recomputed node, which reads what is fenced

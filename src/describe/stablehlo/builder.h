@@ -112,7 +112,8 @@ class Builder {
   Ssa all_gather(const Ssa& x, int dim, const ReplicaGroups& groups);
   Ssa reduce_scatter(std::string_view op, const Ssa& x, int dim, const ReplicaGroups& groups);
   Ssa all_to_all(const Ssa& x, int split_dim, int concat_dim, const ReplicaGroups& groups);
-  Ssa partition_id();  // ui32[]
+  Ssa collective_permute(const Ssa& x, std::string_view pairs);  // [from, to] of each device, an attribute
+  Ssa partition_id();                                            // ui32[]
 
   // Anything else, whole: results of the given types. Operands are row-major, and so are results, unless
   // `result_layouts` gives the dims of each from the innermost out.

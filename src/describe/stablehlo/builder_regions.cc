@@ -200,6 +200,11 @@ Ssa Builder::all_to_all(const Ssa& x, int split_dim, int concat_dim, const Repli
               result);
 }
 
+Ssa Builder::collective_permute(const Ssa& x, std::string_view pairs) {
+  return line("collective_permute", std::array{x}, fmt::format("source_target_pairs = {}, {}", pairs, channel()),
+              x.type);
+}
+
 Ssa Builder::partition_id() { return line("partition_id", {}, "", Type(DType::u32, {})); }
 
 }  // namespace systole::stablehlo

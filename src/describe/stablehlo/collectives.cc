@@ -14,6 +14,10 @@ Results lower_collective(Builder& b, const NodeCall& call) {
   const CollectiveCall what = collective_call(call.graph, call.node);
   const Ssa& x = call.operands[0];
   if (what.parts == 1) return {x};
+  if (what.kind == CollectiveKind::collective_permute) {
+    if (what.by % what.parts == 0) return {x};
+    return {b.collective_permute(x, call.around.permute_pairs(what.axis, what.by))};
+  }
   const ReplicaGroups groups = call.around.groups(what.axis);
   const char* op = what.maximum ? "maximum" : "add";
   switch (what.kind) {
@@ -21,6 +25,7 @@ Results lower_collective(Builder& b, const NodeCall& call) {
     case CollectiveKind::reduce_scatter: return {b.reduce_scatter(op, x, what.dim, groups)};
     case CollectiveKind::all_gather: return {b.all_gather(x, what.dim, groups)};
     case CollectiveKind::all_to_all: return {b.all_to_all(x, what.split_dim, what.concat_dim, groups)};
+    case CollectiveKind::collective_permute:
     case CollectiveKind::broadcast: break;
   }
   return {};
@@ -32,7 +37,8 @@ std::vector<OpLowering> collective_lowerings() {
   return {{"all_reduce", lower_collective},
           {"all_gather", lower_collective},
           {"reduce_scatter", lower_collective},
-          {"all_to_all", lower_collective}};
+          {"all_to_all", lower_collective},
+          {"collective_permute", lower_collective}};
 }
 
 }  // namespace systole::stablehlo

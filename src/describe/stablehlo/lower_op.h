@@ -18,6 +18,9 @@ class Surroundings {
   virtual ~Surroundings() = default;
   // The device groups of a mesh axis, or of several ("data,model"). Errors: Failure(unsupported): no such axis.
   virtual ReplicaGroups groups(std::string_view axis) = 0;
+  // Who sends to whom, [from, to] device by device, when each sends to the device `by` further along the axis, as an
+  // attribute or its name. Errors: as groups.
+  virtual std::string permute_pairs(std::string_view axis, std::int64_t by) = 0;
   virtual const LowerOptions& options() const = 0;
   virtual void note(std::string text) = 0;  // for people: Module::notes, each text once
   // The graph of a region with `inputs` for its inputs, into `b`; its outputs.

@@ -111,6 +111,30 @@ TEST(Module, GroupsOfManyDevicesAreWrittenOnce) {
   EXPECT_LE(module.text.size(), 3 * 16384 * std::string_view("12345, ").size() + 60 * 600);
 }
 
+TEST(Module, PermutesSayWhoSendsToWhom) {
+  const Mesh mesh = Mesh::parse("data=2 context=3").value();
+  ProgramBuilder b("ring", mesh, small_target(), nullptr);
+  const Type type(DType::f32, {4});
+  for (const auto& [name, residence] : {std::pair("x", Residence::input), {"y", Residence::output}})
+    b.add_value({name, type, residence, 1, {}, 0, 0, CutValue{type, Layout{{-1, -1}}}});
+  Graph g("step");
+  Value x = g.input("x", type);
+  for (const std::int64_t by : {1, 1, -1, 3}) x = collective_permute(x, "context", 3, by);
+  g.output("y", x);
+  b.add_function("step", std::move(g), {}, {});
+  b.add_schedule({"train", {{0, 0, 0, Stream::compute, {}}}});
+  const Program program = b.finish();
+  const std::string text = lower(program, program.functions[0]).text;
+  const auto defined = [&](const char* line) { return count_of(text, line); };
+  EXPECT_EQ(defined("#pairs_context_1 = dense<[[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]]> : tensor<6x2xi64>\n"),
+            1U)
+      << text;
+  EXPECT_EQ(defined("#pairs_context__1 = dense<[[0, 2], [1, 0], [2, 1], [3, 5], [4, 3], [5, 4]]> : tensor<6x2xi64>\n"),
+            1U);
+  EXPECT_EQ(count_of(text, "stablehlo.collective_permute"), 3U) << "three further is home\n" << text;
+  EXPECT_EQ(count_of(text, "source_target_pairs = #pairs_context_1, channel_handle"), 2U) << text;
+}
+
 TEST(Module, OfAMeshRuns) {
   NEEDS("cpu");
   const Program program = on_two();

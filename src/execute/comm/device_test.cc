@@ -47,6 +47,7 @@ Graph some_of_each(std::int64_t parts) {
   g.output("part", reduce_scatter(x, "data", parts, 2));
   g.output("part16", reduce_scatter(b, "data", parts, 0));
   g.output("turned", all_to_all(x, "data", parts, 2, 0));
+  g.output("from_next", collective_permute(x, "data", parts, -1));
   return g;
 }
 

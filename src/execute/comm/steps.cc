@@ -79,6 +79,7 @@ class Builder {
         case CollectiveKind::reduce_scatter: reduce_scatter(); break;
         case CollectiveKind::all_gather: all_gather(); break;
         case CollectiveKind::all_to_all: all_to_all(); break;
+        case CollectiveKind::collective_permute: collective_permute(); break;
         case CollectiveKind::broadcast: CHECK(false, "no node broadcasts");
       }
     }
@@ -192,6 +193,18 @@ class Builder {
     first().before.push_back(copy(source(me_), place(me_)));
     each([&](const Transfer& t, CollectiveStep& step) { step.out.push_back(outgoing(rank(t.to), source(t.to))); },
          [&](const Transfer& t, CollectiveStep& step) { step.in.push_back(incoming(rank(t.from), place(t.from))); });
+  }
+
+  // Messages past what is held: the operand goes, and the result comes into its own place.
+  void collective_permute() {
+    const std::int64_t bytes = collective_.bytes.count();
+    if (bytes == 0) return;
+    if (transfers_.empty()) first().before.push_back(copy(run(places_.from, bytes), run(places_.into, bytes)));
+    each([&](const Transfer& t,
+             CollectiveStep& step) { step.out.push_back(outgoing(rank(t.to), run(places_.from, bytes))); },
+         [&](const Transfer& t, CollectiveStep& step) {
+           step.in.push_back(incoming(rank(t.from), run(places_.into, bytes)));
+         });
   }
 
   // bf16 and f16, by `direct`: each part comes to its owner as it is and is added in f32; the sum is rounded once.

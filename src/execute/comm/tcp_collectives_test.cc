@@ -30,8 +30,9 @@ TEST_F(TcpCollectives, every_kind_algorithm_and_dim_is_as_defined) {
 
 TEST_F(TcpCollectives, over_several_axes_and_long) {
   const Mesh mesh = Mesh::parse("data=2 model=2").value();
-  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
-                                    CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+        CollectiveKind::all_to_all, CollectiveKind::collective_permute}) {
     for (const CollectiveAlgorithm algorithm : algorithms_of(kind)) {
       const CollectiveCall call{kind, "data,model", 4, DType::f32, {5, 8, 4001}, 1, 1, 2, false, algorithm};
       expect_defined(call, mesh, over_tcp());

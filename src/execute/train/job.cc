@@ -56,6 +56,7 @@ std::string numbers_hash(const Workload& workload) {
   decides.mesh.clear();  // any layout computes the same
   decides.sharding.clear();
   decides.fully_sharded = {};
+  decides.context_parallel = {};
   decides.pipeline = {};
   decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be made longer
   decides.train.time = std::nullopt;

@@ -8,8 +8,8 @@
 namespace systole {
 namespace {
 
-constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
-                            CollectiveKind::all_to_all, CollectiveKind::broadcast};
+constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,     CollectiveKind::all_gather,
+                            CollectiveKind::all_to_all, CollectiveKind::collective_permute, CollectiveKind::broadcast};
 constexpr std::array kAlgorithms{CollectiveAlgorithm::ring, CollectiveAlgorithm::recursive_halving_doubling,
                                  CollectiveAlgorithm::direct, CollectiveAlgorithm::binomial_tree,
                                  CollectiveAlgorithm::hierarchical};
@@ -88,6 +88,12 @@ void direct_all_to_all(Plotter& plot) {
                 source.begin, target.begin});
     }
   }
+}
+
+void direct_permute(Plotter& plot) {
+  const std::int64_t n = plot.n(), by = (plot.collective().by % n + n) % n;
+  if (by == 0) return;  // a copy at home
+  for (std::int64_t r = 0; r < n; ++r) plot.send(0, r, (r + by) % n, 0, n, false);
 }
 
 // Ranks p.. fold into the first ones; p = 2^k ranks halve what they are responsible for k times, double it back k
@@ -228,6 +234,7 @@ void plot_with(Plotter& plot, CollectiveKind kind, CollectiveAlgorithm algorithm
         hierarchical_all_gather(plot);
       return;
     case CollectiveKind::all_to_all: direct_all_to_all(plot); return;
+    case CollectiveKind::collective_permute: direct_permute(plot); return;
     case CollectiveKind::broadcast:
       if (direct)
         direct_broadcast(plot);
@@ -245,6 +252,7 @@ const char* name_of(CollectiveKind kind) {
     case CollectiveKind::reduce_scatter: return "reduce_scatter";
     case CollectiveKind::all_gather: return "all_gather";
     case CollectiveKind::all_to_all: return "all_to_all";
+    case CollectiveKind::collective_permute: return "collective_permute";
     case CollectiveKind::broadcast: return "broadcast";
   }
   return "unknown";
@@ -281,7 +289,8 @@ std::vector<CollectiveAlgorithm> algorithms_of(CollectiveKind kind) {
     case CollectiveKind::all_reduce: return {direct, ring, recursive_halving_doubling, hierarchical};
     case CollectiveKind::reduce_scatter: return {direct, ring, hierarchical};
     case CollectiveKind::all_gather: return {direct, ring, hierarchical};
-    case CollectiveKind::all_to_all: return {direct};
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::collective_permute: return {direct};
     case CollectiveKind::broadcast: return {binomial_tree, direct};
   }
   return {};
@@ -345,6 +354,7 @@ Result<Bytes> bytes_sent(const Collective& collective, CollectiveAlgorithm algor
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_to_all: return scattered;
     case CollectiveKind::all_gather: return gathered;
+    case CollectiveKind::collective_permute: return collective.by % n == 0 ? Bytes{} : collective.bytes;
     case CollectiveKind::broadcast: return rank == 0 ? collective.bytes * (n - 1) : Bytes{};
   }
   return Bytes{};

@@ -5,12 +5,13 @@
 // The n = product of axis_sizes ranks of one group are numbered 0..n-1. `bytes` is the size of the whole tensor, cut
 // into n chunks of whole grains, as even as can be: chunk i is grains [i·G/n, (i+1)·G/n) of G = bytes / grain.
 //
-//   kind            a rank begins with      and ends with
-//   all_reduce      the whole               the sum of all ranks' wholes
-//   reduce_scatter  the whole               the sum in its own chunk; its other chunks are spent
-//   all_gather      its own chunk           the whole
-//   all_to_all      the whole               in chunk s: rank s's chunk of its own number, in a buffer of its own
-//   broadcast       rank 0: the whole       the whole of rank 0
+//   kind                a rank begins with      and ends with
+//   all_reduce          the whole               the sum of all ranks' wholes
+//   reduce_scatter      the whole               the sum in its own chunk; its other chunks are spent
+//   all_gather          its own chunk           the whole
+//   all_to_all          the whole               in chunk s: rank s's chunk of its own number, in a buffer of its own
+//   collective_permute  the whole               the whole of the rank `by` before it, round the end, in a buffer of its
+//   own broadcast           rank 0: the whole       the whole of rank 0
 //
 // all_to_all puts what it receives into a second buffer and needs all chunks of one size. The transfers of one step
 // happen at once: each reads what its sender held before the step, and no two write one place; but several may be added
@@ -36,7 +37,7 @@
 
 namespace systole {
 
-enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
+enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, collective_permute, broadcast };
 enum class CollectiveAlgorithm { ring, recursive_halving_doubling, direct, binomial_tree, hierarchical };
 
 const char* name_of(CollectiveKind kind);            // "all_reduce"
@@ -51,7 +52,8 @@ struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::vector<std::int64_t> axis_sizes;  // of the mesh axes it runs over, outermost first
   Bytes bytes{};
-  Bytes grain{1};  // size of an element: no chunk cuts one
+  Bytes grain{1};       // size of an element: no chunk cuts one
+  std::int64_t by = 1;  // of collective_permute, of either sign
   std::int64_t num_ranks() const;
 };
 

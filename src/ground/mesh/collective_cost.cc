@@ -88,6 +88,7 @@ Seconds cost_of(const Collective& c, Algorithm algorithm, std::span<const LinkCo
   const double bytes = static_cast<double>(c.bytes.count()), chunk = bytes / static_cast<double>(n);
   const int halves = c.kind == CollectiveKind::all_reduce ? 2 : 1;
   const bool spread = c.kind == CollectiveKind::broadcast;
+  if (c.kind == CollectiveKind::collective_permute) return c.by % n == 0 ? Seconds(0) : step_cost(link, 1, bytes);
   switch (algorithm) {
     case Algorithm::ring: return step_cost(link, 1, chunk) * (n - 1) * halves;
     case Algorithm::direct: return all_to_all_step(link, n, spread ? bytes : chunk) * halves;

@@ -15,7 +15,8 @@ const LinkCost kLink{Seconds(8e-6), BytesPerSecond(1e9)};
 // The closed form against the list, where chunks are equal.
 TEST(CollectiveCost, the_closed_form_is_the_sum_over_the_transfers) {
   int compared = 0;
-  for (const CollectiveKind kind : {all_reduce, reduce_scatter, all_gather, all_to_all, broadcast}) {
+  for (const CollectiveKind kind :
+       {all_reduce, reduce_scatter, all_gather, all_to_all, collective_permute, broadcast}) {
     for (const Algorithm algorithm : algorithms_of(kind)) {
       for (const std::vector<std::int64_t>& axes : std::vector<std::vector<std::int64_t>>{
                {1}, {2}, {3}, {4}, {5}, {8}, {2, 2}, {2, 3}, {4, 2}, {3, 1}, {1, 4}, {2, 2, 3}}) {
@@ -76,7 +77,8 @@ TEST(CollectiveCost, the_slow_axis_is_spared) {
 }
 
 TEST(CollectiveCost, more_bytes_and_slower_links_cost_more) {
-  for (const CollectiveKind kind : {all_reduce, reduce_scatter, all_gather, all_to_all, broadcast}) {
+  for (const CollectiveKind kind :
+       {all_reduce, reduce_scatter, all_gather, all_to_all, collective_permute, broadcast}) {
     for (const Algorithm a : algorithms_of(kind)) {
       const auto cost = [&](Bytes bytes, double latency, double bandwidth) {
         return cost_of(Collective{kind, {2, 4}, bytes}, a,

@@ -31,7 +31,7 @@ Buffers inputs(const Collective& c) {
 // All transfers of a step read what was there before it; two of them writing one place is an error, unless both add.
 Buffers play(const Collective& c, const std::vector<Transfer>& transfers) {
   Buffers source = inputs(c), target = source;
-  const bool apart = c.kind == CollectiveKind::all_to_all;
+  const bool apart = c.kind == CollectiveKind::all_to_all || c.kind == CollectiveKind::collective_permute;
   for (std::size_t i = 0; i < transfers.size();) {
     const Buffers before = source;
     Buffers& into = apart ? target : source;
@@ -68,6 +68,7 @@ std::optional<std::int64_t> expected(const Collective& c, std::int64_t rank, std
     case CollectiveKind::all_gather: return initial(owner, place);
     case CollectiveKind::all_to_all:
       return initial(owner, place - chunk_of(c, owner).begin.count() + chunk_of(c, rank).begin.count());
+    case CollectiveKind::collective_permute: return initial((rank + n - c.by % n) % n, place);
     case CollectiveKind::broadcast: return initial(0, place);
   }
   return std::nullopt;
@@ -75,7 +76,8 @@ std::optional<std::int64_t> expected(const Collective& c, std::int64_t rank, std
 
 std::vector<std::tuple<CollectiveKind, CollectiveAlgorithm>> all_pairs() {
   std::vector<std::tuple<CollectiveKind, CollectiveAlgorithm>> pairs;
-  for (const char* name : {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"}) {
+  for (const char* name :
+       {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_permute", "broadcast"}) {
     for (const CollectiveAlgorithm a : algorithms_of(*collective_named(name)))
       pairs.emplace_back(*collective_named(name), a);
   }
@@ -106,6 +108,23 @@ TEST(Collective, playing_the_transfers_computes_the_definition) {
   }
 }
 
+// However far, in either direction and more than once round; what comes home has been sent by nobody.
+TEST(Collective, permuting_by_any_number) {
+  for (const std::int64_t n : {1, 2, 3, 5}) {
+    for (std::int64_t by = -2 * n - 1; by <= 2 * n + 1; ++by) {
+      const Collective c{CollectiveKind::collective_permute, {n}, Bytes(6), Bytes(2), by};
+      const auto transfers = transfers_of(c, CollectiveAlgorithm::direct).value();
+      EXPECT_EQ(transfers.size(), by % n == 0 ? 0u : static_cast<std::size_t>(n));
+      const Buffers result = play(c, transfers);
+      for (std::int64_t r = 0; r < n; ++r) {
+        const auto rank = static_cast<std::int32_t>(r);
+        EXPECT_EQ(result[static_cast<std::size_t>(r)][5], initial((r + 3 * n - by) % n, 5)) << n << " by " << by;
+        EXPECT_EQ(bytes_sent(c, CollectiveAlgorithm::direct, rank).value(), bytes_sent(transfers, rank));
+      }
+    }
+  }
+}
+
 // What the textbooks say is sent, as integers, whatever the size.
 TEST(Collective, bytes_are_conserved) {
   for (const auto& [kind, algorithm] : all_pairs()) {
@@ -119,6 +138,8 @@ TEST(Collective, bytes_are_conserved) {
         const bool power = (n & (n - 1)) == 0;
         if (kind == CollectiveKind::all_to_all) {
           EXPECT_EQ(sum, (n - 1) * bytes);
+        } else if (kind == CollectiveKind::collective_permute) {
+          EXPECT_EQ(sum, n * bytes);  // each its own, once
         } else if (kind != CollectiveKind::all_reduce) {
           EXPECT_EQ(sum, (n - 1) * bytes) << name_of(kind) << " " << name_of(algorithm) << " " << n;
         } else if (algorithm != CollectiveAlgorithm::recursive_halving_doubling || power) {
@@ -198,7 +219,7 @@ TEST(Collective, names_read_back) {
 TEST(Collective, bytes_sent_without_the_list) {
   for (const CollectiveKind kind :
        {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
-        CollectiveKind::all_to_all, CollectiveKind::broadcast}) {
+        CollectiveKind::all_to_all, CollectiveKind::collective_permute, CollectiveKind::broadcast}) {
     for (const CollectiveAlgorithm algorithm : algorithms_of(kind)) {
       for (const std::int64_t n : {1, 2, 3, 5, 8}) {
         const std::int64_t elements = kind == CollectiveKind::all_to_all ? 7 * n : 4 * n + 3;

@@ -35,7 +35,7 @@ bool one_of(const GraphNode& node, std::initializer_list<const char*> names) {
 }
 
 bool is_collective(const GraphNode& node) {
-  return one_of(node, {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"});
+  return one_of(node, {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"});
 }
 
 // One graph as it is walked.

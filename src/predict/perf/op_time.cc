@@ -32,6 +32,7 @@ constexpr Row kRows[] = {
     {"all_gather", OpClass::collective},
     {"reduce_scatter", OpClass::collective},
     {"all_to_all", OpClass::collective},
+    {"collective_permute", OpClass::collective},
     {"fusion", OpClass::elementwise},
     {"cast", OpClass::elementwise},
     {"stochastic_round", OpClass::elementwise},
@@ -123,7 +124,7 @@ CollectiveTime collective_time(const Graph& graph, const GraphNode& node, const 
   need_link();
   const std::int64_t whole =
       bytes_of(call.dtype, call.shape).count() * (call.kind == CollectiveKind::all_gather ? call.parts : 1);
-  const Collective collective{call.kind, {call.parts}, Bytes(whole), Bytes(size_of(call.dtype))};
+  const Collective collective{call.kind, {call.parts}, Bytes(whole), Bytes(size_of(call.dtype)), call.by};
   const LinkCost waits{speed.link->latency, BytesPerSecond(std::numeric_limits<double>::infinity())};
   return {cost_of(collective, call.algorithm, std::span(&*speed.link, 1)),
           cost_of(collective, call.algorithm, std::span(&waits, 1))};

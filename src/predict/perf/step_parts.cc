@@ -164,9 +164,10 @@ void add_messages(const MessageGroup& group, const GroupLinks& links, const Clus
   const auto n = static_cast<double>(links.ranks);
   const double bytes = group.kind == CollectiveKind::all_gather ? group.bytes * n : group.bytes;
   parts.kernels += group.starts;
-  const double rounds = group.kind == CollectiveKind::all_reduce ? 2 : 1;
+  const bool permutes = group.kind == CollectiveKind::collective_permute;  // each sends all of its own, to one
+  const double rounds = group.kind == CollectiveKind::all_reduce ? 2 : 1, share = permutes ? 1 : (n - 1) / n;
   // An all_reduce of many may go by trees, whose steps grow with the logarithm.
-  double hops = group.kind == CollectiveKind::all_to_all ? 1 : rounds * (n - 1);
+  double hops = group.kind == CollectiveKind::all_to_all || permutes ? 1 : rounds * (n - 1);
   if (group.kind == CollectiveKind::all_reduce) hops = std::min(hops, 16 * std::log2(n));
   const double fast = cluster.fast.count() * cluster.fast_reached;
   if (group.kind == CollectiveKind::all_to_all) {
@@ -178,10 +179,10 @@ void add_messages(const MessageGroup& group, const GroupLinks& links, const Clus
     kind.seconds += bytes * (n - inside) / n / fast * (1 - 1 / group.senders);
     kind.far_hops += group.starts * hops;
   } else if (links.leaves()) {
-    kind.far_seconds += rounds * bytes * (n - 1) / n / links.bandwidth.count();
+    kind.far_seconds += rounds * bytes * share / links.bandwidth.count();
     kind.far_hops += group.starts * hops;
   } else {
-    kind.seconds += rounds * bytes * (n - 1) / n / (links.bandwidth.count() * cluster.fast_reached) +
+    kind.seconds += rounds * bytes * share / (links.bandwidth.count() * cluster.fast_reached) +
                     group.starts * hops * cluster.hop.count();
   }
 }

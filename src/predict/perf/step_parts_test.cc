@@ -99,6 +99,26 @@ TEST(StepParts, a_token_goes_once_to_each_machine_where_dispatch_can) {
   EXPECT_GT(sent(0, 4).seconds, sent(0, 1).seconds);
 }
 
+// A ring of n - 1 permutes takes as long as a gather of the same; each of them is one hop.
+TEST(StepParts, permutes_send_what_they_are_given_to_one) {
+  ClusterOptions options;
+  options.devices = 16;
+  const Cluster cluster = cluster_of(*catalog().find("h100").value(), options).value();
+  for (const std::int64_t inside : {std::int64_t{8}, std::int64_t{4}}) {
+    const GroupLinks links{8, inside, cluster.network};
+    const auto sent = [&](CollectiveKind kind) {
+      WorkParts parts;
+      add_messages({kind, Carried::context, 1e8, 1}, links, cluster, parts);
+      return parts.context;
+    };
+    const MessageParts once = sent(CollectiveKind::collective_permute), all = sent(CollectiveKind::all_gather);
+    EXPECT_NEAR(once.seconds * 7, all.seconds, 1e-12);
+    EXPECT_NEAR(once.far_seconds * 7, all.far_seconds, 1e-12);
+    EXPECT_EQ(once.far_hops * 7, all.far_hops);
+    EXPECT_GT(once.seconds + once.far_seconds, 0);
+  }
+}
+
 TEST(StepParts, experts_are_launched_one_by_one) {
   const Fixture f;
   StretchRecord stretch;

@@ -138,6 +138,39 @@ TEST(SearchIsProgram, composed_is_the_programs) {
   EXPECT_GT(composed_ones, count * 8 / 10);
 }
 
+TEST(SearchIsProgram, keys_that_go_round_are_composed) {
+  const char* grouped =
+      "family: llama, layers: 12, width: 32, heads: 4, kv_heads: 2, mlp: 64, context: 24, vocabulary: 320";
+  Workload asked = tiny_workload(grouped, 1);
+  asked.context_parallel = ContextParallel::ring;
+  const Composer composer(asked, gpu_target());
+  for (const std::int64_t parts : {2, 3}) {
+    for (const std::int64_t pipe : {1, 2}) {
+      Candidate candidate;
+      candidate.context = parts;
+      candidate.pipe = pipe;
+      candidate.microbatches = 2 * pipe;
+      candidate.stored = StoredInParts::parameters;
+      (pipe == 1 ? candidate.fsdp : candidate.model) = 2;
+      SCOPED_TRACE(to_string(candidate));
+      Workload workload = tiny_workload(grouped, 24);
+      workload.context_parallel = ContextParallel::ring;
+      const auto programs = programs_of(workload, candidate, gpu_target());
+      expect_same(composer.compose(candidate, 24).value(), programs.value(), candidate);
+      const auto permutes = [](const FunctionRecord& function) {
+        std::int64_t count = 0;
+        for (const StretchRecord& stretch : function) {
+          for (const MessageRecord& message : stretch.messages)
+            if (message.kind == CollectiveKind::collective_permute) count += stretch.times;
+        }
+        return count;
+      };
+      const StageRecord& stage = *programs.value().step.stages[0];
+      EXPECT_EQ(permutes(stage.chunks[0].forward), 12 / pipe * 3 * (parts - 1));
+    }
+  }
+}
+
 // Of a tie between stages the first chunk alone has its gradients to add.
 TEST(SearchIsProgram, chunks_of_a_tied_model_are_composed) {
   const char* tied = "family: gpt, layers: 18, width: 32, heads: 4, context: 12, vocabulary: 320";

@@ -28,15 +28,15 @@
 // divides h. C4 segments i32[b, t] and i32[b, s]. C5 offset i32[b], with causal only. C6 o and g like q, lse f32[b, h,
 // t] (f64 for f64). C7 scale > 0. C8 window ≥ 1, with causal only. C9 bias_by_distance f32[h, m] (f64 for f64) with
 // 0 <= bias_origin < m. C10 zigzag ≥ 2 with causal, t = s, which 2 zigzag divides, and no offset, window or bias. C11
-// 1 ≤ value ≤ d. Work: of the pairs that shape lets through: causal without offsets Σ_i min(i + 1, s), of which a
-// window leaves at most its width; with offsets, which are data, t s, or t min(window, s). Forward, a pair is 4d + 3
-// and an exp, a query d + 1 and a log, and 4d of a pair count for utilisation. Gradient, a pair is 10d + 5 and an exp,
-// a query 2d, and 8d of a pair count: the scores done again do not. With `value` what v lacks of d, the zeros that a
-// model with values narrower than its keys fills it up with (DeepSeek-AI, arXiv:2405.04434, section 2.1), does not
-// count either: 2d + 2 value of a pair, of the gradient's twice that. A bias adds 1 and, to the gradient's pair, 2.
-// Pairs masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v together);
-// queries when not causal and without a bias, whose distances need the whole; in zigzag order by a local rewrite
-// (attention_zigzag.h).
+// 1 ≤ value ≤ d. C12 ring with zigzag. Work: of the pairs that shape lets through: causal without offsets Σ_i min(i +
+// 1, s), of which a window leaves at most its width; with offsets, which are data, t s, or t min(window, s). Forward, a
+// pair is 4d + 3 and an exp, a query d + 1 and a log, and 4d of a pair count for utilisation. Gradient, a pair is 10d +
+// 5 and an exp, a query 2d, and 8d of a pair count: the scores done again do not. With `value` what v lacks of d, the
+// zeros that a model with values narrower than its keys fills it up with (DeepSeek-AI, arXiv:2405.04434, section 2.1),
+// does not count either: 2d + 2 value of a pair, of the gradient's twice that. A bias adds 1 and, to the gradient's
+// pair, 2. Pairs masked by data are skipped. Sharding: batch and heads are cut anywhere (the heads of q and of k, v
+// together); queries when not causal and without a bias, whose distances need the whole; in zigzag order by a local
+// rewrite (attention_zigzag.h), with `ring` keys as well.
 
 #include <limits>
 #include <vector>
@@ -63,6 +63,7 @@ Gradients gradient(GradientCall& call) {
   AttentionOptions options{masks.causal, call.attrs().get_double("scale"), {}, {}, {}};
   options.window = masks.window;
   options.zigzag = masks.zigzag;
+  options.ring = masks.ring;
   options.value = call.attrs().find("value") == nullptr ? 0 : call.attrs().get_int("value");
   if (masks.q_segments >= 0) options.q_segments = call.operand(masks.q_segments);
   if (masks.k_segments >= 0) options.k_segments = call.operand(masks.k_segments);
@@ -94,8 +95,9 @@ Work work(const OpCall& call, std::span<const Type> results) {
 
 ShardingRule sharding(const OpCall& call) {
   const AttentionMasks masks = masks_of(call.attrs, kForward);
-  return sharding_rule("bthd,bshd,bshd" + mask_notation(masks) + "->bthd,bht", "", whole_factors(masks),
-                       masks.zigzag > 0 ? "t" : "");
+  const char s = key_factor(masks);
+  return sharding_rule(fmt::format("bthd,b{0}hd,b{0}hd{1}->bthd,bht", s, mask_notation(masks)), "",
+                       whole_factors(masks), masks.zigzag > 0 ? "t" : "");
 }
 
 struct Pair {

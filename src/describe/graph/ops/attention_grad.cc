@@ -40,12 +40,12 @@ Work work_grad(const OpCall& call, std::span<const Type> results) {
 // Cut queries leave dk and dv partial sums, a cut batch that of the bias.
 ShardingRule sharding_grad(const OpCall& call) {
   const AttentionMasks masks = masks_of(call.attrs, kBackward);
-  return sharding_rule(
-      "bthd,bshd,bshd,bthd,bht,bthd" + mask_notation(masks) + "->bthd,bshd,bshd" + (masks.bias >= 0 ? ",hm" : ""),
-      masks.bias >= 0 ? "b"
-      : masks.causal  ? ""
-                      : "t",
-      whole_factors(masks), masks.zigzag > 0 ? "t" : "");
+  return sharding_rule(fmt::format("bthd,b{0}hd,b{0}hd,bthd,bht,bthd{1}->bthd,b{0}hd,b{0}hd{2}", key_factor(masks),
+                                   mask_notation(masks), masks.bias >= 0 ? ",hm" : ""),
+                       masks.bias >= 0 ? "b"
+                       : masks.causal  ? ""
+                                       : "t",
+                       whole_factors(masks), masks.zigzag > 0 ? "t" : "");
 }
 
 struct Sums {

@@ -19,6 +19,7 @@ AttentionMasks masks_of(const Attrs& attrs, int first) {
   AttentionMasks masks;
   masks.window = window_of(attrs);
   masks.zigzag = attrs.find("zigzag") == nullptr ? 0 : attrs.get_int("zigzag");
+  masks.ring = attrs.find("ring") != nullptr && attrs.get_bool("ring");
   masks.causal = attrs.get_bool("causal");
   if (attrs.get_bool("segments")) {
     masks.q_segments = first++;
@@ -86,6 +87,7 @@ void check_masks(const OpCall& call, const AttentionMasks& masks) {
 }
 
 void check_zigzag(const OpCall& call, const AttentionMasks& masks) {
+  if (masks.ring && masks.zigzag == 0) constraint("attention_c12", "keys of rows in their own order go round no ring");
   if (call.attrs.find("zigzag") == nullptr) return;
   const AttentionSizes z = sizes_of(call.operand(0), call.operand(1));
   const bool plain = masks.causal && masks.offset < 0 && masks.bias < 0 && masks.window == 0;
@@ -129,8 +131,10 @@ void check_attention(const OpCall& call, int first) {
   if (value < 1 || value > v.size(3)) constraint("attention_c11", "{} of v's {} are data", value, v.size(3));
 }
 
+char key_factor(const AttentionMasks& masks) { return masks.ring ? 't' : 's'; }
+
 std::string mask_notation(const AttentionMasks& masks) {
-  return std::string(masks.q_segments >= 0 ? ",bt,bs" : "") + (masks.offset >= 0 ? ",b" : "") +
+  return (masks.q_segments >= 0 ? std::string(",bt,b") + key_factor(masks) : "") + (masks.offset >= 0 ? ",b" : "") +
          (masks.bias >= 0 ? ",hm" : "");
 }
 
@@ -147,6 +151,7 @@ std::vector<OpAttr> attention_attrs() {
           {"window", "int", "key j is seen by query i when i + offset - j < window", false},
           {"bias_origin", "int", "with bias_by_distance: where distance 0 stands in it", false},
           {"zigzag", "int", "rows lie in zigzag order of so many parts (zigzag.h)", false},
+          {"ring", "bool", "with zigzag: a device's keys go round to the others, else they are gathered", false},
           {"value", "int", "of v's last dim so many are data, the rest zeros, which are no model's work", false}};
 }
 
@@ -166,6 +171,7 @@ std::vector<Value> apply_attention(const char* name, std::vector<Value> operands
   if (options.value != 0) attrs.set("value", options.value);
   if (options.bias_by_distance) attrs.set("bias_origin", options.bias_origin);
   if (options.zigzag != 0) attrs.set("zigzag", options.zigzag);
+  if (options.ring) attrs.set("ring", true);
   return q.graph->apply(name, operands, attrs);
 }
 

@@ -26,6 +26,7 @@ struct AttentionMasks {
   std::int64_t origin = 0;  // of the bias
   std::int64_t window = 0;  // 0: none
   std::int64_t zigzag = 0;  // 0: rows lie in their own order
+  bool ring = false;        // keys are cut as queries are
 };
 
 AttentionMasks masks_of(const Attrs& attrs, int first);
@@ -39,10 +40,11 @@ std::int64_t useful_width(const Attrs& attrs, std::int64_t d);
 std::int64_t pairs_of(const AttentionMasks& masks, const AttentionSizes& z);
 
 Type lse_type(const Type& q);
-// C1 to C5 and C7 to C10. Errors: Failure, naming the constraint.
+// C1 to C5 and C7 to C12. Errors: Failure, naming the constraint.
 void check_attention(const OpCall& call, int first);
 
-// In the notation of sharding_rule: the operands after the first, and the factors that must be whole.
+// In the notation of sharding_rule: a dim of keys, the operands after the first, and the factors that must be whole.
+char key_factor(const AttentionMasks& masks);
 std::string mask_notation(const AttentionMasks& masks);
 std::string whole_factors(const AttentionMasks& masks);
 

@@ -53,23 +53,39 @@ class Cut {
   DType statistic = DType::f32;
 
   std::int64_t parts() const { return parts_; }
+  bool ring() const { return masks_.ring; }
   Value all_reduced(Value x) const { return all_reduce(x, axis_, parts_); }
+  Value sent_on(Value x) const { return collective_permute(x, axis_, parts_, 1); }
+
+  // Of keys that go round: those of step `steps` are here from now on, and the next ones are on their way.
+  void begin_step(std::int64_t steps) {
+    if (!ring()) return;
+    here_ = steps == 0 ? chunk(kKeys, masks_.k_segments, [](Value x, int) { return x; }) : coming_;
+    if (steps + 1 == parts_) return;
+    coming_ = here_;
+    for (Value& x : coming_.tensors) x = sent_on(x);
+    if (coming_.segments) coming_.segments = sent_on(*coming_.segments);
+  }
 
   // Half of this device's queries: by number, or by an i64[].
   Chunk queries(std::span<const int> which, int half) const {
-    return chunk(which, masks_.q_segments, [&](Value x, int dim) {
-      const std::int64_t size = x.type().size(dim) / 2;
-      return slice_dim(x, dim, half * size, (half + 1) * size);
-    });
+    return chunk(which, masks_.q_segments, [&](Value x, int dim) { return half_of(x, dim, half); });
   }
   Chunk queries(std::span<const int> which, Value half) const {
     return chunk(which, masks_.q_segments, [&](Value x, int dim) { return take_part(x, half, dim, 2); });
   }
-  Chunk keys(Value index) const {
-    return chunk(std::array{1, 2}, masks_.k_segments,
-                 [&](Value x, int dim) { return take_part(x, index, dim, 2 * parts_); });
+  Chunk own_keys(int half) const {
+    if (!ring()) return keys(add(twice(me_), full_like(me_, half)));
+    return chunk(kKeys, masks_.k_segments, [&](Value x, int dim) { return half_of(x, dim, half); });
   }
-  Chunk own_keys(int half) const { return keys(add(twice(me_), full_like(me_, half))); }
+  // Of the device that this step meets: its early chunk, and the one of `half`.
+  Chunk early_keys(const Peer& peer) const {
+    return ring() ? taken(here_, [](Value x) { return half_of(x, 1, 0); }) : keys(peer.early);
+  }
+  Chunk either_keys(const Peer& peer) const {
+    if (!ring()) return keys(add(peer.early, peer.half));
+    return taken(here_, [&](Value x) { return take_part(x, peer.half, 1, 2); });
+  }
 
   // The device `steps` before this one on the axis, round the end.
   Peer peer(std::int64_t steps) const {
@@ -87,6 +103,21 @@ class Cut {
   }
 
  private:
+  static constexpr std::array kKeys{1, 2};
+
+  static Value half_of(Value x, int dim, int half) {
+    const std::int64_t size = x.type().size(dim) / 2;
+    return slice_dim(x, dim, half * size, (half + 1) * size);
+  }
+  Chunk keys(Value index) const {
+    return chunk(kKeys, masks_.k_segments, [&](Value x, int dim) { return take_part(x, index, dim, 2 * parts_); });
+  }
+  template <typename Take>
+  static Chunk taken(Chunk whole, Take take) {
+    for (Value& x : whole.tensors) x = take(x);
+    if (whole.segments) whole.segments = take(*whole.segments);
+    return whole;
+  }
   template <typename Take>
   Chunk chunk(std::span<const int> which, int segments, Take take) const {
     Chunk made;
@@ -119,6 +150,7 @@ class Cut {
   const double scale_;
   const std::int64_t value_;  // of v's last dim so many are data; 0: all
   Value offset_, me_;
+  Chunk here_, coming_;  // of keys that go round
 };
 
 Value where(Value flag, Value x, double otherwise) {
@@ -148,6 +180,108 @@ Running joined(const Running& a, const Running& b) {
           add(shift, log(sum))};
 }
 
+// What queries and keys that meet give to their gradients.
+class Backward {
+ public:
+  explicit Backward(Cut& cut) : cut_(cut), first_(cut.queries(kOfQuery, 0)), second_(cut.queries(kOfQuery, 1)) {}
+
+  // dk and dv.
+  struct OfKeys {
+    Value dk, dv;
+  };
+  static OfKeys sum(const OfKeys& a, const OfKeys& b) { return {add(a.dk, b.dk), add(a.dv, b.dv)}; }
+  static OfKeys joined(const OfKeys& a, const OfKeys& b) {
+    return {concatenate(std::array{a.dk, b.dk}, 1), concatenate(std::array{a.dv, b.dv}, 1)};
+  }
+
+  // Of this device's own chunks: those that see themselves come first.
+  struct Own {
+    OfKeys early, late;
+  };
+  Own own() {
+    const AttentionGrad a = grad(first_, cut_.own_keys(0), true), b = grad(second_, cut_.own_keys(1), true);
+    early_ = a.dq, late_ = b.dq;
+    return {{a.dk, a.dv}, {b.dk, b.dv}};
+  }
+  // The late one that sees the early one.
+  OfKeys across() {
+    const AttentionGrad d = grad(second_, cut_.own_keys(0), false);
+    late_ = add(late_, d.dq);
+    return {d.dk, d.dv};
+  }
+  // Of the chunks of the device that is met.
+  OfKeys meet(std::int64_t steps) {
+    const Peer peer = cut_.peer(steps);
+    const AttentionGrad a = grad(second_, cut_.early_keys(peer), false);
+    const AttentionGrad b = grad(cut_.queries(kOfQuery, peer.half), cut_.either_keys(peer), false);
+    late_ = add(late_, add(a.dq, where(peer.behind, b.dq, 0)));
+    early_ = add(early_, where_not(peer.behind, b.dq, 0));
+    const auto both = [&](Value of_a, Value of_b) {
+      return concatenate(std::array{add(of_a, where_not(peer.behind, of_b, 0)), where(peer.behind, of_b, 0)}, 1);
+    };
+    const Value dk = both(a.dk, b.dk);
+    return {dk, both(a.dv, b.dv)};
+  }
+  Value dq() const { return cast(concatenate(std::array{early_, late_}, 1), cut_.operands[0].dtype()); }
+
+ private:
+  static constexpr std::array kOfQuery{0, 3, 4, 5};
+
+  AttentionGrad grad(const Chunk& q, const Chunk& k, bool causal) const {
+    AttentionGrad d = attention_grad(q.tensors[0], k.tensors[0], k.tensors[1], q.tensors[1], q.tensors[2], q.tensors[3],
+                                     cut_.options(causal, q, k));
+    for (Value* x : {&d.dq, &d.dk, &d.dv}) *x = cast(*x, cut_.statistic);
+    return d;
+  }
+
+  Cut& cut_;
+  const Chunk first_, second_;
+  Value early_, late_;  // dq of the two
+};
+
+// Of gathered keys: what this device adds, by the device that it is of, summed over the axis.
+void gathered_grad(Cut& cut, Backward& backward) {
+  const Backward::Own own = backward.own();
+  const Backward::OfKeys across = backward.across();
+  // Per device met, in the order of the steps: what this one adds to its two chunks.
+  std::vector<Value> dk{concatenate(std::array{add(own.early.dk, across.dk), own.late.dk}, 1)},
+      dv{concatenate(std::array{add(own.early.dv, across.dv), own.late.dv}, 1)};
+  for (std::int64_t steps = 1; steps < cut.parts(); ++steps) {
+    const Backward::OfKeys met = backward.meet(steps);
+    dk.push_back(met.dk);
+    dv.push_back(met.dv);
+  }
+  const auto summed = [&](const std::vector<Value>& by_steps, Value like) {
+    const Value all = cast(concatenate(by_steps, 1), like.dtype());
+    std::vector<Value> by_device;
+    for (std::int64_t device = 0; device < cut.parts(); ++device)
+      by_device.push_back(take_part(all, cut.steps_to(device), 1, cut.parts()));
+    return cut.all_reduced(concatenate(by_device, 1));
+  };
+  cut.graph.output("dq", backward.dq());
+  cut.graph.output("dk", summed(dk, cut.operands[1]));
+  cut.graph.output("dv", summed(dv, cut.operands[2]));
+}
+
+// Of keys that go round: a sum travels with them. Of this device's own pairs the whole one comes last, while its sum
+// comes home.
+void ring_grad(Cut& cut, Backward& backward) {
+  const Backward::Own own = backward.own();
+  Backward::OfKeys coming;
+  for (std::int64_t steps = 1; steps < cut.parts(); ++steps) {
+    cut.begin_step(steps);
+    const Backward::OfKeys met = backward.meet(steps);
+    const Backward::OfKeys sum = steps == 1 ? met : Backward::sum(coming, met);
+    const Value dk = cut.sent_on(sum.dk);
+    coming = {dk, cut.sent_on(sum.dv)};
+  }
+  const Backward::OfKeys home = Backward::joined(Backward::sum(own.early, backward.across()), own.late);
+  const Backward::OfKeys sum = Backward::sum(coming, home);
+  cut.graph.output("dq", backward.dq());
+  cut.graph.output("dk", cast(sum.dk, cut.operands[1].dtype()));
+  cut.graph.output("dv", cast(sum.dv, cut.operands[2].dtype()));
+}
+
 }  // namespace
 
 Graph zigzag_attention(const OpCall& local, std::string_view axis, std::int64_t parts) {
@@ -157,13 +291,15 @@ Graph zigzag_attention(const OpCall& local, std::string_view axis, std::int64_t 
     const Attention a = attention(q.tensors[0], k.tensors[0], k.tensors[1], cut.options(causal, q, k));
     return {cast(a.o, cut.statistic), a.lse};
   };
+  cut.begin_step(0);
   const Chunk first = cut.queries(of_query, 0), second = cut.queries(of_query, 1);
   Running early = attend(first, cut.own_keys(0), true);
   Running late = joined(attend(second, cut.own_keys(1), true), attend(second, cut.own_keys(0), false));
   for (std::int64_t steps = 1; steps < parts; ++steps) {
+    cut.begin_step(steps);
     const Peer peer = cut.peer(steps);
-    late = joined(late, attend(second, cut.keys(peer.early), false));
-    const Running either = attend(cut.queries(of_query, peer.half), cut.keys(add(peer.early, peer.half)), false);
+    late = joined(late, attend(second, cut.early_keys(peer), false));
+    const Running either = attend(cut.queries(of_query, peer.half), cut.either_keys(peer), false);
     early = joined(early, {either.o, where_not(peer.behind, either.lse, -kInf)});
     late = joined(late, {either.o, where(peer.behind, either.lse, -kInf)});
   }
@@ -175,42 +311,9 @@ Graph zigzag_attention(const OpCall& local, std::string_view axis, std::int64_t 
 
 Graph zigzag_attention_grad(const OpCall& local, std::string_view axis, std::int64_t parts) {
   Cut cut(local, "attention_grad", kBackward, axis, parts);
-  const std::array of_query{0, 3, 4, 5};
-  const auto grad = [&](const Chunk& q, const Chunk& k, bool causal) -> AttentionGrad {
-    AttentionGrad d = attention_grad(q.tensors[0], k.tensors[0], k.tensors[1], q.tensors[1], q.tensors[2], q.tensors[3],
-                                     cut.options(causal, q, k));
-    for (Value* x : {&d.dq, &d.dk, &d.dv}) *x = cast(*x, cut.statistic);
-    return d;
-  };
-  const Chunk first = cut.queries(of_query, 0), second = cut.queries(of_query, 1);
-  const AttentionGrad own_early = grad(first, cut.own_keys(0), true), own_late = grad(second, cut.own_keys(1), true),
-                      across = grad(second, cut.own_keys(0), false);
-  Value early = own_early.dq, late = add(own_late.dq, across.dq);
-  // Per device met, in the order of the steps: what this one adds to its two chunks.
-  std::vector<Value> dk{concatenate(std::array{add(own_early.dk, across.dk), own_late.dk}, 1)},
-      dv{concatenate(std::array{add(own_early.dv, across.dv), own_late.dv}, 1)};
-  for (std::int64_t steps = 1; steps < parts; ++steps) {
-    const Peer peer = cut.peer(steps);
-    const AttentionGrad a = grad(second, cut.keys(peer.early), false);
-    const AttentionGrad b = grad(cut.queries(of_query, peer.half), cut.keys(add(peer.early, peer.half)), false);
-    late = add(late, add(a.dq, where(peer.behind, b.dq, 0)));
-    early = add(early, where_not(peer.behind, b.dq, 0));
-    const auto both = [&](Value of_a, Value of_b) {
-      return concatenate(std::array{add(of_a, where_not(peer.behind, of_b, 0)), where(peer.behind, of_b, 0)}, 1);
-    };
-    dk.push_back(both(a.dk, b.dk));
-    dv.push_back(both(a.dv, b.dv));
-  }
-  const auto summed = [&](const std::vector<Value>& by_steps, Value like) {
-    const Value all = cast(concatenate(by_steps, 1), like.dtype());
-    std::vector<Value> by_device;
-    for (std::int64_t device = 0; device < parts; ++device)
-      by_device.push_back(take_part(all, cut.steps_to(device), 1, parts));
-    return cut.all_reduced(concatenate(by_device, 1));
-  };
-  cut.graph.output("dq", cast(concatenate(std::array{early, late}, 1), cut.operands[0].dtype()));
-  cut.graph.output("dk", summed(dk, cut.operands[1]));
-  cut.graph.output("dv", summed(dv, cut.operands[2]));
+  cut.begin_step(0);
+  Backward backward(cut);
+  cut.ring() ? ring_grad(cut, backward) : gathered_grad(cut, backward);
   return std::move(cut.graph);
 }
 

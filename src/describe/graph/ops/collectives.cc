@@ -1,9 +1,10 @@
 // Collectives over a mesh axis of `parts` devices; every device runs the same node.
 //
-//   all_reduce      y = Σ (or max) over the axis of x
-//   all_gather      y = the devices' x one after the other along `dim`
-//   reduce_scatter  this device's part along `dim` of the sum (or max) of x
-//   all_to_all      x cut along split_dim, part j sent to device j; the parts received are joined along concat_dim
+//   all_reduce          y = Σ (or max) over the axis of x
+//   all_gather          y = the devices' x one after the other along `dim`
+//   reduce_scatter      this device's part along `dim` of the sum (or max) of x
+//   all_to_all          x cut along split_dim, part j sent to device j; the parts received are joined along concat_dim
+//   collective_permute  y = x of the device whose place on the axis is `by` less, round the end
 //
 // A local rewrite makes them after differentiation; their gradients are those of a loss that is summed over all
 // devices.
@@ -141,7 +142,13 @@ std::vector<OpDef> collective_ops() {
                        static_cast<int>(call.attrs().get_int("concat_dim")),
                        static_cast<int>(call.attrs().get_int("split_dim")))};
   };
-  return {reduce, gather, scatter, exchange};
+  OpDef permute = collective("collective_permute", "y = x of the device whose place on the axis is `by` less",
+                             {{"by", "int", "places on the axis, of either sign, round the end"}});
+  permute.gradient = [](GradientCall& call) -> Gradients {
+    return {collective_permute(*call.cotangent(0), call.attrs().get_string("axis"), call.attrs().get_int("parts"),
+                               -call.attrs().get_int("by"))};
+  };
+  return {reduce, gather, scatter, exchange, permute};
 }
 
 }  // namespace ops
@@ -158,6 +165,9 @@ Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim) {
   return one("all_to_all", x, axis, parts,
              {{"split_dim", std::int64_t{split_dim}}, {"concat_dim", std::int64_t{concat_dim}}});
+}
+Value collective_permute(Value x, std::string_view axis, std::int64_t parts, std::int64_t by) {
+  return one("collective_permute", x, axis, parts, {{"by", by}});
 }
 
 }  // namespace systole

@@ -156,6 +156,7 @@ struct AttentionOptions {
   std::optional<Value> bias_by_distance = {};
   std::int64_t bias_origin = 0;
   std::int64_t zigzag = 0;  // > 0: queries and keys lie in zigzag order of so many parts (zigzag.h)
+  bool ring = false;        // with zigzag: a device's keys go round to the others, else they are gathered
   std::int64_t value = 0;   // > 0: of v's d so many are data and the rest are zeros, which are no model's work
 };
 struct Attention {
@@ -197,6 +198,7 @@ Value all_reduce(Value x, std::string_view axis, std::int64_t parts, std::string
 Value all_gather(Value x, std::string_view axis, std::int64_t parts, int dim);
 Value reduce_scatter(Value x, std::string_view axis, std::int64_t parts, int dim, std::string_view kind = "sum");
 Value all_to_all(Value x, std::string_view axis, std::int64_t parts, int split_dim, int concat_dim);
+Value collective_permute(Value x, std::string_view axis, std::int64_t parts, std::int64_t by);
 
 // --- transfer.cc: between the stages of a pipeline, to the device `by` further along the axis, from the one `by`
 // before. `value`: what goes, by a name that both have for it; what arrives under another is an error.

@@ -89,7 +89,8 @@ class OverlapPass {
     }
   }
 
-  // Collectives, and what converts for them alone.
+  // Collectives, and what converts for them alone; but permutes, which stand where a step of their ring begins: all of
+  // them at once would be all of its keys at once.
   void find_early() {
     early_.assign(index(size()), false);
     for (int n = size(); n-- > 0;) {
@@ -97,7 +98,7 @@ class OverlapPass {
       if (ahead_[index(n)]) {
         early_[index(n)] = true;
       } else if (sends(graph_, each)) {
-        early_[index(n)] = true;
+        early_[index(n)] = !is(each, "collective_permute");
       } else if (only_converts(each)) {
         const std::vector<int>& readers = readers_[static_cast<std::size_t>(each.results[0].index)];
         early_[index(n)] = each.op->view || (!readers.empty() && !is_output(each.results[0]) &&

@@ -6,6 +6,7 @@
 // * Stored parameters that a body gathers are gathered one iteration ahead.
 // * A collective, with the conversions that lead to it alone, moves up to behind what makes its operand, but over no
 //   repeat: its result would lie there all the while.
+// * A permute stays where it stands, between steps of its ring (ops/attention_zigzag.h), and runs beside what follows.
 // * In a body a node that takes a collective's result and gives it to an output moves to the end.
 //
 // REQUIRES: own_outputs has run; the algorithms are chosen.

@@ -53,7 +53,9 @@ Program TrainingBuilder::build(const Graph& loss, const std::optional<Graph>& ev
                           {"merge_common", merge_common}};
   if (const auto context = layouts_.mesh().find(kContextAxis); context.ok()) {
     const std::int64_t parts = layouts_.mesh().axes()[*context].size;
-    early.insert(early.begin(), {"zigzag", [parts](const Graph& g) { return in_zigzag(g, parts); }});
+    early.insert(early.begin(), {"zigzag", [this, parts](const Graph& g) {
+                                   return in_zigzag(g, parts, strategy_.sharding.context_keys);
+                                 }});
   }
   const Graph typed = run_passes(loss, early, {}, &builder_.records());
   if (staged()) {

@@ -39,6 +39,7 @@ struct ShardingStrategy {
                               {"model", {"heads", "kv_heads", "mlp", "vocab", "seq"}}};
   std::string store_axis = "fsdp";
   Stored stored = Stored::parameters;  // in parts along it
+  ContextKeys context_keys = ContextKeys::all_gather;
   std::vector<ParameterCut> parameters;
 };
 const char* name_of(ShardingStrategy::Stored stored);  // "parameters"

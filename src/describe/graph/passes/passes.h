@@ -8,6 +8,7 @@
 
 #include "describe/graph/ir.h"
 #include "describe/graph/target.h"
+#include "describe/graph/zigzag.h"
 
 namespace systole {
 
@@ -43,7 +44,7 @@ Graph apply_precision(const Graph& graph, const Precision& precision);
 
 // A training graph whose rows of tokens (dims "seq") come in zigzag order of so many parts (describe/graph/zigzag.h):
 // what tells places by where they lie is told of the order. Errors: Failure(unsupported) naming what cannot be.
-Graph in_zigzag(const Graph& graph, std::int64_t parts);
+Graph in_zigzag(const Graph& graph, std::int64_t parts, ContextKeys keys = ContextKeys::all_gather);
 // Whether a node still takes whole rows in that order: no device does.
 bool has_zigzag(const Graph& graph);
 

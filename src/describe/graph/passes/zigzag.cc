@@ -40,8 +40,8 @@ bool tells_places(const RewriteCall& call) {
 
 }  // namespace
 
-Graph in_zigzag(const Graph& graph, std::int64_t parts) {
-  return rewrite(graph, [parts](const RewriteCall& call) -> std::optional<std::vector<Value>> {
+Graph in_zigzag(const Graph& graph, std::int64_t parts, ContextKeys keys) {
+  return rewrite(graph, [parts, keys](const RewriteCall& call) -> std::optional<std::vector<Value>> {
     if (is(call.node, "dropout")) refuse("dropout", "model.dropout: 0, or ");
     if (is(call.node, "route")) refuse("a mixture of experts", "");
     if (tells_places(call)) refuse(call.node.op->name, "");
@@ -51,6 +51,7 @@ Graph in_zigzag(const Graph& graph, std::int64_t parts) {
     if (!call.node.attrs.get_bool("causal")) return std::nullopt;
     Attrs attrs = call.node.attrs;
     attrs.set("zigzag", parts);
+    if (keys == ContextKeys::ring) attrs.set("ring", true);
     return call.to.apply(*call.node.op, call.operands, std::move(attrs));
   });
 }

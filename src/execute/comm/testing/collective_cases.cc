@@ -69,6 +69,9 @@ Tensor expected(const CollectiveCall& call, const std::vector<const Tensor*>& op
       index[dim] += me * y.shape[dim];
       y.values.push_back(combined(place_of(index, call.shape)));
     }
+    if (call.kind == CollectiveKind::collective_permute)
+      y.values.push_back(
+          operands[static_cast<std::size_t>(((me - call.by) % n + n) % n)]->values[static_cast<std::size_t>(i)]);
     if (call.kind == CollectiveKind::all_gather || call.kind == CollectiveKind::all_to_all) {
       const std::int64_t each = y.shape[dim] / n, source = index[dim] / each;
       index[dim] %= each;
@@ -200,14 +203,21 @@ std::vector<CollectiveCall> calls_on(const Mesh& mesh, const std::string& axis, 
   std::int64_t n = 1;
   for (const std::string& name : axes_of(axis)) n *= mesh.axes()[mesh.find(name).value()].size;
   const Shape shape{2 * n, 3, n};
-  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
-                                    CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+        CollectiveKind::all_to_all, CollectiveKind::collective_permute}) {
     for (const CollectiveAlgorithm algorithm : algorithms_of(kind)) {
       CollectiveCall call{kind, axis, n, dtype, shape, 0, 0, 0, false, algorithm};
       if (kind == CollectiveKind::all_reduce) {
         calls.push_back(call);
         call.shape = {n - 1, 1};  // fewer elements than ranks
         calls.push_back(call);
+      }
+      if (kind == CollectiveKind::collective_permute) {
+        for (const std::int64_t by : {std::int64_t{1}, std::int64_t{-1}, n + 2, n}) {
+          call.by = by;
+          calls.push_back(call);
+        }
       }
       for (const int dim : {0, 1, 2}) {
         call.dim = dim;

@@ -13,6 +13,7 @@ struct Options {
   std::int64_t window = 0;
   std::int64_t distances = 0;  // places of a bias
   std::int64_t zigzag = 0;
+  bool ring = false;
 };
 
 Attrs attrs_of(Options options) {
@@ -20,6 +21,7 @@ Attrs attrs_of(Options options) {
   if (options.window != 0) attrs.set("window", options.window);
   if (options.distances > 0) attrs.set("bias_origin", options.distances / 2);
   if (options.zigzag != 0) attrs.set("zigzag", options.zigzag);
+  if (options.ring) attrs.set("ring", true);
   return attrs;
 }
 
@@ -35,10 +37,11 @@ void add_masks(std::vector<CaseOperand>& operands, DType f, Sizes z, Options opt
 OpCases both(DType f, Sizes z, Options options, bool gradient, bool shard) {
   const CaseOperand q = real(Type(f, {z.b, z.t, z.h, z.d})), k = real(Type(f, {z.b, z.s, z.n, z.d}));
   const CaseOperand lse = real(Type(ops::statistic_dtype(f), {z.b, z.h, z.t}), 1, 3);
-  const std::string note = fmt::format(
-      "{}{}{}{}{}{}{}", options.causal ? "causal " : "full ", options.segments ? "segments " : "",
-      options.offsets ? "offsets " : "", options.window > 0 ? fmt::format("window {} ", options.window) : "",
-      options.distances > 0 ? "bias " : "", options.zigzag > 0 ? "zigzag " : "", z.h == z.n ? "" : "grouped");
+  const std::string note = fmt::format("{}{}{}{}{}{}{}{}", options.causal ? "causal " : "full ",
+                                       options.segments ? "segments " : "", options.offsets ? "offsets " : "",
+                                       options.window > 0 ? fmt::format("window {} ", options.window) : "",
+                                       options.distances > 0 ? "bias " : "", options.zigzag > 0 ? "zigzag " : "",
+                                       options.ring ? "ring " : "", z.h == z.n ? "" : "grouped");
   OpCase forward{.op = "attention",
                  .operands = {q, k, k},
                  .attrs = attrs_of(options),
@@ -91,6 +94,7 @@ std::vector<BadCase> bad_cases(DType f) {
       {"attention_c10", "attention", {q, k, k}, attrs_of({true, false, false, 0, 0, 2})},
       {"attention_c10", "attention", {k, k, k}, attrs_of({true, false, false, 0, 0, 2})},
       {"attention_c10", "attention_grad", {q, q, q, q, lse, q}, attrs_of({false, false, false, 0, 0, 2})},
+      {"attention_c12", "attention", {q, k, k}, attrs_of({true, false, false, 0, 0, 0, true})},
       {"attention_c11", "attention", {q, k, k}, valued(7)},
       {"attention_c11", "attention_grad", {q, k, k, q, lse, q}, valued(0)},
   };
@@ -115,7 +119,8 @@ OpCases cases::attention_cases(DType f) {
   for (const bool segments : {false, true}) {
     if (f != DType::f64) continue;
     cases += both(f, {3, 8, 8, 6, 3, 5}, {true, segments, false, 0, 0, 2}, true, false);
-    cases += both(f, {6, 8, 8, 12, 6, 3}, {true, segments, false, 0, 0, 2}, false, true);
+    for (const bool ring : {false, true})
+      cases += both(f, {6, 8, 8, 12, 6, 3}, {true, segments, false, 0, 0, 2, ring}, false, true);
   }
   cases.bad = bad_cases(f);
   return cases;

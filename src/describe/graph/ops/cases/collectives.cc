@@ -20,8 +20,13 @@ OpCases collective_cases(DType f) {
   cases.good.push_back({.op = "reduce_scatter", .operands = {x}, .attrs = attrs(1, {{"dim", second}, {"kind", sum}})});
   cases.good.push_back(
       {.op = "all_to_all", .operands = {x}, .attrs = attrs(1, {{"split_dim", first}, {"concat_dim", second}})});
+  cases.good.push_back({.op = "collective_permute", .operands = {x}, .attrs = attrs(1, {{"by", std::int64_t{-1}}})});
   cases.bad.push_back(
       {.label = "collective_c1", .op = "all_reduce", .operands = {x.type}, .attrs = attrs(0, {{"kind", sum}})});
+  cases.bad.push_back({.label = "collective_c1",
+                       .op = "collective_permute",
+                       .operands = {x.type, x.type},
+                       .attrs = attrs(2, {{"by", second}})});
   cases.bad.push_back({.label = "collective_c2",
                        .op = "all_reduce",
                        .operands = {x.type},

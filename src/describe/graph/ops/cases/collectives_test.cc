@@ -72,6 +72,18 @@ TEST(Collectives, AllToAllTurnsOneCutIntoAnother) {
   for (std::size_t rank = 0; rank < back.size(); ++rank) EXPECT_EQ(back[rank][0], distinct({2, 3})[rank][0]);
 }
 
+TEST(Collectives, PermuteGoesRoundItsAxis) {
+  const auto from = [](std::string_view axis, std::int64_t parts, std::int64_t by, std::size_t rank) {
+    return run({1}, [&](Value x) { return collective_permute(x, axis, parts, by); })[rank][0].values()[0] / 100;
+  };
+  EXPECT_EQ(from("model", 3, 1, 3), 5);  // of its row the place before, round the end
+  EXPECT_EQ(from("model", 3, 1, 4), 3);
+  EXPECT_EQ(from("model", 3, -1, 4), 5);
+  EXPECT_EQ(from("model", 3, 5, 4), 5);
+  EXPECT_EQ(from("data", 2, 1, 4), 1);
+  EXPECT_EQ(from("data", 2, 2, 4), 4);
+}
+
 TEST(Collectives, RefuseOneDeviceAndAWrongAxis) {
   Graph graph("g");
   graph.output("y", all_reduce(graph.input("x", Type(DType::f64, {2})), "data", 2));
@@ -133,6 +145,7 @@ TEST(Collectives, GradientsAreTheTransposes) {
       [](Value x) { return all_gather(x, "model", 3, 1); },
       [](Value x) { return reduce_scatter(x, "data", 2, 0); },
       [](Value x) { return all_to_all(x, "model", 3, 1, 0); },
+      [](Value x) { return collective_permute(x, "model", 3, 1); },
   };
   for (const auto& build : all) {
     Graph forward("forward");

@@ -39,6 +39,8 @@ HostTensor play(const GraphNode& node, std::span<const HostTensor> group, std::i
   if (op == "all_reduce") return combined();
   if (op == "all_gather") return joined(group, dim("dim"));
   if (op == "reduce_scatter") return part_of(combined(), dim("dim"), me, parts);
+  if (op == "collective_permute")
+    return group[static_cast<std::size_t>(((me - node.attrs.get_int("by")) % parts + parts) % parts)];
   CHECK(op == "all_to_all", "{} is no collective", op);
   std::vector<HostTensor> received;
   for (const HostTensor& tensor : group) received.push_back(part_of(tensor, dim("split_dim"), me, parts));
