@@ -94,26 +94,13 @@ TEST_F(ManyRanks, any_layout_trains_to_the_loss_of_one_device) {
   const double one = final_loss("one");
   for (const auto& [run, mesh] :
        {std::pair("rows", "mesh={data: 2}"), std::pair("parts", "mesh={fsdp: 2}"), std::pair("dims", "mesh={model: 2}"),
-        std::pair("both", "mesh={fsdp: 2, model: 2}"), std::pair("stages", "mesh={pipe: 2}")}) {
-    const char* turns = run == std::string("stages") ? "train.microbatches=4" : "train.microbatches=1";
-    const Captured ran = shop_.systole(words(run, {"--set", mesh, "--set", turns}));
-    ASSERT_EQ(ran.exit.code, 0) << mesh << "\n" << ran.out << ran.err;
-    EXPECT_NEAR(final_loss(run), one, 2e-2 * one) << mesh;  // bf16, other orders of sums
-    EXPECT_EQ(shop_.unplanned_work(run, kSteps), "") << mesh;
-    EXPECT_FALSE(anybody_left(run));
-  }
-}
-
-TEST_F(ManyRanks, rows_cut_along_their_tokens_train_to_the_loss_of_one_device) {
-  const std::vector<std::string> plain{"--set", "model.dropout=0"};
-  ASSERT_EQ(shop_.systole(words("one", plain)).exit.code, 0);
-  const double one = final_loss("one");
-  const std::array<const char*, 3> cases[] = {{"tokens", "mesh={context: 2}", "all_gather"},
-                                              {"both", "mesh={data: 2, context: 2}", "all_gather"},
-                                              {"ring", "mesh={context: 4}", "ring"}};
-  for (const auto& [run, mesh, keys] : cases) {
-    const Captured ran = shop_.systole(
-        words(run, {"--set", "model.dropout=0", "--set", mesh, "--set", std::string("context_parallel=") + keys}));
+        std::pair("both", "mesh={fsdp: 2, model: 2}"), std::pair("tokens", "mesh={context: 2}"),
+        std::pair("rows_and_tokens", "mesh={data: 2, context: 2}"), std::pair("ring", "mesh={context: 4}"),
+        std::pair("stages", "mesh={pipe: 2}")}) {
+    const char* how = run == std::string("stages") ? "train.microbatches=4"
+                      : run == std::string("ring") ? "context_parallel=ring"
+                                                   : "train.microbatches=1";
+    const Captured ran = shop_.systole(words(run, {"--set", mesh, "--set", how}));
     ASSERT_EQ(ran.exit.code, 0) << mesh << "\n" << ran.out << ran.err;
     EXPECT_NEAR(final_loss(run), one, 2e-2 * one) << mesh;  // bf16, other orders of sums
     EXPECT_EQ(shop_.unplanned_work(run, kSteps), "") << mesh;

@@ -113,7 +113,6 @@ TEST(ShardedIsUnsharded, stages_of_rows_cut_along_their_tokens) {
   DecoderConfig families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
   for (DecoderConfig& family : families) {
     family.layers = 4;
-    family.dropout = 0;
     const auto model = make_decoder(family);
     expect_unstaged(*model, batch, 12, {"pipe=2 context=3", {}, 2});
     expect_unstaged(*model, batch, 12, {"context=3 pipe=2", {.chunks_per_stage = 2}, 2});

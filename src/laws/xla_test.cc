@@ -193,7 +193,6 @@ class XlaIsReference : public testing::TestWithParam<Case> {};
 TEST_P(XlaIsReference, OfDecoders) {
   NEEDS("cpu");
   DecoderConfig config = divisible(GetParam().llama ? tiny_llama() : tiny_gpt());
-  if (std::string_view(GetParam().mesh).find("context") != std::string_view::npos) config.dropout = 0;
   const auto model = make_decoder(config);
   expect_xla_is_reference(*it, *model, language_batch(12, 12, 9), 12, GetParam());
 }

@@ -72,7 +72,6 @@ void check_context(const Workload& w, const Mesh& mesh, Rules& broken) {
   if (m.family != ModelSpec::Family::gpt && m.family != ModelSpec::Family::llama)
     return not_done("model.family", "a model of another family than gpt and llama", "");
   if (w.train.exact) not_done("train.exact", "train.exact", "train.exact: false");
-  if (m.dropout > 0) not_done("model.dropout", "dropout", "model.dropout: 0");
   if (m.window > 0) not_done("model.window", "a window of attention", "model.window: 0");
   if (m.moe.experts > 0) not_done("model.moe.experts", "a mixture of experts", "");
   if (!w.probe.all().empty()) not_done("probe", "looking at values (probe)", "run it without probes");

@@ -229,7 +229,6 @@ TEST(Workload, each_broken_value_says_why) {
       {"name: small", "name: small\nmesh: { context: 3 }", "rows of 32 tokens are not cut into 2 × 3 chunks"},
       {"rate: 1e-3 } }", "rate: 1e-3 }, exact: true }\nmesh: { context: 2 }",
        "train.exact on a mesh with an axis 'context'"},
-      {"context: 32", "context: 32, dropout: 0.1 }\nmesh: { context: 2 }\nlabels: { a: b", "model.dropout: 0"},
       {"context: 32", "context: 32, window: 4 }\nmesh: { context: 2 }\nlabels: { a: b",
        "a window of attention on a mesh"},
       {"name: small", "name: small\nmesh: { context: 2 }\nprobe: { values: [logits] }",

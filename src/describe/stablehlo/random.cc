@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "describe/stablehlo/lower_op.h"
 #include "describe/stablehlo/rows.h"
@@ -33,17 +34,24 @@ class Bits {
     return b_.splat(b_.convert(high, DType::u32), narrow_);
   }
 
-  // row · elements_per_row + index, u64.
-  Ssa places(const Ssa& row) {
-    const Shape& shape = wide_.shape;
-    if (shape.empty()) return u64(0);
+  // row · elements_per_row + index, u64; of x[b, t, …] with `tokens`[t] in rows of `length` the index of dim 1 is from
+  // there, and such a row's elements are counted.
+  Ssa places(const Ssa& row, const std::optional<Ssa>& tokens = {}, std::int64_t length = 0) {
+    if (wide_.shape.empty()) return u64(0);
+    Shape shape = wide_.shape;
+    if (tokens) shape[1] = length;
     const std::int64_t per_row = num_elements(Shape(shape.begin() + 1, shape.end()));
     const Ssa bits = b_.bitcast(row, Type(DType::u64, {}));
     const auto elements = static_cast<std::uint64_t>(per_row);
     Ssa place = b_.splat(b_.binary("multiply", bits, b_.integer(bits.type, elements)), wide_);
     std::uint64_t stride = 1;
-    for (int dim = wide_.ndim(); dim-- > 0; stride *= static_cast<std::uint64_t>(wide_.size(dim)))
-      place = b_.binary("add", place, b_.binary("multiply", b_.iota(wide_, dim), u64(stride)));
+    for (int dim = wide_.ndim(); dim-- > 0;
+         stride *= static_cast<std::uint64_t>(shape[static_cast<std::size_t>(dim)])) {
+      const bool given = tokens && dim == 1;
+      const Ssa index =
+          given ? b_.broadcast(b_.convert(*tokens, DType::u64), wide_, std::array{1}) : b_.iota(wide_, dim);
+      place = b_.binary("add", place, b_.binary("multiply", index, u64(stride)));
+    }
     return place;
   }
 
@@ -78,10 +86,13 @@ class Bits {
   Type narrow_, wide_;
 };
 
-// The random words of a call (x, seed, step, site, row).
+// The random words of a call (x, seed, step, site, row), and of dropout's tokens with places.
 Ssa words_of(Builder& b, const NodeCall& call) {
   Bits bits(b, call.results[0].shape);
-  return bits.words(call.operands[1], call.operands[2], call.operands[3], bits.places(call.operands[4]));
+  const bool placed = call.operands.size() > 5;
+  const Ssa places = placed ? bits.places(call.operands[4], call.operands[5], call.node.attrs.get_int("length"))
+                            : bits.places(call.operands[4]);
+  return bits.words(call.operands[1], call.operands[2], call.operands[3], places);
 }
 
 // (word >> 8) / 2^24 ≥ rate, as integers.

@@ -32,7 +32,7 @@ Drawn draw(std::mt19937_64& random, const ModelSpec& model) {
   c.data = one_of({1, 1, 2, 3, 8});
   c.fsdp = one_of({1, 2, 3, 4, 8, 16});
   c.model = one_of({1, 1, 2, 4});
-  if (model.dropout == 0 && model.moe.experts == 0) c.context = one_of({1, 1, 1, 2});
+  if (model.moe.experts == 0) c.context = one_of({1, 1, 1, 2});
   if (model.moe.experts > 0) c.expert = one_of({1, 2, 4});
   c.stored = static_cast<StoredInParts>(random() % 4);
   c.recompute = static_cast<RecomputeSpec::Kind>(random() % 3);
@@ -135,7 +135,7 @@ TEST(SearchIsProgram, composed_is_the_programs) {
     }
   }
   std::printf("NOTE %d composed, %d refused, %d impossible\n", composed_ones, refused, impossible);
-  EXPECT_GT(composed_ones, count * 8 / 10);
+  EXPECT_GT(composed_ones, (count - impossible) * 8 / 10);
 }
 
 TEST(SearchIsProgram, keys_that_go_round_are_composed) {

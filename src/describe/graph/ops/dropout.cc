@@ -1,7 +1,10 @@
 // dropout: y = x / (1 - rate) where the element's random bits keep it, else 0 (Srivastava et al., JMLR 15, 2014).
 // Which are kept is a function of (seed, step, site, place) alone: random_bits.h has the contract to the bit.
 //
-// Constraints: C1 x is of a float type. C2 seed, step, site and row are i64[]. C3 0 ≤ rate < 1.
+// With `length` tokens need not lie in their order: of x[b, t, …] token t is at places[t] of a row of so many.
+//
+// Constraints: C1 x is of a float type. C2 seed, step, site and row are i64[]. C3 0 ≤ rate < 1. C4 places i32[t] with
+// `length` alone, which is at least 1, and x[b, t, …] then.
 // The gradient is the same op on the cotangent with the same key.
 // Work: one multiplication an element, kept or not, by 1 / (1 - rate) computed in double and rounded to the type of
 // the arithmetic.
@@ -17,17 +20,24 @@ namespace systole {
 namespace {
 
 std::vector<Type> infer(const OpCall& call) {
-  ops::check_key(call, "dropout_c2");
+  const bool placed = call.attrs.find("length") != nullptr;
+  ops::check_key(call, "dropout_c2", placed ? 1 : 0);
   if (!is_float(call.operand(0).dtype)) constraint("dropout_c1", "dropout of {}", to_string(call.operand(0)));
   const double rate = call.attrs.get_double("rate");
   if (!(rate >= 0 && rate < 1)) constraint("dropout_c3", "rate {} is not in [0, 1)", rate);
+  if (placed && (call.operand(0).ndim() < 2 || call.attrs.get_int("length") < 1 ||
+                 !(call.operand(5) == Type(DType::i32, {call.operand(0).size(1)})))) {
+    constraint("dropout_c4", "places {} in rows of {} for {}", to_string(call.operand(5)), call.attrs.get_int("length"),
+               to_string(call.operand(0)));
+  }
   return {call.operand(0)};
 }
 
 Gradients gradient(GradientCall& call) {
-  Gradients d(5);
-  const RandomKey key{call.operand(1), call.operand(2), call.operand(3), call.operand(4)};
-  d[0] = dropout(*call.cotangent(0), key, call.attrs().get_double("rate"));
+  Gradients d(static_cast<std::size_t>(call.num_operands()));
+  std::vector<Value> operands{*call.cotangent(0)};
+  for (int i = 1; i < call.num_operands(); ++i) operands.push_back(call.operand(i));
+  d[0] = call.graph().apply("dropout", operands, call.attrs())[0];
   return d;
 }
 
@@ -37,15 +47,40 @@ Work work(const OpCall& call, std::span<const Type> results) {
   return work;
 }
 
+// The place of element 0, and of others.
+class Places {
+ public:
+  explicit Places(const ReferenceCall& call)
+      : call_(call),
+        shape_(call.operands[0].type.shape),
+        placed_(call.operands.size() > 5),
+        row_(ops::first_row(call)),
+        first_(ops::first_place(shape_, row_)) {}
+
+  std::uint64_t of(std::int64_t i) const {
+    if (!placed_) return first_ + static_cast<std::uint64_t>(i);
+    const std::int64_t tokens = shape_[1], each = num_elements(Shape(shape_.begin() + 2, shape_.end()));
+    const std::int64_t row = row_ + i / (tokens * each), place = call_.operands[5].integer(i / each % tokens);
+    return static_cast<std::uint64_t>((row * call_.attrs.get_int("length") + place) * each + i % each);
+  }
+
+ private:
+  const ReferenceCall& call_;
+  const Shape& shape_;
+  bool placed_;
+  std::int64_t row_;
+  std::uint64_t first_;
+};
+
 void reference(const ReferenceCall& call) {
   const TensorView &x = call.operands[0], &y = call.results[0];
   const double rate = call.attrs.get_double("rate");
   const Scalar factor(1 / (1 - rate)), zero(0);
   const ops::PlaceBits bits = ops::place_bits(call);
-  const std::uint64_t first = ops::first_place(x.type.shape, ops::first_row(call));
+  const Places places(call);
   for (std::int64_t i = 0; i < y.type.num_elements(); ++i) {
     const Scalar scaled = x.at(i) * factor;
-    y.set(i, ops::kept(bits.word(first + static_cast<std::uint64_t>(i)), rate) ? scaled : zero);
+    y.set(i, ops::kept(bits.word(places.of(i)), rate) ? scaled : zero);
   }
 }
 
@@ -57,8 +92,11 @@ OpDef dropout_op() {
   OpDef op;
   op.name = "dropout";
   op.summary = "y = x / (1 - rate) where kept, else 0; JMLR 15, 2014";
-  op.signature = "(x: float[...], seed: i64[], step: i64[], site: i64[], row: i64[]) -> (y: like x)";
-  op.attrs = {{"rate", "double", "share of elements dropped, in [0, 1)"}};
+  op.signature =
+      "(x: float[...], seed: i64[], step: i64[], site: i64[], row: i64[], places: i32[t] with length) -> (y: like "
+      "x)";
+  op.attrs = {{"rate", "double", "share of elements dropped, in [0, 1)"},
+              {"length", "int", "tokens of a whole row, of x[b, t, ...] whose places in it are given", false}};
   op.infer = infer;
   op.gradient = gradient;
   op.work = work;

@@ -5,9 +5,11 @@
 
 namespace systole::ops {
 
-void check_key(const OpCall& call, const char* label) {
-  if (call.num_operands() != 5)
-    constraint(label, "{} takes x, seed, step, site and row, got {} operands", call.op.name, call.num_operands());
+void check_key(const OpCall& call, const char* label, int more) {
+  if (call.num_operands() != 5 + more) {
+    constraint(label, "{} takes x, seed, step, site, row and {} more, got {} operands", call.op.name, more,
+               call.num_operands());
+  }
   for (int i = 1; i < 5; ++i) {
     if (!(call.operand(i) == Type(DType::i64, {}))) {
       constraint(label, "{}: seed, step, site and row are i64[], operand {} is {}", call.op.name, i,
@@ -29,8 +31,10 @@ std::int64_t first_row(const ReferenceCall& call) {
 
 ShardingRule random_sharding(const OpCall& call) {
   const std::string dims = letters(call.operand(0).ndim());
-  const std::string inner = dims.empty() ? "" : dims.substr(1);
-  return sharding_rule(dims + ",,,,->" + dims, "", inner, dims.substr(0, 1));
+  const bool placed = call.num_operands() > 5;
+  const std::string whole = dims.empty() ? "" : dims.substr(placed ? 2 : 1);
+  return sharding_rule(dims + ",,,," + (placed ? "," + dims.substr(1, 1) : "") + "->" + dims, "", whole,
+                       dims.substr(0, 1));
 }
 
 Graph random_rewrite(const OpCall& local) {

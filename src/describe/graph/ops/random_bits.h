@@ -5,6 +5,8 @@
 //   place  = row · elements_per_row + index    row: global index of the operand's first row on its outermost dim;
 //                                              elements_per_row: product of the other sizes; index: in the operand.
 //                                              A scalar has place 0.
+//            of x[b, t, …] with places[t] in a row of `length` tokens, which may hold any of them in any order:
+//            ((row + b) · length + places[t]) · elements_per_token + index in the token
 //   word   = Philox4x32-10(key = seed, counter = {place/4 low, place/4 high, site low, step low})[place mod 4]
 //
 // in 32-bit words; four elements in a row share one call. `site` tells the ops of a model apart.
@@ -33,12 +35,13 @@ inline std::uint64_t first_place(const Shape& shape, std::int64_t row) {
 // Kept by dropout: u ≥ rate with u = (word >> 8) / 2^24, compared in double.
 inline bool kept(std::uint32_t word, double rate) { return static_cast<double>(uniform_f32(word)) >= rate; }
 
-// What the ops with random bits share: operands (x, seed, step, site, row), the last four i64[].
+// What the ops with random bits share: operands (x, seed, step, site, row), the last four i64[], and `more`.
 // Errors: Failure(invalid) `<label>: …`.
-void check_key(const OpCall& call, const char* label);
+void check_key(const OpCall& call, const char* label, int more = 0);
 PlaceBits place_bits(const ReferenceCall& call);
 std::int64_t first_row(const ReferenceCall& call);
-// Dim 0 is cut by a local rewrite that adds the offset to `row`; the others are whole, for a place is counted in them.
+// Dim 0 is cut by a local rewrite that adds the offset to `row`; the others are whole, for a place is counted in them,
+// but for tokens whose places are a sixth operand.
 ShardingRule random_sharding(const OpCall& call);
 Graph random_rewrite(const OpCall& local);
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "describe/graph/op.h"
+#include "describe/graph/ops/ops.h"
 #include "describe/graph/passes/passes.h"
 #include "describe/graph/passes/rewrite.h"
 
@@ -20,8 +21,8 @@ std::int64_t tokens_of(const Type& type) {
 
 // What the op does depends on where a token lies in its row, in a way that is not said by an operand.
 bool tells_places(const RewriteCall& call) {
-  static constexpr std::array<std::string_view, 6> kTell{"dropout",  "stochastic_round", "iota",
-                                                         "take_row", "cache_write",      "route"};
+  static constexpr std::array<std::string_view, 5> kTell{"stochastic_round", "iota", "take_row", "cache_write",
+                                                         "route"};
   // These leave tokens where they are unless their number changes: they cut or join along another dim.
   static constexpr std::array<std::string_view, 4> kMove{"slice", "concatenate", "pad", "take_part"};
   const bool moves = std::ranges::find(kMove, call.node.op->name) != kMove.end();
@@ -38,11 +39,37 @@ bool tells_places(const RewriteCall& call) {
            .hinted(fmt::format("{}a mesh without the axis {}", hint, kContextAxis)));
 }
 
+// i32[length]: the place of each token in its row.
+Value places_in_rows(Graph& graph, std::int64_t length, std::int64_t parts) {
+  const Value places = iota(graph, Type(DType::i32, {length}), 0);
+  std::vector<Value> chunks;
+  for (std::int64_t at = 0, chunk = length / (2 * parts); at < length; at += chunk) {
+    const std::int64_t first = zigzag_place(at, length, parts);
+    chunks.push_back(slice_dim(places, 0, first, first + chunk));
+  }
+  return concatenate(chunks, 0);
+}
+
+// With tokens' places, which is where their random bits belong.
+std::vector<Value> placed_dropout(const RewriteCall& call, std::int64_t parts) {
+  const Type& x = call.operands[0].type();
+  if (x.ndim() < 2 || x.name(1) != "seq") refuse("dropout of what is not rows of tokens", "");
+  if (x.size(1) % (2 * parts) != 0) {
+    fail(error(ErrorKind::invalid, "rows of {} tokens are not cut into 2 × {} chunks, two for each device along '{}'",
+               x.size(1), parts, kContextAxis));
+  }
+  std::vector<Value> operands(call.operands.begin(), call.operands.end());
+  operands.push_back(places_in_rows(call.to, x.size(1), parts));
+  Attrs attrs = call.node.attrs;
+  attrs.set("length", x.size(1));
+  return call.to.apply(*call.node.op, operands, std::move(attrs));
+}
+
 }  // namespace
 
 Graph in_zigzag(const Graph& graph, std::int64_t parts, ContextKeys keys) {
   return rewrite(graph, [parts, keys](const RewriteCall& call) -> std::optional<std::vector<Value>> {
-    if (is(call.node, "dropout")) refuse("dropout", "model.dropout: 0, or ");
+    if (is(call.node, "dropout") && tokens_of(call.operands[0].type()) > 0) return placed_dropout(call, parts);
     if (is(call.node, "route")) refuse("a mixture of experts", "");
     if (tells_places(call)) refuse(call.node.op->name, "");
     if (!is(call.node, "attention")) return std::nullopt;

@@ -124,10 +124,17 @@ RandomPlace place_of(const NodeInfo& info, const Places& places) {
   const auto key = [&](int i) { return places.operand<std::int64_t>(i); };
   return {key(1), key(2), key(3), key(4), per_row};
 }
+TokenPlaces tokens_of(const NodeInfo& info, const Places& places) {
+  if (info.attrs().find("length") == nullptr) return {};
+  const Shape& shape = info.operand(0).shape;
+  return {places.operand<std::int32_t>(5), shape[1], info.attrs().get_int("length"),
+          num_elements(Shape(shape.begin() + 2, shape.end()))};
+}
 BoundKernel bind_dropout(const NodeInfo& info, const Places& places, Shared& shared) {
-  return call(shared.kernels.dropout,
-              DropoutArgs{places.operand(0), places.result(0), elem(info.operand(0)), info.operand(0).num_elements(),
-                          place_of(info, places), info.attrs().get_double("rate"), shared.threads});
+  return call(
+      shared.kernels.dropout,
+      DropoutArgs{places.operand(0), places.result(0), elem(info.operand(0)), info.operand(0).num_elements(),
+                  place_of(info, places), info.attrs().get_double("rate"), shared.threads, tokens_of(info, places)});
 }
 BoundKernel bind_stochastic_round(const NodeInfo& info, const Places& places, Shared& shared) {
   return call(shared.kernels.stochastic_round,

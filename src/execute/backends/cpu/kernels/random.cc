@@ -52,11 +52,13 @@ inline void philox_words(std::uint64_t seed, std::uint64_t first, std::uint32_t 
   }
 }
 
-// fn(i, n, words) for the elements [begin, end), n of them from i at a time.
+inline std::uint64_t first_place(const RandomPlace& place) {
+  return static_cast<std::uint64_t>(*place.row) * static_cast<std::uint64_t>(place.elements_per_row);
+}
+
+// fn(i, n, words) for the elements [begin, end), n of them from i at a time; element i is at place first + i.
 template <typename Fn>
-inline void with_words(const RandomPlace& place, i64 begin, i64 end, const Fn& fn) {
-  const std::uint64_t first =
-      static_cast<std::uint64_t>(*place.row) * static_cast<std::uint64_t>(place.elements_per_row);
+inline void with_words(const RandomPlace& place, std::uint64_t first, i64 begin, i64 end, const Fn& fn) {
   const auto site = static_cast<std::uint32_t>(*place.site), step = static_cast<std::uint32_t>(*place.step);
   std::uint32_t words[kWords + kLanes] = {};
   for (i64 i = begin; i < end;) {
@@ -65,6 +67,22 @@ inline void with_words(const RandomPlace& place, i64 begin, i64 end, const Fn& f
     const i64 skip = static_cast<i64>(at - quad * 4), n = lesser(kWords - skip, end - i);
     fn(i, n, words + skip);
     i += n;
+  }
+}
+
+// fn(first, begin, end) for runs of [begin, end) of one row, whose element i is at place first + i.
+template <typename Fn>
+inline void each_run(const TokenPlaces& t, i64 row, i64 begin, i64 end, const Fn& fn) {
+  for (i64 i = begin; i < end;) {
+    const i64 token = i / t.elements_per_token, b = token / t.tokens, at = token % t.tokens;
+    i64 last = at;  // of the tokens that follow one another
+    while (last + 1 < t.tokens && (token + last + 1 - at) * t.elements_per_token < end &&
+           t.places[last + 1] == t.places[last] + 1)
+      ++last;
+    const i64 stop = lesser(end, (token + last + 1 - at) * t.elements_per_token);
+    const i64 place = ((row + b) * t.length + t.places[at]) * t.elements_per_token;
+    fn(static_cast<std::uint64_t>(place - token * t.elements_per_token), i, stop);
+    i = stop;
   }
 }
 
@@ -96,16 +114,22 @@ KernelReport dropout(const DropoutArgs& args) {
     const T* x = static_cast<const T*>(args.x);
     T* y = static_cast<T*>(args.y);
     parallel_blocks(args.threads, args.n, kBlock, [&](i64 begin, i64 end) {
-      with_words(args.place, begin, end, [&](i64 i, i64 n, const std::uint32_t* words) {
-        for (i64 k = 0; k < n; k += kLanes) {
-          const I kept = reinterpret_cast<I>(load_words(words + k) >> 8) >= I{} + threshold;
-          put(y + i, k, n, blend(kept, get(x + i, k, n) * factor, F{}));
-        }
-      });
+      const auto run = [&](std::uint64_t first, i64 from, i64 to) {
+        with_words(args.place, first, from, to, [&](i64 i, i64 n, const std::uint32_t* words) {
+          for (i64 k = 0; k < n; k += kLanes) {
+            const I kept = reinterpret_cast<I>(load_words(words + k) >> 8) >= I{} + threshold;
+            put(y + i, k, n, blend(kept, get(x + i, k, n) * factor, F{}));
+          }
+        });
+      };
+      if (args.tokens.places == nullptr)
+        run(first_place(args.place), begin, end);
+      else
+        each_run(args.tokens, *args.place.row, begin, end, run);
     });
   });
-  const i64 bytes = args.n * size_of(args.elem);
-  return {args.n, 0, 0, 0, bytes + kKeyBytes, bytes};
+  const i64 bytes = args.n * size_of(args.elem), places = args.tokens.places == nullptr ? 0 : 4 * args.tokens.tokens;
+  return {args.n, 0, 0, 0, bytes + kKeyBytes + places, bytes};
 }
 
 KernelReport stochastic_round(const StochasticRoundArgs& args) {
@@ -114,7 +138,7 @@ KernelReport stochastic_round(const StochasticRoundArgs& args) {
     const T* x = static_cast<const T*>(args.x);
     Bf16* y = static_cast<Bf16*>(args.y);
     parallel_blocks(args.threads, args.n, kBlock, [&](i64 begin, i64 end) {
-      with_words(args.place, begin, end, [&](i64 i, i64 n, const std::uint32_t* words) {
+      with_words(args.place, first_place(args.place), begin, end, [&](i64 i, i64 n, const std::uint32_t* words) {
         for (i64 k = 0; k < n; ++k) {
           const float value = to_f32(x[i + k]);
           std::uint32_t bits;

@@ -1,7 +1,7 @@
 #pragma once
 // Ops with random bits. An element's 32 bits are a function of its place in the unsharded batch alone:
 //   word = Philox4x32-10(key = seed, counter = {place / 4 (64 bits), site, step})[place mod 4],
-//   place = row · elements_per_row + index
+//   place = row · elements_per_row + index; of tokens with places of their own see TokenPlaces
 // which is the contract of describe/graph/ops/random_bits.h, to the bit.
 
 #include "execute/backends/cpu/kernels/elem.h"
@@ -13,6 +13,13 @@ struct RandomPlace {
   std::int64_t elements_per_row;                 // 0 for a scalar operand
 };
 
+// Of x[b, t, …], whose tokens need not lie in their order: element k of token t of row b has the place
+//   ((row + b) · length + places[t]) · elements_per_token + k
+struct TokenPlaces {
+  const std::int32_t* places = nullptr;  // nullptr: they lie in their order
+  std::int64_t tokens = 0, length = 0, elements_per_token = 0;
+};
+
 // y = x · (1 / (1 - rate)) where (word >> 8) / 2^24 ≥ rate, else 0; y may be x.
 struct DropoutArgs {
   const void* x;
@@ -22,6 +29,7 @@ struct DropoutArgs {
   RandomPlace place;
   double rate;
   int threads;
+  TokenPlaces tokens = {};
 };
 
 // f32 or bf16 to bf16: the upper half of bits(|x|) + (word >> 16); infinities and NaN stay.

@@ -52,6 +52,41 @@ TEST(Dropout, keeps_what_the_words_say) {
   }
 }
 
+// Blocks end within tokens and within runs of them; rows hold the last chunk before the first.
+TEST(Dropout, tokens_keep_the_bits_of_their_places) {
+  const std::int64_t rows = 3, each = 7, length = 5000;
+  const Key& key = kKeys[1];
+  for (const std::int64_t tokens : {1, 4, 601}) {
+    std::vector<std::int32_t> places;
+    for (std::int64_t t = 0; t < tokens; ++t)
+      places.push_back(static_cast<std::int32_t>(t < tokens / 2 ? length - tokens / 2 + t : 3 * (t % 5) + t));
+    const std::int64_t n = rows * tokens * each;
+    const Tensor x = random_tensor(Elem::f32, n, 3);
+    Tensor y(Elem::f32, n);
+    everywhere(
+        {&y},
+        [&](const Kernels& k, int threads) {
+          return k.dropout({x.bytes(),
+                            y.data(),
+                            Elem::f32,
+                            n,
+                            {&key.seed, &key.step, &key.site, &key.row, tokens * each},
+                            0.5,
+                            threads,
+                            {places.data(), tokens, length, each}});
+        },
+        [&](const KernelReport& report) {
+          expect_report(report, n, 0, n * 4 + 32 + 4 * tokens, n * 4);
+          for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t token = i / each, place = places[static_cast<std::size_t>(token % tokens)];
+            const std::int64_t in_batch = (token / tokens * length + place) * each + i % each;
+            const bool kept = static_cast<double>(uniform_f32(word_of(key, length * each, in_batch))) >= 0.5;
+            ASSERT_EQ(y.at(i), kept ? 2 * x.at(i) : 0) << i;
+          }
+        });
+  }
+}
+
 TEST(StochasticRound, has_the_bits_of_the_contract) {
   const std::int64_t n = 10007;
   Tensor x = random_tensor(Elem::f32, n, 2), y(Elem::bf16, n);
