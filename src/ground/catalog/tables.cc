@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "ground/base/nearest.h"
 #include "ground/base/text_file.h"
@@ -136,11 +137,23 @@ Status CatalogTables::check_own_names(const Catalog& catalog) {
     if (!row.accelerator.empty()) check(row.accelerator, chips, "accelerator", row.dated);
   for (const TpuSlice& row : slices_.own) check(row.accelerator, chips, "accelerator", row.dated);
   for (const ZoneRow& row : zones_.own) check(row.accelerator, chips, "accelerator", row.dated);
-  if (!prices_.own.empty())
-    for (const MachineType& type : TRY(this->machines())) machines.push_back(type.name);
+  std::set<std::string> places;  // regions; of one's own machines zones, which are their regions too
+  if (!prices_.own.empty()) {
+    for (const MachineType& type : TRY(this->machines())) {
+      machines.push_back(type.name);
+      places.insert(type.zones.begin(), type.zones.end());
+    }
+    for (const ZoneRow& zone : TRY(zones())) places.insert(zone.region);
+    for (const PriceRow& row : TRY(prices()))
+      if (!row.dated.own) places.insert(row.region);
+  }
+  const std::vector<std::string> regions(places.begin(), places.end());
   for (const PriceRow& row : prices_.own) {
     const bool machine = row.of == PriceOf::machine;
     check(row.item, machine ? machines : chips, machine ? "machine type" : "accelerator", row.dated);
+    // One's own machines stand wherever one says.
+    const bool own = std::ranges::any_of(machines_.own, [&](const MachineType& m) { return m.name == row.item; });
+    if (!row.region.empty() && !own) check(row.region, regions, "region", row.dated);
   }
   return first_of(std::move(errors));
 }

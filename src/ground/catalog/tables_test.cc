@@ -182,13 +182,20 @@ TEST(CatalogTables, names_in_the_users_rows_are_checked) {
   const std::string price =
       "prices:\n  - { per: machine, item: dgx, region: lab, own: $1/h, source: s, date: 2026-11-01 }\n";
   EXPECT_EQ(names(machine + price), "");
-  EXPECT_EQ(names("prices:\n  - { per: chip, item: v5p, region: r, spot: $1/h, source: s, date: 2026-11-01 }\n"), "");
+  const auto v5p_in = [&](const std::string& region) {
+    return names("prices:\n  - { per: chip, item: v5p, region: " + region +
+                 ", spot: $1/h, source: s, date: 2026-11-01 }\n");
+  };
+  EXPECT_EQ(v5p_in("us-east5"), "");
+  const std::string nowhere = v5p_in("us-esat5");
+  for (const char* part : {"own.yaml:3:24: error: the catalog knows no region 'us-esat5'", "did you mean 'us-east5'"})
+    EXPECT_NE(nowhere.find(part), std::string::npos) << part << "\n" << nowhere;
   const std::string no_machine = names(price);
   EXPECT_NE(no_machine.find("own.yaml:3:27: error: the catalog knows no machine type 'dgx'"), std::string::npos)
       << no_machine;
   const std::string no_chip = names(
       "zones:\n  - { accelerator: h1000, region: r, zone: z, source: s, date: 2026-11-01 }\n"
-      "prices:\n  - { per: chip, item: v5q, region: r, spot: $1/h, source: s, date: 2026-11-01 }\n");
+      "prices:\n  - { per: chip, item: v5q, region: us-east5, spot: $1/h, source: s, date: 2026-11-01 }\n");
   for (const char* part : {"own.yaml:3:20: error: the catalog knows no accelerator 'h1000'", "did you mean 'h100'",
                            "own.yaml:5:24: error: the catalog knows no accelerator 'v5q'", "'v5p'"})
     EXPECT_NE(no_chip.find(part), std::string::npos) << part << "\n" << no_chip;

@@ -174,6 +174,16 @@ Error refusal(const OfferedPlan& plan) {
   return refused;
 }
 
+// A plan that is written is run as it is written.
+Status check_runs_as_planned(const OfferedPlan& plan) {
+  const ProductType type = plan.request.offers[plan.choice.chosen->offer].offered.kernels.products;
+  if (type == ProductType::bf16 || type == ProductType::f32) return {};
+  return error(ErrorKind::unsupported,
+               "the choice does products in {}, which no key of the workload asks for: run --plan would do them in {}",
+               name_of(type), in_32_bits(type) ? "f32" : "bf16")
+      .hinted(fmt::format("--precision {}; or leave --out out", in_32_bits(type) ? "f32" : "bf16"));
+}
+
 }  // namespace
 
 Target target_of_accelerators() {
@@ -219,6 +229,7 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
     for (const auto& [name, svg] : charts)
       if (!svg.empty()) write_text_file(options.charts + "/" + name, svg).value();
   }
+  if (!out.empty() && plan.choice.chosen) check_runs_as_planned(plan).value();
   if (context.out.json() || !out.empty()) {
     const Node document = plan_document(plan, context.clock).value();
     context.out.json(document);

@@ -77,6 +77,10 @@ TEST_F(PlanOn, precision_is_part_of_the_choice_where_it_is_asked_for) {
   std::string offers;
   for (const Node& offer : search.find("offers")->items()) offers += offer.find("name")->text() + "; ";
   EXPECT_NE(offers.find("(1 h100), products in fp8; "), std::string::npos) << offers;
+  // No run does them so.
+  expect_refused("--on v5p:2x2x1 --best 1 --precision fp8 --out fp8.json", 3, "run --plan would do them in bf16",
+                 "--precision bf16");
+  EXPECT_NE(systole_.shell("test -e fp8.json").exit.code, 0);
   expect_refused("--on v5e:1 --precision fp16", 2, "--precision fp16: the workload computes in 16 bits", "fp8");
   expect_refused("--on v5e:1 --precision tf32", 2, "--precision tf32", "--set train.precision=f32");
   expect_refused("--on a2-highgpu-1g:1 --precision fp8", 3, "does products in fp8", "--precision bf16");
