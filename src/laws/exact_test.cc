@@ -50,7 +50,9 @@ Bits bits_on(const Model& model, const Batch& batch, std::int64_t rows, Strategy
   for (int step = 0; step < kSteps; ++step) {
     mesh.step();
     if (::testing::Test::HasFatalFailure()) return {};
-    for (const char* name : {"loss", "norm"}) keep(bits, fmt::format("{} {}", name, step), mesh.job(0).tensor(name));
+    for (const char* name : {"loss", "norm", kExpertChoices, kDroppedChoices}) {
+      if (mesh.program().find_value(name)) keep(bits, fmt::format("{} {}", name, step), mesh.job(0).tensor(name));
+    }
   }
   expect_planned(mesh, kSteps);
   for (const ProgramValue& value : mesh.program().values) {
@@ -124,6 +126,19 @@ TEST(ExactOnRanks, llama_with_microbatches_within_a_shard) {
     const Case& c = cases[i];
     SCOPED_TRACE(fmt::format("{}, {} stored in parts", c.mesh, name_of(c.stored)));
     expect_same(bits_on(*model, batch, 32, exact, c, device_of_rank), one);
+  }
+}
+
+// Their choices and those dropped are counted over all shards too.
+TEST(ExactOnRanks, experts_on_whole_shards) {
+  const Batch batch = language_batch(16, 11, 4);
+  const auto model = make_decoder(tiny_mixture());
+  const Strategy exact = strategy_of(f32_strategy(), 1);
+  const Bits one = bits_on(*model, batch, 16, exact, {"data=1"}, device_of_rank);
+  EXPECT_TRUE(one.contains("moe.dropped 0"));
+  for (const Case& c : {Case{"data=3"}, Case{"fsdp=2"}}) {
+    SCOPED_TRACE(c.mesh);
+    expect_same(bits_on(*model, batch, 16, exact, c, device_of_rank), one);
   }
 }
 

@@ -49,6 +49,7 @@ TEST(Joined, microbatches_are_a_loop_in_it) {
     Strategy strategy = f32_strategy();
     strategy.microbatches = microbatches;
     expect_joined_is_the_same(*gpt, strategy, mesh);
+    expect_joined_is_the_same(*make_decoder(tiny_mixture()), strategy, mesh);
   }
 }
 

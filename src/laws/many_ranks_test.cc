@@ -135,9 +135,13 @@ TEST_F(ManyRanks, experts_lie_apart) {
     EXPECT_EQ(shop_.unplanned_work(name, kFew), "") << mesh;
     return final_loss(name);
   };
+  const auto dropped_at_first = [&](const char* name) { return canonical_steps(shop_.events(name)).at(0).dropped; };
   const double one = run("one", "mesh={}");
   EXPECT_NEAR(run("apart", "mesh={expert: 2}"), one, 2e-2 * one);
   EXPECT_NEAR(run("again", "mesh={expert: 2}"), one, 2e-2 * one);
+  ASSERT_TRUE(dropped_at_first("one"));
+  EXPECT_GT(*dropped_at_first("one"), 0);
+  EXPECT_NEAR(dropped_at_first("apart").value(), *dropped_at_first("one"), 1e-3);
   EXPECT_EQ(shop_.state_hash("apart", kFew), shop_.state_hash("again", kFew));
   const Captured parts =
       shop_.systole({"resume", "again", "--set", "mesh={fsdp: 2}", "--set", fmt::format("train.steps={}", kFew + 2)});

@@ -89,6 +89,12 @@ TEST(ShardedIsUnsharded, mixtures_over_their_axis) {
                                 {"data=2 fsdp=2", Stored::parameters, 1},
                                 {"fsdp=2 expert=2 model=2", Stored::parameters, 1}};
   const auto model = make_decoder(divisible_mixture());
+  TinyJob one(*model, 12, exact_strategy(), make_reference_device(), true);
+  one.begin();
+  one.set_batch(batch);
+  one.step();
+  EXPECT_GT(one.sum(kDroppedChoices), 0);
+  EXPECT_GT(one.sum(kExpertChoices), one.sum(kDroppedChoices));
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (is_tried({c / 2})) expect_unsharded(*model, batch, 12, cases[c], true);
   }

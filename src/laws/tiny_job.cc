@@ -219,10 +219,10 @@ void TinyJob::put(const std::string& name, const std::vector<double>& numbers, i
   executor_->write(v, slot, HostTensor(type.dtype, type.shape, numbers).bytes()).value();
 }
 
-double TinyJob::loss() {
+double TinyJob::sum(const std::string& output) {
   double sum = 0;
-  for (int slot = 0; slot < program_->values[static_cast<std::size_t>(program_->value_named("loss"))].slots; ++slot)
-    sum += get("loss", slot)[0];
+  for (int slot = 0; slot < program_->values[static_cast<std::size_t>(program_->value_named(output))].slots; ++slot)
+    sum += get(output, slot)[0];
   return sum;
 }
 

@@ -57,7 +57,8 @@ class TinyJob {
   std::vector<double> get(const std::string& value, int slot = 0);
   HostTensor tensor(const std::string& value, int slot = 0);
   void put(const std::string& value, const std::vector<double>& numbers, int slot = 0);
-  double loss();  // of the last step, over all microbatches: a sum
+  double sum(const std::string& output);  // of the last step, over all microbatches
+  double loss() { return sum("loss"); }
   std::vector<std::vector<double>> gradients();
   std::vector<std::vector<double>> parameters();
 

@@ -149,6 +149,11 @@ inline double expect_step_of_one(
   expect_planned(mesh);
   EXPECT_NEAR(mesh.job(0).loss(), one.loss(), 1e-12 * std::abs(one.loss()));
   EXPECT_NEAR(mesh.job(0).get("norm")[0], one.get("norm")[0], 1e-12 * one.get("norm")[0]);
+  for (const char* count : {kExpertChoices, kDroppedChoices}) {
+    if (mesh.program().find_value(count)) {
+      EXPECT_EQ(mesh.job(0).sum(count), one.sum(count)) << count;
+    }
+  }
   double worst = 0;
   for (const ProgramValue& value : one.program().values) {
     if (value.residence != Residence::parameter && value.residence != Residence::state) continue;

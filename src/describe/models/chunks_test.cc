@@ -163,7 +163,7 @@ Tensors pairs_of(std::int64_t rows) {
 void check(const Graph& loss, const Tensors& data, const std::vector<std::vector<std::int64_t>>& cuts) {
   for (const auto& layers : cuts) {
     for (const auto policy : {RecomputePolicy::Kind::none, RecomputePolicy::Kind::block}) {
-      ChunkedModel model(loss, data, layers, {policy, {}});
+      ChunkedModel model(with_only(loss, "loss"), data, layers, {policy, {}});
       EXPECT_LE(model.check(), 1e-12) << loss.name() << " in chunks of " << fmt::format("{}", fmt::join(layers, ", "));
     }
   }

@@ -28,6 +28,11 @@ struct BatchShape {
 //                   a target sees the tokens of its own segment
 //   regression      x f32[batch, inputs], y f32[batch, outputs]
 //   classification  x f32[batch, inputs], labels i32[batch] (-1: ignored)
+// Outputs of training a mixture of experts: how often tokens chose an expert, and how many of these choices were
+// dropped because it had no place left.
+constexpr const char* kExpertChoices = "moe.choices";
+constexpr const char* kDroppedChoices = "moe.dropped";
+
 enum class Task { language, masked, pairs, regression, classification };
 
 class Model {
@@ -46,8 +51,9 @@ class Model {
   // Takes the task's inputs and, when `training` a model with dropout, i64[] "seed", "step" and "row" (global index of
   // the first row). Output "loss" f32[]: the SUM over labels of the negative log likelihood (language, masked, pairs,
   // classification), or over rows of the squared error divided by the number of outputs (regression). The division by
-  // the global count of labels (rows for regression) comes once, later. Errors: Failure(invalid) when shape.seq is
-  // longer than the context.
+  // the global count of labels (rows for regression) comes once, later. When `training` experts that may drop tokens
+  // also the sums kExpertChoices and kDroppedChoices, f32[]. Errors: Failure(invalid) when shape.seq is longer than the
+  // context.
   virtual Graph loss(const BatchShape& shape, bool training) const = 0;
   // The task's inputs without labels or y; output "logits" f32[batch, seq or target, vocab], "prediction" f32[batch,
   // outputs] or "logits" f32[batch, outputs].

@@ -361,6 +361,7 @@ Graph cut_experts(const Mesh& mesh) {
     }
     request.inputs[input.name] = input.parameter ? stored(type, mesh, false) : rows;
   }
+  for (const GraphOutput& output : loss.outputs()) request.outputs.emplace(output.name, Layout::whole(mesh));
   return spmd(loss, request).graph;
 }
 
@@ -380,7 +381,7 @@ TEST(Spmd, a_part_of_a_constant_is_made_as_a_part) {
 }
 
 // The balance is the same on all devices, the labels that it is multiplied with are counted by each for its rows: their
-// product is a term of the loss, which is added up once.
+// product is a term of the loss, which is added up once, and with it what was counted.
 TEST(Spmd, a_number_times_terms_is_terms) {
   const Graph cut = cut_experts(mesh_of("data=2 expert=2"));
   EXPECT_EQ(names_of_collectives(cut), "all_reduce(data) all_reduce(expert) ") << to_text(cut);

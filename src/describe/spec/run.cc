@@ -28,6 +28,7 @@ static void fields(F& f, StepEnded& e) {
   f("labels", e.labels);
   f("tokens", e.tokens);
   f("skipped", e.skipped);
+  f("dropped", e.dropped);
   f("seconds", e.seconds);
 }
 

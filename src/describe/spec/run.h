@@ -75,6 +75,7 @@ struct StepEnded {
   double gradient_norm = 0, rate = 0;
   std::int64_t labels = 0, tokens = 0;  // tokens: of all rows so far
   bool skipped = false;                 // the gradient was not finite and the state stayed as it was
+  std::optional<double> dropped;        // share of the choices of experts that found no place; nothing: not counted
   TimeByCategory seconds;               // since the step before ended
   bool operator==(const StepEnded&) const = default;
 };

@@ -15,8 +15,8 @@ TimeByCategory seconds(double compute, double update) {
   return t;
 }
 
-StepEnded step(std::int64_t number, double loss) {
-  return {number, loss, 1.5, 1e-3, 512, 4096, false, seconds(0.1, 0.01)};
+StepEnded step(std::int64_t number, double loss, std::optional<double> dropped = {}) {
+  return {number, loss, 1.5, 1e-3, 512, 4096, false, dropped, seconds(0.1, 0.01)};
 }
 
 Event opened(std::int64_t from_step = 0) {
@@ -31,6 +31,7 @@ std::vector<Event> one_of_each() {
   return {
       opened(),
       {Seconds(0.1), step(1, 0.1 + 0.2)},
+      {Seconds(0.2), step(2, 0.5, 1.0 / 3)},
       {Seconds(1.25), Evaluated{1, 5.5, 2.25, 1000, 3000}},
       {Seconds(1.5), Evaluated{1, 5.5, std::nullopt, 1000, 0}},
       {Seconds(2), CheckpointSaved{1, "abc", Bytes(1) * (std::int64_t{1} << 60), Seconds(0.5), Seconds(0.25)}},

@@ -60,10 +60,16 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   saver_ = std::make_unique<checkpoint::AsyncSaver>(parts_.checkpoints, save_options_, Bytes(0));
   request_.identity = {job.model->family(), parameters_hash(*job.model), numbers_hash(job.workload)};
   request_.tensors = state_to_save(executor_, parts_.device, &host_state_);
-  const int loss = job.program->value_named("loss");
-  for (int slot = 0; slot < job.program->values[static_cast<std::size_t>(loss)].slots; ++slot)
-    step_scalars_.push_back({loss, slot});
-  for (const char* name : {"norm", "skipped"}) step_scalars_.push_back({job.program->value_named(name)});
+  for (const auto& [name, into] :
+       {std::pair("loss", &Results::loss), std::pair("norm", &Results::norm), std::pair("skipped", &Results::skipped),
+        std::pair(kExpertChoices, &Results::choices), std::pair(kDroppedChoices, &Results::dropped)}) {
+    const std::optional<int> value = job.program->find_value(name);
+    const int slots = value ? job.program->values[static_cast<std::size_t>(*value)].slots : 0;
+    for (int slot = 0; slot < slots; ++slot) {
+      step_scalars_.push_back({*value, slot});
+      results_of_.push_back(into);
+    }
+  }
   if (evaluate_ != nullptr) evaluate_loss_ = {job.program->value_named("evaluate/loss")};
   opened_ = parts_.clock->now();
   saved_step_ = asked_step_ = state_.step;
@@ -232,12 +238,13 @@ Status Trainer::take_results(StartedStep& started) {
     const InCategory waiting(ledger_, Category::compute);
     TRY(wait_for(started.asked));
   }
-  const std::size_t slots = step_scalars_.size() - 2;
-  double sum = 0;
-  for (std::size_t slot = 0; slot < slots; ++slot) sum += taken(started.asked, slot, step_scalars_[slot]);
-  started.ended.loss = sum / static_cast<double>(std::max<std::int64_t>(1, started.ended.labels));
-  started.ended.gradient_norm = taken(started.asked, slots, step_scalars_[slots]);
-  started.ended.skipped = taken(started.asked, slots + 1, step_scalars_[slots + 1]) != 0;
+  Results results;
+  for (std::size_t nth = 0; nth < step_scalars_.size(); ++nth)
+    results.*results_of_[nth] += taken(started.asked, nth, step_scalars_[nth]);
+  started.ended.loss = results.loss / static_cast<double>(std::max<std::int64_t>(1, started.ended.labels));
+  started.ended.gradient_norm = results.norm;
+  started.ended.skipped = results.skipped != 0;
+  if (results.choices > 0) started.ended.dropped = results.dropped / results.choices;
   return {};
 }
 

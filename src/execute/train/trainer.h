@@ -168,7 +168,12 @@ class Trainer {
   bool ahead_ = false;  // a step may be started before the one before it has ended
   std::array<StartedStep, 2> steps_;
   std::array<StartedEvaluation, 2> evaluations_;
-  std::vector<Scalar> step_scalars_;  // the loss's slots, the norm, whether it was skipped
+  // What a step gives; of many slots their sum, of what the Program has not, zero.
+  struct Results {
+    double loss = 0, norm = 0, skipped = 0, choices = 0, dropped = 0;
+  };
+  std::vector<Scalar> step_scalars_;
+  std::vector<double Results::*> results_of_;  // per scalar
   Scalar evaluate_loss_;
   checkpoint::SaveOptions save_options_;
   Seconds opened_;          // when the run was opened

@@ -32,10 +32,11 @@ void ProgressLines::step(const StepEnded& step, Seconds at) {
   const TimeByCategory& spent = step.seconds;
   trained_ += spent.total() - spent[Category::evaluation] - spent[Category::snapshot] - spent[Category::checkpoint];
   const double done = fraction(step.step, step.tokens, trained_);
-  const std::string line =
-      fmt::format("step {}  loss {:.4f}  norm {:.3g}  rate {:.3g}  {}  {:.0f}%{}{}", step.step, shown_loss_,
-                  step.gradient_norm, step.rate, to_string(step.seconds.total()), std::floor(100 * done),
-                  left(done, at), step.skipped ? "  SKIPPED: the gradient is not finite" : "");
+  const std::string line = fmt::format("step {}  loss {:.4f}  norm {:.3g}  rate {:.3g}{}  {}  {:.0f}%{}{}", step.step,
+                                       shown_loss_, step.gradient_norm, step.rate,
+                                       step.dropped ? fmt::format("  dropped {:.2g}%", 100 * *step.dropped) : "",
+                                       to_string(step.seconds.total()), std::floor(100 * done), left(done, at),
+                                       step.skipped ? "  SKIPPED: the gradient is not finite" : "");
   if (step.skipped && !told_of_skip_) {
     told_of_skip_ = true;
     out_.warning(fmt::format("step {} was skipped: its gradient is not finite; the weights are as before", step.step),

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/partition/scatter_sums.h"
 #include "describe/graph/passes/passes.h"
 #include "describe/graph/passes/rewrite.h"
 
@@ -65,6 +66,21 @@ class Scope {
                                    [&](int axis) { return coordinate(axis); });
     p.others.emplace_back(layout, made);
     return made;
+  }
+
+  // Numbers that are terms on the same axes, whole: added up in one message.
+  void sum_together(std::span<const ValueId> numbers) {
+    const Piece& first = piece(numbers[0]);
+    const Layout whole = Layout::whole(mesh_);
+    const Type type(first.value.dtype(), {}), one(first.value.dtype(), {1});
+    std::vector<Value> terms;
+    for (const ValueId id : numbers) terms.push_back(reshape(piece(id).value, one));
+    const Value all = concatenate(terms, 0);
+    const Value sums = build_moves(all, moves_between(all.type(), first.layout, whole, mesh_), mesh_, nullptr);
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      const auto at = static_cast<std::int64_t>(k);
+      piece(numbers[k]).others.emplace_back(whole, reshape(slice_dim(sums, 0, at, at + 1), type));
+    }
   }
 
   // The sum where it is terms: as its reader had it, or whole.
@@ -247,14 +263,24 @@ class Scope {
     for (std::size_t r = 0; r < body.outputs().size(); ++r) {
       const GraphOutput& output = body.outputs()[r];
       const auto wanted = wanted_.find(node.results[r].index);
-      Layout layout = r < parts.carries         ? carries[r]
-                      : wanted != wanted_.end() ? slice_layout(wanted->second)
-                                                : scope.summed(output.value);
+      Layout layout = r < parts.carries                ? carries[r]
+                      : wanted != wanted_.end()        ? slice_layout(wanted->second)
+                      : only_added_up(node.results[r]) ? scope.piece(output.value).layout
+                                                       : scope.summed(output.value);
       inner.output(output.name, scope.as(output.value, layout));
       results.push_back(r < parts.carries ? layout : stacked_layout(layout));
     }
     place_repeat(node, scope, std::move(inner), layouts, results);
     return true;
+  }
+
+  // Then terms of what a repeat stacks may stay so: the sum over the layers is one of terms.
+  bool only_added_up(ValueId stack) const {
+    if (!request_.terms || std::ranges::any_of(from_.outputs(), [&](const GraphOutput& o) { return o.value == stack; }))
+      return false;
+    return std::ranges::all_of(from_.nodes(), [&](const GraphNode& reader) {
+      return is(reader, "reduce_sum") || std::ranges::find(reader.operands, stack) == reader.operands.end();
+    });
   }
 
   static bool sums_taken_back(Scope& scope, const Graph& body, std::vector<Layout>& carries) {
@@ -294,30 +320,6 @@ class Scope {
   std::map<int, Value> coordinates_;  // by axis
 };
 
-bool has_node(const Graph& graph, const char* op) {
-  return std::ranges::any_of(graph.nodes(), [op](const GraphNode& node) {
-    return is(node, op) || std::ranges::any_of(node.regions, [op](const Graph& body) { return has_node(body, op); });
-  });
-}
-
-// A sum of which each device only takes its part is scattered at once.
-Graph scatter_sums(const Graph& graph) {
-  if (!has_node(graph, "take_part")) return graph;
-  return rewrite(graph, [](const RewriteCall& call) -> std::optional<std::vector<Value>> {
-    if (!is(call.node, "take_part")) return std::nullopt;
-    const NodeId sum = call.to.producer(call.operands[0].id), index = call.to.producer(call.operands[1].id);
-    if (!sum.valid() || index.valid()) return std::nullopt;
-    const GraphNode& reduce = call.to.node(sum);
-    if (!is(reduce, "all_reduce") || reduce.attrs.get_string("kind") != "sum") return std::nullopt;
-    const std::string axis = reduce.attrs.get_string("axis");
-    const auto input = call.to.find_input(coordinate_name(axis));
-    if (!input || call.to.inputs()[static_cast<std::size_t>(*input)].value != call.operands[1].id) return std::nullopt;
-    const Value terms = call.to.value(reduce.operands[0]);
-    return std::vector<Value>{reduce_scatter(terms, axis, call.node.attrs.get_int("parts"),
-                                             static_cast<int>(call.node.attrs.get_int("dim")))};
-  });
-}
-
 const Layout* find(const std::map<std::string, Layout>& layouts, const std::string& name) {
   const auto found = layouts.find(name);
   return found == layouts.end() ? nullptr : &found->second;
@@ -355,6 +357,19 @@ SpmdGraph spmd(const Graph& whole, const SpmdRequest& request) {
     if (const Layout* wanted = find(request.outputs, output.name)) scope.want(output.value, *wanted);
   }
   scope.run();
+  std::vector<std::vector<ValueId>> numbers;  // that are told whole and are terms, by layout
+  for (const GraphOutput& output : whole.outputs()) {
+    const Layout* wanted = find(request.outputs, output.name);
+    const Piece& p = scope.piece(output.value);
+    if (wanted == nullptr || wanted->partial() || p.whole->ndim() > 0 || !p.layout.partial()) continue;
+    const auto alike = std::ranges::find_if(numbers, [&](const std::vector<ValueId>& group) {
+      const Piece& other = scope.piece(group[0]);
+      return other.layout == p.layout && other.value.dtype() == p.value.dtype();
+    });
+    alike == numbers.end() ? numbers.push_back({output.value}) : alike->push_back(output.value);
+  }
+  for (const std::vector<ValueId>& group : numbers)
+    if (group.size() > 1) scope.sum_together(group);
   for (const GraphOutput& output : whole.outputs()) {
     const Layout* wanted = find(request.outputs, output.name);
     const Layout layout = wanted != nullptr ? *wanted : scope.summed(output.value);

@@ -67,7 +67,16 @@ Program TrainingBuilder::build(const Graph& loss, const std::optional<Graph>& ev
   if (trained_.empty()) fail(error(ErrorKind::invalid, "nothing to train: every parameter is frozen"));
   scalar_ = strategy_.precision.compute == DType::f64 ? DType::f64 : DType::f32;
   add_output("loss", scalar_, exact() || staged() ? 1 : microbatches());
-  if (exact()) add_value(kShardLoss, Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, slots());
+  for (const GraphOutput& output : typed.outputs()) {
+    if (output.name == "loss" || staged()) continue;
+    counts_.push_back(output.name);
+    add_output(output.name, typed.type(output.value).dtype, exact() ? 1 : microbatches());
+  }
+  if (exact()) {
+    add_value(kShardLoss, Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, slots());
+    for (const std::string& name : counts_)
+      add_value(kOfShard + name, builder_.value(name).type, layouts_.whole(), Residence::partial_sum, slots());
+  }
   for (const Parameter& p : trained_) {
     add_value("gradient/" + p.name, p.type.with(reduce_type(p)), gradient_layout(p), Residence::gradient,
               exact() ? slots_of(steps_) : 1, p);
@@ -177,6 +186,7 @@ void TrainingBuilder::add_forward_backward(const Graph& typed) {
     parts.forward = with_probes(parts.forward, probes_matching(parts.forward, strategy_.probes, also_probed()).value());
 
   LayoutsByName wanted{{"loss", layouts_.whole()}}, residual_layouts;
+  for (const std::string& name : counts_) wanted.emplace(name, layouts_.whole());
   for (const GraphOutput& output : parts.forward.outputs()) {
     if (output.name.starts_with("probe/")) wanted.emplace(output.name, layouts_.whole());
   }
@@ -188,10 +198,11 @@ void TrainingBuilder::add_forward_backward(const Graph& typed) {
     residual_layouts = std::move(forward.outputs);
   }
   Bindings in = data_bindings(parts.forward, "", true), out{{"loss", {exact() ? kShardLoss : "loss", true}}};
+  for (const std::string& name : counts_) out[name] = {exact() ? kOfShard + name : name, true};
   std::vector<std::string> residuals;
   for (std::size_t o = 0; o < parts.forward.outputs().size(); ++o) {
     const GraphOutput& output = parts.forward.outputs()[o];
-    if (output.name == "loss") continue;
+    if (out.contains(output.name)) continue;
     if (output.name.starts_with("probe/")) {
       add_value(output.name, whole_types[o], layouts_.whole(), Residence::output, 1);
       out[output.name] = {output.name, false};
@@ -351,19 +362,7 @@ void TrainingBuilder::add_evaluation(const Graph& evaluation, std::span<const Pa
   add_output("evaluate/loss", scalar_, 1);
   const Bindings in = data_bindings(typed, "evaluate/", exact());
   if (!alone()) typed = cut(typed, {}, {{"loss", layouts_.whole()}}).graph;
-  if (exact()) {
-    const std::string shard_loss = std::string("evaluate/") + kShardLoss;
-    add_value(shard_loss, Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, turns_.turns());
-    Schedule schedule{"evaluate", {}};
-    const int f = add_function("evaluate", std::move(typed), in, {{"loss", {shard_loss, true}}});
-    for (int turn = 0; turn < turns_.turns(); ++turn) schedule.actions.push_back({f, 0, turn, Stream::compute, {}});
-    Graph sum("evaluate_sum");
-    Bindings from;
-    sum.output("evaluate/loss", summed_loss(sum, shard_loss, 1, from));
-    schedule.actions.push_back({add_function("evaluate_sum", std::move(sum), from, {}), 0, 0, Stream::compute, {}});
-    builder_.add_schedule(std::move(schedule));
-    return;
-  }
+  if (exact()) return add_exact_evaluation(std::move(typed), in);
   const int f = add_function("evaluate", std::move(typed), in, {{"loss", {"evaluate/loss", false}}});
   builder_.add_schedule({"evaluate", {{f, 0, 0, Stream::compute, {}}}});
 }

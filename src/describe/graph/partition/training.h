@@ -8,7 +8,8 @@
 //   first row inputs                            "seed", "step" i64[] (where the graph takes them), "rate" f32[],
 //   "label_count" f32[] outputs                           "loss" f32[] per microbatch (a sum), "norm" f32[] (of the
 //   mean gradient, before clipping),
-//                                     "skipped" i32[] (1 when the norm was not finite and nothing changed)
+//                                     "skipped" i32[] (1 when the norm was not finite and nothing changed), and each
+//                                     other output of the loss graph, as "loss"
 //   state                             "adamw.m/<parameter>", "adamw.v/<parameter>", "sgd.m/<parameter>", "updates"
 //   i32[] gradients                         "gradient/<parameter>", in the reduce type staging "snapshot/<parameter or
 //   state>", when asked for
@@ -47,7 +48,8 @@ struct Strategy {
   std::vector<std::string> probes;  // globs of values to show (probe.h): outputs "probe/<name>" of the last microbatch
 };
 
-// `loss`: of one microbatch of all devices, in f32, with the output "loss". `evaluation`: the same model without
+// `loss`: of one microbatch of all devices, in f32, with the output "loss"; others are scalars, sums over rows too, and
+// left out in a pipeline. `evaluation`: the same model without
 // dropout, any batch. On a mesh every value is a device's part (ProgramValue::cut), the host hands in
 // "coordinate/<axis>" i64[], the device's place on each axis that is asked for, and the function "reduce" comes before
 // "update". Errors: Failure(invalid), among them rows that the mesh does not divide.

@@ -26,6 +26,7 @@ class TrainingBuilder {
 
  private:
   static constexpr const char* kShardLoss = "shard_loss";
+  static inline const std::string kOfShard = "shard_";  // before the name of a count
   static constexpr const char* kStageLoss = "stage_loss";
 
   int microbatches() const { return strategy_.microbatches; }
@@ -83,6 +84,7 @@ class TrainingBuilder {
   int stored_dim(const Parameter& p) const;
   // What has been summed by this worker joined with what the others have; then the norm.
   void add_exact_sums();
+  void add_exact_evaluation(Graph typed, const Bindings& in);
   void add_merge();
   // Over whole gradients: parts are gathered, one parameter at a time.
   void add_norm();
@@ -110,7 +112,8 @@ class TrainingBuilder {
   TrainingLayouts layouts_;
   ProgramBuilder builder_;
   std::vector<Parameter> trained_;
-  DType scalar_ = DType::f32;  // of losses, norms and moments
+  DType scalar_ = DType::f32;        // of losses, norms and moments
+  std::vector<std::string> counts_;  // what the loss's graph gives besides it: sums over rows; not in a pipeline
   // Of a pipeline.
   PipelineStrategy pipeline_;
   int stage_ = 0;

@@ -60,11 +60,25 @@ void TrainingBuilder::add_exact_sums() {
     add_value(reduced_name(p), type, layouts_.reduced(p), Residence::gradient, 1, p);
   }
   reduce.output("loss", summed_loss(reduce, kShardLoss, microbatches(), in));
+  for (const std::string& name : counts_) reduce.output(name, summed_loss(reduce, kOfShard + name, microbatches(), in));
   add_function("reduce", std::move(reduce), in, out);
   if (std::any_of(steps_.begin(), steps_.end(),
                   [](const TreeStep& step) { return step.kind == TreeStep::Kind::merge; }))
     add_merge();
   add_norm();
+}
+
+void TrainingBuilder::add_exact_evaluation(Graph typed, const Bindings& in) {
+  const std::string shard_loss = std::string("evaluate/") + kShardLoss;
+  add_value(shard_loss, Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, turns_.turns());
+  Schedule schedule{"evaluate", {}};
+  const int f = add_function("evaluate", std::move(typed), in, {{"loss", {shard_loss, true}}});
+  for (int turn = 0; turn < turns_.turns(); ++turn) schedule.actions.push_back({f, 0, turn, Stream::compute, {}});
+  Graph sum("evaluate_sum");
+  Bindings from;
+  sum.output("evaluate/loss", summed_loss(sum, shard_loss, 1, from));
+  schedule.actions.push_back({add_function("evaluate_sum", std::move(sum), from, {}), 0, 0, Stream::compute, {}});
+  builder_.add_schedule(std::move(schedule));
 }
 
 void TrainingBuilder::add_merge() {

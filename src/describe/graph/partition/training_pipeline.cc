@@ -10,6 +10,7 @@
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/chunks.h"
 #include "describe/graph/partition/training_builder.h"
+#include "describe/graph/passes/passes.h"
 
 namespace systole {
 
@@ -32,7 +33,7 @@ bool TrainingBuilder::has_chunk(int chunk) const { return chunk % pipeline_.stag
 
 void TrainingBuilder::add_stage(const Graph& typed) {
   const std::vector<std::int64_t> layers = layers_of_chunks(pipeline_, num_layers(typed));
-  chunks_ = cut_into_chunks(typed, layers);
+  chunks_ = cut_into_chunks(with_only(typed, "loss"), layers);
   rows_ = PipelineClock(pipeline_, microbatches()).rows(stage_);
   for (int c = 0; c < static_cast<int>(chunks_.size()); ++c) {
     for (const GraphInput& input : chunks_[static_cast<std::size_t>(c)].graph.inputs()) {

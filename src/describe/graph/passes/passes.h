@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "describe/graph/ir.h"
@@ -54,6 +55,8 @@ Graph fold_constants(const Graph& graph);
 Graph merge_common(const Graph& graph);
 // Nodes that no output needs go; so do results of a repeat that nobody reads.
 Graph drop_dead(const Graph& graph);
+// The graph without its other outputs and what only they need. Errors: Failure(not_found): no such output.
+Graph with_only(const Graph& graph, std::string_view output);
 // A contraction or sum in bf16 or f16 whose only reader casts it to f32 gives f32 at once.
 Graph widen_results(const Graph& graph);
 // Where an input is added to what a repeat stacks (gradients summed over microbatches), the addition moves into the

@@ -2,6 +2,7 @@
 // widen_results, which drops a rounding.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -247,6 +248,14 @@ Graph drop_dead(const Graph& graph) {
   std::vector<std::size_t> all(graph.outputs().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return with_outputs(graph, all);
+}
+
+Graph with_only(const Graph& graph, std::string_view output) {
+  for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+    if (graph.outputs()[i].name != output) continue;
+    return graph.outputs().size() == 1 ? graph : with_outputs(graph, std::array{i});
+  }
+  fail(error(ErrorKind::not_found, "graph '{}' has no output '{}'", graph.name(), output));
 }
 
 Graph widen_results(const Graph& graph) {

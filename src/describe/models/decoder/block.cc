@@ -41,12 +41,12 @@ Value DecoderBlock::project(Value x, const std::string& name) const {
 BlockResult DecoderBlock::feed_forward(Value normed, const ExpertTokens& tokens) const {
   if (config_.experts.count > 0) {
     const ExpertResult mixed = mix_experts(config_, stack_, normed, tokens);
-    return {mixed.y, mixed.balance};
+    return {mixed.y, mixed.balance, mixed.choices, mixed.dropped};
   }
   const auto hidden = [&] { return project(normed, "mlp.up").named("mlp.hidden"); };
   Value act = activate(config_.activation, config_.gated ? project(normed, "mlp.gate").named("mlp.gate") : hidden());
   if (config_.gated) act = mul(act, hidden());
-  return {project(act.named("mlp.act"), "mlp.down").named("mlp.out"), std::nullopt};
+  return {project(act.named("mlp.act"), "mlp.down").named("mlp.out"), {}, {}, {}};
 }
 
 Value DecoderBlock::normed_heads(Value heads, const std::string& name) const {
@@ -96,8 +96,9 @@ BlockResult DecoderBlock::operator()(Value x, const Attend& attend, const Expert
   const Value attended = config_.latent.on() ? latent_attention(n1, attend) : attention(n1, attend);
   const Value mid = add(x, stack_.drop(attended, 0));
   const Value n2 = config_.parallel ? n1 : norm(mid, "norm2").named("mlp.norm");
-  const BlockResult fed = feed_forward(n2, tokens);
-  return {add(mid, stack_.drop(fed.x, 1)), fed.balance};
+  BlockResult fed = feed_forward(n2, tokens);
+  fed.x = add(mid, stack_.drop(fed.x, 1));
+  return fed;
 }
 
 }  // namespace systole

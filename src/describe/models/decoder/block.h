@@ -36,7 +36,7 @@ Value decoder_norm(const DecoderConfig& config, Value x, Value scale, const std:
 
 struct BlockResult {
   Value x;
-  std::optional<Value> balance;  // f32[], with experts
+  std::optional<Value> balance, choices, dropped;  // f32[], with experts, as ExpertResult says
 };
 
 class DecoderBlock {

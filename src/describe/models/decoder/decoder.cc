@@ -24,8 +24,8 @@ class Decoder final : public Model {
 
  private:
   Value embed(const Parameters& w, Value tokens, Value positions) const;
-  // The residual stream after all blocks, of whole rows, and of training with experts the sum of the blocks' balance.
-  // `labels` is declared between tokens and segments if asked for.
+  // The residual stream after all blocks, of whole rows, and of training with experts the sums of what the blocks tell
+  // of them: choices and those dropped where any can be. `labels` is declared between tokens and segments if asked for.
   BlockResult trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
                     std::optional<Value>* labels) const;
   Value head(const Parameters& w, Value x, const std::string& spec) const;
@@ -85,12 +85,14 @@ BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& 
     key = dropout_inputs(graph);
     x0 = drop_at(x0, *key, constant(graph, Type(DType::i64, {}), 0), config_.dropout);
   }
-  BlockResult all{x0, std::nullopt};
+  BlockResult all{x0, {}, {}, {}};
   for (const LayerGroup& group : groups_) {
     Layers layers(group.name, group.count);
     const Value x = layers.carry("x", all.x);
     std::optional<Value> balance;
-    if (training && group.period.back().experts.count > 0 && config_.experts.balance > 0)
+    const bool experts = training && group.period.back().experts.count > 0;
+    const bool counts = experts && !config_.experts.dropless;
+    if (experts && config_.experts.balance > 0)
       balance = layers.carry("balance", constant(graph, Type(DType::f32, {}), 0));
     const std::vector<DecoderBlock> blocks = DecoderBlock::of(layers, group, w, parameters_, key);
     const Value seen = layers.share("segments", segments);
@@ -100,12 +102,21 @@ BlockResult Decoder::trunk(Graph& graph, const Parameters& w, const BatchShape& 
       if (config_.latent.on()) options.value = config_.latent.value;
       return attention(q, k, v, options).o;
     };
-    BlockResult y{x, std::nullopt};
+    BlockResult y{x, {}, {}, {}};
     for (const DecoderBlock& block : blocks) y = block(y.x, {place(at), look}, {.segments = seen});
     layers.body().output("x", y.x);
     if (balance) layers.body().output("balance", add(*balance, *y.balance));
+    if (counts) {
+      layers.body().output(kExpertChoices, *y.choices);
+      layers.body().output(kDroppedChoices, *y.dropped);
+    }
     const Repeat run = layers.run(config_.unrolled);
-    all = {run.carries[0], balance ? std::optional(run.carries[1]) : std::nullopt};
+    all = {run.carries[0], {}, {}, {}};
+    if (balance) all.balance = run.carries[1];
+    if (counts) {
+      all.choices = sum_all(run.outputs[0]);
+      all.dropped = sum_all(run.outputs[1]);
+    }
   }
   return all;
 }
@@ -126,6 +137,8 @@ Graph Decoder::loss(const BatchShape& shape, bool training) const {
   const BlockResult all = trunk(graph, w, shape, training, &labels);
   const Value loss = sum_all(cross_entropy(head(w, all.x, "bse,ve->bsv"), *labels).loss);
   graph.output("loss", with_balance(loss, all.balance, *labels));
+  if (all.choices) graph.output(kExpertChoices, *all.choices);
+  if (all.dropped) graph.output(kDroppedChoices, *all.dropped);
   return graph;
 }
 

@@ -60,6 +60,8 @@ Choice choose(const DecoderConfig& config, const Stack& stack, Value x, const st
   return {gates, where_real(top.indices, -1), where_real(p, 0)};
 }
 
+Value choices_of(Value wanted) { return sum_all(cast(wanted, DType::f32)); }
+
 Value balance_of(std::int64_t experts, std::int64_t k, Value wanted, Value p) {
   const int groups[] = {0}, tokens[] = {0, 1};
   const Value counts = cast(reduce_sum(wanted, groups), DType::f32);  // [x]
@@ -98,7 +100,8 @@ ExpertResult mix_experts(const DecoderConfig& config, const Stack& stack, Value 
   const Choice choice = choose(config, stack, x, segments);
   const std::int64_t capacity = expert_capacity(experts, t, tokens.serving), places = experts.count * capacity;
   const Routed routed = route(choice.chosen, experts.count, capacity);
-  dropped_of(routed.wanted, capacity).named("moe.dropped");
+  const Value choices = choices_of(routed.wanted).named("moe.choices");
+  const Value dropped = dropped_of(routed.wanted, capacity).named("moe.dropped");
 
   const Value in = gather_rows(x, routed.token).named("moe.in");
   const Ints filled{std::min(t * k, places), places};
@@ -131,7 +134,7 @@ ExpertResult mix_experts(const DecoderConfig& config, const Stack& stack, Value 
     } shared_part{stack, x_bse};
     y = add(y, feed_forward(config, shared_part));
   }
-  return {y.named("mlp.out"), balance_of(experts.count, k, routed.wanted, choice.p)};
+  return {y.named("mlp.out"), balance_of(experts.count, k, routed.wanted, choice.p), choices, dropped};
 }
 
 }  // namespace systole

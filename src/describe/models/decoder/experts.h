@@ -15,7 +15,7 @@
 // of that expert. `dropless`: a place for every token. Padding (segment 0) takes no place.
 //
 // Names for recompute policies and probes: moe.logits, moe.in (what experts are given), mlp.gate, mlp.hidden, mlp.act,
-// moe.out (what they give), moe.dropped (choices without a place, f32[]), mlp.out.
+// moe.out (what they give), moe.dropped (choices without a place), moe.choices (all), mlp.out.
 
 #include <optional>
 
@@ -35,6 +35,7 @@ struct ExpertResult {
   // f32[]: experts × Σ over experts of (share of choices it got) × (mean of its p), 1 when all are used alike (Fedus et
   // al., arXiv:2101.03961, equation 4); counts and means over all tokens of all groups.
   Value balance;
+  Value choices, dropped;  // f32[], of all groups: how many experts were chosen, how many of these had no place left
 };
 
 // Places of an expert in a group of `tokens`.

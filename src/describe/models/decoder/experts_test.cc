@@ -61,6 +61,34 @@ TEST(Experts, capacity_drops_and_dropless_does_not) {
   EXPECT_NE(logits_of(config, data, 2, 8), all);
 }
 
+// Of both halves of a batch, of all layers; bf16 has eight bits to count with, and is not asked to.
+TEST(Experts, training_counts_choices_and_those_dropped) {
+  Data data = one_document(2, 8, 11);
+  for (std::int64_t i = 13; i < 16; ++i) data["segments"].set(i, 0);
+  for (DecoderConfig config : {shared_experts_decoder(), latent_decoder(), interleaved_decoder()}) {
+    config.experts.dropless = false;
+    config.experts.capacity_factor = 0.5;
+    const auto model = make_decoder(config);
+    const Graph loss = model->loss({2, 8}, true);
+    ASSERT_EQ(loss.outputs().size(), 3U);
+    EXPECT_EQ(loss.outputs()[1].name, kExpertChoices);
+    EXPECT_EQ(loss.outputs()[2].name, kDroppedChoices);
+    const auto counted = run(in_f64(loss), data);
+    std::int64_t blocks = 0;
+    for (const LayerGroup& group : layer_groups(config))
+      blocks += group.period.back().experts.count > 0 ? group.count : 0;
+    EXPECT_EQ(counted[1].at(0), static_cast<double>(blocks * 13 * config.experts.top_k));
+    EXPECT_EQ(counted[2].at(0), dropped(config, data, {2, 8}));
+    EXPECT_GT(counted[2].at(0), 0);
+    const Graph narrow = apply_precision(loss, {DType::bf16, DType::bf16, DType::f32, DType::f32});
+    EXPECT_EQ(narrow.type(narrow.outputs()[2].value).dtype, DType::f32);
+    EXPECT_EQ(run(narrow, data)[1].at(0), counted[1].at(0));
+    config.experts.dropless = true;
+    EXPECT_EQ(make_decoder(config)->loss({2, 8}, true).outputs().size(), 1U);
+  }
+  EXPECT_EQ(make_decoder(shared_experts_decoder())->loss({2, 8}, false).outputs().size(), 1U) << "of training alone";
+}
+
 // Whatever comes later, or in another row, or as padding, takes nobody's place.
 TEST(Experts, a_tokens_fate_depends_on_those_before_it_in_its_group) {
   DecoderConfig config = shared_experts_decoder();
@@ -133,6 +161,24 @@ TEST(Experts, balance_is_one_when_even_and_counts_real_tokens_alone) {
   for (std::int64_t i = 8; i < 16; ++i) data["tokens"].set(i, 1);
   EXPECT_NEAR(losses(data, false), half, 1e-12) << "what is padded does not count";
   EXPECT_GT(half, 3 * 7 * 0.5);
+}
+
+// In bf16 the loss of a batch has more digits than that type: neither it nor the balance of all layers is rounded to
+// it.
+TEST(Experts, the_loss_is_no_narrower_than_without_them) {
+  const Graph loss = make_decoder(shared_experts_decoder())->loss({2, 8}, true);
+  const Graph narrow = apply_precision(loss, {DType::f32, DType::bf16, DType::f32, DType::f32});
+  std::vector<ValueId> ways{narrow.output_named("loss")};
+  int numbers = 0;
+  for (std::size_t w = 0; w < ways.size(); ++w) {
+    const NodeId from = narrow.producer(ways[w]);
+    if (narrow.type(ways[w]).ndim() > 0 || !is_float(narrow.type(ways[w]).dtype)) continue;
+    EXPECT_EQ(narrow.type(ways[w]).dtype, DType::f32) << "value " << ways[w].index;
+    ++numbers;
+    if (!from.valid() || is(narrow.node(from), "repeat")) continue;
+    for (const ValueId id : narrow.node(from).operands) ways.push_back(id);
+  }
+  EXPECT_GE(numbers, 6);  // the loss, that of the words, the balance, its coefficient, their product, the labels
 }
 
 // Model FLOPs are those of the parameters that a token uses; buffers and their padding are executed ones.
