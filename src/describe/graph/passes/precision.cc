@@ -1,6 +1,8 @@
 // Mixed precision as a pass: models are written in f32; here each op's PrecisionRule says which type its operands get.
 // The parameters stay in the parameter type and are cast where they are used; what goes through a repeat is carried in
-// the compute type.
+// the compute type. Single numbers, which are sums and counts, stay as wide as they come.
+
+#include <algorithm>
 
 #include "describe/graph/op.h"
 #include "describe/graph/ops/ops.h"
@@ -124,22 +126,22 @@ class Caster {
     return to.apply(*node.op, operands, node.attrs, node.regions);
   }
 
-  // The lowest of the operands' types, where they differ.
+  // The lowest of the operands' types, where they differ; of numbers alone the widest.
   std::vector<Value> follow(Graph& to, const GraphNode& node, std::vector<Value>& operands) {
-    std::optional<DType> lowest;
-    bool differ = false;
+    const bool numbers = std::ranges::all_of(operands, [](const Value& v) { return v.type().ndim() == 0; });
+    std::optional<DType> chosen;
     for (const Value& v : operands) {
       if (!is_float(v.dtype())) continue;
-      if (lowest && *lowest != v.dtype()) differ = true;
-      if (!lowest || size_of(v.dtype()) < size_of(*lowest)) lowest = v.dtype();
+      const bool wider = chosen && size_of(v.dtype()) > size_of(*chosen);
+      if (!chosen || (wider == numbers && size_of(v.dtype()) != size_of(*chosen))) chosen = v.dtype();
     }
-    if (differ) {
-      for (Value& v : operands) v = to_type(v, *lowest);
+    if (chosen) {
+      for (Value& v : operands) v = to_type(v, *chosen);
     }
     return to.apply(*node.op, operands, node.attrs, node.regions);
   }
 
-  // Carried floats go in the compute type; stacked and shared operands stay and are cast inside.
+  // Carried floats but numbers go in the compute type; stacked and shared operands stay and are cast inside.
   std::vector<Value> repeat_node(Graph& to, const GraphNode& node, std::vector<Value> operands) {
     const auto carries = static_cast<std::size_t>(node.attrs.get_int("carries")),
                stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
@@ -147,8 +149,8 @@ class Caster {
     std::vector<std::optional<DType>> outputs(node.regions[0].outputs().size());
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (i < carries && is_float(operands[i].dtype())) {
-        operands[i] = to_type(operands[i], precision_.compute);
-        outputs[i] = precision_.compute;
+        if (operands[i].type().ndim() > 0) operands[i] = to_type(operands[i], precision_.compute);
+        outputs[i] = operands[i].dtype();
       }
       const bool sliced = i >= carries && i < carries + stacked;
       types.push_back(sliced ? slice_type(operands[i].type()) : operands[i].type());
