@@ -95,7 +95,8 @@ const char* meaning_of(const EventBody& body) {
     }
     const char* operator()(const StepEnded&) const {
       return "A training step ended. `loss` is the mean negative log likelihood of a label in nats, or the mean "
-             "squared error; `dropped`, of a mixture of experts whose places are limited, is the share of the choices that "
+             "squared error; `dropped`, of a mixture of experts whose places are limited, is the share of the choices "
+             "that "
              "found none; `seconds` is the time since the step before ended, by category.";
     }
     const char* operator()(const Evaluated&) const {
