@@ -150,9 +150,7 @@ inline double expect_step_of_one(
   EXPECT_NEAR(mesh.job(0).loss(), one.loss(), 1e-12 * std::abs(one.loss()));
   EXPECT_NEAR(mesh.job(0).get("norm")[0], one.get("norm")[0], 1e-12 * one.get("norm")[0]);
   for (const char* count : {kExpertChoices, kDroppedChoices}) {
-    if (mesh.program().find_value(count)) {
-      EXPECT_EQ(mesh.job(0).sum(count), one.sum(count)) << count;
-    }
+    if (mesh.program().find_value(count)) { EXPECT_EQ(mesh.job(0).sum(count), one.sum(count)) << count; }
   }
   double worst = 0;
   for (const ProgramValue& value : one.program().values) {

@@ -65,6 +65,7 @@ Node counts_node(const SearchCounts& c) {
                     {"unpriced", c.unpriced},
                     {"over_limit", c.over_limit},
                     {"impossible", c.impossible},
+                    {"without_pipelines", c.without_pipelines},
                     {"computed", c.computed},
                     {"left", c.left},
                     {"composed", c.composed}});

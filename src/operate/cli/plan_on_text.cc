@@ -167,14 +167,18 @@ std::string front_text(const OfferedPlan& plan) {
 
 std::string counts_text(const OfferedPlan& plan) {
   const SearchCounts& c = plan.choice.counts;
+  const char* pipelines =
+      c.without_pipelines
+          ? "pipelines were not looked at: those of a model with several stacks of layers take minutes to price, and "
+            "layouts without one fit\n"
+          : "";
   return fmt::format(
       "\n{} layouts of {} offer{}: {} priced from their Programs, {} composed; {} left by their bounds, {} over "
-      "memory, "
-      "{} over a limit, {} without a price, {} impossible; {}\n",
+      "memory, {} over a limit, {} without a price, {} impossible; {}\n{}",
       with_commas(c.candidates), plan.request.offers.size(), plan.request.offers.size() == 1 ? "" : "s",
       with_commas(c.computed), with_commas(c.composed), with_commas(c.left),
       with_commas(c.over_memory_by_bound + c.over_memory_composed + c.over_memory), with_commas(c.over_limit),
-      with_commas(c.unpriced), with_commas(c.impossible), to_string(plan.searched));
+      with_commas(c.unpriced), with_commas(c.impossible), to_string(plan.searched), pipelines);
 }
 
 }  // namespace

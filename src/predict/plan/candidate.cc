@@ -1,6 +1,8 @@
 #include "predict/plan/candidate.h"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "describe/graph/partition/chunks.h"
@@ -29,11 +31,20 @@ const char* name_of(StoredInParts stored) {
   return "parameters";
 }
 
-// The layers of a stage's chunks, and whether it has the first or the last: equal ones have equal Programs.
-std::vector<std::int64_t> kind_of(const PipelineStrategy& pipeline, std::span<const std::int64_t> layers, int stage) {
+// The layers of a stage's chunks, of each of the model's stacks, and whether it has the first or the last: equal ones
+// have equal Programs.
+std::vector<std::int64_t> kind_of(const PipelineStrategy& pipeline, std::span<const std::int64_t> layers,
+                                  std::span<const std::int64_t> stacks, int stage) {
   std::vector<std::int64_t> kind{stage == 0, stage == pipeline.stages - 1};
-  for (int c = stage; c < pipeline.num_chunks(); c += pipeline.stages)
-    kind.push_back(layers[static_cast<std::size_t>(c)]);
+  for (int c = stage; c < pipeline.num_chunks(); c += pipeline.stages) {
+    const std::int64_t first = std::accumulate(layers.begin(), layers.begin() + c, std::int64_t{0});
+    const std::int64_t last = first + layers[static_cast<std::size_t>(c)];
+    std::int64_t begin = 0;  // of a stack
+    for (const std::int64_t stack : stacks) {
+      kind.push_back(std::max<std::int64_t>(0, std::min(last, begin + stack) - std::max(first, begin)));
+      begin += stack;
+    }
+  }
   return kind;
 }
 
@@ -99,15 +110,17 @@ Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& ca
   strategy.placed = placed;
   const PipelineStrategy pipeline = pipeline_of(candidate);
   CandidatePrograms programs;
-  std::vector<std::int64_t> layers;
+  std::vector<std::int64_t> layers, stacks;
   std::map<std::vector<std::int64_t>, std::shared_ptr<const Program>> known;
   std::vector<const Program*> of_stage;
   try {
-    if (candidate.staged())
-      layers = layers_of_chunks(pipeline, num_layers(make_model(workload.model)->loss({1, 1}, true)));
+    if (candidate.staged()) {
+      stacks = layers_of_repeats(make_model(workload.model)->loss({1, 1}, true));
+      layers = layers_of_chunks(pipeline, std::accumulate(stacks.begin(), stacks.end(), std::int64_t{0}));
+    }
     for (int s = 0; s < pipeline.stages; ++s) {
       std::shared_ptr<const Program>& program =
-          known[candidate.staged() ? kind_of(pipeline, layers, s) : std::vector<std::int64_t>()];
+          known[candidate.staged() ? kind_of(pipeline, layers, stacks, s) : std::vector<std::int64_t>()];
       if (program == nullptr) {
         Job job = TRY(make_job(workload, strategy, target, nullptr, s * candidate.devices() / candidate.pipe));
         program = std::move(job.program);

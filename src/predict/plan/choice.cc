@@ -179,6 +179,7 @@ void Chooser::look_at_nearest(const std::vector<std::size_t>& offers) {
   nearest.budget.reset();
   nearest.best = 1;
   nearest.of_groups = false;
+  nearest.staged_stacks = false;
   SearchResult found = systole::search(composer_, nearest);
   if (!found.best.empty()) {
     Estimated& best = found.best.front();
@@ -317,6 +318,7 @@ AloneResult search_alone(const Composer& composer, const ChoiceRequest& request,
   alone.steps = request.steps;
   alone.best = 1;
   alone.threads = request.threads;
+  alone.staged_stacks = false;
   SearchResult found = search(composer, alone);
   AloneResult result;
   result.candidates = found.counts.candidates;

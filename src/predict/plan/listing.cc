@@ -90,9 +90,11 @@ std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devi
   return candidates;
 }
 
-Listing listing_of(const Composer& composer, const Bounds& bounds, std::int64_t devices, bool half_copies) {
+Listing listing_of(const Composer& composer, const Bounds& bounds, std::int64_t devices, bool half_copies,
+                   bool staged) {
   Listing listing;
   for (Candidate& candidate : candidates_of(composer, devices)) {
+    if (candidate.staged() && !staged) continue;
     const double flops = bounds.flops(candidate);
     const Bytes arena = bounds.arena(candidate, half_copies);
     listing.entries.push_back({std::move(candidate), flops, arena});

@@ -18,7 +18,9 @@ struct Listing {
   std::vector<Bytes> arenas;   // of all, the smallest first
 };
 
-Listing listing_of(const Composer& composer, const Bounds& bounds, std::int64_t devices, bool half_copies);
+// `staged`: pipelines too.
+Listing listing_of(const Composer& composer, const Bounds& bounds, std::int64_t devices, bool half_copies,
+                   bool staged = true);
 
 std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devices);
 

@@ -64,5 +64,23 @@ TEST(Programs, what_state_in_parts_updates_is_gathered_once) {
   }
 }
 
+// Four stages: two of the encoder, two of the decoder, which also attends to what the encoder gave.
+TEST(Programs, stages_of_unlike_layers_are_unlike) {
+  Candidate candidate;
+  candidate.pipe = 4;
+  candidate.microbatches = 4;
+  const auto programs = programs_of(tiny_workload(kTinyModels[6], 4), candidate, gpu_target(), false);
+  ASSERT_TRUE(programs.ok()) << to_string(programs.error());
+  ASSERT_EQ(programs->stages.size(), 4U);
+  EXPECT_NE(programs->stages[1], programs->stages[2]);
+  const auto parameters = [&](std::size_t stage) {
+    std::int64_t elements = 0;
+    for (const ProgramValue& value : programs->stages[stage]->values)
+      elements += value.residence == Residence::parameter ? value.type.num_elements() : 0;
+    return elements;
+  };
+  EXPECT_LT(parameters(1), parameters(2));
+}
+
 }  // namespace
 }  // namespace systole

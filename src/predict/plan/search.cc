@@ -39,8 +39,8 @@ struct Outcome {
 
 class Search {
  public:
-  Search(const Composer& composer, const SearchRequest& request)
-      : composer_(composer), request_(request), bounds_(composer) {}
+  Search(const Composer& composer, const SearchRequest& request, bool staged)
+      : composer_(composer), request_(request), bounds_(composer), staged_(staged) {}
 
   SearchResult run() {
     list();
@@ -231,7 +231,7 @@ class Search {
     std::vector<decltype(listings_)::pointer> lists;
     for (auto& list : listings_) lists.push_back(&list);
     in_parallel(lists, [&](auto* list) {
-      list->second = listing_of(composer_, bounds_, list->first.first, list->first.second);
+      list->second = listing_of(composer_, bounds_, list->first.first, list->first.second, staged_);
     });
   }
 
@@ -344,6 +344,7 @@ class Search {
   const Composer& composer_;
   const SearchRequest& request_;
   const Bounds bounds_;
+  const bool staged_;  // pipelines are looked at
   using Queue = std::priority_queue<Waiting, std::vector<Waiting>, Later>;
   Queue& queue_of(std::size_t offer) { return queues_[request_.of_groups ? request_.offered[offer].group : 0]; }
   std::map<std::size_t, Queue> queues_;  // by group
@@ -360,6 +361,13 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const Composer& composer, const SearchRequest& request) { return Search(composer, request).run(); }
+SearchResult search(const Composer& composer, const SearchRequest& request) {
+  if (!composer.one_stack()) {
+    SearchResult found = Search(composer, request, false).run();
+    found.counts.without_pipelines = true;
+    if (!found.best.empty() || !request.staged_stacks) return found;
+  }
+  return Search(composer, request, true).run();
+}
 
 }  // namespace systole

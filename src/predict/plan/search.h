@@ -10,6 +10,8 @@
 // Candidates: pipe × data × fsdp × context × expert × model of the devices; state, gradients or parameters in parts
 // along fsdp; rows of a microbatch; 1F1B of one chunk a stage or more; nothing, attention or blocks done again. Rows of
 // fewer than 8,192 tokens are not cut along context. GPipe is not among them: it takes as long as 1F1B and holds more.
+// Stages of a model with several stacks of layers are not composed but made, which takes minutes for all: pipelines of
+// such a model are among them where nothing else can be an answer.
 
 #include <map>
 #include <optional>
@@ -42,6 +44,7 @@ struct SearchRequest {
   std::size_t best = 100;
   bool of_groups = false;  // also the best of each group that has none among those
   bool exhaustive = false;
+  bool staged_stacks = true;  // pipelines of a model with several stacks of layers, where nothing else fits
   int threads = 2;
 };
 
@@ -64,9 +67,10 @@ struct SearchCounts {
   std::int64_t unpriced = 0;                                                         // where dollars decide
   std::int64_t over_limit = 0;                                                       // deadline or budget
   std::int64_t impossible = 0;                                                       // no Program of it
-  std::int64_t computed = 0;  // in full: these and no others are an answer
-  std::int64_t left = 0;      // that cannot be among the best: by their bounds, or composed
-  std::int64_t composed = 0;  // of all these
+  std::int64_t computed = 0;       // in full: these and no others are an answer
+  std::int64_t left = 0;           // that cannot be among the best: by their bounds, or composed
+  std::int64_t composed = 0;       // of all these
+  bool without_pipelines = false;  // they were not looked at
 };
 
 // The least memory that a candidate of what was over memory needs, at the least.

@@ -67,6 +67,28 @@ TEST(Search, pruned_is_exhaustive) {
   }
 }
 
+// Two stacks: a pipeline is an answer where memory leaves no other.
+TEST(Search, pipelines_of_several_stacks_are_looked_at_where_nothing_else_fits) {
+  SearchRequest request{.offered = {offered("h100", 2)}};
+  request.best = 3;
+  const Composer composer(tiny_workload(kTinyModels[6], 4), gpu_target());
+  const SearchResult found = search(composer, request);
+  EXPECT_TRUE(found.counts.without_pipelines);
+  ASSERT_EQ(found.best.size(), 3U);
+  for (const Estimated& e : found.best) EXPECT_FALSE(e.candidate.staged());
+  // One row, one head: nothing else can be cut.
+  const Composer uncut(tiny_workload("family: t5, layers: 4, width: 32, heads: 1, mlp: 63, context: 8, "
+                                     "target_context: 8, vocabulary: 289",
+                                     1),
+                       gpu_target());
+  const SearchResult staged = search(uncut, request);
+  EXPECT_FALSE(staged.counts.without_pipelines);
+  ASSERT_FALSE(staged.best.empty());
+  EXPECT_TRUE(staged.best[0].candidate.staged());
+  request.staged_stacks = false;
+  EXPECT_TRUE(search(uncut, request).best.empty());
+}
+
 TEST(Search, bounds_are_below_what_they_bound) {
   const Composer composer(tiny_workload(kTinyModels[0], 4), gpu_target());
   const Bounds bounds(composer);

@@ -322,10 +322,16 @@ class Cutter {
 
 bool is_between(std::string_view name) { return name.starts_with("between."); }
 
-std::int64_t num_layers(const Graph& graph) {
-  std::int64_t layers = 0;
-  for (const GraphNode& node : graph.nodes()) layers += is(node, "repeat") ? node.attrs.get_int("count") : 0;
+std::vector<std::int64_t> layers_of_repeats(const Graph& graph) {
+  std::vector<std::int64_t> layers;
+  for (const GraphNode& node : graph.nodes())
+    if (is(node, "repeat")) layers.push_back(node.attrs.get_int("count"));
   return layers;
+}
+
+std::int64_t num_layers(const Graph& graph) {
+  const std::vector<std::int64_t> layers = layers_of_repeats(graph);
+  return std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
 }
 
 std::vector<Chunk> cut_into_chunks(const Graph& graph, std::span<const std::int64_t> layers) {

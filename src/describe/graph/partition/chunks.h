@@ -34,7 +34,8 @@ struct Chunk {
 // What goes from chunk to chunk, by its name.
 bool is_between(std::string_view name);
 
-// Iterations of all repeats of a graph.
+// Iterations of each repeat of a graph, in order; of all.
+std::vector<std::int64_t> layers_of_repeats(const Graph& graph);
 std::int64_t num_layers(const Graph& graph);
 
 // `layers`: how many iterations each chunk has, of all repeats one after the other.

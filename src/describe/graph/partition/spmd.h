@@ -27,13 +27,13 @@ namespace systole {
 struct SpmdRequest {
   const Mesh& mesh;
   std::span<const AxisRule> rules;
-  std::map<std::string, Layout> inputs;   // how an input comes; absent: whole
-  std::map<std::string, Layout> used;     // to what a parameter is gathered where it is read; absent: as it comes
+  std::map<std::string, Layout> inputs;  // how an input comes; absent: whole
+  std::map<std::string, Layout> used;    // to what a parameter is gathered where it is read; absent: as it comes
   // As an output is wanted; absent: as it comes, terms of sums added up. Numbers of terms on the same axes that are
   // wanted are added up in one message.
   std::map<std::string, Layout> outputs;
-  bool fill = false;                      // dims may be cut that leave a rest (choose.h)
-  bool terms = true;                      // what a repeat carries may be terms of a sum
+  bool fill = false;  // dims may be cut that leave a rest (choose.h)
+  bool terms = true;  // what a repeat carries may be terms of a sum
 };
 
 struct SpmdGraph {
