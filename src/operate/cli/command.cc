@@ -41,7 +41,10 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* at = &app; at != nullptr; at = at->get_parent())
     for (const CLI::Option* option : at->get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      for (const std::string& name : option->get_lnames()) {
+        std::string word = "--" + name;  // some are of every command
+        if (std::ranges::find(names, word) == names.end()) names.push_back(std::move(word));
+      }
   return names;
 }
 

@@ -58,7 +58,7 @@ std::string front_drawing(const OfferedPlan& plan) {
   const bool hours = std::ranges::any_of(marks, [](const auto& m) { return m.first->total > Seconds(3600); });
   TextChart chart;
   for (const auto& [e, mark] : marks) chart.mark(e->total.count() / (hours ? 3600 : 1), e->dollars->count(), mark);
-  return "\n" + chart.text("dollars (● the choice, o nothing is both faster and cheaper, · others)",
+  return "\n" + chart.text("dollars (● the choice, o nothing shown is both faster and cheaper, · others)",
                            hours ? "hours" : "seconds");
 }
 

@@ -33,6 +33,14 @@ TEST(Snapshots, an_option_that_is_not_there) {
          {2, "", "error: unknown option '--memroy' of 'systole plan'\n  hint: did you mean '--memory'?\n"});
 }
 
+// Options of every command are told once.
+TEST(Snapshots, an_option_that_is_like_no_other) {
+  expect(SystoleRunner().run({"catalog", "slices", "--vendor", "x"}),
+         {2, "",
+          "error: unknown option '--vendor' of 'systole catalog slices'\n  hint: valid: --help, --accelerator, "
+          "--max-chips, --version, --json, --quiet\n"});
+}
+
 TEST(Snapshots, an_argument_that_is_missing) {
   expect(SystoleRunner().run({"plan"}),
          {2, "", "error: systole plan: workload is required\n  hint: `systole plan --help` lists what it takes\n"});

@@ -287,10 +287,12 @@ LostOption Chooser::lost_offer(const Estimated& e) const {
   const std::string missed = limits_missed(e, lost.edit);
   lost.reason = joined(missed, compared(e));
   if (!missed.empty() || !choice_.chosen) return lost;
-  // What lies on the front is the best of all that costs, or takes, no more than it does.
-  if (on_front(e.offer) && by_dollars() && e.total < choice_.chosen->total)
+  // Where all offers were looked at, what lies on the front is the best of all that costs, or takes, no more than it
+  // does; of many, those that were not may be better.
+  const bool first = one_by_one() && on_front(e.offer);
+  if (first && by_dollars() && e.total < choice_.chosen->total)
     lost.edit = "--deadline " + deadline_words(e.total);
-  else if (on_front(e.offer) && !by_dollars() && e.dollars && choice_.chosen->dollars)
+  else if (first && !by_dollars() && e.dollars && choice_.chosen->dollars)
     lost.edit = e.offer == choice_.front.back().offer ? "--objective cheapest" : "--budget " + budget_words(*e.dollars);
   else
     lost.edit = "--on " + alone(e.offer) + " alone";

@@ -62,6 +62,20 @@ TEST_F(Choosing, the_edit_of_an_offer_that_lost_makes_it_win) {
   }
 }
 
+// Of more offers than are looked at one by one: another one may cost as little and be faster.
+TEST_F(Choosing, of_many_offers_the_edit_is_to_ask_for_one_alone) {
+  ChoiceRequest request = asked("a2-highgpu-2g:1,a2-highgpu-1g:1,v5e:1");
+  request.alone = 1;
+  for (const Wanted wanted : {Wanted::fastest, Wanted::cheapest}) {
+    request.wanted = wanted;
+    const OfferChoice choice = choose(composer_, request);
+    ASSERT_TRUE(choice.chosen.has_value());
+    for (const LostOption& option : choice.lost) {
+      if (!option.layout) { EXPECT_EQ(option.edit, "--on " + request.offers[option.offer].target + " alone"); }
+    }
+  }
+}
+
 TEST_F(Choosing, an_unknown_price_never_wins_on_dollars) {
   ChoiceRequest request = asked("h100:2,a2-highgpu-1g:1");
   request.wanted = Wanted::cheapest;
