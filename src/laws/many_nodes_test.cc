@@ -1,6 +1,8 @@
 // Two agents on loopback, each with two ranks of its own, train one job over TCP.
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "ground/net/socket.h"
@@ -17,10 +19,11 @@ class ManyNodes : public RankedRuns {
     shop_.write("token", "00112233445566778899aabbccddeeff\n");
     port_ = free_port().value();
   }
-  std::vector<std::string> node(const std::string& name, std::vector<std::string> more = {}) const {
+  std::vector<std::string> node(const std::string& name, std::vector<std::string> more = {},
+                                const std::string& host = "127.0.0.1") const {
     std::vector<std::string> all =
         words("run", {"--ranks", "4", "--local-ranks", "2", "--rendezvous", fmt::format("127.0.0.1:{}", port_),
-                      "--token-file", "token", "--node", name, "--host", "127.0.0.1"});
+                      "--token-file", "token", "--node", name, "--host", host});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -39,6 +42,21 @@ TEST_F(ManyNodes, two_agents_train_one_job) {
   EXPECT_EQ(shop_.state_hash("run", 40), shop_.state_hash("one", 40)) << "TCP gives the bits of shared memory";
   const Captured why = shop_.systole({"why", "run"});
   EXPECT_TRUE(has(why.out, "rank 3")) << why.out;
+}
+
+// Every other address of 127.0.0.0/8 is this machine's too, so that a node's own can be told from another's.
+TEST_F(ManyNodes, ranks_meet_where_their_nodes_are_reached) {
+  Process a = start("a", node("a", {"--inject", "compute=25ms"}, "127.0.0.2"));
+  ASSERT_TRUE(wait_until(a, [&] { return has(said("a"), "run on 4 ranks"); })) << said("a");
+  Process b = start("b", node("b", {"--inject", "compute=25ms"}, "127.0.0.3"));
+  ASSERT_TRUE(wait_for_step(a, "run", 3)) << said("a") << said("b");
+  std::ifstream sockets("/proc/net/tcp");
+  const std::string open{std::istreambuf_iterator<char>(sockets), {}};
+  for (const char* own : {": 0200007F:", ": 0300007F:"}) EXPECT_TRUE(has(open, own)) << open;
+  const std::optional<Exit> first = a.wait(Seconds(90.0)), second = b.wait(Seconds(90.0));
+  ASSERT_TRUE(first && second) << said("a") << said("b");
+  EXPECT_EQ(first->code, 0) << said("a") << said("b");
+  EXPECT_EQ(second->code, 0) << said("a") << said("b");
 }
 
 // Machines of two kinds would not add up the same bits.

@@ -126,6 +126,25 @@ Result<int> free_port(const std::string& host) {
   return socket.port;
 }
 
+Result<std::string> own_address_towards(const NetAddress& peer) {
+  const Addresses found = TRY(resolve(peer, false));
+  int failed = 0;
+  for (const addrinfo* to = found.get(); to != nullptr; to = to->ai_next) {
+    Fd fd(::socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    char digits[NI_MAXHOST];
+    if (fd.get() >= 0 && ::connect(fd.get(), to->ai_addr, to->ai_addrlen) == 0 &&
+        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+        ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, digits, sizeof digits, nullptr, 0, NI_NUMERICHOST) == 0)
+      return std::string(digits);
+    failed = errno;
+  }
+  return os_error(failed, "find the way to", to_string(peer));
+}
+
+bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
+
 Result<Fd> connect_to(const NetAddress& address, NetDeadline deadline) {
   const Addresses found = TRY(resolve(address, false));
   auto pause = std::chrono::milliseconds(2);

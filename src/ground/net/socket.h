@@ -37,6 +37,12 @@ Result<ListeningSocket> listen_on(const NetAddress& address);
 // A port that was free a moment ago, for a program that takes a number and binds it itself. Errors: as listen_on.
 Result<int> free_port(const std::string& host = "127.0.0.1");
 
+// The address, in digits, from which this machine reaches `peer`: by which that one's network knows it. Nothing is
+// sent. Errors: not_found (no such host), io (no way there).
+Result<std::string> own_address_towards(const NetAddress& peer);
+// Whether only this machine reaches it: 127.0.0.1, ::1, localhost.
+bool is_loopback(std::string_view host);
+
 // Tries until the deadline while nobody listens yet. The socket is non-blocking. Errors: not_found (no such host), io.
 Result<Fd> connect_to(const NetAddress& address, NetDeadline deadline);
 

@@ -79,7 +79,7 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   line("step", fmt::format("{}{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)),
                            plus_minus(of_step), 100 * e.utilisation, tokens_a_step(plan) / e.step.seconds));
   line("", known_error_words(kind, of_step));
-  line("total", fmt::format("{} for {:.0f} steps", to_string(e.total), plan.request.steps));
+  line("total", fmt::format("{} for {} steps", to_string(e.total), with_commas(std::llround(plan.request.steps))));
   std::string cost = e.dollars ? money(*e.dollars) + " at " : "";
   cost += price_text(offer);
   if (e.dollars)
@@ -244,9 +244,9 @@ std::string here_text(const OfferedPlan& plan) {
   return text + "\nnext: systole run " + words_of(plan.arguments) + " trains on it\n";
 }
 
-// "1000 steps"
+// "1,000 steps"
 std::string steps_words(const OfferedPlan& plan) {
-  const std::string steps = fmt::format("{:.0f} steps", plan.request.steps);
+  const std::string steps = with_commas(std::llround(plan.request.steps)) + " steps";
   if (!plan.workload.train.time) return steps;
   return fmt::format("{}, as many as the choice does in train.time, {}", steps, to_string(*plan.workload.train.time));
 }

@@ -88,7 +88,7 @@ Result<std::unique_ptr<Transport>> meet(RankSeat& seat, Seconds patience) {
   const RankIdentity& identity = seat.identity();
   const auto [number, ranks] = std::pair(identity.place.rank, identity.place.num_ranks);
   if (identity.place.num_nodes > 1)
-    return tcp_transport(seat.rendezvous(), number, ranks, {.mesh = {}, .patience = patience});
+    return tcp_transport(seat.rendezvous(), number, ranks, {.mesh = {.host = identity.host}, .patience = patience});
   constexpr const char* kKey = "segment";
   constexpr Seconds kPatience(60);
   std::shared_ptr<Segment> segment;

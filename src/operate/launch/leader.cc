@@ -18,8 +18,7 @@ Result<std::unique_ptr<LaunchLeader>> LaunchLeader::make(const LaunchOptions& op
                                                          std::unique_ptr<RendezvousServer> server, RunToken token) {
   RendezvousClient client = TRY(RendezvousClient::connect(server->address(), token));
   TRY(client.set(kWorkloadKey, options.workload));
-  NetAddress seen_by_ranks{options.host, server->address().port};
-  NodeWork work = TRY(NodeWork::make(options, std::move(seen_by_ranks), token));
+  NodeWork work = TRY(NodeWork::make(options, server->address(), token));  // of this node: where it listens
   return std::unique_ptr<LaunchLeader>(
       new LaunchLeader(options, std::move(server), std::move(client), std::move(work)));
 }

@@ -63,7 +63,7 @@ Result<ForeignPlaces> NodeWork::agree_on_ports(const LaunchPlan& plan, Rendezvou
 }
 
 Environment NodeWork::environment_of(const RankPlace& place, const ForeignPlaces& places) const {
-  const RankIdentity identity{place, rendezvous_, token_, options_->run, options_->workload};
+  const RankIdentity identity{place, rendezvous_, token_, options_->run, options_->workload, options_->host};
   Environment variables = systole_environment(identity);
   if (options_->membership.own_ranks) return variables;
   for (auto& [name, value] : variables) {  // nothing for a user's program to do there

@@ -44,6 +44,7 @@ Environment systole_environment(const RankIdentity& identity) {
   variables.emplace_back("SYSTOLE_TOKEN", identity.token.hex());
   variables.emplace_back("SYSTOLE_RUN", identity.run);
   variables.emplace_back("SYSTOLE_WORKLOAD", identity.workload);
+  variables.emplace_back("SYSTOLE_HOST", identity.host);
   return variables;
 }
 
@@ -55,6 +56,7 @@ Result<RankIdentity> rank_identity_from_environment() {
   identity.token = TRY(RunToken::parse(TRY(variable("SYSTOLE_TOKEN"))));
   identity.run = TRY(variable("SYSTOLE_RUN"));
   identity.workload = TRY(variable("SYSTOLE_WORKLOAD"));
+  identity.host = TRY(variable("SYSTOLE_HOST"));
   const RankPlace& p = identity.place;
   if (p.rank >= p.num_ranks || p.local_rank >= p.local_ranks || p.node >= p.num_nodes) {
     return error(ErrorKind::invalid, "rank {} of {}, {} of {} on node {} of {}: no such place", p.rank, p.num_ranks,

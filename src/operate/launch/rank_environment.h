@@ -27,8 +27,9 @@ struct RankIdentity {
   RankPlace place;
   NetAddress rendezvous;
   RunToken token;
-  std::string run;       // its id
-  std::string workload;  // hash; ranks with another one are refused
+  std::string run;                 // its id
+  std::string workload;            // hash; ranks with another one are refused
+  std::string host = "127.0.0.1";  // of its node, where ranks of others reach it
 };
 
 using Environment = std::vector<std::pair<std::string, std::optional<std::string>>>;
