@@ -133,6 +133,18 @@ TEST(Yaml, names_tabs_and_bad_bytes) {
             ErrorKind::invalid);
 }
 
+// YAML 1.1, which PyYAML and Kubernetes read, has more words that are no text. Numbers and dates as PyYAML 6.0 has
+// them.
+TEST(Yaml, text_that_older_readers_take_for_something_else_is_quoted) {
+  for (const char* text : {"NO",    "no",   "nO",         "YES", "y",     "Y",    "ON",   "Off", "oFF", "1_000", "0b11",
+                           "0x_ff", "0o17", "2026-11-23", "017", "1_0.5", "true", "null", "1e3", "~",   ""}) {
+    EXPECT_EQ(to_yaml(Node(std::string(text))), fmt::format("\"{}\"\n", text)) << text;
+    EXPECT_EQ(to_yaml(Node::map({{text, 1}})), fmt::format("\"{}\": 1\n", text)) << text;
+  }
+  for (const char* text : {"not", "only", "yesterday", "4x4x4", "0b12x", "3d-torus", "v2-8", "n1", "/data/1"})
+    EXPECT_EQ(to_yaml(Node(std::string(text))), fmt::format("{}\n", text)) << text;
+}
+
 TEST(Json, remembers_places) {
   const Node node = json("{\"a\": 12,\n  \"b\\\"\": [true,null , \"x\"],\"c\":-1.5e3}");
   EXPECT_EQ(node.where(), (Where{"x.json", 1, 1}));

@@ -1,6 +1,7 @@
 // Nodes to text: JSON and block YAML.
 
 #include <algorithm>
+#include <cctype>
 
 #include "ground/base/document.h"
 #include "ground/base/utf8.h"
@@ -91,12 +92,25 @@ class JsonWriter {
   int level_ = 0;
 };
 
-// Text that reads back as the same text without quotes, and that YAML 1.1 readers do not take for a boolean.
+// What readers of YAML 1.1 take for a boolean (PyYAML, and what Kubernetes reads with): "NO" as "no" and "No".
+bool is_old_boolean(std::string_view text) {
+  constexpr std::string_view kWords[] = {"yes", "no", "on", "off", "y", "n"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) {
+    return std::ranges::equal(text, word, {}, [](unsigned char c) { return std::tolower(c); });
+  });
+}
+
+// For a number or a date: 1_000, 0b11, 0x_ff, 2026-11-23.
+bool is_old_number(std::string_view text) {
+  if (text.empty() || text[0] < '0' || text[0] > '9') return false;
+  const bool based = text.size() > 2 && text[0] == '0' && std::string_view("bBxXoO").find(text[1]) != text.npos;
+  return text.substr(based ? 2 : 0).find_first_not_of(based ? "0123456789abcdefABCDEF_" : "0123456789_.-") == text.npos;
+}
+
+// Text that reads back as the same text without quotes, also where YAML 1.1 is read.
 bool is_plain(std::string_view text) {
-  if (kind_of_plain(text) != NodeKind::string || text == "<<") return false;
-  for (const std::string_view old : {"yes", "no", "on", "off", "y", "n", "Yes", "No", "On", "Off"}) {
-    if (text == old) return false;
-  }
+  if (kind_of_plain(text) != NodeKind::string || text == "<<" || is_old_boolean(text) || is_old_number(text))
+    return false;
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-./+ ").find(c) != std::string_view::npos;
