@@ -157,6 +157,16 @@ Bytes peak_resident_memory() {
   return Bytes(*peak);
 }
 
+// Behind the name, which may hold anything, in parentheses: the state, T stopped, t held by a debugger (proc(5)).
+bool is_stopped_process(std::int64_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t name_ends = stat.rfind(')');
+  if (name_ends == stat.npos || name_ends + 2 >= stat.size()) return false;
+  return stat[name_ends + 2] == 'T' || stat[name_ends + 2] == 't';
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";

@@ -33,6 +33,9 @@ Bytes page_size();
 Bytes resident_memory();       // of this process, now. Allocates nothing
 Bytes peak_resident_memory();  // its high-water mark
 
+// Stopped by a signal or held by a debugger; false where there is no such process, or none may look.
+bool is_stopped_process(std::int64_t process);
+
 std::string host_name();
 std::string processor_name(const MachineFiles& files = {});  // "AMD EPYC 9B14"; "unknown processor" where none is told
 

@@ -104,6 +104,8 @@ TEST(Machine, sees_its_own_memory_grow) {
   EXPECT_GT(memory_limit().count(), 0);
   EXPECT_GT(allowed_cores(), 0);
   EXPECT_FALSE(host_name().empty());
+  EXPECT_FALSE(is_stopped_process(getpid()));
+  EXPECT_FALSE(is_stopped_process(-1));
 }
 
 }  // namespace

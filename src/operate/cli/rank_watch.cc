@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 #include "ground/process/machine.h"
 #include "operate/observe/rank_files.h"
@@ -13,6 +15,25 @@ namespace {
 
 Seconds newest_of(const Flight& flight) {
   return std::max({flight.now.since, flight.now.entered, flight.now.awaiting});
+}
+
+// Of a rank of this machine; a process of another's number is no rank of ours.
+bool is_stopped(const FlightIdentity& rank) {
+  std::ifstream file(fmt::format("/proc/{}/environ", rank.process), std::ios::binary);
+  const std::string environment{std::istreambuf_iterator<char>(file), {}};
+  for (const auto& [name, value] :
+       {std::pair("SYSTOLE_RANK", rank.rank), std::pair("SYSTOLE_GENERATION", rank.generation)}) {
+    const std::string entry = fmt::format("{}={}", name, value) + '\0';
+    const std::size_t at = environment.find(entry);
+    if (at == environment.npos || (at > 0 && environment[at - 1] != '\0')) return false;
+  }
+  return is_stopped_process(rank.process);
+}
+
+StragglerOptions watching() {
+  StragglerOptions options;
+  options.is_stopped = is_stopped;
+  return options;
 }
 
 }  // namespace
@@ -43,6 +64,7 @@ RankWatch::RankWatch(std::string folder, std::uint64_t launch, std::unique_ptr<S
       store_(std::move(store)),
       clock_(clock),
       tell_(std::move(tell)),
+      stragglers_(watching()),
       opened_(clock.now()) {}
 
 void RankWatch::add(EventBody body) { events_->add(Event{clock_.now() - opened_, std::move(body)}); }

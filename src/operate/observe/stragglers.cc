@@ -66,8 +66,8 @@ std::string to_string(const HoldUp& h) {
       return fmt::format("rank {} is slow: {} of step {} took it {}, the others {}; they wait for it", h.rank,
                          name_of(h.stage), h.step, to_string(h.took), to_string(h.usual));
     case HoldUp::Kind::stuck:
-      return fmt::format("rank {} is stuck: {} of step {} for {}; the others wait for it{}", h.rank, doing(h.stage),
-                         h.step, to_string(h.took), in);
+      return fmt::format("rank {} is stuck: {}{} of step {} for {}; the others wait for it{}", h.rank, doing(h.stage),
+                         h.detail, h.step, to_string(h.took), in);
     case HoldUp::Kind::lost_message:
       return fmt::format("a message from rank {} to rank {} is lost{}: nothing has moved in step {} for {}", h.rank,
                          h.peer, in, h.step, to_string(h.took));
@@ -167,6 +167,11 @@ std::optional<HoldUp> StragglerWatch::stuck(const std::vector<const Flight*>& ra
   while (at_rank < ranks.size() && !waits(at_rank)) ++at_rank;
   if (at_rank == ranks.size()) return std::nullopt;  // nobody is held up by another
   const std::string collective = collective_of(*ranks[at_rank]);
+  const auto stopped = [&](std::size_t r) { return options_.is_stopped && options_.is_stopped(ranks[r]->identity); };
+  const auto stuck_at = [&](std::size_t r, const char* detail) {
+    const FlightNow& there = ranks[r]->now;
+    return HoldUp{HoldUp::Kind::stuck, static_cast<int>(r), there.stage, there.step, still, {}, collective, -1, detail};
+  };
   for (std::size_t links = 0; links <= ranks.size(); ++links) {
     const FlightNow& here = ranks[at_rank]->now;
     const auto next = static_cast<std::size_t>(here.awaited);
@@ -175,9 +180,11 @@ std::optional<HoldUp> StragglerWatch::stuck(const std::vector<const Flight*>& ra
     if (!waits(next)) {
       const bool judged = is_judged(there.stage);
       if (!judged && still < options_.still_at_rest) return std::nullopt;
-      return HoldUp{HoldUp::Kind::stuck, static_cast<int>(next), there.stage, there.step, still, {}, collective, -1};
+      return stuck_at(next, "");
     }
+    if (stopped(next)) return stuck_at(next, ", its process stopped,");
     if (there.position > here.position && !here.to_send) {
+      if (stopped(at_rank)) return stuck_at(at_rank, ", its process stopped,");
       return HoldUp{HoldUp::Kind::lost_message,     static_cast<int>(next),   RankStage::transfer, here.step, still, {},
                     collective_of(*ranks[at_rank]), static_cast<int>(at_rank)};
     }

@@ -7,9 +7,10 @@
 // machine kept a rank from running is not its own.
 // Stuck: nothing changes in any rank. The ranks that wait point at each other; the one at the end of the chain that
 // waits for nobody is the cause. If all wait, somebody waits for a message that its sender has long left behind: it was
-// lost.
+// lost; unless one of them is stopped and cannot take it.
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,7 +30,7 @@ struct HoldUp {
   Seconds took, usual;     // slow: its stage, and that of the others. stuck: for how long
   std::string collective;  // that the others are in, or that went wrong
   int peer = -1;           // lost_message: to whom
-  std::string detail;      // flipped_bit: what the rank found
+  std::string detail;      // flipped_bit: what the rank found; stuck: what is known besides
 };
 std::string to_string(const HoldUp& hold_up);  // one sentence
 const char* name_of(HoldUp::Kind kind);
@@ -41,6 +42,9 @@ struct StragglerOptions {
   double steps = 2;                       // stuck: nothing moves for so many usual steps
   Seconds still = Seconds(1.2);           // and for this
   Seconds still_at_rest = Seconds(30.0);  // in stages that may take long: checkpoints, evaluation
+  // Whether a rank's process is stopped, by a signal or a debugger, as far as can be told: one that is cannot take what
+  // it waits for, and its log looks as if that were lost.
+  std::function<bool(const FlightIdentity&)> is_stopped = {};
 };
 
 class StragglerWatch {

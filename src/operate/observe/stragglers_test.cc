@@ -146,6 +146,22 @@ TEST(Stragglers, who_is_stuck_is_at_the_end_of_the_chain) {
       << to_string(told[0]);
 }
 
+// Stopped while it waited: what it waits for has been sent, and lies there.
+TEST(Stragglers, a_stopped_process_has_lost_nothing) {
+  Job job(2);
+  for (int i = 0; i < 10; ++i) job.step(usual);
+  job.look();
+  job.watch = StragglerWatch({.is_stopped = [](const FlightIdentity& rank) { return rank.rank == 1; }});
+  job.look();
+  job.waits(0, 1, 41);
+  job.waits(1, 0, 40);
+  const std::vector<HoldUp> told = job.look_for(Seconds(2.0));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, HoldUp::Kind::stuck);
+  EXPECT_EQ(told[0].rank, 1);
+  EXPECT_NE(to_string(told[0]).find("its process stopped, of step 10"), std::string::npos) << to_string(told[0]);
+}
+
 TEST(Stragglers, a_lost_message_is_found_where_its_sender_is_ahead) {
   Job job(4);
   for (int i = 0; i < 10; ++i) job.step(usual);
