@@ -4,9 +4,12 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
+#include "describe/graph/partition/chunks.h"
 #include "describe/job/job.h"
+#include "describe/models/list.h"
 
 namespace systole::backtest {
 namespace {
@@ -103,27 +106,24 @@ void make_all(std::vector<PreparedRow>& rows, std::span<const std::size_t> alike
 Result<StagePrograms> stage_programs(const RowJob& job) {
   StagePrograms result;
   const auto stages = static_cast<std::size_t>(job.stages());
-  std::vector<std::vector<std::int64_t>> layers(stages);  // of the stage's chunks
+  std::vector<std::int64_t> layers, stacks;
   if (stages > 1) {
-    const ModelSpec& model = job.workload.model;
-    const std::vector<std::int64_t> chunks = layers_of_chunks(job.strategy.pipeline, model.moe.periods(model.layers));
-    for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) layers[chunk % stages].push_back(chunks[chunk]);
+    stacks = layers_of_repeats(make_model(job.workload.model)->loss({1, 1}, true));
+    layers = layers_of_chunks(job.strategy.pipeline, std::accumulate(stacks.begin(), stacks.end(), std::int64_t{0}));
   }
   const Workload workload = shown_workload(job);
   Strategy strategy = job.strategy;
   strategy.microbatches = static_cast<int>(workload.train.microbatches);
   const std::int64_t ranks = job.cluster.devices / static_cast<std::int64_t>(stages);
-  std::map<std::vector<std::int64_t>, std::size_t> between;
+  std::map<std::vector<std::int64_t>, std::size_t> known;
   for (std::size_t stage = 0; stage < stages; ++stage) {
-    const bool inside = stage > 0 && stage + 1 < stages;
-    if (const auto found = between.find(layers[stage]); inside && found != between.end()) {
-      result.of_stage.push_back(found->second);
-      continue;
-    }
+    const std::vector<std::int64_t> kind =
+        stages > 1 ? kind_of_stage(job.strategy.pipeline, layers, stacks, static_cast<int>(stage)) : layers;
+    const auto [program, is_new] = known.try_emplace(kind, result.programs.size());
+    result.of_stage.push_back(program->second);
+    if (!is_new) continue;
     Job made =
         TRY(make_job(workload, strategy, target_of_accelerators(), {}, static_cast<std::int64_t>(stage) * ranks));
-    if (inside) between[layers[stage]] = result.programs.size();
-    result.of_stage.push_back(result.programs.size());
     result.programs.push_back(std::move(made.program));
   }
   return result;

@@ -37,8 +37,8 @@ struct PrepareOptions {
 std::vector<PreparedRow> prepare(std::vector<PublishedRow> rows, std::span<const StackProfile> stacks,
                                  const Catalog& catalog, const PrepareOptions& options = {});
 
-// The Programs of a job's stages: of the first and last, and of those between one for all that have equally many
-// layers, the earliest of them, which holds the most microbatches. Index of each stage's among them.
+// The Programs of a job's stages: one for all of a kind (kind_of_stage), of the earliest of them, which holds the most
+// microbatches. Index of each stage's among them.
 struct StagePrograms {
   std::vector<std::unique_ptr<const Program>> programs;
   std::vector<std::size_t> of_stage;

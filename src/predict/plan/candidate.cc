@@ -1,6 +1,5 @@
 #include "predict/plan/candidate.h"
 
-#include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -29,23 +28,6 @@ const char* name_of(StoredInParts stored) {
     case StoredInParts::parameters: break;
   }
   return "parameters";
-}
-
-// The layers of a stage's chunks, of each of the model's stacks, and whether it has the first or the last: equal ones
-// have equal Programs.
-std::vector<std::int64_t> kind_of(const PipelineStrategy& pipeline, std::span<const std::int64_t> layers,
-                                  std::span<const std::int64_t> stacks, int stage) {
-  std::vector<std::int64_t> kind{stage == 0, stage == pipeline.stages - 1};
-  for (int c = stage; c < pipeline.num_chunks(); c += pipeline.stages) {
-    const std::int64_t first = std::accumulate(layers.begin(), layers.begin() + c, std::int64_t{0});
-    const std::int64_t last = first + layers[static_cast<std::size_t>(c)];
-    std::int64_t begin = 0;  // of a stack
-    for (const std::int64_t stack : stacks) {
-      kind.push_back(std::max<std::int64_t>(0, std::min(last, begin + stack) - std::max(first, begin)));
-      begin += stack;
-    }
-  }
-  return kind;
 }
 
 }  // namespace
@@ -120,7 +102,7 @@ Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& ca
     }
     for (int s = 0; s < pipeline.stages; ++s) {
       std::shared_ptr<const Program>& program =
-          known[candidate.staged() ? kind_of(pipeline, layers, stacks, s) : std::vector<std::int64_t>()];
+          known[candidate.staged() ? kind_of_stage(pipeline, layers, stacks, s) : std::vector<std::int64_t>()];
       if (program == nullptr) {
         Job job = TRY(make_job(workload, strategy, target, nullptr, s * candidate.devices() / candidate.pipe));
         program = std::move(job.program);

@@ -142,6 +142,23 @@ std::vector<std::int64_t> layers_of_chunks(const PipelineStrategy& strategy, std
   return each;
 }
 
+std::vector<std::int64_t> kind_of_stage(const PipelineStrategy& strategy, std::span<const std::int64_t> layers,
+                                        std::span<const std::int64_t> stacks, int stage) {
+  std::vector<std::int64_t> kind{stage == 0, stage == strategy.stages - 1};
+  std::int64_t first = 0;  // layer of a chunk
+  for (int c = 0; c < strategy.num_chunks(); ++c) {
+    const std::int64_t last = first + layers[static_cast<std::size_t>(c)];
+    std::int64_t begin = 0;  // of a stack
+    for (const std::int64_t stack : stacks) {
+      if (c % strategy.stages == stage)
+        kind.push_back(std::max<std::int64_t>(0, std::min(last, begin + stack) - std::max(first, begin)));
+      begin += stack;
+    }
+    first = last;
+  }
+  return kind;
+}
+
 int most_in_flight(std::span<const PipelineRow> rows, const PipelineRow& made, const PipelineRow& done) {
   const auto alike = [](const PipelineRow& a, const PipelineRow& b) {
     return a.kind == b.kind && a.step.forward == b.step.forward && a.step.chunk == b.step.chunk;

@@ -76,6 +76,12 @@ std::vector<std::vector<PipelineRow>> pipeline_rows(const PipelineStrategy& stra
 // those asked for are not `layers` in all; Failure(unsupported) when there are none.
 std::vector<std::int64_t> layers_of_chunks(const PipelineStrategy& strategy, std::int64_t layers);
 
+// What a stage does: how many layers of each of the model's stacks (layers_of_repeats) its chunks have, and whether it
+// has the first chunk or the last. `layers`: of all chunks. Stages of one kind have equal Programs but for the
+// microbatches that they hold, of which the first of them has most.
+std::vector<std::int64_t> kind_of_stage(const PipelineStrategy& strategy, std::span<const std::int64_t> layers,
+                                        std::span<const std::int64_t> stacks, int stage);
+
 // Microbatches at once, at the most, for which a row like `made` has come and none like `done`: as many slots a value
 // needs that the one makes and the other reads last. Of both only `forward` and `chunk` of the step count.
 int most_in_flight(std::span<const PipelineRow> rows, const PipelineRow& made, const PipelineRow& done);
