@@ -34,6 +34,9 @@
 
 namespace systole {
 
+template <typename Piece>
+class PieceFamily;
+
 struct Composed {
   struct Stage {
     StageRecord work;
@@ -83,18 +86,16 @@ class Composer {
   std::int64_t programs() const { return corners_.made(); }  // made so far to record pieces
 
  private:
-  template <typename Piece>
-  class Family;
   struct Key {
     Candidate canonical;  // stands for all of the family
     bool of_one_fsdp = true;
     auto operator<=>(const Key&) const = default;
   };
   template <typename Piece>
-  using Families = std::map<Key, std::unique_ptr<Family<Piece>>>;
+  using Families = std::map<Key, std::unique_ptr<PieceFamily<Piece>>>;
 
   template <typename Piece>
-  Family<Piece>& family_of(Families<Piece>& families, const Key& key) const;
+  PieceFamily<Piece>& family_of(Families<Piece>& families, const Key& key) const;
   template <typename Piece>
   Result<Piece> piece_at(Families<Piece>& families, Key key, std::size_t place, const PieceSizes& sizes) const;
   Result<Composed::Stage> stage_of(const Candidate& candidate, std::int64_t stage, std::int64_t rows,
