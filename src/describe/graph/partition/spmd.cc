@@ -362,6 +362,7 @@ SpmdGraph spmd(const Graph& whole, const SpmdRequest& request) {
     const Layout* wanted = find(request.outputs, output.name);
     const Piece& p = scope.piece(output.value);
     if (wanted == nullptr || wanted->partial() || p.whole->ndim() > 0 || !p.layout.partial()) continue;
+    if (!p.others.empty()) continue;  // a reader had it whole
     const auto alike = std::ranges::find_if(numbers, [&](const std::vector<ValueId>& group) {
       const Piece& other = scope.piece(group[0]);
       return other.layout == p.layout && other.value.dtype() == p.value.dtype();

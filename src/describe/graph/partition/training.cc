@@ -67,15 +67,14 @@ Program TrainingBuilder::build(const Graph& loss, const std::optional<Graph>& ev
   if (trained_.empty()) fail(error(ErrorKind::invalid, "nothing to train: every parameter is frozen"));
   scalar_ = strategy_.precision.compute == DType::f64 ? DType::f64 : DType::f32;
   add_output("loss", scalar_, exact() || staged() ? 1 : microbatches());
+  sums_ = {"loss"};
   for (const GraphOutput& output : typed.outputs()) {
     if (output.name == "loss" || staged()) continue;
-    counts_.push_back(output.name);
-    add_output(output.name, typed.type(output.value).dtype, exact() ? 1 : microbatches());
+    sums_.push_back(output.name);
+    add_output(output.name, scalar_, exact() ? 1 : microbatches());
   }
-  if (exact()) {
-    add_value(kShardLoss, Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, slots());
-    for (const std::string& name : counts_)
-      add_value(kOfShard + name, builder_.value(name).type, layouts_.whole(), Residence::partial_sum, slots());
+  for (const std::string& name : sums_) {
+    if (exact()) add_value(of_shard(name), Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, slots());
   }
   for (const Parameter& p : trained_) {
     add_value("gradient/" + p.name, p.type.with(reduce_type(p)), gradient_layout(p), Residence::gradient,
@@ -185,8 +184,8 @@ void TrainingBuilder::add_forward_backward(const Graph& typed) {
   if (!strategy_.probes.empty())
     parts.forward = with_probes(parts.forward, probes_matching(parts.forward, strategy_.probes, also_probed()).value());
 
-  LayoutsByName wanted{{"loss", layouts_.whole()}}, residual_layouts;
-  for (const std::string& name : counts_) wanted.emplace(name, layouts_.whole());
+  LayoutsByName wanted, residual_layouts;
+  for (const std::string& name : sums_) wanted.emplace(name, layouts_.whole());
   for (const GraphOutput& output : parts.forward.outputs()) {
     if (output.name.starts_with("probe/")) wanted.emplace(output.name, layouts_.whole());
   }
@@ -197,8 +196,8 @@ void TrainingBuilder::add_forward_backward(const Graph& typed) {
     parts.forward = std::move(forward.graph);
     residual_layouts = std::move(forward.outputs);
   }
-  Bindings in = data_bindings(parts.forward, "", true), out{{"loss", {exact() ? kShardLoss : "loss", true}}};
-  for (const std::string& name : counts_) out[name] = {exact() ? kOfShard + name : name, true};
+  Bindings in = data_bindings(parts.forward, "", true), out;
+  for (const std::string& name : sums_) out[name] = {exact() ? of_shard(name) : name, true};
   std::vector<std::string> residuals;
   for (std::size_t o = 0; o < parts.forward.outputs().size(); ++o) {
     const GraphOutput& output = parts.forward.outputs()[o];

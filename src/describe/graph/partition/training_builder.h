@@ -25,8 +25,7 @@ class TrainingBuilder {
   Program build(const Graph& loss, const std::optional<Graph>& evaluation);
 
  private:
-  static constexpr const char* kShardLoss = "shard_loss";
-  static inline const std::string kOfShard = "shard_";  // before the name of a count
+  static std::string of_shard(const std::string& output) { return "shard_" + output; }
   static constexpr const char* kStageLoss = "stage_loss";
 
   int microbatches() const { return strategy_.microbatches; }
@@ -112,8 +111,8 @@ class TrainingBuilder {
   TrainingLayouts layouts_;
   ProgramBuilder builder_;
   std::vector<Parameter> trained_;
-  DType scalar_ = DType::f32;        // of losses, norms and moments
-  std::vector<std::string> counts_;  // what the loss's graph gives besides it: sums over rows; not in a pipeline
+  DType scalar_ = DType::f32;      // of losses, norms and moments
+  std::vector<std::string> sums_;  // what the loss's graph gives, sums over rows: "loss"; in no pipeline others too
   // Of a pipeline.
   PipelineStrategy pipeline_;
   int stage_ = 0;

@@ -59,8 +59,7 @@ void TrainingBuilder::add_exact_sums() {
     out[name] = {reduced_name(p)};
     add_value(reduced_name(p), type, layouts_.reduced(p), Residence::gradient, 1, p);
   }
-  reduce.output("loss", summed_loss(reduce, kShardLoss, microbatches(), in));
-  for (const std::string& name : counts_) reduce.output(name, summed_loss(reduce, kOfShard + name, microbatches(), in));
+  for (const std::string& name : sums_) reduce.output(name, summed_loss(reduce, of_shard(name), microbatches(), in));
   add_function("reduce", std::move(reduce), in, out);
   if (std::any_of(steps_.begin(), steps_.end(),
                   [](const TreeStep& step) { return step.kind == TreeStep::Kind::merge; }))
@@ -69,7 +68,7 @@ void TrainingBuilder::add_exact_sums() {
 }
 
 void TrainingBuilder::add_exact_evaluation(Graph typed, const Bindings& in) {
-  const std::string shard_loss = std::string("evaluate/") + kShardLoss;
+  const std::string shard_loss = "evaluate/" + of_shard("loss");
   add_value(shard_loss, Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, turns_.turns());
   Schedule schedule{"evaluate", {}};
   const int f = add_function("evaluate", std::move(typed), in, {{"loss", {shard_loss, true}}});
