@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -106,6 +108,22 @@ TEST(Machine, sees_its_own_memory_grow) {
   EXPECT_FALSE(host_name().empty());
   EXPECT_FALSE(is_stopped_process(getpid()));
   EXPECT_FALSE(is_stopped_process(-1));
+}
+
+TEST(Machine, sees_a_process_that_is_stopped) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  EXPECT_TRUE(is_stopped_process(child));
+  ::kill(child, SIGCONT);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_FALSE(is_stopped_process(child));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ Seconds newest_of(const Flight& flight) {
 
 // Of a rank of this machine; a process of another's number is no rank of ours.
 bool is_stopped(const FlightIdentity& rank) {
+  if (!is_stopped_process(rank.process)) return false;
   std::ifstream file(fmt::format("/proc/{}/environ", rank.process), std::ios::binary);
   const std::string environment{std::istreambuf_iterator<char>(file), {}};
   for (const auto& [name, value] :
@@ -27,7 +28,7 @@ bool is_stopped(const FlightIdentity& rank) {
     const std::size_t at = environment.find(entry);
     if (at == environment.npos || (at > 0 && environment[at - 1] != '\0')) return false;
   }
-  return is_stopped_process(rank.process);
+  return true;
 }
 
 StragglerOptions watching() {
