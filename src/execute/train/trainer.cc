@@ -63,10 +63,11 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   for (const auto& [name, into] :
        {std::pair("loss", &Results::loss), std::pair("norm", &Results::norm), std::pair("skipped", &Results::skipped),
         std::pair(kExpertChoices, &Results::choices), std::pair(kDroppedChoices, &Results::dropped)}) {
-    const std::optional<int> value = job.program->find_value(name);
-    const int slots = value ? job.program->values[static_cast<std::size_t>(*value)].slots : 0;
-    for (int slot = 0; slot < slots; ++slot) {
-      step_scalars_.push_back({*value, slot});
+    const bool counted = into == &Results::choices || into == &Results::dropped;
+    if (counted && !job.program->find_value(name)) continue;
+    const int value = job.program->value_named(name);
+    for (int slot = 0; slot < job.program->values[static_cast<std::size_t>(value)].slots; ++slot) {
+      step_scalars_.push_back({value, slot});
       results_of_.push_back(into);
     }
   }

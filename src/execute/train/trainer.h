@@ -168,7 +168,7 @@ class Trainer {
   bool ahead_ = false;  // a step may be started before the one before it has ended
   std::array<StartedStep, 2> steps_;
   std::array<StartedEvaluation, 2> evaluations_;
-  // What a step gives; of many slots their sum, of what the Program has not, zero.
+  // What a step gives; of many slots their sum, of choices that it does not count, zero.
   struct Results {
     double loss = 0, norm = 0, skipped = 0, choices = 0, dropped = 0;
   };

@@ -34,7 +34,7 @@ void ProgressLines::step(const StepEnded& step, Seconds at) {
   const double done = fraction(step.step, step.tokens, trained_);
   const std::string line = fmt::format("step {}  loss {:.4f}  norm {:.3g}  rate {:.3g}{}  {}  {:.0f}%{}{}", step.step,
                                        shown_loss_, step.gradient_norm, step.rate,
-                                       step.dropped ? fmt::format("  dropped {:.2g}%", 100 * *step.dropped) : "",
+                                       step.dropped ? fmt::format("  dropped {:.1f}%", 100 * *step.dropped) : "",
                                        to_string(step.seconds.total()), std::floor(100 * done), left(done, at),
                                        step.skipped ? "  SKIPPED: the gradient is not finite" : "");
   if (step.skipped && !told_of_skip_) {

@@ -143,6 +143,7 @@ std::string metrics_page() {
       kMadeBy);
   for (EventBody& body : one_of_each(std::make_index_sequence<std::variant_size_v<EventBody>>())) {
     if (auto* evaluated = std::get_if<Evaluated>(&body)) evaluated->bits_per_byte = 1;
+    if (auto* step = std::get_if<StepEnded>(&body)) step->dropped = 0;
     const Node line = parse_json(to_json_line(Event{Seconds(), body}), "event").value();
     std::string keys;
     for (const std::string& key : line.keys())
