@@ -20,6 +20,11 @@ struct BatchShape {
   std::int64_t target = 0;  // of pairs: the length of their targets' rows; 0: the model's
 };
 
+// Outputs of training a mixture of experts: how often tokens chose an expert, and how many of these choices were
+// dropped because it had no place left.
+constexpr const char* kExpertChoices = "moe.choices";
+constexpr const char* kDroppedChoices = "moe.dropped";
+
 // What a model is trained on, hence what its graphs take besides parameters.
 //   language        tokens, labels (-1: ignored), segments (0: padding), positions, each i32[batch, seq]
 //   masked          tokens with some of them masked, labels (-1: not to be told), segments, positions, types (of a
@@ -28,11 +33,6 @@ struct BatchShape {
 //                   a target sees the tokens of its own segment
 //   regression      x f32[batch, inputs], y f32[batch, outputs]
 //   classification  x f32[batch, inputs], labels i32[batch] (-1: ignored)
-// Outputs of training a mixture of experts: how often tokens chose an expert, and how many of these choices were
-// dropped because it had no place left.
-constexpr const char* kExpertChoices = "moe.choices";
-constexpr const char* kDroppedChoices = "moe.dropped";
-
 enum class Task { language, masked, pairs, regression, classification };
 
 class Model {

@@ -132,8 +132,8 @@ class Caster {
     std::optional<DType> chosen;
     for (const Value& v : operands) {
       if (!is_float(v.dtype())) continue;
-      const bool wider = chosen && size_of(v.dtype()) > size_of(*chosen);
-      if (!chosen || (wider == numbers && size_of(v.dtype()) != size_of(*chosen))) chosen = v.dtype();
+      const auto bytes = size_of(v.dtype()), so_far = chosen ? size_of(*chosen) : bytes;
+      if (!chosen || (numbers ? bytes > so_far : bytes < so_far)) chosen = v.dtype();
     }
     if (chosen) {
       for (Value& v : operands) v = to_type(v, *chosen);
