@@ -146,19 +146,20 @@ Result<std::string> own_address_towards(const NetAddress& peer) {
 bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
 
 Result<Fd> connect_to(const NetAddress& address, NetDeadline deadline) {
-  const Addresses found = TRY(resolve(address, false));
   auto pause = std::chrono::milliseconds(2);
   while (true) {
+    const Result<Addresses> found = resolve(address, false);
+    if (!found.ok() && found.error().kind != ErrorKind::not_found) return found.error();
     int failed = 0;
-    for (const addrinfo* to = found.get(); to != nullptr; to = to->ai_next) {
+    for (const addrinfo* to = found.ok() ? found->get() : nullptr; to != nullptr; to = to->ai_next) {
       Fd fd;
       failed = connect_once(*to, deadline, fd);
       if (failed == 0) return fd;
     }
-    const bool may_come = failed == ECONNREFUSED || failed == ETIMEDOUT || failed == ECONNRESET || failed == EAGAIN;
-    if (!may_come || steady_clock::now() + pause >= deadline) {
-      return os_error(failed, "connect to", to_string(address));
-    }
+    constexpr int kMayPass[] = {ECONNREFUSED, ETIMEDOUT, ECONNRESET, EAGAIN, EHOSTUNREACH, ENETUNREACH};
+    const bool may_come = !found.ok() || std::ranges::find(kMayPass, failed) != std::end(kMayPass);
+    if (!may_come || steady_clock::now() + pause >= deadline)
+      return found.ok() ? os_error(failed, "connect to", to_string(address)) : found.error();
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(200));
   }

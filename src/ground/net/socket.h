@@ -43,7 +43,8 @@ Result<std::string> own_address_towards(const NetAddress& peer);
 // Whether only this machine reaches it: 127.0.0.1, ::1, localhost.
 bool is_loopback(std::string_view host);
 
-// Tries until the deadline while nobody listens yet. The socket is non-blocking. Errors: not_found (no such host), io.
+// Tries until the deadline, while nobody listens yet or nobody knows the name: one that starts beside others, as pods
+// do, comes before its name. The socket is non-blocking. Errors: not_found (no such host), io.
 Result<Fd> connect_to(const NetAddress& address, NetDeadline deadline);
 
 // All of it. Errors: io (closed by the peer, or not done by the deadline; `peer` names it).

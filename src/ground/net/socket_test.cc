@@ -53,6 +53,14 @@ TEST(Socket, waits_for_a_listener_that_comes_late_and_gives_up_on_none) {
   EXPECT_EQ(none.error().kind, ErrorKind::io);
 }
 
+TEST(Socket, a_name_that_nobody_knows_yet_is_asked_for_until_the_deadline) {
+  const auto began = std::chrono::steady_clock::now();
+  const Result<Fd> none = connect_to({"no.such.host.invalid", 7000}, deadline_after(Seconds(0.5)));
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+  EXPECT_GT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(250));
+}
+
 TEST(Socket, a_silent_peer_and_one_that_leaves_are_told_apart) {
   const ListeningSocket listener = listen_on({}).value();
   const Fd here = connect_to({"127.0.0.1", listener.port}, deadline_after(Seconds(10.0))).value();
