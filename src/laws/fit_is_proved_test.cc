@@ -47,7 +47,7 @@ class FitIsProved : public ::testing::Test {
 
   Result<TrainOutcome> run(cli::Prepared& job, Bytes limit, const std::string& name) {
     job.plan.memory.limit = limit;
-    cli::RunFolder folder = cli::claim_folder(shop_.path(name), false).value();
+    cli::RunFolder folder = cli::claim_folder(shop_.path(name), cli::Begins::anew).value();
     TimeLedger ledger(*clock_, Category::startup);
     cli::RunRequest request;
     request.folder = folder.path;
@@ -100,7 +100,7 @@ TEST_F(FitIsProved, one_byte_less_than_another_process_planned_is_refused) {
 // A run needs room for the checkpoints it will keep, and says so before its first step.
 TEST_F(FitIsProved, a_disk_too_small_for_the_checkpoints_is_refused_before_anything_is_started) {
   cli::Prepared job = prepared({"train.steps=3"});
-  cli::RunFolder folder = cli::claim_folder(shop_.path("small"), false).value();
+  cli::RunFolder folder = cli::claim_folder(shop_.path("small"), cli::Begins::anew).value();
   auto disk = std::make_unique<FaultyStore>();
   disk->limit_space(100 * kKiB);
   folder.store = std::move(disk);
@@ -120,7 +120,7 @@ TEST_F(FitIsProved, a_disk_too_small_for_the_checkpoints_is_refused_before_anyth
 // What fails first is told, not what fails because of it.
 TEST_F(FitIsProved, a_disk_that_fills_up_is_told_by_the_checkpoint_that_it_failed) {
   cli::Prepared job = prepared({"train.steps=6", "checkpoint.every=2"});
-  cli::RunFolder folder = cli::claim_folder(shop_.path("full"), false).value();
+  cli::RunFolder folder = cli::claim_folder(shop_.path("full"), cli::Begins::anew).value();
   auto disk = std::make_unique<FaultyStore>();
   FaultyStore& faulty = *disk;
   folder.store = std::move(disk);

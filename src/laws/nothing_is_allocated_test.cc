@@ -186,7 +186,7 @@ void expect_nothing(std::vector<std::string> sets, std::int64_t steps) {
   const Workload workload = cli::for_ranks(cli::load_workload(shop.path("job.yaml"), options).value());
   cli::PrepareOptions preparing;
   cli::Prepared job = cli::prepare(workload, preparing, *clock).value();
-  cli::RunFolder folder = cli::claim_folder(shop.path("run"), false).value();
+  cli::RunFolder folder = cli::claim_folder(shop.path("run"), cli::Begins::anew).value();
   const std::unique_ptr<EventFile> events =
       EventFile::open(*folder.store, next_event_file(*folder.store).value()).value();
   TimeLedger ledger(*clock, Category::startup);

@@ -51,7 +51,8 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   from.pin_isa =
       options.pin_isa == kRecorded ? recorded_isa(arguments.folder, loaded.workload).value() : options.pin_isa;
   arguments.again = machine_words(from);
-  return run_workload(loaded.workload, prepare_options(from, loaded, context).value(), arguments, true, context);
+  return run_workload(loaded.workload, prepare_options(from, loaded, context).value(), arguments, Begins::where_it_was,
+                      context);
 }
 
 }  // namespace

@@ -14,16 +14,30 @@ struct RunOptions {
   WorkloadArguments workload;
   RunArguments run;
   std::string plan;
-  bool locked = false;
+  bool locked = false, or_resume = false;
 };
 
-// The workload as the plan has it: of a plan, nothing is laid over it.
+// A plan's Program is the same for every seed, which is data; whatever else is set makes another.
+Status lay_seed_over(std::span<const std::string> sets, Workload& workload) {
+  constexpr std::string_view kSeed = "train.seed=";
+  for (const std::string& set : sets) {
+    if (!set.starts_with(kSeed)) {
+      return error(ErrorKind::invalid, "--set {} beside --plan: the plan says all but the seed (train.seed)", set)
+          .hinted("plan with it: systole plan JOB.yaml --set ... --out plan.json");
+    }
+  }
+  if (!sets.empty()) workload = TRY(read_workload(to_yaml(workload), "--set", {.sets = {sets.begin(), sets.end()}}));
+  return {};
+}
+
+// The workload as the plan has it: of a plan, only the seed is laid over it.
 Result<LoadedWorkload> workload_to_run(const RunOptions& options, RunArguments& arguments) {
   if (options.plan.empty()) {
     if (!options.workload.path.empty()) return load_workload(options.workload);
     return error(ErrorKind::invalid, "run what?").hinted("systole run JOB.yaml, or systole run --plan plan.json");
   }
   arguments.plan = TRY(plan_in(options.plan));
+  TRY(lay_seed_over(options.workload.sets, arguments.plan->workload));
   return LoadedWorkload{arguments.plan->workload, {}};
 }
 
@@ -46,6 +60,8 @@ Status refuse_training_options(const RunOptions& options) {
 ExitCode run(const RunOptions& options, Context& context) {
   RunArguments arguments = options.run;
   const LoadedWorkload loaded = workload_to_run(options, arguments).value();
+  if (options.or_resume && arguments.folder.empty())
+    fail(error(ErrorKind::invalid, "--or-resume: of which run?").hinted("--folder: the same each time it is begun"));
   if (arguments.folder.empty()) arguments.folder = fresh_folder(loaded.workload.name);
   if (!loaded.workload.command.empty()) {
     refuse_training_options(options).value();
@@ -53,8 +69,8 @@ ExitCode run(const RunOptions& options, Context& context) {
   }
   if (options.locked && arguments.lock.empty()) arguments.lock = lock_path_of(options.workload.path).value();
   arguments.again = machine_words(options.workload);
-  return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments, false,
-                      context);
+  return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments,
+                      options.or_resume ? Begins::either : Begins::anew, context);
 }
 
 }  // namespace
@@ -68,9 +84,11 @@ void add_run(CLI::App& app, Context& context) {
   CLI::Option* plan = command.add_option(
       "--plan", options->plan, "run what a plan says: plan.json of `systole plan --out`, in place of a workload");
   command.get_option("workload")->required(false)->excludes(plan);
-  for (const char* over : {"--env", "--set"}) plan->excludes(command.get_option(over));
+  plan->excludes(command.get_option("--env"));
   add_rank_arguments(command, options->run.ranks);
   command.add_option("--folder", options->run.folder, "the run's folder; without: runs/<name>-<n>");
+  command.add_flag("--or-resume", options->or_resume,
+                   "go on where the run in --folder stopped, if there is one: what a scheduler starts again and again");
   command.add_flag(
       "--locked", options->locked,
       "refuse whatever differs from the workload's lock (job.yaml's is job.lock), and print the hash of the "

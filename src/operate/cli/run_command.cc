@@ -107,7 +107,7 @@ Workload on_ranks(Workload workload, const RankRange& count, const RunArguments&
   return for_ranks(workload);
 }
 
-ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, bool resume,
+ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, Begins begins,
                       Context& given) {
   const std::unique_ptr<Clock> wrong = injected_clock(arguments.inject, -1, given.clock).value();
   Context context{given.out, wrong != nullptr ? *wrong : given.clock, given.command_line};
@@ -153,12 +153,15 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   fits(prepared).value();
   const bool held = !arguments.lock.empty();
   std::optional<Node> lock;  // of what begins: it is kept, or held to another
-  if (held || !(resume || arguments.dry_run)) lock = lock_of(prepared).value();
+  if (held || !(begins == Begins::where_it_was || arguments.dry_run)) lock = lock_of(prepared).value();
   if (held) hold_to_lock(prepared, *lock, arguments.lock).value();
   if (arguments.dry_run) return ExitCode::done;
   std::optional<RunFolder> taken;
+  bool resume = false;
   const auto take = [&]() -> Status {
-    taken = TRY(claim_folder(arguments.folder, resume));
+    taken = TRY(claim_folder(arguments.folder, begins));
+    resume = taken->holds_run;
+    if (resume && begins == Begins::either) TRY(same_run(*taken, workload));
     TRY(check_disk(prepared, *taken));  // before anything says that there was a run
     return Done{};
   };
@@ -167,11 +170,11 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     RankProcesses processes;
     processes.take = [&]() -> Status {
       TRY(take());
-      if (!resume) {
-        TRY(write_whole(*taken->store, RunFiles::plan, to_json(prepared.plan)));
-        TRY(write_whole(*taken->store, kRunLock, to_json(*lock, 2) + "\n"));
-      }
       TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(asked)));
+      if (!resume) {
+        TRY(write_whole(*taken->store, kRunLock, to_json(*lock, 2) + "\n"));
+        TRY(write_whole(*taken->store, RunFiles::plan, to_json(prepared.plan)));  // the last: by it there is a run
+      }
       context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, taken->path,
                                       count.said() ? arguments.ranks.ranks : std::to_string(ranks),
                                       prepared.plan.target.name, to_string(prepared.memory.total())));

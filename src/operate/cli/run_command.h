@@ -6,6 +6,7 @@
 #include "describe/spec/plan.h"
 #include "operate/cli/command.h"
 #include "operate/cli/rank_options.h"
+#include "operate/cli/train_run.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -24,7 +25,7 @@ struct RunArguments {
 
 void add_run_arguments(CLI::App& command, RunArguments& arguments);
 
-ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, bool resume,
+ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, Begins begins,
                       Context& context);
 
 }  // namespace systole::cli

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <optional>
 
 #include "ground/base/hash.h"
 #include "operate/cli/train_run.h"
@@ -33,8 +34,16 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
     context.out.json(Node::map({{"min_ranks", m.min_ranks}, {"max_ranks", m.max_ranks}}));
     return ExitCode::done;
   }
-  const RunFolder claimed = claim_folder(folder, false).value();
-  make_dirs_synced(*claimed.store, "logs").value();
+  std::error_code failed;
+  std::filesystem::create_directories(logs, failed);  // of several nodes' one may be there before the one that leads
+  std::optional<RunFolder> claimed;
+  options.lead = [&]() -> Result<LaunchWatch*> {
+    claimed = TRY(claim_folder(folder, Begins::anew));
+    TRY(make_dirs_synced(*claimed->store, "logs"));
+    context.out.message(
+        fmt::format("{}: {}, {} ranks of: {}", workload.name, folder, number, words_of(workload.command)));
+    return nullptr;
+  };
   options.membership.own_ranks = false;
   options.run = std::filesystem::path(folder).filename().string();
   options.workload = to_hex(hash128(to_yaml(workload)));
@@ -42,8 +51,6 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
   heed_preemption(options, *preemption);
   options.membership.notice = workload.ranks.notice.value_or(RanksSpec::kNotice);
-  context.out.message(
-      fmt::format("{}: {}, {} ranks of: {}", workload.name, folder, number, words_of(workload.command)));
   const LaunchOutcome outcome = launch(std::move(options)).value();
   const bool bad = outcome.exit_code == kExitNo;
   context.out.data(bad ? fmt::format("{}; logs are in {}", outcome.sentence, logs) : outcome.sentence);

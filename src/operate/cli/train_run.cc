@@ -244,9 +244,9 @@ std::string kernels_text(const Device& device) {
   return text;
 }
 
-Result<RunFolder> claim_folder(const std::string& path, bool resume) {
+Result<RunFolder> claim_folder(const std::string& path, Begins begins) {
   std::error_code failed;
-  if (resume && !std::filesystem::is_directory(path)) {
+  if (begins == Begins::where_it_was && !std::filesystem::is_directory(path)) {
     return error(ErrorKind::not_found, "there is no run folder '{}'", path)
         .hinted("'systole runs' lists those there are");
   }
@@ -255,14 +255,22 @@ Result<RunFolder> claim_folder(const std::string& path, bool resume) {
     return error(ErrorKind::io, "cannot make the run folder '{}': {}", path, failed.message())
         .hinted("--folder: a folder that may be made and written");
   RunFolder folder{path, TRY(lock_folder(path)), TRY(open_posix_store(path))};
-  const bool there = TRY(folder.store->exists(RunFiles::plan));
-  if (there && !resume) {
+  folder.holds_run = TRY(folder.store->exists(RunFiles::plan));
+  if (folder.holds_run && begins == Begins::anew) {
     return error(ErrorKind::exists, "'{}' holds a run already", path)
         .hinted(fmt::format("systole resume {}, or another --folder", path));
   }
-  if (!there && resume)
+  if (!folder.holds_run && begins == Begins::where_it_was)
     return error(ErrorKind::not_found, "'{}' holds no run", path).hinted("systole run WORKLOAD --folder " + path);
   return folder;
+}
+
+Status same_run(const RunFolder& run, const Workload& workload) {
+  const std::string text = TRY(read_text(*run.store, RunFiles::workload));
+  const Workload begun = TRY(read_workload(text, run.path + "/" + RunFiles::workload));
+  if (numbers_hash(begun) == numbers_hash(workload)) return {};
+  return error(ErrorKind::invalid, "'{}' holds a run of a workload with other numbers (model, data or train)", run.path)
+      .hinted("put the workload back, or take another --folder");
 }
 
 Status check_disk(const Prepared& p, const RunFolder& run) {
@@ -291,8 +299,8 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   // one.
   const bool writes = role.first() && request.documents;
   if (!request.resume && writes) {
-    TRY(write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)));
     TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
+    TRY(write_whole(*folder.store, RunFiles::plan, to_json(prepared.plan)));  // the last: by it there is a run
   }
   begin_measuring_memory();
   prepared.machine.device->connect(role.communicator);

@@ -60,14 +60,18 @@ struct RunRequest {
   std::function<void(const TrainState&)> began;
 };
 
-// Claims the folder for this process: makes it, locks it, and refuses one that holds a run already (unless resuming) or
-// none (when resuming). Errors: exists, not_found, busy, io.
+// Claims the folder for this process: makes it and locks it. One that must begin anew is refused a folder that holds a
+// run, one that must go on where it was, a folder that holds none. Errors: exists, not_found, busy, io.
+enum class Begins { anew, where_it_was, either };
 struct RunFolder {
   std::string path;
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<Store> store;
+  bool holds_run = false;
 };
-Result<RunFolder> claim_folder(const std::string& path, bool resume);
+Result<RunFolder> claim_folder(const std::string& path, Begins begins);
+// Errors: invalid, when the run in the folder is another workload's; those of reading it.
+Status same_run(const RunFolder& run, const Workload& workload);
 
 // Room for all checkpoints that will be kept, and for one being written. Errors: does_not_fit, io.
 Status check_disk(const Prepared& prepared, const RunFolder& run);
