@@ -108,27 +108,6 @@ Key256 hmac_sha256(const Key256& key, std::string_view text) {
 
 bool equal(const Key256& a, const Key256& b) { return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
 
-struct Sha256::State {
-  HeldDigest context{EVP_MD_CTX_new()};
-};
-
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  must(state_->context && EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) == 1, "SHA-256");
-}
-Sha256::~Sha256() = default;
-Sha256::Sha256(Sha256&&) noexcept = default;
-
-void Sha256::add(std::span<const std::byte> bytes) {
-  must(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1, "SHA-256");
-}
-
-Key256 Sha256::digest() {
-  Key256 digest;
-  unsigned size = 0;
-  must(EVP_DigestFinal_ex(state_->context.get(), raw(digest.data()), &size) == 1, "SHA-256");
-  return digest;
-}
-
 std::array<std::byte, kTagBytes> encrypt(const Key256& key, std::uint64_t number, std::string_view bound,
                                          std::span<std::byte> text) {
   const HeldCipher context(EVP_CIPHER_CTX_new());

@@ -25,20 +25,6 @@ Key256 derive(const Key256& from, const Key256& salt, std::string_view purpose);
 Key256 hmac_sha256(const Key256& key, std::string_view text);
 bool equal(const Key256& a, const Key256& b);  // in constant time
 
-// SHA-256 of bytes that come in pieces.
-class Sha256 {
- public:
-  Sha256();
-  ~Sha256();
-  Sha256(Sha256&&) noexcept;
-  void add(std::span<const std::byte> bytes);
-  Key256 digest();  // once
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
 // AES-256-GCM: `text` encrypted in place and its tag. REQUIRES: `number` was never used with this key.
 std::array<std::byte, kTagBytes> encrypt(const Key256& key, std::uint64_t number, std::string_view bound,
                                          std::span<std::byte> text);

@@ -10,15 +10,6 @@
 namespace systole::checkpoint {
 namespace {
 
-std::span<const std::byte> bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
-
-TEST(Crypto, Sha256OfFips180) {
-  Sha256 sha;
-  sha.add(bytes_of_text("a"));
-  sha.add(bytes_of_text("bc"));
-  EXPECT_EQ(to_hex_text(sha.digest()), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-}
-
 // RFC 8032, section 7.1, test 2.
 TEST(Crypto, Ed25519OfRfc8032) {
   const Key256 secret = *key_from_hex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");

@@ -16,6 +16,7 @@
 #include "execute/checkpoint/folder.h"
 #include "execute/checkpoint/manifest.h"
 #include "ground/base/hash.h"
+#include "ground/store/sha256.h"
 
 namespace systole::checkpoint {
 

@@ -12,6 +12,7 @@
 #include "execute/checkpoint/save.h"
 #include "ground/base/hash.h"
 #include "ground/base/parallel.h"
+#include "ground/store/sha256.h"
 
 namespace systole::checkpoint {
 
