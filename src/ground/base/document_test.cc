@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ground/base/philox.h"
+#include "ground/base/sourced_yaml.h"
 #include "ground/base/utf8.h"
 
 namespace systole {
@@ -239,10 +240,22 @@ TEST(Doubles, survive_the_trip) {
 
 // A random tree over scalars that need care.
 Node random_node(PhiloxStream& random, int depth) {
-  static constexpr std::string_view kTexts[] = {
-      "",      "x",    "yes", "null", "~",   "12", "0x1f", "- a", "a: b", "#c",  " lead", "trail ", "it's",
-      "\"q\"", "a\nb", "\t",  "{",    "[x]", "*a", "&a",   "!t",  "%d",   "@x",  "`",     "<<",     "caf\xc3\xa9",
-      "\x01",  "-",    "?",   ":",    "|",   ">",  "a #b", "..",  "---",  "1e5", "\x7f"};
+  static constexpr std::string_view kTexts[] = {"",         "x",           "yes",
+                                                "null",     "~",           "12",
+                                                "0x1f",     "- a",         "a: b",
+                                                "#c",       " lead",       "trail ",
+                                                "it's",     "\"q\"",       "a\nb",
+                                                "\t",       "{",           "[x]",
+                                                "*a",       "&a",          "!t",
+                                                "%d",       "@x",          "`",
+                                                "<<",       "caf\xc3\xa9", "\x01",
+                                                "-",        "?",           ":",
+                                                "|",        ">",           "a #b",
+                                                "..",       "---",         "1e5",
+                                                "\x7f",     "a\nb\n",      "#!/bin/sh\nx\n",
+                                                "a\n\n  b", "a\n\n",       "\na",
+                                                "a \nb",    "a\n\tb",      "---\n# c\n",
+                                                "a\n"};
   const auto text = [&] { return kTexts[random.below(std::size(kTexts))]; };
   const std::uint64_t kind = random.below(depth == 0 ? 4 : 7);
   if (kind == 0) return Node();
@@ -268,6 +281,20 @@ TEST(Writers, read_back_equal) {
     ASSERT_TRUE(back.ok()) << text << to_string(back.error());
     ASSERT_EQ(*back, node) << text << to_json(*back);
   }
+}
+
+TEST(Yaml, text_of_several_lines_is_a_block) {
+  const Node job = Node::map({{"run", "set -u\n\n  exec x\n"}, {"list", Node::sequence({Node("a\nb")})}});
+  EXPECT_EQ(to_yaml(job), "run: |\n  set -u\n\n    exec x\nlist:\n  - |-\n    a\n    b\n");
+}
+
+TEST(Yaml, a_value_says_where_it_comes_from) {
+  Node chips(8), kind("nvidia-l4");
+  chips.set_place({std::make_shared<std::string>("machines.csv, 2026-08-01:\nits source"), 4, 1});
+  const Node node = Node::map({{"chips", chips}, {"kind", kind}});
+  EXPECT_EQ(to_sourced_yaml(node), "chips: 8 # machines.csv, 2026-08-01: its source\nkind: nvidia-l4\n");
+  EXPECT_EQ(to_yaml(node), "chips: 8\nkind: nvidia-l4\n");
+  EXPECT_EQ(parse_yaml(to_sourced_yaml(node), "back").value(), node);
 }
 
 TEST(Utf8, knows_what_is_valid) {

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "ground/base/document.h"
+#include "ground/base/sourced_yaml.h"
 #include "ground/base/utf8.h"
 
 namespace systole {
@@ -128,18 +129,51 @@ std::string yaml_scalar(const Node& node) {
   }
 }
 
+// Text of several lines that a literal block gives back: lines end in neither space nor tab, the first does not begin
+// with a space, which would be taken for indentation, and no more than one newline ends it.
+bool is_literal(std::string_view text) {
+  if (text.find('\n') == text.npos || text.front() == ' ' || text.front() == '\n' || text.front() == '\t') return false;
+  if (text.ends_with("\n\n") || text.find(" \n") != text.npos || text.find("\t\n") != text.npos) return false;
+  if (text.back() == ' ' || text.back() == '\t') return false;
+  return std::ranges::all_of(text, [](unsigned char c) { return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t'; });
+}
+
+std::string literal(std::string_view text, std::size_t indent) {
+  std::string out = text.back() == '\n' ? " |\n" : " |-\n";
+  if (text.back() == '\n') text.remove_suffix(1);
+  while (true) {
+    const std::size_t end = text.find('\n');
+    if (end != 0 && !text.empty()) out += std::string(indent, ' ') + std::string(text.substr(0, end));
+    out += '\n';
+    if (end == text.npos) return out;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// Where a scalar comes from, as a comment behind it.
+std::string source_of(const Node& node) {
+  if (node.place().file == nullptr) return "";
+  std::string text = " # " + replace_invalid_utf8(*node.place().file);
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
 // Lines of a container at `indent`; the first line's indentation is written by the caller when `hanging`.
-void write_block(const Node& node, std::size_t indent, bool hanging, std::string& out) {
+void write_block(const Node& node, std::size_t indent, bool hanging, bool sources, std::string& out) {
   const auto value = [&](const Node& child, bool in_map) {
     const bool block = !child.items().empty() || !child.entries().empty();
-    if (!block) {
-      out += child.is_map() ? " {}\n" : child.is_sequence() ? " []\n" : " " + yaml_scalar(child) + "\n";
+    if (child.kind() == NodeKind::string && is_literal(child.text())) {
+      out += literal(child.text(), indent + 2);
+    } else if (!block) {
+      out += child.is_map() ? " {}" : child.is_sequence() ? " []" : " " + yaml_scalar(child);
+      out += (sources && child.is_scalar() ? source_of(child) : "") + "\n";
     } else if (in_map) {
       out += "\n";
-      write_block(child, indent + 2, false, out);
+      write_block(child, indent + 2, false, sources, out);
     } else {
       out += " ";
-      write_block(child, indent + 2, true, out);
+      write_block(child, indent + 2, true, sources, out);
     }
   };
   const auto begin = [&] {
@@ -165,15 +199,22 @@ std::string to_json(const Node& node, int indent) {
   return std::move(writer.text);
 }
 
-std::string to_yaml(const Node& node) {
+namespace {
+
+std::string block_yaml(const Node& node, bool sources) {
   std::string out;
   const bool block = !node.items().empty() || !node.entries().empty();
   if (block) {
-    write_block(node, 0, false, out);
+    write_block(node, 0, false, sources, out);
   } else {
     out = (node.is_map() ? "{}" : node.is_sequence() ? "[]" : yaml_scalar(node)) + "\n";
   }
   return out;
 }
+
+}  // namespace
+
+std::string to_yaml(const Node& node) { return block_yaml(node, false); }
+std::string to_sourced_yaml(const Node& node) { return block_yaml(node, true); }
 
 }  // namespace systole
