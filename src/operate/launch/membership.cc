@@ -67,8 +67,10 @@ void Membership::gather(Actions& actions) {
     slots.resize(static_cast<std::size_t>(std::min(count, options_.max_ranks)));
     start(std::move(slots), actions);
   } else if (now_ >= *deadline_) {
-    end({kExitNo, fmt::format("{} of the {} ranks needed have a place after {}", count, options_.min_ranks,
-                              to_string(options_.gather_time))},
+    // Of what had begun and where no rank failed, nodes were lost: begun again it may have others.
+    const int code = generation_ > 0 && left_out_.empty() ? kExitNotSaved : kExitNo;
+    end({code, fmt::format("{} of the {} ranks needed have a place after {}", count, options_.min_ranks,
+                           to_string(options_.gather_time))},
         actions);
   }
 }

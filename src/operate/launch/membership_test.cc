@@ -83,6 +83,13 @@ TEST(Membership, says_how_many_places_were_missing) {
   EXPECT_EQ(l.after(2).outcome(), (LaunchOutcome{1, "3 of the 4 ranks needed have a place after 5 min 00 s"}));
 }
 
+TEST(Membership, what_lost_a_node_for_good_may_be_begun_again) {
+  Launch l(ranks(4, 4));
+  EXPECT_EQ(l(NodeJoined{"a", 2})(NodeJoined{"b", 2}).started(), 4);
+  l(NodeLeft{"b", "its lease ran out"}).killed(0).killed(1);
+  EXPECT_EQ(l.after(301).outcome(), (LaunchOutcome{76, "2 of the 4 ranks needed have a place after 5 min 00 s"}));
+}
+
 TEST(Membership, a_lost_rank_ends_its_generation_and_the_next_waits_for_all_to_be_gone) {
   Launch l(ranks(3, 3));
   l(NodeJoined{"a", 3}).killed(1);
