@@ -223,6 +223,29 @@ Codec optional_seconds_codec(Field<std::optional<Seconds>> at) {
   return optional_codec<Seconds>("time", at, read_seconds, seconds_node);
 }
 
+Codec optional_range_codec(Field<std::optional<CountRange>> at, std::int64_t lowest, std::int64_t highest) {
+  const auto read = [lowest, highest](const Node& node) -> Result<CountRange> {
+    const std::size_t colon = node.text().find(':');
+    if (colon == std::string::npos) {
+      const std::int64_t n = TRY(read_count(node, lowest, highest));
+      return CountRange{n, n};
+    }
+    const auto part = [&](std::string text) {
+      return read_count(Node(NodeKind::string, text, node.place()), lowest, highest);
+    };
+    const CountRange range{TRY(part(node.text().substr(0, colon))), TRY(part(node.text().substr(colon + 1)))};
+    if (range.least <= range.most) return range;
+    return error(ErrorKind::invalid, "{} is above {}", range.least, range.most)
+        .at(node.where())
+        .hinted(fmt::format("{}:{}", range.most, range.least));
+  };
+  Codec c = optional_codec<CountRange>("count or A:B", at, read, [](const CountRange& range) {
+    return range.elastic() ? Node(fmt::format("{}:{}", range.least, range.most)) : Node(range.least);
+  });
+  c.range = count_range(lowest, highest);
+  return c;
+}
+
 Codec interval_codec(Field<Interval> at) {
   return codec<Interval>(
       "steps, a time, or never", at,

@@ -44,6 +44,7 @@ Codec texts_codec(Field<std::vector<std::string>> at);  // one text or a list of
 // The words of a command line: a list, or one text that is cut at spaces. Not empty.
 Codec command_codec(Field<std::vector<std::string>> at);
 Codec bytes_codec(Field<Bytes> at, Bytes lowest);
+Codec optional_range_codec(Field<std::optional<CountRange>> at, std::int64_t lowest, std::int64_t highest);
 Codec optional_bytes_codec(Field<std::optional<Bytes>> at, Bytes lowest);
 Codec optional_seconds_codec(Field<std::optional<Seconds>> at);
 Codec interval_codec(Field<Interval> at);

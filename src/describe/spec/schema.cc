@@ -37,13 +37,14 @@ Schema make() {
                          .codec = command_codec(AT(command)),
                          .doc = "A program of your own (PyTorch, JAX) to run in place of a model: its words.",
                          .more = "It is started once a rank, with the environment that torchrun and jax.distributed "
-                                 "give; `systole run job.yaml --ranks 4` starts four. Beside it stand only name and "
-                                 "labels. A text is cut at spaces, a list is taken as it is.",
+                                 "give; `systole run job.yaml --ranks 4` starts four. Nothing of a model stands beside "
+                                 "it. A text is cut at spaces, a list is taken as it is.",
                          .optional = true});
   add_model_keys(schema);
   add_data_keys(schema);
   add_train_keys(schema);
   add_run_keys(schema);
+  add_cluster_keys(schema);
   return schema;
 }
 
@@ -85,9 +86,25 @@ std::string type_of(const Key& key) {
 }
 
 bool goes_with_command(const Key& key) {
-  constexpr std::string_view kBeside[] = {"systole",          "name",  "workload", "command", "ranks.notice",
-                                          "ranks.preemption", "labels"};
-  return std::ranges::find(kBeside, key.path) != std::end(kBeside);
+  constexpr std::string_view kBeside[] = {"systole",
+                                          "name",
+                                          "workload",
+                                          "command",
+                                          "ranks.notice",
+                                          "ranks.preemption",
+                                          "ranks.retries",
+                                          "resources.nodes",
+                                          "resources.ranks_per_node",
+                                          "resources.gpus_per_node",
+                                          "resources.longest",
+                                          "image",
+                                          "env",
+                                          "claims",
+                                          "folder",
+                                          "labels"};
+  constexpr std::string_view kSections[] = {"slurm.", "kubernetes.", "ssh."};
+  return std::ranges::find(kBeside, key.path) != std::end(kBeside) ||
+         std::ranges::any_of(kSections, [&](std::string_view section) { return key.path.starts_with(section); });
 }
 
 bool applies(const Key& key, Workload& workload) {

@@ -73,6 +73,8 @@ const std::vector<FamilyDefaults>& family_defaults();
 // "number, above 0", "gpt | mlp".
 std::string type_of(const Key& key);
 
+void add_cluster_keys(Schema& schema);  // of where others start it
+
 // Whether `key` may stand beside `command`: all others are of the model and its training.
 bool goes_with_command(const Key& key);
 
@@ -96,6 +98,7 @@ void add_data_keys(Schema& schema);
 void add_masking_keys(Schema& schema);  // of data
 void add_train_keys(Schema& schema);
 void add_run_keys(Schema& schema);
+void add_cluster_keys(Schema& schema);  // of where others start it
 
 // What stands around the Workload's own keys in a document.
 constexpr std::string_view kEnvironments = "environments";

@@ -224,9 +224,36 @@ struct CheckpointSpec {
   std::string encryption_key, signing_key, trusted_key;
 };
 
+// "4", or "2:8" where there may be more and fewer while it runs.
+struct CountRange {
+  std::int64_t least = 1, most = 1;
+  bool elastic() const { return least != most; }
+  bool operator==(const CountRange&) const = default;
+};
+
 struct ResourcesSpec {
   std::optional<Bytes> memory;          // limit of the whole process; without: what the machine has
   std::optional<std::int64_t> threads;  // without: what the machine has
+  // Of a cluster. Without nodes: 1; without ranks_per_node: its GPUs, else 1.
+  std::optional<CountRange> nodes;
+  std::optional<std::int64_t> ranks_per_node, gpus_per_node;
+  std::optional<Seconds> longest;  // then its cluster ends it
+};
+
+// What a target takes besides; empty: not said.
+struct SlurmSpec {
+  std::string partition, account, qos, constraint, reservation;
+  std::string gpu_type;                 // "a100" of --gpus-per-node=a100:8
+  std::optional<CountRange> array;      // one run an index, each with the seed of its own
+  std::optional<std::int64_t> at_once;  // of the array's, at most
+};
+struct KubernetesSpec {
+  std::string name_space;                       // "default"
+  std::map<std::string, std::string> selector;  // labels of nodes
+  std::string service_account;
+};
+struct SshSpec {
+  std::vector<std::string> hosts;  // [user@]host[:port]
 };
 
 struct ProbeSpec {
@@ -248,6 +275,8 @@ struct ObserveSpec {
 struct RanksSpec {
   std::optional<Seconds> patience, notice;  // without: kPatience, kNotice
   std::string preemption;                   // off, or the address of a flag; empty: found out
+  std::optional<std::int64_t> retries;      // of its cluster, after a preemption or a loss; without: kRetries
+  static constexpr std::int64_t kRetries = 10;
   static constexpr Seconds kPatience{60.0}, kNotice{30.0};
 };
 
@@ -293,6 +322,14 @@ struct Workload {
   ObserveSpec observe;
   ProbeSpec probe;
   std::map<std::string, std::string> labels;
+  // Where others start it.
+  std::string image;                          // of its container
+  std::map<std::string, std::string> env;     // of every rank
+  std::map<std::string, std::string> claims;  // where a node mounts what, by path: persistent volume claims
+  std::string folder;                         // where its runs lie, seen by all nodes; empty: runs
+  SlurmSpec slurm;
+  KubernetesSpec kubernetes;
+  SshSpec ssh;
 };
 
 // What files that a workload names say of its keys. `fixed`: the document may not say otherwise.

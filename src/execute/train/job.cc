@@ -53,6 +53,13 @@ std::string numbers_hash(const Workload& workload) {
   decides.ranks = {};
   decides.probe = {};
   decides.labels.clear();
+  decides.image.clear();
+  decides.env.clear();
+  decides.claims.clear();
+  decides.folder.clear();
+  decides.slurm = {};
+  decides.kubernetes = {};
+  decides.ssh = {};
   decides.mesh.clear();  // any layout computes the same
   decides.sharding.clear();
   decides.fully_sharded = {};

@@ -1,6 +1,7 @@
 #include "operate/cli/run_command.h"
 
 #include <csignal>
+#include <cstdlib>
 
 #include "execute/checkpoint/compare.h"
 #include "execute/runtime/eager.h"
@@ -110,6 +111,7 @@ Workload on_ranks(Workload workload, const RankRange& count, const RunArguments&
 ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, Begins begins,
                       Context& given) {
   const std::unique_ptr<Clock> wrong = injected_clock(arguments.inject, -1, given.clock).value();
+  for (const auto& [name, value] : asked.env) ::setenv(name.c_str(), value.c_str(), 1);  // of its ranks, too
   Context context{given.out, wrong != nullptr ? *wrong : given.clock, given.command_line};
   const RankRange count = read_ranks(arguments.ranks.ranks).value();
   if (count.least != count.most && (!asked.mesh.empty() || arguments.in_process)) {

@@ -1,0 +1,163 @@
+// Keys of where others start it: how many nodes, for how long, in which image and folder; and what single targets take.
+#include <algorithm>
+
+#include "describe/spec/schema.h"
+
+namespace systole {
+namespace {
+
+// Text of these characters alone, which is not shown where it is empty.
+Codec word_codec(Field<std::string> at, std::string_view beside_letters, const char* expected) {
+  Codec codec = text_codec(at);
+  codec.type = expected;
+  codec.read = [at, beside_letters, expected, read = codec.read](const Node& node, Workload& w) -> Status {
+    TRY(read(node, w));
+    const auto is_one = [beside_letters](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             beside_letters.find(c) != beside_letters.npos;
+    };
+    const std::string& text = at(w);
+    const auto wrong = std::ranges::find_if_not(text, is_one);
+    if (!text.empty() && wrong == text.end() && text[0] != '-') return {};
+    return error(ErrorKind::invalid, "'{}' is no {}", text, expected)
+        .at(node.where())
+        .hinted(fmt::format("letters, digits and {}; no '-' in front", beside_letters));
+  };
+  codec.write = [at](Workload& w) { return at(w).empty() ? Node() : Node(at(w)); };
+  return codec;
+}
+
+Codec optional_text_codec(Field<std::string> at) {
+  Codec codec = text_codec(at);
+  codec.write = [at](Workload& w) { return at(w).empty() ? Node() : Node(at(w)); };
+  return codec;
+}
+
+// A map of text whose names follow a rule, which says what is wrong with one or nothing.
+Codec named_texts_codec(Field<std::map<std::string, std::string>> at, std::string (*wrong)(const std::string&),
+                        const char* hint) {
+  Codec codec = labels_codec(at);
+  codec.read = [wrong, hint, read = codec.read](const Node& node, Workload& w) -> Status {
+    TRY(read(node, w));
+    for (const Node::Entry& entry : node.entries()) {
+      const std::string said = wrong(entry.key);
+      if (!said.empty()) return error(ErrorKind::invalid, "'{}' {}", entry.key, said).at(entry.where()).hinted(hint);
+    }
+    return {};
+  };
+  return codec;
+}
+
+std::string wrong_variable(const std::string& name) {
+  const auto part = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  if (name.empty() || !std::ranges::all_of(name, part) || (name[0] >= '0' && name[0] <= '9'))
+    return "is no name of a variable";
+  constexpr std::string_view kOurs[] = {"RANK",       "WORLD_SIZE",  "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
+                                        "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"};
+  if (name.starts_with("SYSTOLE_") || std::ranges::find(kOurs, name) != std::end(kOurs))
+    return "is set by the agent, for each rank";
+  return "";
+}
+
+std::string wrong_path(const std::string& path) {
+  if (!path.starts_with('/') || path == "/" || path.find(':') != path.npos) return "is no path of a container";
+  return "";
+}
+
+std::string wrong_label(const std::string& name) {
+  return name.empty() || name.size() > 317 ? "is no name of a label" : "";
+}
+
+void add_slurm_keys(std::vector<Key>& keys) {
+  constexpr std::string_view kBeside = "._/@:+,=-";
+  const auto word = [&](const char* path, Field<std::string> at, const char* doc, const char* expected,
+                        std::string_view beside) {
+    keys.push_back({.path = path, .codec = word_codec(at, beside, expected), .doc = doc, .optional = true});
+  };
+  word("slurm.partition", AT(slurm.partition), "Partitions that may start it: a,b.", "name of a partition", kBeside);
+  word("slurm.account", AT(slurm.account), "What its hours are charged to.", "name of an account", kBeside);
+  word("slurm.qos", AT(slurm.qos), "Its quality of service.", "name of a quality of service", kBeside);
+  word("slurm.constraint", AT(slurm.constraint), "Features that its nodes have: 'a100&ib'.", "constraint",
+       "._/@:+,=-&|*()[]");
+  word("slurm.reservation", AT(slurm.reservation), "Nodes set aside for it.", "name of a reservation", kBeside);
+  word("slurm.gpu_type", AT(slurm.gpu_type), "Kind of its GPUs as the cluster calls it, beside gpus_per_node: a100.",
+       "kind of GPU", "._-");
+  keys.push_back({.path = "slurm.array",
+                  .codec = optional_range_codec(AT(slurm.array), 0, 1'000'000),
+                  .doc = "One run an index, 0:9 for ten of them, each with a seed of its own.",
+                  .more = "The seed is train.seed and the index added up; each run has a folder of its own. A program "
+                          "of your own finds the index in SLURM_ARRAY_TASK_ID.",
+                  .optional = true});
+  keys.push_back({.path = "slurm.at_once",
+                  .codec = optional_count_codec(AT(slurm.at_once), 1, 1'000'000),
+                  .doc = "Runs of slurm.array that may run at the same time. Without it, all.",
+                  .optional = true,
+                  .when = {"slurm.array", {}}});
+}
+
+}  // namespace
+
+void add_cluster_keys(Schema& schema) {
+  schema.sections.push_back({"slurm", "What Slurm takes besides.", {}, {}});
+  schema.sections.push_back({"kubernetes", "What Kubernetes takes besides.", {}, {}});
+  schema.sections.push_back({"ssh", "Plain machines, reached by ssh.", {}, {}});
+  auto& keys = schema.keys;
+  keys.push_back({.path = "resources.nodes",
+                  .codec = optional_range_codec(AT(resources.nodes), 1, 100'000),
+                  .doc = "Machines of a cluster; 2:8 where some may leave or join while it runs. Without it, 1.",
+                  .optional = true});
+  keys.push_back({.path = "resources.ranks_per_node",
+                  .codec = optional_count_codec(AT(resources.ranks_per_node), 1, 1024),
+                  .doc = "Ranks of each node. Without it one a GPU, else one.",
+                  .optional = true});
+  keys.push_back({.path = "resources.gpus_per_node",
+                  .codec = optional_count_codec(AT(resources.gpus_per_node), 1, 1024),
+                  .doc = "GPUs of each node of a cluster. Without it, none.",
+                  .optional = true});
+  keys.push_back({.path = "resources.longest",
+                  .codec = optional_seconds_codec(AT(resources.longest)),
+                  .doc = "How long a cluster lets it run at once; then it saves, ends, and is begun again.",
+                  .optional = true});
+  keys.push_back({.path = "ranks.retries",
+                  .codec = optional_count_codec(AT(ranks.retries), 0, 1000),
+                  .doc = "How often its cluster begins it again after a preemption or a loss. Without it, 10.",
+                  .optional = true});
+  keys.push_back({.path = "image",
+                  .codec = optional_text_codec(AT(image)),
+                  .doc = "Container image, NAME@sha256:DIGEST or NAME:TAG, that has systole and what it needs.",
+                  .more = "A digest is one image for ever; what a tag names changes, and ':latest' is refused.",
+                  .optional = true});
+  keys.push_back({.path = "env",
+                  .codec = named_texts_codec(AT(env), wrong_variable, "another name, or take it out"),
+                  .doc = "Environment of every rank, beside what it inherits.",
+                  .optional = true});
+  keys.push_back({.path = "claims",
+                  .codec = named_texts_codec(AT(claims), wrong_path, "/data: NAME mounts the claim NAME there"),
+                  .doc = "Persistent volume claims by the path where each is mounted: { /data: corpus }.",
+                  .optional = true});
+  keys.push_back({.path = "folder",
+                  .codec = optional_text_codec(AT(folder)),
+                  .doc = "Where a cluster's runs lie, in a file system that all its nodes see. Without it, runs.",
+                  .optional = true});
+  add_slurm_keys(keys);
+  keys.push_back({.path = "kubernetes.namespace",
+                  .codec = word_codec(AT(kubernetes.name_space), "-", "namespace"),
+                  .doc = "Where its objects are made. Without it, default.",
+                  .optional = true});
+  keys.push_back({.path = "kubernetes.selector",
+                  .codec = named_texts_codec(AT(kubernetes.selector), wrong_label, "NAME: VALUE, as nodes have it"),
+                  .doc = "Labels that its nodes have.",
+                  .optional = true});
+  keys.push_back({.path = "kubernetes.service_account",
+                  .codec = word_codec(AT(kubernetes.service_account), "-.", "name of a service account"),
+                  .doc = "As whom it speaks to the cluster. Without it, as nobody: no token is mounted.",
+                  .optional = true});
+  keys.push_back({.path = "ssh.hosts",
+                  .codec = texts_codec(AT(ssh.hosts)),
+                  .doc = "Machines to start it on, [USER@]HOST[:PORT] each; the first leads.",
+                  .optional = true});
+}
+
+}  // namespace systole
