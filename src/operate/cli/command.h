@@ -78,6 +78,7 @@ void add_prove(CLI::App& app, Context& context);
 void add_backtest(CLI::App& app, Context& context);
 void add_lock(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
+void add_render(CLI::App& app, Context& context);
 void add_resume(CLI::App& app, Context& context);
 void add_rank(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);

@@ -10,6 +10,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_backtest(app, context);
   add_lock(app, context);
   add_run(app, context);
+  add_render(app, context);
   add_resume(app, context);
   add_rank(app, context);
   add_generate(app, context);

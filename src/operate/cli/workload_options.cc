@@ -1,12 +1,11 @@
 #include "operate/cli/workload_options.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 
 #include "ground/base/quantity.h"
 #include "operate/cli/hf_folder.h"
 #include "operate/cli/xla_machine.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 
@@ -26,13 +25,7 @@ void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments) {
                      "compute as a machine with no more than these instructions: avx2, avx512, avx512-bf16, amx");
 }
 
-std::string quoted(const std::string& word) {
-  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_@%+=:,./-", c) != nullptr; };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string text = "'";
-  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
+std::string quoted(const std::string& word) { return shell_word(word); }
 
 std::string machine_words(const WorkloadArguments& arguments) {
   std::string text;

@@ -1,0 +1,116 @@
+#include "operate/render/cluster_job.h"
+
+#include "operate/render/names.h"
+#include "operate/render/quote.h"
+
+namespace systole {
+namespace {
+
+constexpr std::size_t kMostName = 48;  // of a run, whatever the target adds
+
+// The ranks that a model has are the devices of its mesh.
+Status check_mesh(const Workload& w, const ClusterJob& job) {
+  std::int64_t devices = 1;
+  for (const auto& [axis, size] : w.mesh) devices *= size;
+  if (job.ranks().most == devices) return {};
+  if (w.mesh.empty()) {
+    return error(ErrorKind::invalid, "{} ranks on {} node{}, and the workload has no mesh to lay them out",
+                 job.ranks().most, job.nodes.most, job.nodes.most == 1 ? "" : "s")
+        .hinted(fmt::format("mesh: {{ data: {} }}", job.ranks().most));
+  }
+  return error(ErrorKind::invalid, "the mesh has {} devices; {} node{} of {} rank{} are {}", devices, job.nodes.most,
+               job.nodes.most == 1 ? "" : "s", job.ranks_per_node, job.ranks_per_node == 1 ? "" : "s", job.ranks().most)
+      .hinted(devices % job.ranks_per_node == 0
+                  ? fmt::format("resources.nodes: {}, or another mesh", devices / job.ranks_per_node)
+                  : fmt::format("resources.ranks_per_node: a divisor of {}, or another mesh", devices));
+}
+
+Status check_model(const RenderAsk& ask, const ClusterJob& job) {
+  const Workload& w = ask.workload;
+  if (job.nodes.elastic())
+    return error(ErrorKind::unsupported, "resources.nodes: {}:{}: a model's ranks are the devices of its mesh",
+                 job.nodes.least, job.nodes.most)
+        .hinted(fmt::format("resources.nodes: {}; a program of your own (command) may have a range", job.nodes.most));
+  if (job.gpus_per_node > 0 && !job.alone())
+    return error(ErrorKind::unsupported, "a model runs on the GPUs of one node, and here are {} nodes", job.nodes.most)
+        .hinted(
+            "resources.nodes: 1; or on processors, without gpus_per_node; a program of your own (command) runs on "
+            "all");
+  if (job.gpus_per_node > 0) return {};  // one process has them all
+  return check_mesh(w, job);
+}
+
+void check_texts(const Workload& w, std::vector<Error>& wrong) {
+  const auto look = [&](const std::string& text, const char* key) {
+    if (text.find('\0') != text.npos)
+      wrong.push_back(error(ErrorKind::invalid, "{}: a NUL can stand in no environment or command", key));
+  };
+  for (const std::string& word : w.command) look(word, "command");
+  std::size_t size = 0;
+  for (const auto& [name, value] : w.env) {
+    look(value, "env");
+    size += name.size() + value.size();
+  }
+  constexpr std::size_t kMostEnvironment = 128 << 10;  // Linux takes no longer word
+  if (size > kMostEnvironment)
+    wrong.push_back(error(ErrorKind::invalid, "env: {} KiB of environment; 128 KiB can be given", size >> 10)
+                        .hinted("a file that the program reads"));
+  look(w.folder, "folder");
+}
+
+}  // namespace
+
+Result<ClusterJob> cluster_job(const RenderAsk& ask) {
+  const Workload& w = ask.workload;
+  ClusterJob job;
+  std::vector<Error> wrong;
+  const auto note = [&](Error e) { wrong.push_back(std::move(e)); };
+  if (Result<std::string> run = dns_label(ask.run.empty() ? w.name : ask.run, kMostName, "a run"); run.ok()) {
+    job.run = *run;
+  } else {
+    note(run.error());
+  }
+  job.nodes = w.resources.nodes.value_or(CountRange{});
+  job.gpus_per_node = w.resources.gpus_per_node.value_or(0);
+  const bool model = w.command.empty();
+  // A model has the GPUs of its node in one process; programs have one each.
+  job.ranks_per_node = w.resources.ranks_per_node.value_or(model || job.gpus_per_node == 0 ? 1 : job.gpus_per_node);
+  job.longest = w.resources.longest;
+  job.notice = w.ranks.notice.value_or(RanksSpec::kNotice);
+  job.retries = w.ranks.retries.value_or(RanksSpec::kRetries);
+  job.folder = w.folder.empty() ? "runs" : w.folder;
+  if (job.folder.starts_with('-')) job.folder = "./" + job.folder;
+  check_texts(w, wrong);
+  if (model) {
+    if (const Status agreed = check_model(ask, job); !agreed.ok()) note(agreed.error());
+  } else if (ask.plan != nullptr) {
+    note(error(ErrorKind::invalid, "--plan: a program of your own (command) has no plan").hinted("leave --plan out"));
+  }
+  if (!wrong.empty()) {
+    Error first = std::move(wrong.front());
+    first.others.insert(first.others.end(), std::make_move_iterator(wrong.begin() + 1),
+                        std::make_move_iterator(wrong.end()));
+    return first;
+  }
+  const CountRange ranks = job.ranks();
+  if (!model || ranks.most > 1)
+    job.run_arguments = ranks.elastic() ? fmt::format(" --ranks {}:{}", ranks.least, ranks.most)
+                                        : fmt::format(" --ranks {}", ranks.most);
+  if (!model || !job.alone()) job.run_arguments += fmt::format(" --local-ranks {}", job.ranks_per_node);
+  if (model && job.gpus_per_node > 0) job.run_arguments += " --device gpu";
+  return job;
+}
+
+std::string made_from(const RenderAsk& ask, const ClusterJob& job) {
+  return fmt::format("# {}: {} on {}, workload {:.12}{}\n", ask.version, job.run, name_of(ask.target),
+                     ask.workload_file.sha256,
+                     ask.plan == nullptr ? "" : fmt::format(", plan {:.12}", ask.plan_file.sha256));
+}
+
+std::vector<RenderedFile> carried_files(const RenderAsk& ask) {
+  std::vector<RenderedFile> files{{"workload.yaml", ask.workload_file.text}};
+  if (ask.plan != nullptr) files.push_back({"plan.json", ask.plan_file.text});
+  return files;
+}
+
+}  // namespace systole

@@ -1,0 +1,73 @@
+#include "operate/render/names.h"
+
+#include <algorithm>
+
+namespace systole {
+namespace {
+
+bool is_lower(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_alnum(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
+
+}  // namespace
+
+Result<std::string> dns_label(std::string_view text, std::size_t most, std::string_view takes) {
+  std::string name;
+  for (char c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (is_lower(c)) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  if (!name.empty() && name[0] >= '0' && name[0] <= '9') name = "w" + name;
+  if (name.empty())
+    return error(ErrorKind::invalid, "name: '{}' has no letter that {} can be called by", text, takes)
+        .hinted("name: some of a-z, 0-9 and '-'");
+  if (name.size() > most)
+    return error(ErrorKind::invalid, "name: '{}' has {} characters; {} takes {} here", name, name.size(), takes, most)
+        .hinted("a shorter name");
+  return name;
+}
+
+bool is_label_value(std::string_view text) {
+  if (text.empty()) return true;
+  return text.size() <= 63 && is_alnum(text.front()) && is_alnum(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool is_label_name(std::string_view text) {
+  if (const std::size_t slash = text.find('/'); slash != text.npos) {
+    const std::string_view prefix = text.substr(0, slash);
+    const bool dns = !prefix.empty() && prefix.size() <= 253 && is_lower(prefix.front()) && is_lower(prefix.back()) &&
+                     std::ranges::all_of(prefix, [](char c) { return is_lower(c) || c == '-' || c == '.'; });
+    if (!dns) return false;
+    text = text.substr(slash + 1);
+  }
+  return !text.empty() && is_label_value(text);
+}
+
+Status check_image(std::string_view image) {
+  const auto wrong = [&](const char* why, const char* hint) {
+    return error(ErrorKind::invalid, "image: '{}' {}", image, why).hinted(hint);
+  };
+  const char* kHow = "image: REGISTRY/NAME@sha256:DIGEST; `docker push` and `skopeo inspect` print the digest";
+  const bool printable = std::ranges::all_of(
+      image, [](char c) { return is_alnum(c) || std::string_view("._/:@-").find(c) != std::string_view::npos; });
+  if (image.empty() || !printable || !is_alnum(image[0]) || image.size() > 500) return wrong("is no image", kHow);
+  const std::size_t at = image.find('@');
+  if (at != image.npos) {
+    const std::string_view digest = image.substr(at + 1);
+    constexpr std::string_view kSha = "sha256:";
+    const bool whole = digest.starts_with(kSha) && digest.size() == kSha.size() + 64 &&
+                       digest.substr(kSha.size()).find_first_not_of("0123456789abcdef") == digest.npos;
+    return whole ? Status() : wrong("has no digest of SHA-256 behind '@'", kHow);
+  }
+  const std::size_t slash = image.rfind('/'), colon = image.rfind(':');
+  if (colon == image.npos || (slash != image.npos && colon < slash)) return wrong("has neither digest nor tag", kHow);
+  if (image.substr(colon) == ":latest") return wrong("is another image each day", kHow);
+  return {};
+}
+
+}  // namespace systole

@@ -1,0 +1,47 @@
+#include "operate/render/quote.h"
+
+#include <algorithm>
+
+namespace systole {
+namespace {
+
+bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+bool all_of(std::string_view text, std::string_view beside_letters) {
+  return std::ranges::all_of(
+      text, [&](char c) { return is_letter_or_digit(c) || beside_letters.find(c) != beside_letters.npos; });
+}
+
+}  // namespace
+
+std::string shell_word(std::string_view text) {
+  CHECK(text.find('\0') == text.npos, "a word of a shell holds no NUL");
+  if (!text.empty() && all_of(text, "_@%+=:,./-")) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string comment_text(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, ' ');
+  return line;
+}
+
+Result<std::string> sbatch_value(std::string_view option, std::string_view text) {
+  if (!text.empty() && text[0] != '-' && all_of(text, "._/@:%+,=-&|*()[]")) return std::string(text);
+  return error(ErrorKind::invalid, "{}: '{}' cannot stand in a batch script", option, comment_text(text))
+      .hinted("letters, digits and ._/@:%+,=-&|*()[]; no space, and no '-' in front");
+}
+
+std::string kubelet_text(std::string_view text) {
+  std::string safe;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '$') safe += '$';  // $$ is one $
+    safe += text[i];
+  }
+  return safe;
+}
+
+}  // namespace systole

@@ -1,0 +1,21 @@
+#pragma once
+// Text of a user's, written so that the reader of a target gives back the same text and nothing else.
+
+#include <string>
+#include <string_view>
+
+#include "ground/base/result.h"
+
+namespace systole {
+
+// One word of sh. REQUIRES: no NUL, which no word can hold.
+std::string shell_word(std::string_view text);
+// The rest of a line behind '#': what is no printable character becomes a space.
+std::string comment_text(std::string_view text);
+// A value of an #SBATCH line, whose quoting differs between Slurm's versions: only letters, digits and some signs.
+// Errors: invalid, naming `option`.
+Result<std::string> sbatch_value(std::string_view option, std::string_view text);
+// A value of a container's env, command or args: kubelets expand $(NAME) there, and take $$(NAME) for that text.
+std::string kubelet_text(std::string_view text);
+
+}  // namespace systole

@@ -1,0 +1,42 @@
+#include "operate/render/render.h"
+
+#include <algorithm>
+
+#include "ground/base/nearest.h"
+#include "operate/render/cluster_job.h"
+
+namespace systole {
+namespace {
+
+constexpr RenderTarget kTargets[] = {RenderTarget::slurm};
+
+}  // namespace
+
+const char* name_of(RenderTarget target) {
+  switch (target) {
+    case RenderTarget::slurm: return "slurm";
+  }
+  return "";
+}
+
+std::span<const RenderTarget> render_targets() { return kTargets; }
+
+Result<RenderTarget> render_target_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const RenderTarget target : kTargets) {
+    if (name == name_of(target)) return target;
+    names.emplace_back(name_of(target));
+  }
+  return error(ErrorKind::invalid, "'{}' is no target that files can be rendered for", name)
+      .hinted(nearest_hint(std::string(name), names));
+}
+
+Result<Rendered> render(const RenderAsk& ask) {
+  const ClusterJob job = TRY(cluster_job(ask));
+  switch (ask.target) {
+    case RenderTarget::slurm: return render_slurm(ask, job);
+  }
+  return error(ErrorKind::internal, "no such target");
+}
+
+}  // namespace systole

@@ -1,0 +1,57 @@
+#pragma once
+// A workload, and the plan it may have, as the files by which a cluster starts it. Pure: no clock, no randomness, no
+// files; the same words give the same bytes. Targets are listed in docs/reference/targets.md.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "describe/spec/plan.h"
+#include "describe/spec/workload.h"
+#include "ground/base/result.h"
+
+namespace systole {
+
+enum class RenderTarget { slurm };
+const char* name_of(RenderTarget target);
+std::span<const RenderTarget> render_targets();
+// Errors: invalid, with the nearest.
+Result<RenderTarget> render_target_named(std::string_view name);
+
+// What travels with the files; each is held to its SHA-256 (64 hex digits) where it is started.
+struct Carried {
+  std::string text, sha256;
+};
+
+struct RenderAsk {
+  RenderTarget target = RenderTarget::slurm;
+  const Workload& workload;
+  Carried workload_file;
+  const Plan* plan = nullptr;  // null: made where it runs
+  Carried plan_file;           // empty without a plan
+  std::string program_sha256;  // of the systole that starts it
+  std::string version;         // of Systole, for the first line of each file
+  std::string run;             // what the run is called there; empty: as the workload
+  std::string place;           // the folder that the files go to, as the commands that are told name it
+};
+
+struct RenderedFile {
+  std::string path;  // below that folder, '/' between
+  std::string text;
+  bool executable = false;
+};
+
+struct Rendered {
+  std::string run;
+  std::vector<RenderedFile> files;
+  std::vector<std::pair<std::string, std::string>> commands;  // what for, and the line: start, look, stop
+  std::vector<std::string> warnings;
+};
+
+// Errors: unsupported, what the target cannot do, with the one that can; invalid, a name or number that it does not
+// take. All are in the first one's `others`.
+Result<Rendered> render(const RenderAsk& ask);
+
+}  // namespace systole

@@ -1,0 +1,195 @@
+// The files of each target, to the letter (examples/rendered; SYSTOLE_UPDATE=1 writes them anew), read by the programs
+// that will read them, and held to the official tables.
+#include "operate/render/render.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "ground/base/document.h"
+#include "ground/base/text_file.h"
+#include "ground/process/capture.h"
+#include "operate/render/hostile.h"
+
+namespace systole {
+namespace {
+
+const std::string kSource = SYSTOLE_SOURCE_DIR;
+
+struct Example {
+  const char* folder;
+  RenderTarget target;
+  const char* workload;
+  std::vector<std::string> sets;
+};
+
+const std::vector<Example>& examples() {
+  static const std::vector<Example> all = {
+      {"slurm-model",
+       RenderTarget::slurm,
+       "linear.yaml",
+       {"mesh={data: 4}", "resources.nodes=4", "resources.threads=2", "resources.longest=30min"}},
+      {"slurm-seeds",
+       RenderTarget::slurm,
+       "linear.yaml",
+       {"slurm.array=0:9", "slurm.at_once=2", "resources.threads=2", "resources.memory=2GiB",
+        "resources.longest=10min"}},
+      {"slurm-program",
+       RenderTarget::slurm,
+       "ddp.yaml",
+       {"resources.nodes=2", "resources.gpus_per_node=8", "resources.longest=2d", "ranks.notice=2min",
+        "slurm.partition=gpu", "slurm.account=lab", "slurm.qos=high", "slurm.gpu_type=h100", "slurm.constraint=ib&h100",
+        "env={NCCL_DEBUG: WARN}", "folder=/shared/runs"}},
+      {"slurm-elastic", RenderTarget::slurm, "ddp.yaml", {"resources.nodes=2:8", "resources.longest=1d"}},
+  };
+  return all;
+}
+
+Workload workload_of(const Example& example) {
+  const std::string path = kSource + "/examples/" + example.workload;
+  return read_workload(read_text_file(path).value(), path, {.sets = example.sets}).value();
+}
+
+// Digests and version are made up, so that the files are the same for every build.
+Result<Rendered> rendered(const Workload& workload, RenderTarget target, const std::string& place) {
+  RenderAsk ask{.target = target, .workload = workload};
+  ask.workload_file = {to_yaml(workload), std::string(64, '1')};
+  ask.program_sha256 = std::string(64, '2');
+  ask.version = "systole";
+  ask.place = place;
+  return render(ask);
+}
+
+class Rendering : public testing::TestWithParam<Example> {};
+
+TEST_P(Rendering, is_what_stands_in_examples) {
+  const Example& example = GetParam();
+  const Workload workload = workload_of(example);
+  const std::string place = std::string("examples/rendered/") + example.folder;
+  const auto began = std::chrono::steady_clock::now();
+  const Rendered made = rendered(workload, example.target, place).value();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(50));
+  std::set<std::string> names;
+  for (const RenderedFile& file : made.files) {
+    const std::string path = kSource + "/" + place + "/" + file.path;
+    names.insert(file.path);
+    if (std::getenv("SYSTOLE_UPDATE") != nullptr) {
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+      std::ofstream(path, std::ios::binary) << file.text;
+    }
+    const Result<std::string> there = read_text_file(path);
+    EXPECT_EQ(there.ok() ? *there : "", file.text) << path << ": SYSTOLE_UPDATE=1 and this test write it anew";
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(kSource + "/" + place))
+    EXPECT_TRUE(names.contains(entry.path().filename().string())) << entry.path() << " is of no target any more";
+  const Rendered again = rendered(workload, example.target, place).value();
+  for (std::size_t f = 0; f < made.files.size(); ++f) EXPECT_EQ(again.files[f].text, made.files[f].text);
+}
+
+TEST_P(Rendering, shells_take_its_scripts) {
+  const Rendered made = rendered(workload_of(GetParam()), GetParam().target, "here").value();
+  for (const RenderedFile& file : made.files) {
+    if (!file.text.starts_with("#!")) continue;
+    const bool bash = file.text.starts_with("#!/bin/bash");
+    for (std::vector<std::string> words : {std::vector<std::string>{bash ? "bash" : "dash", "-n", "/dev/stdin"},
+                                           {"shellcheck", bash ? "--shell=bash" : "--shell=sh", "-"}}) {
+      Command command;
+      command.argv = words;
+      CaptureOptions options;
+      options.input = file.text;
+      const Captured said = run_captured(command, options).value();
+      EXPECT_EQ(said.exit.code, 0) << file.path << "\n" << said.out << said.err;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Rendering, testing::ValuesIn(examples()), [](const auto& each) {
+  std::string name = each.param.folder;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+// Names and argument kinds as the newest and an older Slurm have them.
+TEST(RenderSlurm, uses_options_that_sbatch_has) {
+  const Node tables =
+      parse_json(read_text_file(kSource + "/data/schemas/slurm-sbatch-options.json").value(), "f").value();
+  int seen = 0;
+  for (const Example& example : examples()) {
+    if (example.target != RenderTarget::slurm) continue;
+    const std::string text = rendered(workload_of(example), example.target, "here").value().files[0].text;
+    for (std::size_t at = text.find("#SBATCH --"); at != text.npos; at = text.find("#SBATCH --", at + 1)) {
+      const std::string line = text.substr(at + 10, text.find('\n', at) - at - 10);
+      const std::size_t equals = line.find('=');
+      for (const char* version : {"24.11.5", "26.05.3"}) {
+        const Node* option = tables.find(version)->find("sbatch_options")->find(line.substr(0, equals));
+        ASSERT_NE(option, nullptr) << line << " of Slurm " << version;
+        const std::string takes = option->find("arg")->text();
+        EXPECT_TRUE(takes == "optional" || (takes == "required") == (equals != line.npos)) << line;
+      }
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 30);
+}
+
+std::string refusal(const char* workload, std::vector<std::string> sets) {
+  const Workload made = workload_of({"", RenderTarget::slurm, workload, std::move(sets)});
+  const Result<Rendered> result = rendered(made, RenderTarget::slurm, "here");
+  return result.ok() ? "" : result.error().message + " | " + result.error().hint;
+}
+
+TEST(RenderSlurm, refuses_what_it_cannot_start) {
+  EXPECT_EQ(refusal("linear.yaml", {"resources.nodes=4"}),
+            "4 ranks on 4 nodes, and the workload has no mesh to lay them out | mesh: { data: 4 }");
+  EXPECT_EQ(refusal("linear.yaml", {"mesh={data: 4}", "resources.nodes=3"}),
+            "the mesh has 4 devices; 3 nodes of 1 rank are 3 | resources.nodes: 4, or another mesh");
+  EXPECT_EQ(refusal("linear.yaml", {"resources.nodes=2:4"}),
+            "resources.nodes: 2:4: a model's ranks are the devices of its mesh | resources.nodes: 4; a program of your "
+            "own (command) may have a range");
+  EXPECT_TRUE(refusal("linear.yaml", {"resources.nodes=2", "resources.gpus_per_node=8"})
+                  .starts_with("a model runs on the GPUs of one node, and here are 2 nodes"));
+  EXPECT_TRUE(refusal("ddp.yaml", {"claims={/data: corpus}"}).starts_with("claims: Slurm mounts no volumes"));
+  EXPECT_TRUE(refusal("ddp.yaml", {"name='!!'"}).starts_with("name: '!!' has no letter"));
+  EXPECT_TRUE(refusal("ddp.yaml", {"name=" + std::string(80, 'x')}).find("has 80 characters; a run takes 48") !=
+              std::string::npos);
+}
+
+// Whatever a user calls things, the scripts stay the scripts: the same lines, and no word of it is run.
+TEST(RenderSlurm, hostile_text_changes_no_line) {
+  const Workload plain = workload_of(examples()[2]);
+  const auto script = [](const Workload& workload) {
+    const Rendered made = rendered(workload, RenderTarget::slurm, "here").value();
+    return made.files[0].text + made.files[1].text;
+  };
+  const std::string lines = script(plain);
+  for (const std::string& text : hostile_texts()) {
+    Workload hostile = plain;
+    hostile.command = {"python3", text};
+    hostile.env["X"] = text;
+    hostile.labels["note"] = text;
+    EXPECT_EQ(script(hostile), lines) << text;
+    hostile.folder = text;
+    if (text.empty()) continue;
+    const Rendered made = rendered(hostile, RenderTarget::slurm, "here").value();
+    Command command;
+    command.argv = {"bash", "-c",
+                    made.files[0].text.substr(made.files[0].text.find("export SYSTOLE_RUN="),
+                                              made.files[0].text.find("export SYSTOLE_TOKEN") -
+                                                  made.files[0].text.find("export SYSTOLE_RUN=")) +
+                        "printf %s \"$SYSTOLE_RUN\""};
+    EXPECT_EQ(run_captured(command, {}).value().out, (text[0] == '-' ? "./" : "") + text + "/ddp");
+  }
+}
+
+TEST(RenderTargets, are_named_with_the_nearest) {
+  EXPECT_EQ(render_target_named("slurm").value(), RenderTarget::slurm);
+  EXPECT_EQ(render_target_named("slrm").error().hint, "did you mean 'slurm'?");
+}
+
+}  // namespace
+}  // namespace systole

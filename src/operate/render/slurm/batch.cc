@@ -1,0 +1,155 @@
+// job.sbatch: a gang of agents, one a node, that is begun again where it was preempted, ran out of time or lost a node.
+#include <cmath>
+
+#include "operate/render/cluster_job.h"
+#include "operate/render/quote.h"
+#include "operate/render/start_script.h"
+
+namespace systole {
+namespace {
+
+// Slurm looks for jobs to signal once a minute, so that its signal may come this much later than it was asked for.
+constexpr double kSignalSlack = 60;
+
+std::string limit_text(Seconds longest) {  // D-HH:MM:SS
+  const auto seconds = static_cast<std::int64_t>(std::ceil(longest.count()));
+  return fmt::format("{}-{:02}:{:02}:{:02}", seconds / 86400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+}
+
+class Options {
+ public:
+  void add(const char* option, std::string_view value) {
+    Result<std::string> safe = sbatch_value(fmt::format("slurm: --{}", option), value);
+    if (safe.ok()) {
+      text_ += fmt::format("#SBATCH --{}={}\n", option, *safe);
+    } else {
+      wrong_.push_back(safe.error());
+    }
+  }
+  void add_if(const char* option, const std::string& value) {
+    if (!value.empty()) add(option, value);
+  }
+  void flag(const char* option) { text_ += fmt::format("#SBATCH --{}\n", option); }
+  Result<std::string> text() && {
+    if (wrong_.empty()) return std::move(text_);
+    Error first = std::move(wrong_.front());
+    first.others.assign(std::make_move_iterator(wrong_.begin() + 1), std::make_move_iterator(wrong_.end()));
+    return first;
+  }
+
+ private:
+  std::string text_;
+  std::vector<Error> wrong_;
+};
+
+Result<std::string> options_text(const Workload& w, const ClusterJob& job) {
+  Options options;
+  options.add("job-name", job.run);
+  options.add("comment", "systole/run=" + job.run);
+  options.add_if("partition", w.slurm.partition);
+  options.add_if("account", w.slurm.account);
+  options.add_if("qos", w.slurm.qos);
+  options.add_if("constraint", w.slurm.constraint);
+  options.add_if("reservation", w.slurm.reservation);
+  if (const auto& array = w.slurm.array) {
+    const std::string most = w.slurm.at_once ? fmt::format("%{}", *w.slurm.at_once) : "";
+    options.add("array", fmt::format("{}-{}{}", array->least, array->most, most));
+  }
+  options.add("nodes", job.nodes.elastic() ? fmt::format("{}-{}", job.nodes.least, job.nodes.most)
+                                           : std::to_string(job.nodes.most));
+  options.add("ntasks-per-node", "1");  // the agent, which starts its node's ranks
+  if (job.gpus_per_node > 0)
+    options.add("gpus-per-node", w.slurm.gpu_type.empty() ? std::to_string(job.gpus_per_node)
+                                                          : fmt::format("{}:{}", w.slurm.gpu_type, job.gpus_per_node));
+  if (w.resources.threads) {
+    options.add("cpus-per-task", std::to_string(*w.resources.threads * job.ranks_per_node));
+  } else {
+    options.flag("exclusive");
+  }
+  if (w.resources.memory)
+    options.add("mem", fmt::format("{}M", (w.resources.memory->count() + kMiB.count() - 1) / kMiB.count()));
+  if (job.longest) options.add("time", limit_text(*job.longest));
+  options.flag("requeue");
+  options.add("open-mode", "append");
+  if (job.nodes.elastic()) options.flag("no-kill");
+  options.add("signal", fmt::format("B:TERM@{:.0f}", std::ceil(job.notice.count() + kSignalSlack)));
+  options.add("output", fmt::format("slurm-{}.log", w.slurm.array ? "%A_%a" : "%j"));
+  return std::move(options).text();
+}
+
+// What Slurm starts on the first node. `$1` stands for what a format string would make hard to read.
+constexpr const char* kBody = R"sh(
+# TERM comes before the time is up and before a preemption: the ranks save and end with 75, and the job is begun again.
+asked=
+trap 'asked=1; kill -TERM "$ranks" 2>/dev/null' TERM
+srun --ntasks-per-node=1 KILL sh "$SYSTOLE_FILES/start.sh" &
+ranks=$!
+wait "$ranks"
+code=$?
+while [ -n "$asked" ]; do # a signal ends a wait before its process
+  asked=
+  wait "$ranks"
+  again=$?
+  [ "$again" = 127 ] || code=$again
+done
+rm -f -- "$SYSTOLE_TOKEN"
+case $code in
+75 | 76 | 137 | 143) # stopped, or an agent was killed
+  state=$(squeue -h -j "$SLURM_JOB_ID" -o %T) # another one where somebody cancelled it
+  [ "$state" = RUNNING ] && [ "${SLURM_RESTART_COUNT:-0}" -lt RETRIES ] && scontrol requeue "$SLURM_JOB_ID"
+  ;;
+esac
+exit "$code"
+)sh";
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  const std::size_t at = text.find(what);
+  CHECK(at != text.npos, "{} is not in the text", what);
+  return text.replace(at, what.size(), by);
+}
+
+std::string batch_script(const RenderAsk& ask, const ClusterJob& job, const std::string& options) {
+  std::string text = "#!/bin/bash\n" + made_from(ask, job) + options + "set -u\numask 077\n";
+  const bool array = ask.workload.slurm.array.has_value();
+  text += fmt::format("export SYSTOLE_FILES=\"${{SYSTOLE_FILES:-$PWD/{}}}\"\n", shell_word(ask.place));
+  if (ask.place.starts_with('/')) text = replaced(std::move(text), "$PWD/", "");
+  text += fmt::format("export SYSTOLE_RUN={}{}\n", shell_word(job.folder + "/" + job.run),
+                      array ? ".\"$SLURM_ARRAY_TASK_ID\"" : "");
+  text += "export SYSTOLE_TOKEN=\"$SYSTOLE_RUN/token\"\nexport SYSTOLE_PORT=$((20000 + SLURM_JOB_ID % 12000))\n";
+  text += "mkdir -p -- \"$SYSTOLE_RUN\" && od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' >\"$SYSTOLE_TOKEN\" || exit 3\n";
+  text += replaced(
+      replaced(kBody + 1, "KILL", job.nodes.elastic() ? "--no-kill --kill-on-bad-exit=0" : "--kill-on-bad-exit=1"),
+      "RETRIES", std::to_string(job.retries));
+  return text;
+}
+
+}  // namespace
+
+Result<Rendered> render_slurm(const RenderAsk& ask, const ClusterJob& job) {
+  const Workload& w = ask.workload;
+  if (!w.claims.empty())
+    return error(ErrorKind::unsupported, "claims: Slurm mounts no volumes")
+        .hinted("take claims out: its nodes see folder and data as they are; or render for kubernetes");
+  Rendered rendered;
+  rendered.run = job.run;
+  Meeting meeting{.files = "$SYSTOLE_FILES", .folder = "$SYSTOLE_RUN"};
+  if (!job.alone()) {
+    meeting.leader = "$SLURM_LAUNCH_NODE_IPADDR";
+    meeting.port = "$SYSTOLE_PORT";
+    meeting.node = "$SLURMD_NODENAME";
+    meeting.token_file = "$SYSTOLE_TOKEN";
+  }
+  if (w.slurm.array) meeting.seed = w.command.empty() ? "SLURM_ARRAY_TASK_ID" : "";
+  rendered.files.push_back({"job.sbatch", batch_script(ask, job, TRY(options_text(w, job)))});
+  rendered.files.push_back({"start.sh", start_script(ask, job, meeting)});
+  for (RenderedFile& file : carried_files(ask)) rendered.files.push_back(std::move(file));
+  rendered.commands = {{"start", fmt::format("sbatch {}/job.sbatch", shell_word(ask.place))},
+                       {"look", fmt::format("squeue --name={}", job.run)},
+                       {"stop", fmt::format("scancel --name={}", job.run)}};
+  if (!job.longest)
+    rendered.warnings.push_back("resources.longest is not said: the job gets the time that its partition gives");
+  if (!w.image.empty()) rendered.warnings.push_back("image: Slurm starts no containers here; it is not used");
+  return rendered;
+}
+
+}  // namespace systole
