@@ -116,7 +116,8 @@ std::string batch_script(const RenderAsk& ask, const ClusterJob& job, const std:
   text += fmt::format("export SYSTOLE_RUN={}{}\n", shell_word(job.folder + "/" + job.run),
                       array ? ".\"$SLURM_ARRAY_TASK_ID\"" : "");
   text += "export SYSTOLE_TOKEN=\"$SYSTOLE_RUN/token\"\nexport SYSTOLE_PORT=$((20000 + SLURM_JOB_ID % 12000))\n";
-  text += "mkdir -p -- \"$SYSTOLE_RUN\" && od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' >\"$SYSTOLE_TOKEN\" || exit 3\n";
+  text +=
+      "mkdir -p -- \"$SYSTOLE_RUN\" && od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' >\"$SYSTOLE_TOKEN\" || exit 3\n";
   text += replaced(
       replaced(kBody + 1, "KILL", job.nodes.elastic() ? "--no-kill --kill-on-bad-exit=0" : "--kill-on-bad-exit=1"),
       "RETRIES", std::to_string(job.retries));
