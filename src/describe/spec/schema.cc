@@ -93,6 +93,8 @@ bool goes_with_command(const Key& key) {
                                           "ranks.notice",
                                           "ranks.preemption",
                                           "ranks.retries",
+                                          "resources.memory",
+                                          "resources.threads",
                                           "resources.nodes",
                                           "resources.ranks_per_node",
                                           "resources.gpus_per_node",

@@ -35,13 +35,4 @@ Result<std::string> sbatch_value(std::string_view option, std::string_view text)
       .hinted("letters, digits and ._/@:%+,=-&|*()[]; no space, and no '-' in front");
 }
 
-std::string kubelet_text(std::string_view text) {
-  std::string safe;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '$') safe += '$';  // $$ is one $
-    safe += text[i];
-  }
-  return safe;
-}
-
 }  // namespace systole

@@ -15,7 +15,5 @@ std::string comment_text(std::string_view text);
 // A value of an #SBATCH line, whose quoting differs between Slurm's versions: only letters, digits and some signs.
 // Errors: invalid, naming `option`.
 Result<std::string> sbatch_value(std::string_view option, std::string_view text);
-// A value of a container's env, command or args: kubelets expand $(NAME) there, and take $$(NAME) for that text.
-std::string kubelet_text(std::string_view text);
 
 }  // namespace systole

@@ -47,29 +47,6 @@ TEST(Quote, a_batch_script_takes_no_word_that_could_end_its_line_or_become_two) 
   }
 }
 
-// As k8s.io/kubernetes third_party/forked/golang/expansion does: $$ is $, $(NAME) a variable, any other $ itself.
-std::string expanded_by_kubelet(const std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '$' || i + 1 == text.size()) {
-      out += text[i];
-    } else if (text[i + 1] == '$') {
-      out += text[++i];
-    } else if (text[i + 1] == '(' && text.find(')', i) != text.npos) {
-      out += "EXPANDED";
-      i = text.find(')', i);
-    } else {
-      out += "$";
-    }
-  }
-  return out;
-}
-
-TEST(Quote, a_kubelet_expands_nothing_of_a_users) {
-  for (const std::string& text : hostile_texts()) EXPECT_EQ(expanded_by_kubelet(kubelet_text(text)), text);
-  EXPECT_EQ(expanded_by_kubelet("$(SECRET)"), "EXPANDED") << "else the test tests nothing";
-}
-
 TEST(Names, are_what_is_left_of_a_label) {
   EXPECT_EQ(dns_label("GPT-2 124M!", 63, "a job").value(), "gpt-2-124m");
   EXPECT_EQ(dns_label("7b", 63, "a job").value(), "w7b");

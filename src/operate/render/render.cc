@@ -8,13 +8,14 @@
 namespace systole {
 namespace {
 
-constexpr RenderTarget kTargets[] = {RenderTarget::slurm};
+constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes};
 
 }  // namespace
 
 const char* name_of(RenderTarget target) {
   switch (target) {
     case RenderTarget::slurm: return "slurm";
+    case RenderTarget::kubernetes: return "kubernetes";
   }
   return "";
 }
@@ -35,6 +36,7 @@ Result<Rendered> render(const RenderAsk& ask) {
   const ClusterJob job = TRY(cluster_job(ask));
   switch (ask.target) {
     case RenderTarget::slurm: return render_slurm(ask, job);
+    case RenderTarget::kubernetes: return render_kubernetes(ask, job);
   }
   return error(ErrorKind::internal, "no such target");
 }

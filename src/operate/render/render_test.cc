@@ -45,6 +45,17 @@ const std::vector<Example>& examples() {
        {"resources.nodes=2", "resources.gpus_per_node=8", "resources.longest=2d", "ranks.notice=2min",
         "slurm.partition=gpu", "slurm.account=lab", "slurm.qos=high", "slurm.gpu_type=h100", "slurm.constraint=ib&h100",
         "env={NCCL_DEBUG: WARN}", "folder=/shared/runs"}},
+      {"kubernetes-model",
+       RenderTarget::kubernetes,
+       "linear.yaml",
+       {"mesh={data: 4}", "resources={nodes: 4, threads: 2, memory: 4GiB}", "image=registry.example/systole:0.1",
+        "claims={/runs: runs}", "folder=/runs", "kubernetes.selector={disk: fast}"}},
+      {"kubernetes-program",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"resources={nodes: 2, gpus_per_node: 8, threads: 4, memory: 512GiB}", "claims={/runs: runs, /data: corpus}",
+        "image=registry.example/ddp@sha256:" + std::string(64, 'a'), "folder=/runs", "kubernetes.namespace=research",
+        "labels={team: vision}"}},
       {"slurm-elastic", RenderTarget::slurm, "ddp.yaml", {"resources.nodes=2:8", "resources.longest=1d"}},
   };
   return all;
@@ -93,7 +104,13 @@ TEST_P(Rendering, is_what_stands_in_examples) {
 
 TEST_P(Rendering, shells_take_its_scripts) {
   const Rendered made = rendered(workload_of(GetParam()), GetParam().target, "here").value();
-  for (const RenderedFile& file : made.files) {
+  std::vector<RenderedFile> files = made.files;
+  for (const RenderedFile& file : made.files) {  // a script may be inside of a manifest
+    if (!file.path.ends_with("job.yaml")) continue;
+    const Node first = parse_yaml(file.text.substr(0, file.text.find("\n---\n") + 1), "f").value();
+    files.push_back({"start.sh", first.find("data")->find("start.sh")->text()});
+  }
+  for (const RenderedFile& file : files) {
     if (!file.text.starts_with("#!")) continue;
     const bool bash = file.text.starts_with("#!/bin/bash");
     for (std::vector<std::string> words : {std::vector<std::string>{bash ? "bash" : "dash", "-n", "/dev/stdin"},
