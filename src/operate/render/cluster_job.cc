@@ -70,7 +70,8 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   } else {
     note(run.error());
   }
-  job.nodes = w.resources.nodes.value_or(CountRange{});
+  const auto hosts = static_cast<std::int64_t>(ask.target == RenderTarget::ssh ? w.ssh.hosts.size() : 1);
+  job.nodes = w.resources.nodes.value_or(CountRange{hosts, hosts});
   job.gpus_per_node = w.resources.gpus_per_node.value_or(0);
   const bool model = w.command.empty();
   // A model has the GPUs of its node in one process; programs have one each.

@@ -8,7 +8,7 @@
 namespace systole {
 namespace {
 
-constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes};
+constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes, RenderTarget::ssh};
 
 }  // namespace
 
@@ -16,6 +16,7 @@ const char* name_of(RenderTarget target) {
   switch (target) {
     case RenderTarget::slurm: return "slurm";
     case RenderTarget::kubernetes: return "kubernetes";
+    case RenderTarget::ssh: return "ssh";
   }
   return "";
 }
@@ -37,6 +38,7 @@ Result<Rendered> render(const RenderAsk& ask) {
   switch (ask.target) {
     case RenderTarget::slurm: return render_slurm(ask, job);
     case RenderTarget::kubernetes: return render_kubernetes(ask, job);
+    case RenderTarget::ssh: return render_ssh(ask, job);
   }
   return error(ErrorKind::internal, "no such target");
 }

@@ -14,7 +14,7 @@
 
 namespace systole {
 
-enum class RenderTarget { slurm, kubernetes };
+enum class RenderTarget { slurm, kubernetes, ssh };
 const char* name_of(RenderTarget target);
 std::span<const RenderTarget> render_targets();
 // Errors: invalid, with the nearest.

@@ -56,6 +56,11 @@ const std::vector<Example>& examples() {
        {"resources={nodes: 2, gpus_per_node: 8, threads: 4, memory: 512GiB}", "claims={/runs: runs, /data: corpus}",
         "image=registry.example/ddp@sha256:" + std::string(64, 'a'), "folder=/runs", "kubernetes.namespace=research",
         "labels={team: vision}"}},
+      {"ssh-model",
+       RenderTarget::ssh,
+       "linear.yaml",
+       {"mesh={data: 2}", "ssh.hosts=[alice@node1, 'alice@node2:2222']", "folder=/shared/runs"}},
+      {"ssh-program", RenderTarget::ssh, "ddp.yaml", {"ssh.hosts=[node1]", "resources.gpus_per_node=4"}},
       {"slurm-elastic", RenderTarget::slurm, "ddp.yaml", {"resources.nodes=2:8", "resources.longest=1d"}},
   };
   return all;

@@ -46,4 +46,10 @@ Node fill(std::string_view yaml, Holes holes) {
   return made;
 }
 
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  const std::size_t at = text.find(what);
+  CHECK(at != text.npos, "{} is not in the text", what);
+  return text.replace(at, what.size(), by);
+}
+
 }  // namespace systole

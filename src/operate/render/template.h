@@ -15,4 +15,7 @@ namespace systole {
 // nothing left. REQUIRES: a value for each hole and a hole for each value; the text is YAML. Values keep their places.
 Node fill(std::string_view yaml, std::vector<std::pair<std::string, Node>> holes);
 
+// The first `what` of a text, which is there, in other words.
+std::string replaced(std::string text, std::string_view what, std::string_view by);
+
 }  // namespace systole

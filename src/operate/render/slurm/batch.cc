@@ -4,6 +4,7 @@
 #include "operate/render/cluster_job.h"
 #include "operate/render/quote.h"
 #include "operate/render/start_script.h"
+#include "operate/render/template.h"
 
 namespace systole {
 namespace {
@@ -101,12 +102,6 @@ case $code in
 esac
 exit "$code"
 )sh";
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  const std::size_t at = text.find(what);
-  CHECK(at != text.npos, "{} is not in the text", what);
-  return text.replace(at, what.size(), by);
-}
 
 std::string batch_script(const RenderAsk& ask, const ClusterJob& job, const std::string& options) {
   std::string text = "#!/bin/bash\n" + made_from(ask, job) + options + "set -u\numask 077\n";

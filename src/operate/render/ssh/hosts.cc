@@ -1,0 +1,186 @@
+// run.sh: brings the files to plain machines by ssh, starts an agent on each and lives as long as they do.
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <set>
+
+#include "operate/render/cluster_job.h"
+#include "operate/render/quote.h"
+#include "operate/render/start_script.h"
+#include "operate/render/template.h"
+
+namespace systole {
+namespace {
+
+struct Host {
+  std::string login, name, port = "-";  // as ssh takes it; as the machines reach each other; '-' for ssh's own
+};
+
+Result<Host> read_host(const std::string& text) {
+  const auto wrong = [&] {
+    return error(ErrorKind::invalid, "ssh.hosts: '{}' is no [USER@]HOST[:PORT]", comment_text(text))
+        .hinted("as in alice@node1:2222; HOST is how the machines reach each other, too");
+  };
+  const auto plain = [](std::string_view part) {
+    return !part.empty() && part[0] != '-' && std::ranges::all_of(part, [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+    });
+  };
+  Host host;
+  std::string rest = text;
+  if (const std::size_t colon = rest.find(':'); colon != rest.npos) {
+    host.port = rest.substr(colon + 1);
+    int number = 0;
+    const char* const end_of_port = host.port.data() + host.port.size();
+    const auto [end, failed] = std::from_chars(host.port.data(), end_of_port, number);
+    if (failed != std::errc() || end != end_of_port || number < 1 || number > 65535) return wrong();
+    rest.resize(colon);
+  }
+  host.login = host.name = rest;
+  if (const std::size_t at = rest.find('@'); at != rest.npos) {
+    if (!plain(rest.substr(0, at))) return wrong();
+    host.name = rest.substr(at + 1);
+  }
+  if (!plain(host.name)) return wrong();
+  return host;
+}
+
+Result<std::vector<Host>> hosts_of(const Workload& w) {
+  std::vector<Host> hosts;
+  std::set<std::string> names;
+  for (const std::string& text : w.ssh.hosts) {
+    hosts.push_back(TRY(read_host(text)));
+    if (!names.insert(hosts.back().name).second)
+      return error(ErrorKind::invalid, "ssh.hosts: '{}' is there twice", hosts.back().name)
+          .hinted("resources.ranks_per_node for several ranks on one machine");
+  }
+  if (!hosts.empty()) return hosts;
+  return error(ErrorKind::invalid, "ssh.hosts: on which machines?")
+      .hinted("ssh: { hosts: [alice@node1, alice@node2] }");
+}
+
+// Runs on each machine, beside start.sh. The connection that started it is its standard input.
+constexpr const char* kAgent = R"sh(#!/bin/sh
+# Starts the agent of this machine, and asks it to save and stop once whoever started it is gone.
+cd "$(dirname "$0")/../.." || exit 3
+exec 3<&0
+sh "$SYSTOLE_FILES/start.sh" </dev/null 3<&- &
+agent=$!
+{
+  cat <&3 >/dev/null
+  kill -TERM "$agent" 2>/dev/null
+} &
+watch=$!
+exec 3<&-
+wait "$agent"
+code=$?
+kill "$watch" 2>/dev/null
+rm -f -- "$SYSTOLE_RUN/token.$SYSTOLE_NODE"
+exit "$code"
+)sh";
+
+// FOLDER: of the run, on the machines, as a word of sh.
+constexpr const char* kRun = R"sh(
+files=$(cd "$(dirname "$0")" && pwd) || exit 3
+folder=FOLDER
+refuse() {
+  echo "systole: $1" >&2
+  exit 3
+}
+on() { # PORT LOGIN COMMAND: a line of sh, there
+  [ "$1" = - ] || set -- "$@" -p "$1"
+  login=$2 command=$3
+  shift 3
+  ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 "$@" -- "$login" "$command"
+}
+token=$(od -An -tx1 -N16 /dev/urandom | tr -d ' \n')
+port=$((20000 + 0x$(printf %.4s "$token") % 12000))
+here=$(mktemp -d) || exit 3
+trap 'rm -rf "$here"' EXIT
+mkfifo "$here/open"
+
+# The files, and what the machines share, go in by standard input: nothing secret is in a list of processes.
+leader=
+while read -r p login name <&4; do
+  tar -C "$files" -cf - -- start.sh agent.sh CARRIED |
+    on "$p" "$login" "umask 077; mkdir -p -- $folder/files && tar -C $folder/files -xf -" || refuse "cannot bring the files to $name"
+  printf %s "$token" | on "$p" "$login" "umask 077; cat >$folder/token.$name" || refuse "cannot write on $name"
+  [ -n "$leader" ] || leader=$name
+  SHARED
+done 4<"$files/hosts"
+
+# As long as this script holds the pipe open, the agents run; when it ends, however, they save and stop.
+exec 9<>"$here/open"
+asked=
+trap 'asked=1; exec 9>&-' TERM INT HUP
+first=
+while read -r p login name <&4; do
+  (
+    exec <"$here/open" 4<&- 9>&- # its own end alone: nobody else holds the pipe open
+    on "$p" "$login" "cd -- $folder && export SYSTOLE_FILES=\"\$PWD/files\" SYSTOLE_RUN=\"\$PWD\" SYSTOLE_LEADER=$leader SYSTOLE_PORT=$port SYSTOLE_NODE=$name && exec sh files/agent.sh"
+  ) &
+  [ -n "$first" ] || first=$!
+done 4<"$files/hosts"
+wait "$first"
+code=$?
+while [ -n "$asked" ]; do # a signal ends a wait before its process
+  asked=
+  wait "$first"
+  again=$?
+  [ "$again" = 127 ] || code=$again
+done
+exec 9>&-
+wait
+exit "$code"
+)sh";
+
+// A model's ranks write one folder; a program of the user's may do as it likes.
+constexpr const char* kShared =
+    "on \"$p\" \"$login\" \"test -e $folder/token.$leader\" ||\n"
+    "    refuse \"$name does not see the folder of $leader, $folder: a model's ranks share one\"";
+
+std::string run_script(const RenderAsk& ask, const ClusterJob& job) {
+  std::string text =
+      "#!/bin/sh\n" + made_from(ask, job) +
+      "# Brings the files to each machine, starts its agent, and goes on until all have ended.\nset -u\n";
+  text += replaced(kRun + 1, "FOLDER", shell_word(shell_word(job.folder + "/" + job.run)));
+  text = replaced(std::move(text), "CARRIED", ask.plan == nullptr ? "workload.yaml" : "workload.yaml plan.json");
+  const bool shares = ask.workload.command.empty() && !job.alone();
+  return replaced(std::move(text), shares ? "SHARED" : "\n  SHARED", shares ? kShared : "");
+}
+
+}  // namespace
+
+Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job) {
+  const Workload& w = ask.workload;
+  const std::vector<Host> hosts = TRY(hosts_of(w));
+  if (job.nodes.most != static_cast<std::int64_t>(hosts.size()))
+    return error(ErrorKind::invalid, "resources.nodes: {}, and ssh.hosts are {}", job.nodes.most, hosts.size())
+        .hinted("leave resources.nodes out, or name as many hosts");
+  if (!w.claims.empty() || w.slurm.array)
+    return error(ErrorKind::unsupported, "{}: plain machines have none", w.claims.empty() ? "slurm.array" : "claims")
+        .hinted(fmt::format("take it out, or render for {}", w.claims.empty() ? "slurm" : "kubernetes"));
+  Meeting meeting{.files = "$SYSTOLE_FILES", .folder = "$SYSTOLE_RUN"};
+  if (!job.alone()) {
+    meeting.leader = "$SYSTOLE_LEADER";
+    meeting.port = "$SYSTOLE_PORT";
+    meeting.node = "$SYSTOLE_NODE";
+    meeting.token_file = "$SYSTOLE_RUN/token.$SYSTOLE_NODE";
+  }
+  Rendered rendered;
+  rendered.run = job.run;
+  std::string list;
+  for (const Host& host : hosts) list += fmt::format("{} {} {}\n", host.port, host.login, host.name);
+  rendered.files = {{"run.sh", run_script(ask, job), true},
+                    {"hosts", list},
+                    {"agent.sh", kAgent},
+                    {"start.sh", start_script(ask, job, meeting)}};
+  for (RenderedFile& file : carried_files(ask)) rendered.files.push_back(std::move(file));
+  rendered.commands = {{"start", fmt::format("sh {}/run.sh", shell_word(ask.place))},
+                       {"stop", "Ctrl-C: all save and stop; the same line goes on"}};
+  if (job.longest) rendered.warnings.push_back("resources.longest: nobody ends it on plain machines; it is not used");
+  if (!w.image.empty()) rendered.warnings.push_back("image: plain machines start no containers; it is not used");
+  return rendered;
+}
+
+}  // namespace systole
