@@ -1,6 +1,6 @@
 # One folder is one library with its dependencies listed (docs: src/README.md).
 #
-#   systole_library(store
+#   systole_library(store             # or `store HOT`: compiled with -O1 where the rest of a sanitised build is -O0
 #     SOURCES posix.cc memory.cc     # or GLOB for folders of ops and kernels
 #     TESTS   posix_test.cc
 #     DEPS    base                   # folders of ours
@@ -30,7 +30,7 @@ if(SYSTOLE_SANITIZE)
 endif()
 
 function(systole_library name)
-  cmake_parse_arguments(ARG "GLOB" "" "SOURCES;TESTS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "GLOB;HOT" "" "SOURCES;TESTS;DEPS;LIBS;TEST_DEPS" ${ARGN})
   if(ARG_GLOB)
     file(GLOB sources CONFIGURE_DEPENDS *.cc)
     file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
@@ -48,6 +48,9 @@ function(systole_library name)
     set(scope INTERFACE)
   endif()
   target_include_directories(systole_${name} ${scope} ${PROJECT_SOURCE_DIR}/src)
+  if(ARG_HOT AND CMAKE_BUILD_TYPE STREQUAL Debug)
+    target_compile_options(systole_${name} PRIVATE -O1)
+  endif()
   target_link_libraries(systole_${name} ${scope} fmt::fmt Threads::Threads ${ARG_LIBS})
   foreach(dep ${ARG_DEPS})
     target_link_libraries(systole_${name} ${scope} systole_${dep})
