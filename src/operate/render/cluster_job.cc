@@ -60,12 +60,16 @@ void check_texts(const Workload& w, std::vector<Error>& wrong) {
 
 }  // namespace
 
+Result<std::string> run_name(const std::string& asked, const Workload& workload) {
+  return dns_label(asked.empty() ? workload.name : asked, kMostName, "a run");
+}
+
 Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   const Workload& w = ask.workload;
   ClusterJob job;
   std::vector<Error> wrong;
   const auto note = [&](Error e) { wrong.push_back(std::move(e)); };
-  if (Result<std::string> run = dns_label(ask.run.empty() ? w.name : ask.run, kMostName, "a run"); run.ok()) {
+  if (Result<std::string> run = run_name(ask.run, w); run.ok()) {
     job.run = *run;
   } else {
     note(run.error());

@@ -33,14 +33,24 @@ Result<RenderTarget> render_target_named(std::string_view name) {
       .hinted(nearest_hint(std::string(name), names));
 }
 
-Result<Rendered> render(const RenderAsk& ask) {
-  const ClusterJob job = TRY(cluster_job(ask));
+namespace {
+
+Result<Rendered> rendered_for(const RenderAsk& ask, const ClusterJob& job) {
   switch (ask.target) {
     case RenderTarget::slurm: return render_slurm(ask, job);
     case RenderTarget::kubernetes: return render_kubernetes(ask, job);
     case RenderTarget::ssh: return render_ssh(ask, job);
   }
   return error(ErrorKind::internal, "no such target");
+}
+
+}  // namespace
+
+Result<Rendered> render(const RenderAsk& ask) {
+  const ClusterJob job = TRY(cluster_job(ask));
+  Rendered rendered = TRY(rendered_for(ask, job));
+  rendered.folder = job.folder + "/" + job.run;
+  return rendered;
 }
 
 }  // namespace systole

@@ -45,10 +45,14 @@ struct RenderedFile {
 
 struct Rendered {
   std::string run;
+  std::string folder;  // of the run, as its machines name it; the tasks of an array have one each, FOLDER.INDEX
   std::vector<RenderedFile> files;
   std::vector<std::pair<std::string, std::string>> commands;  // what for, and the line: start, look, stop
   std::vector<std::string> warnings;
 };
+
+// What a run is called on a cluster: `asked`, or as the workload; lower-case letters, digits and '-'. Errors: invalid.
+Result<std::string> run_name(const std::string& asked, const Workload& workload);
 
 // Errors: unsupported, what the target cannot do, with the one that can; invalid, a name or number that it does not
 // take. All are in the first one's `others`.

@@ -73,16 +73,33 @@ Result<std::string> options_text(const Workload& w, const ClusterJob& job) {
   options.flag("requeue");
   options.add("open-mode", "append");
   if (job.nodes.elastic()) options.flag("no-kill");
-  options.add("signal", fmt::format("B:TERM@{:.0f}", std::ceil(job.notice.count() + kSignalSlack)));
+  options.add("signal", fmt::format("TERM@{:.0f}", std::ceil(job.notice.count() + kSignalSlack)));
   options.add("output", fmt::format("slurm-{}.log", w.slurm.array ? "%A_%a" : "%j"));
   return std::move(options).text();
 }
 
 // What Slurm starts on the first node. `$1` stands for what a format string would make hard to read.
 constexpr const char* kBody = R"sh(
-# TERM comes before the time is up and before a preemption: the ranks save and end with 75, and the job is begun again.
+job=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}
+note() { # began NODES | ended CODE: for whoever submitted it
+  [ -z "${SYSTOLE_STATE:-}" ] || echo "$1 $job ${SLURM_RESTART_COUNT:-0} $(date +%s) $2" >>"$SYSTOLE_STATE/ledger"
+}
+is_stopped() {
+  [ -n "${SYSTOLE_STATE:-}" ] && [ -e "$SYSTOLE_STATE/stop" ]
+}
+note began "$SLURM_JOB_NUM_NODES"
+if is_stopped; then
+  note ended 75
+  exit 75
+fi
+if ! { mkdir -p -- "$SYSTOLE_RUN" && od -An -tx1 -N16 /dev/urandom | tr -d ' \n' >"$SYSTOLE_TOKEN"; }; then
+  note ended 3
+  exit 3
+fi
+# TERM comes before the time is up, before a preemption and when it is asked to stop, from Slurm to the ranks: they save
+# and end with 75. This script only has to outlive them. (An srun that gets TERM would kill them.)
 asked=
-trap 'asked=1; kill -TERM "$ranks" 2>/dev/null' TERM
+trap 'asked=1' TERM
 srun --ntasks-per-node=1 KILL sh "$SYSTOLE_FILES/start.sh" &
 ranks=$!
 wait "$ranks"
@@ -94,10 +111,11 @@ while [ -n "$asked" ]; do # a signal ends a wait before its process
   [ "$again" = 127 ] || code=$again
 done
 rm -f -- "$SYSTOLE_TOKEN"
+note ended "$code"
 case $code in
 75 | 76 | 137 | 143) # stopped, or an agent was killed
   state=$(squeue -h -j "$SLURM_JOB_ID" -o %T) # another one where somebody cancelled it
-  [ "$state" = RUNNING ] && [ "${SLURM_RESTART_COUNT:-0}" -lt RETRIES ] && scontrol requeue "$SLURM_JOB_ID"
+  is_stopped || [ "$state" != RUNNING ] || [ "${SLURM_RESTART_COUNT:-0}" -ge RETRIES ] || scontrol requeue "$SLURM_JOB_ID"
   ;;
 esac
 exit "$code"
@@ -111,8 +129,6 @@ std::string batch_script(const RenderAsk& ask, const ClusterJob& job, const std:
   text += fmt::format("export SYSTOLE_RUN={}{}\n", shell_word(job.folder + "/" + job.run),
                       array ? ".\"$SLURM_ARRAY_TASK_ID\"" : "");
   text += "export SYSTOLE_TOKEN=\"$SYSTOLE_RUN/token\"\nexport SYSTOLE_PORT=$((20000 + SLURM_JOB_ID % 12000))\n";
-  text +=
-      "mkdir -p -- \"$SYSTOLE_RUN\" && od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' >\"$SYSTOLE_TOKEN\" || exit 3\n";
   text += replaced(
       replaced(kBody + 1, "KILL", job.nodes.elastic() ? "--no-kill --kill-on-bad-exit=0" : "--kill-on-bad-exit=1"),
       "RETRIES", std::to_string(job.retries));
