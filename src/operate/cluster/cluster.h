@@ -1,0 +1,72 @@
+#pragma once
+// A run on somebody's cluster, from outside: sent, seen, stopped. One interface and a class a target, so that every
+// command behaves the same on all. The cluster keeps what runs; records (record.h) keep which run that is. Whatever a
+// target makes carries the run's name and the submission's number, by which a lost record is found again.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/base/result.h"
+#include "ground/base/units.h"
+
+namespace systole {
+
+struct Record;
+
+enum class Phase {
+  queued,     // waits for its machines
+  starting,   // has them; its ranks do not run yet
+  running,    //
+  saving,     // was asked to stop, or gives its machines back
+  preempted,  // lost its machines, and waits for others
+  failed,     // over, of itself or for want of retries
+  stopped,    // over, because somebody asked
+  done,       // over
+  unknown,    // nobody can say any more
+};
+const char* name_of(Phase phase);
+bool is_over(Phase phase);
+
+// One job of a target, or one of an array's.
+struct Seen {
+  std::string id;  // the target's own
+  std::string run, submission;
+  Phase phase = Phase::unknown;
+  std::string reason;         // why it waits or failed, in the target's words or ours; may be empty
+  std::int64_t restarts = 0;  // how often it was begun again
+  std::string nodes;          // as the target writes them; empty before it has any
+  std::int64_t began_at = 0;  // seconds of Unix time; 0: not yet
+  std::int64_t ended_at = 0;  // 0: not yet, or not known
+  bool operator==(const Seen&) const = default;
+};
+// Of a run whose jobs are these: one that runs counts before one that waits, that before one that failed, and so on.
+// Several in unlike phases are counted in the reason. No job: unknown.
+Seen overall(std::span<const Seen> jobs);
+
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+  virtual const char* name() const = 0;
+  // Gives what was rendered into record.place to the target, labelled. Returns the target's name for it.
+  // Errors: invalid, the target refuses it; io, whether it took it is not known; not_found, its programs are not here.
+  virtual Result<std::string> send(const Record& record) = 0;
+  // All jobs of ours that the target still knows, of every run or of one. Errors: io, it cannot be asked.
+  virtual Result<std::vector<Seen>> look(std::string_view run) = 0;
+  // Asks all of them to save and end; `now`: without saving. Does not wait. Fine when it is over. Errors: io.
+  virtual Status stop(const Record& record, bool now) = 0;
+  // Words that run `command`, or a shell without one, where rank 0 of the run runs, or on `node`.
+  // Errors: not_found, no such node of the run.
+  virtual Result<std::vector<std::string>> inside(const Record& record, const Seen& job, const std::string& node,
+                                                  std::span<const std::string> command) = 0;
+  // Takes away what the target holds of it. It is over. Errors: io.
+  virtual Status purge(const Record& record) = 0;
+};
+
+// Errors: invalid, with the nearest; unsupported, for what can only be rendered yet.
+Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target);
+
+}  // namespace systole

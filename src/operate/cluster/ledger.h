@@ -1,0 +1,30 @@
+#pragma once
+// When each job of a run had its machines, in lines that the job itself appends:
+//
+//   began ID RESTART SECONDS NODES      ended ID RESTART SECONDS CODE      (seconds of Unix time)
+//
+// A job that was killed has no `ended`; its next one, or the target, says when.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace systole {
+
+struct LedgerTurn {  // one job from begin to end
+  std::string id;
+  std::int64_t restart = 0, began_at = 0, nodes = 0;
+  std::optional<std::int64_t> ended_at, code;
+};
+// Lines that are none of these are left out: the last one may be torn.
+std::vector<LedgerTurn> read_ledger(std::string_view text);
+
+// Seconds × nodes that it had up to `now`; a turn without an end lasts to the next one of its job, the last to `now`.
+double node_seconds(const std::vector<LedgerTurn>& turns, std::int64_t now);
+// Seconds × machines-together, as node_seconds with one for all nodes: what a price for all of them multiplies.
+double allocated_seconds(const std::vector<LedgerTurn>& turns, std::int64_t now);
+
+}  // namespace systole

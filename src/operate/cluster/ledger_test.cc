@@ -1,0 +1,40 @@
+#include "operate/cluster/ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace systole {
+namespace {
+
+TEST(Ledger, is_time_from_begin_to_end_of_each_turn) {
+  const auto turns = read_ledger("began 17 0 1000 4\nended 17 0 1100 75\nbegan 17 1 1200 4\nended 17 1 1250 0\n");
+  ASSERT_EQ(turns.size(), 2u);
+  EXPECT_EQ(turns[0].code, 75);
+  EXPECT_EQ(turns[1].restart, 1);
+  EXPECT_EQ(allocated_seconds(turns, 9999), 150);
+  EXPECT_EQ(node_seconds(turns, 9999), 600);
+}
+
+TEST(Ledger, a_killed_turn_lasts_to_the_next_and_the_last_one_to_now) {
+  const auto turns = read_ledger("began 17 0 1000 2\nbegan 17 1 1060 2\n");
+  EXPECT_EQ(allocated_seconds(turns, 1100), 100);
+  EXPECT_EQ(node_seconds(turns, 1100), 200);
+  EXPECT_EQ(allocated_seconds(turns, 0), 60) << "a clock that is behind takes nothing away";
+}
+
+TEST(Ledger, tasks_of_an_array_count_each) {
+  const auto turns = read_ledger("began 3_0 0 10 1\nbegan 3_1 0 10 1\nended 3_1 0 30 0\nended 3_0 0 20 1\n");
+  EXPECT_EQ(allocated_seconds(turns, 50), 30);
+  EXPECT_EQ(turns[0].code, 1);
+  EXPECT_EQ(turns[1].code, 0);
+}
+
+TEST(Ledger, leaves_out_what_is_no_line_of_it) {
+  const auto turns = read_ledger(
+      "began 17 0 1000\n\nbegan 17 x 1000 4\nbegan 17 -1 1000 4\nended 17 0 1000 0\nnonsense 1 2 3 4\n"
+      "began 17 0 1000 4 5\nbegan 99999999999999999999 0 5 1\nended 17 0 11");
+  ASSERT_EQ(turns.size(), 1u);
+  EXPECT_EQ(turns[0].id, "99999999999999999999");
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,131 @@
+#include "operate/cluster/record.h"
+
+#include <pwd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+namespace systole {
+namespace {
+
+constexpr const char* kFolder = ".submitted";
+constexpr const char* kRecord = "record.json";
+
+// The texts of a record under their names.
+constexpr std::array<std::pair<const char*, std::string Record::*>, 13> kTexts = {
+    {{"run", &Record::run},
+     {"target", &Record::target},
+     {"submission", &Record::submission},
+     {"id", &Record::id},
+     {"from", &Record::from},
+     {"place", &Record::place},
+     {"program", &Record::program},
+     {"folder", &Record::folder},
+     {"submitted_at", &Record::submitted_at},
+     {"by", &Record::by},
+     {"workload_sha256", &Record::workload_sha256},
+     {"plan_sha256", &Record::plan_sha256},
+     {"program_sha256", &Record::program_sha256}}};
+
+constexpr std::array<std::pair<const char*, std::vector<std::string> Record::*>, 2> kLists = {
+    {{"after", &Record::after}, {"earlier", &Record::earlier}}};
+
+Error os(const std::error_code& code, const char* what, const std::string& path) {
+  return error(ErrorKind::io, "cannot {} '{}': {}", what, path, code.message());
+}
+
+}  // namespace
+
+Node to_node(const Record& record) {
+  Node node = Node::map();
+  for (const auto& [name, text] : kTexts) node.set(name, record.*text);
+  node.set("audit", record.audit);
+  if (record.usd_per_hour) node.set("usd_per_hour", *record.usd_per_hour);
+  node.set("array", record.array);
+  for (const auto& [name, ids] : kLists) {
+    Node list = Node::sequence();
+    for (const std::string& id : record.*ids) list.push(id);
+    node.set(name, list);
+  }
+  return node;
+}
+
+Result<Record> record_of(const Node& node) {
+  Record record;
+  for (const auto& [name, text] : kTexts) record.*text = TRY(TRY(node.get(name))->as_string());
+  record.audit = TRY(TRY(node.get("audit"))->as_string());
+  if (const Node* price = node.find("usd_per_hour")) record.usd_per_hour = TRY(price->as_double());
+  record.array = TRY(TRY(node.get("array"))->as_bool());
+  for (const auto& [name, ids] : kLists)
+    for (const Node& id : TRY(node.get(name))->items()) (record.*ids).push_back(TRY(id.as_string()));
+  return record;
+}
+
+Result<Submissions> Submissions::open(const std::string& runs) {
+  std::error_code failed;
+  const std::string path = std::filesystem::absolute(runs).lexically_normal().string() + "/" + kFolder;
+  std::filesystem::create_directories(path, failed);
+  if (failed) return os(failed, "make the folder", path);
+  return Submissions(path, TRY(open_posix_store(path)));
+}
+
+Result<std::optional<Submissions>> Submissions::open_if_there(const std::string& runs) {
+  std::error_code failed;
+  if (!std::filesystem::is_directory(runs + "/" + kFolder, failed)) return std::optional<Submissions>();
+  return std::optional<Submissions>(TRY(open(runs)));
+}
+
+Result<std::vector<Record>> Submissions::list() {
+  std::vector<Record> records;
+  for (const std::string& name : TRY(store_->list(""))) {
+    if (!name.ends_with('/') || name == "programs/") continue;
+    std::optional<Record> record = TRY(find(name.substr(0, name.size() - 1)));
+    if (record) records.push_back(std::move(*record));
+  }
+  return records;
+}
+
+Result<std::optional<Record>> Submissions::find(const std::string& run) {
+  const std::string file = run + "/" + kRecord;
+  Result<std::string> text = read_text(*store_, file);
+  if (!text.ok() && text.error().kind == ErrorKind::not_found) return std::optional<Record>();
+  if (!text.ok()) return std::move(text).error();
+  const std::string path = path_ + "/" + file;
+  const Result<Node> node = parse_json(*text, path);
+  if (node.ok()) {
+    Result<Record> record = record_of(*node);
+    if (record.ok() && record->run == run) return std::optional<Record>(std::move(*record));
+  }
+  return error(ErrorKind::corrupt, "this is no record of the run '{}'", run)
+      .at({path, 0, 0})
+      .hinted("copy it back, or take its folder away: what runs of it is found again by its name");
+}
+
+Status Submissions::write(const Record& record) {
+  TRY(make_dirs_synced(*store_, record.run));
+  return write_whole(*store_, record.run + "/" + kRecord, to_json(to_node(record), 2) + "\n");
+}
+
+Status Submissions::remove(const std::string& run) {
+  TRY(store_->remove(run + "/" + kRecord));  // first: half a folder is no run
+  std::error_code failed;
+  std::filesystem::remove_all(place(run), failed);
+  if (failed) return os(failed, "take away", place(run));
+  return {};
+}
+
+Result<std::unique_ptr<FileLock>> Submissions::lock(const std::string& run) {
+  TRY(store_->make_dirs(run));
+  return lock_folder(place(run));
+}
+
+std::string who_and_where() {
+  const passwd* user = ::getpwuid(::getuid());
+  utsname machine{};
+  ::uname(&machine);
+  return fmt::format("{}@{}", user == nullptr ? std::to_string(::getuid()) : user->pw_name, machine.nodename);
+}
+
+}  // namespace systole

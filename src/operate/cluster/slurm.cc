@@ -1,0 +1,142 @@
+#include "operate/cluster/slurm.h"
+
+#include "ground/process/capture.h"
+#include "operate/cluster/record.h"
+#include "operate/cluster/slurm_text.h"
+
+namespace systole {
+namespace {
+
+constexpr Bytes kMostList{std::int64_t{256} << 20};
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// "sbatch: error: Batch job submission failed: Invalid account" -> what stands behind.
+std::string said(const Captured& captured) {
+  std::string text = first_line(captured.err.empty() ? captured.out : captured.err);
+  for (const char* head : {"sbatch: ", "squeue: ", "scancel: ", "slurm_load_jobs ", "error: ", "allocation failure: "})
+    if (text.starts_with(head)) text = text.substr(std::string_view(head).size());
+  return text.empty() ? to_string(captured.exit) : text;
+}
+
+// What a controller that does not answer makes of a command, in Slurm's words (slurm_errno.c).
+bool is_unreachable(const std::string& text) {
+  for (const char* part : {"Unable to contact", "Connection refused", "timed out", "Communication connection",
+                           "Socket timed out", "Transport endpoint", "Zero Bytes"})
+    if (text.find(part) != text.npos) return true;
+  return false;
+}
+
+// What keeps a job from starting today and not for ever: machines that are down, set aside or in use.
+bool is_for_now(const std::string& text) {
+  return text.find("Required node not available") != text.npos || text.find("nodes are busy") != text.npos;
+}
+
+Error failed(const char* program, const Captured& captured) {
+  const std::string why = said(captured);
+  if (captured.timed_out) return error(ErrorKind::io, "{} did not answer in a minute", program);
+  if (is_unreachable(why) || captured.exit.signal != 0)
+    return error(ErrorKind::io, "{} cannot ask Slurm's controller: {}", program, why)
+        .hinted("`sinfo` and `scontrol ping` say whether it is up");
+  return error(ErrorKind::invalid, "{} refuses: {}", program, why);
+}
+
+class Slurm : public Cluster {
+ public:
+  const char* name() const override { return "slurm"; }
+
+  // Slurm takes what fits on no machines of its own, and lets it wait for ever: it is asked beforehand.
+  Result<std::string> send(const Record& record) override {
+    const Captured tested = TRY(run(batch(record, {"--test-only"})));
+    if (!tested.exit.ok() || tested.timed_out) {
+      Error why = failed("sbatch", tested);
+      if (!is_for_now(why.message)) return why;
+    }
+    const Captured sent = TRY(run(batch(record, {})));
+    if (!sent.exit.ok() || sent.timed_out) return failed("sbatch", sent);
+    return read_sbatch(sent.out);
+  }
+
+  Result<std::vector<Seen>> look(std::string_view run_name) override {
+    Command command;
+    command.argv = {"squeue", "--noheader", "--array", "--states=all", "--me"};
+    command.argv.push_back(std::string("--Format=") + kSqueueFormat);
+    if (!run_name.empty()) command.argv.push_back(fmt::format("--name={}", run_name));
+    command.env = {{"SLURM_TIME_FORMAT", "%s"}};
+    const Captured list = TRY(run(std::move(command)));
+    if (!list.exit.ok() || list.timed_out) return failed("squeue", list);
+    if (list.truncated) return error(ErrorKind::does_not_fit, "squeue prints more than {}", to_string(kMostList));
+    return read_squeue(list.out);
+  }
+
+  Status stop(const Record& record, bool now) override {
+    if (!now) {
+      // The ranks of a running one save and end; one that waits has nothing to save.
+      TRY(cancel({"--signal=TERM", "--state=RUNNING", record.id}));
+      return cancel({"--state=PENDING", record.id});
+    }
+    return cancel({record.id});
+  }
+
+  Result<std::vector<std::string>> inside(const Record& record, const Seen& job, const std::string& node,
+                                          std::span<const std::string> command) override {
+    std::vector<std::string> words = {"srun", "--jobid=" + job.id, "--overlap", "--nodes=1", "--ntasks=1"};
+    words.push_back("--chdir=" + record.from);
+    if (!node.empty()) words.push_back("--nodelist=" + node);
+    if (command.empty()) {
+      words.insert(words.end(), {"--pty", "bash", "-l"});
+    } else {
+      words.insert(words.end(), command.begin(), command.end());
+    }
+    return words;
+  }
+
+  Status purge(const Record&) override { return {}; }  // Slurm forgets a job that is over
+
+ private:
+  static Command batch(const Record& record, std::vector<std::string> more) {
+    Command command;
+    command.argv = {"sbatch", "--parsable", "--export=ALL", "--comment=" + slurm_label(record.run, record.submission),
+                    fmt::format("--output={}/{}.log", record.place, record.array ? "%A_%a" : "%j")};
+    if (!record.after.empty()) {
+      command.argv.push_back(fmt::format("--dependency=afterok:{}", fmt::join(record.after, ":")));
+      command.argv.push_back("--kill-on-invalid-dep=yes");
+    }
+    command.argv.insert(command.argv.end(), more.begin(), more.end());
+    command.argv.push_back(record.place + "/files/job.sbatch");
+    command.cwd = record.from;
+    command.env = {
+        {"SYSTOLE", record.program}, {"SYSTOLE_FILES", record.place + "/files"}, {"SYSTOLE_STATE", record.place}};
+    return command;
+  }
+  static Result<Captured> run(Command command) {
+    CaptureOptions options;
+    options.limit = kMostList;
+    options.timeout = Seconds(60.0);
+    return run_captured(std::move(command), options);
+  }
+  static Status cancel(std::vector<std::string> words) {
+    words.insert(words.begin(), "scancel");
+    words.insert(words.begin() + 1, "--quiet");
+    Command command;
+    command.argv = std::move(words);
+    const Captured asked = TRY(run(std::move(command)));
+    if (asked.exit.ok() && !asked.timed_out) return {};
+    const Error why = failed("scancel", asked);
+    if (why.message.find("Invalid job id") != why.message.npos) return {};  // it is over, and forgotten
+    return why;
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Cluster>> open_slurm() {
+  for (const char* program : {"sbatch", "squeue", "scancel"}) {
+    if (find_program(program).ok()) continue;
+    return error(ErrorKind::not_found, "there is no '{}' here: Slurm's programs are on its login nodes", program)
+        .hinted("run this there; or install them (Debian: slurm-client) with the cluster's slurm.conf and munge.key");
+  }
+  return std::unique_ptr<Cluster>(std::make_unique<Slurm>());
+}
+
+}  // namespace systole

@@ -1,0 +1,272 @@
+#include "operate/cluster/submit.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "ground/net/token.h"
+#include "ground/store/sha256.h"
+#include "operate/cluster/ledger.h"
+
+namespace systole {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSaved = 75, kNotSaved = 76, kMissing = 3;  // docs/reference/exit-codes.md
+
+Error os(const std::error_code& code, const std::string& what) {
+  return error(code == std::errc::no_space_on_device ? ErrorKind::no_space : ErrorKind::io, "{}: {}", what,
+               code.message());
+}
+
+// What a job's exit code says beyond the target's state of it.
+void apply_code(Seen& job, std::int64_t code, bool asked) {
+  if (code == 0) {
+    job.phase = Phase::done;
+    job.reason.clear();
+  } else if (asked || job.phase == Phase::stopped) {
+    job.phase = Phase::stopped;
+    job.reason = code == kSaved ? "saved" : fmt::format("exit code {}", code);
+  } else {
+    job.phase = Phase::failed;
+    job.reason = code == kSaved ? "exit code 75: stopped with its state saved, and begun again as often as it may be"
+                 : code == kNotSaved
+                     ? "exit code 76: a rank or a node was lost, and it was begun again as often as it may be"
+                 : code == kMissing ? "exit code 3: its machines lack something that it needs"
+                                    : fmt::format("exit code {}", code);
+  }
+}
+
+struct Told {  // by the run's own folder
+  std::vector<LedgerTurn> turns;
+  bool asked_to_stop = false;
+};
+
+Told told_by(const Record& record) {
+  Told told;
+  std::error_code failed;
+  told.asked_to_stop = fs::exists(record.place + "/stop", failed);
+  const Result<std::unique_ptr<Store>> store = open_posix_store(record.place);
+  if (!store.ok()) return told;
+  const Result<std::string> text = read_text(**store, "ledger");
+  if (text.ok()) told.turns = read_ledger(*text);
+  return told;
+}
+
+bool is_job_of(const std::string& id, const std::string& record_id) {
+  return !record_id.empty() && (id == record_id || id.starts_with(record_id + "_"));
+}
+
+std::vector<Seen> with_ledger(const Record& record, std::vector<Seen> jobs) {
+  const Told told = told_by(record);
+  std::map<std::string, const LedgerTurn*> last;
+  for (const LedgerTurn& turn : told.turns)
+    if (is_job_of(turn.id, record.id)) last[turn.id] = &turn;
+  for (Seen& job : jobs) {
+    const auto turn = last.find(job.id);
+    if (job.phase == Phase::running && told.asked_to_stop) job.phase = Phase::saving;
+    const bool begun = turn != last.end() && turn->second->restart >= job.restarts;
+    if (job.phase == Phase::running && !begun) job.phase = Phase::starting;
+    if (turn == last.end()) continue;
+    if (is_over(job.phase) && turn->second->code && turn->second->restart == job.restarts)
+      apply_code(job, *turn->second->code, told.asked_to_stop);
+    last.erase(turn);
+  }
+  for (const auto& [id, turn] : last) {  // the target has forgotten these
+    Seen job{.id = id, .run = record.run, .submission = record.submission, .restarts = turn->restart};
+    job.began_at = turn->began_at;
+    job.ended_at = turn->ended_at.value_or(0);
+    if (turn->code) {
+      apply_code(job, *turn->code, told.asked_to_stop);
+    } else {
+      job.reason = fmt::format("{} no longer knows it, and it told of no end", record.target);
+    }
+    jobs.push_back(std::move(job));
+  }
+  if (jobs.empty() && told.asked_to_stop && !record.id.empty())
+    jobs.push_back({.id = record.id, .run = record.run, .submission = record.submission, .phase = Phase::stopped});
+  std::ranges::sort(jobs, [](const Seen& a, const Seen& b) {
+    return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;
+  });
+  return jobs;
+}
+
+std::vector<Seen> of(const std::vector<Seen>& all, const Record& record) {
+  std::vector<Seen> mine;
+  std::ranges::copy_if(all, std::back_inserter(mine),
+                       [&](const Seen& job) { return job.submission == record.submission; });
+  return with_ledger(record, std::move(mine));
+}
+
+std::string base_of(const std::string& id) { return id.substr(0, id.find('_')); }
+
+// The id that a submission has there, when it came to one.
+Result<std::string> id_there(Cluster& cluster, const Record& record) {
+  for (const Seen& job : TRY(cluster.look(record.run)))
+    if (job.submission == record.submission) return base_of(job.id);
+  return std::string();
+}
+
+// The program under its digest, once for all runs; whole or absent.
+Result<std::string> place_program(const SubmitAsk& ask, Submissions& submissions) {
+  const std::string folder = submissions.path() + "/programs";
+  const std::string path = folder + "/" + ask.record.program_sha256;
+  std::error_code failed;
+  if (fs::exists(path, failed)) return path;
+  fs::create_directories(folder, failed);
+  if (failed) return os(failed, fmt::format("cannot make the folder '{}'", folder));
+  const std::string half = fmt::format("{}.{}", path, TRY(RunToken::make()).hex().substr(0, 8));
+  fs::copy_file(ask.program, half, failed);
+  if (!failed) fs::permissions(half, fs::perms(0755), failed);
+  if (!failed) fs::rename(half, path, failed);
+  if (!failed) return path;
+  const Error why = os(failed, fmt::format("cannot bring the program to '{}'", path));
+  fs::remove(half, failed);
+  return why;
+}
+
+Status write_files(const SubmitAsk& ask, const Record& record, Submissions& submissions) {
+  for (const RenderedFile& file : ask.files) {
+    const std::string path = record.run + "/files/" + file.path;
+    TRY(make_dirs_synced(submissions.store(), path.substr(0, path.rfind('/'))));
+    TRY(write_whole(submissions.store(), path, file.text));
+  }
+  return {};
+}
+
+Node details(const Record& record) {
+  return Node::map({{"target", record.target}, {"submission", record.submission}, {"id", record.id}});
+}
+
+// What a run of that name that is there already means: go on with it, send it again, or neither.
+Result<bool> goes_on(Cluster& cluster, const Record& old, const SubmitAsk& ask) {
+  const Seen seen = overall(TRY(look(cluster, old)));
+  const bool same = old.workload_sha256 == ask.record.workload_sha256 && old.plan_sha256 == ask.record.plan_sha256;
+  const auto refused = [&](std::string why, std::string hint) {
+    return error(ErrorKind::exists, "the run '{}' {}", old.run, why).hinted(std::move(hint));
+  };
+  if (old.target != ask.record.target)
+    return refused(fmt::format("was submitted to {}", old.target), "another name: --run");
+  if (!is_over(seen.phase) && seen.phase != Phase::unknown) {
+    if (same) return true;
+    return refused(fmt::format("is {} as job {}, with another workload", name_of(seen.phase), old.id),
+                   fmt::format("another name: --run; or end that one: systole stop {}", old.run));
+  }
+  if (seen.phase == Phase::done && !ask.again)
+    return refused("is done", fmt::format("another name: --run; its results: systole results {}", old.run));
+  if (!ask.again)
+    return refused(fmt::format("was submitted before, and {}{}", seen.phase == Phase::unknown ? "its state is " : "",
+                               name_of(seen.phase)),
+                   fmt::format("systole resume {} goes on with it; another one has another name: --run", old.run));
+  return false;
+}
+
+}  // namespace
+
+Result<std::vector<Seen>> look(Cluster& cluster, const Record& record) {
+  return of(TRY(cluster.look(record.run)), record);
+}
+
+Result<std::vector<std::vector<Seen>>> look(Cluster& cluster, std::span<const Record> records) {
+  const std::vector<Seen> all = TRY(cluster.look(""));
+  std::map<std::string, std::vector<Seen>> by_submission;
+  for (const Seen& job : all) by_submission[job.submission].push_back(job);
+  std::vector<std::vector<Seen>> seen;
+  for (const Record& record : records) seen.push_back(with_ledger(record, std::move(by_submission[record.submission])));
+  return seen;
+}
+
+Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
+  Submissions& submissions = desk.submissions;
+  const std::unique_ptr<FileLock> lock = TRY(submissions.lock(ask.record.run));
+  std::optional<Record> old = TRY(submissions.find(ask.record.run));
+  Record record = ask.record;
+  record.place = submissions.place(record.run);
+  if (old && old->id.empty()) {  // somebody was ended while sending it
+    old->id = TRY(id_there(cluster, *old));
+    if (!old->id.empty()) TRY(submissions.write(*old));
+  }
+  if (old && !old->id.empty()) {
+    if (TRY(goes_on(cluster, *old, ask))) return Submitted{*old, true};
+    record.earlier = old->earlier;
+    record.earlier.push_back(old->id);
+  } else {
+    for (const Seen& job : TRY(cluster.look(record.run)))  // without a record of ours
+      if (job.run == record.run && !is_over(job.phase) && job.phase != Phase::unknown)
+        return error(ErrorKind::exists, "job {} is {} under the name '{}', and was not submitted from here", job.id,
+                     name_of(job.phase), record.run)
+            .hinted("go on where its folder of runs is; or another name: --run");
+  }
+  record.submission = TRY(RunToken::make()).hex().substr(0, 16);
+  record.submitted_at = desk.clock.timestamp();
+  record.by = who_and_where();
+  record.id.clear();
+  record.program = TRY(place_program(ask, submissions));
+  TRY(write_files(ask, record, submissions));
+  TRY(submissions.store().remove(record.run + "/stop"));
+  record.audit = TRY(desk.audit.append("submit", record.run, details(record)));
+  TRY(submissions.write(record));
+  Result<std::string> id = cluster.send(record);
+  if (!id.ok()) {
+    Result<std::string> there = id_there(cluster, record);
+    if (!there.ok())
+      return error(ErrorKind::io, "whether {} took '{}' is not known: {}", record.target, record.run,
+                   id.error().message)
+          .hinted("the same command again finds it, or sends it: never twice");
+    if (there->empty()) {
+      TRY(desk.audit.append("refused", record.run, Node::map({{"why", id.error().message}})));
+      if (old) {
+        TRY(submissions.write(*old));
+      } else {
+        TRY(submissions.remove(record.run));
+      }
+      return std::move(id).error();
+    }
+    id = std::move(there);
+  }
+  record.id = *id;
+  record.audit = TRY(desk.audit.append("submitted", record.run, details(record)));
+  TRY(submissions.write(record));
+  return Submitted{record, false};
+}
+
+Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, Desk desk) {
+  Seen seen = overall(TRY(look(cluster, record)));
+  if (is_over(seen.phase)) return seen;
+  TRY(desk.audit.append(ask.now ? "stop now" : "stop", record.run, details(record)));
+  TRY(write_whole(desk.submissions.store(), record.run + "/stop", ""));
+  TRY(cluster.stop(record, ask.now));
+  const Seconds begun = desk.clock.now();
+  bool forced = ask.now;
+  while (true) {
+    seen = overall(TRY(look(cluster, record)));
+    if (is_over(seen.phase) || seen.phase == Phase::unknown) return seen;
+    const Seconds waited = desk.clock.now() - begun;
+    if (!forced && waited >= ask.patience) {
+      TRY(desk.audit.append("stop now", record.run, details(record)));
+      TRY(cluster.stop(record, true));
+      forced = true;
+    } else if (waited >= ask.patience + Seconds(120.0)) {
+      return error(ErrorKind::busy, "the run '{}' was ended and is still {}", record.run, name_of(seen.phase))
+          .hinted("its cluster's own tools say what holds it");
+    }
+    desk.clock.sleep(Seconds(0.2));
+  }
+}
+
+Status purge(Cluster& cluster, const Record& record, Desk desk) {
+  const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
+  const Seen seen = overall(TRY(look(cluster, record)));
+  if (!is_over(seen.phase) && seen.phase != Phase::unknown)
+    return error(ErrorKind::busy, "the run '{}' is {}", record.run, name_of(seen.phase))
+        .hinted(fmt::format("systole stop --purge {}", record.run));
+  TRY(cluster.purge(record));
+  TRY(desk.audit.append("purge", record.run, details(record)));
+  TRY(desk.submissions.remove(record.run));
+  for (const Record& other : TRY(desk.submissions.list()))
+    if (other.program_sha256 == record.program_sha256) return {};
+  return desk.submissions.store().remove("programs/" + record.program_sha256);
+}
+
+}  // namespace systole

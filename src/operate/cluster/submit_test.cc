@@ -1,0 +1,266 @@
+// submit, stop and purge over a cluster that lies, refuses, forgets and goes away.
+#include "operate/cluster/submit.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "ground/base/text_file.h"
+
+namespace systole {
+namespace {
+
+struct FakeCluster : Cluster {
+  const char* name() const override { return "slurm"; }
+  Result<std::string> send(const Record& record) override {
+    ++sent;
+    if (refuses) return error(ErrorKind::invalid, "sbatch refuses: Invalid account");
+    const std::string id = std::to_string(100 + static_cast<int>(jobs.size()));
+    if (takes) jobs.push_back({.id = id, .run = record.run, .submission = record.submission, .phase = Phase::queued});
+    if (dies_after) away = true;
+    if (silent || away) return error(ErrorKind::io, "sbatch cannot ask Slurm's controller");
+    return id;
+  }
+  Result<std::vector<Seen>> look(std::string_view run) override {
+    if (away) return error(ErrorKind::io, "squeue cannot ask Slurm's controller");
+    std::vector<Seen> seen;
+    for (const Seen& job : jobs)
+      if (run.empty() || job.run == run) seen.push_back(job);
+    return seen;
+  }
+  Status stop(const Record& record, bool now) override {
+    ++(now ? forced : asked);
+    for (Seen& job : jobs)
+      if (job.submission == record.submission && (now || obeys)) job.phase = Phase::stopped;
+    return {};
+  }
+  Result<std::vector<std::string>> inside(const Record&, const Seen&, const std::string&,
+                                          std::span<const std::string>) override {
+    return std::vector<std::string>();
+  }
+  Status purge(const Record&) override { return {}; }
+
+  std::vector<Seen> jobs;
+  bool refuses = false, takes = true, silent = false, away = false, dies_after = false, obeys = true;
+  int sent = 0, asked = 0, forced = 0;
+};
+
+struct Submitting : testing::Test {
+  Submitting() : folder_(made()), submissions_(Submissions::open(folder_ + "/runs").value()) {
+    ask_.record.run = "line";
+    ask_.record.target = "slurm";
+    ask_.record.from = folder_;
+    ask_.record.folder = "runs/line";
+    ask_.record.workload_sha256 = std::string(64, 'a');
+    ask_.record.program_sha256 = std::string(64, 'b');
+    ask_.program = folder_ + "/program";
+    write_text_file(ask_.program, "a program").value();
+    ask_.files = {{"job.sbatch", "#!/bin/bash\n"}, {"start.sh", "#!/bin/sh\n"}};
+  }
+  ~Submitting() override { std::filesystem::remove_all(folder_); }
+  static std::string made() {
+    std::string name = (std::filesystem::temp_directory_path() / "systole-submit-XXXXXX").string();
+    return ::mkdtemp(name.data());
+  }
+  Result<Submitted> submitted() { return submit(cluster_, ask_, desk()); }
+  Desk desk() { return {submissions_, audit_, clock_}; }
+  Seen seen() { return overall(look(cluster_, *submissions_.find("line").value()).value()); }
+  void ledger(const std::string& text) { write_text_file(submissions_.place("line") + "/ledger", text).value(); }
+  void expect_audit_holds() {
+    std::vector<std::string> known;
+    for (const Record& record : submissions_.list().value()) known.push_back(record.audit);
+    EXPECT_TRUE(verify_audit(submissions_.path(), known).ok());
+  }
+
+  std::string folder_;
+  Submissions submissions_;
+  FakeClock clock_;
+  Audit audit_{submissions_.path(), clock_};
+  FakeCluster cluster_;
+  SubmitAsk ask_;
+};
+
+TEST_F(Submitting, sends_once_and_says_so_the_second_time) {
+  const Submitted first = submitted().value();
+  EXPECT_EQ(first.record.id, "100");
+  EXPECT_FALSE(first.was_there);
+  EXPECT_EQ(read_text_file(first.record.program).value(), "a program");
+  EXPECT_TRUE(std::filesystem::exists(first.record.place + "/files/job.sbatch"));
+  const Submitted second = submitted().value();
+  EXPECT_TRUE(second.was_there);
+  EXPECT_EQ(second.record, first.record);
+  EXPECT_EQ(cluster_.sent, 1);
+  expect_audit_holds();
+}
+
+TEST_F(Submitting, a_record_is_read_back_as_it_was_written) {
+  ask_.record.usd_per_hour = 12.25;
+  const Record record = submitted().value().record;
+  EXPECT_EQ(*submissions_.find("line").value(), record);
+  EXPECT_EQ(submissions_.list().value(), std::vector<Record>{record});
+}
+
+TEST_F(Submitting, what_was_taken_without_an_answer_is_found_by_its_number) {
+  cluster_.silent = true;
+  EXPECT_EQ(submitted().value().record.id, "100");
+  EXPECT_EQ(cluster_.sent, 1);
+}
+
+TEST_F(Submitting, a_controller_that_dies_as_it_takes_it_is_asked_again_and_not_sent_again) {
+  cluster_.dies_after = true;
+  const Result<Submitted> unknown = submitted();
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().kind, ErrorKind::io);
+  EXPECT_NE(unknown.error().hint.find("never twice"), std::string::npos);
+  EXPECT_FALSE(submitted().ok()) << "it is still away";
+  cluster_.away = cluster_.dies_after = false;
+  const Submitted found = submitted().value();
+  EXPECT_TRUE(found.was_there);
+  EXPECT_EQ(found.record.id, "100");
+  EXPECT_EQ(cluster_.sent, 1);
+}
+
+TEST_F(Submitting, a_controller_that_died_before_it_took_it_is_sent_it_again) {
+  cluster_.dies_after = true;
+  cluster_.takes = false;
+  ASSERT_FALSE(submitted().ok());
+  cluster_.away = cluster_.dies_after = false;
+  cluster_.takes = true;
+  EXPECT_EQ(submitted().value().record.id, "100");
+  EXPECT_EQ(cluster_.jobs.size(), 1u);
+}
+
+TEST_F(Submitting, what_is_refused_leaves_no_run_behind) {
+  cluster_.refuses = true;
+  EXPECT_EQ(submitted().error().kind, ErrorKind::invalid);
+  EXPECT_TRUE(submissions_.list().value().empty());
+  EXPECT_FALSE(std::filesystem::exists(submissions_.place("line")));
+  expect_audit_holds();
+}
+
+TEST_F(Submitting, what_is_refused_when_sent_again_leaves_what_was_there) {
+  const Record before = submitted().value().record;
+  cluster_.jobs[0].phase = Phase::failed;
+  cluster_.refuses = ask_.again = true;
+  EXPECT_FALSE(submitted().ok());
+  EXPECT_EQ(*submissions_.find("line").value(), before);
+}
+
+TEST_F(Submitting, another_workload_of_that_name_is_refused_while_it_runs) {
+  submitted().value();
+  ask_.record.workload_sha256 = std::string(64, 'c');
+  EXPECT_EQ(submitted().error().kind, ErrorKind::exists);
+  ask_.again = true;
+  EXPECT_EQ(submitted().error().kind, ErrorKind::exists);
+  EXPECT_EQ(cluster_.sent, 1);
+}
+
+TEST_F(Submitting, one_that_is_over_goes_on_only_when_that_is_asked) {
+  submitted().value();
+  for (const Phase over : {Phase::failed, Phase::stopped, Phase::done}) {
+    cluster_.jobs.back().phase = over;
+    ask_.again = false;
+    EXPECT_EQ(submitted().error().kind, ErrorKind::exists) << name_of(over);
+  }
+  cluster_.jobs.back().phase = Phase::failed;
+  ask_.again = true;
+  const Record again = submitted().value().record;
+  EXPECT_EQ(again.id, "101");
+  EXPECT_EQ(again.earlier, std::vector<std::string>{"100"});
+  EXPECT_EQ(seen().phase, Phase::queued) << "the earlier job counts no longer";
+}
+
+TEST_F(Submitting, a_job_of_that_name_without_a_record_is_left_alone) {
+  cluster_.jobs.push_back({.id = "7", .run = "line", .submission = "x", .phase = Phase::running});
+  EXPECT_EQ(submitted().error().kind, ErrorKind::exists);
+  cluster_.jobs[0].phase = Phase::done;
+  EXPECT_TRUE(submitted().ok());
+}
+
+TEST_F(Submitting, two_at_once_are_one) {
+  const auto lock = submissions_.lock("line").value();
+  EXPECT_EQ(submitted().error().kind, ErrorKind::busy);
+  EXPECT_EQ(cluster_.sent, 0);
+}
+
+TEST_F(Submitting, a_record_that_is_none_is_said) {
+  submitted().value();
+  write_text_file(submissions_.place("line") + "/record.json", "{\"run\": \"other\"").value();
+  EXPECT_EQ(submitted().error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(submissions_.list().error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(cluster_.sent, 1);
+}
+
+TEST_F(Submitting, a_job_starts_until_its_ledger_says_that_it_began) {
+  submitted().value();
+  cluster_.jobs[0].phase = Phase::running;
+  EXPECT_EQ(seen().phase, Phase::starting);
+  ledger("began 100 0 1000 4\n");
+  EXPECT_EQ(seen().phase, Phase::running);
+  cluster_.jobs[0].restarts = 1;
+  EXPECT_EQ(seen().phase, Phase::starting) << "that was the time before";
+}
+
+TEST_F(Submitting, how_a_forgotten_job_ended_is_in_its_ledger) {
+  submitted().value();
+  cluster_.jobs.clear();
+  EXPECT_EQ(seen().phase, Phase::unknown);
+  ledger("began 100 0 1000 4\n");
+  EXPECT_EQ(seen().phase, Phase::unknown);
+  const auto ends_as = [&](int code) {
+    ledger(fmt::format("began 100 0 1000 4\nended 100 0 1100 {}\n", code));
+    return seen();
+  };
+  EXPECT_EQ(ends_as(0).phase, Phase::done);
+  EXPECT_EQ(ends_as(0).ended_at, 1100);
+  EXPECT_EQ(ends_as(1).phase, Phase::failed);
+  EXPECT_EQ(ends_as(1).reason, "exit code 1");
+  EXPECT_EQ(ends_as(75).phase, Phase::failed);
+  write_text_file(submissions_.place("line") + "/stop", "").value();
+  EXPECT_EQ(ends_as(75).phase, Phase::stopped);
+  EXPECT_EQ(ends_as(75).reason, "saved");
+}
+
+TEST_F(Submitting, an_array_is_as_its_most_urgent_task) {
+  submitted().value();
+  Seen task = cluster_.jobs[0];
+  cluster_.jobs.clear();
+  for (const auto& [id, phase] :
+       {std::pair("100_0", Phase::done), {"100_1", Phase::failed}, {"100_2", Phase::queued}}) {
+    task.id = id;
+    task.phase = phase;
+    cluster_.jobs.push_back(task);
+  }
+  EXPECT_EQ(seen().phase, Phase::queued);
+  EXPECT_EQ(seen().reason, "1 queued, 1 failed, 1 done");
+}
+
+TEST_F(Submitting, stop_asks_waits_and_then_insists) {
+  submitted().value();
+  const Record record = *submissions_.find("line").value();
+  cluster_.jobs[0].phase = Phase::running;
+  cluster_.obeys = false;
+  EXPECT_EQ(stop(cluster_, record, {}, desk()).value().phase, Phase::stopped);
+  EXPECT_EQ(cluster_.asked, 1);
+  EXPECT_EQ(cluster_.forced, 1);
+  EXPECT_GE(clock_.now().count(), 120);
+  EXPECT_EQ(stop(cluster_, record, {}, desk()).value().phase, Phase::stopped) << "and of one that is over is fine";
+  EXPECT_EQ(cluster_.asked, 1);
+  expect_audit_holds();
+}
+
+TEST_F(Submitting, purge_leaves_nothing_but_the_audit) {
+  const Record record = submitted().value().record;
+  cluster_.jobs[0].phase = Phase::running;
+  EXPECT_EQ(purge(cluster_, record, desk()).error().kind, ErrorKind::busy);
+  cluster_.jobs[0].phase = Phase::stopped;
+  ASSERT_TRUE(purge(cluster_, record, desk()).ok());
+  EXPECT_FALSE(std::filesystem::exists(record.place));
+  EXPECT_FALSE(std::filesystem::exists(record.program));
+  EXPECT_TRUE(submissions_.list().value().empty());
+  expect_audit_holds();
+}
+
+}  // namespace
+}  // namespace systole
