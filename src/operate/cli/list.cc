@@ -11,12 +11,17 @@ void add_commands(CLI::App& app, Context& context) {
   add_lock(app, context);
   add_run(app, context);
   add_render(app, context);
+  add_submit(app, context);
   add_resume(app, context);
   add_rank(app, context);
   add_generate(app, context);
   add_why(app, context);
   add_runs(app, context);
   add_logs(app, context);
+  add_stop(app, context);
+  add_exec(app, context);
+  add_ssh(app, context);
+  add_results(app, context);
   add_check(app, context);
   add_calibrate(app, context);
   add_doctor(app, context);

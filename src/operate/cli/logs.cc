@@ -1,11 +1,14 @@
-// `systole logs [RUN]`: a run's events as lines, and its loss as a curve.
+// `systole logs [RUN]`: a run's events as lines, and its loss as a curve; of one on a cluster, what it writes.
 
 #include <algorithm>
 
 #include "ground/base/nearest.h"
-#include "operate/cli/command.h"
+#include "ground/process/signal_watch.h"
+#include "ground/store/lock.h"
+#include "operate/cli/cluster_logs.h"
 #include "operate/cli/run_places.h"
 #include "operate/observe/chart.h"
+#include "operate/observe/index.h"
 
 namespace systole::cli {
 namespace {
@@ -14,7 +17,8 @@ struct LogsOptions {
   std::string run;
   std::vector<std::string> kinds;
   std::int64_t last = 0, every = 1;
-  bool chart = false;
+  bool chart = false, follow = false;
+  bool events() const { return chart || !kinds.empty() || every > 1; }
 };
 
 void check_kinds(const std::vector<std::string>& kinds) {
@@ -64,8 +68,29 @@ std::string loss_chart(const std::vector<Event>& events, int width) {
   return curve.empty() ? "" : "loss by step\n" + curve;
 }
 
+// What is new in a run's files, until its last process has ended. They are read again only when they have grown.
+void follow_events(const RunPlace& place, std::size_t shown, const LogsOptions& options, Context& context) {
+  std::int64_t read = run_file_bytes(*place.store, "").value();
+  const SignalWatch signals;
+  while (!signals.stop_requested()) {
+    const bool over = lock_folder(place.path).ok();
+    const std::int64_t now = run_file_bytes(*place.store, "").value();
+    if (now != read) {
+      read = now;
+      const std::vector<Event> events = record_of(place).value().all();
+      for (; shown < events.size(); ++shown)
+        if (wanted(events[shown], options)) context.out.stream(line_of(events[shown]));
+    }
+    if (over) return;
+    context.clock.sleep(Seconds(0.2));
+  }
+}
+
 ExitCode logs(const LogsOptions& options, Context& context) {
   check_kinds(options.kinds);
+  if (!options.events())
+    if (const auto run = cluster_run_if_any(options.run, context))
+      return show_output(*run, {options.follow, options.last}, context);
   const RunPlace place = open_run(options.run).value();
   const std::vector<Event> events = record_of(place).value().all();
   if (options.chart) {
@@ -89,6 +114,7 @@ ExitCode logs(const LogsOptions& options, Context& context) {
   }
   if (!text.empty()) context.out.data(text);
   context.out.json(Node::map({{"run", place.path}, {"events", list}}));
+  if (options.follow && !options.chart) follow_events(place, events.size(), options, context);
   return ExitCode::done;
 }
 
@@ -101,6 +127,7 @@ void add_logs(CLI::App& app, Context& context) {
   command.add_option("--kind", options->kinds, "only events of this kind, as evaluated; may be repeated")->take_all();
   command.add_option("-n,--last", options->last, "only the last N")->check(at_least(1));
   command.add_option("--every", options->every, "of the steps, only each N-th")->check(at_least(1));
+  command.add_flag("-f,--follow", options->follow, "go on with what comes, until it ends");
   command.add_flag("--chart", options->chart, "the loss as a curve instead");
 }
 

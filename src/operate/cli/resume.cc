@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "execute/checkpoint/restore.h"
+#include "operate/cli/cluster_runs.h"
 #include "operate/cli/run_command.h"
 #include "operate/cli/run_places.h"
 #include "operate/observe/run_files.h"
@@ -34,7 +35,23 @@ Result<std::string> recorded_isa(const std::string& folder, const Workload& work
       .hinted("name them: --pin-isa avx2");
 }
 
+// A run of a cluster: the same files and program are given to it again, and its ranks go on where they were.
+ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& context) {
+  if (!options.sets.empty() || !options.memory.empty() || !options.pin_isa.empty())
+    fail(error(ErrorKind::unsupported, "the run '{}' is on {}, where it goes on as it was submitted", run.record.run,
+               run.record.target)
+             .hinted("without options; or submit a changed workload under another name: --run"));
+  SubmitAsk ask{.record = run.record, .program = run.record.program, .again = true};
+  ask.record.after.clear();
+  const Submitted done = systole::submit(*run.cluster, ask, run.desk()).value();
+  context.out.data(fmt::format("{}: {} {} job {}", done.record.run, done.was_there ? "still is" : "submitted again as",
+                               done.record.target, done.record.id));
+  context.out.json(to_node(done.record));
+  return ExitCode::done;
+}
+
 ExitCode resume(const ResumeOptions& options, Context& context) {
+  if (const auto run = cluster_run_if_any(options.run.folder, context)) return resume_there(*run, options, context);
   RunArguments arguments = options.run;
   arguments.folder = find_run(kRunsFolder, arguments.folder).value();
   if (!std::filesystem::exists(arguments.folder + "/workload.yaml")) {

@@ -1,0 +1,55 @@
+#pragma once
+// Runs that were submitted, as the commands that follow them name them.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "operate/cli/command.h"
+#include "operate/cluster/ledger.h"
+#include "operate/cluster/submit.h"
+
+namespace systole::cli {
+
+// A run out of the records, with the cluster that has it.
+class ClusterRun {
+ public:
+  ClusterRun(Submissions submissions, Record its_record, std::unique_ptr<Cluster> its_cluster, Clock& clock)
+      : record(std::move(its_record)),
+        cluster(std::move(its_cluster)),
+        submissions_(std::move(submissions)),
+        audit_(submissions_.path(), clock),
+        clock_(clock) {}
+  Desk desk() { return {submissions_, audit_, clock_}; }
+  std::vector<Seen> look() { return systole::look(*cluster, record).value(); }
+  // Of its folder (of one task of an array), where this machine sees it.
+  std::string folder(const std::string& task = "") const;
+
+  Record record;
+  std::unique_ptr<Cluster> cluster;
+
+ private:
+  Submissions submissions_;
+  Audit audit_;
+  Clock& clock_;
+};
+
+// The run that was submitted under that name; nothing when none was. Throws what keeps its record from being read, or
+// its cluster from being spoken to.
+std::unique_ptr<ClusterRun> cluster_run_if_any(const std::string& run, Context& context);
+// Throws not_found, with the nearest, when none was.
+std::unique_ptr<ClusterRun> cluster_run(const std::string& run, Context& context);
+
+// "running as slurm job 17 on n[0-3]", "queued as slurm job 17: Resources: ...".
+std::string told(const Record& record, const Seen& seen);
+
+struct Used {
+  double node_seconds = 0;
+  std::optional<double> dollars;  // nothing: nobody knows the price
+};
+Used used_by(const Record& record, Clock& clock);
+
+// {"run", "target", "id", "state", "reason", "nodes", "restarts", "node_seconds", "dollars", "jobs": [...]}
+Node run_node(const Record& record, std::span<const Seen> jobs, Clock& clock);
+
+}  // namespace systole::cli

@@ -1,0 +1,64 @@
+#include "operate/cli/rendering.h"
+
+#include "ground/store/sha256.h"
+#include "operate/cli/held_plan.h"
+#include "operate/cli/version.h"
+
+namespace systole::cli {
+namespace {
+
+Carried carried(std::string text) {
+  std::string sha256 = sha256_of(text);
+  return {std::move(text), std::move(sha256)};
+}
+
+}  // namespace
+
+void add_render_arguments(CLI::App& command, RenderArguments& arguments) {
+  arguments.workload.command = true;
+  CLI::Option* workload = command.add_option("workload", arguments.workload.path, "the workload's YAML file");
+  CLI::Option* plan = command.add_option("--plan", arguments.plan,
+                                         "what a plan says: plan.json of `systole plan --out`, in place of a workload");
+  plan->excludes(workload);
+  plan->excludes(
+      command.add_option("--env", arguments.workload.environment, "lay this environment of the workload over it"));
+  plan->excludes(
+      command.add_option("--set", arguments.workload.sets, "lay KEY=VALUE over the workload; may be repeated")
+          ->take_all());
+  std::vector<std::string> targets;
+  for (const RenderTarget target : render_targets()) targets.emplace_back(name_of(target));
+  command.add_option("--on", arguments.on, fmt::format("where: {}", fmt::join(targets, ", ")))->required();
+  command.add_option("--run", arguments.run, "what the run is called there; without: as the workload");
+}
+
+RenderedJob render_job(const RenderArguments& arguments, const char* command,
+                       const std::function<std::string(const std::string& run)>& place) {
+  RenderedJob job;
+  job.target = render_target_named(arguments.on).value();
+  if (!arguments.plan.empty()) {
+    job.plan = plan_in(arguments.plan).value();
+    job.workload = job.plan->workload;
+  } else if (arguments.workload.path.empty()) {
+    fail(error(ErrorKind::invalid, "{} what?", command)
+             .hinted(fmt::format("systole {} JOB.yaml --on {}", command, arguments.on)));
+  } else {
+    job.workload = load_workload(arguments.workload).value().workload;
+  }
+  RenderAsk ask{.target = job.target, .workload = job.workload};
+  ask.workload_file = carried(to_yaml(job.workload));
+  if (job.plan) {
+    ask.plan = &*job.plan;
+    ask.plan_file = carried(to_json(*job.plan) + "\n");
+  }
+  ask.program_sha256 = sha256_of_file("/proc/self/exe").value();
+  ask.version = kVersion;
+  ask.run = run_name(arguments.run, job.workload).value();
+  ask.place = place(ask.run);
+  job.rendered = systole::render(ask).value();
+  job.workload_sha256 = ask.workload_file.sha256;
+  job.plan_sha256 = ask.plan_file.sha256;
+  job.program_sha256 = ask.program_sha256;
+  return job;
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,32 @@
+#pragma once
+// A workload as a target's files: what render writes and submit sends.
+
+#include <CLI/App.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "operate/cli/workload_options.h"
+#include "operate/render/render.h"
+
+namespace systole::cli {
+
+struct RenderArguments {
+  WorkloadArguments workload;
+  std::string on, plan, run;
+};
+void add_render_arguments(CLI::App& command, RenderArguments& arguments);
+
+struct RenderedJob {
+  RenderTarget target = RenderTarget::slurm;
+  Workload workload;
+  std::optional<Plan> plan;
+  Rendered rendered;
+  std::string workload_sha256, plan_sha256, program_sha256;  // the plan's is empty without one
+};
+// `place`: the folder of the files of a run, as commands name it. Throws what render and the reading of the workload or
+// plan refuse.
+RenderedJob render_job(const RenderArguments& arguments, const char* command,
+                       const std::function<std::string(const std::string& run)>& place);
+
+}  // namespace systole::cli

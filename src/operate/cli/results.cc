@@ -1,0 +1,83 @@
+// `systole results RUN`: what a run on a cluster came to, brought to a folder and held to its digests.
+
+#include <filesystem>
+
+#include "execute/checkpoint/restore.h"
+#include "operate/cli/cluster_runs.h"
+#include "operate/cli/run_places.h"
+
+namespace systole::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ResultsOptions {
+  std::string run, out;
+};
+
+// Of each of its jobs that wrote any; a task of an array has a folder of its own.
+std::vector<std::string> folders_of(const ClusterRun& run) {
+  if (!run.record.array) return {run.folder()};
+  std::vector<std::string> folders;
+  const fs::path all = run.folder();
+  std::error_code failed;
+  const std::string head = all.filename().string() + ".";
+  for (const fs::directory_entry& entry : fs::directory_iterator(all.parent_path(), failed))
+    if (entry.is_directory() && entry.path().filename().string().starts_with(head))
+      folders.push_back(entry.path().string());
+  std::ranges::sort(folders);
+  return folders;
+}
+
+// What the newest checkpoint in there is, after all of its bytes were held to their digests; "" without any.
+std::string verified(const std::string& folder) {
+  if (!fs::exists(folder + "/workload.yaml")) return "";
+  const CheckpointPlace place = find_checkpoints(folder).value();
+  if (!place.store->exists(place.folder.dir).value()) return "";
+  if (checkpoint::list_steps(place.folder).value().empty()) return "";
+  const checkpoint::Restored newest = checkpoint::open_newest(place.folder).value();
+  return fmt::format("checkpoint of step {}, verified", newest.checkpoint.manifest().step);
+}
+
+ExitCode results(const ResultsOptions& options, Context& context) {
+  const std::unique_ptr<ClusterRun> run = cluster_run(options.run, context);
+  const std::vector<Seen> jobs = run->look();
+  const Seen seen = overall(jobs);
+  if (!is_over(seen.phase) && seen.phase != Phase::unknown)
+    fail(error(ErrorKind::busy, "the run '{}' is {}", options.run, told(run->record, seen))
+             .hinted(fmt::format("wait for it (systole logs -f {0}), or end it: systole stop {0}", options.run)));
+  Node list = Node::sequence();
+  for (const std::string& folder : folders_of(*run)) {
+    if (!fs::is_directory(folder))
+      fail(error(ErrorKind::not_found, "there is no folder '{}' on this machine", folder)
+               .hinted("run this where the cluster's folders are seen"));
+    std::string place = folder;
+    if (!options.out.empty()) {
+      place = options.out;
+      if (run->record.array) place += "/" + fs::path(folder).filename().string();
+      if (fs::exists(place) && !fs::is_empty(place))
+        fail(error(ErrorKind::exists, "the folder '{}' is not empty", place).hinted("another one: --out"));
+      fs::create_directories(place);
+      const std::unique_ptr<Store> from = open_posix_store(folder).value(), to = open_posix_store(place).value();
+      copy_tree(*from, *to).value();
+    }
+    const std::string what = verified(place);
+    context.out.data(fmt::format("{}{}", place, what.empty() ? "" : ": " + what));
+    list.push(Node::map({{"folder", place}, {"checkpoint", what}}));
+  }
+  context.out.message(fmt::format("{}: {}", options.run, told(run->record, seen)));
+  Node node = run_node(run->record, jobs, context.clock);
+  context.out.json(node.set("results", list));
+  return seen.phase == Phase::done ? ExitCode::done : ExitCode::no;
+}
+
+}  // namespace
+
+void add_results(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ResultsOptions>();
+  CLI::App& command = add_command(app, "results", "bring what a run on a cluster came to", options, context, results);
+  command.add_option("run", options->run, "the run's name")->required();
+  command.add_option("--out", options->out, "copy it to this folder; without: says where it is");
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,69 @@
+// `systole submit WORKLOAD --on TARGET`: renders it, gives it to the target, and keeps which run that is.
+
+#include "operate/cluster/submit.h"
+
+#include <filesystem>
+
+#include "operate/cli/cluster_runs.h"
+#include "operate/cli/rendering.h"
+
+namespace systole::cli {
+namespace {
+
+struct SubmitOptions {
+  RenderArguments job;
+  std::vector<std::string> after;
+};
+
+// The jobs that it waits for, by the names of their runs.
+std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) {
+  std::vector<std::string> ids;
+  for (const std::string& name : options.after) {
+    const std::unique_ptr<ClusterRun> run = cluster_run(name, context);
+    if (run->record.target != options.job.on)
+      fail(error(ErrorKind::invalid, "--after: '{}' was submitted to {}", name, run->record.target));
+    ids.push_back(run->record.id);
+  }
+  return ids;
+}
+
+ExitCode submit(const SubmitOptions& options, Context& context) {
+  const std::unique_ptr<Cluster> cluster = open_cluster(options.job.on).value();
+  Submissions submissions = Submissions::open(kRunsFolder).value();
+  Audit audit(submissions.path(), context.clock);
+  const RenderedJob job =
+      render_job(options.job, "submit", [&](const std::string& run) { return submissions.place(run) + "/files"; });
+  for (const std::string& warning : job.rendered.warnings) context.out.warning(warning);
+  SubmitAsk ask;
+  ask.files = job.rendered.files;
+  ask.program = "/proc/self/exe";
+  ask.record.run = job.rendered.run;
+  ask.record.target = cluster->name();
+  ask.record.from = std::filesystem::current_path().string();
+  ask.record.folder = job.rendered.folder;
+  ask.record.array = job.workload.slurm.array.has_value();
+  ask.record.workload_sha256 = job.workload_sha256;
+  ask.record.plan_sha256 = job.plan_sha256;
+  ask.record.program_sha256 = job.program_sha256;
+  ask.record.after = ids_of(options, context);
+  if (job.plan && job.plan->cost && job.plan->cost->known) ask.record.usd_per_hour = job.plan->cost->dollars_per_hour;
+  const Submitted done = systole::submit(*cluster, ask, {submissions, audit, context.clock}).value();
+  const std::string& run = done.record.run;
+  context.out.data(fmt::format("{}: {} {} job {}", run, done.was_there ? "had been submitted as" : "submitted as",
+                               done.record.target, done.record.id));
+  context.out.message(fmt::format("look:  systole runs\nread:  systole logs -f {0}\nstop:  systole stop {0}", run));
+  Node node = to_node(done.record);
+  context.out.json(node.set("was_there", done.was_there));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_submit(CLI::App& app, Context& context) {
+  auto options = std::make_shared<SubmitOptions>();
+  CLI::App& command = add_command(app, "submit", "give a workload to a cluster, once", options, context, submit);
+  add_render_arguments(command, options->job);
+  command.add_option("--after", options->after, "begin when this run is done; may be repeated")->take_all();
+}
+
+}  // namespace systole::cli
