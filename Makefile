@@ -4,13 +4,15 @@
 #   make quickstart   train a small language model on this machine; QUICK=1 for a shorter one
 #   make test         every test at small counts, under ASan and UBSan; laws that measure, or start many processes, as
 #                     released; a short fuzz run. SANITIZED=build/dev: those of processes under sanitizers too
+#   make test-kubernetes
+#                     what needs a real Kubernetes (tools/kube), which it builds first: 13 minutes, once
 #   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one
 #   make bench        benchmarks
 #   make lint         clang-format, who may include whom, shellcheck
 #   make format       lets clang-format write
 #   make clean        removes build/
 
-.PHONY: quickstart test test-long bench lint format clean packages release dev fuzz tsan
+.PHONY: quickstart test test-kubernetes test-long bench lint format clean packages release dev fuzz tsan
 .NOTPARALLEL:
 
 # Tests whose subject is threads; they run once more under ThreadSanitizer.
@@ -25,6 +27,10 @@ test: dev release
 	@tools/run-tests '$(SANITIZED)' build/release=measured,processes
 	@tools/run-fuzz
 	@tools/run-tsan $(TSAN_TESTS)
+
+test-kubernetes: release
+	@tools/kube build
+	@tools/run-tests --only laws_kubernetes_test build/release
 
 test-long: release
 	@tools/test-long build/release

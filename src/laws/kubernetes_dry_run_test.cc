@@ -1,0 +1,160 @@
+// Every object under examples/rendered is taken by a real API server, strictly; and what is wrong with one is refused.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ground/base/document.h"
+#include "ground/base/sourced_yaml.h"
+#include "laws/kubernetes_cluster.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kTaken = "kubectl apply --server-side --dry-run=server --validate=strict -f ";
+
+struct Example {
+  std::string file;
+  std::vector<Node> objects;
+};
+
+// The files of Kubernetes among the rendered examples.
+std::vector<Example> examples() {
+  std::vector<Example> all;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(SYSTOLE_SOURCE_DIR "/examples/rendered")) {
+    if (entry.path().extension() != ".yaml") continue;
+    Example example{entry.path().string(), {}};
+    const std::string text = read_text_file(example.file).value();
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find("\n---\n", at), text.size());
+      Result<Node> object = parse_yaml(text.substr(at, end - at), example.file);
+      if (object.ok() && object->find("apiVersion") != nullptr) example.objects.push_back(*object);
+      at = end + 5;
+    }
+    if (!example.objects.empty()) all.push_back(std::move(example));
+  }
+  return all;
+}
+
+std::string kind_of(const Node& object) { return object.find("kind")->text(); }
+
+// Maps whose keys are the user's own.
+bool is_open(const std::string& key) {
+  static const std::set<std::string> open = {"labels",     "annotations",  "matchLabels", "data",
+                                             "stringData", "nodeSelector", "selector",    "requests",
+                                             "limits",     "capacity",     "nodeLabels",  "volumeAttributes"};
+  return open.contains(key);
+}
+
+// Calls `change` with each place in the tree in turn, and its key; but in labels and annotations, which kubectl reads
+// itself before the server does.
+void each_place(const Node& node, const std::string& key,
+                const std::function<void(const Node&, const std::string&)>& change) {
+  change(node, key);
+  for (const Node::Entry& entry : node.entries())
+    if (entry.key != "labels" && entry.key != "annotations") each_place(entry.value, entry.key, change);
+  for (const Node& item : node.items()) each_place(item, key, change);
+}
+
+// `node` with the n-th place of it (as each_place counts) replaced.
+Node replaced(const Node& node, int& n, const Node& by) {
+  if (n-- == 0) return by;
+  Node result = node.is_map() ? Node::map() : node.is_sequence() ? Node::sequence() : node;
+  for (const Node::Entry& entry : node.entries()) {
+    const bool left = entry.key == "labels" || entry.key == "annotations";
+    result.set(entry.key, left ? entry.value : replaced(entry.value, n, by));
+  }
+  for (const Node& item : node.items()) result.push(replaced(item, n, by));
+  return result;
+}
+
+struct Mutant {
+  std::string what;
+  Node object;
+};
+
+Node without(const Node& map, const std::string& key) {
+  Node rest = Node::map();
+  for (const Node::Entry& entry : map.entries())
+    if (entry.key != key) rest.set(entry.key, entry.value);
+  return rest;
+}
+
+// Fields that an object is refused without, and those with a list of values.
+const std::set<std::string> kRequired = {"containers", "image", "mountPath", "template", "claimName"};
+const std::set<std::string> kEnumerated = {"restartPolicy", "completionMode", "podReplacementPolicy", "action",
+                                           "operator",      "effect",         "policyTypes",          "accessModes"};
+
+std::vector<Mutant> mutants_of(const Node& object) {
+  std::vector<Mutant> all;
+  int n = 0;
+  each_place(object, "", [&](const Node& node, const std::string& key) {
+    const auto put = [&](const std::string& what, Node by) {
+      int at = n;
+      all.push_back({kind_of(object) + ": " + what + " at " + key, replaced(object, at, by)});
+    };
+    if (node.is_map() && !is_open(key)) {
+      Node more = node;
+      put("unknown field", more.set("unknownField", "x"));
+      for (const Node::Entry& entry : node.entries())
+        if (kRequired.contains(entry.key)) put("without " + entry.key, without(node, entry.key));
+    }
+    if (node.is_scalar() && key != "kind" && key != "apiVersion" && key != "name" && key != "namespace")
+      put("wrong type", Node::map({{"a", 1}}));
+    if (node.is_scalar() && kEnumerated.contains(key)) put("wrong value", "Wrong");
+    ++n;
+  });
+  return all;
+}
+
+class KubernetesDryRun : public Kubernetes {
+ protected:
+  void SetUp() override {
+    Kubernetes::SetUp();
+    if (IsSkipped()) return;
+    for (const Example& example : examples())
+      for (const Node& object : example.objects)
+        if (const Node* space = object.find("metadata")->find("namespace"))
+          run("kubectl create namespace " + space->text());
+  }
+};
+
+TEST_F(KubernetesDryRun, takes_every_rendered_object) {
+  const std::vector<Example> all = examples();
+  ASSERT_GE(all.size(), 2u);
+  for (const Example& example : all) {
+    const Captured taken = run(kTaken + example.file);
+    EXPECT_EQ(taken.exit.code, 0) << example.file << "\n" << taken.err;
+    EXPECT_EQ(std::ranges::count(taken.out, '\n'), example.objects.size()) << taken.out;
+  }
+}
+
+TEST_F(KubernetesDryRun, refuses_whatever_is_changed_in_one) {
+  std::map<std::string, std::vector<Mutant>> mutants;  // of the largest object of each kind
+  for (const Example& example : examples())
+    for (const Node& object : example.objects) {
+      std::vector<Mutant> of = mutants_of(object);
+      std::vector<Mutant>& most = mutants[kind_of(object)];
+      if (of.size() > most.size()) most = std::move(of);
+    }
+  for (auto& [kind, of] : mutants) {
+    ASSERT_GE(of.size(), 4u) << kind;
+    std::string text;
+    for (std::size_t m = 0; m < of.size(); ++m) {
+      Node named = *of[m].object.find("metadata");
+      named.set("name", fmt::format("mutant-{}", m));
+      if (of[m].object.find("metadata")->is_map()) of[m].object.set("metadata", named);
+      text += "---\n" + to_yaml(of[m].object);
+    }
+    write(kind + ".yaml", text);
+    const Captured refused = run(kTaken + kind + ".yaml");
+    EXPECT_EQ(refused.out, "") << kind << ": these were taken";
+    for (std::size_t m = 0; m < of.size(); ++m) {
+      const bool named =
+          has(refused.err, fmt::format("/mutant-{};", m)) || has(refused.err, fmt::format("\"mutant-{}\"", m));
+      EXPECT_TRUE(named) << of[m].what << "\n" << refused.err.substr(0, 1000);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace systole
