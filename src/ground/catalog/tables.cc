@@ -180,5 +180,8 @@ Result<std::span<const StorageTier>> CatalogTables::storage() {
 Result<std::span<const PriceRow>> CatalogTables::prices() {
   return all_of(prices_.own, prices_.all, kPriceColumns, read_price, kNever);
 }
+Result<std::span<const QuotaRow>> CatalogTables::quotas() {
+  return all_of(quotas_.own, quotas_.all, kQuotaColumns, read_quota, kNever);
+}
 
 }  // namespace systole

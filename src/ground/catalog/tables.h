@@ -1,6 +1,6 @@
 #pragma once
-// The catalog's wide tables: machine types, TPU slices, zones, networks, storage, prices. The built-in ones are CSV
-// files (data/catalog/*.csv) that are part of the program and read when they are first asked for, so that a command
+// The catalog's wide tables: machine types, TPU slices, zones, networks, storage, prices, quotas. The built-in ones are
+// CSV files (data/catalog/*.csv) that are part of the program and read when they are first asked for, so that a command
 // that needs none pays for none. The user's files lie over them:
 //
 //   ~/.config/systole/catalog/*.yaml        systole_catalog: 1
@@ -22,13 +22,15 @@
 #include "ground/catalog/fabric.h"
 #include "ground/catalog/machine_type.h"
 #include "ground/catalog/price.h"
+#include "ground/catalog/quota.h"
 #include "ground/catalog/storage_tier.h"
 #include "ground/catalog/tpu_slice.h"
 #include "ground/catalog/zone.h"
 
 namespace systole {
 
-// data/catalog/<table>.csv when Systole was built. REQUIRES: one of machines, slices, zones, networks, storage, prices.
+// data/catalog/<table>.csv when Systole was built. REQUIRES: one of machines, slices, zones, networks, storage, prices,
+// quotas.
 std::string_view builtin_catalog_table(std::string_view table);
 
 // *.csv of a folder, sorted by name; none when the folder does not exist. Errors: io; not_found: a name that is no
@@ -49,6 +51,7 @@ class CatalogTables {
   Result<std::span<const Fabric>> fabrics();
   Result<std::span<const StorageTier>> storage();
   Result<std::span<const PriceRow>> prices();
+  Result<std::span<const QuotaRow>> quotas();
 
   // Whether what the user's rows speak of is in the catalog and the tables. Errors: not_found, all at once, each at its
   // place with the nearest names.
@@ -68,6 +71,7 @@ class CatalogTables {
   Table<Fabric> fabrics_;
   Table<StorageTier> storage_;
   Table<PriceRow> prices_;
+  Table<QuotaRow> quotas_;
 };
 
 }  // namespace systole

@@ -22,7 +22,7 @@ const Catalog& catalog() {
 }
 
 TEST(CatalogTables, embeds_the_files_as_they_are) {
-  for (const char* table : {"machines", "slices", "zones", "networks", "storage", "prices"}) {
+  for (const char* table : {"machines", "slices", "zones", "networks", "storage", "prices", "quotas"}) {
     std::stringstream text;
     text << std::ifstream(std::string(SYSTOLE_SOURCE_DIR) + "/data/catalog/" + table + ".csv").rdbuf();
     EXPECT_EQ(builtin_catalog_table(table), text.str()) << table;
@@ -39,6 +39,7 @@ TEST(CatalogTables, no_row_is_lost) {
   EXPECT_EQ(builtin().fabrics()->size(), 17U);
   EXPECT_EQ(builtin().storage()->size(), 51U);
   EXPECT_EQ(builtin().prices()->size(), 1762U + 123 - 17 - 76);
+  EXPECT_EQ(builtin().quotas()->size(), 47U);
   std::map<std::string, int> slices;
   for (const TpuSlice& slice : *builtin().slices()) ++slices[slice.accelerator];
   EXPECT_EQ(slices, (std::map<std::string, int>{
@@ -69,6 +70,12 @@ TEST(CatalogTables, tables_speak_of_the_same_things) {
   for (const Fabric& fabric : *builtin().fabrics())
     for (const std::string& name : fabric.accelerators)
       EXPECT_TRUE(fabric.family == "PCIe" || accelerators.contains(name)) << name;
+  for (const QuotaRow& row : *builtin().quotas()) {
+    for (const std::string& name : row.accelerators) EXPECT_TRUE(accelerators.contains(name)) << name;
+    for (const std::string& pattern : row.machines)
+      EXPECT_TRUE(std::ranges::any_of(machines, [&](const std::string& name) { return matches(pattern, name); }))
+          << pattern;
+  }
   for (const PriceRow& row : *builtin().prices()) {
     const bool known = row.of == PriceOf::machine ? machines.contains(row.item) : accelerators.contains(row.item);
     EXPECT_TRUE(known) << to_string(row.dated.where) << " " << row.item;
@@ -88,6 +95,7 @@ TEST(CatalogTables, every_row_has_a_source_and_a_date_or_says_that_it_was_recall
   for (const ZoneRow& row : *builtin().zones()) check(row.dated);
   for (const Fabric& row : *builtin().fabrics()) check(row.dated);
   for (const StorageTier& row : *builtin().storage()) check(row.dated);
+  for (const QuotaRow& row : *builtin().quotas()) check(row.dated);
   for (const PriceRow& row : *builtin().prices()) {
     check(row.dated);
     bool amount = false;

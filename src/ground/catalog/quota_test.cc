@@ -1,0 +1,48 @@
+#include "ground/catalog/quota.h"
+
+#include <gtest/gtest.h>
+
+#include "ground/catalog/tables.h"
+
+namespace systole {
+namespace {
+
+std::string metrics(QuotaOf of, const char* machine, const char* accelerator, Provisioning terms) {
+  static CatalogTables tables = CatalogTables::read().value();
+  std::string text;
+  for (const QuotaRow* row : quotas_of(tables.quotas().value(), of, machine, accelerator, terms))
+    text += row->metric + (row->dimension.empty() ? "" : "{" + row->dimension + "}") + (row->global ? " global" : "") +
+            "\n";
+  return text;
+}
+
+// As the lists have them: which limit a machine runs into differs by family and by terms.
+TEST(Quotas, what_a_machine_spends) {
+  using enum Provisioning;
+  EXPECT_EQ(metrics(QuotaOf::gpu, "n1-standard-4", "t4", on_demand), "GPUS_ALL_REGIONS global\nNVIDIA_T4_GPUS\n");
+  EXPECT_EQ(metrics(QuotaOf::gpu, "a3-highgpu-8g", "h100", on_demand),
+            "GPUS_ALL_REGIONS global\nGPUS_PER_GPU_FAMILY{gpu_family=NVIDIA_H100}\n");
+  EXPECT_EQ(metrics(QuotaOf::gpu, "a3-highgpu-8g", "h100", spot), "PREEMPTIBLE_NVIDIA_H100_GPUS\n");
+  EXPECT_EQ(metrics(QuotaOf::gpu, "a3-highgpu-8g", "h100", flex_start), "PREEMPTIBLE_NVIDIA_H100_GPUS\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct5lp-hightpu-4t", "v5e", on_demand), "TPU_LITE_PODSLICE_V5\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct5l-hightpu-4t", "v5e", on_demand), "TPU_LITE_DEVICE_V5\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct6e-standard-4t", "v6e", spot), "PREEMPTIBLE_TPU_V6E\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "tpu7x-standard-4t", "tpu7x", on_demand), "") << "no list names it";
+  EXPECT_EQ(metrics(QuotaOf::vcpu, "a2-highgpu-8g", "a100-40gb", on_demand), "A2_CPUS\n");
+  EXPECT_EQ(metrics(QuotaOf::vcpu, "n1-standard-4", "", on_demand), "CPUS\n");
+  EXPECT_EQ(metrics(QuotaOf::vcpu, "a3-highgpu-8g", "h100", on_demand), "CPUS_PER_VM_FAMILY{vm_family}\n");
+}
+
+TEST(Quotas, a_row_that_does_not_hold_says_where) {
+  const CsvTable table =
+      CsvTable::read("metric,of,unit,terms,source,date\nX,gpus,GPUs,on_demnd,me,2026-11-01\n", "q.csv").value();
+  std::vector<Error> errors;
+  TableRow row(table, 0, false, errors);
+  read_quota(row);
+  const std::string said = to_string(first_of(std::move(errors)).error());
+  for (const char* part : {"q.csv:2:3: ", "q.csv:2:13: error: 'on_demnd' is no way to have a machine", "on_demand"})
+    EXPECT_NE(said.find(part), std::string::npos) << part << "\n" << said;
+}
+
+}  // namespace
+}  // namespace systole
