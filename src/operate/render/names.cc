@@ -70,4 +70,42 @@ Status check_image(std::string_view image) {
   return {};
 }
 
+bool is_gcp_name(std::string_view text, std::size_t most) {
+  return !text.empty() && text.size() <= most && text.front() >= 'a' && text.front() <= 'z' && text.back() != '-' &&
+         std::ranges::all_of(text, [](char c) { return is_lower(c) || c == '-'; });
+}
+
+bool is_gcp_project(std::string_view text) { return text.size() >= 6 && is_gcp_name(text, 30); }
+
+bool is_bucket(std::string_view text) {
+  return text.size() >= 3 && text.size() <= 63 && is_lower(text.front()) && is_lower(text.back()) &&
+         !text.starts_with("goog") && text.find("google") == text.npos && text.find("..") == text.npos &&
+         std::ranges::all_of(text, [](char c) { return is_lower(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool is_gcp_region(std::string_view text) {  // northamerica-northeast1
+  const std::size_t dash = text.find('-');
+  return is_gcp_name(text) && dash != text.npos && text.find('-', dash + 1) == text.npos && text.back() >= '0' &&
+         text.back() <= '9';
+}
+
+bool is_gcp_zone(std::string_view text) {  // us-central1-a, us-south1-ai1b
+  const std::string_view region = gcp_region_of(text);
+  if (!is_gcp_region(region)) return false;
+  const std::string_view letters = text.substr(region.size() + 1);
+  return !letters.empty() && letters[0] >= 'a' && letters[0] <= 'z' && std::ranges::all_of(letters, is_lower);
+}
+
+std::string_view gcp_region_of(std::string_view zone) {
+  const std::size_t dash = zone.rfind('-');
+  return zone.substr(0, dash == zone.npos ? 0 : dash);
+}
+
+bool is_gcp_label(std::string_view key, std::string_view value) {
+  const auto plain = [](std::string_view text) {
+    return text.size() <= 63 && std::ranges::all_of(text, [](char c) { return is_lower(c) || c == '-' || c == '_'; });
+  };
+  return !key.empty() && key[0] >= 'a' && key[0] <= 'z' && plain(key) && plain(value);
+}
+
 }  // namespace systole

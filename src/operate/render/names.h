@@ -20,4 +20,15 @@ bool is_label_name(std::string_view text);
 // NAME@sha256:DIGEST, or NAME:TAG. Errors: invalid: no image, no tag, or ':latest', which is another image each day.
 Status check_image(std::string_view image);
 
+// Names as Google Cloud takes them: of most things (a letter first, no '-' last), a project, a bucket.
+bool is_gcp_name(std::string_view text, std::size_t most = 63);
+bool is_gcp_project(std::string_view text);
+bool is_bucket(std::string_view text);
+// us-central1; us-central1-a, whose region is us-central1.
+bool is_gcp_region(std::string_view text);
+bool is_gcp_zone(std::string_view text);
+std::string_view gcp_region_of(std::string_view zone);
+// A label of what is paid for.
+bool is_gcp_label(std::string_view key, std::string_view value);
+
 }  // namespace systole
