@@ -1,0 +1,463 @@
+// What makes a cluster of GKE: Terraform held to the provider's schema, gcloud's lines to the options that gcloud has,
+// and the scripts run against a stand-in of gcloud that remembers what is there.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "ground/base/text_file.h"
+#include "ground/process/capture.h"
+#include "operate/render/gke/cluster.h"
+#include "operate/render/hcl_reader.h"
+#include "operate/render/terraform_schema.h"
+
+namespace systole {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kSchemas = std::string(SYSTOLE_SOURCE_DIR) + "/data/schemas/";
+const TerraformSchema& provider() {
+  static const TerraformSchema schema(kSchemas + "terraform-google-7.45.0.schema.json");
+  return schema;
+}
+
+GkeCluster plain() {
+  GkeCluster c;
+  c.run = "ddp";
+  c.project = "my-lab-7";
+  c.name = "train";
+  c.location = c.zone = "us-central1-a";
+  c.region = "us-central1";
+  c.network = "train";
+  c.driver = "LATEST";
+  c.image = "COS_CONTAINERD";
+  c.services = {"compute", "container", "iam", "logging", "monitoring"};
+  c.labels = {{"systole-run", "ddp"}, {"team", "vision"}};
+  c.pools = {{.name = "ddp", .machine = "n1-standard-8", .nodes = 2}};
+  return c;
+}
+
+GkePool gpus() {
+  GkePool pool{.name = "ddp", .machine = "a3-highgpu-8g"};
+  pool.gpu = "nvidia-h100-80gb";
+  pool.gpus = pool.devices = 8;
+  pool.device = "nvidia.com/gpu";
+  pool.nodes = 2;
+  return pool;
+}
+
+// One of each way that a cluster may be.
+std::vector<GkeCluster> clusters() {
+  std::vector<GkeCluster> all{plain()};
+  GkeCluster tcpx = plain();
+  tcpx.pools = {gpus()};
+  tcpx.pools[0].compact = true;
+  for (const char* n : {"1", "2", "3", "4"}) {
+    const std::string name = std::string("train-gpu-") + n;
+    tcpx.networks.push_back({name, "", 8244, {{name, std::string("192.168.") + n + ".0/24", std::string("vpc") + n}}});
+  }
+  tcpx.installers = {"-f https://example.com/installer.yaml"};
+  tcpx.operators = {"-f https://example.com/jobset.yaml"};
+  all.push_back(tcpx);
+  GkeCluster rdma = plain();
+  rdma.location = "us-central1";  // a region
+  rdma.pools = {gpus()};
+  rdma.pools[0].terms = Provisioning::flex_start;
+  rdma.pools[0].nodes = 0;
+  rdma.pools[0].most = 4;
+  rdma.pools[0].queued = true;
+  rdma.pools[0].disk = "hyperdisk-balanced";
+  rdma.networks = {{"train-rdma",
+                    "us-central1-a-vpc-roce",
+                    8896,
+                    {{"train-rdma-0", "192.168.2.0/24", "rdma-0"}, {"train-rdma-1", "192.168.3.0/24", "rdma-1"}}}};
+  rdma.driver = "INSTALLATION_DISABLED";
+  rdma.image = "UBUNTU_CONTAINERD";
+  all.push_back(rdma);
+  GkeCluster slices = plain();
+  GkePool tpu{.name = "ddp-0", .machine = "tpu7x-standard-4t"};
+  tpu.device = "google.com/tpu";
+  tpu.devices = 4;
+  tpu.nodes = 16;
+  tpu.topology = "4x4x4";
+  tpu.policy = "tpu7x-4x4x4";
+  tpu.terms = Provisioning::spot;
+  slices.pools = {tpu, tpu};
+  slices.pools[1].name = "ddp-1";
+  slices.pools[1].policy = "";
+  all.push_back(slices);
+  GkeCluster elastic = plain();
+  elastic.pools = {gpus()};
+  elastic.pools[0].least = elastic.pools[0].nodes = 1;
+  elastic.pools[0].most = 4;
+  elastic.pools[0].terms = Provisioning::reservation;
+  elastic.pools[0].reservation = "mine";
+  elastic.services.push_back("storage");
+  elastic.addons = {{"GcsFuseCsiDriver", "gcs_fuse_csi_driver_config"},
+                    {"GcpFilestoreCsiDriver", "gcp_filestore_csi_driver_config"},
+                    {"LustreCsiDriver", "lustre_csi_driver_config"},
+                    {"ParallelstoreCsiDriver", "parallelstore_csi_driver_config"}};
+  elastic.buckets = {"my-corpus"};
+  elastic.identity = {"trainer@my-lab-7.iam.gserviceaccount.com", "research", "trainer"};
+  all.push_back(elastic);
+  return all;
+}
+
+std::vector<ReadBlock> resources(const GkeCluster& cluster) {
+  std::vector<ReadBlock> all = HclReader::read(gke_terraform(cluster, "# made\n"));
+  std::erase_if(all, [](const ReadBlock& b) { return b.type != "resource"; });
+  return all;
+}
+
+TEST(GkeTerraform, is_what_the_provider_takes) {
+  std::set<std::string> types;
+  for (const GkeCluster& cluster : clusters())
+    for (const ReadBlock& resource : resources(cluster)) {
+      EXPECT_EQ(provider().wrong(resource), "") << resource.labels[1];
+      types.insert(resource.labels[0]);
+    }
+  EXPECT_EQ(types.size(), 13U) << "of each kind that is rendered there is one here";
+}
+
+// A schema that lets everything pass would say nothing.
+TEST(GkeTerraform, what_the_provider_refuses_is_found) {
+  const std::vector<ReadBlock> all = resources(clusters()[1]);
+  const auto of_type = [&](const char* type) {
+    return *std::ranges::find_if(all, [&](const ReadBlock& b) { return b.labels[0] == type; });
+  };
+  int mutants = 0;
+  const auto refused = [&](ReadBlock block, const std::string& said) {
+    EXPECT_EQ(provider().wrong(block), said);
+    ++mutants;
+  };
+  for (const ReadBlock& resource : all) {
+    ReadBlock unknown = resource;
+    unknown.attributes["no_such"] = 1;
+    refused(unknown, resource.labels[0] + " has no attribute no_such\n");
+    ReadBlock strange = resource;
+    strange.blocks.push_back({"no_such", {}, nlohmann::json::object(), {}});
+    refused(strange, resource.labels[0] + " has no block no_such\n");
+  }
+  ReadBlock pool = of_type("google_container_node_pool");
+  pool.attributes.erase("cluster");
+  refused(pool, "google_container_node_pool.cluster is missing\n");
+  pool = of_type("google_container_node_pool");
+  pool.attributes["node_count"] = "two";
+  refused(pool, "google_container_node_pool.node_count is of another type\n");
+  pool = of_type("google_container_node_pool");
+  pool.attributes["operation"] = "x";
+  refused(pool, "google_container_node_pool.operation is computed\n");
+  pool = of_type("google_container_node_pool");
+  pool.blocks.push_back(pool.blocks[0]);
+  refused(pool, "google_container_node_pool.node_config is there too often\n");
+  ReadBlock nat = of_type("google_compute_router_nat");
+  nat.attributes["source_subnetwork_ip_ranges_to_nat"] = "ALL";
+  refused(nat, "google_compute_router_nat.source_subnetwork_ip_ranges_to_nat is never ALL\n");
+  ReadBlock rule = of_type("google_compute_firewall");
+  rule.attributes["source_ranges"] = "10.0.0.0/8";
+  refused(rule, "google_compute_firewall.source_ranges is of another type\n");
+  EXPECT_GT(mutants, 40);
+}
+
+void collect(const nlohmann::json& value, std::vector<std::string>& paths) {
+  if (value.is_object() && value.contains("refers")) paths.push_back(value["refers"]);
+  if (value.is_object() && value.contains("template"))
+    for (std::size_t i = 1; i < value["template"].size(); i += 2) paths.push_back(value["template"][i]);
+  if (value.is_structured())
+    for (const auto& item : value) collect(item, paths);
+}
+void collect(const ReadBlock& block, std::vector<std::string>& paths) {
+  collect(block.attributes, paths);
+  for (const ReadBlock& inner : block.blocks) collect(inner, paths);
+}
+
+TEST(GkeTerraform, refers_to_what_is_there) {
+  int seen = 0;
+  for (const GkeCluster& cluster : clusters()) {
+    const std::vector<ReadBlock> all = resources(cluster);
+    std::set<std::string> there{"var.project"};
+    for (const ReadBlock& block : all)
+      EXPECT_TRUE(there.insert(block.labels[0] + "." + block.labels[1]).second) << "twice: " << block.labels[1];
+    std::vector<std::string> paths;
+    for (const ReadBlock& block : all) collect(block, paths);
+    for (const std::string& path : paths) {
+      ++seen;
+      if (there.contains(path)) continue;
+      const std::size_t dot = path.rfind('.');
+      EXPECT_TRUE(there.contains(path.substr(0, dot))) << path;
+      EXPECT_TRUE(provider().has(path.substr(0, path.find('.')), path.substr(dot + 1))) << path;
+    }
+  }
+  EXPECT_GT(seen, 150);
+}
+
+// What a reviewer looks for: nothing is open to the internet, nodes have no address there, and speak as nobody else.
+TEST(GkeTerraform, is_closed_to_the_internet) {
+  for (const GkeCluster& cluster : clusters()) {
+    EXPECT_EQ(gke_terraform(cluster, "").find("0.0.0.0/0"), std::string::npos);
+    EXPECT_EQ(gke_commands(cluster, "").find("0.0.0.0/0"), std::string::npos);
+    const auto is = [](const ReadBlock& block, const char* type, const char* name, const nlohmann::json& value) {
+      const std::string& own = block.labels.empty() ? block.type : block.labels[0];
+      EXPECT_TRUE(own != type || block.attributes[name] == value) << own << "." << name;
+    };
+    for (const ReadBlock& block : resources(cluster)) {
+      is(block, "google_compute_network", "auto_create_subnetworks", false);
+      is(block, "google_storage_bucket", "public_access_prevention", "enforced");
+      for (const ReadBlock& inner : block.blocks) {
+        is(inner, "node_config", "service_account", {{"refers", "google_service_account.nodes.email"}});
+        is(inner, "private_cluster_config", "enable_private_nodes", true);
+      }
+    }
+  }
+}
+
+TEST(GkeTerraform, is_as_terraform_formats_it) {
+  if (!find_program("terraform").ok()) GTEST_SKIP() << "terraform is not on this machine";
+  for (const GkeCluster& cluster : clusters()) {
+    Command fmt;
+    fmt.argv = {"terraform", "fmt", "-check", "-diff", "-"};
+    fmt.env = {{"CHECKPOINT_DISABLE", "1"}};
+    CaptureOptions options;
+    options.input = gke_terraform(cluster, "# made\n");
+    const Captured said = run_captured(fmt, options).value();
+    EXPECT_EQ(said.exit.code, 0) << said.out << said.err;
+  }
+}
+
+// --- gcloud ---
+
+using Words = std::vector<std::string>;
+
+const nlohmann::json& options_of_gcloud() {
+  static const nlohmann::json all = nlohmann::json::parse(read_text_file(kSchemas + "gcloud-options.json").value());
+  return all;
+}
+
+// What gcloud would say of a line before it asks the cloud; empty: nothing.
+std::string wrong(const Words& words) {
+  std::string command;
+  std::size_t i = 1;
+  for (; i < words.size() && !words[i].starts_with("--"); ++i) {
+    const std::string longer = command.empty() ? words[i] : command + " " + words[i];
+    const auto& commands = options_of_gcloud()["commands"];
+    const bool begins = std::ranges::any_of(commands.items(), [&](const auto& each) {
+      return each.key() == longer || each.key().starts_with(longer + " ");
+    });
+    if (!begins) break;
+    command = longer;
+  }
+  if (!options_of_gcloud()["commands"].contains(command)) return "no command: " + command;
+  const auto& own = options_of_gcloud()["commands"][command];
+  for (; i < words.size(); ++i) {
+    if (!words[i].starts_with("--")) continue;  // a name
+    const std::size_t equals = words[i].find('=');
+    std::string option = words[i].substr(0, equals);
+    const bool negated = option.starts_with("--no-");
+    if (negated) option = "--" + option.substr(5);
+    const nlohmann::json* takes = own.contains(option) ? &own[option] : nullptr;
+    if (takes == nullptr && options_of_gcloud()["every"].contains(option))
+      takes = &options_of_gcloud()["every"][option];
+    if (takes == nullptr || (negated && *takes != "bool")) return command + " has no " + words[i];
+    if ((*takes == "bool") != (equals == words[i].npos)) return command + ": " + option + " and its value";
+    const std::string value = equals == words[i].npos ? "" : words[i].substr(equals + 1);
+    if (takes->is_array() && std::ranges::find(*takes, nlohmann::json(value)) == takes->end())
+      return option + " is never " + value;
+  }
+  return "";
+}
+
+TEST(GkeCommands, the_table_of_options_refuses) {
+  EXPECT_EQ(wrong({"gcloud", "container", "clusters", "describe", "c", "--zone=z", "--project=p"}), "");
+  EXPECT_EQ(wrong({"gcloud", "container", "clusters", "destroy", "c"}), "no command: container clusters");
+  EXPECT_EQ(wrong({"gcloud", "compute", "networks", "create", "n", "--subnet-mod=custom"}),
+            "compute networks create has no --subnet-mod=custom");
+  EXPECT_EQ(wrong({"gcloud", "compute", "networks", "create", "n", "--subnet-mode=some"}),
+            "--subnet-mode is never some");
+  EXPECT_EQ(wrong({"gcloud", "container", "node-pools", "create", "n", "--spot=true"}),
+            "container node-pools create: --spot and its value");
+  EXPECT_EQ(wrong({"gcloud", "container", "node-pools", "create", "n", "--no-cluster"}),
+            "container node-pools create has no --no-cluster");
+}
+
+// A folder with stand-ins of gcloud and kubectl: they write down how they were called, and gcloud finds what it made.
+class StandIn {
+ public:
+  explicit StandIn(const std::string& name) : folder_(testing::TempDir() + "/systole_gke_" + name) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ + "/bin");
+    fs::create_directories(folder_ + "/there");
+    program("gcloud", R"(
+[ "$1 $2" = 'auth list' ] && { [ -e "$HOME/nobody" ] || echo someone@example.com; exit; }
+words=() name=
+for word; do case $word in --*) ;; *) words+=("$word") ;; esac; done
+name=${words[-1]#gs://}
+name=${name%%@*}
+unset 'words[-1]'
+verb=${words[-1]}
+[ "$verb" != workload-policy ] || { verb=create; unset 'words[-1]'; }
+unset 'words[-1]'
+thing=$HOME/there/$(IFS=-; echo "${words[*]}")-$name
+case $verb in
+describe) [ -e "$thing" ] ;;
+create) [ ! -e "$thing" ] && : >"$thing" ;;
+delete) rm "$thing" ;;
+esac
+)");
+    program("kubectl", "[ \"$1 $2\" != 'config current-context' ] || echo mine\n");
+  }
+  ~StandIn() { fs::remove_all(folder_); }
+
+  // How it ended; `calls` are those of this run.
+  Captured run(const std::string& script, Words arguments = {}) {
+    fs::remove(folder_ + "/calls");
+    std::ofstream(folder_ + "/bin/script") << script;
+    Command command;
+    command.argv = {"bash", folder_ + "/bin/script"};
+    command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+    command.env = {{"PATH", folder_ + "/bin:/usr/bin:/bin"}, {"HOME", folder_}};
+    return run_captured(command, {}).value();
+  }
+  std::vector<Words> calls(const std::string& program) const {
+    std::vector<Words> all;
+    std::ifstream file(folder_ + "/calls");
+    for (std::string line; std::getline(file, line);) {
+      Words words;
+      for (std::size_t at = 0; at < line.size();) {
+        const std::size_t end = line.find('\x1f', at);
+        words.push_back(line.substr(at, end - at));
+        at = end + 1;
+      }
+      if (words[0] == program) all.push_back(words);
+    }
+    return all;
+  }
+  std::set<std::string> there() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_ + "/there")) names.insert(entry.path().filename());
+    return names;
+  }
+  void log_out() const { std::ofstream(folder_ + "/nobody") << "\n"; }
+
+ private:
+  void program(const std::string& name, const std::string& body) const {
+    const std::string path = folder_ + "/bin/" + name;
+    std::ofstream(path) << "#!/bin/bash\nprintf '%s\\x1f' " << name
+                        << " \"$@\" >>\"$HOME/calls\"; echo >>\"$HOME/calls\"\n"
+                        << body;
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  std::string folder_;
+};
+
+bool has(const Words& words, const std::string& word) { return std::ranges::find(words, word) != words.end(); }
+
+TEST(GkeCommands, make_what_is_missing_and_undo_it) {
+  int n = 0;
+  for (const GkeCluster& cluster : clusters()) {
+    StandIn cloud(std::to_string(n++));
+    const std::string make = gke_commands(cluster, "# made\n"), undo = gke_undo(cluster, "# made\n");
+    const Captured first = cloud.run(make);
+    ASSERT_EQ(first.exit.code, 0) << first.out << first.err;
+    for (const Words& words : cloud.calls("gcloud")) {
+      EXPECT_EQ(wrong(words), "") << fmt::format("{}", fmt::join(words, " "));
+      if (words[1] == "auth") continue;
+      EXPECT_TRUE(has(words, "--project=my-lab-7")) << fmt::format("{}", fmt::join(words, " "));
+      EXPECT_NE(words[1], "config");
+    }
+    const std::set<std::string> made = cloud.there();
+    EXPECT_GE(made.size(), 8U);
+    const Captured second = cloud.run(make);
+    EXPECT_EQ(second.exit.code, 0) << second.out << second.err;
+    for (const Words& words : cloud.calls("gcloud")) EXPECT_FALSE(has(words, "create")) << "nothing is made twice";
+    EXPECT_EQ(cloud.there(), made);
+    const Captured pools = cloud.run(undo);
+    EXPECT_EQ(pools.exit.code, 0) << pools.out << pools.err;
+    for (const Words& words : cloud.calls("gcloud")) EXPECT_EQ(wrong(words), "");
+    EXPECT_TRUE(cloud.there().contains("container-clusters-train")) << "the cluster may be others' too";
+    EXPECT_FALSE(cloud.there().contains("container-node-pools-" + cluster.pools[0].name));
+    const Captured all = cloud.run(undo, {"--all"});
+    EXPECT_EQ(all.exit.code, 0) << all.out << all.err;
+    for (const Words& words : cloud.calls("gcloud")) EXPECT_EQ(wrong(words), "");
+    std::set<std::string> data;
+    for (const std::string& bucket : cluster.buckets) data.insert("storage-buckets-" + bucket);
+    EXPECT_EQ(cloud.there(), data) << "only what holds data is left";
+  }
+}
+
+TEST(GkeCommands, go_on_where_they_were_cut_off_and_need_an_account) {
+  StandIn cloud("cut");
+  const std::string make = gke_commands(plain(), "# made\n");
+  const std::size_t half = make.find("gcloud container clusters describe");
+  ASSERT_EQ(cloud.run(make.substr(0, make.rfind("\nthere", half))).exit.code, 0);
+  EXPECT_FALSE(cloud.there().contains("container-clusters-train"));
+  EXPECT_EQ(cloud.run(make).exit.code, 0);
+  EXPECT_TRUE(cloud.there().contains("container-clusters-train"));
+  cloud.log_out();
+  const Captured nobody = cloud.run(make);
+  EXPECT_EQ(nobody.exit.code, 3);
+  EXPECT_NE(nobody.err.find("gcloud auth login"), std::string::npos);
+}
+
+const Words& of_pool(const std::vector<Words>& calls, const std::string& pool) {
+  const auto found = std::ranges::find_if(
+      calls, [&](const Words& w) { return w.size() > 4 && w[2] == "node-pools" && w[3] == "create" && w[4] == pool; });
+  EXPECT_NE(found, calls.end());
+  return *found;
+}
+
+TEST(GkeCommands, pools_are_had_on_their_terms) {
+  const auto create = [&](std::size_t which, const char* pool) {
+    StandIn cloud("terms");
+    EXPECT_EQ(cloud.run(gke_commands(clusters()[which], "")).exit.code, 0);
+    return of_pool(cloud.calls("gcloud"), pool);
+  };
+  const auto holds = [](const Words& words, Words wanted) {
+    for (const std::string& word : wanted) EXPECT_TRUE(has(words, word)) << word;
+  };
+  holds(create(1, "ddp"),
+        {"--accelerator=type=nvidia-h100-80gb,count=8,gpu-driver-version=latest", "--num-nodes=2",
+         "--placement-type=COMPACT", "--additional-node-network=network=train-gpu-4,subnetwork=train-gpu-4"});
+  holds(create(2, "ddp"),
+        {"--flex-start", "--enable-queued-provisioning", "--num-nodes=0", "--min-nodes=0", "--max-nodes=4",
+         "--reservation-affinity=none", "--no-enable-autorepair", "--node-locations=us-central1-a",
+         "--location=us-central1", "--accelerator=type=nvidia-h100-80gb,count=8,gpu-driver-version=disabled"});
+  holds(create(3, "ddp-0"), {"--spot", "--node-taints=cloud.google.com/gke-spot=true:NoSchedule",
+                             "--tpu-topology=4x4x4", "--placement-policy=tpu7x-4x4x4", "--num-nodes=16"});
+  const Words elastic = create(4, "ddp");
+  holds(elastic, {"--enable-autoscaling", "--min-nodes=1", "--max-nodes=4", "--num-nodes=1",
+                  "--reservation-affinity=specific", "--reservation=mine"});
+  EXPECT_FALSE(has(elastic, "--spot"));
+}
+
+TEST(GkeCommands, kubectl_speaks_to_this_cluster_and_waits_for_its_devices) {
+  StandIn cloud("kubectl");
+  ASSERT_EQ(cloud.run(gke_commands(clusters()[1], "")).exit.code, 0);
+  int waits = 0, used = 0;
+  for (const Words& words : cloud.calls("kubectl")) {
+    if (words[1] == "config") {
+      used += words[2] == "use-context" && words[3] == "mine";
+      continue;
+    }
+    EXPECT_EQ(words[1], "--context=gke_my-lab-7_us-central1-a_train");
+    waits += has(words, "--for=jsonpath={.status.allocatable.nvidia\\.com/gpu}=8");
+  }
+  EXPECT_EQ(used, 1) << "what it spoke to before is what it speaks to afterwards";
+  EXPECT_EQ(waits, 1);
+}
+
+TEST(GkeCommands, shells_take_them) {
+  for (const GkeCluster& cluster : clusters())
+    for (const std::string& script : {gke_commands(cluster, "# made\n"), gke_undo(cluster, "# made\n")})
+      for (const Words& words : {Words{"bash", "-n", "/dev/stdin"}, {"shellcheck", "--shell=bash", "-"}}) {
+        CaptureOptions options;
+        options.input = script;
+        const Captured said = run_captured({.argv = words}, options).value();
+        EXPECT_EQ(said.exit.code, 0) << said.out << said.err;
+      }
+}
+
+}  // namespace
+}  // namespace systole
