@@ -1,10 +1,13 @@
 // Every command, in the order in which one meets them.
 
+#include "operate/cli/begin.h"
 #include "operate/cli/command.h"
 
 namespace systole::cli {
 
 void add_commands(CLI::App& app, Context& context) {
+  add_init(app, context);
+  add_import(app, context);
   add_plan(app, context);
   add_prove(app, context);
   add_backtest(app, context);

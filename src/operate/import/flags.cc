@@ -1,0 +1,172 @@
+#include "operate/import/flags.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "ground/base/nearest.h"
+
+namespace systole {
+namespace {
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, {}, [](char c) { return c == '_' ? '-' : c; }, [](char c) { return c == '_' ? '-' : c; });
+}
+
+class FlagReader {
+ public:
+  FlagReader(std::span<const ShellWord> words, std::initializer_list<std::span<const Flag>> tables,
+             const FlagStyle& style, Draft& draft)
+      : words_(words), tables_(tables), style_(style), draft_(draft) {}
+
+  std::vector<ShellWord> read() {
+    std::vector<ShellWord> rest;
+    while (at_ < words_.size()) {
+      const ShellWord& word = words_[at_];
+      if (word.text == "--" || (style_.words_end_them && (word.text.size() < 2 || word.text[0] != '-'))) {
+        rest.insert(rest.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_ + (word.text == "--" ? 1 : 0)),
+                    words_.end());
+        break;
+      }
+      ++at_;
+      if (word.text.size() < 2 || word.text[0] != '-') {
+        rest.push_back(word);
+      } else if (word.text[1] == '-') {
+        long_flag(word);
+      } else {
+        short_flags(word);
+      }
+    }
+    return rest;
+  }
+
+ private:
+  template <typename Is>
+  const Flag* find(const Is& is) const {
+    for (const std::span<const Flag> table : tables_)
+      for (const Flag& flag : table)
+        if (is(flag)) return &flag;
+    return nullptr;
+  }
+
+  void unknown(const std::string& name) {
+    std::vector<std::string> names;
+    for (const std::span<const Flag> table : tables_)
+      for (const Flag& flag : table) names.push_back("--" + std::string(flag.name));
+    const std::vector<std::string> near = nearest(name, names);
+    draft_.wrong(error(ErrorKind::invalid, "{}: {} has no such flag that is known here", origin(name), style_.program)
+                     .hinted(near.empty() ? "take it out" : nearest_hint(name, names)));
+  }
+
+  void long_flag(const ShellWord& word) {
+    const std::size_t equals = word.text.find('=');
+    const std::string name = word.text.substr(2, equals == word.text.npos ? equals : equals - 2);
+    const Flag* flag = find([&](const Flag& f) { return same_name(f.name, name); });
+    if (flag == nullptr) return unknown("--" + name);
+    if (equals != word.text.npos) return apply(*flag, word.text, word.text.substr(equals + 1), word.expands);
+    take(*flag, "--" + name);
+  }
+
+  // -N2, -N 2, -km
+  void short_flags(const ShellWord& word) {
+    for (std::size_t i = 1; i < word.text.size(); ++i) {
+      const Flag* flag = find([&](const Flag& f) { return f.letter == word.text[i]; });
+      // -cfg, -nodes: some take one dash for long names, too.
+      if (const Flag* whole =
+              i == 1 ? find([&](const Flag& f) { return same_name(f.name, word.text.substr(1)); }) : nullptr;
+          whole != nullptr && word.text.size() > 2) {
+        return take(*whole, word.text);
+      }
+      if (flag == nullptr) return unknown(word.text);
+      const std::string spelt = std::string("-") + word.text[i];
+      if (flag->takes == Flag::Takes::nothing) {
+        apply(*flag, spelt, "", false);
+      } else if (i + 1 < word.text.size()) {
+        const std::size_t from = i + 1 + (word.text[i + 1] == '=' ? 1 : 0);
+        return apply(*flag, word.text, word.text.substr(from), word.expands);
+      } else {
+        return take(*flag, spelt);
+      }
+    }
+  }
+
+  void take(const Flag& flag, const std::string& spelt) {
+    if (flag.takes != Flag::Takes::value) return apply(flag, spelt, "", false);
+    if (at_ >= words_.size()) {
+      draft_.wrong(error(ErrorKind::invalid, "{} has no value", spelt).hinted("paste the whole line"));
+      return;
+    }
+    const ShellWord& value = words_[at_++];
+    apply(flag, spelt + " " + value.raw, value.text, value.expands);
+  }
+
+  void apply(const Flag& flag, const std::string& from, const std::string& value, bool expands) {
+    if (flag.refused) {
+      draft_.wrong(error(ErrorKind::unsupported, "{}: {}", origin(from), flag.why).hinted("take it out"));
+    } else if (flag.read == nullptr) {
+      if (!flag.why.empty()) draft_.left_out(from, std::string(flag.why));
+    } else if (expands) {
+      draft_.left_out(from, "its value is known only where it runs");
+    } else {
+      flag.read(draft_, {value, origin(from)});
+    }
+  }
+
+  std::span<const ShellWord> words_;
+  std::vector<std::span<const Flag>> tables_;
+  const FlagStyle& style_;
+  Draft& draft_;
+  std::size_t at_ = 0;
+};
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+constexpr std::int64_t kMost = 1'000'000'000;
+
+void no_number(Draft& draft, const FlagValue& value, std::string_view what) {
+  draft.wrong(error(ErrorKind::invalid, "{}: '{}' is no {}", value.from, origin(value.text), what)
+                  .hinted("a number that the workload can say"));
+}
+
+}  // namespace
+
+std::vector<ShellWord> read_flags(std::span<const ShellWord> words, std::initializer_list<std::span<const Flag>> tables,
+                                  const FlagStyle& style, Draft& draft) {
+  return FlagReader(words, tables, style, draft).read();
+}
+
+std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::int64_t least) {
+  const std::optional<std::int64_t> count = whole(value.text);
+  if (count && *count >= least && *count <= kMost) return count;
+  no_number(draft, value, "count");
+  return std::nullopt;
+}
+
+std::optional<CountRange> range_of(Draft& draft, const FlagValue& value, char between) {
+  const std::size_t at = value.text.find(between);
+  const std::optional<std::int64_t> least = whole(std::string_view(value.text).substr(0, at));
+  const std::optional<std::int64_t> most =
+      at == value.text.npos ? least : whole(std::string_view(value.text).substr(at + 1));
+  if (least && most && *least >= 1 && *most >= *least && *most <= kMost) return CountRange{*least, *most};
+  no_number(draft, value, "count or range");
+  return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text, char between) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  while (!text.empty()) {
+    const std::size_t end = text.find(between);
+    const std::string_view part = text.substr(0, end);
+    const std::size_t equals = part.find('=');
+    if (!part.empty()) pairs.emplace_back(part.substr(0, equals), equals == part.npos ? "" : part.substr(equals + 1));
+    text = end == text.npos ? "" : text.substr(end + 1);
+  }
+  return pairs;
+}
+
+}  // namespace systole

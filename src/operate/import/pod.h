@@ -1,0 +1,15 @@
+#pragma once
+// The pod of a job: its one container's program, resources, environment and mounts.
+
+#include "operate/import/draft.h"
+#include "operate/import/taken_fields.h"
+
+namespace systole {
+
+// `at`: the path of its spec. `rendered`: what runs in it is known.
+void read_pod(TakenFields& fields, const std::string& at, bool rendered, Draft& draft);
+
+// "512Gi", "500m", "1e3" in thousandths; nullopt: no quantity.
+std::optional<double> quantity_of(std::string_view text);
+
+}  // namespace systole

@@ -1,0 +1,143 @@
+// torchx run [-s SCHEDULER] [-cfg K=V,...] dist.ddp FLAGS -- ARGUMENTS: roles become nodes and ranks.
+#include "ground/base/nearest.h"
+#include "operate/import/flags.h"
+#include "operate/import/launchers.h"
+
+namespace systole {
+namespace {
+
+using Value = FlagValue;
+
+constexpr Flag::Takes kNothing = Flag::Takes::nothing, kValue = Flag::Takes::value;
+constexpr std::string_view kItself = "it is how torchx behaves, not what is run";
+
+// What schedulers are configured with.
+void config(Draft& draft, const Value& value) {
+  for (const auto& [name, said] : pairs_of(value.text)) {
+    const std::string from = "-cfg " + name + "=" + said;
+    if (name == "namespace") {
+      draft.set("kubernetes.namespace", said, from);
+    } else if (name == "service_account") {
+      draft.set("kubernetes.service_account", said, from);
+    } else if (name == "partition") {
+      draft.set("slurm.partition", said, from);
+    } else {
+      draft.left_out(from, "no key of a workload says it");
+    }
+  }
+}
+
+constexpr Flag kRun[] = {
+    {"scheduler", 's', kValue, nullptr, "systole render --on and systole submit --on say where"},
+    {"scheduler-args", '\0', kValue, config},
+    {"cfg", '\0', kValue, config},
+    {"dryrun", '\0', kNothing, nullptr, kItself},
+    {"wait", '\0', kNothing, nullptr, kItself},
+    {"log", '\0', kNothing, nullptr, kItself},
+    {"tee-logs", '\0', kNothing, nullptr, kItself},
+    {"workspace", '\0', kValue, nullptr, "the image has the files: systole render --on docker"},
+    {"parent-run-id", '\0', kValue, nullptr, kItself},
+    {"config", '\0', kValue, nullptr, "what that file says is not read"},
+};
+
+void shape(Draft& draft, const Value& value) {  // NODESxRANKS, MIN:MAXxRANKS, RANKS
+  const std::size_t x = value.text.find('x');
+  const Value ranks{x == value.text.npos ? value.text : value.text.substr(x + 1), value.from};
+  const Value nodes{x == value.text.npos ? "1" : value.text.substr(0, x), value.from};
+  if (const auto range = range_of(draft, nodes, ':')) draft.ask(&AskedResources::nodes, *range, value.from);
+  if (const auto n = count_of(draft, ranks)) draft.ask(&AskedResources::launched_per_node, *n, value.from);
+}
+
+void variables(Draft& draft, const Value& value) {
+  for (const auto& [name, said] : pairs_of(value.text)) draft.variable(name, said, value.from);
+}
+
+void cpus(Draft& draft, const Value& value) {
+  if (const auto n = count_of(draft, value)) draft.ask(&AskedResources::millicpus_per_node, *n * 1000, value.from);
+}
+
+void megabytes(Draft& draft, const Value& value) {
+  if (const auto n = count_of(draft, value))
+    draft.ask(&AskedResources::memory_per_node, Bytes(*n * 1'000'000), value.from);
+}
+
+void gpus(Draft& draft, const Value& value) {
+  if (const auto n = count_of(draft, value, 0); n && *n > 0) draft.ask(&AskedResources::gpus_per_node, *n, value.from);
+}
+
+// Of the component dist.ddp.
+constexpr Flag kDdp[] = {
+    {"j", 'j', kValue, shape},
+    {"gpu", '\0', kValue, gpus},
+    {"cpu", '\0', kValue, cpus},
+    {"memMB", '\0', kValue, megabytes},
+    {"name", '\0', kValue, [](Draft& d, const Value& v) { d.set("name", v.text, v.from); }},
+    {"image", '\0', kValue, [](Draft& d, const Value& v) { d.set("image", v.text, v.from); }},
+    {"env", '\0', kValue, variables},
+    {"max-retries", '\0', kValue,
+     [](Draft& d, const Value& v) {
+       if (const auto n = count_of(d, v, 0)) d.set("ranks.retries", *n, v.from);
+     }},
+    {"script", '\0', kValue, nullptr, ""},
+    {"m", 'm', kValue, nullptr, ""},
+    {"h", 'h', kValue, nullptr, "what that machine has is known to torchx alone: say --cpu, --gpu and --memMB"},
+    {"mounts", '\0', kValue, nullptr, "claims says what is mounted where"},
+    {"rdzv-port", '\0', kValue, nullptr, "the agents of the nodes find each other by themselves"},
+    {"rdzv-backend", '\0', kValue, nullptr, "the agents of the nodes find each other by themselves"},
+    {"rdzv-conf", '\0', kValue, nullptr, "the agents of the nodes find each other by themselves"},
+    {"debug", '\0', kValue, nullptr, "env has such variables"},
+    {"tee", '\0', kValue, nullptr, "each rank's lines are kept with the run: systole logs"},
+    {"metadata", '\0', kValue, nullptr, "labels says such things"},
+    {"role", '\0', kValue, nullptr, "all ranks are of one role"},
+};
+
+// The value of --script FILE, --script=FILE or -m MODULE.
+const ShellWord* value_of(std::span<const ShellWord> words, std::string_view name, ShellWord& held) {
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    if (words[w].text == "--") break;
+    if (words[w].text == name && w + 1 < words.size()) return &words[w + 1];
+    if (words[w].text.starts_with(std::string(name) + "=")) {
+      held = words[w];
+      held.text = words[w].text.substr(name.size() + 1);
+      held.raw = words[w].raw.substr(std::min(words[w].raw.size(), name.size() + 1));
+      return &held;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void read_torchx(std::span<const ShellWord> words, Draft& draft) {
+  const std::string from = "torchx dist.ddp";
+  if (words.empty() || words[0].text != "run") {
+    draft.wrong(error(ErrorKind::unsupported, "torchx {}: only what `torchx run` starts is a workload",
+                      words.empty() ? "" : origin(words[0].text))
+                    .hinted("paste the line of torchx run"));
+    return;
+  }
+  const std::vector<ShellWord> rest = read_flags(words.subspan(1), {kRun}, {.program = "torchx run"}, draft);
+  if (rest.empty() || rest[0].text != "dist.ddp") {
+    draft.wrong(error(ErrorKind::unsupported, "torchx run {}: only dist.ddp is known here",
+                      rest.empty() ? "" : origin(rest[0].text))
+                    .hinted("paste the line that it starts, such as python3 train.py"));
+    return;
+  }
+  const std::span<const ShellWord> ddp = std::span<const ShellWord>(rest).subspan(1);
+  std::vector<ShellWord> arguments = read_flags(ddp, {kDdp}, {.program = "dist.ddp"}, draft);
+  std::vector<ShellWord> command = {plain_word("python3"), plain_word("-u")};
+  ShellWord held;
+  if (const ShellWord* script = value_of(ddp, "--script", held)) {
+    command.push_back(*script);
+  } else if (const ShellWord* module = value_of(ddp, "-m", held)) {
+    command.push_back(plain_word("-m"));
+    command.push_back(*module);
+  } else {
+    command.clear();
+    arguments.clear();
+  }
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  set_command(std::move(command), {}, from, draft);
+}
+
+}  // namespace systole
