@@ -174,6 +174,9 @@ Result<std::span<const ZoneRow>> CatalogTables::zones() {
 Result<std::span<const Fabric>> CatalogTables::fabrics() {
   return all_of(fabrics_.own, fabrics_.all, kFabricColumns, read_fabric, kNever);
 }
+Result<std::span<const NcclRow>> CatalogTables::nccl() {
+  return all_of(nccl_.own, nccl_.all, kNcclColumns, read_nccl_row, kNever);
+}
 Result<std::span<const StorageTier>> CatalogTables::storage() {
   return all_of(storage_.own, storage_.all, kStorageColumns, read_storage_tier, kNever);
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The catalog's wide tables: machine types, TPU slices, zones, networks, storage, prices, quotas. The built-in ones are
-// CSV files (data/catalog/*.csv) that are part of the program and read when they are first asked for, so that a command
-// that needs none pays for none. The user's files lie over them:
+// The catalog's wide tables: machine types, TPU slices, zones, networks, what NCCL is told, storage, prices, quotas.
+// The built-in ones are CSV files (data/catalog/*.csv) that are part of the program and read when they are first asked
+// for, so that a command that needs none pays for none. The user's files lie over them:
 //
 //   ~/.config/systole/catalog/*.yaml        systole_catalog: 1
 //                                           machines: [{ machine: dgx-1, kind: gpu, accelerator: h100, ... }]
@@ -21,6 +21,7 @@
 #include "ground/catalog/catalog.h"
 #include "ground/catalog/fabric.h"
 #include "ground/catalog/machine_type.h"
+#include "ground/catalog/nccl_row.h"
 #include "ground/catalog/price.h"
 #include "ground/catalog/quota.h"
 #include "ground/catalog/storage_tier.h"
@@ -29,8 +30,8 @@
 
 namespace systole {
 
-// data/catalog/<table>.csv when Systole was built. REQUIRES: one of machines, slices, zones, networks, storage, prices,
-// quotas.
+// data/catalog/<table>.csv when Systole was built. REQUIRES: one of machines, slices, zones, networks, nccl, storage,
+// prices, quotas.
 std::string_view builtin_catalog_table(std::string_view table);
 
 // *.csv of a folder, sorted by name; none when the folder does not exist. Errors: io; not_found: a name that is no
@@ -49,6 +50,7 @@ class CatalogTables {
   Result<std::span<const TpuSlice>> slices();
   Result<std::span<const ZoneRow>> zones();
   Result<std::span<const Fabric>> fabrics();
+  Result<std::span<const NcclRow>> nccl();
   Result<std::span<const StorageTier>> storage();
   Result<std::span<const PriceRow>> prices();
   Result<std::span<const QuotaRow>> quotas();
@@ -69,6 +71,7 @@ class CatalogTables {
   Table<TpuSlice> slices_;
   Table<ZoneRow> zones_;
   Table<Fabric> fabrics_;
+  Table<NcclRow> nccl_;
   Table<StorageTier> storage_;
   Table<PriceRow> prices_;
   Table<QuotaRow> quotas_;

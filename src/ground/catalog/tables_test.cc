@@ -22,7 +22,7 @@ const Catalog& catalog() {
 }
 
 TEST(CatalogTables, embeds_the_files_as_they_are) {
-  for (const char* table : {"machines", "slices", "zones", "networks", "storage", "prices", "quotas"}) {
+  for (const char* table : {"machines", "slices", "zones", "networks", "nccl", "storage", "prices", "quotas"}) {
     std::stringstream text;
     text << std::ifstream(std::string(SYSTOLE_SOURCE_DIR) + "/data/catalog/" + table + ".csv").rdbuf();
     EXPECT_EQ(builtin_catalog_table(table), text.str()) << table;
@@ -94,6 +94,7 @@ TEST(CatalogTables, every_row_has_a_source_and_a_date_or_says_that_it_was_recall
   for (const TpuSlice& row : *builtin().slices()) check(row.dated);
   for (const ZoneRow& row : *builtin().zones()) check(row.dated);
   for (const Fabric& row : *builtin().fabrics()) check(row.dated);
+  for (const NcclRow& row : *builtin().nccl()) check(row.dated);
   for (const StorageTier& row : *builtin().storage()) check(row.dated);
   for (const QuotaRow& row : *builtin().quotas()) check(row.dated);
   for (const PriceRow& row : *builtin().prices()) {
