@@ -1,59 +1,37 @@
 #include "operate/cli/cluster_logs.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
+#include <optional>
 
 #include "ground/process/signal_watch.h"
 
 namespace systole::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-// The files into which its jobs write, read as they grow.
-class OutputFiles {
+// Whole lines of what comes in pieces.
+class Lines {
  public:
-  OutputFiles(const Record& record, bool prefixed) : record_(record), prefixed_(prefixed) {}
+  explicit Lines(bool prefixed) : prefixed_(prefixed) {}
 
-  // Whole lines that came since the last call; with `all` also one without its end.
-  std::string more(bool all) {
+  // With `all` also lines that have no end yet.
+  std::string of(const std::vector<OutputPiece>& pieces, bool all) {
     std::string text;
-    for (const std::string& name : names()) {
-      std::string& pending = pending_[name];
-      pending += read(name);
-      std::size_t end = all ? pending.size() : pending.rfind('\n') + 1;  // npos + 1 is 0
-      const std::string lines = pending.substr(0, end);
-      pending.erase(0, end);
-      text += prefixed_ ? with_prefix(lines, fs::path(name).stem().string()) : lines;
+    for (const OutputPiece& piece : pieces) {
+      std::string& pending = pending_[piece.source];
+      pending += piece.text;
+      text += taken(piece.source, pending, pending.rfind('\n') + 1);  // npos + 1 is 0
     }
+    for (auto& [source, pending] : pending_)
+      if (all && !pending.empty()) text += taken(source, pending, pending.size());
     return text;
   }
 
  private:
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    std::error_code failed;
-    for (const fs::directory_entry& entry : fs::directory_iterator(record_.place, failed)) {
-      const std::string name = entry.path().filename().string();
-      if (name == record_.id + ".log" || (name.starts_with(record_.id + "_") && name.ends_with(".log")))
-        names.push_back(name);
-    }
-    std::ranges::sort(names, [](const std::string& a, const std::string& b) {
-      return a.size() != b.size() ? a.size() < b.size() : a < b;
-    });
-    return names;
-  }
-  std::string read(const std::string& name) {
-    const std::unique_ptr<Store> store = open_posix_store(record_.place).value();
-    const Result<Bytes> size = store->size(name);
-    std::int64_t& at = at_[name];
-    if (!size.ok() || size->count() == at) return "";
-    if (size->count() < at) at = 0;  // another file of that name
-    std::string text(static_cast<std::size_t>(std::min<std::int64_t>(size->count() - at, std::int64_t{64} << 20)), 0);
-    store->read(name, at, std::as_writable_bytes(std::span(text))).value();
-    at += static_cast<std::int64_t>(text.size());
-    return text;
+  std::string taken(const std::string& source, std::string& pending, std::size_t end) const {
+    const std::string lines = pending.substr(0, end);
+    pending.erase(0, end);
+    return prefixed_ ? with_prefix(lines, source) : lines;
   }
   static std::string with_prefix(const std::string& lines, const std::string& prefix) {
     std::string text;
@@ -65,9 +43,7 @@ class OutputFiles {
     return text;
   }
 
-  const Record& record_;
   bool prefixed_;
-  std::map<std::string, std::int64_t> at_;
   std::map<std::string, std::string> pending_;
 };
 
@@ -78,32 +54,81 @@ std::string last_lines(const std::string& text, std::int64_t count) {
   return at == text.npos || at == 0 ? text : text.substr(at + 1);
 }
 
+// A run that is followed, through what keeps its cluster from being asked or read for a while.
+class Following {
+ public:
+  Following(ClusterRun& run, Output& output, bool prefixed, Context& context)
+      : run_(run), output_(output), lines_(prefixed), context_(context) {}
+
+  // Shows what is new. Returns how it is over, once it is and all is shown.
+  std::optional<Phase> turn() {
+    if (!looked_at_ || since(looked_at_) >= kLookEvery) look();
+    const bool over = is_over(seen_.phase) || since(unknown_since_) >= kPatience;
+    const Result<std::vector<OutputPiece>> pieces = output_.more();
+    if (!pieces.ok()) {
+      cannot(pieces.error());
+      return over && since(away_since_) >= kPatience ? std::optional(seen_.phase) : std::nullopt;
+    }
+    away_since_.reset();
+    context_.out.stream(lines_.of(*pieces, over && pieces->empty()));
+    return over && pieces->empty() ? std::optional(seen_.phase) : std::nullopt;
+  }
+
+ private:
+  static constexpr Seconds kLookEvery{2.0}, kPatience{60.0};
+
+  Seconds since(const std::optional<Seconds>& at) const { return at ? context_.clock.now() - *at : Seconds(); }
+  void look() {
+    looked_at_ = context_.clock.now();
+    const Result<std::vector<Seen>> jobs = systole::look(*run_.cluster, run_.record);
+    if (!jobs.ok()) return cannot(jobs.error());
+    const Seen seen = overall(*jobs);
+    if (!told_ || seen.phase != seen_.phase || seen.reason != seen_.reason)
+      context_.out.message(fmt::format("[{}]", told(run_.record, seen)));
+    told_ = true;
+    if (seen.phase != Phase::unknown) unknown_since_.reset();
+    if (seen.phase == Phase::unknown && !unknown_since_) unknown_since_ = looked_at_;
+    seen_ = seen;
+  }
+  void cannot(const Error& why) {
+    if (why.kind != ErrorKind::io) fail(why);
+    if (!away_since_) context_.out.message(fmt::format("[{}; asking again]", why.message));
+    if (!away_since_) away_since_ = context_.clock.now();
+  }
+
+  ClusterRun& run_;
+  Output& output_;
+  Lines lines_;
+  Context& context_;
+  Seen seen_{.phase = Phase::queued};
+  bool told_ = false;
+  std::optional<Seconds> looked_at_, unknown_since_, away_since_;  // its cluster cannot be asked or read
+};
+
+ExitCode follow(ClusterRun& run, Output& output, bool prefixed, Context& context) {
+  const SignalWatch signals;
+  Following following(run, output, prefixed, context);
+  while (!signals.stop_requested()) {
+    if (const std::optional<Phase> over = following.turn()) return *over == Phase::done ? ExitCode::done : ExitCode::no;
+    context.clock.sleep(output.pace());
+  }
+  return ExitCode::done;
+}
+
 }  // namespace
 
 ExitCode show_output(ClusterRun& run, const OutputOptions& options, Context& context) {
-  OutputFiles files(run.record, run.record.array);
-  std::string text = files.more(!options.follow);
-  std::string shown = last_lines(text, options.last);
+  const std::unique_ptr<Output> output = run.cluster->output(run.record, options.all).value();
+  const bool prefixed = run.record.array || options.all;
+  if (options.follow && options.last == 0) return follow(run, *output, prefixed, context);
+  const std::string text = Lines(prefixed).of(output->more().value(), true);
+  const std::string shown = last_lines(text, options.last);
   context.out.stream(shown);
-  Seen seen = overall(run.look());
-  if (!options.follow) {
-    if (text.empty()) context.out.message(fmt::format("nothing yet: {}", told(run.record, seen)));
-    Node node = run_node(run.record, std::span(&seen, 1), context.clock);
-    context.out.json(node.set("output", shown));
-    return ExitCode::done;
-  }
-  const SignalWatch signals;
-  Seen before;
-  for (int turn = 0; !signals.stop_requested(); ++turn) {
-    if (turn % 10 == 0) seen = overall(run.look());  // the cluster is asked every two seconds
-    if (seen.phase != before.phase || seen.reason != before.reason)
-      context.out.message(fmt::format("[{}]", told(run.record, seen)));
-    before = seen;
-    const bool over = is_over(seen.phase) || seen.phase == Phase::unknown;
-    context.out.stream(files.more(over));
-    if (over) return seen.phase == Phase::done ? ExitCode::done : ExitCode::no;
-    context.clock.sleep(Seconds(0.2));
-  }
+  if (options.follow) return follow(run, *output, prefixed, context);
+  const Seen seen = overall(run.look());
+  if (text.empty()) context.out.message(fmt::format("nothing yet: {}", told(run.record, seen)));
+  Node node = run_node(run.record, std::span(&seen, 1), context.clock);
+  context.out.json(node.set("output", shown));
   return ExitCode::done;
 }
 

@@ -17,7 +17,7 @@ struct LogsOptions {
   std::string run;
   std::vector<std::string> kinds;
   std::int64_t last = 0, every = 1;
-  bool chart = false, follow = false;
+  bool chart = false, follow = false, all = false;
   bool events() const { return chart || !kinds.empty() || every > 1; }
 };
 
@@ -90,7 +90,7 @@ ExitCode logs(const LogsOptions& options, Context& context) {
   check_kinds(options.kinds);
   if (!options.events())
     if (const auto run = cluster_run_if_any(options.run, context))
-      return show_output(*run, {options.follow, options.last}, context);
+      return show_output(*run, {options.follow, options.last, options.all}, context);
   const RunPlace place = open_run(options.run).value();
   const std::vector<Event> events = record_of(place).value().all();
   if (options.chart) {
@@ -128,6 +128,7 @@ void add_logs(CLI::App& app, Context& context) {
   command.add_option("-n,--last", options->last, "only the last N")->check(at_least(1));
   command.add_option("--every", options->every, "of the steps, only each N-th")->check(at_least(1));
   command.add_flag("-f,--follow", options->follow, "go on with what comes, until it ends");
+  command.add_flag("--all", options->all, "of one on a cluster: what each of its machines writes, not the first alone");
   command.add_flag("--chart", options->chart, "the loss as a curve instead");
 }
 

@@ -15,16 +15,16 @@ struct ResultsOptions {
   std::string run, out;
 };
 
-// Of each of its jobs that wrote any; a task of an array has a folder of its own.
+// As the run names them; a task of an array, which only targets that share folders have, has one of its own.
 std::vector<std::string> folders_of(const ClusterRun& run) {
-  if (!run.record.array) return {run.folder()};
+  if (!run.record.array) return {run.record.folder};
   std::vector<std::string> folders;
   const fs::path all = run.folder();
   std::error_code failed;
   const std::string head = all.filename().string() + ".";
   for (const fs::directory_entry& entry : fs::directory_iterator(all.parent_path(), failed))
     if (entry.is_directory() && entry.path().filename().string().starts_with(head))
-      folders.push_back(entry.path().string());
+      folders.push_back((fs::path(run.record.folder).parent_path() / entry.path().filename()).string());
   std::ranges::sort(folders);
   return folders;
 }
@@ -39,6 +39,23 @@ std::string verified(const std::string& folder) {
   return fmt::format("checkpoint of step {}, verified", newest.checkpoint.manifest().step);
 }
 
+// Where it is on this machine, after it was copied there when that is asked or needed.
+std::string brought(const ClusterRun& run, const std::string& folder, const std::string& out) {
+  if (out.empty() && run.cluster->shares_folders()) {
+    const std::string here = (fs::path(run.record.from) / folder).lexically_normal().string();
+    if (fs::is_directory(here)) return here;
+    fail(error(ErrorKind::not_found, "there is no folder '{}' on this machine", here)
+             .hinted("run this where the cluster's folders are seen"));
+  }
+  std::string place = out.empty() ? fmt::format("{}/{}", kRunsFolder, run.record.run) : out;
+  if (run.record.array) place += "/" + fs::path(folder).filename().string();
+  if (fs::exists(place) && !fs::is_empty(place))
+    fail(error(ErrorKind::exists, "the folder '{}' is not empty", place).hinted("another one: --out"));
+  fs::create_directories(place);
+  run.cluster->bring(run.record, folder, place).value();
+  return place;
+}
+
 ExitCode results(const ResultsOptions& options, Context& context) {
   const std::unique_ptr<ClusterRun> run = cluster_run(options.run, context);
   const std::vector<Seen> jobs = run->look();
@@ -48,19 +65,7 @@ ExitCode results(const ResultsOptions& options, Context& context) {
              .hinted(fmt::format("wait for it (systole logs -f {0}), or end it: systole stop {0}", options.run)));
   Node list = Node::sequence();
   for (const std::string& folder : folders_of(*run)) {
-    if (!fs::is_directory(folder))
-      fail(error(ErrorKind::not_found, "there is no folder '{}' on this machine", folder)
-               .hinted("run this where the cluster's folders are seen"));
-    std::string place = folder;
-    if (!options.out.empty()) {
-      place = options.out;
-      if (run->record.array) place += "/" + fs::path(folder).filename().string();
-      if (fs::exists(place) && !fs::is_empty(place))
-        fail(error(ErrorKind::exists, "the folder '{}' is not empty", place).hinted("another one: --out"));
-      fs::create_directories(place);
-      const std::unique_ptr<Store> from = open_posix_store(folder).value(), to = open_posix_store(place).value();
-      copy_tree(*from, *to).value();
-    }
+    const std::string place = brought(*run, folder, options.out);
     const std::string what = verified(place);
     context.out.data(fmt::format("{}{}", place, what.empty() ? "" : ": " + what));
     list.push(Node::map({{"folder", place}, {"checkpoint", what}}));
@@ -77,7 +82,9 @@ void add_results(CLI::App& app, Context& context) {
   auto options = std::make_shared<ResultsOptions>();
   CLI::App& command = add_command(app, "results", "bring what a run on a cluster came to", options, context, results);
   command.add_option("run", options->run, "the run's name")->required();
-  command.add_option("--out", options->out, "copy it to this folder; without: says where it is");
+  command.add_option(
+      "--out", options->out,
+      "copy it to this folder; without: says where it is, or copies it to runs/RUN where only its machines have it");
 }
 
 }  // namespace systole::cli

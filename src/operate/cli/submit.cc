@@ -41,6 +41,7 @@ ExitCode submit(const SubmitOptions& options, Context& context) {
   ask.record.target = cluster->name();
   ask.record.from = std::filesystem::current_path().string();
   ask.record.folder = job.rendered.folder;
+  ask.record.where = job.rendered.where;
   ask.record.array = job.workload.slurm.array.has_value();
   ask.record.workload_sha256 = job.workload_sha256;
   ask.record.plan_sha256 = job.plan_sha256;

@@ -41,27 +41,53 @@ struct Seen {
   std::string nodes;          // as the target writes them; empty before it has any
   std::int64_t began_at = 0;  // seconds of Unix time; 0: not yet
   std::int64_t ended_at = 0;  // 0: not yet, or not known
+  std::string workload = {};  // its SHA-256, where the target keeps it: by it a run without a record is found again
   bool operator==(const Seen&) const = default;
 };
 // Of a run whose jobs are these: one that runs counts before one that waits, that before one that failed, and so on.
 // Several in unlike phases are counted in the reason. No job: unknown.
 Seen overall(std::span<const Seen> jobs);
 
+// What came of one of a run's writers: a job, or one of the machines that a job has.
+struct OutputPiece {
+  std::string source, text;
+};
+// What the jobs of a run write, as it grows.
+class Output {
+ public:
+  virtual ~Output() = default;
+  // All that is there beyond what was given before; a source's bytes each once and in order, lines perhaps in parts.
+  // Errors: io, it cannot be read now; the next call goes on where the last one that was fine ended.
+  virtual Result<std::vector<OutputPiece>> more() = 0;
+  virtual Seconds pace() const { return Seconds(0.2); }  // between calls
+};
+
 class Cluster {
  public:
   virtual ~Cluster() = default;
   virtual const char* name() const = 0;
   // Gives what was rendered into record.place to the target, labelled. Returns the target's name for it.
-  // Errors: invalid, the target refuses it; io, whether it took it is not known; not_found, its programs are not here.
+  // Errors: io, whether it took it is not known; any other kind, it did not: invalid, the target refuses it; not_found,
+  // its programs are not here.
   virtual Result<std::string> send(const Record& record) = 0;
-  // All jobs of ours that the target still knows, of every run or of one. Errors: io, it cannot be asked.
-  virtual Result<std::vector<Seen>> look(std::string_view run) = 0;
+  // All jobs of ours that the target still knows under the names of these runs, whichever submission they are of. Where
+  // jobs cannot append to their ledger themselves, what is new of it is brought home first (bring_ledger).
+  // Errors: io, it cannot be asked.
+  virtual Result<std::vector<Seen>> look(std::span<const Record> records) = 0;
+  // What they write, from its begin; `all`: of each machine, where a job has several and one speaks for them.
+  // Errors: io.
+  virtual Result<std::unique_ptr<Output>> output(const Record& record, bool all) = 0;
   // Asks all of them to save and end; `now`: without saving. Does not wait. Fine when it is over. Errors: io.
   virtual Status stop(const Record& record, bool now) = 0;
   // Words that run `command`, or a shell without one, where rank 0 of the run runs, or on `node`.
   // Errors: not_found, no such node of the run.
   virtual Result<std::vector<std::string>> inside(const Record& record, const Seen& job, const std::string& node,
                                                   std::span<const std::string> command) = 0;
+  // Copies a folder of the run's, as record.folder names it, to `into`, a new folder of this machine.
+  // Errors: not_found, there is none; io.
+  virtual Status bring(const Record& record, const std::string& folder, const std::string& into) = 0;
+  // Whether this machine has the folders of its runs under their own names.
+  virtual bool shares_folders() const { return true; }
   // Takes away what the target holds of it. It is over. Errors: io.
   virtual Status purge(const Record& record) = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <set>
 
 namespace systole {
 namespace {
@@ -64,6 +66,23 @@ std::vector<LedgerTurn> read_ledger(std::string_view text) {
     }
   }
   return turns;
+}
+
+std::string with_lines_of(std::string ledger, std::string_view told) {
+  if (!ledger.empty() && !ledger.ends_with('\n')) ledger += '\n';
+  std::set<std::string, std::less<>> there;
+  for (std::string_view rest = ledger; !rest.empty();) {
+    const std::size_t end = rest.find('\n') + 1;
+    there.emplace(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  while (true) {
+    const std::size_t newline = told.find('\n');
+    if (newline == told.npos) return ledger;  // torn: it is whole the next time
+    const std::string_view line = told.substr(0, newline + 1);
+    if (there.emplace(line).second) ledger += line;
+    told.remove_prefix(newline + 1);
+  }
 }
 
 double node_seconds(const std::vector<LedgerTurn>& turns, std::int64_t now) {

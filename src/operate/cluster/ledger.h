@@ -3,7 +3,8 @@
 //
 //   began ID RESTART SECONDS NODES      ended ID RESTART SECONDS CODE      (seconds of Unix time)
 //
-// A job that was killed has no `ended`; its next one, or the target, says when.
+// A job that was killed has no `ended`; its next one, or the target, says when. Jobs that do not see the folder of the
+// run's record keep theirs where they run, and looking at them brings it home.
 
 #include <cstdint>
 #include <map>
@@ -21,6 +22,9 @@ struct LedgerTurn {  // one job from begin to end
 };
 // Lines that are none of these are left out: the last one may be torn.
 std::vector<LedgerTurn> read_ledger(std::string_view text);
+
+// The ledger with those of its lines that are only in `told`, behind.
+std::string with_lines_of(std::string ledger, std::string_view told);
 
 // Seconds × nodes that it had up to `now`; a turn without an end lasts to the next one of its job, the last to `now`.
 double node_seconds(const std::vector<LedgerTurn>& turns, std::int64_t now);

@@ -28,6 +28,16 @@ TEST(Ledger, tasks_of_an_array_count_each) {
   EXPECT_EQ(turns[1].code, 0);
 }
 
+TEST(Ledger, what_is_brought_home_twice_is_there_once) {
+  const std::string first = "began 17 0 1000 4\n", second = "ended 17 0 1100 75\n", third = "began 17 1 1200 4\n";
+  EXPECT_EQ(with_lines_of("", first), first);
+  EXPECT_EQ(with_lines_of(first, first + second), first + second);
+  EXPECT_EQ(with_lines_of(first + second, third), first + second + third)
+      << "another machine's, who has none of before";
+  EXPECT_EQ(with_lines_of(first, first + second + "began 17 1"), first + second) << "a torn line is waited for";
+  EXPECT_EQ(with_lines_of("began 1", first), "began 1\n" + first);
+}
+
 TEST(Ledger, leaves_out_what_is_no_line_of_it) {
   const auto turns = read_ledger(
       "began 17 0 1000\n\nbegan 17 x 1000 4\nbegan 17 -1 1000 4\nended 17 0 1000 0\nnonsense 1 2 3 4\n"

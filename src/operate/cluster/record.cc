@@ -7,6 +7,8 @@
 #include <array>
 #include <filesystem>
 
+#include "operate/cluster/ledger.h"
+
 namespace systole {
 namespace {
 
@@ -49,7 +51,9 @@ Node to_node(const Record& record) {
     for (const std::string& id : record.*ids) list.push(id);
     node.set(name, list);
   }
-  return node;
+  Node where = Node::map();
+  for (const auto& [name, text] : record.where) where.set(name, text);
+  return node.set("where", where);
 }
 
 Result<Record> record_of(const Node& node) {
@@ -60,6 +64,8 @@ Result<Record> record_of(const Node& node) {
   record.array = TRY(TRY(node.get("array"))->as_bool());
   for (const auto& [name, ids] : kLists)
     for (const Node& id : TRY(node.get(name))->items()) (record.*ids).push_back(TRY(id.as_string()));
+  if (const Node* where = node.find("where"))
+    for (const Node::Entry& entry : where->entries()) record.where[entry.key] = TRY(entry.value.as_string());
   return record;
 }
 
@@ -119,6 +125,15 @@ Status Submissions::remove(const std::string& run) {
 Result<std::unique_ptr<FileLock>> Submissions::lock(const std::string& run) {
   TRY(store_->make_dirs(run));
   return lock_folder(place(run));
+}
+
+Status bring_ledger(const Record& record, std::string_view told) {
+  const std::unique_ptr<Store> store = TRY(open_posix_store(record.place));
+  const Result<std::string> there = read_text(*store, "ledger");
+  if (!there.ok() && there.error().kind != ErrorKind::not_found) return there.error();
+  const std::string before = there.ok() ? *there : "";
+  const std::string after = with_lines_of(before, told);
+  return after == before ? Status() : write_whole(*store, "ledger", after);
 }
 
 std::string who_and_where() {

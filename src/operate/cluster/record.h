@@ -12,9 +12,11 @@
 // Any machine that sees the folder can go on with any run in it.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ground/base/document.h"
@@ -35,11 +37,12 @@ struct Record {
   std::string submitted_at;  // ISO 8601 UTC
   std::string by;            // user@host
   std::string workload_sha256, plan_sha256, program_sha256;
-  bool array = false;                  // its jobs are tasks, each with a folder of its own: FOLDER.INDEX
-  std::vector<std::string> after;      // ids of the same target: it begins when these are done
-  std::string audit;                   // the hash of the audit's line that tells of it
-  std::optional<double> usd_per_hour;  // of all its machines together, by the plan; nothing: unknown
-  std::vector<std::string> earlier;    // ids that it had before
+  bool array = false;                        // its jobs are tasks, each with a folder of its own: FOLDER.INDEX
+  std::vector<std::string> after;            // ids of the same target: it begins when these are done
+  std::string audit;                         // the hash of the audit's line that tells of it
+  std::optional<double> usd_per_hour;        // of all its machines together, by the plan; nothing: unknown
+  std::vector<std::string> earlier;          // ids that it had before
+  std::map<std::string, std::string> where;  // what the target finds it by, in its words: hosts, a namespace
   bool operator==(const Record&) const = default;
 };
 Node to_node(const Record& record);
@@ -70,6 +73,9 @@ class Submissions {
   std::string path_;
   std::unique_ptr<Store> store_;
 };
+
+// Its ledger, with the lines of `told` that are new. Errors: io.
+Status bring_ledger(const Record& record, std::string_view told);
 
 // user@host of this process, for records.
 std::string who_and_where();

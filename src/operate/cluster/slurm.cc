@@ -2,6 +2,7 @@
 
 #include "ground/process/capture.h"
 #include "operate/cluster/record.h"
+#include "operate/cluster/seen_folder.h"
 #include "operate/cluster/slurm_text.h"
 
 namespace systole {
@@ -57,16 +58,20 @@ class Slurm : public Cluster {
     return read_sbatch(sent.out);
   }
 
-  Result<std::vector<Seen>> look(std::string_view run_name) override {
+  Result<std::vector<Seen>> look(std::span<const Record> records) override {
     Command command;
     command.argv = {"squeue", "--noheader", "--array", "--states=all", "--me"};
     command.argv.push_back(std::string("--Format=") + kSqueueFormat);
-    if (!run_name.empty()) command.argv.push_back(fmt::format("--name={}", run_name));
+    if (records.size() == 1) command.argv.push_back("--name=" + records[0].run);
     command.env = {{"SLURM_TIME_FORMAT", "%s"}};
     const Captured list = TRY(run(std::move(command)));
     if (!list.exit.ok() || list.timed_out) return failed("squeue", list);
     if (list.truncated) return error(ErrorKind::does_not_fit, "squeue prints more than {}", to_string(kMostList));
     return read_squeue(list.out);
+  }
+
+  Result<std::unique_ptr<Output>> output(const Record& record, bool) override {
+    return open_output_files(record.place, record.id);
   }
 
   Status stop(const Record& record, bool now) override {
@@ -89,6 +94,10 @@ class Slurm : public Cluster {
       words.insert(words.end(), command.begin(), command.end());
     }
     return words;
+  }
+
+  Status bring(const Record& record, const std::string& folder, const std::string& into) override {
+    return copy_seen_folder(record, folder, into);
   }
 
   Status purge(const Record&) override { return {}; }  // Slurm forgets a job that is over

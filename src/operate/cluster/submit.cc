@@ -103,7 +103,7 @@ std::string base_of(const std::string& id) { return id.substr(0, id.find('_')); 
 
 // The id that a submission has there, when it came to one.
 Result<std::string> id_there(Cluster& cluster, const Record& record) {
-  for (const Seen& job : TRY(cluster.look(record.run)))
+  for (const Seen& job : TRY(cluster.look({&record, 1})))
     if (job.submission == record.submission) return base_of(job.id);
   return std::string();
 }
@@ -162,14 +162,27 @@ Result<bool> goes_on(Cluster& cluster, const Record& old, const SubmitAsk& ask) 
   return false;
 }
 
+// A job whose record is lost, with all that it takes to send it again.
+Result<Submitted> taken_over(const Seen& job, Record record, const SubmitAsk& ask, Desk desk) {
+  record.submission = job.submission;
+  record.id = base_of(job.id);
+  record.submitted_at = desk.clock.timestamp();
+  record.by = who_and_where();
+  record.program = TRY(place_program(ask, desk.submissions));
+  TRY(write_files(ask, record, desk.submissions));
+  record.audit = TRY(desk.audit.append("taken over", record.run, details(record)));
+  TRY(desk.submissions.write(record));
+  return Submitted{record, true};
+}
+
 }  // namespace
 
 Result<std::vector<Seen>> look(Cluster& cluster, const Record& record) {
-  return of(TRY(cluster.look(record.run)), record);
+  return of(TRY(cluster.look({&record, 1})), record);
 }
 
 Result<std::vector<std::vector<Seen>>> look(Cluster& cluster, std::span<const Record> records) {
-  const std::vector<Seen> all = TRY(cluster.look(""));
+  const std::vector<Seen> all = TRY(cluster.look(records));
   std::map<std::string, std::vector<Seen>> by_submission;
   for (const Seen& job : all) by_submission[job.submission].push_back(job);
   std::vector<std::vector<Seen>> seen;
@@ -192,11 +205,13 @@ Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
     record.earlier = old->earlier;
     record.earlier.push_back(old->id);
   } else {
-    for (const Seen& job : TRY(cluster.look(record.run)))  // without a record of ours
-      if (job.run == record.run && !is_over(job.phase) && job.phase != Phase::unknown)
-        return error(ErrorKind::exists, "job {} is {} under the name '{}', and was not submitted from here", job.id,
-                     name_of(job.phase), record.run)
-            .hinted("go on where its folder of runs is; or another name: --run");
+    for (const Seen& job : TRY(cluster.look({&record, 1}))) {  // without a record of ours
+      if (job.run != record.run || is_over(job.phase) || job.phase == Phase::unknown) continue;
+      if (job.workload == record.workload_sha256) return taken_over(job, std::move(record), ask, desk);
+      return error(ErrorKind::exists, "job {} is {} under the name '{}', and was not submitted from here", job.id,
+                   name_of(job.phase), record.run)
+          .hinted("go on where its folder of runs is; or another name: --run");
+    }
   }
   record.submission = TRY(RunToken::make()).hex().substr(0, 16);
   record.submitted_at = desk.clock.timestamp();
@@ -209,7 +224,8 @@ Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
   TRY(submissions.write(record));
   Result<std::string> id = cluster.send(record);
   if (!id.ok()) {
-    Result<std::string> there = id_there(cluster, record);
+    Result<std::string> there = std::string();
+    if (id.error().kind == ErrorKind::io) there = id_there(cluster, record);
     if (!there.ok())
       return error(ErrorKind::io, "whether {} took '{}' is not known: {}", record.target, record.run,
                    id.error().message)

@@ -32,7 +32,8 @@ struct Submitted {
   bool was_there = false;  // it had been submitted, and goes on
 };
 // A record with a number is on disk before anything is sent, and what carries that number is looked for before it is
-// sent again: however this ends, doing it again comes to one job.
+// sent again: however this ends, doing it again comes to one job. One that runs there by the same workload and has no
+// record, because whoever sent it is gone, is taken over.
 // Errors: exists, another workload of that name, or it is over and `again` is not asked; busy, another one submits it;
 // those of Cluster::send.
 Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk);

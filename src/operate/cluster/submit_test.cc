@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "ground/base/text_file.h"
@@ -22,11 +23,11 @@ struct FakeCluster : Cluster {
     if (silent || away) return error(ErrorKind::io, "sbatch cannot ask Slurm's controller");
     return id;
   }
-  Result<std::vector<Seen>> look(std::string_view run) override {
+  Result<std::vector<Seen>> look(std::span<const Record> records) override {
     if (away) return error(ErrorKind::io, "squeue cannot ask Slurm's controller");
     std::vector<Seen> seen;
     for (const Seen& job : jobs)
-      if (run.empty() || job.run == run) seen.push_back(job);
+      if (std::ranges::find(records, job.run, &Record::run) != records.end()) seen.push_back(job);
     return seen;
   }
   Status stop(const Record& record, bool now) override {
@@ -39,6 +40,8 @@ struct FakeCluster : Cluster {
                                           std::span<const std::string>) override {
     return std::vector<std::string>();
   }
+  Result<std::unique_ptr<Output>> output(const Record&, bool) override { return std::unique_ptr<Output>(); }
+  Status bring(const Record&, const std::string&, const std::string&) override { return {}; }
   Status purge(const Record&) override { return {}; }
 
   std::vector<Seen> jobs;
@@ -96,6 +99,7 @@ TEST_F(Submitting, sends_once_and_says_so_the_second_time) {
 
 TEST_F(Submitting, a_record_is_read_back_as_it_was_written) {
   ask_.record.usd_per_hour = 12.25;
+  ask_.record.where = {{"hosts", "- a a\n- b b\n"}};
   const Record record = submitted().value().record;
   EXPECT_EQ(*submissions_.find("line").value(), record);
   EXPECT_EQ(submissions_.list().value(), std::vector<Record>{record});
@@ -176,6 +180,23 @@ TEST_F(Submitting, a_job_of_that_name_without_a_record_is_left_alone) {
   EXPECT_EQ(submitted().error().kind, ErrorKind::exists);
   cluster_.jobs[0].phase = Phase::done;
   EXPECT_TRUE(submitted().ok());
+}
+
+TEST_F(Submitting, one_by_the_same_workload_whose_record_is_lost_is_found_again) {
+  const Record before = submitted().value().record;
+  cluster_.jobs[0].phase = Phase::running;
+  ASSERT_TRUE(submissions_.remove("line").ok());
+  EXPECT_EQ(submitted().error().kind, ErrorKind::exists) << "a target that does not say of which workload";
+  cluster_.jobs[0].workload = std::string(64, 'c');
+  EXPECT_EQ(submitted().error().kind, ErrorKind::exists) << "of another one";
+  cluster_.jobs[0].workload = ask_.record.workload_sha256;
+  const Submitted found = submitted().value();
+  EXPECT_TRUE(found.was_there);
+  EXPECT_EQ(found.record.id, before.id);
+  EXPECT_EQ(found.record.submission, before.submission);
+  EXPECT_TRUE(std::filesystem::exists(before.place + "/files/job.sbatch"));
+  EXPECT_EQ(cluster_.sent, 1);
+  expect_audit_holds();
 }
 
 TEST_F(Submitting, two_at_once_are_one) {

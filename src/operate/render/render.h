@@ -2,6 +2,7 @@
 // A workload, and the plan it may have, as the files by which a cluster starts it. Pure: no clock, no randomness, no
 // files; the same words give the same bytes. Targets are listed in docs/reference/targets.md.
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,7 @@ struct RenderedFile {
 struct Rendered {
   std::string run;
   std::string folder;  // of the run, as its machines name it; the tasks of an array have one each, FOLDER.INDEX
+  std::map<std::string, std::string> where;  // what its target finds it by again, in its words: hosts, a namespace
   std::vector<RenderedFile> files;
   std::vector<std::pair<std::string, std::string>> commands;  // what for, and the line: start, look, stop
   std::vector<std::string> warnings;
