@@ -6,6 +6,7 @@
 
 #include "ground/base/clock.h"
 #include "ground/base/hash.h"
+#include "ground/base/iso_time.h"
 #include "ground/base/late_library.h"
 #include "ground/base/nearest.h"
 #include "ground/base/os_error.h"
@@ -47,6 +48,18 @@ TEST(Clock, prints_dates) {
   using namespace std::chrono;
   EXPECT_EQ(to_iso8601(system_clock::time_point(seconds(1'709'210'096) + milliseconds(7))), "2024-02-29T12:34:56.007Z");
   EXPECT_EQ(to_iso8601(system_clock::time_point(-milliseconds(1))), "1969-12-31T23:59:59.999Z");
+}
+
+TEST(Clock, times_are_read_as_they_are_written_and_as_others_write_them) {
+  using std::chrono::system_clock, std::chrono::seconds, std::chrono::nanoseconds;
+  const auto at = [](const char* text) { return from_iso8601(text).value().time_since_epoch(); };
+  EXPECT_EQ(at("2024-02-29T12:34:56Z"), seconds(1'709'210'096));
+  EXPECT_EQ(at("2024-02-29T12:34:56.007Z"), seconds(1'709'210'096) + nanoseconds(7'000'000));
+  EXPECT_EQ(at("2024-02-29T12:34:56.123456789Z"), seconds(1'709'210'096) + nanoseconds(123'456'789));
+  EXPECT_EQ(at("2024-02-29T13:34:56+01:00"), seconds(1'709'210'096));
+  for (const char* wrong : {"", "2024-02-29", "2024-02-30T12:34:56Z", "2024-02-29T12:34:56", "2024-02-29T12:34:56.Z",
+                            "2024-02-29T12:34:56Zx", "2024-02-29T12:34:56+1"})
+    EXPECT_FALSE(from_iso8601(wrong).ok()) << wrong;
 }
 
 TEST(LateLibrary, finds_functions_by_their_names) {
