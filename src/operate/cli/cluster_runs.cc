@@ -16,7 +16,7 @@ std::unique_ptr<ClusterRun> cluster_run_if_any(const std::string& run, Context& 
   if (!submissions || run.empty() || run.find('/') != run.npos || run.starts_with('.')) return nullptr;
   std::optional<Record> record = submissions->find(run).value();
   if (!record) return nullptr;
-  std::unique_ptr<Cluster> cluster = open_cluster(record->target).value();
+  std::unique_ptr<Cluster> cluster = open_cluster(record->target, record->where).value();
   return std::make_unique<ClusterRun>(std::move(*submissions), std::move(*record), std::move(cluster), context.clock);
 }
 
@@ -26,7 +26,9 @@ std::unique_ptr<ClusterRun> cluster_run(const std::string& run, Context& context
   if (std::optional<Submissions> submissions = Submissions::open_if_there(kRunsFolder).value())
     for (const Record& record : submissions->list().value()) names.push_back(record.run);
   fail(error(ErrorKind::not_found, "no run '{}' was submitted from here", run)
-           .hinted(names.empty() ? "systole submit WORKLOAD --on slurm" : nearest_hint(run, names)));
+           .hinted(names.empty()
+                       ? "systole submit WORKLOAD --on TARGET; systole runs --on kubernetes finds those of others"
+                       : nearest_hint(run, names)));
 }
 
 std::string told(const Record& record, const Seen& seen) {

@@ -32,7 +32,8 @@ void add_render_arguments(CLI::App& command, RenderArguments& arguments) {
 }
 
 RenderedJob render_job(const RenderArguments& arguments, const char* command,
-                       const std::function<std::string(const std::string& run)>& place) {
+                       const std::function<std::string(const std::string& run)>& place,
+                       const std::function<void(Workload&)>& settle) {
   RenderedJob job;
   job.target = render_target_named(arguments.on).value();
   if (!arguments.plan.empty()) {
@@ -44,6 +45,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   } else {
     job.workload = load_workload(arguments.workload).value().workload;
   }
+  if (settle) settle(job.workload);
   RenderAsk ask{.target = job.target, .workload = job.workload};
   ask.workload_file = carried(to_yaml(job.workload));
   if (job.plan) {

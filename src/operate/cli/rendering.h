@@ -24,9 +24,11 @@ struct RenderedJob {
   Rendered rendered;
   std::string workload_sha256, plan_sha256, program_sha256;  // the plan's is empty without one
 };
-// `place`: the folder of the files of a run, as commands name it. Throws what render and the reading of the workload or
+// `place`: the folder of the files of a run, as commands name it; `settle` decides what the workload leaves
+// open. Throws what render and the reading of the workload or
 // plan refuse.
 RenderedJob render_job(const RenderArguments& arguments, const char* command,
-                       const std::function<std::string(const std::string& run)>& place);
+                       const std::function<std::string(const std::string& run)>& place,
+                       const std::function<void(Workload&)>& settle = {});
 
 }  // namespace systole::cli

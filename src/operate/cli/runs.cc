@@ -15,6 +15,7 @@ namespace {
 
 struct RunsOptions {
   std::string folder = kRunsFolder;
+  std::string on, context;
   bool rebuild = false, verify_audit = false;
 };
 
@@ -57,14 +58,19 @@ std::vector<std::string> cells(const RunRow& row, const std::string& state) {
 
 // The same of many clusters: each is asked once. One that cannot be asked is a warning, and its runs are unknown.
 std::vector<std::vector<Seen>> look_at(const std::vector<Record>& records, Context& context) {
-  std::map<std::string, std::vector<std::size_t>> by_target;
-  for (std::size_t i = 0; i < records.size(); ++i) by_target[records[i].target].push_back(i);
+  const auto context_of = [](const Record& record) {
+    const auto found = record.where.find("context");
+    return found == record.where.end() ? std::string() : found->second;
+  };
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> by_target;
+  for (std::size_t i = 0; i < records.size(); ++i) by_target[{records[i].target, context_of(records[i])}].push_back(i);
   std::vector<std::vector<Seen>> seen(records.size());
-  for (const auto& [target, at] : by_target) {
+  for (const auto& [there_is, at] : by_target) {
+    const std::string& target = there_is.first;
     std::vector<Record> of_target;
     for (const std::size_t i : at) of_target.push_back(records[i]);
     const auto look_there = [&]() -> Result<std::vector<std::vector<Seen>>> {
-      return systole::look(*TRY(open_cluster(target)), of_target);
+      return systole::look(*TRY(open_cluster(target, of_target[0].where)), of_target);
     };
     Result<std::vector<std::vector<Seen>>> there = look_there();
     if (!there.ok()) context.out.warning(there.error());
@@ -119,8 +125,18 @@ ExitCode check_audit(const std::string& folder, Context& context) {
   return ExitCode::done;
 }
 
+// Those that others submitted to that cluster get a record here.
+void adopt_from(const RunsOptions& options, Context& context) {
+  const std::unique_ptr<Cluster> cluster = open_cluster(options.on, {{"context", options.context}}).value();
+  Submissions submissions = Submissions::open(options.folder).value();
+  Audit audit(submissions.path(), context.clock);
+  for (const Record& record : adopt(*cluster, {submissions, audit, context.clock}).value())
+    context.out.message(fmt::format("{}: found on {}, submitted by {}", record.run, record.target, record.by));
+}
+
 ExitCode runs(const RunsOptions& options, Context& context) {
   if (options.verify_audit) return check_audit(options.folder, context);
+  if (!options.on.empty()) adopt_from(options, context);
   const auto store = open_posix_store(options.folder);
   if (!store.ok() && options.folder != kRunsFolder) {
     fail(error(ErrorKind::not_found, "'{}' is no folder of runs", options.folder)
@@ -162,6 +178,8 @@ void add_runs(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunsOptions>();
   CLI::App& command = add_command(app, "runs", "the runs there are, newest first", options, context, runs);
   command.add_option("folder", options->folder, "the folder of runs")->capture_default_str();
+  command.add_option("--on", options->on, "also those that were submitted to this cluster from elsewhere: kubernetes");
+  command.add_option("--context", options->context, "which cluster of the kubeconfig; without: its current context");
   command.add_flag("--rebuild", options->rebuild, "make the index anew from the folders");
   command.add_flag("--verify-audit", options->verify_audit, "hold what was done on clusters to its chain of hashes");
 }

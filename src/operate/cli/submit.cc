@@ -13,6 +13,7 @@ namespace {
 struct SubmitOptions {
   RenderArguments job;
   std::vector<std::string> after;
+  std::string context;
 };
 
 // The jobs that it waits for, by the names of their runs.
@@ -28,11 +29,13 @@ std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) 
 }
 
 ExitCode submit(const SubmitOptions& options, Context& context) {
-  const std::unique_ptr<Cluster> cluster = open_cluster(options.job.on).value();
+  const std::unique_ptr<Cluster> cluster = open_cluster(options.job.on, {{"context", options.context}}).value();
   Submissions submissions = Submissions::open(kRunsFolder).value();
   Audit audit(submissions.path(), context.clock);
-  const RenderedJob job =
-      render_job(options.job, "submit", [&](const std::string& run) { return submissions.place(run) + "/files"; });
+  const RenderedJob job = render_job(
+      options.job, "submit", [&](const std::string& run) { return submissions.place(run) + "/files"; },
+      [&](Workload& workload) { cluster->settle(workload); });
+  for (const std::string& warning : cluster->warnings().value()) context.out.warning(warning);
   for (const std::string& warning : job.rendered.warnings) context.out.warning(warning);
   SubmitAsk ask;
   ask.files = job.rendered.files;
@@ -42,6 +45,9 @@ ExitCode submit(const SubmitOptions& options, Context& context) {
   ask.record.from = std::filesystem::current_path().string();
   ask.record.folder = job.rendered.folder;
   ask.record.where = job.rendered.where;
+  for (const auto& [what, value] : cluster->where()) ask.record.where[what] = value;
+  if (const std::string& space = job.workload.kubernetes.name_space; ask.record.where.count("namespace") > 0)
+    ask.record.where["namespace"] = space;
   ask.record.array = job.workload.slurm.array.has_value();
   ask.record.workload_sha256 = job.workload_sha256;
   ask.record.plan_sha256 = job.plan_sha256;
@@ -64,6 +70,7 @@ void add_submit(CLI::App& app, Context& context) {
   auto options = std::make_shared<SubmitOptions>();
   CLI::App& command = add_command(app, "submit", "give a workload to a cluster, once", options, context, submit);
   add_render_arguments(command, options->job);
+  command.add_option("--context", options->context, "which cluster of the kubeconfig; without: its current context");
   command.add_option("--after", options->after, "begin when this run is done; may be repeated")->take_all();
 }
 

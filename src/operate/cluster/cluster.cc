@@ -4,6 +4,8 @@
 #include <array>
 
 #include "ground/base/nearest.h"
+#include "operate/cluster/kubernetes.h"
+#include "operate/cluster/record.h"
 #include "operate/cluster/slurm.h"
 
 namespace systole {
@@ -12,6 +14,8 @@ namespace {
 // What is most worth knowing of several, first.
 constexpr std::array kByUrgency = {Phase::saving, Phase::running, Phase::starting, Phase::preempted, Phase::queued,
                                    Phase::failed, Phase::unknown, Phase::stopped,  Phase::done};
+
+constexpr std::int64_t kSaved = 75, kNotSaved = 76, kMissing = 3;  // docs/reference/exit-codes.md
 
 }  // namespace
 
@@ -32,6 +36,23 @@ const char* name_of(Phase phase) {
 
 bool is_over(Phase phase) { return phase == Phase::failed || phase == Phase::stopped || phase == Phase::done; }
 
+void end_with(Seen& job, std::int64_t code, bool asked) {
+  if (code == 0) {
+    job.phase = Phase::done;
+    job.reason.clear();
+  } else if (asked || job.phase == Phase::stopped) {
+    job.phase = Phase::stopped;
+    job.reason = code == kSaved ? "saved" : fmt::format("exit code {}", code);
+  } else {
+    job.phase = Phase::failed;
+    job.reason = code == kSaved ? "exit code 75: stopped with its state saved, and begun again as often as it may be"
+                 : code == kNotSaved
+                     ? "exit code 76: a rank or a node was lost, and it was begun again as often as it may be"
+                 : code == kMissing ? "exit code 3: its machines lack something that it needs"
+                                    : fmt::format("exit code {}", code);
+  }
+}
+
 Seen overall(std::span<const Seen> jobs) {
   if (jobs.empty()) return {};
   if (jobs.size() == 1) return jobs[0];
@@ -49,13 +70,16 @@ Seen overall(std::span<const Seen> jobs) {
   return jobs[0];
 }
 
-Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target) {
+Result<std::vector<Record>> Cluster::recall(const std::string&) { return std::vector<Record>(); }
+
+Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target, const Cluster::Whereabouts& where) {
   if (target == "slurm") return open_slurm();
-  if (target == "kubernetes" || target == "ssh")
+  if (target == "kubernetes") return open_kubernetes(where);
+  if (target == "ssh")
     return error(ErrorKind::unsupported, "{}: nothing is submitted there yet", target)
         .hinted(fmt::format("systole render WORKLOAD --on {} writes the files, and tells how to start them", target));
   return error(ErrorKind::invalid, "'{}' is nothing that runs are submitted to", target)
-      .hinted(nearest_hint(target, std::vector<std::string>{"slurm"}));
+      .hinted(nearest_hint(target, std::vector<std::string>{"slurm", "kubernetes"}));
 }
 
 }  // namespace systole

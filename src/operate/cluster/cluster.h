@@ -4,6 +4,7 @@
 // target makes carries the run's name and the submission's number, by which a lost record is found again.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 namespace systole {
 
 struct Record;
+struct Workload;
 
 enum class Phase {
   queued,     // waits for its machines
@@ -42,8 +44,11 @@ struct Seen {
   std::int64_t began_at = 0;  // seconds of Unix time; 0: not yet
   std::int64_t ended_at = 0;  // 0: not yet, or not known
   std::string workload = {};  // its SHA-256, where the target keeps it: by it a run without a record is found again
+  bool sure = false;          // the target tells when its ranks run and how they ended; else the ledger does
   bool operator==(const Seen&) const = default;
 };
+// What the exit code of its ranks says of a job that is over; `asked`: to stop (docs/reference/exit-codes.md).
+void end_with(Seen& job, std::int64_t code, bool asked);
 // Of a run whose jobs are these: one that runs counts before one that waits, that before one that failed, and so on.
 // Several in unlike phases are counted in the reason. No job: unknown.
 Seen overall(std::span<const Seen> jobs);
@@ -64,6 +69,7 @@ class Output {
 
 class Cluster {
  public:
+  using Whereabouts = std::map<std::string, std::string>;
   virtual ~Cluster() = default;
   virtual const char* name() const = 0;
   // Gives what was rendered into record.place to the target, labelled. Returns the target's name for it.
@@ -90,9 +96,20 @@ class Cluster {
   virtual bool shares_folders() const { return true; }
   // Takes away what the target holds of it. It is over. Errors: io.
   virtual Status purge(const Record& record) = 0;
+  // Which one of many of its kind it is, for records: with it open_cluster finds it again.
+  virtual Whereabouts where() const { return {}; }
+  // What it decides where a workload says nothing, before that is rendered.
+  virtual void settle(Workload&) const {}
+  // Records that the target itself keeps, of every run or of one, so that a machine without ours finds them.
+  // Errors: io.
+  virtual Result<std::vector<Record>> recall(const std::string& run);
+  // Whether the program is brought there from here; else it is there, as in an image.
+  virtual bool brings_program() const { return true; }
+  // What people should know of it before something is sent; asks it. Errors: io.
+  virtual Result<std::vector<std::string>> warnings() { return std::vector<std::string>(); }
 };
 
 // Errors: invalid, with the nearest; unsupported, for what can only be rendered yet.
-Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target);
+Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target, const Cluster::Whereabouts& where = {});
 
 }  // namespace systole

@@ -260,7 +260,16 @@ Result<std::vector<KubeResource>> KubeApi::resources(const std::string& api_vers
   return list;
 }
 
-bool KubeApi::has(const std::string& api_version) { return resources(api_version).ok(); }
+Result<bool> KubeApi::serves(const std::string& api_version) {
+  if (served_.empty()) {
+    const Node groups = TRY(get("/apis"));
+    if (const Node* all = groups.find("groups"))
+      for (const Node& group : all->items())
+        if (const Node* versions = group.find("versions"))
+          for (const Node& version : versions->items()) served_.push_back(text_at(version, {"groupVersion"}));
+  }
+  return std::ranges::find(served_, api_version) != served_.end();
+}
 
 Result<std::string> KubeApi::path_of(const std::string& api_version, const std::string& kind,
                                      const std::string& name_space, const std::string& name) {

@@ -78,7 +78,8 @@ class KubeApi {
 
   // Of "v1" or "batch/v1". Errors: not_found, the server has it not, with the command that installs it.
   Result<std::vector<KubeResource>> resources(const std::string& api_version);
-  bool has(const std::string& api_version);  // false also where it cannot be asked
+  // Whether it has it at all; all of them are asked for once.
+  Result<bool> serves(const std::string& api_version);
   // "/apis/batch/v1/namespaces/NS/jobs" and, with its name, "/NAME". Errors: as resources().
   Result<std::string> path_of(const std::string& api_version, const std::string& kind, const std::string& name_space,
                               const std::string& name = {});
@@ -95,6 +96,7 @@ class KubeApi {
   std::unique_ptr<HttpClient> client_;
   int client_number_ = -1;  // of the credentials that it was made with
   std::map<std::string, std::vector<KubeResource>> resources_;
+  std::vector<std::string> served_;  // "batch/v1"
 };
 
 // A word in a query: everything but letters, digits and "-._~" as %XX.

@@ -123,6 +123,9 @@ TEST_F(Api, a_kind_that_the_cluster_has_not_is_said_with_what_installs_it) {
   EXPECT_NE(no_jobset.hint.find("kubectl apply --server-side -f https://"), std::string::npos) << no_jobset.hint;
   EXPECT_EQ(api_->path_of("batch/v1", "Job", "team", "x").value(), "/apis/batch/v1/namespaces/team/jobs/x");
   EXPECT_FALSE(api_->path_of("batch/v1", "CronJob", "team").ok());
+  EXPECT_TRUE(api_->serves("batch/v1").value());
+  EXPECT_FALSE(api_->serves("jobset.x-k8s.io/v1alpha2").value());
+  EXPECT_EQ(stub_.asked("GET /apis"), 1);
 }
 
 TEST_F(Api, refusals_are_in_the_servers_words) {

@@ -61,7 +61,8 @@ class KubeStub {
     const std::lock_guard lock(mutex_);
     keep(path, std::move(object));
   }
-  void put(const std::string& path, const std::string& yaml) { put(path, parse_yaml(yaml, "test").value()); }
+  void put(const std::string& path, const char* yaml) { put(path, parse_yaml(yaml, "test").value()); }
+  void put(const std::string& path, const std::string& yaml) { put(path, yaml.c_str()); }
   void take_away(const std::string& path) {
     const std::lock_guard lock(mutex_);
     forget(path);
@@ -183,6 +184,9 @@ class KubeStub {
     if (request.header("authorization") != "Bearer known") return refuse(answer, 401, "Unauthorized", "Unauthorized");
     if (request.path == "/version") return answer.whole(200, R"({"major":"1","minor":"36+"})");
     if (request.asks("watch=true")) return watch(request, answer);
+    if (request.path == "/apis")
+      return answer.whole(200, R"({"groups":[{"versions":[{"groupVersion":"batch/v1"}]},)"
+                               R"({"versions":[{"groupVersion":"networking.k8s.io/v1"}]}]})");
     const std::lock_guard lock(mutex_);
     if (const std::string found = resources(request.path); !found.empty()) return answer.whole(200, found);
     act(request, answer);

@@ -13,29 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kSaved = 75, kNotSaved = 76, kMissing = 3;  // docs/reference/exit-codes.md
-
 Error os(const std::error_code& code, const std::string& what) {
   return error(code == std::errc::no_space_on_device ? ErrorKind::no_space : ErrorKind::io, "{}: {}", what,
                code.message());
-}
-
-// What a job's exit code says beyond the target's state of it.
-void apply_code(Seen& job, std::int64_t code, bool asked) {
-  if (code == 0) {
-    job.phase = Phase::done;
-    job.reason.clear();
-  } else if (asked || job.phase == Phase::stopped) {
-    job.phase = Phase::stopped;
-    job.reason = code == kSaved ? "saved" : fmt::format("exit code {}", code);
-  } else {
-    job.phase = Phase::failed;
-    job.reason = code == kSaved ? "exit code 75: stopped with its state saved, and begun again as often as it may be"
-                 : code == kNotSaved
-                     ? "exit code 76: a rank or a node was lost, and it was begun again as often as it may be"
-                 : code == kMissing ? "exit code 3: its machines lack something that it needs"
-                                    : fmt::format("exit code {}", code);
-  }
 }
 
 struct Told {  // by the run's own folder
@@ -65,12 +45,17 @@ std::vector<Seen> with_ledger(const Record& record, std::vector<Seen> jobs) {
     if (is_job_of(turn.id, record.id)) last[turn.id] = &turn;
   for (Seen& job : jobs) {
     const auto turn = last.find(job.id);
+    if (job.sure) {
+      if (turn != last.end()) last.erase(turn);
+      if (told.asked_to_stop && job.phase == Phase::running) job.phase = Phase::saving;
+      continue;
+    }
     if (job.phase == Phase::running && told.asked_to_stop) job.phase = Phase::saving;
     const bool begun = turn != last.end() && turn->second->restart >= job.restarts;
     if (job.phase == Phase::running && !begun) job.phase = Phase::starting;
     if (turn == last.end()) continue;
     if (is_over(job.phase) && turn->second->code && turn->second->restart == job.restarts)
-      apply_code(job, *turn->second->code, told.asked_to_stop);
+      end_with(job, *turn->second->code, told.asked_to_stop);
     last.erase(turn);
   }
   for (const auto& [id, turn] : last) {  // the target has forgotten these
@@ -78,7 +63,7 @@ std::vector<Seen> with_ledger(const Record& record, std::vector<Seen> jobs) {
     job.began_at = turn->began_at;
     job.ended_at = turn->ended_at.value_or(0);
     if (turn->code) {
-      apply_code(job, *turn->code, told.asked_to_stop);
+      end_with(job, *turn->code, told.asked_to_stop);
     } else {
       job.reason = fmt::format("{} no longer knows it, and it told of no end", record.target);
     }
@@ -135,6 +120,11 @@ Status write_files(const SubmitAsk& ask, const Record& record, Submissions& subm
   return {};
 }
 
+// A name out of a cluster that may be a folder's here.
+bool dns_name(const std::string& run) {
+  return !run.empty() && run.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == run.npos;
+}
+
 Node details(const Record& record) {
   return Node::map({{"target", record.target}, {"submission", record.submission}, {"id", record.id}});
 }
@@ -163,12 +153,12 @@ Result<bool> goes_on(Cluster& cluster, const Record& old, const SubmitAsk& ask) 
 }
 
 // A job whose record is lost, with all that it takes to send it again.
-Result<Submitted> taken_over(const Seen& job, Record record, const SubmitAsk& ask, Desk desk) {
+Result<Submitted> taken_over(const Seen& job, Record record, bool brings_program, const SubmitAsk& ask, Desk desk) {
   record.submission = job.submission;
   record.id = base_of(job.id);
   record.submitted_at = desk.clock.timestamp();
   record.by = who_and_where();
-  record.program = TRY(place_program(ask, desk.submissions));
+  if (brings_program) record.program = TRY(place_program(ask, desk.submissions));
   TRY(write_files(ask, record, desk.submissions));
   record.audit = TRY(desk.audit.append("taken over", record.run, details(record)));
   TRY(desk.submissions.write(record));
@@ -207,17 +197,20 @@ Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
   } else {
     for (const Seen& job : TRY(cluster.look({&record, 1}))) {  // without a record of ours
       if (job.run != record.run || is_over(job.phase) || job.phase == Phase::unknown) continue;
-      if (job.workload == record.workload_sha256) return taken_over(job, std::move(record), ask, desk);
+      if (job.workload == record.workload_sha256)
+        return taken_over(job, std::move(record), cluster.brings_program(), ask, desk);
       return error(ErrorKind::exists, "job {} is {} under the name '{}', and was not submitted from here", job.id,
                    name_of(job.phase), record.run)
           .hinted("go on where its folder of runs is; or another name: --run");
     }
   }
-  record.submission = TRY(RunToken::make()).hex().substr(0, 16);
+  // What a submission that was ended half-way left there is its own.
+  const bool goes_on_sending = old && old->id.empty();
+  record.submission = goes_on_sending ? old->submission : TRY(RunToken::make()).hex().substr(0, 16);
   record.submitted_at = desk.clock.timestamp();
   record.by = who_and_where();
   record.id.clear();
-  record.program = TRY(place_program(ask, submissions));
+  if (cluster.brings_program()) record.program = TRY(place_program(ask, submissions));
   TRY(write_files(ask, record, submissions));
   TRY(submissions.store().remove(record.run + "/stop"));
   record.audit = TRY(desk.audit.append("submit", record.run, details(record)));
@@ -245,6 +238,20 @@ Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
   record.audit = TRY(desk.audit.append("submitted", record.run, details(record)));
   TRY(submissions.write(record));
   return Submitted{record, false};
+}
+
+Result<std::vector<Record>> adopt(Cluster& cluster, Desk desk) {
+  std::vector<Record> adopted;
+  for (Record& record : TRY(cluster.recall(""))) {
+    if (!dns_name(record.run) || TRY(desk.submissions.find(record.run))) continue;
+    const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
+    record.place = desk.submissions.place(record.run);
+    record.from = fs::current_path().string();
+    record.audit = TRY(desk.audit.append("adopted", record.run, details(record)));
+    TRY(desk.submissions.write(record));
+    adopted.push_back(std::move(record));
+  }
+  return adopted;
 }
 
 Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, Desk desk) {

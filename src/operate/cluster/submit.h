@@ -38,6 +38,10 @@ struct Submitted {
 // those of Cluster::send.
 Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk);
 
+// The records that the target itself keeps and that are not here, now here: its runs can be gone on with from here.
+// Returns those. Errors: io.
+Result<std::vector<Record>> adopt(Cluster& cluster, Desk desk);
+
 // What the target and the run's own ledger say of it.
 Result<std::vector<Seen>> look(Cluster& cluster, const Record& record);
 // Of many at once: the target is asked a single time.

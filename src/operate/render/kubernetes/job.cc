@@ -302,6 +302,7 @@ Result<Rendered> render_kubernetes(const RenderAsk& ask, const ClusterJob& job) 
   }
   Rendered rendered;
   rendered.run = job.run;
+  rendered.folder = job.folder + "/" + job.run;
   rendered.files.push_back({"job.yaml", manifest(ask, job)});
   tell(ask, job, rendered);
   return rendered;

@@ -1,0 +1,346 @@
+#include "operate/cluster/kube_phase.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "ground/base/clock.h"
+#include "ground/base/iso_time.h"
+#include "operate/cluster/kube_api.h"
+#include "operate/cluster/kube_objects.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kSaved = 75;
+
+std::int64_t seconds_of(const std::string& text) {  // 0 without
+  const auto time = from_iso8601(text);
+  return text.empty() || !time.ok() ? 0 : std::chrono::system_clock::to_time_t(*time);
+}
+
+// A condition that holds, or null.
+const Node* condition(const Node& object, std::string_view type, std::string_view status = "True") {
+  const Node* all = at(object, {"status", "conditions"});
+  if (all == nullptr) return nullptr;
+  for (const Node& one : all->items())
+    if (text_at(one, {"type"}) == type && text_at(one, {"status"}) == status) return &one;
+  return nullptr;
+}
+
+// The containers' states, those before them too.
+std::vector<const Node*> statuses(const Node& pod) {
+  std::vector<const Node*> all;
+  for (const char* list : {"initContainerStatuses", "containerStatuses"})
+    if (const Node* some = at(pod, {"status", list}))
+      for (const Node& one : some->items()) all.push_back(&one);
+  return all;
+}
+
+struct PodState {
+  enum class Kind { waits, starts, runs, ends, succeeded, failed } kind = Kind::waits;
+  std::string reason;
+  bool disrupted = false;
+};
+
+// Why a container that has its node does not run, in Kubernetes' words; those of an ordinary start say nothing.
+std::string wait_reason(const Node& pod) {
+  for (const Node* one : statuses(pod)) {
+    const std::string reason = text_at(*one, {"state", "waiting", "reason"});
+    if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") continue;
+    const std::string message = text_at(*one, {"state", "waiting", "message"});
+    return reason + (message.empty() ? "" : ": " + message);
+  }
+  return "";
+}
+
+PodState state_of(const Node& pod) {
+  using Kind = PodState::Kind;
+  PodState state;
+  const std::string phase = text_at(pod, {"status", "phase"});
+  if (const Node* disrupted = condition(pod, "DisruptionTarget")) {
+    state.disrupted = true;
+    state.reason = text_at(*disrupted, {"reason"}) + ": " + text_at(*disrupted, {"message"});
+  }
+  if (phase == "Succeeded") return state.kind = Kind::succeeded, state;
+  if (phase == "Failed") return state.kind = Kind::failed, state;
+  if (at(pod, {"metadata", "deletionTimestamp"}) != nullptr) return state.kind = Kind::ends, state;
+  const auto main = at(pod, {"status", "containerStatuses"});
+  if (main != nullptr && std::ranges::any_of(main->items(), [](const Node& one) {
+        return at(one, {"state", "running"}) != nullptr;
+      }))
+    return state.kind = Kind::runs, state;
+  if (const Node* not_placed = condition(pod, "PodScheduled", "False")) {
+    state.reason = text_at(*not_placed, {"reason"}) + ": " + text_at(*not_placed, {"message"});
+    return state;
+  }
+  if (!text_at(pod, {"spec", "nodeName"}).empty()) {
+    state.kind = Kind::starts;
+    state.reason = wait_reason(pod);
+  }
+  return state;
+}
+
+std::string index_of(const Node& pod) {
+  for (const char* key : {"batch.kubernetes.io/job-completion-index", "training.kubeflow.org/replica-index"})
+    for (const char* where : {"labels", "annotations"})
+      if (std::string index = text_at(pod, {"metadata", where, key}); !index.empty())
+        return text_at(pod, {"metadata", "labels", "jobset.sigs.k8s.io/job-key"}) + index;
+  return text_at(pod, {"metadata", "name"});
+}
+
+struct Tally {
+  std::int64_t waiting = 0, starting = 0, running = 0, ending = 0, succeeded = 0, failed = 0;
+  std::string wait_reason, start_reason, disruption;
+  std::int64_t restarts = 0;
+  std::vector<std::int64_t> codes;  // of pods that failed
+  std::set<std::string> nodes;
+  std::int64_t alive() const { return waiting + starting + running + ending; }
+};
+
+Tally tally_of(const KubeSight& sight) {
+  Tally tally;
+  std::map<std::string, std::int64_t> failures;
+  for (const Node& pod : sight.pods) {
+    const PodState state = state_of(pod);
+    const std::string node = text_at(pod, {"spec", "nodeName"});
+    const auto first = [](std::string& to, const std::string& from) {
+      if (to.empty()) to = from;
+    };
+    if (state.disrupted) first(tally.disruption, state.reason);
+    switch (state.kind) {
+      case PodState::Kind::waits: ++tally.waiting, first(tally.wait_reason, state.reason); break;
+      case PodState::Kind::starts: ++tally.starting, first(tally.start_reason, state.reason); break;
+      case PodState::Kind::runs: ++tally.running; break;
+      case PodState::Kind::ends: ++tally.ending; break;
+      case PodState::Kind::succeeded: ++tally.succeeded; break;
+      case PodState::Kind::failed:
+        ++tally.failed;
+        ++failures[index_of(pod)];
+        if (!state.disrupted) tally.codes.push_back(exit_code_of(pod).value_or(1));
+        break;
+    }
+    const bool over = state.kind == PodState::Kind::succeeded || state.kind == PodState::Kind::failed;
+    if (!node.empty() && !over) tally.nodes.insert(node);
+    for (const Node* one : statuses(pod)) tally.restarts = std::max(tally.restarts, number_at(*one, {"restartCount"}));
+  }
+  for (const auto& [index, count] : failures) tally.restarts = std::max(tally.restarts, count);
+  tally.restarts = std::max(tally.restarts, number_at(sight.maker, {"status", "restarts"}));
+  return tally;
+}
+
+std::string joined(const std::set<std::string>& nodes) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  std::size_t n = 0;
+  for (const std::string& node : nodes)
+    if (n++ < kShown) text += (text.empty() ? "" : ",") + node;
+  return nodes.size() > kShown ? fmt::format("{},+{}", text, nodes.size() - kShown) : text;
+}
+
+bool is_suspended(const Node& maker) {
+  const PodMaker* kind = pod_maker(maker);
+  const Node* node = &maker;
+  for (const std::string_view key : kind->suspend)
+    if (node = node->find(key); node == nullptr) return false;
+  return node->text() == "true";
+}
+
+// It has no pods, because somebody keeps it from having any: Kueue until there is quota.
+void tell_suspended(const KubeSight& sight, Seen& seen) {
+  seen.phase = Phase::queued;
+  if (!sight.workload) {
+    seen.reason = "suspended: nobody has let it begin";
+    return;
+  }
+  if (const Node* evicted = condition(*sight.workload, "Evicted")) {
+    seen.phase = Phase::preempted;
+    seen.reason = fmt::format("Kueue: {}", text_at(*evicted, {"message"}));
+  } else if (const Node* waits = condition(*sight.workload, "QuotaReserved", "False")) {
+    seen.reason = fmt::format("Kueue: {}", text_at(*waits, {"message"}));
+  } else if (condition(*sight.workload, "Admitted") != nullptr) {
+    seen.phase = Phase::starting;
+  } else {
+    seen.reason = "Kueue: waits for its checks";
+  }
+}
+
+struct Ended {
+  std::int64_t code = 0, at = 0;
+};
+// "75 1767225600": as it was noted when the last pod was gone.
+std::optional<Ended> noted_end(const Node& maker) {
+  const std::string note = text_at(maker, {"metadata", "annotations", kEndedNote});
+  Ended ended;
+  if (std::sscanf(note.c_str(), "%" SCNd64 " %" SCNd64, &ended.code, &ended.at) != 2) return {};
+  return ended;
+}
+
+void tell_stopping(const KubeSight& sight, const Tally& tally, Seen& seen) {
+  if (tally.running + tally.ending + tally.starting > 0) {
+    seen.phase = Phase::saving;
+    return;
+  }
+  seen.phase = Phase::stopped;
+  seen.restarts = std::max<std::int64_t>(0, seen.restarts - 1);  // those that ended to save were not begun again
+  if (const std::optional<Ended> ended = noted_end(sight.maker)) {
+    end_with(seen, ended->code, true);
+    seen.ended_at = ended->at;
+  }
+}
+
+void tell_going(const KubeSight& sight, const Tally& tally, std::int64_t expected, Seen& seen) {
+  const bool again = tally.restarts > 0 || !tally.disruption.empty();
+  // Codes that no retry helps: its Job is about to fail by its podFailurePolicy.
+  const bool fails = std::ranges::any_of(tally.codes, [](std::int64_t code) { return code >= 1 && code <= 3; });
+  if (fails) {
+    seen.phase = Phase::saving;
+  } else if (tally.running > 0 && tally.running + tally.succeeded >= expected) {
+    seen.phase = Phase::running;
+  } else if (tally.waiting > 0) {
+    seen.phase = again ? Phase::preempted : Phase::queued;
+    seen.reason = tally.wait_reason.empty() && again ? tally.disruption : tally.wait_reason;
+  } else if (tally.running + tally.starting > 0) {
+    seen.phase = Phase::starting;
+    seen.reason = tally.start_reason;
+  } else if (tally.ending > 0 || (tally.succeeded > 0 && tally.alive() == 0)) {  // the last is being written down
+    seen.phase = Phase::saving;
+    seen.reason = tally.disruption;
+  } else {
+    seen.phase = again ? Phase::preempted : Phase::queued;
+    seen.reason = !sight.event.empty() ? sight.event : again ? tally.disruption : "";
+  }
+}
+
+struct Span {
+  std::int64_t begin, end;  // 0: goes on
+};
+
+// When at least one pod ran, in order.
+std::vector<Span> spans_of(const std::vector<Node>& pods) {
+  std::vector<Span> spans;
+  const auto add = [&](const Node* state) {
+    if (state == nullptr) return;
+    if (const std::int64_t begin = seconds_of(text_at(*state, {"startedAt"})); begin > 0)
+      spans.push_back({begin, seconds_of(text_at(*state, {"finishedAt"}))});
+  };
+  for (const Node& pod : pods)
+    if (const Node* all = at(pod, {"status", "containerStatuses"}))
+      for (const Node& one : all->items()) {
+        add(at(one, {"state", "running"}));
+        add(at(one, {"state", "terminated"}));
+        add(at(one, {"lastState", "terminated"}));
+      }
+  std::ranges::sort(spans, {}, &Span::begin);
+  std::vector<Span> joined_spans;
+  for (const Span& span : spans) {
+    if (joined_spans.empty() || (joined_spans.back().end != 0 && joined_spans.back().end < span.begin)) {
+      joined_spans.push_back(span);
+    } else if (joined_spans.back().end != 0) {
+      joined_spans.back().end = span.end == 0 ? 0 : std::max(span.end, joined_spans.back().end);
+    }
+  }
+  return joined_spans;
+}
+
+std::int64_t expected_pods(const KubeSight& sight) {
+  std::int64_t count = 0;
+  for (const PodGang& gang : gangs_of(sight.maker)) count += gang.count;
+  return count > 0 ? count : static_cast<std::int64_t>(sight.pods.size());
+}
+
+}  // namespace
+
+std::optional<std::int64_t> exit_code_of(const Node& pod) {
+  if (const Node* all = at(pod, {"status", "containerStatuses"}))
+    for (const Node& one : all->items())
+      for (const char* state : {"state", "lastState"})
+        if (at(one, {state, "terminated", "exitCode"}) != nullptr)
+          return number_at(one, {state, "terminated", "exitCode"});
+  return {};
+}
+
+std::int64_t seconds_of_end(const Node& pod) {
+  std::int64_t last = 0;
+  if (const Node* all = at(pod, {"status", "containerStatuses"}))
+    for (const Node& one : all->items())
+      last = std::max(last, seconds_of(text_at(one, {"state", "terminated", "finishedAt"})));
+  return last;
+}
+
+std::optional<std::int64_t> exit_code_of(const std::vector<std::int64_t>& codes) {
+  if (codes.empty()) return {};
+  for (const std::int64_t code : codes)
+    if (code != kSaved && code != 0) return code;
+  return std::ranges::count(codes, kSaved) > 0 ? kSaved : 0;
+}
+
+Seen seen_of(const KubeSight& sight) {
+  const PodMaker* kind = pod_maker(sight.maker);
+  const auto about = [&](std::string_view key) { return text_at(sight.maker, {"metadata", key}); };
+  Seen seen{.id = fmt::format("{}/{:.8}", about("name"), about("uid"))};
+  seen.run = text_at(sight.maker, {"metadata", "labels", kRunLabel});
+  seen.submission = text_at(sight.maker, {"metadata", "labels", kSubmissionLabel});
+  seen.sure = true;
+  const Tally tally = tally_of(sight);
+  seen.restarts = tally.restarts;
+  seen.nodes = joined(tally.nodes);
+  if (const std::vector<Span> spans = spans_of(sight.pods); !spans.empty()) {
+    seen.began_at = spans.front().begin;
+    seen.ended_at = spans.back().end;
+  }
+  const bool asked = !text_at(sight.maker, {"metadata", "annotations", kStopNote}).empty();
+  if (const Node* done = condition(sight.maker, kind->done)) {
+    end_with(seen, 0, asked);
+    if (seen.ended_at == 0) seen.ended_at = seconds_of(text_at(*done, {"lastTransitionTime"}));
+  } else if (const Node* failed = condition(sight.maker, kind->failed)) {
+    const std::optional<std::int64_t> code = exit_code_of(tally.codes);
+    end_with(seen, code.value_or(1), asked);
+    if (!code) seen.reason = text_at(*failed, {"reason"}) + ": " + text_at(*failed, {"message"});
+    seen.restarts = std::max<std::int64_t>(0, seen.restarts - 1);  // the last one was not begun again
+    if (seen.ended_at == 0) seen.ended_at = seconds_of(text_at(*failed, {"lastTransitionTime"}));
+  } else if (asked) {
+    tell_stopping(sight, tally, seen);
+  } else if (is_suspended(sight.maker) && tally.alive() == 0) {
+    tell_suspended(sight, seen);
+  } else {
+    tell_going(sight, tally, expected_pods(sight), seen);
+  }
+  if (!is_over(seen.phase)) seen.ended_at = 0;
+  return seen;
+}
+
+std::string ledger_lines(const KubeSight& sight, const Seen& seen, const std::vector<LedgerTurn>& kept) {
+  std::vector<LedgerTurn> turns;
+  std::ranges::copy_if(kept, std::back_inserter(turns), [&](const LedgerTurn& turn) { return turn.id == seen.id; });
+  std::string lines;
+  const auto end = [&](LedgerTurn& turn, std::int64_t when, std::int64_t code) {
+    turn.ended_at = std::max(when, turn.began_at);
+    lines += fmt::format("ended {} {} {} {}\n", turn.id, turn.restart, *turn.ended_at, code);
+  };
+  const std::vector<Span> spans = spans_of(sight.pods);
+  for (const Span& span : spans) {
+    const bool known = !turns.empty() && span.begin <= turns.back().began_at;
+    if (!known) {
+      const auto restart = static_cast<std::int64_t>(turns.size());
+      turns.push_back({seen.id, restart, span.begin, expected_pods(sight), {}, {}});
+      lines += fmt::format("began {} {} {} {}\n", seen.id, restart, span.begin, turns.back().nodes);
+    }
+    const bool last = &span == &spans.back();
+    if (span.end != 0 && !turns.back().ended_at && turns.back().began_at == span.begin && !last)
+      end(turns.back(), span.end, kSaved);
+  }
+  if (!is_over(seen.phase) || turns.empty() || turns.back().ended_at) return lines;
+  std::vector<std::int64_t> codes;
+  for (const Node& pod : sight.pods)
+    if (const auto code = exit_code_of(pod)) codes.push_back(*code);
+  const std::optional<Ended> noted = noted_end(sight.maker);
+  const std::int64_t code = seen.phase == Phase::done ? 0 : noted ? noted->code : exit_code_of(codes).value_or(1);
+  end(turns.back(), seen.ended_at, code);
+  return lines;
+}
+
+}  // namespace systole

@@ -1,0 +1,328 @@
+#include "operate/cluster/kubernetes.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "describe/spec/workload.h"
+#include "ground/base/text_file.h"
+#include "ground/process/spawn.h"
+#include "operate/cluster/kube_bring.h"
+#include "operate/cluster/kube_objects.h"
+#include "operate/cluster/kube_output.h"
+#include "operate/cluster/kube_send.h"
+#include "operate/cluster/kube_sights.h"
+#include "operate/cluster/kube_watch.h"
+#include "operate/cluster/record.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kInCluster = "in-cluster";
+
+std::string name_of(const Node& object) { return text_at(object, {"metadata", "name"}); }
+std::string label_of(const Node& object, std::string_view label) {
+  return text_at(object, {"metadata", "labels", label});
+}
+
+class Kubernetes : public Cluster {
+ public:
+  Kubernetes(std::unique_ptr<Clock> clock, std::unique_ptr<KubeApi> api, std::string name_space)
+      : clock_(std::move(clock)), api_(std::move(api)), space_(std::move(name_space)) {}
+
+  const char* name() const override { return "kubernetes"; }
+  Whereabouts where() const override { return {{"context", api_->access().context}, {"namespace", space_}}; }
+  bool shares_folders() const override { return false; }
+  bool brings_program() const override { return false; }  // it is in the image
+  void settle(Workload& workload) const override {
+    if (workload.kubernetes.name_space.empty()) workload.kubernetes.name_space = space_;
+  }
+  Result<std::vector<std::string>> warnings() override {
+    std::vector<std::string> all;
+    if (std::string version = version_warning(TRY(api_->version())); !version.empty())
+      all.push_back(std::move(version));
+    if (!api_->access().trust.checks_certificate)
+      all.push_back(
+          fmt::format("whoever answers for the cluster of context '{}' is believed: its kubeconfig says "
+                      "insecure-skip-tls-verify",
+                      api_->access().context));
+    return all;
+  }
+
+  Result<std::string> send(const Record& record) override {
+    if (!record.after.empty())
+      return error(ErrorKind::unsupported, "--after: nothing on Kubernetes waits for another job")
+          .hinted("systole logs -f waits for one, and ends with its exit code");
+    TRY(restore_files(record));
+    return send_objects(*api_, record);
+  }
+
+  Result<std::vector<Seen>> look(std::span<const Record> records) override {
+    std::set<std::string> spaces;
+    for (const Record& record : records) spaces.insert(space_of(record));
+    std::vector<Seen> all;
+    for (const std::string& space : spaces)
+      for (KubeSight& sight :
+           TRY(sights_of(*api_, space, labels_of_run(records.size() == 1 ? records[0].run : std::string())))) {
+        const std::string submission = label_of(sight.maker, kSubmissionLabel);
+        TRY(note_end(sight));
+        Seen seen = seen_of(sight);
+        seen.workload = text_at(sight.maker, {"metadata", "annotations", "systole/workload-sha256"});
+        for (const Record& record : records)
+          if (record.submission == submission && space_of(record) == space) TRY(keep_ledger(record, sight, seen));
+        all.push_back(std::move(seen));
+      }
+    return all;
+  }
+
+  Result<std::unique_ptr<Output>> output(const Record& record, bool all) override {
+    return pods_output(api_->another(Seconds(10.0)), space_of(record), labels_of(record), !all);
+  }
+
+  // A run that is told to have no pods ends those that it has, as they end: its ranks save.
+  Status stop(const Record& record, bool now) override {
+    for (const KubeSight& sight : TRY(sights_of(*api_, space_of(record), labels_of_run(record.run)))) {
+      if (label_of(sight.maker, kSubmissionLabel) != record.submission || is_over(seen_of(sight).phase)) continue;
+      const KubeApi::Listed pods = TRY(api_->list(pods_path(record), labels_of(record)));
+      if (stops_.count(record.submission) == 0) stops_[record.submission] = {pods.version, names_of(pods.items)};
+      TRY(suspend(sight, now));
+      if (!now) continue;
+      for (const Node& pod : pods.items) TRY(api_->remove(pods_path(record) + "/" + name_of(pod), "Background", 0));
+    }
+    return {};
+  }
+
+  Result<std::vector<std::string>> inside(const Record& record, const Seen&, const std::string& node,
+                                          std::span<const std::string> command) override {
+    if (!find_program("kubectl").ok())
+      return error(ErrorKind::not_found, "there is no 'kubectl' here, which carries a terminal into a pod")
+          .hinted("gcloud components install kubectl; or a package kubernetes-client");
+    const KubeApi::Listed pods = TRY(api_->list(pods_path(record), labels_of(record)));
+    std::vector<std::string> there;
+    const Node* chosen = nullptr;
+    for (const Node& pod : pods.items) {
+      if (text_at(pod, {"status", "phase"}) != "Running") continue;
+      const std::string on = text_at(pod, {"spec", "nodeName"});
+      there.push_back(on);
+      if (node.empty() ? chosen == nullptr || is_first(pod)
+                       : node == on || node == name_of(pod) || node == short_name(pod))
+        chosen = &pod;
+    }
+    if (chosen == nullptr)
+      return error(ErrorKind::not_found, "the run '{}' has no pod that runs{}", record.run,
+                   node.empty() ? "" : fmt::format(" on '{}'", node))
+          .hinted(there.empty() ? "systole runs tells when it has" : fmt::format("it has: {}", fmt::join(there, ", ")));
+    std::vector<std::string> words = {"kubectl"};
+    if (api_->access().context != kInCluster) words.push_back("--context=" + api_->access().context);
+    words.insert(words.end(), {"--namespace=" + space_of(record), "exec", command.empty() ? "-it" : "-i",
+                               name_of(*chosen), "--container=" + container_of(*chosen), "--"});
+    if (command.empty()) words.push_back("/bin/sh");
+    words.insert(words.end(), command.begin(), command.end());
+    return words;
+  }
+
+  Status bring(const Record& record, const std::string& folder, const std::string& into) override {
+    for (const Node& object : TRY(objects_of(record)))
+      for (const PodGang& gang : gangs_of(object)) {
+        Node metadata = *gang.pod.find("metadata"), pod = gang.pod;
+        metadata.set("namespace", space_of(record));
+        pod.set("metadata", metadata);
+        const std::string whole = folder + "/" + record.run;
+        return bring_folder(*api_, record, pod, folder.ends_with("/" + record.run) ? folder : whole, into);
+      }
+    return error(ErrorKind::not_found, "nothing tells which claim has the results of '{}'", record.run);
+  }
+
+  // Everything under its label but claims, which have what it came to.
+  Status purge(const Record& record) override {
+    std::vector<std::pair<std::string, std::string>> kinds;
+    const auto add = [&](const std::string& version, const std::string& kind) {
+      if (kind != "PersistentVolumeClaim" && kind != "Namespace" &&
+          std::ranges::find(kinds, std::pair(version, kind)) == kinds.end())
+        kinds.emplace_back(version, kind);
+    };
+    for (const PodMaker& maker : pod_makers())
+      if (TRY(api_->serves(maker.api_version))) add(maker.api_version, maker.kind);
+    for (const char* kind : {"Pod", "Service", "ConfigMap", "Secret"}) add("v1", kind);
+    add("networking.k8s.io/v1", "NetworkPolicy");
+    if (const Result<std::vector<Node>> objects = objects_of(record); objects.ok())
+      for (const Node& object : *objects) add(text_at(object, {"apiVersion"}), text_at(object, {"kind"}));
+    bool left = true;
+    for (int turn = 0; left && turn < 300; ++turn) {
+      left = false;
+      for (const auto& [version, kind] : kinds) {
+        const Result<std::string> path = api_->path_of(version, kind, space_of(record));
+        if (!path.ok() && path.error().kind == ErrorKind::not_found) continue;
+        if (!path.ok()) return path.error();
+        for (const Node& object : TRY(api_->list(*path, std::string(kRunLabel) + "=" + record.run)).items) {
+          left = true;
+          if (at(object, {"metadata", "deletionTimestamp"}) == nullptr)
+            TRY(api_->remove(*path + "/" + name_of(object), "Foreground"));
+        }
+      }
+      if (left) api_->clock().sleep(Seconds(0.2));
+    }
+    if (!left) return {};
+    return error(ErrorKind::busy, "something of '{}' is still going, after a minute", record.run)
+        .hinted(fmt::format("kubectl get all -n {} -l {}={}", space_of(record), kRunLabel, record.run));
+  }
+
+  Result<std::vector<Record>> recall(const std::string& run) override {
+    std::vector<Record> records;
+    const std::string path = TRY(api_->path_of("v1", "ConfigMap", space_));
+    for (const Node& note : TRY(api_->list(path, labels_of_run(run))).items) {
+      if (!name_of(note).ends_with(kSubmissionNote)) continue;
+      Result<Record> record = record_of_note(note);
+      if (!record.ok()) continue;
+      record->where = where();
+      // The note is written before there is an id.
+      for (const KubeSight& sight : TRY(sights_of(*api_, space_, labels_of_run(record->run))))
+        if (label_of(sight.maker, kSubmissionLabel) == record->submission) record->id = seen_of(sight).id;
+      records.push_back(std::move(*record));
+    }
+    return records;
+  }
+
+ private:
+  struct Stopping {
+    std::string version;  // of the list of its pods, before it was asked
+    std::set<std::string> pods;
+  };
+
+  std::string space_of(const Record& record) const {
+    const auto named = record.where.find("namespace");
+    return named == record.where.end() || named->second.empty() ? space_ : named->second;
+  }
+  std::string pods_path(const Record& record) const {
+    return fmt::format("/api/v1/namespaces/{}/pods", url_word(space_of(record)));
+  }
+  static std::string labels_of(const Record& record) {
+    return fmt::format("{}={},{}={}", kRunLabel, record.run, kSubmissionLabel, record.submission);
+  }
+  static std::set<std::string> names_of(const std::vector<Node>& pods) {
+    std::set<std::string> names;
+    for (const Node& pod : pods)
+      if (!text_at(pod, {"spec", "nodeName"}).empty()) names.insert(name_of(pod));
+    return names;
+  }
+  static std::string container_of(const Node& pod) {
+    const Node* all = at(pod, {"spec", "containers"});
+    return all == nullptr || all->items().empty() ? "systole" : text_at(all->items()[0], {"name"});
+  }
+
+  // A record that was adopted has its files in the note.
+  Status restore_files(const Record& record) {
+    std::error_code failed;
+    const std::string folder = record.place + "/files";
+    if (std::filesystem::exists(folder, failed)) return {};
+    std::filesystem::create_directories(folder, failed);
+    if (failed) return error(ErrorKind::io, "cannot make '{}': {}", folder, failed.message());
+    const Node note = TRY(note_of(record));
+    if (const Node* data = note.find("data"))
+      for (const Node::Entry& entry : data->entries())
+        if (entry.key.ends_with(".yaml") && entry.key.find('/') == entry.key.npos)
+          TRY(write_text_file(folder + "/" + entry.key, entry.value.text()));
+    return {};
+  }
+  Result<Node> note_of(const Record& record) {
+    return api_->get(TRY(api_->path_of("v1", "ConfigMap", space_of(record), record.run + kSubmissionNote)));
+  }
+
+  // As they were rendered: here, or in the note on the cluster.
+  Result<std::vector<Node>> objects_of(const Record& record) {
+    if (std::filesystem::exists(record.place + "/files")) return read_objects(record);
+    const Node note = TRY(note_of(record));
+    std::vector<Node> objects;
+    if (const Node* data = note.find("data"))
+      for (const Node::Entry& entry : data->entries())
+        if (entry.key.ends_with(".yaml"))
+          for (Node& object : TRY(read_documents(entry.value.text(), entry.key))) objects.push_back(std::move(object));
+    return objects;
+  }
+
+  Status suspend(const KubeSight& sight, bool now) {
+    const PodMaker* kind = pod_maker(sight.maker);
+    Node change =
+        Node::map({{"metadata", Node::map({{"annotations", Node::map({{kStopNote, now ? "now" : "save"}})}})}});
+    if (sight.workload) {  // Kueue would let it go on
+      TRY(api_->patch(TRY(api_->path_of(*sight.workload)), Node::map({{"spec", Node::map({{"active", false}})}})));
+    } else {
+      Node told = Node(true);
+      for (auto key = kind->suspend.rbegin(); key != kind->suspend.rend(); ++key)
+        told = Node::map({{std::string(*key), told}});
+      change.set("spec", *told.find("spec"));
+    }
+    return TRY(api_->patch(TRY(api_->path_of(sight.maker)), change)), Status();
+  }
+
+  // How pods that are gone had ended is what a watch from before tells; it is noted where the run is.
+  Status note_end(KubeSight& sight) {
+    const auto stopping = stops_.find(label_of(sight.maker, kSubmissionLabel));
+    if (stopping == stops_.end() || seen_of(sight).phase != Phase::stopped) return {};
+    std::map<std::string, std::int64_t> codes;
+    std::int64_t last = 0;
+    std::set<std::string> waited = stopping->second.pods;
+    const auto take = [&](const Node& pod) {
+      const std::optional<std::int64_t> code = exit_code_of(pod);
+      if (waited.count(name_of(pod)) == 0 || !code) return;
+      codes[name_of(pod)] = *code;
+      waited.erase(name_of(pod));
+      last = std::max(last, seconds_of_end(pod));
+    };
+    for (const Node& pod : sight.pods) take(pod);
+    const WatchAsk ask{
+        .path = fmt::format("/api/v1/namespaces/{}/pods", url_word(text_at(sight.maker, {"metadata", "namespace"}))),
+        .labels = fmt::format("{}={}", kSubmissionLabel, stopping->first),
+        .from = stopping->second.version,
+        .longest = Seconds(3.0)};
+    const auto each = [&](const KubeEvent& event) {
+      if (event.kind != KubeEvent::Kind::listed) take(event.object);
+      if (event.kind == KubeEvent::Kind::removed) waited.erase(name_of(event.object));
+      return !waited.empty();
+    };
+    if (!waited.empty()) TRY(watch(*api_, ask, each));
+    stops_.erase(stopping);
+    std::vector<std::int64_t> all;
+    for (const auto& [pod, code] : codes) all.push_back(code);
+    const std::optional<std::int64_t> code = exit_code_of(all);
+    if (!code) return {};
+    const Node note = Node::map(
+        {{"metadata", Node::map({{"annotations", Node::map({{kEndedNote, fmt::format("{} {}", *code, last)}})}})}});
+    sight.maker = TRY(api_->patch(TRY(api_->path_of(sight.maker)), note));
+    return {};
+  }
+
+  static Status keep_ledger(const Record& record, const KubeSight& sight, const Seen& seen) {
+    std::error_code failed;
+    if (record.place.empty() || !std::filesystem::exists(record.place, failed)) return {};
+    const Result<std::string> text = read_text_file(record.place + "/ledger");
+    const std::string lines = ledger_lines(sight, seen, text.ok() ? read_ledger(*text) : std::vector<LedgerTurn>());
+    return lines.empty() ? Status() : bring_ledger(record, lines);
+  }
+
+  std::unique_ptr<Clock> clock_;  // null: the api's is somebody else's
+  std::unique_ptr<KubeApi> api_;
+  std::string space_;
+  std::map<std::string, Stopping> stops_;  // by submission
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Cluster>> open_kubernetes(const Cluster::Whereabouts& where) {
+  const auto named = [&](const char* key) {
+    const auto found = where.find(key);
+    return found == where.end() ? std::string() : found->second;
+  };
+  const std::string context = named("context") == kInCluster ? "" : named("context");
+  KubeAccess access = TRY(kube_access(kubeconfig_of_environment(context)));
+  const std::string space = named("namespace").empty() ? access.name_space : named("namespace");
+  std::unique_ptr<Clock> clock = real_clock();
+  auto api = std::make_unique<KubeApi>(std::make_shared<KubeCredentials>(std::move(access), *clock), *clock);
+  return std::unique_ptr<Cluster>(std::make_unique<Kubernetes>(std::move(clock), std::move(api), space));
+}
+
+std::unique_ptr<Cluster> kubernetes_by(std::unique_ptr<KubeApi> api, std::string name_space) {
+  return std::make_unique<Kubernetes>(nullptr, std::move(api), std::move(name_space));
+}
+
+}  // namespace systole
