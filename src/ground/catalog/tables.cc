@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-constexpr const char* kOwnTables[] = {"machines", "slices", "zones", "prices"};
+constexpr const char* kOwnTables[] = {"machines", "slices", "zones", "prices", "images"};
 
 // The table of "…/prices.csv" and "…/prices-acme.csv"; "" of another name.
 std::string table_of(const std::string& path) {

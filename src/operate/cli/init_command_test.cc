@@ -26,6 +26,10 @@ TEST_P(Init, is_checked_and_rendered_as_it_is) {
     if (target.empty())
       words = {"run",       "jobs/my-job.yaml", "--env", environment,     "--set", "train.steps=2",
                "--backend", "reference",        "--set", "train.batch=2", "--set", "checkpoint.every=2"};
+    if (target == "kubernetes" && std::string(environment) == "prod") {
+      EXPECT_EQ(systole.run(words).exit.code, 2) << "production is by digest";
+      words.insert(words.end(), {"--set", "image=registry.example/x@sha256:" + std::string(64, 'a')});
+    }
     const Captured done = systole.run(words);
     EXPECT_EQ(done.exit.code, 0) << done.err;
   }

@@ -1,5 +1,8 @@
 #include "operate/cli/rendering.h"
 
+#include <cstdlib>
+
+#include "ground/catalog/tables.h"
 #include "ground/store/sha256.h"
 #include "operate/cli/held_plan.h"
 #include "operate/cli/version.h"
@@ -10,6 +13,11 @@ namespace {
 Carried carried(std::string text) {
   std::string sha256 = sha256_of(text);
   return {std::move(text), std::move(sha256)};
+}
+
+Result<std::vector<ImageRow>> known_images() {
+  const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+  return catalog_images(TRY(read_catalog_tables(folder)));
 }
 
 }  // namespace
@@ -28,6 +36,12 @@ void add_render_arguments(CLI::App& command, RenderArguments& arguments) {
   std::vector<std::string> targets;
   for (const RenderTarget target : render_targets()) targets.emplace_back(name_of(target));
   command.add_option("--on", arguments.on, fmt::format("where: {}", fmt::join(targets, ", ")))->required();
+  command.add_option("--base", arguments.base,
+                     "docker: the image that it is built on, NAME:TAG of the catalog's images");
+  command
+      .add_option("--accelerator", arguments.accelerator,
+                  "docker: what the image is for; without: cuda with GPUs, else cpu")
+      ->check(CLI::IsMember({"cpu", "cuda", "tpu"}));
   command.add_option("--run", arguments.run, "what the run is called there; without: as the workload");
 }
 
@@ -56,6 +70,13 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   ask.version = kVersion;
   ask.run = run_name(arguments.run, job.workload).value();
   ask.place = place(ask.run);
+  ask.environment = arguments.workload.environment;
+  const std::vector<ImageRow> images = known_images().value();
+  ask.image = {.base = arguments.base, .known = images};
+  for (const ImageAccelerator each : {ImageAccelerator::cpu, ImageAccelerator::cuda, ImageAccelerator::tpu})
+    if (arguments.accelerator == name_of(each)) ask.image.accelerator = each;
+  if (job.target != RenderTarget::docker && !(arguments.base + arguments.accelerator).empty())
+    fail(error(ErrorKind::invalid, "--base and --accelerator are of --on docker").hinted("take them out"));
   job.rendered = systole::render(ask).value();
   job.workload_sha256 = ask.workload_file.sha256;
   job.plan_sha256 = ask.plan_file.sha256;

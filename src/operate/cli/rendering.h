@@ -13,7 +13,7 @@ namespace systole::cli {
 
 struct RenderArguments {
   WorkloadArguments workload;
-  std::string on, plan, run;
+  std::string on, plan, run, base, accelerator;
 };
 void add_render_arguments(CLI::App& command, RenderArguments& arguments);
 

@@ -67,7 +67,7 @@ environments:
 constexpr const char* kKubernetes = R"(
 mesh: { data: 2 }            # a pod for each rank
 resources: { nodes: 2, threads: 1, memory: 1GiB }
-image: registry.example/systole:0.1    # CHANGE: yours
+image: registry.example/systole:0.1    # CHANGE: yours (systole render --on docker); prod asks for NAME@sha256:DIGEST
 claims: { /runs: runs }      # CHANGE: a claim that several pods may mount at once
 folder: /runs
 

@@ -13,7 +13,7 @@ class Patterns : public testing::TestWithParam<Pattern> {};
 TEST_P(Patterns, render_as_they_are) {
   const std::string text = first_workload(GetParam(), "first").value();
   for (const char* environment : {"", "dev", "prod"}) {
-    const Result<Workload> workload = read_workload(text, "first.yaml", {.environment = environment});
+    Result<Workload> workload = read_workload(text, "first.yaml", {.environment = environment});
     ASSERT_TRUE(workload.ok()) << to_string(workload.error());
     EXPECT_EQ(workload->name, "first");
     const std::int64_t steps = std::string(environment) == "dev" ? 100 : *environment == '\0' ? 1000 : 10000;
@@ -24,6 +24,11 @@ TEST_P(Patterns, render_as_they_are) {
     ask.program_sha256 = std::string(64, '2');
     ask.version = "systole";
     ask.place = "here";
+    ask.environment = environment;
+    if (GetParam() == Pattern::kubernetes && ask.environment == "prod") {
+      EXPECT_NE(render(ask).error().message.find("is production"), std::string::npos) << "by digest alone";
+      workload->image = "registry.example/systole@sha256:" + std::string(64, 'a');
+    }
     const Result<Rendered> rendered = render(ask);
     EXPECT_TRUE(rendered.ok()) << environment << ": " << to_string(rendered.error());
   }

@@ -9,7 +9,4 @@ namespace systole {
 // `at`: the path of its spec. `rendered`: what runs in it is known.
 void read_pod(TakenFields& fields, const std::string& at, bool rendered, Draft& draft);
 
-// "512Gi", "500m", "1e3" in thousandths; nullopt: no quantity.
-std::optional<double> quantity_of(std::string_view text);
-
 }  // namespace systole

@@ -35,4 +35,16 @@ Result<std::string> sbatch_value(std::string_view option, std::string_view text)
       .hinted("letters, digits and ._/@:%+,=-&|*()[]; no space, and no '-' in front");
 }
 
+Result<std::string> docker_word(std::string_view key, std::string_view text) {
+  std::string word = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      return error(ErrorKind::invalid, "{}: '{}' cannot stand in a Dockerfile", key, comment_text(text))
+          .hinted("one line without control characters");
+    if (c == '"' || c == '\\' || c == '$') word += '\\';
+    word += c;
+  }
+  return word + '"';
+}
+
 }  // namespace systole

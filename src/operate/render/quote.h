@@ -16,4 +16,8 @@ std::string comment_text(std::string_view text);
 // Errors: invalid, naming `option`.
 Result<std::string> sbatch_value(std::string_view option, std::string_view text);
 
+// A word of a Dockerfile, in quotes, in which nothing is put in. Errors: invalid, naming `key`: a character that no
+// line of one holds.
+Result<std::string> docker_word(std::string_view key, std::string_view text);
+
 }  // namespace systole

@@ -8,7 +8,8 @@
 namespace systole {
 namespace {
 
-constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes, RenderTarget::ssh};
+constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes, RenderTarget::ssh,
+                                     RenderTarget::docker};
 
 }  // namespace
 
@@ -17,6 +18,7 @@ const char* name_of(RenderTarget target) {
     case RenderTarget::slurm: return "slurm";
     case RenderTarget::kubernetes: return "kubernetes";
     case RenderTarget::ssh: return "ssh";
+    case RenderTarget::docker: return "docker";
   }
   return "";
 }
@@ -35,18 +37,32 @@ Result<RenderTarget> render_target_named(std::string_view name) {
 
 namespace {
 
+// What runs in production is what was looked at.
+Status check_production(const RenderAsk& ask) {
+  const std::string& image = ask.workload.image;
+  if (!is_production(ask) || image.empty() || image.find('@') != image.npos) return {};
+  return error(ErrorKind::invalid, "image: {} is what its tag names today, and {} is production", image,
+               ask.environment)
+      .hinted("image: NAME@sha256:DIGEST; `docker push` prints the digest");
+}
+
 Result<Rendered> rendered_for(const RenderAsk& ask, const ClusterJob& job) {
   switch (ask.target) {
     case RenderTarget::slurm: return render_slurm(ask, job);
     case RenderTarget::kubernetes: return render_kubernetes(ask, job);
     case RenderTarget::ssh: return render_ssh(ask, job);
+    case RenderTarget::docker: break;  // has no job
   }
   return error(ErrorKind::internal, "no such target");
 }
 
 }  // namespace
 
+bool is_production(const RenderAsk& ask) { return ask.environment.starts_with("prod"); }
+
 Result<Rendered> render(const RenderAsk& ask) {
+  if (ask.target == RenderTarget::docker) return render_docker(ask);
+  TRY(check_production(ask));
   const ClusterJob job = TRY(cluster_job(ask));
   Rendered rendered = TRY(rendered_for(ask, job));
   rendered.folder = job.folder + "/" + job.run;

@@ -12,10 +12,11 @@
 #include "describe/spec/plan.h"
 #include "describe/spec/workload.h"
 #include "ground/base/result.h"
+#include "ground/catalog/image.h"
 
 namespace systole {
 
-enum class RenderTarget { slurm, kubernetes, ssh };
+enum class RenderTarget { slurm, kubernetes, ssh, docker };
 const char* name_of(RenderTarget target);
 std::span<const RenderTarget> render_targets();
 // Errors: invalid, with the nearest.
@@ -24,6 +25,15 @@ Result<RenderTarget> render_target_named(std::string_view name);
 // What travels with the files; each is held to its SHA-256 (64 hex digits) where it is started.
 struct Carried {
   std::string text, sha256;
+};
+
+// The image that is built, where the target is docker.
+enum class ImageAccelerator { cpu, cuda, tpu };
+const char* name_of(ImageAccelerator accelerator);  // "cpu", "cuda", "tpu"
+struct ImageAsk {
+  std::string base;                             // empty: the first of those known that is for its accelerator
+  std::optional<ImageAccelerator> accelerator;  // without: cuda with GPUs, else cpu
+  std::span<const ImageRow> known;
 };
 
 struct RenderAsk {
@@ -36,7 +46,11 @@ struct RenderAsk {
   std::string version;         // of Systole, for the first line of each file
   std::string run;             // what the run is called there; empty: as the workload
   std::string place;           // the folder that the files go to, as the commands that are told name it
+  std::string environment;     // which of the workload's is laid over it; empty: none
+  ImageAsk image;
 };
+// An environment whose name begins with "prod": what may change under its name is refused there.
+bool is_production(const RenderAsk& ask);
 
 struct RenderedFile {
   std::string path;  // below that folder, '/' between

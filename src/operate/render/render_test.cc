@@ -26,6 +26,8 @@ struct Example {
   RenderTarget target;
   const char* workload;
   std::vector<std::string> sets;
+  const char* base = "";
+  std::optional<ImageAccelerator> accelerator = {};
 };
 
 const std::vector<Example>& examples() {
@@ -61,6 +63,25 @@ const std::vector<Example>& examples() {
        "linear.yaml",
        {"mesh={data: 2}", "ssh.hosts=[alice@node1, 'alice@node2:2222']", "folder=/shared/runs"}},
       {"ssh-program", RenderTarget::ssh, "ddp.yaml", {"ssh.hosts=[node1]", "resources.gpus_per_node=4"}},
+      {"docker-cpu",
+       RenderTarget::docker,
+       "linear.yaml",
+       {"image=europe-west4-docker.pkg.dev/lab/ml/linear:0.1", "labels={team: vision}"}},
+      {"docker-cuda",
+       RenderTarget::docker,
+       "linear.yaml",
+       {"image=registry.example/linear:0.1", "resources.gpus_per_node=8"}},
+      {"docker-tpu",
+       RenderTarget::docker,
+       "linear.yaml",
+       {"image=europe-west4-docker.pkg.dev/lab/ml/linear-tpu:0.1"},
+       "",
+       ImageAccelerator::tpu},
+      {"docker-program",
+       RenderTarget::docker,
+       "ddp.yaml",
+       {"image=europe-west4-docker.pkg.dev/lab/ml/ddp:0.1"},
+       "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime"},
       {"slurm-elastic", RenderTarget::slurm, "ddp.yaml", {"resources.nodes=2:8", "resources.longest=1d"}},
   };
   return all;
@@ -72,12 +93,15 @@ Workload workload_of(const Example& example) {
 }
 
 // Digests and version are made up, so that the files are the same for every build.
-Result<Rendered> rendered(const Workload& workload, RenderTarget target, const std::string& place) {
+Result<Rendered> rendered(const Workload& workload, RenderTarget target, const std::string& place,
+                          const char* base = "", std::optional<ImageAccelerator> accelerator = {}) {
   RenderAsk ask{.target = target, .workload = workload};
   ask.workload_file = {to_yaml(workload), std::string(64, '1')};
   ask.program_sha256 = std::string(64, '2');
   ask.version = "systole";
   ask.place = place;
+  static const std::vector<ImageRow> images = catalog_images().value();
+  ask.image = {.base = base, .accelerator = accelerator, .known = images};
   return render(ask);
 }
 
@@ -88,7 +112,7 @@ TEST_P(Rendering, is_what_stands_in_examples) {
   const Workload workload = workload_of(example);
   const std::string place = std::string("examples/rendered/") + example.folder;
   const auto began = std::chrono::steady_clock::now();
-  const Rendered made = rendered(workload, example.target, place).value();
+  const Rendered made = rendered(workload, example.target, place, example.base, example.accelerator).value();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(50));
   std::set<std::string> names;
   for (const RenderedFile& file : made.files) {
@@ -103,12 +127,13 @@ TEST_P(Rendering, is_what_stands_in_examples) {
   }
   for (const auto& entry : std::filesystem::directory_iterator(kSource + "/" + place))
     EXPECT_TRUE(names.contains(entry.path().filename().string())) << entry.path() << " is of no target any more";
-  const Rendered again = rendered(workload, example.target, place).value();
+  const Rendered again = rendered(workload, example.target, place, example.base, example.accelerator).value();
   for (std::size_t f = 0; f < made.files.size(); ++f) EXPECT_EQ(again.files[f].text, made.files[f].text);
 }
 
 TEST_P(Rendering, shells_take_its_scripts) {
-  const Rendered made = rendered(workload_of(GetParam()), GetParam().target, "here").value();
+  const Rendered made =
+      rendered(workload_of(GetParam()), GetParam().target, "here", GetParam().base, GetParam().accelerator).value();
   std::vector<RenderedFile> files = made.files;
   for (const RenderedFile& file : made.files) {  // a script may be inside of a manifest
     if (!file.path.ends_with("job.yaml")) continue;
