@@ -146,7 +146,7 @@ bool wants_token(const std::vector<Node>& objects, const std::string& run) {
   return std::ranges::any_of(objects, [&](const Node& object) { return mounts_secret(object, name); });
 }
 
-double quantity_of(std::string_view text) {
+double kube_quantity(std::string_view text) {
   const std::string word(text);
   char* end = nullptr;
   const double number = std::strtod(word.c_str(), &end);
@@ -168,7 +168,7 @@ std::map<std::string, double> requests_of(const Node& pod) {
       for (const char* side : {"requests", "limits"})
         if (const Node* all = at(container, {"resources", side}))
           for (const Node::Entry& entry : all->entries())
-            take(std::string(side) + "." + entry.key, quantity_of(entry.value.text()));
+            take(std::string(side) + "." + entry.key, kube_quantity(entry.value.text()));
   };
   each("containers", [&](const std::string& name, double value) { sum[name] += value; });
   each("initContainers", [&](const std::string& name, double value) { sum[name] = std::max(sum[name], value); });

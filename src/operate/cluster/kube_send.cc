@@ -118,7 +118,7 @@ class Sending {
         const auto one = wanted.find(entry.key);
         if (one == wanted.end()) continue;
         const double left =
-            quantity_of(entry.value.text()) - quantity_of(text_at(quota, {"status", "used", entry.key}));
+            kube_quantity(entry.value.text()) - kube_quantity(text_at(quota, {"status", "used", entry.key}));
         const double all = one->second * static_cast<double>(gang.count);
         if (all > left * (1 + 1e-9))
           return error(ErrorKind::does_not_fit, "{} pods want {:g} of {}, and the quota '{}' leaves {:g}", gang.count,
