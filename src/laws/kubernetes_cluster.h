@@ -22,28 +22,49 @@ namespace systole {
 inline constexpr const char* kSystole = SYSTOLE_BINARY_DIR "/src/operate/cli/systole";
 inline constexpr const char* kKube = SYSTOLE_SOURCE_DIR "/tools/kube";
 inline constexpr const char* kKubelet = SYSTOLE_SOURCE_DIR "/tools/kubelet";
-inline constexpr const char* kAddons = "jobset kueue training-operator trainer";
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 class Kubernetes : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  struct Kubelet {
+    Process process;
+    explicit Kubelet(const Command& command) : process(Process::start(command).value()) {}
+    ~Kubelet() { process.stop(Seconds(10.0)); }
+  };
+
+  // What a suite's SetUpTestSuite begins with: a cluster of its own. "" or names of addons.
+  static void begin(const std::string& addons) {
     std::string name = (std::filesystem::temp_directory_path() / "systole-kubernetes-XXXXXX").string();
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     place_ = new std::filesystem::path(name);
-    const std::string addons = kAddons;
-    missing_ = ::geteuid() != 0 ? "a kubelet needs root" : shell(std::string(kKube) + " built " + addons, *place_).err;
+    missing_ =
+        ::geteuid() != 0 ? "a kubelet needs root" : shell(fmt::format("{} built {}", kKube, addons), *place_).err;
     if (!missing_.empty()) return;
     std::filesystem::permissions(name, std::filesystem::perms(0755));
-    const Captured up = shell(std::string(kKube) + " up cluster " + addons, *place_);
+    const Captured up = shell(fmt::format("{} up cluster {}", kKube, addons), *place_);
     if (up.exit.code != 0) missing_ = "its cluster did not come up";
     ASSERT_EQ(up.out + up.err, "");
   }
   static void TearDownTestSuite() {
+    kubelets_.clear();  // each is told to end, and waited for
     if (std::filesystem::exists(*place_ / "cluster")) shell(std::string(kKube) + " down cluster", *place_);
     std::filesystem::remove_all(*place_);
     delete place_;
+  }
+  // Nodes whose pods run, with this build's program where an image would have it.
+  static void add_nodes(const std::vector<std::string>& names, const std::string& capacity = "cpu=1,memory=1Gi") {
+    if (!missing_.empty()) return;
+    Command command;
+    command.argv = {kKubelet,     "cluster",
+                    "--label",    "systole.test/pods=run",
+                    "--capacity", capacity,
+                    "--life",     "900",
+                    "--bind",     std::string(kSystole) + ":/usr/local/bin/systole"};
+    command.argv.insert(command.argv.end(), names.begin(), names.end());
+    command.cwd = place_->string();
+    command.out = command.err = ChildStream::append((*place_ / "kubelet.log").string());
+    kubelets_.push_back(std::make_unique<Kubelet>(command));
   }
   void SetUp() override {
     if (!missing_.empty()) GTEST_SKIP() << missing_;
@@ -60,6 +81,14 @@ class Kubernetes : public testing::Test {
     return said.out;
   }
 
+  static bool waits(const std::function<bool()>& until, double seconds = 60) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (!until()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return true;
+  }
   static Captured shell(const std::string& line, const std::filesystem::path& folder) {
     Command command;
     command.argv = {"/bin/bash", "-c", line};
@@ -75,6 +104,7 @@ class Kubernetes : public testing::Test {
 
   inline static std::filesystem::path* place_ = nullptr;
   inline static std::string missing_;
+  inline static std::vector<std::unique_ptr<Kubelet>> kubelets_;
   std::filesystem::path folder_;
 };
 

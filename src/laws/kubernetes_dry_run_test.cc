@@ -108,6 +108,7 @@ std::vector<Mutant> mutants_of(const Node& object) {
 
 class KubernetesDryRun : public Kubernetes {
  protected:
+  static void SetUpTestSuite() { begin("jobset kueue training-operator trainer"); }
   void SetUp() override {
     Kubernetes::SetUp();
     if (IsSkipped()) return;
@@ -147,6 +148,7 @@ TEST_F(KubernetesDryRun, refuses_whatever_is_changed_in_one) {
     }
     write(kind + ".yaml", text);
     const Captured refused = run(kTaken + kind + ".yaml");
+    std::cout << kind << ": " << of.size() << " changes\n";
     EXPECT_EQ(refused.out, "") << kind << ": these were taken";
     for (std::size_t m = 0; m < of.size(); ++m) {
       const bool named =
