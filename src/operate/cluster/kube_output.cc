@@ -113,10 +113,10 @@ class PodsOutput : public Output {
     changed_.notify_all();
   }
 
-  // Its container has ended: what it wrote last is on its way.
+  // Its container has ended: what it wrote last is on its way, after a server that was away perhaps a while later.
   void settle(Reader& reader) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(3), [&] { return reader.done; });
+    changed_.wait_for(lock, std::chrono::seconds(30), [&] { return reader.done; });
   }
 
   const std::unique_ptr<KubeApi> api_;
