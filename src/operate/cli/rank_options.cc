@@ -63,6 +63,7 @@ void add_rank_arguments(CLI::App& command, RankArguments& arguments) {
   command.add_option("--token-file", arguments.token_file,
                      "file with the 32 hexadecimal digits that all nodes of a run share");
   command.add_option("--node", arguments.node, "this node's name among them; without: its host name");
+  command.add_flag("--follow", arguments.follows, "never lead, though this node could listen at --rendezvous");
   command.add_option("--host", arguments.host,
                      "where the other nodes reach this one; without: the address from which it reaches the rendezvous");
   command.add_option("--max-restarts", arguments.restarts, "generations that may be started again within an hour")
@@ -86,6 +87,7 @@ Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::
       return error(ErrorKind::invalid, "--rendezvous needs a port that all nodes know")
           .hinted("--rendezvous host:7000");
     }
+    options.follows = arguments.follows;
     options.host = arguments.host.empty() ? TRY(own_address_towards(options.rendezvous)) : arguments.host;
     if (arguments.host.empty() && is_loopback(options.host) && !is_loopback(options.rendezvous.host)) {
       return error(ErrorKind::invalid, "--rendezvous {}: here '{}' is {}, where no other node reaches this one",

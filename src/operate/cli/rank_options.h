@@ -16,6 +16,7 @@ struct RankArguments {
   int local = 0;           // ranks of this node at most; 0: its GPUs, or with one node alone all
   std::string rendezvous;  // "host:port"; empty: this node alone
   std::string token_file, node, host;
+  bool follows = false;
   int restarts = MembershipOptions().restarts_per_hour;
   bool given() const { return !ranks.empty() || local != 0 || !rendezvous.empty(); }
 };

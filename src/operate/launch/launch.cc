@@ -12,6 +12,7 @@ Result<LaunchOutcome> launch(LaunchOptions options) {
         .hinted("32 hexadecimal digits, drawn once, the same for every node");
   }
   const RunToken token = options.token ? *options.token : TRY(RunToken::make());
+  if (options.follows) return follow_launch(options, token);
   Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start(token, {.bind = options.rendezvous});
   if (server.ok()) {
     if (options.lead) options.watch = TRY(options.lead());

@@ -31,6 +31,7 @@ struct LaunchOptions {
   NetAddress rendezvous = {};          // loopback and port 0: this node alone
   std::optional<RunToken> token = {};  // of the run; made here when this node is alone
   std::string host = "127.0.0.1";      // where the other nodes reach this one
+  bool follows = false;                // never leads, though it could listen at the rendezvous
   std::string run = "run", workload = "none";
   Command command = {};  // of every rank: argv, env, cwd
   std::string log_folder = ".";
