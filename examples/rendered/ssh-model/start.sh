@@ -16,4 +16,4 @@ program=$(command -v -- "${SYSTOLE:-systole}") || refuse "no program '${SYSTOLE:
 verify "$program" 2222222222222222222222222222222222222222222222222222222222222222
 verify "$files/workload.yaml" 1111111111111111111111111111111111111111111111111111111111111111
 exec "$program" run "$files/workload.yaml" --folder "$folder" --or-resume --ranks 2 --local-ranks 1 \
-  --rendezvous "$SYSTOLE_LEADER:$SYSTOLE_PORT" --token-file "$SYSTOLE_RUN/token.$SYSTOLE_NODE" --node "$SYSTOLE_NODE"
+  --rendezvous "$SYSTOLE_LEADER:$SYSTOLE_PORT" --token-file "${SYSTOLE_TOKEN:-$SYSTOLE_RUN/token.$SYSTOLE_NODE}" --node "$SYSTOLE_NODE" ${SYSTOLE_FOLLOWS:+--follow}

@@ -37,6 +37,7 @@ std::string start_script(const RenderAsk& ask, const ClusterJob& job, const Meet
   if (!meeting.leader.empty()) {
     text += fmt::format(" \\\n  --rendezvous \"{}:{}\" --token-file \"{}\" --node \"{}\"", meeting.leader, meeting.port,
                         meeting.token_file, meeting.node);
+    if (!meeting.more.empty()) text += " " + meeting.more;
     if (!meeting.host.empty()) text += fmt::format(" --host \"{}\"", meeting.host);
   }
   return text + "\n";

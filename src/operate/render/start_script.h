@@ -14,6 +14,7 @@ struct Meeting {
   std::string folder;                  // of the run
   std::string leader, port;            // where the agents meet; empty: one node alone
   std::string node, host, token_file;  // this node's name, address (empty: found by the route), the run's token
+  std::string more;                    // words of `systole run`
   std::string before;                  // lines of sh, run first
   std::string seed;                    // what is added up to train.seed, a number; empty: nothing
 };

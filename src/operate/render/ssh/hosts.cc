@@ -6,6 +6,7 @@
 
 #include "operate/render/cluster_job.h"
 #include "operate/render/quote.h"
+#include "operate/render/ssh/host_script.h"
 #include "operate/render/start_script.h"
 #include "operate/render/template.h"
 
@@ -135,6 +136,8 @@ exit "$code"
 )sh";
 
 // A model's ranks write one folder; a program of the user's may do as it likes.
+bool shares_folder(const RenderAsk& ask, const ClusterJob& job) { return ask.workload.command.empty() && !job.alone(); }
+
 constexpr const char* kShared =
     "on \"$p\" \"$login\" \"test -e $folder/token.$leader\" ||\n"
     "    refuse \"$name does not see the folder of $leader, $folder: a model's ranks share one\"";
@@ -145,7 +148,7 @@ std::string run_script(const RenderAsk& ask, const ClusterJob& job) {
       "# Brings the files to each machine, starts its agent, and goes on until all have ended.\nset -u\n";
   text += replaced(kRun + 1, "FOLDER", shell_word(shell_word(job.folder + "/" + job.run)));
   text = replaced(std::move(text), "CARRIED", ask.plan == nullptr ? "workload.yaml" : "workload.yaml plan.json");
-  const bool shares = ask.workload.command.empty() && !job.alone();
+  const bool shares = shares_folder(ask, job);
   return replaced(std::move(text), shares ? "SHARED" : "\n  SHARED", shares ? kShared : "");
 }
 
@@ -165,7 +168,8 @@ Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job) {
     meeting.leader = "$SYSTOLE_LEADER";
     meeting.port = "$SYSTOLE_PORT";
     meeting.node = "$SYSTOLE_NODE";
-    meeting.token_file = "$SYSTOLE_RUN/token.$SYSTOLE_NODE";
+    meeting.more = "${SYSTOLE_FOLLOWS:+--follow}";
+    meeting.token_file = "${SYSTOLE_TOKEN:-$SYSTOLE_RUN/token.$SYSTOLE_NODE}";
   }
   Rendered rendered;
   rendered.run = job.run;
@@ -174,7 +178,9 @@ Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job) {
   rendered.files = {{"run.sh", run_script(ask, job), true},
                     {"hosts", list},
                     {"agent.sh", kAgent},
+                    {"host.sh", host_script(ask, job)},
                     {"start.sh", start_script(ask, job, meeting)}};
+  rendered.where = {{"hosts", list}, {"shared", shares_folder(ask, job) ? "yes" : "no"}};
   for (RenderedFile& file : carried_files(ask)) rendered.files.push_back(std::move(file));
   rendered.commands = {{"start", fmt::format("sh {}/run.sh", shell_word(ask.place))},
                        {"stop", "Ctrl-C: all save and stop; the same line goes on"}};
