@@ -7,6 +7,7 @@
 #include "operate/cluster/kubernetes.h"
 #include "operate/cluster/record.h"
 #include "operate/cluster/slurm.h"
+#include "operate/cluster/ssh.h"
 
 namespace systole {
 namespace {
@@ -45,6 +46,7 @@ void end_with(Seen& job, std::int64_t code, bool asked) {
     job.reason = code == kSaved ? "saved" : fmt::format("exit code {}", code);
   } else {
     job.phase = Phase::failed;
+    if (code > 128 && !job.reason.empty()) return;  // killed: the target says more of it
     job.reason = code == kSaved ? "exit code 75: stopped with its state saved, and begun again as often as it may be"
                  : code == kNotSaved
                      ? "exit code 76: a rank or a node was lost, and it was begun again as often as it may be"
@@ -75,11 +77,9 @@ Result<std::vector<Record>> Cluster::recall(const std::string&) { return std::ve
 Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target, const Cluster::Whereabouts& where) {
   if (target == "slurm") return open_slurm();
   if (target == "kubernetes") return open_kubernetes(where);
-  if (target == "ssh")
-    return error(ErrorKind::unsupported, "{}: nothing is submitted there yet", target)
-        .hinted(fmt::format("systole render WORKLOAD --on {} writes the files, and tells how to start them", target));
+  if (target == "ssh") return open_ssh();
   return error(ErrorKind::invalid, "'{}' is nothing that runs are submitted to", target)
-      .hinted(nearest_hint(target, std::vector<std::string>{"slurm", "kubernetes"}));
+      .hinted(nearest_hint(target, std::vector<std::string>{"slurm", "kubernetes", "ssh"}));
 }
 
 }  // namespace systole

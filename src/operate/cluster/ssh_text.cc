@@ -1,0 +1,138 @@
+#include "operate/cluster/ssh_text.h"
+
+#include <optional>
+
+#include "operate/cluster/ledger.h"
+
+namespace systole {
+namespace {
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  while (!line.empty()) {
+    const std::size_t space = std::min(line.find(' '), line.size());
+    words.emplace_back(line.substr(0, space));
+    line.remove_prefix(std::min(space + 1, line.size()));
+  }
+  return words;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+std::optional<HostRun> read_run(std::string_view line) {
+  const std::vector<std::string> words = words_of(line);
+  if (words.size() != 6 || words[0] != "run") return {};
+  HostRun run{.run = words[1], .submission = words[2], .job = words[3], .workload = words[4]};
+  std::string_view state = words[5];
+  run.asked_to_stop = state.ends_with(",stop");
+  state = state.substr(0, state.find(','));
+  if (state == "live") {
+    run.state = HostRun::State::live;
+  } else if (state == "rebooted") {
+    run.state = HostRun::State::rebooted;
+  } else if (state != "gone") {
+    return {};
+  }
+  return run;
+}
+
+// The last turn of the job that it holds.
+std::optional<LedgerTurn> last_turn(const HostRun& run) {
+  std::optional<LedgerTurn> last;
+  for (LedgerTurn& turn : read_ledger(run.ledger))
+    if (turn.id == run.job) last = std::move(turn);
+  return last;
+}
+
+// Of the machines that follow while the first one leads.
+std::string troubles(const std::vector<HostAnswer>& answers) {
+  std::string text;
+  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : "; ") + one; };
+  for (std::size_t i = 1; i < answers.size(); ++i) {
+    const HostAnswer& answer = answers[i];
+    if (answer.failed != nullptr) {
+      add(answer.failed->message);
+    } else if (answer.run == nullptr || answer.run->submission != answers[0].run->submission) {
+      add(answer.host.name + " has no agent of it");
+    } else if (answer.run->state != HostRun::State::live) {
+      add(answer.host.name + (answer.run->state == HostRun::State::rebooted ? " was started again, without its agent"
+                                                                            : " has lost its agent"));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<SshHost>> read_hosts(std::string_view text) {
+  std::vector<SshHost> hosts;
+  while (!text.empty()) {
+    const std::vector<std::string> words = words_of(take_line(text));
+    if (words.size() != 3) return error(ErrorKind::invalid, "the list of its machines is none: '{}'", text);
+    hosts.push_back({words[0], words[1], words[2]});
+  }
+  if (hosts.empty()) return error(ErrorKind::invalid, "it has no machines");
+  return hosts;
+}
+
+Result<std::vector<HostRun>> read_host_runs(std::string_view text) {
+  std::vector<HostRun> runs;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (line == "end") return runs;
+    if (line.starts_with(' ') && !runs.empty()) {
+      runs.back().ledger += std::string(line.substr(1)) + "\n";
+    } else if (std::optional<HostRun> run = read_run(line)) {
+      runs.push_back(std::move(*run));
+    }  // what a login prints is no line of ours
+  }
+  return error(ErrorKind::io, "its answer ended before it was whole");
+}
+
+Seen seen_by(const std::vector<HostAnswer>& answers) {
+  const HostRun& leader = *answers[0].run;
+  Seen seen{.id = leader.job, .run = leader.run, .submission = leader.submission};
+  seen.workload = leader.workload;
+  for (const HostAnswer& answer : answers) seen.nodes += (seen.nodes.empty() ? "" : ",") + answer.host.name;
+  const std::optional<LedgerTurn> turn = last_turn(leader);
+  if (turn) {
+    seen.restarts = turn->restart;
+    seen.began_at = turn->began_at;
+    seen.ended_at = turn->ended_at.value_or(0);
+  }
+  if (leader.state == HostRun::State::live) {
+    seen.phase = leader.asked_to_stop ? Phase::saving : Phase::running;
+    seen.ended_at = 0;
+    seen.reason = troubles(answers);
+    return seen;
+  }
+  if (turn && turn->code == 0) {
+    seen.phase = Phase::done;
+  } else if (leader.asked_to_stop) {
+    seen.phase = Phase::stopped;
+  } else {
+    seen.phase = Phase::failed;
+    seen.reason =
+        answers[0].host.name +
+        (leader.state == HostRun::State::rebooted ? " was started again, without its agent" : " has lost its agent");
+  }
+  return seen;
+}
+
+std::string ssh_failure(std::string_view err) {
+  std::string last;
+  while (!err.empty()) {
+    std::string_view line = take_line(err);
+    while (line.ends_with('\r') || line.ends_with('.')) line.remove_suffix(1);
+    if (!line.empty()) last = line;
+  }
+  if (last.starts_with("ssh: ")) last.erase(0, 5);
+  return last.empty() ? "ssh ended without a word" : last;
+}
+
+}  // namespace systole
