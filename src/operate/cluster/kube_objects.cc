@@ -1,12 +1,11 @@
 #include "operate/cluster/kube_objects.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 #include "ground/base/text_file.h"
 #include "operate/cluster/kube_api.h"
+#include "operate/render/kube_quantity.h"
 
 namespace systole {
 namespace {
@@ -146,19 +145,6 @@ bool wants_token(const std::vector<Node>& objects, const std::string& run) {
   return std::ranges::any_of(objects, [&](const Node& object) { return mounts_secret(object, name); });
 }
 
-double kube_quantity(std::string_view text) {
-  const std::string word(text);
-  char* end = nullptr;
-  const double number = std::strtod(word.c_str(), &end);
-  const std::string_view unit = end;
-  if (end == word.c_str()) return 0;
-  if (unit == "m") return number / 1000;
-  constexpr std::string_view kUnits = "kMGTPE";
-  const std::size_t power = unit.empty() ? kUnits.npos : kUnits.find(unit[0] == 'K' ? 'k' : unit[0]);
-  if (power == kUnits.npos) return number;
-  return number * std::pow(unit.ends_with('i') ? 1024.0 : 1000.0, static_cast<double>(power + 1));
-}
-
 std::map<std::string, double> requests_of(const Node& pod) {
   std::map<std::string, double> sum;
   const auto each = [&](const char* list, const auto& take) {
@@ -168,7 +154,7 @@ std::map<std::string, double> requests_of(const Node& pod) {
       for (const char* side : {"requests", "limits"})
         if (const Node* all = at(container, {"resources", side}))
           for (const Node::Entry& entry : all->entries())
-            take(std::string(side) + "." + entry.key, kube_quantity(entry.value.text()));
+            take(std::string(side) + "." + entry.key, quantity_of(entry.value.text()).value_or(0));
   };
   each("containers", [&](const std::string& name, double value) { sum[name] += value; });
   each("initContainers", [&](const std::string& name, double value) { sum[name] = std::max(sum[name], value); });

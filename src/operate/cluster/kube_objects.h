@@ -47,8 +47,6 @@ std::vector<PodGang> gangs_of(const Node& object);
 // Secrets named RUN-token that its pods mount and that nobody rendered.
 bool wants_token(const std::vector<Node>& objects, const std::string& run);
 
-// "500m", "16Gi", "1e3" as a number; 0 where it is none.
-double kube_quantity(std::string_view text);
 // Of one pod, by resource: the containers' sum, or the largest of those that come before them.
 std::map<std::string, double> requests_of(const Node& pod);
 

@@ -9,6 +9,7 @@
 #include "ground/base/text_file.h"
 #include "ground/net/token.h"
 #include "operate/cluster/kube_objects.h"
+#include "operate/render/kube_quantity.h"
 
 namespace systole {
 namespace {
@@ -117,8 +118,8 @@ class Sending {
       for (const Node::Entry& entry : hard->entries()) {
         const auto one = wanted.find(entry.key);
         if (one == wanted.end()) continue;
-        const double left =
-            kube_quantity(entry.value.text()) - kube_quantity(text_at(quota, {"status", "used", entry.key}));
+        const double left = quantity_of(entry.value.text()).value_or(0) -
+                            quantity_of(text_at(quota, {"status", "used", entry.key})).value_or(0);
         const double all = one->second * static_cast<double>(gang.count);
         if (all > left * (1 + 1e-9))
           return error(ErrorKind::does_not_fit, "{} pods want {:g} of {}, and the quota '{}' leaves {:g}", gang.count,

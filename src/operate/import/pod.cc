@@ -1,37 +1,12 @@
 #include "operate/import/pod.h"
 
-#include <charconv>
-#include <cmath>
-
 #include "operate/import/flags.h"
 #include "operate/import/launchers.h"
 #include "operate/import/script.h"
+#include "operate/render/kube_quantity.h"
 
 namespace systole {
 namespace {
-
-// "512Gi", "500m", "1e3"; nullopt: no quantity.
-std::optional<double> amount_of(std::string_view text) {
-  double value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || !std::isfinite(value) || value < 0 || value > 1e18) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1},
-                                                            {"m", 1e-3},
-                                                            {"k", 1e3},
-                                                            {"M", 1e6},
-                                                            {"G", 1e9},
-                                                            {"T", 1e12},
-                                                            {"P", 1e15},
-                                                            {"Ki", 1024},
-                                                            {"Mi", 1048576},
-                                                            {"Gi", 1073741824.0},
-                                                            {"Ti", 1099511627776.0},
-                                                            {"Pi", 1125899906842624.0}};
-  for (const auto& [name, times] : kUnits)
-    if (unit == name && value * times < 9e18) return value * times;
-  return std::nullopt;
-}
 
 // Of several the one with devices, else the first.
 std::optional<std::size_t> main_container(const TakenFields& fields, const std::string& at, Draft& draft) {
@@ -159,7 +134,7 @@ void read_resources(TakenFields& fields, const std::string& at, Draft& draft) {
   const auto number = [&](const char* name) -> std::optional<double> {
     const std::string text = both(name);
     if (text.empty()) return std::nullopt;
-    const std::optional<double> value = amount_of(text);
+    const std::optional<double> value = quantity_of(text);
     if (!value) draft.wrong(error(ErrorKind::invalid, "{}.resources: {}: '{}' is no quantity", at, name, origin(text)));
     return value;
   };
