@@ -1,4 +1,6 @@
 // submit, runs, logs, stop, resume, exec and results on a real Slurm.
+#include <sys/mount.h>
+
 #include <set>
 #include <sstream>
 
@@ -154,6 +156,43 @@ TEST_F(SlurmSubmit, what_slurm_refuses_is_said_in_its_words_and_leaves_nothing) 
   EXPECT_TRUE(has(large, "sbatch refuses: ")) << large;
   EXPECT_EQ(jobs(), "");
   EXPECT_EQ(told("line"), "none");
+}
+
+// A file system of its own, as small as it says, under this test's folder.
+class SmallDisk {
+ public:
+  SmallDisk(std::filesystem::path place, const std::string& size) : place_(std::move(place)) {
+    std::filesystem::create_directory(place_);
+    mounted_ = ::mount("small", place_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(place_.c_str(), MNT_DETACH);
+  }
+  bool mounted() const { return mounted_; }
+
+ private:
+  std::filesystem::path place_;
+  bool mounted_ = false;
+};
+
+TEST_F(SlurmSubmit, a_full_disk_of_its_nodes_is_said) {
+  const SmallDisk disk(folder_ / "small", "160k");
+  ASSERT_TRUE(disk.mounted());
+  systole("submit job.yaml --on slurm --set folder=small/runs");
+  EXPECT_TRUE(has(systole("logs -f line", 1), "checkpoints do not fit"));
+  EXPECT_EQ(told("line"), "failed");
+  EXPECT_EQ(told("line", "reason"), "exit code 1") << "of the node that said so, not of those that Slurm ended for it";
+}
+
+TEST_F(SlurmSubmit, a_full_disk_where_it_is_submitted_leaves_nothing) {
+  const SmallDisk disk(folder_ / "small", "1m");
+  ASSERT_TRUE(disk.mounted());
+  const Captured full = run("cd small && \"$SYSTOLE\" submit ../job.yaml --on slurm");
+  EXPECT_NE(full.exit.code, 0);
+  EXPECT_TRUE(has(full.err, "No space left on device")) << full.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "small/runs/.submitted/programs"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "small/runs/.submitted/line"));
+  EXPECT_EQ(run("squeue -h -n line -t pending,running").out, "");
 }
 
 TEST_F(SlurmSubmit, a_command_runs_beside_the_ranks_and_no_run_is_left_behind) {

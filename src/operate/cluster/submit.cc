@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "ground/net/token.h"
@@ -93,22 +94,33 @@ Result<std::string> id_there(Cluster& cluster, const Record& record) {
   return std::string();
 }
 
+// Not std::filesystem's, to which a full disk is an input/output error.
+Status copy_program(const std::string& from, Store& to, const std::string& name) {
+  std::ifstream in(from, std::ios::binary);
+  if (!in) return error(ErrorKind::io, "cannot read the program '{}'", from);
+  const std::unique_ptr<WritableFile> out = TRY(to.create(name));
+  std::vector<char> piece(std::size_t{1} << 20);
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0)
+    TRY(out->append(std::as_bytes(std::span(piece).first(static_cast<std::size_t>(in.gcount())))));
+  if (in.bad()) return error(ErrorKind::io, "cannot read the program '{}'", from);
+  TRY(out->sync());
+  return out->close();
+}
+
 // The program under its digest, once for all runs; whole or absent.
 Result<std::string> place_program(const SubmitAsk& ask, Submissions& submissions) {
-  const std::string folder = submissions.path() + "/programs";
-  const std::string path = folder + "/" + ask.record.program_sha256;
+  const std::string name = "programs/" + ask.record.program_sha256, path = submissions.path() + "/" + name;
   std::error_code failed;
   if (fs::exists(path, failed)) return path;
-  fs::create_directories(folder, failed);
-  if (failed) return os(failed, fmt::format("cannot make the folder '{}'", folder));
-  const std::string half = fmt::format("{}.{}", path, TRY(RunToken::make()).hex().substr(0, 8));
-  fs::copy_file(ask.program, half, failed);
-  if (!failed) fs::permissions(half, fs::perms(0755), failed);
-  if (!failed) fs::rename(half, path, failed);
-  if (!failed) return path;
-  const Error why = os(failed, fmt::format("cannot bring the program to '{}'", path));
-  fs::remove(half, failed);
-  return why;
+  TRY(submissions.store().make_dirs("programs"));
+  const std::string half = fmt::format("{}.{}", name, TRY(RunToken::make()).hex().substr(0, 8));
+  Status copied = copy_program(ask.program, submissions.store(), half);
+  if (copied.ok()) fs::permissions(submissions.path() + "/" + half, fs::perms(0755), failed);
+  if (copied.ok() && failed) copied = os(failed, fmt::format("cannot make '{}' a program", half));
+  if (copied.ok()) copied = submissions.store().rename(half, name);
+  if (copied.ok()) return path;
+  (void)submissions.store().remove(half);
+  return std::move(copied).error();
 }
 
 Status write_files(const SubmitAsk& ask, const Record& record, Submissions& submissions) {
@@ -127,6 +139,15 @@ bool dns_name(const std::string& run) {
 
 Node details(const Record& record) {
   return Node::map({{"target", record.target}, {"submission", record.submission}, {"id", record.id}});
+}
+
+// All that is on disk before anything is sent.
+Status prepare(Cluster& cluster, const SubmitAsk& ask, Record& record, Desk desk) {
+  if (cluster.brings_program()) record.program = TRY(place_program(ask, desk.submissions));
+  TRY(write_files(ask, record, desk.submissions));
+  TRY(desk.submissions.store().remove(record.run + "/stop"));
+  record.audit = TRY(desk.audit.append("submit", record.run, details(record)));
+  return desk.submissions.write(record);
 }
 
 // What a run of that name that is there already means: go on with it, send it again, or neither.
@@ -210,11 +231,10 @@ Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
   record.submitted_at = desk.clock.timestamp();
   record.by = who_and_where();
   record.id.clear();
-  if (cluster.brings_program()) record.program = TRY(place_program(ask, submissions));
-  TRY(write_files(ask, record, submissions));
-  TRY(submissions.store().remove(record.run + "/stop"));
-  record.audit = TRY(desk.audit.append("submit", record.run, details(record)));
-  TRY(submissions.write(record));
+  if (Status ready = prepare(cluster, ask, record, desk); !ready.ok()) {
+    if (!old) (void)submissions.remove(record.run);  // half of it is of no use
+    return std::move(ready).error();
+  }
   Result<std::string> id = cluster.send(record);
   if (!id.ok()) {
     Result<std::string> there = std::string();

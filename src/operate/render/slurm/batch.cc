@@ -100,7 +100,12 @@ fi
 # and end with 75. This script only has to outlive them. (An srun that gets TERM would kill them.)
 asked=
 trap 'asked=1' TERM
-srun --ntasks-per-node=1 KILL sh "$SYSTOLE_FILES/start.sh" &
+# What the first node to fail ended with says why; srun's own code is the largest, that of those it ended for it.
+codes=$SYSTOLE_RUN/codes
+rm -f -- "$codes"
+# shellcheck disable=SC2016 # for the shells of the nodes
+srun --ntasks-per-node=1 KILL sh -c 'trap : TERM; sh "$SYSTOLE_FILES/start.sh"
+code=$?; [ "$code" = 0 ] || echo "$code" >>"$0"; exit "$code"' "$codes" &
 ranks=$!
 wait "$ranks"
 code=$?
@@ -110,7 +115,12 @@ while [ -n "$asked" ]; do # a signal ends a wait before its process
   again=$?
   [ "$again" = 127 ] || code=$again
 done
-rm -f -- "$SYSTOLE_TOKEN"
+first=$(head -n 1 -- "$codes" 2>/dev/null)
+case $code:$first in
+0:* | *:) ;;
+*:[123]) code=$first ;;
+esac
+rm -f -- "$SYSTOLE_TOKEN" "$codes"
 note ended "$code"
 case $code in
 75 | 76 | 137 | 143) # stopped, or an agent was killed
