@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ground/catalog/hardware.h"
+
 namespace systole {
 namespace {
 
@@ -20,11 +22,6 @@ std::optional<BytesPerSecond> network_of(const MachineType& type) {
 std::optional<double> number_of(const CatalogEntry& entry, const char* key) {
   const auto found = entry.facts.find(key);
   return found == entry.facts.end() ? std::nullopt : std::optional(found->second.value);
-}
-
-std::string nearest_multiples(std::int64_t count, std::int64_t each) {
-  const std::int64_t below = count / each * each;
-  return below > 0 ? fmt::format("{} or {}", below, below + each) : std::to_string(each);
 }
 
 Result<const std::vector<Offer>*> OfferBuilder::offers_with(const std::string& accelerator) {

@@ -8,8 +8,6 @@
 
 namespace systole {
 
-// The multiples of `each` beside `count`: "8 or 16".
-std::string nearest_multiples(std::int64_t count, std::int64_t each);
 std::optional<double> number_of(const CatalogEntry& entry, const char* key);
 
 // Borrows all that it is given. `target`: as it was asked for, for messages. Errors: as planned_offers.

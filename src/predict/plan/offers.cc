@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
-#include "ground/base/nearest.h"
+#include "ground/base/units.h"
+#include "ground/catalog/hardware.h"
 #include "predict/plan/offer_builder.h"
 
 namespace systole {
@@ -27,21 +27,6 @@ std::vector<std::string> split(std::string_view text, char at) {
   return parts;
 }
 
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-Result<std::int64_t> parse_number(std::string_view text, const std::string& target) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (!all_digits(text) || failed != std::errc() || end != text.data() + text.size() || number < 1 ||
-      number > kMostOfAnything)
-    return error(ErrorKind::invalid, "--on {}: '{}' is no number from 1 to {}", target, text,
-                 with_commas(kMostOfAnything))
-        .hinted("h100:64, a3-highgpu-8g:8, v5p:4x4x4, v5p:4x4x4:2");
-  return number;
-}
-
 class OfferMaker {
  public:
   OfferMaker(CatalogTables& tables, const Catalog& catalog, const OfferRules& rules)
@@ -53,11 +38,8 @@ class OfferMaker {
 
  private:
   Status add_any();
-  Status add_chips(const std::string& target, const CatalogEntry& chip, std::int64_t count, std::string_view machine);
-  Status add_slice(const std::string& target, const TpuSlice& slice, std::int64_t slices);
-  Status add_tpu(const std::string& target, const CatalogEntry& chip, std::span<const std::string> rest);
+  Status add_machines(const std::string& target, const AskedHardware& asked);
   Status push(const std::string& target, PlannedOffer offer);
-  Error unknown(const std::string& target, const std::string& name) const;
   Status check_places() const;
 
   CatalogTables& tables_;
@@ -94,41 +76,12 @@ Status OfferMaker::check_places() const {
   return {};
 }
 
-// In which machines: with as many chips as the chip's usual one has where that divides the count, else with the most
-// that do. Of those that are dearer than another and joined no better none is taken.
-Status OfferMaker::add_chips(const std::string& target, const CatalogEntry& chip, std::int64_t count,
-                             std::string_view machine) {
-  if (!machine.empty()) {
-    const auto attached = std::ranges::find(machines_, machine, &MachineType::name);
-    const MachineType* type = attached != machines_.end() && attached->accelerator == chip.name
-                                  ? &*attached
-                                  : TRY(machine_for(machines_, machine, chip.name));
-    const auto each = static_cast<std::int64_t>(type->accelerators);
-    if (each < 1 || count % each != 0)
-      return error(ErrorKind::invalid, "--on {}: {} has {}, which {} is no multiple of", target, type->name,
-                   type->accelerators_text(), count)
-          .hinted(fmt::format("{}:{}", chip.name, nearest_multiples(count, std::max<std::int64_t>(1, each))));
-    return push(target, TRY(build_.of_machines(target, *type, count / each)));
-  }
-  std::vector<const MachineType*> types = machines_with(machines_, chip.name);
-  std::erase_if(types, [](const MachineType* t) { return t->accelerators < 1; });
-  if (types.empty()) return push(target, TRY(build_.of_chips_alone(target, chip, count)));
-  const auto usual = static_cast<std::int64_t>(number_of(chip, "host.devices").value_or(0));
-  std::int64_t each = 0, least = kMostOfAnything;
-  for (const MachineType* type : types) {
-    const auto has = static_cast<std::int64_t>(type->accelerators);
-    least = std::min(least, has);
-    if (count % has == 0 && (has == usual || (each != usual && has > each))) each = has;
-  }
-  if (each == 0)
-    return error(ErrorKind::invalid, "--on {}: {} comes {} to a machine at the least, which {} is no multiple of",
-                 target, chip.name, least, count)
-        .hinted(fmt::format("{}:{}", chip.name, nearest_multiples(count, least)));
+// Of machines that are dearer than another and joined no better none is taken.
+Status OfferMaker::add_machines(const std::string& target, const AskedHardware& asked) {
   std::vector<PlannedOffer> offers;
   std::optional<Error> problem;
-  for (const MachineType* type : types) {
-    if (static_cast<std::int64_t>(type->accelerators) != each) continue;
-    Result<PlannedOffer> offer = build_.of_machines(target, *type, count / each);
+  for (const MachineType* type : asked.types) {
+    Result<PlannedOffer> offer = build_.of_machines(target, *type, asked.machines);
     if (offer.ok())
       offers.push_back(std::move(*offer));
     else if (!problem)
@@ -145,28 +98,6 @@ Status OfferMaker::add_chips(const std::string& target, const CatalogEntry& chip
     if (std::ranges::none_of(offers, [&](const PlannedOffer& other) { return &other != &one && beats(other, one); }))
       TRY(push(target, one));
   return {};
-}
-
-Status OfferMaker::add_tpu(const std::string& target, const CatalogEntry& chip, std::span<const std::string> rest) {
-  const std::int64_t slices = rest.size() > 1 ? TRY(parse_number(rest[1], target)) : 1;
-  if (!all_digits(rest[0])) return add_slice(target, TRY(find_tpu_slice(slices_, chip.name + ":" + rest[0])), slices);
-  const std::int64_t chips = TRY(parse_number(rest[0], target));
-  std::vector<std::int64_t> known;
-  for (const TpuSlice& slice : slices_) {
-    if (slice.accelerator != chip.name || !slice.usual) continue;
-    if (slice.chips == chips) return add_slice(target, slice, slices);
-    known.push_back(slice.chips);
-  }
-  std::ranges::sort(known, {}, [&](std::int64_t k) { return std::pair(std::abs(k - chips), k); });
-  known.erase(std::ranges::unique(known).begin(), known.end());
-  if (known.size() > 2) known.resize(2);
-  return error(ErrorKind::invalid, "--on {}: {} has no slice of {} chips", target, chip.name, chips)
-      .hinted(fmt::format("the nearest have {} chips: {}:{}", fmt::join(known, " and "), chip.name,
-                          known.empty() ? 0 : known.front()));
-}
-
-Status OfferMaker::add_slice(const std::string& target, const TpuSlice& slice, std::int64_t slices) {
-  return push(target, TRY(build_.of_slices(target, slice, slices)));
 }
 
 Status OfferMaker::push(const std::string& target, PlannedOffer offer) {
@@ -230,54 +161,14 @@ Status OfferMaker::add_any() {
       .hinted("without --region and --zone, or systole catalog prices");
 }
 
-Error OfferMaker::unknown(const std::string& target, const std::string& name) const {
-  std::vector<std::string> names;
-  for (const auto& [key, one] : catalog_.entries()) {
-    if (one.kind != "gpu" && one.kind != "tpu") continue;
-    names.push_back(key);
-    names.insert(names.end(), one.also.begin(), one.also.end());
-  }
-  const std::size_t accelerators = names.size();
-  for (const MachineType& type : machines_)
-    if (!type.accelerator.empty()) names.push_back(type.name);
-  for (const TpuSlice& slice : slices_) names.push_back(slice.name);
-  std::string hint = nearest_hint(name, names);
-  if (hint.starts_with("valid:")) hint = nearest_hint(name, std::span(names).first(accelerators));
-  return error(ErrorKind::not_found, "--on {}: no accelerator, machine or slice is called '{}'", target, name)
-      .hinted(hint);
-}
-
 Status OfferMaker::add(const std::string& target) {
   if (target == "any" || target == "this") found_.this_machine = true;
   if (target == "any") return add_any();
   if (target == "this") return {};
-  const std::size_t at = target.find('@');
-  const std::vector<std::string> words = split(std::string_view(target).substr(0, at), ':');
-  const std::string machine = at == target.npos ? "" : target.substr(at + 1);
-  if (words[0].empty() || words.size() > 3)
-    return error(ErrorKind::invalid, "--on '{}' is no accelerator, machine or slice with a number", target)
-        .hinted("h100:64, a3-highgpu-8g:8, v5p:4x4x4, v5p-128, any");
-  const Result<const CatalogEntry*> chip = catalog_.find_accelerator(words[0]);
-  if (at != target.npos && (!chip.ok() || (*chip)->kind == "tpu"))
-    return error(ErrorKind::invalid, "--on {}: '@{}' says in which machine GPUs are, and {} {}", target, machine,
-                 words[0], chip.ok() ? "is a TPU, which comes in slices" : "is none")
-        .hinted(target.substr(0, at));
-  const auto slice = std::ranges::find_if(slices_, [&](const TpuSlice& s) { return s.name == words[0] && s.usual; });
-  if (slice != slices_.end() && words.size() <= 2)
-    return add_slice(target, *slice, words.size() > 1 ? TRY(parse_number(words[1], target)) : 1);
-  const auto type = std::ranges::find(machines_, words[0], &MachineType::name);
-  if (type != machines_.end() && !type->accelerator.empty() && type->kind != MachineKind::tpu && words.size() <= 2)
-    return push(target,
-                TRY(build_.of_machines(target, *type, words.size() > 1 ? TRY(parse_number(words[1], target)) : 1)));
-  if (!chip.ok()) return unknown(target, words[0]);
-  if (words.size() < 2)
-    return error(ErrorKind::invalid, "--on {}: how many of them?", target)
-        .hinted((*chip)->kind == "tpu" ? fmt::format("{}:16, or a shape", words[0]) : fmt::format("{}:8", words[0]));
-  if ((*chip)->kind == "tpu") return add_tpu(target, **chip, std::span(words).subspan(1));
-  if (words.size() > 2)
-    return error(ErrorKind::invalid, "--on {}: '{}' after the number", target, words[2])
-        .hinted(fmt::format("{}:{}", words[0], words[1]));
-  return add_chips(target, **chip, TRY(parse_number(words[1], target)), machine);
+  const AskedHardware asked = TRY(asked_hardware(catalog_, machines_, slices_, target, "--on"));
+  if (asked.slice) return push(target, TRY(build_.of_slices(target, *asked.slice, asked.slices)));
+  if (asked.types.empty()) return push(target, TRY(build_.of_chips_alone(target, *asked.chip, asked.chips)));
+  return add_machines(target, asked);
 }
 
 }  // namespace

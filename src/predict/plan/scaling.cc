@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/catalog/hardware.h"
 #include "predict/plan/offer_builder.h"
 
 namespace systole {
