@@ -33,6 +33,30 @@ Codec optional_text_codec(Field<std::string> at) {
   return codec;
 }
 
+// A choice that is not shown, and may not be written, where it is `unsaid`.
+template <typename Enum>
+Codec unsaid_choice_codec(Field<Enum> at, Enum unsaid, std::vector<std::pair<std::string, Enum>> values) {
+  values.emplace(values.begin(), "auto", unsaid);
+  Codec codec = choice_codec(at, std::move(values));
+  codec.write = [at, unsaid, write = codec.write](Workload& w) { return at(w) == unsaid ? Node() : write(w); };
+  return codec;
+}
+
+// Terms on which machines are had, of those that can be asked for with a job.
+Codec terms_codec() {
+  static constexpr Provisioning kTerms[] = {Provisioning::on_demand, Provisioning::spot, Provisioning::flex_start,
+                                            Provisioning::reservation};
+  Codec codec = named_codec(
+      {"on-demand", "spot", "flex-start", "reserved"},
+      [](Workload& w, std::size_t i) { w.resources.provisioning = kTerms[i]; },
+      [](Workload& w) {
+        const auto found = std::ranges::find(kTerms, w.resources.provisioning.value_or(kTerms[0]));
+        return static_cast<std::size_t>(found - std::begin(kTerms));
+      });
+  codec.write = [write = codec.write](Workload& w) { return w.resources.provisioning ? write(w) : Node(); };
+  return codec;
+}
+
 // A map of text whose names follow a rule, which says what is wrong with one or nothing.
 Codec named_texts_codec(Field<std::map<std::string, std::string>> at, std::string (*wrong)(const std::string&),
                         const char* hint) {
@@ -68,6 +92,67 @@ std::string wrong_path(const std::string& path) {
 
 std::string wrong_label(const std::string& name) {
   return name.empty() || name.size() > 317 ? "is no name of a label" : "";
+}
+
+void add_hardware_keys(std::vector<Key>& keys) {
+  keys.push_back({.path = "resources.accelerators",
+                  .codec = optional_text_codec(AT(resources.accelerators)),
+                  .doc = "Accelerators of the catalog that it runs on: h100:16, a3-highgpu-8g:2, v5e:4x4, v5p-128.",
+                  .more = "In the words of `systole plan --on`; nodes and what each has follow from it, and the kind "
+                          "of node that is asked for. Without it, what the plan was made for.",
+                  .optional = true});
+  keys.push_back({.path = "resources.slices",
+                  .codec = optional_count_codec(AT(resources.slices), 1, 10'000),
+                  .doc = "TPU slices that work together over the data-centre network. Without it, 1.",
+                  .optional = true,
+                  .when = {"resources.accelerators", {}}});
+  keys.push_back({.path = "resources.provisioning",
+                  .codec = terms_codec(),
+                  .doc = "On which terms its machines are had. Without it, on demand.",
+                  .optional = true});
+  keys.push_back({.path = "resources.reservation",
+                  .codec = word_codec(AT(resources.reservation), "-./_", "name of a reservation"),
+                  .doc = "The reservation that its machines are taken from.",
+                  .optional = true,
+                  .when = {"resources.provisioning", {"reserved"}}});
+}
+
+void add_kubernetes_keys(std::vector<Key>& keys) {
+  using Kind = KubernetesSpec::Kind;
+  using Launcher = KubernetesSpec::Launcher;
+  keys.push_back(
+      {.path = "kubernetes.kind",
+       .codec = unsaid_choice_codec<Kind>(AT(kubernetes.kind), Kind::automatic,
+                                          {{"job", Kind::job},
+                                           {"jobset", Kind::jobset},
+                                           {"pytorchjob", Kind::pytorchjob},
+                                           {"jaxjob", Kind::jaxjob},
+                                           {"trainjob", Kind::trainjob}}),
+       .doc = "Which object runs it. auto: a JobSet for TPU slices of several hosts, else a Job.",
+       .more = "A pytorchjob, jaxjob or trainjob needs Kubeflow's operators in the cluster, a jobset JobSet.",
+       .optional = true});
+  keys.push_back(
+      {.path = "kubernetes.launcher",
+       .codec = unsaid_choice_codec<Launcher>(
+           AT(kubernetes.launcher), Launcher::automatic,
+           {{"systole", Launcher::systole}, {"torchrun", Launcher::torchrun}, {"program", Launcher::program}}),
+       .doc = "Who starts the ranks of a pod. auto: torchrun under Kubeflow (jaxjob: the program), else "
+              "systole.",
+       .more = "The image has to have it. torchrun and program are for a program of your own (command); "
+               "program is started once a pod.",
+       .optional = true});
+  keys.push_back({.path = "kubernetes.namespace",
+                  .codec = word_codec(AT(kubernetes.name_space), "-", "namespace"),
+                  .doc = "Where its objects are made. Without it, default.",
+                  .optional = true});
+  keys.push_back({.path = "kubernetes.selector",
+                  .codec = named_texts_codec(AT(kubernetes.selector), wrong_label, "NAME: VALUE, as nodes have it"),
+                  .doc = "Labels that its nodes have.",
+                  .optional = true});
+  keys.push_back({.path = "kubernetes.service_account",
+                  .codec = word_codec(AT(kubernetes.service_account), "-.", "name of a service account"),
+                  .doc = "As whom it speaks to the cluster. Without it, as nobody: no token is mounted.",
+                  .optional = true});
 }
 
 void add_slurm_keys(std::vector<Key>& keys) {
@@ -120,6 +205,7 @@ void add_cluster_keys(Schema& schema) {
                   .codec = optional_seconds_codec(AT(resources.longest)),
                   .doc = "How long a cluster lets it run at once; then it saves, ends, and is begun again.",
                   .optional = true});
+  add_hardware_keys(keys);
   keys.push_back({.path = "ranks.retries",
                   .codec = optional_count_codec(AT(ranks.retries), 0, 1000),
                   .doc = "How often its cluster begins it again after a preemption or a loss. Without it, 10.",
@@ -142,18 +228,7 @@ void add_cluster_keys(Schema& schema) {
                   .doc = "Where a cluster's runs lie, in a file system that all its nodes see. Without it, runs.",
                   .optional = true});
   add_slurm_keys(keys);
-  keys.push_back({.path = "kubernetes.namespace",
-                  .codec = word_codec(AT(kubernetes.name_space), "-", "namespace"),
-                  .doc = "Where its objects are made. Without it, default.",
-                  .optional = true});
-  keys.push_back({.path = "kubernetes.selector",
-                  .codec = named_texts_codec(AT(kubernetes.selector), wrong_label, "NAME: VALUE, as nodes have it"),
-                  .doc = "Labels that its nodes have.",
-                  .optional = true});
-  keys.push_back({.path = "kubernetes.service_account",
-                  .codec = word_codec(AT(kubernetes.service_account), "-.", "name of a service account"),
-                  .doc = "As whom it speaks to the cluster. Without it, as nobody: no token is mounted.",
-                  .optional = true});
+  add_kubernetes_keys(keys);
   keys.push_back({.path = "ssh.hosts",
                   .codec = texts_codec(AT(ssh.hosts)),
                   .doc = "Machines to start it on, [USER@]HOST[:PORT] each; the first leads.",

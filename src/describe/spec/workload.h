@@ -13,6 +13,7 @@
 
 #include "ground/base/result.h"
 #include "ground/base/units.h"
+#include "ground/catalog/provisioning.h"
 #include "ground/tensor/dtype.h"
 
 namespace systole {
@@ -237,7 +238,11 @@ struct ResourcesSpec {
   // Of a cluster. Without nodes: 1; without ranks_per_node: its GPUs, else 1.
   std::optional<CountRange> nodes;
   std::optional<std::int64_t> ranks_per_node, gpus_per_node;
-  std::optional<Seconds> longest;  // then its cluster ends it
+  std::optional<Seconds> longest;      // then its cluster ends it
+  std::string accelerators;            // what of the catalog, in its words (ground/catalog/hardware.h); empty: not said
+  std::optional<std::int64_t> slices;  // of TPUs, over the data-centre network
+  std::optional<Provisioning> provisioning;  // on_demand, spot, flex_start or reservation
+  std::string reservation;                   // its name
 };
 
 // What a target takes besides; empty: not said.
@@ -248,6 +253,9 @@ struct SlurmSpec {
   std::optional<std::int64_t> at_once;  // of the array's, at most
 };
 struct KubernetesSpec {
+  // Which object runs it, and who starts the ranks of a pod; automatic: what fits (operate/render/cluster_job.h).
+  enum class Kind { automatic, job, jobset, pytorchjob, jaxjob, trainjob } kind = Kind::automatic;
+  enum class Launcher { automatic, systole, torchrun, program } launcher = Launcher::automatic;
   std::string name_space;                       // "default"
   std::map<std::string, std::string> selector;  // labels of nodes
   std::string service_account;

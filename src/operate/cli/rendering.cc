@@ -4,6 +4,7 @@
 
 #include "ground/catalog/tables.h"
 #include "ground/store/sha256.h"
+#include "operate/cli/catalog_view.h"
 #include "operate/cli/held_plan.h"
 #include "operate/cli/version.h"
 
@@ -18,6 +19,18 @@ Carried carried(std::string text) {
 Result<std::vector<ImageRow>> known_images() {
   const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
   return catalog_images(TRY(read_catalog_tables(folder)));
+}
+
+RenderFacts facts_of(CatalogView& view) {
+  return {.catalog = &view.catalog,
+          .machines = view.tables.machines().value(),
+          .slices = view.tables.slices().value(),
+          .zones = view.tables.zones().value(),
+          .fabrics = view.tables.fabrics().value(),
+          .storage = view.tables.storage().value(),
+          .prices = view.tables.prices().value(),
+          .quotas = view.tables.quotas().value(),
+          .nccl = view.tables.nccl().value()};
 }
 
 }  // namespace
@@ -60,7 +73,8 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
     job.workload = load_workload(arguments.workload).value().workload;
   }
   if (settle) settle(job.workload);
-  RenderAsk ask{.target = job.target, .workload = job.workload};
+  CatalogView view = open_catalog_view(*real_clock()).value();
+  RenderAsk ask{.target = job.target, .workload = job.workload, .facts = facts_of(view)};
   ask.workload_file = carried(to_yaml(job.workload));
   if (job.plan) {
     ask.plan = &*job.plan;

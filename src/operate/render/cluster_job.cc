@@ -31,13 +31,28 @@ Status check_model(const RenderAsk& ask, const ClusterJob& job) {
     return error(ErrorKind::unsupported, "resources.nodes: {}:{}: a model's ranks are the devices of its mesh",
                  job.nodes.least, job.nodes.most)
         .hinted(fmt::format("resources.nodes: {}; a program of your own (command) may have a range", job.nodes.most));
-  if (job.gpus_per_node > 0 && !job.alone())
-    return error(ErrorKind::unsupported, "a model runs on the GPUs of one node, and here are {} nodes", job.nodes.most)
-        .hinted(
-            "resources.nodes: 1; or on processors, without gpus_per_node; a program of your own (command) runs on "
-            "all");
-  if (job.gpus_per_node > 0) return {};  // one process has them all
+  if (job.devices_per_node() > 0 && !job.alone())
+    return error(ErrorKind::unsupported, "a model runs on the {} of one node, and here are {} nodes",
+                 job.tpu() ? "TPUs" : "GPUs", job.nodes.most)
+        .hinted(job.on.empty() ? "resources.nodes: 1; or on processors, without gpus_per_node; a program of your own "
+                                 "(command) runs on all"
+                               : "accelerators of one machine, or none and resources.nodes; a program of your own "
+                                 "(command) runs on all");
+  if (job.devices_per_node() > 0) return {};  // one process has them all
   return check_mesh(w, job);
+}
+
+// Kubeflow's kinds have launchers of their own.
+KubernetesSpec::Launcher launcher_of(const Workload& w) {
+  using Kind = KubernetesSpec::Kind;
+  using Launcher = KubernetesSpec::Launcher;
+  if (w.kubernetes.launcher != Launcher::automatic) return w.kubernetes.launcher;
+  switch (w.kubernetes.kind) {
+    case Kind::pytorchjob:
+    case Kind::trainjob: return Launcher::torchrun;
+    case Kind::jaxjob: return Launcher::program;
+    default: return Launcher::systole;
+  }
 }
 
 void check_texts(const Workload& w, std::vector<Error>& wrong) {
@@ -77,9 +92,12 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   const auto hosts = static_cast<std::int64_t>(ask.target == RenderTarget::ssh ? w.ssh.hosts.size() : 1);
   job.nodes = w.resources.nodes.value_or(CountRange{hosts, hosts});
   job.gpus_per_node = w.resources.gpus_per_node.value_or(0);
+  if (const Status hardware = set_hardware(ask, job); !hardware.ok()) note(hardware.error());
   const bool model = w.command.empty();
-  // A model has the GPUs of its node in one process; programs have one each.
-  job.ranks_per_node = w.resources.ranks_per_node.value_or(model || job.gpus_per_node == 0 ? 1 : job.gpus_per_node);
+  if (ask.target == RenderTarget::kubernetes) job.launcher = launcher_of(w);
+  // A model has the GPUs of its node in one process; programs have one each, unless they are started once.
+  const bool once = model || job.launcher == KubernetesSpec::Launcher::program || job.gpus_per_node == 0;
+  job.ranks_per_node = w.resources.ranks_per_node.value_or(once ? 1 : job.gpus_per_node);
   job.longest = w.resources.longest;
   job.notice = w.ranks.notice.value_or(RanksSpec::kNotice);
   job.retries = w.ranks.retries.value_or(RanksSpec::kRetries);
@@ -91,6 +109,8 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   } else if (ask.plan != nullptr) {
     note(error(ErrorKind::invalid, "--plan: a program of your own (command) has no plan").hinted("leave --plan out"));
   }
+  if (job.tpu() && ask.target == RenderTarget::slurm)
+    note(error(ErrorKind::unsupported, "{}: Slurm has no TPUs", job.on).hinted("--on kubernetes"));
   if (!wrong.empty()) {
     Error first = std::move(wrong.front());
     first.others.insert(first.others.end(), std::make_move_iterator(wrong.begin() + 1),
@@ -102,7 +122,7 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
     job.run_arguments = ranks.elastic() ? fmt::format(" --ranks {}:{}", ranks.least, ranks.most)
                                         : fmt::format(" --ranks {}", ranks.most);
   if (!model || !job.alone()) job.run_arguments += fmt::format(" --local-ranks {}", job.ranks_per_node);
-  if (model && job.gpus_per_node > 0) job.run_arguments += " --device gpu";
+  if (model && job.devices_per_node() > 0) job.run_arguments += job.tpu() ? " --device tpu" : " --device gpu";
   return job;
 }
 

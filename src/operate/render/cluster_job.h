@@ -1,5 +1,6 @@
 #pragma once
-// What is to be run, without a word of any target: all that a workload, its plan and what is asked agree on.
+// What is to be run, without a word of any target: all that a workload, its plan, the catalog and what is asked agree
+// on.
 
 #include <cstdint>
 #include <optional>
@@ -15,6 +16,18 @@ struct ClusterJob {
   CountRange nodes;
   std::int64_t ranks_per_node = 1;
   std::int64_t gpus_per_node = 0;
+
+  // What of the catalog it runs on (job_hardware.cc). Null or empty: nodes that only the workload describes.
+  const MachineType* machine = nullptr;  // each node
+  std::optional<TpuSlice> slice;         // of TPUs; its hosts are nodes
+  std::int64_t slices = 1;               // joined over the data-centre network
+  const Fabric* fabric = nullptr;        // what joins the machines
+  std::string on;                        // words for it alone: "a3-highgpu-8g:2", "v5e:4x4"
+  std::optional<Provisioning> terms;     // as they were asked for
+  std::string reservation;
+
+  // Who starts the ranks of a node: never automatic.
+  KubernetesSpec::Launcher launcher = KubernetesSpec::Launcher::systole;
   std::optional<Seconds> longest;  // in one allocation
   Seconds notice{0.0};             // to save in
   std::int64_t retries = 0;
@@ -23,7 +36,16 @@ struct ClusterJob {
 
   CountRange ranks() const { return {nodes.least * ranks_per_node, nodes.most * ranks_per_node}; }
   bool alone() const { return nodes.most == 1; }
+  bool tpu() const { return slice.has_value(); }
+  std::int64_t hosts_per_slice() const { return slice ? slice->hosts : nodes.most; }
+  std::int64_t devices_per_node() const { return slice ? slice->chips_per_host : gpus_per_node; }
+  // Of the devices of a node, as Kubernetes counts them: "nvidia.com/gpu", "google.com/tpu"; empty: there are none.
+  std::string device() const { return slice ? "google.com/tpu" : gpus_per_node > 0 ? "nvidia.com/gpu" : ""; }
 };
+
+// What of the catalog a workload or its plan names, into `job`: machine to reservation, and nodes and GPUs that follow
+// from it. Errors: not_found: nothing of that name; invalid: what two of them say of one thing, both named.
+Status set_hardware(const RenderAsk& ask, ClusterJob& job);
 
 // Errors: invalid, unsupported: all at once, as render tells them.
 Result<ClusterJob> cluster_job(const RenderAsk& ask);

@@ -4,13 +4,11 @@
 #include <algorithm>
 
 #include "operate/render/hostile.h"
-#include "operate/render/official_schema.h"
-#include "operate/render/render.h"
+#include "operate/render/kubernetes_testing.h"
 
 namespace systole {
 namespace {
 
-const std::string kSource = SYSTOLE_SOURCE_DIR;
 const std::vector<std::string> kModel = {"mesh={data: 4}",
                                          "resources={nodes: 4, threads: 2, memory: 4GiB}",
                                          "image=registry.example/systole:0.1",
@@ -23,75 +21,6 @@ const std::vector<std::string> kProgram = {"resources={nodes: 2, gpus_per_node: 
                                            "folder=/runs",
                                            "kubernetes.namespace=research",
                                            "kubernetes.service_account=trainer"};
-
-Workload workload(const char* name, const std::vector<std::string>& sets) {
-  const std::string path = kSource + "/examples/" + name;
-  return read_workload(read_text_file(path).value(), path, {.sets = sets}).value();
-}
-
-Result<Rendered> rendered(const Workload& of) {
-  RenderAsk ask{.target = RenderTarget::kubernetes, .workload = of};
-  ask.workload_file = {to_yaml(of), std::string(64, '1')};
-  ask.program_sha256 = std::string(64, '2');
-  ask.version = "systole";
-  ask.place = "here";
-  return render(ask);
-}
-
-std::vector<Node> objects_of(const Workload& of) {
-  const std::string text = rendered(of).value().files[0].text;
-  std::vector<Node> objects;
-  for (std::size_t at = 0; at != text.npos;) {
-    const std::size_t end = text.find("\n---\n", at);
-    objects.push_back(parse_yaml(text.substr(at, end == text.npos ? end : end + 1 - at), "job.yaml").value());
-    at = end == text.npos ? end : end + 5;
-  }
-  return objects;
-}
-
-const Node& of_kind(const std::vector<Node>& objects, std::string_view kind) {
-  const auto found = std::ranges::find_if(objects, [&](const Node& o) { return o.find("kind")->text() == kind; });
-  CHECK(found != objects.end(), "there is no {}", kind);
-  return *found;
-}
-
-const Node& at(const Node& node, std::string_view path) {
-  const Node* now = &node;
-  while (!path.empty()) {
-    const std::size_t dot = path.find('.');
-    const std::string step(path.substr(0, dot));
-    const bool index = now->is_sequence();
-    now = index ? &now->items()[static_cast<std::size_t>(std::stoi(step))] : now->find(step);
-    CHECK(now != nullptr, "there is no {}", step);
-    path = dot == path.npos ? "" : path.substr(dot + 1);
-  }
-  return *now;
-}
-
-// A copy in which `value` stands at the path; null takes the entry away.
-Node with(const Node& node, std::string_view path, const Node& value) {
-  const std::size_t dot = path.find('.');
-  const std::string step(path.substr(0, dot));
-  const auto inner = [&](const Node& child) {
-    return dot == path.npos ? value : with(child, path.substr(dot + 1), value);
-  };
-  Node made = node.is_sequence() ? Node::sequence() : Node::map();
-  for (std::size_t i = 0; i < node.items().size(); ++i)
-    made.push(std::to_string(i) == step ? inner(node.items()[i]) : node.items()[i]);
-  bool there = node.is_sequence();
-  for (const Node::Entry& entry : node.entries()) {
-    const Node child = entry.key == step ? inner(entry.value) : entry.value;
-    there = there || entry.key == step;
-    if (!child.is_null()) made.set(entry.key, child);
-  }
-  if (!there) made.set(step, inner(Node::map()));
-  return made;
-}
-
-OfficialSchemas& schemas() {
-  static OfficialSchemas all(kSource + "/data/schemas/kubernetes-1.36.strict.schema.json");
-  return all;
-}
 
 TEST(RenderKubernetes, every_object_is_as_its_official_schema_says) {
   for (const Workload& of : {workload("linear.yaml", kModel), workload("ddp.yaml", kProgram)}) {
@@ -192,21 +121,13 @@ TEST(RenderKubernetes, no_text_of_a_users_becomes_structure) {
   }
 }
 
-std::string refusals(const char* name, std::vector<std::string> sets) {
-  const Result<Rendered> result = rendered(workload(name, sets));
-  if (result.ok()) return "";
-  std::string text = result.error().message + " | " + result.error().hint + "\n";
-  for (const Error& other : result.error().others) text += other.message + " | " + other.hint + "\n";
-  return text;
-}
-
 TEST(RenderKubernetes, refuses_what_would_fail_hours_later_all_at_once) {
   EXPECT_EQ(
       refusals("linear.yaml", {}),
       "image: a pod needs one, with systole systole in it | image: REGISTRY/NAME@sha256:DIGEST\n"
+      "folder: 'runs' is in no claim: checkpoints would end with their pod | claims: { /runs: NAME }, folder: /runs\n"
       "resources.threads: a pod says how many processors it needs | resources: { threads: 8 }: of each rank\n"
-      "resources.memory: a pod says how much memory it needs | resources: { memory: 16GiB }: of all ranks of a node\n"
-      "folder: 'runs' is in no claim: checkpoints would end with their pod | claims: { /runs: NAME }, folder: /runs\n");
+      "resources.memory: a pod says how much memory it needs | resources: { memory: 16GiB }: of all ranks of a node\n");
   const auto refuses = [](const std::string& set, const std::string& part) {
     std::vector<std::string> sets = kProgram;
     sets.push_back(set);

@@ -1,6 +1,7 @@
 #pragma once
 // Whether an object of Kubernetes is what its official schema says, strictly. For tests.
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,8 +20,21 @@ namespace systole {
 
 class OfficialSchemas {
  public:
-  explicit OfficialSchemas(const std::string& bundle)
-      : bundle_(nlohmann::json::parse(read_text_file(bundle).value())) {}
+  // `folder`: of the bundle of built-in kinds and a file a custom one.
+  explicit OfficialSchemas(const std::string& folder)
+      : bundle_(nlohmann::json::parse(read_text_file(folder + "/kubernetes-1.36.strict.schema.json").value())) {
+    for (const auto& [name, path] : bundle_["x-roots"].items())
+      roots_[name] = {{"$ref", path}, {"definitions", bundle_["definitions"]}};
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      if (!file.path().string().ends_with(".schema.json")) continue;
+      nlohmann::json custom = nlohmann::json::parse(read_text_file(file.path().string()).value());
+      if (!custom.contains("x-crd")) continue;
+      const nlohmann::json& of = custom["x-crd"];
+      const std::string name =
+          of["group"].get<std::string>() + "/" + of["version"].get<std::string>() + "/" + of["kind"].get<std::string>();
+      roots_[name] = std::move(custom);
+    }
+  }
 
   // What is wrong with it; nothing: it is as it should be.
   std::optional<std::string> wrong(const Node& object) {
@@ -28,13 +42,12 @@ class OfficialSchemas {
     const Node* kind = object.find("kind");
     if (version == nullptr || kind == nullptr) return "has no apiVersion or no kind";
     const std::string name = version->text() + "/" + kind->text();
-    if (!bundle_["x-roots"].contains(name)) return name + " is not known";
+    if (!roots_.contains(name)) return name + " is not known";
     std::unique_ptr<valijson::Schema>& schema = schemas_[name];
     if (schema == nullptr) {
-      const nlohmann::json root = {{"$ref", bundle_["x-roots"][name]}, {"definitions", bundle_["definitions"]}};
       schema = std::make_unique<valijson::Schema>();
       valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-          .populateSchema(valijson::adapters::NlohmannJsonAdapter(root), *schema);
+          .populateSchema(valijson::adapters::NlohmannJsonAdapter(roots_[name]), *schema);
     }
     const nlohmann::json value = nlohmann::json::parse(to_json(object));
     valijson::ValidationResults results;
@@ -50,6 +63,7 @@ class OfficialSchemas {
 
  private:
   nlohmann::json bundle_;
+  std::map<std::string, nlohmann::json> roots_;  // by GROUP/VERSION/KIND
   std::map<std::string, std::unique_ptr<valijson::Schema>> schemas_;
 };
 

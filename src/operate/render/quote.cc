@@ -22,6 +22,15 @@ std::string shell_word(std::string_view text) {
   return word + "'";
 }
 
+std::string kube_value(std::string_view text) {
+  std::string value;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool read = text[i] == '$' && i + 1 < text.size() && (text[i + 1] == '$' || text[i + 1] == '(');
+    value += read ? "$$" : text.substr(i, 1);
+  }
+  return value;
+}
+
 std::string comment_text(std::string_view text) {
   std::string line(text);
   std::ranges::replace_if(

@@ -10,6 +10,8 @@ namespace systole {
 
 // One word of sh. REQUIRES: no NUL, which no word can hold.
 std::string shell_word(std::string_view text);
+// A value of env, command or args of a pod, in which Kubernetes would put a variable in the place of $(NAME).
+std::string kube_value(std::string_view text);
 // The rest of a line behind '#': what is no printable character becomes a space.
 std::string comment_text(std::string_view text);
 // A value of an #SBATCH line, whose quoting differs between Slurm's versions: only letters, digits and some signs.

@@ -66,6 +66,9 @@ Result<Rendered> render(const RenderAsk& ask) {
   const ClusterJob job = TRY(cluster_job(ask));
   Rendered rendered = TRY(rendered_for(ask, job));
   rendered.folder = job.folder + "/" + job.run;
+  if (ask.workload.resources.provisioning && (ask.target == RenderTarget::slurm || ask.target == RenderTarget::ssh))
+    rendered.warnings.push_back(fmt::format(
+        "resources.provisioning: the machines of {} are there already; it is not used", name_of(ask.target)));
   return rendered;
 }
 

@@ -13,6 +13,7 @@
 #include "describe/spec/workload.h"
 #include "ground/base/result.h"
 #include "ground/catalog/image.h"
+#include "ground/catalog/tables.h"
 
 namespace systole {
 
@@ -21,6 +22,19 @@ const char* name_of(RenderTarget target);
 std::span<const RenderTarget> render_targets();
 // Errors: invalid, with the nearest.
 Result<RenderTarget> render_target_named(std::string_view name);
+
+// The catalog, read by whoever asks; all of it lives as long as what is asked.
+struct RenderFacts {
+  const Catalog* catalog = nullptr;  // null: no accelerators of the catalog can be asked for
+  std::span<const MachineType> machines;
+  std::span<const TpuSlice> slices;
+  std::span<const ZoneRow> zones;
+  std::span<const Fabric> fabrics;
+  std::span<const StorageTier> storage;
+  std::span<const PriceRow> prices;
+  std::span<const QuotaRow> quotas;
+  std::span<const NcclRow> nccl;
+};
 
 // What travels with the files; each is held to its SHA-256 (64 hex digits) where it is started.
 struct Carried {
@@ -39,9 +53,10 @@ struct ImageAsk {
 struct RenderAsk {
   RenderTarget target = RenderTarget::slurm;
   const Workload& workload;
-  Carried workload_file;
+  RenderFacts facts = {};
+  Carried workload_file = {};
   const Plan* plan = nullptr;  // null: made where it runs
-  Carried plan_file;           // empty without a plan
+  Carried plan_file = {};      // empty without a plan
   std::string program_sha256;  // of the systole that starts it
   std::string version;         // of Systole, for the first line of each file
   std::string run;             // what the run is called there; empty: as the workload

@@ -14,12 +14,16 @@
 #include "ground/base/document.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
+#include "operate/render/builtin_facts.h"
 #include "operate/render/hostile.h"
 
 namespace systole {
 namespace {
 
 const std::string kSource = SYSTOLE_SOURCE_DIR;
+
+const char* const kImage =
+    "image=registry.example/train@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 struct Example {
   const char* folder;
@@ -82,6 +86,44 @@ const std::vector<Example>& examples() {
        "ddp.yaml",
        {"image=europe-west4-docker.pkg.dev/lab/ml/ddp:0.1"},
        "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime"},
+      {"kubernetes-h100",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"name=h100", "resources={accelerators: 'h100:16', provisioning: spot}", "ranks.notice=10s", kImage,
+        "claims={/runs: runs, /data: corpus}", "folder=/runs"}},
+      {"kubernetes-torchrun",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"resources={accelerators: 'a2-highgpu-8g:2', threads: 8, memory: 512GiB}", kImage,
+        "kubernetes.launcher=torchrun", "env={OMP_NUM_THREADS: '8'}"}},
+      {"kubernetes-jobset-v5e",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"name=v5e", "command=[python3, train.py]", "resources={accelerators: 'v5e:4x4'}", kImage,
+        "claims={/runs: runs}", "folder=/runs"}},
+      {"kubernetes-multislice-v5p",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"name=v5p", "command=[python3, train.py]",
+        "resources={accelerators: v5p-32, slices: 4, provisioning: reserved, reservation: big-one}", kImage,
+        "kubernetes.launcher=program"}},
+      {"kubernetes-pytorchjob",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"resources={accelerators: 'a2-highgpu-8g:2'}", kImage, "kubernetes.kind=pytorchjob"}},
+      {"kubernetes-pytorchjob-elastic",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"resources={accelerators: 'a2-highgpu-8g:4', nodes: '1:4'}", kImage, "kubernetes.kind=pytorchjob"}},
+      {"kubernetes-jaxjob",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"command=[python3, train.py]", "resources={accelerators: 'h200:16', provisioning: flex-start}", kImage,
+        "kubernetes.kind=jaxjob"}},
+      {"kubernetes-trainjob",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"resources={accelerators: 'h100:16'}", kImage, "kubernetes.kind=trainjob"}},
       {"slurm-elastic", RenderTarget::slurm, "ddp.yaml", {"resources.nodes=2:8", "resources.longest=1d"}},
   };
   return all;
@@ -95,7 +137,7 @@ Workload workload_of(const Example& example) {
 // Digests and version are made up, so that the files are the same for every build.
 Result<Rendered> rendered(const Workload& workload, RenderTarget target, const std::string& place,
                           const char* base = "", std::optional<ImageAccelerator> accelerator = {}) {
-  RenderAsk ask{.target = target, .workload = workload};
+  RenderAsk ask{.target = target, .workload = workload, .facts = builtin_facts()};
   ask.workload_file = {to_yaml(workload), std::string(64, '1')};
   ask.program_sha256 = std::string(64, '2');
   ask.version = "systole";

@@ -15,6 +15,8 @@ verify() { # FILE SHA256
   [ -r "$1" ] || refuse "cannot read $1 on $(uname -n)"
   [ "$(sha256sum <"$1")" = "$2  -" ] || refuse "$1 on $(uname -n) is not the file that was rendered"
 }
+)sh";
+constexpr const char* kFindProgram = R"sh(
 program=$(command -v -- "${SYSTOLE:-systole}") || refuse "no program '${SYSTOLE:-systole}' on $(uname -n)"
 )sh";
 
@@ -23,13 +25,16 @@ program=$(command -v -- "${SYSTOLE:-systole}") || refuse "no program '${SYSTOLE:
 std::string start_script(const RenderAsk& ask, const ClusterJob& job, const Meeting& meeting) {
   std::string text =
       "#!/bin/sh\n" + made_from(ask, job) +
-      "# Runs on each node: holds the files to their digests, then is the agent of this node.\nset -eu\n";
+      fmt::format("# Runs on each node: holds the files to their digests, then is {}.\nset -eu\n",
+                  meeting.start.empty() ? "the agent of this node" : "the program, or what starts its ranks");
   text += meeting.before;
-  text += fmt::format("files={}\nfolder={}\n", meeting.files, meeting.folder);
+  text += fmt::format("files={}\n", meeting.files);
+  if (meeting.start.empty()) text += fmt::format("folder={}\n", meeting.folder);
   text += kVerify + 1;
-  text += fmt::format("verify \"$program\" {}\nverify \"$files/workload.yaml\" {}\n", ask.program_sha256,
-                      ask.workload_file.sha256);
+  if (meeting.start.empty()) text += fmt::format("{}verify \"$program\" {}\n", kFindProgram + 1, ask.program_sha256);
+  text += fmt::format("verify \"$files/workload.yaml\" {}\n", ask.workload_file.sha256);
   if (ask.plan != nullptr) text += fmt::format("verify \"$files/plan.json\" {}\n", ask.plan_file.sha256);
+  if (!meeting.start.empty()) return text + meeting.start + "\n";
   std::string run = ask.plan != nullptr ? "--plan \"$files/plan.json\"" : "\"$files/workload.yaml\"";
   if (!meeting.seed.empty())
     run += fmt::format(" --set \"train.seed=$(({} + {}))\"", ask.workload.train.seed, meeting.seed);

@@ -1,0 +1,161 @@
+// job.yaml: the object that runs it and what stands beside it, in the order in which they are made.
+#include "ground/base/sourced_yaml.h"
+#include "operate/render/kubernetes/pod.h"
+#include "operate/render/names.h"
+#include "operate/render/quote.h"
+
+namespace systole {
+namespace {
+
+using Kind = KubernetesSpec::Kind;
+using Launcher = KubernetesSpec::Launcher;
+
+struct KindTraits {
+  const char* name;     // as the workload says it
+  const char* objects;  // as kubectl deletes them
+  bool own_service;     // its operator makes the Service
+  Node (*object)(const KubernetesJob&, PodParts&);
+};
+
+const KindTraits& traits_of(Kind kind) {
+  static const KindTraits kTraits[] = {{"auto", "", false, nullptr},
+                                       {"job", "job", false, job_object},
+                                       {"jobset", "jobset", true, jobset_object},
+                                       {"pytorchjob", "pytorchjob", true, pytorchjob_object},
+                                       {"jaxjob", "jaxjob", true, jaxjob_object},
+                                       {"trainjob", "trainjob,trainingruntime", true, trainjob_object}};
+  return kTraits[static_cast<int>(kind)];
+}
+
+Kind kind_of(const Workload& w, const ClusterJob& job) {
+  if (w.kubernetes.kind != Kind::automatic) return w.kubernetes.kind;
+  return job.slices > 1 || (job.tpu() && !job.alone()) ? Kind::jobset : Kind::job;
+}
+
+KubernetesJob kubernetes_job(const RenderAsk& ask, const ClusterJob& job) {
+  const Workload& w = ask.workload;
+  KubernetesJob k{.ask = ask,
+                  .job = job,
+                  .kind = kind_of(w, job),
+                  .space = w.kubernetes.name_space.empty() ? "default" : w.kubernetes.name_space,
+                  .labels = Node::map(),
+                  .annotations = Node::map()};
+  k.labels.set("app.kubernetes.io/name", "systole").set("app.kubernetes.io/instance", job.run);
+  k.labels.set("app.kubernetes.io/managed-by", "systole").set("systole/run", job.run);
+  k.annotations.set("systole/workload-sha256", ask.workload_file.sha256).set("systole/version", ask.version);
+  for (const auto& [name, value] : w.labels) k.annotations.set("systole.label/" + name, value);
+  return k;
+}
+
+// What a workload has to say, and what goes with no pod.
+void check(const KubernetesJob& k, PodParts& parts) {
+  const Workload& w = k.workload();
+  const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
+  if (w.image.empty()) {
+    note(error(ErrorKind::invalid, "image: a pod needs one, with {} in it",
+               k.by_agent() ? fmt::format("systole {}", k.ask.version) : "the program")
+             .hinted("image: REGISTRY/NAME@sha256:DIGEST"));
+  } else if (const Status image = check_image(w.image); !image.ok()) {
+    note(image.error());
+  }
+  if (w.command.empty() && (!w.folder.starts_with('/') || !is_held(w, k.job.folder)))
+    note(error(ErrorKind::invalid, "folder: '{}' is in no claim: checkpoints would end with their pod",
+               comment_text(k.job.folder))
+             .hinted("claims: { /runs: NAME }, folder: /runs"));
+  if (w.slurm.array)
+    note(error(ErrorKind::unsupported, "slurm.array: a Job here is one run")
+             .hinted("render each seed: --set train.seed=N --run NAME-N"));
+  for (const auto& [name, value] : w.labels)
+    if (!is_label_name("systole.label/" + name))
+      note(error(ErrorKind::invalid, "labels: '{}' cannot be the name of an annotation", comment_text(name))
+               .hinted("up to 63 letters, digits, '-', '_' and '.'"));
+}
+
+// Who starts what with which kind.
+void check_kind(const KubernetesJob& k, PodParts& parts) {
+  const ClusterJob& job = k.job;
+  const char* kind = traits_of(k.kind).name;
+  const bool kubeflow = k.kind != Kind::job && k.kind != Kind::jobset;
+  const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
+  if (k.workload().command.empty() && (kubeflow || !k.by_agent()))
+    note(error(ErrorKind::unsupported, "kubernetes.{}: a model is started by systole, in a Job or JobSet",
+               kubeflow ? fmt::format("kind: {}", kind) : "launcher")
+             .hinted("kubernetes: { kind: auto, launcher: systole }"));
+  else if (kubeflow && k.by_agent())
+    note(error(ErrorKind::unsupported, "kubernetes.launcher: systole, and a {} starts ranks by its operator", kind)
+             .hinted("kubernetes.kind: job or jobset"));
+  if (kubeflow && job.tpu())
+    note(error(ErrorKind::unsupported, "kubernetes.kind: {} does not tell the hosts of {} of each other", kind, job.on)
+             .hinted("kubernetes.kind: jobset"));
+  if (job.launcher == Launcher::program && job.ranks_per_node > 1)
+    note(error(ErrorKind::invalid, "resources.ranks_per_node: {}, and kubernetes.launcher: program starts one",
+               job.ranks_per_node)
+             .hinted("kubernetes.launcher: torchrun or systole"));
+  if (job.launcher == Launcher::torchrun && job.tpu())
+    note(error(ErrorKind::invalid, "kubernetes.launcher: torchrun does not tell ranks of TPUs")
+             .hinted("kubernetes.launcher: program, or systole"));
+}
+
+std::string manifest(const KubernetesJob& k, PodParts& parts) {
+  Node job = traits_of(k.kind).object(k, parts);
+  std::vector<Node> objects = {config_map(k, parts)};
+  if (!k.job.alone()) {
+    if (!traits_of(k.kind).own_service) objects.push_back(headless_service(k));
+    objects.push_back(network_policy(k));
+  }
+  for (Node& one : parts.objects) objects.push_back(std::move(one));
+  objects.push_back(std::move(job));
+  std::string text = made_from(k.ask, k.job);
+  for (std::size_t o = 0; o < objects.size(); ++o) text += (o > 0 ? "---\n" : "") + to_sourced_yaml(objects[o]);
+  return text;
+}
+
+void tell(const KubernetesJob& k, Rendered& rendered) {
+  const Workload& w = k.workload();
+  const ClusterJob& job = k.job;
+  const std::string kubectl = w.kubernetes.name_space.empty() ? "kubectl" : "kubectl -n " + w.kubernetes.name_space;
+  const auto command = [&](const char* what, std::string line) {
+    rendered.commands.emplace_back(what, std::move(line));
+  };
+  if (k.has_token())
+    command("token", fmt::format("od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' | {} create secret generic {}-token "
+                                 "--from-file=token=/dev/stdin",
+                                 kubectl, job.run));
+  command("start", fmt::format("{} apply --server-side -f {}/job.yaml", kubectl, shell_word(k.ask.place)));
+  command("look", fmt::format("{} get pods -l systole/run={}", kubectl, job.run));
+  command("stop", fmt::format("{} delete {},service,configmap,networkpolicy -l systole/run={}", kubectl,
+                              traits_of(k.kind).objects, job.run));
+  if (k.has_token()) command("forget", fmt::format("{} delete secret {}-token", kubectl, job.run));
+  const auto warn = [&](std::string text) { rendered.warnings.push_back(std::move(text)); };
+  if (w.image.find('@') == w.image.npos)
+    warn(fmt::format("image: {} is what its tag names today; a digest is one image for ever", w.image));
+  if (job.longest) warn("resources.longest: a Job has no end that lets it save and go on; it is not used");
+  if (!w.command.empty() && k.by_agent() && !is_held(w, job.folder))
+    warn(fmt::format("folder: {} is in no claim: the logs of its ranks end with their pods", comment_text(job.folder)));
+}
+
+}  // namespace
+
+Result<Rendered> render_kubernetes(const RenderAsk& ask, const ClusterJob& job) {
+  const KubernetesJob k = kubernetes_job(ask, job);
+  PodParts first;
+  check(k, first);
+  PodParts parts = pod_parts(k);
+  parts.wrong.insert(parts.wrong.begin(), std::make_move_iterator(first.wrong.begin()),
+                     std::make_move_iterator(first.wrong.end()));
+  check_kind(k, parts);
+  Rendered rendered;
+  rendered.run = job.run;
+  rendered.folder = job.folder + "/" + job.run;
+  rendered.files.push_back({"job.yaml", manifest(k, parts)});
+  if (!parts.wrong.empty()) {
+    Error all = std::move(parts.wrong.front());
+    all.others.assign(std::make_move_iterator(parts.wrong.begin() + 1), std::make_move_iterator(parts.wrong.end()));
+    return all;
+  }
+  rendered.warnings = std::move(parts.warnings);
+  tell(k, rendered);
+  return rendered;
+}
+
+}  // namespace systole

@@ -1,0 +1,67 @@
+// Ranks that no agent of Systole starts: torchrun or the program itself has to be told where the first one is and which
+// this is. Kubeflow's operators do that for their own kinds.
+#include "operate/render/kubernetes/pod.h"
+#include "operate/render/quote.h"
+
+namespace systole {
+namespace {
+
+using Kind = KubernetesSpec::Kind;
+using Launcher = KubernetesSpec::Launcher;
+
+constexpr int kTorchPort = 29500;
+// JAX's coordinator. libtpu itself listens on 8471.
+int jax_port(const ClusterJob& job) { return job.tpu() ? 8476 : 8471; }
+
+bool by_operator(Kind kind) { return kind != Kind::job && kind != Kind::jobset; }
+
+// torchrun's workers find each other at the first node, which opens the store; whether it is the one it finds out by
+// names that a pod does not have, so it is told.
+void add_torchrun(const KubernetesJob& k, PodParts& parts) {
+  parts.set_env("MASTER_ADDR", leader_of(k));
+  parts.set_env("MASTER_PORT", std::to_string(kTorchPort));
+  parts.before += "opens=0\nif [ \"$node\" = 0 ]; then opens=1 MASTER_ADDR=$POD_IP; fi\n";
+}
+
+void add_program(const KubernetesJob& k, PodParts& parts) {
+  const std::string leader = leader_of(k), nodes = std::to_string(k.job.nodes.most);
+  parts.set_env("MASTER_ADDR", leader);
+  parts.set_env("MASTER_PORT", std::to_string(kTorchPort));
+  parts.set_env("WORLD_SIZE", nodes);
+  parts.set_env("JAX_COORDINATOR_ADDRESS", fmt::format("{}:{}", leader, jax_port(k.job)));
+  parts.set_env("JAX_NUM_PROCESSES", nodes);
+  parts.before += "export RANK=\"$node\" JAX_PROCESS_ID=\"$node\"\n";
+}
+
+std::string command_of(const Workload& w) {
+  std::string text;
+  for (const std::string& word : w.command) text += " " + shell_word(word);
+  return text;
+}
+
+}  // namespace
+
+void add_rendezvous(const KubernetesJob& k, PodParts& parts) {
+  if (k.by_agent()) return;
+  if (k.kind == Kind::jaxjob) {  // its operator calls them otherwise than JAX does
+    parts.before +=
+        "export JAX_COORDINATOR_ADDRESS=\"$COORDINATOR_ADDRESS:$COORDINATOR_PORT\" "
+        "JAX_NUM_PROCESSES=\"$NUM_PROCESSES\" JAX_PROCESS_ID=\"$PROCESS_ID\"\n";
+  } else if (!by_operator(k.kind)) {
+    k.job.launcher == Launcher::torchrun ? add_torchrun(k, parts) : add_program(k, parts);
+  }
+  for (const auto& [name, value] : k.workload().env) parts.set_env(name, kube_value(value));
+}
+
+std::string start_by_others(const KubernetesJob& k) {
+  const std::string command = command_of(k.workload());
+  if (k.job.launcher == Launcher::program) return "exec" + command;
+  if (by_operator(k.kind)) return "exec torchrun" + command;  // told by PET_* of its environment
+  return fmt::format(
+      "exec torchrun --nnodes={} --nproc_per_node={} --node_rank=\"$node\" --max_restarts=0 \\\n"
+      "  --rdzv_backend=c10d --rdzv_endpoint=\"$MASTER_ADDR:$MASTER_PORT\" --rdzv_id={} --rdzv_conf=is_host=$opens \\\n"
+      " {}",
+      k.job.nodes.most, k.job.ranks_per_node, k.job.run, command);
+}
+
+}  // namespace systole
