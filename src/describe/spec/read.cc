@@ -219,8 +219,8 @@ Result<Workload> Reader::read(const Node& document, const WorkloadOptions& optio
     if (!beside_command(*schema().key("model.family"))) {
       derive_again();
       check_imported();
-      check_rules();
     }
+    if (!failed("command")) check_rules();
   }
   if (given_.errors.empty() && given_.misspelt.empty()) return std::move(workload_);
   return all_errors();

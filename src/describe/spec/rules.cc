@@ -331,10 +331,20 @@ void check_training(const Workload& w, Rules& broken) {
   }
 }
 
+// What names a variable names no value of it.
+void check_environment(const Workload& w, Rules& broken) {
+  for (const auto& [name, reference] : w.secrets)
+    if (w.env.contains(name))
+      broken.push_back(
+          {{"env"}, ErrorKind::invalid, fmt::format("{} is in env and in secrets", name), "take one of them out"});
+}
+
 }  // namespace
 
 std::vector<Broken> broken_rules(const Workload& workload) {
   Rules broken;
+  check_environment(workload, broken);
+  if (!workload.command.empty()) return broken;
   check_model(workload, broken);
   check_pairing(workload, broken);
   check_masking(workload, broken);

@@ -106,6 +106,8 @@ bool goes_with_command(const Key& key) {
                                           "image",
                                           "env",
                                           "claims",
+                                          "volumes",
+                                          "secrets",
                                           "folder",
                                           "labels"};
   constexpr std::string_view kSections[] = {"slurm.", "kubernetes.", "ssh."};

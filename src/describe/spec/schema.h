@@ -74,6 +74,14 @@ const std::vector<FamilyDefaults>& family_defaults();
 std::string type_of(const Key& key);
 
 void add_cluster_keys(Schema& schema);  // of where others start it
+void add_volume_keys(Schema& schema);
+void add_secrets_key(Schema& schema);
+void add_queue_keys(std::vector<Key>& keys);  // of kubernetes: what stands around a job
+
+// A place whose line of source no message shows: what stands there may be a secret.
+Where without_source(Where where);
+// Set by the agent for each rank: RANK, SYSTOLE_*, ...
+bool is_variable_of_agent(std::string_view name);
 
 // Whether `key` may stand beside `command`: all others are of the model and its training.
 bool goes_with_command(const Key& key);

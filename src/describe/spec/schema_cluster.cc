@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "describe/spec/schema.h"
+#include "describe/spec/secret.h"
 
 namespace systole {
 namespace {
@@ -73,16 +74,8 @@ Codec named_texts_codec(Field<std::map<std::string, std::string>> at, std::strin
 }
 
 std::string wrong_variable(const std::string& name) {
-  const auto part = [](char c) {
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  if (name.empty() || !std::ranges::all_of(name, part) || (name[0] >= '0' && name[0] <= '9'))
-    return "is no name of a variable";
-  constexpr std::string_view kOurs[] = {"RANK",       "WORLD_SIZE",  "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
-                                        "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"};
-  if (name.starts_with("SYSTOLE_") || std::ranges::find(kOurs, name) != std::end(kOurs))
-    return "is set by the agent, for each rank";
-  return "";
+  if (!is_variable_name(name)) return "is no name of a variable";
+  return is_variable_of_agent(name) ? "is set by the agent, for each rank" : "";
 }
 
 std::string wrong_path(const std::string& path) {
@@ -223,12 +216,15 @@ void add_cluster_keys(Schema& schema) {
                   .codec = named_texts_codec(AT(claims), wrong_path, "/data: NAME mounts the claim NAME there"),
                   .doc = "Persistent volume claims by the path where each is mounted: { /data: corpus }.",
                   .optional = true});
+  add_volume_keys(schema);
+  add_secrets_key(schema);
   keys.push_back({.path = "folder",
                   .codec = optional_text_codec(AT(folder)),
                   .doc = "Where a cluster's runs lie, in a file system that all its nodes see. Without it, runs.",
                   .optional = true});
   add_slurm_keys(keys);
   add_kubernetes_keys(keys);
+  add_queue_keys(keys);
   keys.push_back({.path = "ssh.hosts",
                   .codec = texts_codec(AT(ssh.hosts)),
                   .doc = "Machines to start it on, [USER@]HOST[:PORT] each; the first leads.",

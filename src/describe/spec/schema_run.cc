@@ -19,7 +19,7 @@ Codec key_codec(Field<std::string> at, bool (*is_one)(const std::string&), const
   codec.read = [at, is_one, expected, read = codec.read](const Node& node, Workload& w) -> Status {
     TRY(read(node, w));
     if (is_one(at(w))) return {};
-    return error(ErrorKind::invalid, "this is not {}", expected).at(node.where());
+    return error(ErrorKind::invalid, "this is not {}", expected).at(without_source(node.where()));
   };
   codec.write = [at](Workload& w) {
     const std::string& text = at(w);
@@ -211,7 +211,7 @@ void add_run_keys(Schema& schema) {
                   .codec = labels_codec(AT(labels)),
                   .doc = "Text of your own that the run carries along, for finding it again.",
                   .optional = true});
-  for (const char* later : {"serve", "objective", "secure", "secrets", "program"}) {
+  for (const char* later : {"serve", "objective", "secure", "program"}) {
     keys.push_back(
         {.path = later,
          .codec = reserved_codec(std::string("'") + later + "' is kept for a later version; nothing reads it yet"),

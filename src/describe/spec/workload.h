@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "describe/spec/volume.h"
 #include "ground/base/result.h"
 #include "ground/base/units.h"
 #include "ground/catalog/provisioning.h"
@@ -259,6 +260,13 @@ struct KubernetesSpec {
   std::string name_space;                       // "default"
   std::map<std::string, std::string> selector;  // labels of nodes
   std::string service_account;
+  // What stands around the job: its queue and place in it (Kueue), who it is to Google, where its metrics are.
+  std::string queue, priority, topology, cohort;  // topology: "preferred:block"
+  std::optional<std::int64_t> queue_nodes,
+      priority_value;   // of queues.yml, which is written where queue_nodes is said
+  bool queued = false;  // its nodes by a ProvisioningRequest
+  std::string gcp_service_account;
+  std::optional<std::int64_t> metrics_port;
 };
 struct SshSpec {
   std::vector<std::string> hosts;  // [user@]host[:port]
@@ -331,10 +339,12 @@ struct Workload {
   ProbeSpec probe;
   std::map<std::string, std::string> labels;
   // Where others start it.
-  std::string image;                          // of its container
-  std::map<std::string, std::string> env;     // of every rank
-  std::map<std::string, std::string> claims;  // where a node mounts what, by path: persistent volume claims
-  std::string folder;                         // where its runs lie, seen by all nodes; empty: runs
+  std::string image;                           // of its container
+  std::map<std::string, std::string> env;      // of every rank
+  std::map<std::string, std::string> claims;   // where a node mounts what, by path: persistent volume claims
+  std::map<std::string, VolumeSpec> volumes;   // the same, of every kind
+  std::map<std::string, std::string> secrets;  // of every rank's environment: references (describe/spec/secret.h)
+  std::string folder;                          // where its runs lie, seen by all nodes; empty: runs
   SlurmSpec slurm;
   KubernetesSpec kubernetes;
   SshSpec ssh;

@@ -21,6 +21,7 @@ const char* name_of(ErrorKind kind) {
 
 std::string to_string(const Where& where) {
   if (where.file.empty() || where.line == 0) return where.file;
+  if (where.col == 0) return fmt::format("{}:{}", where.file, where.line);
   return fmt::format("{}:{}:{}", where.file, where.line, where.col);
 }
 

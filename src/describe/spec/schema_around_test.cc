@@ -1,0 +1,91 @@
+// Keys of what stands around a job: volumes, queues, identity.
+#include <gtest/gtest.h>
+
+#include "describe/spec/small_workload.h"
+
+namespace systole {
+namespace {
+
+using Kind = VolumeSpec::Kind;
+
+constexpr const char* kProgram = "systole: 1\nname: mine\ncommand: [python3, train.py]\n";
+
+TEST(SchemaAround, volumes_of_every_kind_read_back_as_they_were) {
+  const Workload w = read(std::string(kProgram) + R"(
+volumes:
+  /claim: corpus
+  /made: { claim: results, size: 1TiB, class: standard-rwx }
+  /nfs: { nfs: "10.0.0.2:/vol1", read_only: true }
+  /bucket: { bucket: my-corpus, read_only: true }
+  /filestore: { filestore: zonal, size: 10TiB }
+  /lustre: { lustre: p/us-central1-a/fast, size: 9000GiB, address: 10.0.0.3/lfs }
+  /parallelstore: { parallelstore: p/us-central1-a/ps, size: 12TiB, address: "10.0.0.4,10.0.0.5", network: ml }
+  /disk: { hyperdisk: balanced, size: 500GiB }
+  /scratch: { local_ssd: true, size: 300GiB }
+)");
+  ASSERT_EQ(w.volumes.size(), 9U);
+  EXPECT_EQ(w.volumes.at("/claim"), VolumeSpec{.of = "corpus"});
+  EXPECT_EQ(w.volumes.at("/made").size, 1024 * kGiB);
+  EXPECT_EQ(w.volumes.at("/nfs").of, "10.0.0.2:/vol1");
+  EXPECT_TRUE(w.volumes.at("/bucket").read_only);
+  EXPECT_EQ(w.volumes.at("/lustre").kind, Kind::lustre);
+  EXPECT_EQ(w.volumes.at("/parallelstore").network, "ml");
+  EXPECT_EQ(w.volumes.at("/scratch").kind, Kind::local_ssd);
+  const Workload again = read(to_yaml(w));
+  EXPECT_EQ(again.volumes, w.volumes);
+  EXPECT_EQ(to_yaml(again), to_yaml(w));
+}
+
+TEST(SchemaAround, a_volume_that_cannot_be_is_refused_with_what_it_lacks) {
+  const auto refuses = [](const std::string& volume, const std::string& part) {
+    const std::string said = errors_of(std::string(kProgram) + "volumes: { " + volume + " }\n");
+    EXPECT_NE(said.find(part), std::string::npos) << volume << ": " << said;
+  };
+  refuses("data: corpus", "'data' is no path of a container");
+  refuses("'/a b': corpus", "is no path of a container");
+  refuses("/data: { bukket: corpus }", "bucket");
+  refuses("/data: { }", "a volume is of one kind, and here are 0");
+  refuses("/data: { bucket: a, claim: b }", "a volume is of one kind, and here are 2");
+  refuses("/data: { bucket: a, size: 1TiB }", "it is as large as it is");
+  refuses("/data: { filestore: zonal }", "of which size?");
+  refuses("/data: { filestore: HIGH_SCALE_SSD, size: 1TiB }", "is no tier");
+  refuses("/data: { filestore: zonal, size: 1TiB, read_only: true }", "would stay empty");
+  refuses("/data: { lustre: p/z/i, size: 1TiB }", "at which address?");
+  refuses("/data: { lustre: p/z/i, address: 10.0.0.1/lfs }", "how large is it?");
+  refuses("/data: { hyperdisk: ml, size: 1TiB }", "is no type of disk that one writes");
+  refuses("/data: { claim: a, read_only: true, size: 1TiB }", "would stay empty");
+  refuses("/data: { claim: a, class: b }", "a class is of a claim that is made");
+  refuses("/data: { nfs: 'a;b' }", "is not SERVER:/PATH");
+  refuses("/data: { local_ssd: false }", "expected true");
+}
+
+TEST(SchemaAround, names_of_queues_and_accounts_are_held_to_their_grammar) {
+  const Workload w = read(std::string(kProgram) + R"(
+kubernetes:
+  queue: research
+  priority: high
+  topology: preferred:block
+  queue_nodes: 8
+  cohort: all
+  queued: true
+  gcp_service_account: trainer@my-project.iam.gserviceaccount.com
+  metrics_port: 9090
+)");
+  EXPECT_EQ(w.kubernetes.topology, "preferred:block");
+  EXPECT_EQ(w.kubernetes.queue_nodes, 8);
+  EXPECT_TRUE(w.kubernetes.queued);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+  const auto refuses = [](const std::string& key, const std::string& part) {
+    const std::string said = errors_of(std::string(kProgram) + "kubernetes: { " + key + " }\n");
+    EXPECT_NE(said.find(part), std::string::npos) << key << ": " << said;
+  };
+  refuses("queue: 'My Queue'", "is no name of a queue");
+  refuses("queue: a, topology: block", "is no required:LEVEL or preferred:LEVEL");
+  refuses("queue: a, topology: 'required:a b'", "is no required:LEVEL or preferred:LEVEL");
+  refuses("gcp_service_account: me@example.com", "is no NAME@PROJECT.iam.gserviceaccount.com");
+  refuses("gcp_service_account: .iam.gserviceaccount.com", "is no NAME@PROJECT");
+  refuses("metrics_port: 70000", "too high");
+}
+
+}  // namespace
+}  // namespace systole
