@@ -20,6 +20,7 @@
 #include "operate/cli/run_places.h"
 #include "operate/cli/train_run.h"
 #include "operate/cli/xla_machine.h"
+#include "operate/launch/secrets.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
 
@@ -112,6 +113,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
                       Context& given) {
   const std::unique_ptr<Clock> wrong = injected_clock(arguments.inject, -1, given.clock).value();
   for (const auto& [name, value] : asked.env) ::setenv(name.c_str(), value.c_str(), 1);  // of its ranks, too
+  if (!arguments.dry_run)
+    for (const auto& [name, value] : read_secrets(asked).value()) ::setenv(name.c_str(), value.c_str(), 1);
   Context context{given.out, wrong != nullptr ? *wrong : given.clock, given.command_line};
   const RankRange count = read_ranks(arguments.ranks.ranks).value();
   if (count.least != count.most && (!asked.mesh.empty() || arguments.in_process)) {

@@ -7,6 +7,7 @@
 #include "ground/base/hash.h"
 #include "operate/cli/train_run.h"
 #include "operate/cli/workload_options.h"
+#include "operate/launch/secrets.h"
 
 namespace systole::cli {
 namespace {
@@ -34,6 +35,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
     context.out.json(Node::map({{"min_ranks", m.min_ranks}, {"max_ranks", m.max_ranks}}));
     return ExitCode::done;
   }
+  for (auto& [name, value] : read_secrets(workload).value()) options.command.env.emplace_back(name, std::move(value));
   std::error_code failed;
   std::filesystem::create_directories(logs, failed);  // of several nodes' one may be there before the one that leads
   std::optional<RunFolder> claimed;
