@@ -126,6 +126,20 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   return job;
 }
 
+Status refuse_volumes(const Workload& w, const char* why) {
+  if (w.claims.empty() && w.volumes.empty()) return {};
+  const char* key = w.claims.empty() ? "volumes" : "claims";
+  return error(ErrorKind::unsupported, "{}: {}", key, why)
+      .hinted(fmt::format("take {} out: its nodes see folder and data as they are; or render for kubernetes", key));
+}
+
+Status refuse_secrets(const Workload& w, SecretReference::Source source, const char* why, const char* hint) {
+  for (const auto& [name, text] : w.secrets)
+    if (const auto reference = read_secret_reference(text); reference && reference->source == source)
+      return error(ErrorKind::unsupported, "secrets: {} ({}): {}", name, text, why).hinted(hint);
+  return {};
+}
+
 std::string made_from(const RenderAsk& ask, const ClusterJob& job) {
   return fmt::format("# {}: {} on {}, workload {:.12}{}\n", ask.version, job.run, name_of(ask.target),
                      ask.workload_file.sha256,

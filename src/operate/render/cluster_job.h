@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "describe/spec/secret.h"
 #include "operate/render/render.h"
 
 namespace systole {
@@ -49,6 +50,11 @@ Status set_hardware(const RenderAsk& ask, ClusterJob& job);
 
 // Errors: invalid, unsupported: all at once, as render tells them.
 Result<ClusterJob> cluster_job(const RenderAsk& ask);
+
+// Errors: unsupported: claims or volumes, and secrets of those kinds, on a target that has none of them; `why` says so
+// of each.
+Status refuse_volumes(const Workload& workload, const char* why);
+Status refuse_secrets(const Workload& workload, SecretReference::Source source, const char* why, const char* hint);
 
 // The comment at the head of each file: what made it from what.
 std::string made_from(const RenderAsk& ask, const ClusterJob& job);

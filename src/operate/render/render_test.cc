@@ -34,6 +34,13 @@ struct Example {
   std::optional<ImageAccelerator> accelerator = {};
 };
 
+// A program of one's own on accelerators of the catalog, as pods.
+std::vector<std::string> pods_on(const std::string& accelerators, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"image=registry.example/ddp@sha256:" + std::string(64, 'a'), "claims={/runs: runs}",
+                             "folder=/runs", "resources.accelerators=" + accelerators});
+  return more;
+}
+
 const std::vector<Example>& examples() {
   static const std::vector<Example> all = {
       {"slurm-model",
@@ -125,6 +132,35 @@ const std::vector<Example>& examples() {
        "ddp.yaml",
        {"resources={accelerators: 'h100:16'}", kImage, "kubernetes.kind=trainjob"}},
       {"slurm-elastic", RenderTarget::slurm, "ddp.yaml", {"resources.nodes=2:8", "resources.longest=1d"}},
+      // Networks of each family of machines.
+      {"kubernetes-t4", RenderTarget::kubernetes, "ddp.yaml",
+       pods_on("t4:8@n1-*+4xt4", {"resources={threads: 4, memory: 64GiB}"})},
+      {"kubernetes-l4", RenderTarget::kubernetes, "ddp.yaml", pods_on("g2-standard-96:2")},
+      {"kubernetes-a2", RenderTarget::kubernetes, "ddp.yaml", pods_on("a2-highgpu-8g:2")},
+      {"kubernetes-a3-mega", RenderTarget::kubernetes, "ddp.yaml", pods_on("a3-megagpu-8g:2")},
+      {"kubernetes-a3-ultra", RenderTarget::kubernetes, "ddp.yaml", pods_on("a3-ultragpu-8g:2")},
+      {"kubernetes-a4", RenderTarget::kubernetes, "ddp.yaml", pods_on("a4-highgpu-8g:2")},
+      {"kubernetes-a4x", RenderTarget::kubernetes, "ddp.yaml", pods_on("a4x-highgpu-4g:2")},
+      {"kubernetes-v6e", RenderTarget::kubernetes, "ddp.yaml", pods_on("v6e:4x4")},
+      {"slurm-a3-mega", RenderTarget::slurm, "ddp.yaml", {"resources.accelerators=a3-megagpu-8g:2"}},
+      // What stands around a job.
+      {"kubernetes-queue", RenderTarget::kubernetes, "ddp.yaml",
+       pods_on("a3-megagpu-8g:2",
+               {"kubernetes={queue: research, priority: high, priority_value: 1000, topology: preferred:block, "
+                "queue_nodes: 8, cohort: labs, queued: true}",
+                "resources.longest=2d"})},
+      {"kubernetes-queued", RenderTarget::kubernetes, "ddp.yaml",
+       pods_on("a3-highgpu-8g:2", {"kubernetes.queued=true", "resources={longest: 1d, provisioning: flex-start}"})},
+      {"kubernetes-volumes",
+       RenderTarget::kubernetes,
+       "ddp.yaml",
+       {"image=registry.example/ddp@sha256:" + std::string(64, 'a'), "folder=/runs",
+        "resources={threads: 4, memory: 64GiB, gpus_per_node: 1}",
+        "volumes={/runs: {filestore: zonal, size: 10TiB}, /data: {bucket: my-corpus, read_only: true}, /fast: {lustre: "
+        "my-project/us-central1-a/fast, size: 9000GiB, address: 10.0.0.3/lfs}, /scratch: {local_ssd: true, size: "
+        "300GiB}}",
+        "secrets={HF_TOKEN: 'kubernetes:hub/token', WANDB_API_KEY: 'secret-manager:my-project/wandb'}",
+        "kubernetes={gcp_service_account: trainer@my-project.iam.gserviceaccount.com, metrics_port: 9090}"}},
   };
   return all;
 }

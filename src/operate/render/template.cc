@@ -1,6 +1,7 @@
 #include "operate/render/template.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 namespace systole {
@@ -44,6 +45,12 @@ Node fill(std::string_view yaml, Holes holes) {
   Node made = filled(parse_yaml(yaml, "template").value(), holes, used);
   for (const auto& [name, value] : holes) CHECK(used.contains(name), "there is no hole ${}", name);
   return made;
+}
+
+Node from_catalog(Node scalar, std::string_view table, const Dated& dated) {
+  const std::string when = dated.date.empty() ? "" : ", " + dated.date;
+  scalar.set_place({std::make_shared<const std::string>(fmt::format("{}{}: {}", table, when, dated.source)), 0, 0});
+  return scalar;
 }
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {

@@ -1,16 +1,9 @@
 // Persistent volume claims, mounted at their paths on every node.
-#include <algorithm>
-
 #include "operate/render/kubernetes/pod.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 
 namespace systole {
-
-bool is_held(const Workload& w, const std::string& folder) {
-  return std::ranges::any_of(
-      w.claims, [&](const auto& claim) { return folder == claim.first || folder.starts_with(claim.first + "/"); });
-}
 
 void add_claims(const KubernetesJob& k, PodParts& parts) {
   int n = 0;

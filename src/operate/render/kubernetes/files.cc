@@ -33,7 +33,17 @@ metadata: { name: $name, namespace: $namespace, labels: $labels }
 spec:
   podSelector: { matchLabels: { systole/run: $name } }
   policyTypes: [Ingress]
-  ingress: [{ from: [{ podSelector: { matchLabels: { systole/run: $name } } }] }]
+  ingress:
+    - from: [{ podSelector: { matchLabels: { systole/run: $name } } }]
+    - $metrics
+)";
+
+// Google's collectors, the cluster's own and those that GKE keeps.
+constexpr const char* kMetrics = R"(
+from:
+  - namespaceSelector:
+      matchExpressions: [{ key: kubernetes.io/metadata.name, operator: In, values: [gmp-system, gke-gmp-system] }]
+ports: [{ port: $port }]
 )";
 
 }  // namespace
@@ -67,7 +77,10 @@ Node headless_service(const KubernetesJob& k) {
 }
 
 Node network_policy(const KubernetesJob& k) {
-  return fill(kPolicy, {{"name", k.job.run}, {"namespace", k.space}, {"labels", k.labels}});
+  Node metrics;
+  if (const auto& port = k.workload().kubernetes.metrics_port) metrics = fill(kMetrics, {{"port", *port}});
+  return fill(kPolicy,
+              {{"name", k.job.run}, {"namespace", k.space}, {"labels", k.labels}, {"metrics", std::move(metrics)}});
 }
 
 }  // namespace systole

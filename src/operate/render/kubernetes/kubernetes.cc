@@ -1,6 +1,13 @@
 // job.yaml: the object that runs it and what stands beside it, in the order in which they are made.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
 #include "ground/base/sourced_yaml.h"
 #include "operate/render/kubernetes/pod.h"
+#include "operate/render/kubernetes/queue.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 
@@ -103,14 +110,26 @@ std::string manifest(const KubernetesJob& k, PodParts& parts) {
     if (!traits_of(k.kind).own_service) objects.push_back(headless_service(k));
     objects.push_back(network_policy(k));
   }
-  for (Node& one : parts.objects) objects.push_back(std::move(one));
+  for (const Node& one : parts.objects) objects.push_back(one);
   objects.push_back(std::move(job));
   std::string text = made_from(k.ask, k.job);
   for (std::size_t o = 0; o < objects.size(); ++o) text += (o > 0 ? "---\n" : "") + to_sourced_yaml(objects[o]);
   return text;
 }
 
-void tell(const KubernetesJob& k, Rendered& rendered) {
+// Kinds of what was made beside the job, for kubectl: what ends with the run, or what holds data of it.
+std::string made_kinds(const PodParts& parts, bool data) {
+  std::set<std::string> kinds;
+  for (const Node& object : parts.objects) {
+    std::string kind = object.find("kind")->text();
+    std::ranges::transform(kind, kind.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool holds = kind.starts_with("persistentvolume") || kind == "storageclass";
+    if (holds == data) kinds.insert(kind);
+  }
+  return fmt::format("{}", fmt::join(kinds, ","));
+}
+
+void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
   const Workload& w = k.workload();
   const ClusterJob& job = k.job;
   const std::string kubectl = w.kubernetes.name_space.empty() ? "kubectl" : "kubectl -n " + w.kubernetes.name_space;
@@ -121,15 +140,22 @@ void tell(const KubernetesJob& k, Rendered& rendered) {
     command("token", fmt::format("od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' | {} create secret generic {}-token "
                                  "--from-file=token=/dev/stdin",
                                  kubectl, job.run));
+  for (auto& [what, line] : identity_commands(k, parts)) rendered.commands.emplace_back(what, line);
+  if (w.kubernetes.queue_nodes)
+    command("queue", fmt::format("{} apply --server-side -f {}/queues.yml; once, by who keeps the cluster", kubectl,
+                                 shell_word(k.ask.place)));
   command("start", fmt::format("{} apply --server-side -f {}/job.yaml", kubectl, shell_word(k.ask.place)));
   command("look", fmt::format("{} get pods -l systole/run={}", kubectl, job.run));
-  command("stop", fmt::format("{} delete {},service,configmap,networkpolicy -l systole/run={}", kubectl,
-                              traits_of(k.kind).objects, job.run));
+  const std::string made = made_kinds(parts, false), data = made_kinds(parts, true);
+  command("stop", fmt::format("{} delete {},service,configmap,networkpolicy{}{} -l systole/run={}", kubectl,
+                              traits_of(k.kind).objects, made.empty() ? "" : ",", made, job.run));
+  if (!data.empty()) command("data", fmt::format("{} delete {} -l systole/run={}", kubectl, data, job.run));
   if (k.has_token()) command("forget", fmt::format("{} delete secret {}-token", kubectl, job.run));
   const auto warn = [&](std::string text) { rendered.warnings.push_back(std::move(text)); };
   if (w.image.find('@') == w.image.npos)
     warn(fmt::format("image: {} is what its tag names today; a digest is one image for ever", w.image));
-  if (job.longest) warn("resources.longest: a Job has no end that lets it save and go on; it is not used");
+  if (job.longest && !w.kubernetes.queued)
+    warn("resources.longest: a Job has no end that lets it save and go on; it is not used");
   if (!w.command.empty() && k.by_agent() && !is_held(w, job.folder))
     warn(fmt::format("folder: {} is in no claim: the logs of its ranks end with their pods", comment_text(job.folder)));
 }
@@ -148,13 +174,15 @@ Result<Rendered> render_kubernetes(const RenderAsk& ask, const ClusterJob& job) 
   rendered.run = job.run;
   rendered.folder = job.folder + "/" + job.run;
   rendered.files.push_back({"job.yaml", manifest(k, parts)});
+  // submit sends what ends in .yaml; this is for somebody else.
+  if (ask.workload.kubernetes.queue_nodes) rendered.files.push_back({"queues.yml", queues_file(k, parts)});
   if (!parts.wrong.empty()) {
     Error all = std::move(parts.wrong.front());
     all.others.assign(std::make_move_iterator(parts.wrong.begin() + 1), std::make_move_iterator(parts.wrong.end()));
     return all;
   }
   rendered.warnings = std::move(parts.warnings);
-  tell(k, rendered);
+  tell(k, parts, rendered);
   return rendered;
 }
 

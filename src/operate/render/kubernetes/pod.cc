@@ -75,11 +75,17 @@ PodParts pod_parts(const KubernetesJob& k) {
   parts.set_env_from("POD_IP", "status.podIP");
   add_files(k, parts);
   add_claims(k, parts);
+  add_volumes(k, parts);
   add_devices(k, parts);
   add_host_share(k, parts);
   add_shared_memory(k, parts);
   add_tpu_workers(k, parts);
+  add_network(k, parts);
   add_rendezvous(k, parts);
+  add_secrets(k, parts);
+  add_identity(k, parts);
+  add_queue(k, parts);
+  add_provisioning(k, parts);
   return parts;
 }
 
@@ -101,6 +107,7 @@ Node pod_template(const KubernetesJob& k, const PodParts& parts, const PodFrame&
   const Workload& w = k.workload();
   Node ports;
   if (k.has_token()) ports.push(Node::map({{"name", "rendezvous"}, {"containerPort", kRendezvousPort}}));
+  for (const Node& port : parts.ports.items()) ports.push(port);
   std::vector<std::pair<std::string, Node>> holes;
   const auto hole = [&](const char* name, Node value) { holes.emplace_back(name, std::move(value)); };
   hole("labels", merged(k.labels, parts.labels));
@@ -108,7 +115,7 @@ Node pod_template(const KubernetesJob& k, const PodParts& parts, const PodFrame&
   hole("subdomain", text_or_none(frame.subdomain));
   hole("restart", text_or_none(frame.restart));
   hole("grace", grace_of(k.job));
-  hole("account", text_or_none(w.kubernetes.service_account));
+  hole("account", text_or_none(parts.account));
   hole("mounts_token", !w.kubernetes.service_account.empty());
   hole("selector", parts.selector);
   hole("tolerations", parts.tolerations);

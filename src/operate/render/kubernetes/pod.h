@@ -36,6 +36,8 @@ struct PodParts {
   Bytes memory{};                    // of these
   Node env;                          // { name, value } or { name, valueFrom } each
   Node volumes, mounts;
+  Node ports;                    // of the container, beside the one at which agents meet
+  std::string account;           // as whom it speaks to the cluster; empty: as nobody
   Node init_containers;          // with restartPolicy: Always they run beside it
   Node resource_claims, claims;  // of the pod; those that the container uses
   Node capabilities;             // names: all others are dropped
@@ -59,6 +61,12 @@ void add_host_share(const KubernetesJob& k, PodParts& parts);     // processors 
 void add_shared_memory(const KubernetesJob& k, PodParts& parts);  // /dev/shm
 void add_tpu_workers(const KubernetesJob& k, PodParts& parts);    // of a slice, and slices
 void add_rendezvous(const KubernetesJob& k, PodParts& parts);     // where ranks meet that no agent starts
+void add_volumes(const KubernetesJob& k, PodParts& parts);        // what else is mounted
+void add_network(const KubernetesJob& k, PodParts& parts);        // how GPUs of several machines reach each other
+void add_secrets(const KubernetesJob& k, PodParts& parts);        // by reference
+void add_identity(const KubernetesJob& k, PodParts& parts);       // who it is to Google; who reads its metrics
+void add_queue(const KubernetesJob& k, PodParts& parts);          // Kueue lets it begin
+void add_provisioning(const KubernetesJob& k, PodParts& parts);   // nodes all at once; last: it needs the whole pod
 PodParts pod_parts(const KubernetesJob& k);
 
 // What differs by the kind of object.
@@ -83,6 +91,9 @@ std::string replicated_name(const ClusterJob& job);
 // Rules of a Job for pods that fail: those of its own program, whose exit codes say what no retry changes.
 Node failure_rules(const KubernetesJob& k, bool ignore_disruptions);
 
+// Commands that let the account be whom it should be to Google: what for, and the line.
+std::vector<std::pair<std::string, std::string>> identity_commands(const KubernetesJob& k, const PodParts& parts);
+
 // files.cc: what stands beside the job.
 constexpr int kRendezvousPort = 7000;
 Node config_map(const KubernetesJob& k, const PodParts& parts);
@@ -103,7 +114,7 @@ Node trainjob_object(const KubernetesJob& k, PodParts& parts);  // its TrainingR
 
 // In the largest unit that says it exactly; up to a whole KiB.
 std::string quantity(Bytes bytes);
-// The folder of runs is a claim's, or what a pod writes ends with it.
+// The folder of runs is in a claim or volume, or what a pod writes ends with it.
 bool is_held(const Workload& w, const std::string& folder);
 
 }  // namespace systole

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "operate/render/cluster_job.h"
+#include "operate/render/network_profile.h"
 #include "operate/render/quote.h"
 #include "operate/render/start_script.h"
 #include "operate/render/template.h"
@@ -149,9 +150,10 @@ std::string batch_script(const RenderAsk& ask, const ClusterJob& job, const std:
 
 Result<Rendered> render_slurm(const RenderAsk& ask, const ClusterJob& job) {
   const Workload& w = ask.workload;
-  if (!w.claims.empty())
-    return error(ErrorKind::unsupported, "claims: Slurm mounts no volumes")
-        .hinted("take claims out: its nodes see folder and data as they are; or render for kubernetes");
+  TRY(refuse_volumes(w, "Slurm mounts no volumes"));
+  TRY(refuse_secrets(w, SecretReference::Source::kubernetes, "Slurm has no Secrets of Kubernetes",
+                     "file:/PATH, 0600 where all nodes see it; or render for kubernetes"));
+  const std::optional<NetworkProfile> network = TRY(network_profile(ask, job, NcclScheduler::slurm));
   Rendered rendered;
   rendered.run = job.run;
   Meeting meeting{.files = "$SYSTOLE_FILES", .folder = "$SYSTOLE_RUN"};
@@ -161,6 +163,7 @@ Result<Rendered> render_slurm(const RenderAsk& ask, const ClusterJob& job) {
     meeting.node = "$SLURMD_NODENAME";
     meeting.token_file = "$SYSTOLE_TOKEN";
   }
+  if (network) meeting.before = network_exports(*network);
   if (w.slurm.array) meeting.seed = w.command.empty() ? "SLURM_ARRAY_TASK_ID" : "";
   rendered.files.push_back({"job.sbatch", batch_script(ask, job, TRY(options_text(w, job)))});
   rendered.files.push_back({"start.sh", start_script(ask, job, meeting)});
@@ -168,6 +171,7 @@ Result<Rendered> render_slurm(const RenderAsk& ask, const ClusterJob& job) {
   rendered.commands = {{"start", fmt::format("sbatch {}/job.sbatch", shell_word(ask.place))},
                        {"look", fmt::format("squeue --name={}", job.run)},
                        {"stop", fmt::format("scancel --name={}", job.run)}};
+  if (network) rendered.warnings = network->warnings;
   if (!job.longest)
     rendered.warnings.push_back("resources.longest is not said: the job gets the time that its partition gives");
   if (!w.image.empty()) rendered.warnings.push_back("image: Slurm starts no containers here; it is not used");

@@ -160,9 +160,14 @@ Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job) {
   if (job.nodes.most != static_cast<std::int64_t>(hosts.size()))
     return error(ErrorKind::invalid, "resources.nodes: {}, and ssh.hosts are {}", job.nodes.most, hosts.size())
         .hinted("leave resources.nodes out, or name as many hosts");
-  if (!w.claims.empty() || w.slurm.array)
-    return error(ErrorKind::unsupported, "{}: plain machines have none", w.claims.empty() ? "slurm.array" : "claims")
-        .hinted(fmt::format("take it out, or render for {}", w.claims.empty() ? "slurm" : "kubernetes"));
+  if (w.slurm.array)
+    return error(ErrorKind::unsupported, "slurm.array: plain machines have none")
+        .hinted("take it out, or render for slurm");
+  TRY(refuse_volumes(w, "plain machines have none"));
+  TRY(refuse_secrets(w, SecretReference::Source::kubernetes, "plain machines have no Secrets of Kubernetes",
+                     "file:/PATH, 0600 on each machine; or render for kubernetes"));
+  TRY(refuse_secrets(w, SecretReference::Source::environment, "ssh takes no environment along",
+                     "file:/PATH, 0600 on each machine; slurm takes it along"));
   Meeting meeting{.files = "$SYSTOLE_FILES", .folder = "$SYSTOLE_RUN"};
   if (!job.alone()) {
     meeting.leader = "$SYSTOLE_LEADER";

@@ -1,0 +1,80 @@
+// Who a pod is to Google Cloud, and who reads its metrics.
+#include "operate/render/kubernetes/pod.h"
+#include "operate/render/template.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kAccount = R"(
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: $name, namespace: $namespace, labels: $labels, annotations: $annotations }
+automountServiceAccountToken: false
+)";
+
+constexpr const char* kMonitoring = R"(
+apiVersion: monitoring.googleapis.com/v1
+kind: PodMonitoring
+metadata: { name: $name, namespace: $namespace, labels: $labels }
+spec:
+  selector: { matchLabels: { systole/run: $name } }
+  endpoints: [{ port: metrics, interval: 15s }]
+)";
+
+void add_metrics(const KubernetesJob& k, PodParts& parts) {
+  const KubernetesSpec& spec = k.workload().kubernetes;
+  if (!spec.metrics_port) return;
+  if (k.workload().command.empty())
+    return parts.wrong.push_back(
+        error(ErrorKind::unsupported,
+              "kubernetes.metrics_port: a model serves no metrics; they are in its run's folder")
+            .hinted("take it out; systole top shows them, and systole results brings them"));
+  if (*spec.metrics_port == kRendezvousPort)
+    parts.wrong.push_back(error(ErrorKind::invalid, "kubernetes.metrics_port: agents meet at {}", kRendezvousPort)
+                              .hinted("another port"));
+  parts.ports.push(Node::map({{"name", "metrics"}, {"containerPort", *spec.metrics_port}}));
+  parts.objects.push_back(fill(kMonitoring, {{"name", k.job.run}, {"namespace", k.space}, {"labels", k.labels}}));
+}
+
+}  // namespace
+
+void add_identity(const KubernetesJob& k, PodParts& parts) {
+  const KubernetesSpec& spec = k.workload().kubernetes;
+  parts.account = spec.service_account;
+  if (!spec.gcp_service_account.empty() && parts.account.empty()) {
+    parts.account = k.job.run;
+    parts.objects.push_back(
+        fill(kAccount, {{"name", parts.account},
+                        {"namespace", k.space},
+                        {"labels", k.labels},
+                        {"annotations", Node::map({{"iam.gke.io/gcp-service-account", spec.gcp_service_account}})}}));
+  }
+  add_metrics(k, parts);
+}
+
+std::vector<std::pair<std::string, std::string>> identity_commands(const KubernetesJob& k, const PodParts& parts) {
+  const KubernetesSpec& spec = k.workload().kubernetes;
+  const std::string& google = spec.gcp_service_account;
+  if (google.empty()) return {};
+  const std::string account = parts.account;
+  constexpr std::string_view kEnd = ".iam.gserviceaccount.com";
+  const std::size_t at = google.find('@') + 1;
+  const std::string project = google.substr(at, google.size() - at - kEnd.size());
+  std::vector<std::pair<std::string, std::string>> commands;
+  if (!spec.service_account.empty())
+    commands.emplace_back("account", fmt::format("kubectl -n {} annotate serviceaccount {} "
+                                                 "iam.gke.io/gcp-service-account={}",
+                                                 k.space, account, google));
+  commands.emplace_back(
+      "identity", fmt::format("gcloud iam service-accounts add-iam-policy-binding {} --project={} "
+                              "--role=roles/iam.workloadIdentityUser --member=\"serviceAccount:{}.svc.id.goog[{}/{}]\"",
+                              google, project, project, k.space, account));
+  for (const auto& [path, volume] : k.workload().volumes)
+    if (volume.kind == VolumeSpec::Kind::bucket)
+      commands.emplace_back("bucket", fmt::format("gcloud storage buckets add-iam-policy-binding gs://{} "
+                                                  "--member=serviceAccount:{} --role=roles/storage.object{}",
+                                                  volume.of, google, volume.read_only ? "Viewer" : "User"));
+  return commands;
+}
+
+}  // namespace systole
