@@ -45,6 +45,7 @@ Schema make() {
   add_train_keys(schema);
   add_run_keys(schema);
   add_cluster_keys(schema);
+  add_gke_keys(schema);
   return schema;
 }
 
@@ -110,7 +111,7 @@ bool goes_with_command(const Key& key) {
                                           "secrets",
                                           "folder",
                                           "labels"};
-  constexpr std::string_view kSections[] = {"slurm.", "kubernetes.", "ssh."};
+  constexpr std::string_view kSections[] = {"slurm.", "kubernetes.", "gke.", "ssh."};
   return std::ranges::find(kBeside, key.path) != std::end(kBeside) ||
          std::ranges::any_of(kSections, [&](std::string_view section) { return key.path.starts_with(section); });
 }

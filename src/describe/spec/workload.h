@@ -268,6 +268,13 @@ struct KubernetesSpec {
   std::string gcp_service_account;
   std::optional<std::int64_t> metrics_port;
 };
+// A cluster of Google Kubernetes Engine; names are as they are written.
+struct GkeSpec {
+  std::string project, cluster, location;  // location: a zone, or a region, and then `zone` is of it
+  std::string zone, network, machine;      // empty: as location, as cluster, the least that fits
+  enum class Driver { latest, standard, manual } driver = Driver::latest;
+  enum class Image { cos, ubuntu } image = Image::cos;
+};
 struct SshSpec {
   std::vector<std::string> hosts;  // [user@]host[:port]
 };
@@ -347,6 +354,7 @@ struct Workload {
   std::string folder;                          // where its runs lie, seen by all nodes; empty: runs
   SlurmSpec slurm;
   KubernetesSpec kubernetes;
+  GkeSpec gke;
   SshSpec ssh;
 };
 

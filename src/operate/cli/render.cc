@@ -14,7 +14,7 @@ namespace {
 struct RenderOptions {
   RenderArguments job;
   std::string out;
-  bool dry_run = false;
+  bool dry_run = false, mermaid = false;
 };
 
 void write(const RenderedFile& file, const std::string& folder) {
@@ -27,6 +27,13 @@ void write(const RenderedFile& file, const std::string& folder) {
 ExitCode render(const RenderOptions& options, Context& context) {
   const std::string place = options.out.empty() ? "rendered/" + options.job.on : options.out;
   const Rendered rendered = render_job(options.job, "render", [&](const std::string&) { return place; }).rendered;
+  if (options.mermaid) {
+    if (rendered.drawing.empty())
+      fail(error(ErrorKind::unsupported, "--mermaid: an image has nothing to draw").hinted("--on a cluster"));
+    context.out.data(rendered.drawing);
+    context.out.json(Node::map({{"run", rendered.run}, {"mermaid", rendered.drawing}}));
+    return ExitCode::done;
+  }
   Node files;
   for (const RenderedFile& file : rendered.files) {
     if (!options.dry_run) write(file, place);
@@ -40,7 +47,14 @@ ExitCode render(const RenderOptions& options, Context& context) {
     context.out.message(fmt::format("{:<6} {}", what + ":", line));
     commands.set(what, line);
   }
-  context.out.json(Node::map({{"run", rendered.run}, {"folder", place}, {"files", files}, {"commands", commands}}));
+  Node document = Node::map({{"run", rendered.run}, {"folder", place}, {"files", files}, {"commands", commands}});
+  if (rendered.cost) {
+    for (const std::string& line : cost_lines(*rendered.cost)) context.out.message("cost:   " + line);
+    for (const std::string& line : quota_lines(rendered.quotas, rendered.region))
+      context.out.message("quota:  " + line);
+    document.set("cost", cost_node(*rendered.cost)).set("quotas", quota_node(rendered.quotas, rendered.region));
+  }
+  context.out.json(document);
   return ExitCode::done;
 }
 
@@ -52,7 +66,8 @@ void add_render(CLI::App& app, Context& context) {
       add_command(app, "render", "write the files by which a cluster starts a workload", options, context, render);
   add_render_arguments(command, options->job);
   command.add_option("--out", options->out, "the folder; without: rendered/TARGET");
-  command.add_flag("--dry-run", options->dry_run, "print the files, write none");
+  CLI::Option* dry = command.add_flag("--dry-run", options->dry_run, "print the files, write none");
+  command.add_flag("--mermaid", options->mermaid, "draw it, as text of Mermaid; write no files")->excludes(dry);
 }
 
 }  // namespace systole::cli

@@ -94,7 +94,7 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   job.gpus_per_node = w.resources.gpus_per_node.value_or(0);
   if (const Status hardware = set_hardware(ask, job); !hardware.ok()) note(hardware.error());
   const bool model = w.command.empty();
-  if (ask.target == RenderTarget::kubernetes) job.launcher = launcher_of(w);
+  if (ask.target == RenderTarget::kubernetes || ask.target == RenderTarget::gke) job.launcher = launcher_of(w);
   // A model has the GPUs of its node in one process; programs have one each, unless they are started once.
   const bool once = model || job.launcher == KubernetesSpec::Launcher::program || job.gpus_per_node == 0;
   job.ranks_per_node = w.resources.ranks_per_node.value_or(once ? 1 : job.gpus_per_node);

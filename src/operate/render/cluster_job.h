@@ -66,6 +66,12 @@ Result<Rendered> render_slurm(const RenderAsk& ask, const ClusterJob& job);
 Result<Rendered> render_kubernetes(const RenderAsk& ask, const ClusterJob& job);
 // Needs no job: an image is for any.
 Result<Rendered> render_docker(const RenderAsk& ask);
+Result<Rendered> render_gke(const RenderAsk& ask, const ClusterJob& job);
 Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job);
+
+// What its nodes, `machine` each, cost in a zone, and the limits that they spend.
+JobCost cost_of(const RenderAsk& ask, const ClusterJob& job, const std::string& machine, const std::string& region,
+                const std::string& zone);
+std::vector<QuotaNeed> quota_needs(const RenderAsk& ask, const ClusterJob& job, const std::string& machine);
 
 }  // namespace systole

@@ -4,12 +4,13 @@
 
 #include "ground/base/nearest.h"
 #include "operate/render/cluster_job.h"
+#include "operate/render/picture.h"
 
 namespace systole {
 namespace {
 
-constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes, RenderTarget::ssh,
-                                     RenderTarget::docker};
+constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes, RenderTarget::gke,
+                                     RenderTarget::ssh, RenderTarget::docker};
 
 }  // namespace
 
@@ -17,6 +18,7 @@ const char* name_of(RenderTarget target) {
   switch (target) {
     case RenderTarget::slurm: return "slurm";
     case RenderTarget::kubernetes: return "kubernetes";
+    case RenderTarget::gke: return "gke";
     case RenderTarget::ssh: return "ssh";
     case RenderTarget::docker: return "docker";
   }
@@ -50,6 +52,7 @@ Result<Rendered> rendered_for(const RenderAsk& ask, const ClusterJob& job) {
   switch (ask.target) {
     case RenderTarget::slurm: return render_slurm(ask, job);
     case RenderTarget::kubernetes: return render_kubernetes(ask, job);
+    case RenderTarget::gke: return render_gke(ask, job);
     case RenderTarget::ssh: return render_ssh(ask, job);
     case RenderTarget::docker: break;  // has no job
   }
@@ -66,6 +69,7 @@ Result<Rendered> render(const RenderAsk& ask) {
   const ClusterJob job = TRY(cluster_job(ask));
   Rendered rendered = TRY(rendered_for(ask, job));
   rendered.folder = job.folder + "/" + job.run;
+  if (rendered.drawing.empty()) rendered.drawing = picture_of(ask, job, nullptr);
   if (ask.workload.resources.provisioning && (ask.target == RenderTarget::slurm || ask.target == RenderTarget::ssh))
     rendered.warnings.push_back(fmt::format(
         "resources.provisioning: the machines of {} are there already; it is not used", name_of(ask.target)));

@@ -14,10 +14,12 @@
 #include "ground/base/result.h"
 #include "ground/catalog/image.h"
 #include "ground/catalog/tables.h"
+#include "operate/render/cost.h"
+#include "operate/render/quota_need.h"
 
 namespace systole {
 
-enum class RenderTarget { slurm, kubernetes, ssh, docker };
+enum class RenderTarget { slurm, kubernetes, gke, ssh, docker };
 const char* name_of(RenderTarget target);
 std::span<const RenderTarget> render_targets();
 // Errors: invalid, with the nearest.
@@ -80,6 +82,10 @@ struct Rendered {
   std::vector<RenderedFile> files;
   std::vector<std::pair<std::string, std::string>> commands;  // what for, and the line: start, look, stop
   std::vector<std::string> warnings;
+  std::optional<JobCost> cost;  // of targets that rent what it runs on
+  std::vector<QuotaNeed> quotas;
+  std::string region;   // that the limits are of
+  std::string drawing;  // of Mermaid
 };
 
 // What a run is called on a cluster: `asked`, or as the workload; lower-case letters, digits and '-'. Errors: invalid.

@@ -74,6 +74,13 @@ struct GkeCluster {
 
   std::string account() const { return name + "-nodes"; }  // as whom its nodes speak to the cloud
   std::string account_email() const { return account() + "@" + project + ".iam.gserviceaccount.com"; }
+  // Of the cluster itself, which other runs use too.
+  std::vector<std::pair<std::string, std::string>> shared_labels() const {
+    auto all = labels;
+    std::erase_if(all, [](const auto& label) { return label.first == "systole-run"; });
+    all.emplace_back("managed-by", "systole");
+    return all;
+  }
   std::string context() const { return "gke_" + project + "_" + location + "_" + name; }  // of kubectl
   bool several_networks() const { return !networks.empty(); }
 };

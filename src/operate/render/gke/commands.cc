@@ -48,9 +48,10 @@ class Thing {
   Line describe, create;
 };
 
-std::string joined_labels(const GkeCluster& cluster) {
+std::string joined_labels(const GkeCluster& cluster, bool of_run = true) {
   std::vector<std::string> labels;
-  for (const auto& [key, value] : cluster.labels) labels.push_back(key + "=" + value);
+  for (const auto& [key, value] : of_run ? cluster.labels : cluster.shared_labels())
+    labels.push_back(key + "=" + value);
   return fmt::format("{}", fmt::join(labels, ","));
 }
 
@@ -141,7 +142,7 @@ std::string the_cluster(const GkeCluster& c) {
   std::vector<const char*> addons;
   for (const GkeAddon& addon : c.addons) addons.push_back(addon.gcloud);
   if (!addons.empty()) create.option("addons", fmt::format("{}", fmt::join(addons, ",")));
-  create.option("labels", joined_labels(c));
+  create.option("labels", joined_labels(c, false));
   return "\n" + cluster.text();
 }
 

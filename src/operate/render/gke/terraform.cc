@@ -28,9 +28,9 @@ class File {
   HclBlock& named(const char* type, const std::string& id, const std::string& name, std::string comment = "") {
     return resource(type, id, std::move(comment)).set("project", refer("var.project")).set("name", name);
   }
-  HclValue labels() const {
+  static HclValue labels(const std::vector<std::pair<std::string, std::string>>& of) {
     std::vector<std::pair<std::string, HclValue>> all;
-    for (const auto& [key, value] : c.labels) all.emplace_back(key, value);
+    for (const auto& [key, value] : of) all.emplace_back(key, value);
     return HclValue::map(all);
   }
 
@@ -105,11 +105,12 @@ void add_account(File& f) {
       .set("member", refer("google_service_account.nodes.member"));
 }
 
-HclBlock& add_node_config(HclBlock& block, const std::string& machine, const File& f) {
+HclBlock& add_node_config(HclBlock& block, const std::string& machine,
+                          const std::vector<std::pair<std::string, std::string>>& labels) {
   HclBlock& config = block.add("node_config");
   config.set("machine_type", machine).set("service_account", refer("google_service_account.nodes.email"));
   config.set("oauth_scopes", HclValue::list({"https://www.googleapis.com/auth/cloud-platform"}));
-  config.set("resource_labels", f.labels());
+  config.set("resource_labels", File::labels(labels));
   config.add("workload_metadata_config", {{"mode", "GKE_METADATA"}});
   return config;
 }
@@ -122,7 +123,7 @@ void add_cluster(File& f) {
   cluster.set("subnetwork", refer("google_compute_subnetwork.main.id"));
   cluster.set("initial_node_count", 1).set("datapath_provider", "ADVANCED_DATAPATH");
   if (f.c.several_networks()) cluster.set("enable_multi_networking", true);
-  cluster.set("resource_labels", f.labels()).set("deletion_protection", false);
+  cluster.set("resource_labels", File::labels(f.c.shared_labels())).set("deletion_protection", false);
   cluster.add("release_channel", {{"channel", "REGULAR"}});
   cluster.add("private_cluster_config", {{"enable_private_nodes", true}});
   cluster.add("ip_allocation_policy",
@@ -132,7 +133,7 @@ void add_cluster(File& f) {
     HclBlock& addons = cluster.add("addons_config");
     for (const GkeAddon& addon : f.c.addons) addons.add(addon.terraform, {{"enabled", true}});
   }
-  add_node_config(cluster, kGkeSystemMachine, f);
+  add_node_config(cluster, kGkeSystemMachine, f.c.shared_labels());
   cluster.set("depends_on",
               HclValue::list({refer("google_project_service.container"), refer("google_project_iam_member.nodes")}));
 }
@@ -188,7 +189,7 @@ void add_pool(File& f, const GkePool& pool) {
   } else {
     block.set("node_count", pool.nodes);
   }
-  HclBlock& config = add_node_config(block, pool.machine, f);
+  HclBlock& config = add_node_config(block, pool.machine, f.c.labels);
   config.set("image_type", f.c.image);
   if (!pool.disk.empty()) config.set("disk_type", pool.disk);
   if (pool.gpus > 0) add_gpus(config, pool, f.c.driver);
@@ -210,7 +211,7 @@ void add_buckets(File& f) {
         .set("location", f.c.region)
         .set("uniform_bucket_level_access", true)
         .set("public_access_prevention", "enforced")
-        .set("labels", f.labels());
+        .set("labels", File::labels(f.c.labels));
 }
 
 void add_identity(File& f) {

@@ -94,7 +94,9 @@ void add_devices(const KubernetesJob& k, PodParts& parts) {
     parts.wrong.push_back(error(ErrorKind::unsupported, "{}: GKE has no nodes of {}", job.on, job.slice->accelerator)
                               .hinted("systole catalog slices lists what there is"));
   if (!label.empty()) add_place(k, label, parts);
-  add_terms(k, !label.empty(), parts);
+  const bool gke = k.ask.target == RenderTarget::gke;
+  if (gke && job.device().empty()) select(parts, "cloud.google.com/gke-nodepool", job.run, "its pool");
+  add_terms(k, gke || !label.empty(), parts);
 }
 
 }  // namespace systole

@@ -1,0 +1,34 @@
+#!/bin/bash
+# systole: dlrm on gke, workload 111111111111
+# Takes away the nodes of the job; with --all the cluster and its networks too.
+set -euo pipefail
+account=$(gcloud auth list --filter=status:ACTIVE --format='value(account)')
+if [ -z "$account" ]; then
+  echo 'gcloud knows no account: gcloud auth login' >&2
+  exit 3
+fi
+there() { # whether what a command describes is there
+  "$@" >/dev/null 2>&1
+}
+! there gcloud container node-pools describe dlrm --project=my-lab-7 --cluster=recsys --location=us-central1-a ||
+  gcloud container node-pools delete dlrm --quiet --project=my-lab-7 --cluster=recsys --location=us-central1-a
+[ "${1:-}" = --all ] || exit 0
+! there gcloud container clusters describe recsys --project=my-lab-7 --location=us-central1-a ||
+  gcloud container clusters delete recsys --quiet --project=my-lab-7 --location=us-central1-a
+! there gcloud compute firewall-rules describe recsys-inside --project=my-lab-7 ||
+  gcloud compute firewall-rules delete recsys-inside --quiet --project=my-lab-7
+! there gcloud compute routers nats describe recsys --project=my-lab-7 --region=us-central1 --router=recsys ||
+  gcloud compute routers nats delete recsys --quiet --project=my-lab-7 --region=us-central1 --router=recsys
+! there gcloud compute routers describe recsys --project=my-lab-7 --region=us-central1 ||
+  gcloud compute routers delete recsys --quiet --project=my-lab-7 --region=us-central1
+! there gcloud compute networks subnets describe recsys --project=my-lab-7 --region=us-central1 ||
+  gcloud compute networks subnets delete recsys --quiet --project=my-lab-7 --region=us-central1
+! there gcloud compute networks describe recsys --project=my-lab-7 ||
+  gcloud compute networks delete recsys --quiet --project=my-lab-7
+gcloud projects remove-iam-policy-binding my-lab-7 \
+  --project=my-lab-7 \
+  --member=serviceAccount:recsys-nodes@my-lab-7.iam.gserviceaccount.com \
+  --role=roles/container.defaultNodeServiceAccount \
+  --condition=None >/dev/null || true
+! there gcloud iam service-accounts describe recsys-nodes@my-lab-7.iam.gserviceaccount.com --project=my-lab-7 ||
+  gcloud iam service-accounts delete recsys-nodes@my-lab-7.iam.gserviceaccount.com --quiet --project=my-lab-7

@@ -1,0 +1,167 @@
+#!/bin/bash
+# systole: h100 on gke, workload 111111111111
+# Makes the cluster, or what is missing of it; may be run again.
+set -euo pipefail
+account=$(gcloud auth list --filter=status:ACTIVE --format='value(account)')
+if [ -z "$account" ]; then
+  echo 'gcloud knows no account: gcloud auth login' >&2
+  exit 3
+fi
+there() { # whether what a command describes is there
+  "$@" >/dev/null 2>&1
+}
+gcloud services enable compute.googleapis.com container.googleapis.com iam.googleapis.com logging.googleapis.com monitoring.googleapis.com \
+  --project=my-lab-7
+
+# Its own network: nodes have no address of the internet; they reach it through NAT, and Google directly.
+there gcloud compute networks describe train --project=my-lab-7 ||
+  gcloud compute networks create train --project=my-lab-7 --subnet-mode=custom
+there gcloud compute networks subnets describe train --project=my-lab-7 --region=us-central1 ||
+  gcloud compute networks subnets create train \
+  --project=my-lab-7 \
+  --region=us-central1 \
+  --network=train \
+  --range=10.0.0.0/20 \
+  --secondary-range=pods=10.4.0.0/14,services=10.8.0.0/20 \
+  --enable-private-ip-google-access
+there gcloud compute routers describe train --project=my-lab-7 --region=us-central1 ||
+  gcloud compute routers create train --project=my-lab-7 --region=us-central1 --network=train
+there gcloud compute routers nats describe train --project=my-lab-7 --region=us-central1 --router=train ||
+  gcloud compute routers nats create train \
+  --project=my-lab-7 \
+  --region=us-central1 \
+  --router=train \
+  --auto-allocate-nat-external-ips \
+  --nat-all-subnet-ip-ranges
+there gcloud compute firewall-rules describe train-inside --project=my-lab-7 ||
+  gcloud compute firewall-rules create train-inside \
+  --project=my-lab-7 \
+  --network=train \
+  --direction=INGRESS \
+  --allow=tcp,udp,icmp \
+  --source-ranges=10.0.0.0/20,10.4.0.0/14
+
+# What GPUs of several machines tell each other goes over networks of its own.
+there gcloud compute networks describe train-gpu-1 --project=my-lab-7 ||
+  gcloud compute networks create train-gpu-1 --project=my-lab-7 --subnet-mode=custom --mtu=8244
+there gcloud compute networks subnets describe train-gpu-1 --project=my-lab-7 --region=us-central1 ||
+  gcloud compute networks subnets create train-gpu-1 \
+  --project=my-lab-7 \
+  --region=us-central1 \
+  --network=train-gpu-1 \
+  --range=192.168.1.0/24
+there gcloud compute firewall-rules describe train-gpu-1-inside --project=my-lab-7 ||
+  gcloud compute firewall-rules create train-gpu-1-inside \
+  --project=my-lab-7 \
+  --network=train-gpu-1 \
+  --direction=INGRESS \
+  --allow=tcp,udp,icmp \
+  --source-ranges=192.168.0.0/16
+there gcloud compute networks describe train-gpu-2 --project=my-lab-7 ||
+  gcloud compute networks create train-gpu-2 --project=my-lab-7 --subnet-mode=custom --mtu=8244
+there gcloud compute networks subnets describe train-gpu-2 --project=my-lab-7 --region=us-central1 ||
+  gcloud compute networks subnets create train-gpu-2 \
+  --project=my-lab-7 \
+  --region=us-central1 \
+  --network=train-gpu-2 \
+  --range=192.168.2.0/24
+there gcloud compute firewall-rules describe train-gpu-2-inside --project=my-lab-7 ||
+  gcloud compute firewall-rules create train-gpu-2-inside \
+  --project=my-lab-7 \
+  --network=train-gpu-2 \
+  --direction=INGRESS \
+  --allow=tcp,udp,icmp \
+  --source-ranges=192.168.0.0/16
+there gcloud compute networks describe train-gpu-3 --project=my-lab-7 ||
+  gcloud compute networks create train-gpu-3 --project=my-lab-7 --subnet-mode=custom --mtu=8244
+there gcloud compute networks subnets describe train-gpu-3 --project=my-lab-7 --region=us-central1 ||
+  gcloud compute networks subnets create train-gpu-3 \
+  --project=my-lab-7 \
+  --region=us-central1 \
+  --network=train-gpu-3 \
+  --range=192.168.3.0/24
+there gcloud compute firewall-rules describe train-gpu-3-inside --project=my-lab-7 ||
+  gcloud compute firewall-rules create train-gpu-3-inside \
+  --project=my-lab-7 \
+  --network=train-gpu-3 \
+  --direction=INGRESS \
+  --allow=tcp,udp,icmp \
+  --source-ranges=192.168.0.0/16
+there gcloud compute networks describe train-gpu-4 --project=my-lab-7 ||
+  gcloud compute networks create train-gpu-4 --project=my-lab-7 --subnet-mode=custom --mtu=8244
+there gcloud compute networks subnets describe train-gpu-4 --project=my-lab-7 --region=us-central1 ||
+  gcloud compute networks subnets create train-gpu-4 \
+  --project=my-lab-7 \
+  --region=us-central1 \
+  --network=train-gpu-4 \
+  --range=192.168.4.0/24
+there gcloud compute firewall-rules describe train-gpu-4-inside --project=my-lab-7 ||
+  gcloud compute firewall-rules create train-gpu-4-inside \
+  --project=my-lab-7 \
+  --network=train-gpu-4 \
+  --direction=INGRESS \
+  --allow=tcp,udp,icmp \
+  --source-ranges=192.168.0.0/16
+
+# Nodes may write logs and metrics and read images, no more.
+there gcloud iam service-accounts describe train-nodes@my-lab-7.iam.gserviceaccount.com --project=my-lab-7 ||
+  gcloud iam service-accounts create train-nodes --project=my-lab-7 --display-name='nodes of train'
+gcloud projects add-iam-policy-binding my-lab-7 \
+  --project=my-lab-7 \
+  --member=serviceAccount:train-nodes@my-lab-7.iam.gserviceaccount.com \
+  --role=roles/container.defaultNodeServiceAccount \
+  --condition=None >/dev/null
+
+there gcloud container clusters describe train --project=my-lab-7 --location=us-central1 ||
+  gcloud container clusters create train \
+  --project=my-lab-7 \
+  --location=us-central1 \
+  --node-locations=us-central1-a \
+  --release-channel=regular \
+  --machine-type=n1-standard-4 \
+  --num-nodes=1 \
+  --enable-ip-alias \
+  --enable-private-nodes \
+  --network=train \
+  --subnetwork=train \
+  --cluster-secondary-range-name=pods \
+  --services-secondary-range-name=services \
+  --workload-pool=my-lab-7.svc.id.goog \
+  --workload-metadata=GKE_METADATA \
+  --service-account=train-nodes@my-lab-7.iam.gserviceaccount.com \
+  --enable-dataplane-v2 \
+  --enable-multi-networking \
+  --labels=team=vision,managed-by=systole
+
+# The nodes of the job.
+there gcloud container node-pools describe h100 --project=my-lab-7 --cluster=train --location=us-central1 ||
+  gcloud container node-pools create h100 \
+  --project=my-lab-7 \
+  --cluster=train \
+  --location=us-central1 \
+  --node-locations=us-central1-a \
+  --machine-type=a3-highgpu-8g \
+  --accelerator=type=nvidia-h100-80gb,count=8,gpu-driver-version=latest \
+  --num-nodes=2 \
+  --placement-type=COMPACT \
+  --enable-gvnic \
+  --additional-node-network=network=train-gpu-1,subnetwork=train-gpu-1 \
+  --additional-node-network=network=train-gpu-2,subnetwork=train-gpu-2 \
+  --additional-node-network=network=train-gpu-3,subnetwork=train-gpu-3 \
+  --additional-node-network=network=train-gpu-4,subnetwork=train-gpu-4 \
+  --image-type=COS_CONTAINERD \
+  --service-account=train-nodes@my-lab-7.iam.gserviceaccount.com \
+  --workload-metadata=GKE_METADATA \
+  --labels=systole-run=h100,team=vision
+
+# kubectl knows it from here on; what it spoke to before is what it speaks to afterwards.
+before=$(command kubectl config current-context 2>/dev/null || true)
+gcloud container clusters get-credentials train --project=my-lab-7 --location=us-central1
+[ -z "$before" ] || command kubectl config use-context "$before" >/dev/null
+kubectl() {
+  command kubectl --context=gke_my-lab-7_us-central1_train "$@"
+}
+kubectl apply --server-side -f "$(dirname "$0")/networks.yaml"
+kubectl apply -f https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/992db81257553607f1477945f1b3219632991829/gpudirect-tcpx/nccl-tcpx-installer.yaml
+kubectl wait node -l cloud.google.com/gke-nodepool=h100 --timeout=30m \
+  --for='jsonpath={.status.allocatable.nvidia\.com/gpu}=8'

@@ -1,0 +1,373 @@
+# systole: h100 on gke, workload 111111111111
+terraform {
+  required_providers {
+    google = {
+      source  = "hashicorp/google"
+      version = "~> 7.45"
+    }
+  }
+}
+
+variable "project" {
+  type    = string
+  default = "my-lab-7"
+}
+
+resource "google_project_service" "compute" {
+  project            = var.project
+  service            = "compute.googleapis.com"
+  disable_on_destroy = false
+}
+
+resource "google_project_service" "container" {
+  project            = var.project
+  service            = "container.googleapis.com"
+  disable_on_destroy = false
+}
+
+resource "google_project_service" "iam" {
+  project            = var.project
+  service            = "iam.googleapis.com"
+  disable_on_destroy = false
+}
+
+resource "google_project_service" "logging" {
+  project            = var.project
+  service            = "logging.googleapis.com"
+  disable_on_destroy = false
+}
+
+resource "google_project_service" "monitoring" {
+  project            = var.project
+  service            = "monitoring.googleapis.com"
+  disable_on_destroy = false
+}
+
+# Nodes have no address of the internet; they reach it through NAT, and Google directly.
+resource "google_compute_network" "main" {
+  project                 = var.project
+  name                    = "train"
+  auto_create_subnetworks = false
+}
+
+resource "google_compute_subnetwork" "main" {
+  project                  = var.project
+  name                     = "train"
+  region                   = "us-central1"
+  network                  = google_compute_network.main.id
+  ip_cidr_range            = "10.0.0.0/20"
+  private_ip_google_access = true
+
+  secondary_ip_range {
+    range_name    = "pods"
+    ip_cidr_range = "10.4.0.0/14"
+  }
+
+  secondary_ip_range {
+    range_name    = "services"
+    ip_cidr_range = "10.8.0.0/20"
+  }
+}
+
+resource "google_compute_router" "main" {
+  project = var.project
+  name    = "train"
+  region  = "us-central1"
+  network = google_compute_network.main.id
+}
+
+resource "google_compute_router_nat" "main" {
+  project                            = var.project
+  name                               = "train"
+  region                             = "us-central1"
+  router                             = google_compute_router.main.name
+  nat_ip_allocate_option             = "AUTO_ONLY"
+  source_subnetwork_ip_ranges_to_nat = "ALL_SUBNETWORKS_ALL_IP_RANGES"
+}
+
+resource "google_compute_firewall" "main" {
+  project       = var.project
+  name          = "train-inside"
+  network       = google_compute_network.main.id
+  direction     = "INGRESS"
+  source_ranges = ["10.0.0.0/20", "10.4.0.0/14"]
+
+  allow {
+    protocol = "tcp"
+  }
+
+  allow {
+    protocol = "udp"
+  }
+
+  allow {
+    protocol = "icmp"
+  }
+}
+
+resource "google_compute_network" "train_gpu_1" {
+  project                 = var.project
+  name                    = "train-gpu-1"
+  auto_create_subnetworks = false
+  mtu                     = 8244
+}
+
+resource "google_compute_subnetwork" "train_gpu_1" {
+  project       = var.project
+  name          = "train-gpu-1"
+  region        = "us-central1"
+  network       = google_compute_network.train_gpu_1.id
+  ip_cidr_range = "192.168.1.0/24"
+}
+
+resource "google_compute_firewall" "train_gpu_1" {
+  project       = var.project
+  name          = "train-gpu-1-inside"
+  network       = google_compute_network.train_gpu_1.id
+  direction     = "INGRESS"
+  source_ranges = ["192.168.0.0/16"]
+
+  allow {
+    protocol = "tcp"
+  }
+
+  allow {
+    protocol = "udp"
+  }
+
+  allow {
+    protocol = "icmp"
+  }
+}
+
+resource "google_compute_network" "train_gpu_2" {
+  project                 = var.project
+  name                    = "train-gpu-2"
+  auto_create_subnetworks = false
+  mtu                     = 8244
+}
+
+resource "google_compute_subnetwork" "train_gpu_2" {
+  project       = var.project
+  name          = "train-gpu-2"
+  region        = "us-central1"
+  network       = google_compute_network.train_gpu_2.id
+  ip_cidr_range = "192.168.2.0/24"
+}
+
+resource "google_compute_firewall" "train_gpu_2" {
+  project       = var.project
+  name          = "train-gpu-2-inside"
+  network       = google_compute_network.train_gpu_2.id
+  direction     = "INGRESS"
+  source_ranges = ["192.168.0.0/16"]
+
+  allow {
+    protocol = "tcp"
+  }
+
+  allow {
+    protocol = "udp"
+  }
+
+  allow {
+    protocol = "icmp"
+  }
+}
+
+resource "google_compute_network" "train_gpu_3" {
+  project                 = var.project
+  name                    = "train-gpu-3"
+  auto_create_subnetworks = false
+  mtu                     = 8244
+}
+
+resource "google_compute_subnetwork" "train_gpu_3" {
+  project       = var.project
+  name          = "train-gpu-3"
+  region        = "us-central1"
+  network       = google_compute_network.train_gpu_3.id
+  ip_cidr_range = "192.168.3.0/24"
+}
+
+resource "google_compute_firewall" "train_gpu_3" {
+  project       = var.project
+  name          = "train-gpu-3-inside"
+  network       = google_compute_network.train_gpu_3.id
+  direction     = "INGRESS"
+  source_ranges = ["192.168.0.0/16"]
+
+  allow {
+    protocol = "tcp"
+  }
+
+  allow {
+    protocol = "udp"
+  }
+
+  allow {
+    protocol = "icmp"
+  }
+}
+
+resource "google_compute_network" "train_gpu_4" {
+  project                 = var.project
+  name                    = "train-gpu-4"
+  auto_create_subnetworks = false
+  mtu                     = 8244
+}
+
+resource "google_compute_subnetwork" "train_gpu_4" {
+  project       = var.project
+  name          = "train-gpu-4"
+  region        = "us-central1"
+  network       = google_compute_network.train_gpu_4.id
+  ip_cidr_range = "192.168.4.0/24"
+}
+
+resource "google_compute_firewall" "train_gpu_4" {
+  project       = var.project
+  name          = "train-gpu-4-inside"
+  network       = google_compute_network.train_gpu_4.id
+  direction     = "INGRESS"
+  source_ranges = ["192.168.0.0/16"]
+
+  allow {
+    protocol = "tcp"
+  }
+
+  allow {
+    protocol = "udp"
+  }
+
+  allow {
+    protocol = "icmp"
+  }
+}
+
+# Nodes may write logs and metrics and read images, no more.
+resource "google_service_account" "nodes" {
+  project      = var.project
+  account_id   = "train-nodes"
+  display_name = "nodes of train"
+}
+
+resource "google_project_iam_member" "nodes" {
+  project = var.project
+  role    = "roles/container.defaultNodeServiceAccount"
+  member  = google_service_account.nodes.member
+}
+
+resource "google_container_cluster" "main" {
+  project                 = var.project
+  name                    = "train"
+  location                = "us-central1"
+  node_locations          = ["us-central1-a"]
+  network                 = google_compute_network.main.id
+  subnetwork              = google_compute_subnetwork.main.id
+  initial_node_count      = 1
+  datapath_provider       = "ADVANCED_DATAPATH"
+  enable_multi_networking = true
+  resource_labels = {
+    team         = "vision"
+    "managed-by" = "systole"
+  }
+  deletion_protection = false
+  depends_on          = [google_project_service.container, google_project_iam_member.nodes]
+
+  release_channel {
+    channel = "REGULAR"
+  }
+
+  private_cluster_config {
+    enable_private_nodes = true
+  }
+
+  ip_allocation_policy {
+    cluster_secondary_range_name  = "pods"
+    services_secondary_range_name = "services"
+  }
+
+  workload_identity_config {
+    workload_pool = "${var.project}.svc.id.goog"
+  }
+
+  node_config {
+    machine_type    = "n1-standard-4"
+    service_account = google_service_account.nodes.email
+    oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
+    resource_labels = {
+      team         = "vision"
+      "managed-by" = "systole"
+    }
+
+    workload_metadata_config {
+      mode = "GKE_METADATA"
+    }
+  }
+}
+
+resource "google_container_node_pool" "h100" {
+  project        = var.project
+  name           = "h100"
+  cluster        = google_container_cluster.main.name
+  location       = "us-central1"
+  node_locations = ["us-central1-a"]
+  node_count     = 2
+
+  node_config {
+    machine_type    = "a3-highgpu-8g"
+    service_account = google_service_account.nodes.email
+    oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
+    resource_labels = {
+      "systole-run" = "h100"
+      team          = "vision"
+    }
+    image_type = "COS_CONTAINERD"
+
+    workload_metadata_config {
+      mode = "GKE_METADATA"
+    }
+
+    guest_accelerator {
+      type  = "nvidia-h100-80gb"
+      count = 8
+
+      gpu_driver_installation_config {
+        gpu_driver_version = "LATEST"
+      }
+    }
+
+    gvnic {
+      enabled = true
+    }
+  }
+
+  placement_policy {
+    type = "COMPACT"
+  }
+
+  network_config {
+    enable_private_nodes = true
+
+    additional_node_network_configs {
+      network    = google_compute_network.train_gpu_1.name
+      subnetwork = google_compute_subnetwork.train_gpu_1.name
+    }
+
+    additional_node_network_configs {
+      network    = google_compute_network.train_gpu_2.name
+      subnetwork = google_compute_subnetwork.train_gpu_2.name
+    }
+
+    additional_node_network_configs {
+      network    = google_compute_network.train_gpu_3.name
+      subnetwork = google_compute_subnetwork.train_gpu_3.name
+    }
+
+    additional_node_network_configs {
+      network    = google_compute_network.train_gpu_4.name
+      subnetwork = google_compute_subnetwork.train_gpu_4.name
+    }
+  }
+}

@@ -1,0 +1,34 @@
+#!/bin/bash
+# systole: linear on gke, workload 111111111111
+# Takes away the nodes of the job; with --all the cluster and its networks too.
+set -euo pipefail
+account=$(gcloud auth list --filter=status:ACTIVE --format='value(account)')
+if [ -z "$account" ]; then
+  echo 'gcloud knows no account: gcloud auth login' >&2
+  exit 3
+fi
+there() { # whether what a command describes is there
+  "$@" >/dev/null 2>&1
+}
+! there gcloud container node-pools describe linear --project=my-lab-7 --cluster=train --location=us-central1-a ||
+  gcloud container node-pools delete linear --quiet --project=my-lab-7 --cluster=train --location=us-central1-a
+[ "${1:-}" = --all ] || exit 0
+! there gcloud container clusters describe train --project=my-lab-7 --location=us-central1-a ||
+  gcloud container clusters delete train --quiet --project=my-lab-7 --location=us-central1-a
+! there gcloud compute firewall-rules describe train-inside --project=my-lab-7 ||
+  gcloud compute firewall-rules delete train-inside --quiet --project=my-lab-7
+! there gcloud compute routers nats describe train --project=my-lab-7 --region=us-central1 --router=train ||
+  gcloud compute routers nats delete train --quiet --project=my-lab-7 --region=us-central1 --router=train
+! there gcloud compute routers describe train --project=my-lab-7 --region=us-central1 ||
+  gcloud compute routers delete train --quiet --project=my-lab-7 --region=us-central1
+! there gcloud compute networks subnets describe train --project=my-lab-7 --region=us-central1 ||
+  gcloud compute networks subnets delete train --quiet --project=my-lab-7 --region=us-central1
+! there gcloud compute networks describe train --project=my-lab-7 ||
+  gcloud compute networks delete train --quiet --project=my-lab-7
+gcloud projects remove-iam-policy-binding my-lab-7 \
+  --project=my-lab-7 \
+  --member=serviceAccount:train-nodes@my-lab-7.iam.gserviceaccount.com \
+  --role=roles/container.defaultNodeServiceAccount \
+  --condition=None >/dev/null || true
+! there gcloud iam service-accounts describe train-nodes@my-lab-7.iam.gserviceaccount.com --project=my-lab-7 ||
+  gcloud iam service-accounts delete train-nodes@my-lab-7.iam.gserviceaccount.com --quiet --project=my-lab-7
