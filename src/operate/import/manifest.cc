@@ -60,7 +60,7 @@ class ManifestReader {
 
  private:
   std::vector<Node> documents();
-  void begin_rendered(const std::vector<Node>& objects);
+  bool is_rendered(const std::vector<Node>& objects);
   void read_job(TakenFields& fields);
   void read_jobset(TakenFields& fields);
   void read_pytorchjob(TakenFields& fields);
@@ -78,7 +78,6 @@ class ManifestReader {
 
   const ImportSource& source_;
   Draft& draft_;
-  bool rendered_ = false;
 };
 
 // A line of '---' separates; one inside of a text is indented.
@@ -124,30 +123,34 @@ std::string text_at(const Node& object, std::string_view key) {
   return found != nullptr && found->is_scalar() ? found->text() : "";
 }
 
-// What Systole rendered has its workload in it.
-void ManifestReader::begin_rendered(const std::vector<Node>& objects) {
+// What Systole rendered has its workload in it, and is that workload: its other fields are what render makes of it.
+bool ManifestReader::is_rendered(const std::vector<Node>& objects) {
   for (const Node& object : objects) {
     const TakenFields fields(object);
     const Node* by = fields.find("metadata.labels.app.kubernetes.io/managed-by");
     const Node* text = fields.find("data.workload.yaml");
     if (text_at(object, "kind") != "ConfigMap" || by == nullptr || by->text() != "systole" || text == nullptr) continue;
     const Result<Workload> workload = read_workload(text->text(), "workload.yaml");
-    if (!workload.ok()) return draft_.wrong(workload.error());
+    if (!workload.ok()) {
+      draft_.wrong(workload.error());
+      return true;
+    }
     draft_.begin_with(*workload, parse_yaml(text->text(), "workload.yaml").value());
-    rendered_ = true;
-    return;
+    draft_.left_out("what was changed in the manifest", "its workload is in it, and is what comes back");
+    return true;
   }
+  return false;
 }
 
 void ManifestReader::metadata(TakenFields& fields, const std::string& at) {
   std::string name = fields.text(at + ".name");
   if (name.empty()) name = fields.text(at + ".generateName");
   while (name.ends_with('-')) name.pop_back();
-  if (!name.empty() && !rendered_) draft_.set("name", name, at + ".name");
+  if (!name.empty()) draft_.set("name", name, at + ".name");
   if (const std::string space = fields.text(at + ".namespace"); !space.empty() && space != "default")
     draft_.set("kubernetes.namespace", space, at + ".namespace");
   const Node* labels = fields.find(at + ".labels");
-  if (labels == nullptr || rendered_) return;
+  if (labels == nullptr) return;
   for (const Node::Entry& entry : labels->entries()) {
     fields.take(at + ".labels." + entry.key);
     if (entry.key.find('/') == std::string::npos)
@@ -166,10 +169,10 @@ void ManifestReader::retries(TakenFields& fields, const std::string& path, std::
 }
 
 void ManifestReader::pod_template(TakenFields& fields, const std::string& at) {
-  if (const Node* labels = fields.find(at + ".metadata.labels"); labels != nullptr && !rendered_)
+  if (const Node* labels = fields.find(at + ".metadata.labels"); labels != nullptr)
     for (const Node::Entry& entry : labels->entries())
       if (entry.key.find('/') == std::string::npos) fields.take(at + ".metadata.labels." + entry.key);
-  read_pod(fields, at + ".spec", rendered_, draft_);
+  read_pod(fields, at + ".spec", draft_);
 }
 
 // Returns its pods.
@@ -209,7 +212,7 @@ void ManifestReader::read_jobset(TakenFields& fields) {
   const std::int64_t pods = job_spec(fields, job + ".template.spec");
   number(fields, job + ".template.spec.backoffLimit");  // a JobSet restarts as a whole
   nodes(replicas * pods, replicas * pods, job + ".replicas, parallelism");
-  if (const auto restarts = number(fields, "spec.failurePolicy.maxRestarts"); restarts && !rendered_)
+  if (const auto restarts = number(fields, "spec.failurePolicy.maxRestarts"))
     if (*restarts != RanksSpec::kRetries)
       draft_.set("ranks.retries", std::min<std::int64_t>(*restarts, 1000), "spec.failurePolicy.maxRestarts");
   pod_template(fields, job + ".template.spec.template");
@@ -257,7 +260,7 @@ void ManifestReader::read_pytorchjob(TakenFields& fields) {
 
 void ManifestReader::read() {
   const std::vector<Node> objects = documents();
-  begin_rendered(objects);
+  if (is_rendered(objects)) return;
   const Node* job = nullptr;
   for (const Node& object : objects) {
     const std::string kind = text_at(object, "kind");
@@ -269,7 +272,7 @@ void ManifestReader::read() {
                        .at(object.where())
                        .hinted("paste the line that its container runs"));
     } else if (std::ranges::find(kJobs, kind) == std::end(kJobs)) {
-      if (!rendered_) draft_.left_out("kind " + kind, "render writes what a run needs besides its job");
+      draft_.left_out("kind " + kind, "render writes what a run needs besides its job");
     } else if (job != nullptr) {
       draft_.wrong(error(ErrorKind::unsupported, "two jobs; a workload is one program")
                        .at(object.where())
@@ -291,7 +294,6 @@ void ManifestReader::read() {
   if (kind == "Job") read_job(fields);
   if (kind == "JobSet") read_jobset(fields);
   if (kind == "PyTorchJob") read_pytorchjob(fields);
-  if (rendered_) return;  // what else is in it is what render writes
   for (const std::string& path : fields.rest()) draft_.left_out(path, std::string(reason_of(path)));
 }
 

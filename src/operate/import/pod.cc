@@ -176,7 +176,7 @@ void read_mounts(TakenFields& fields, const std::string& at, const std::string& 
 
 }  // namespace
 
-void read_pod(TakenFields& fields, const std::string& at, bool rendered, Draft& draft) {
+void read_pod(TakenFields& fields, const std::string& at, Draft& draft) {
   const std::optional<std::size_t> main = main_container(fields, at, draft);
   if (!main) return;
   const std::string container = fmt::format("{}.containers.{}", at, *main);
@@ -187,13 +187,9 @@ void read_pod(TakenFields& fields, const std::string& at, bool rendered, Draft& 
       draft.left_out(container + ".image", "it is another image each day: render asks for a tag or a digest");
   }
   read_resources(fields, container, draft);
-  if (rendered) {
-    for (const char* part : {".command", ".env", ".volumeMounts"}) fields.take(container + part);
-  } else {
-    read_environment(fields, container, draft);
-    read_mounts(fields, at, container, draft);
-    read_program_of(fields, container, draft);
-  }
+  read_environment(fields, container, draft);
+  read_mounts(fields, at, container, draft);
+  read_program_of(fields, container, draft);
   if (const Node* selector = fields.take(at + ".nodeSelector"))
     for (const Node::Entry& entry : selector->entries())
       draft.set_entry("kubernetes.selector", entry.key, entry.value.text(), at + ".nodeSelector");

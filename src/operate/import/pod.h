@@ -6,7 +6,7 @@
 
 namespace systole {
 
-// `at`: the path of its spec. `rendered`: what runs in it is known.
-void read_pod(TakenFields& fields, const std::string& at, bool rendered, Draft& draft);
+// `at`: the path of its spec.
+void read_pod(TakenFields& fields, const std::string& at, Draft& draft);
 
 }  // namespace systole

@@ -245,6 +245,10 @@ void read_batch_script(const ImportSource& source, Draft& draft) {
   const std::string mark = "\n#SBATCH --comment=systole/run=";
   const bool ours = source.text.find(mark) != source.text.npos;
   if (ours && !begin_rendered(source, draft)) return;
+  if (ours && !draft.begun_with().resources.accelerators.empty()) {
+    draft.left_out("lines of #SBATCH", "they are what render makes of resources.accelerators");
+    return;
+  }
   bool begun = false;
   int line = 0;
   for (std::string_view rest = source.text; !rest.empty();) {
