@@ -1,0 +1,181 @@
+// submit, runs, logs, stop, resume, exec and results on a real Kubernetes, whose pods run (tools/kubelet).
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "ground/base/document.h"
+#include "laws/kubernetes_cluster.h"
+
+namespace systole {
+namespace {
+
+// On two nodes of one rank each; exact, so that what was interrupted can be held to what was not.
+constexpr const char* kJob =
+    "systole: 1\nname: line\nmodel: { family: mlp, inputs: 64, hidden: [], outputs: 10, loss: squared_error }\n"
+    "data: { kind: linear, rows: 60000, held_out_rows: 100, noise: 0.1 }\n"
+    "train: { batch: 32, steps: 6000, exact: true, optimizer: { kind: sgd, rate: 0.01 } }\n"
+    "checkpoint: { every: 200 }\nmesh: { data: 2 }\nranks: { notice: 8s }\n"
+    "resources: { nodes: 2, threads: 1, memory: 256MiB }\n"
+    "image: registry.example/systole@sha256:1111111111111111111111111111111111111111111111111111111111111111\n"
+    "claims: { /runs: runs }\nfolder: /runs\nkubernetes: { selector: { systole.test/pods: run } }\n";
+constexpr const char* kSmall =
+    "systole: 1\nname: small\ncommand: [sh, -c, echo hello]\nresources: { threads: 1, memory: 64MiB }\n"
+    "image: registry.example/systole@sha256:1111111111111111111111111111111111111111111111111111111111111111\n"
+    "claims: { /runs: runs }\nfolder: /runs\nkubernetes: { selector: { systole.test/pods: run } }\n";
+
+class KubernetesSubmit : public Kubernetes {
+ protected:
+  static void SetUpTestSuite() {
+    begin("");
+    add_nodes({"node-0", "node-1"}, "cpu=4,memory=4Gi");
+  }
+  void SetUp() override {
+    Kubernetes::SetUp();
+    if (IsSkipped()) return;
+    write("job.yaml", kJob);
+    write("small.yaml", kSmall);
+    write("claim.yaml",
+          "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: { name: runs }\n"
+          "spec: { accessModes: [ReadWriteMany], resources: { requests: { storage: 1Gi } } }\n");
+    out("kubectl apply -f claim.yaml");
+    ASSERT_TRUE(waits([&] { return run("kubectl get nodes | grep -c 'node-.* Ready'").out >= "2"; }));
+  }
+  void TearDown() override {
+    if (IsSkipped() || !missing_.empty()) return;
+    if (HasFailure())
+      std::cerr << run("kubectl get pods -o wide; kubectl get events | tail -n 20; tail -n 20 ../kubelet.log").out;
+    run("kubectl delete job,service,configmap,networkpolicy,secret -l app.kubernetes.io/managed-by=systole --wait; "
+        "kubectl delete pods --all --grace-period=0 --force; kubectl delete pvc --all");
+  }
+
+  // systole in this test's folder; its exit code is `code`.
+  std::string systole(const std::string& words, int code = 0, const std::string& folder = ".") const {
+    const Captured ran = run("cd " + folder + "; \"$SYSTOLE\" " + words);
+    EXPECT_EQ(ran.exit.code, code) << words << "\n" << ran.out << ran.err;
+    return ran.out + ran.err;
+  }
+  // What `runs` says of one that was submitted.
+  std::string told(const std::string& name, const char* what = "state") const {
+    const Captured ran = run("\"$SYSTOLE\" --json runs");
+    const Node document = parse_json(ran.out, "stdout").value();
+    for (const Node& node : document.find("submitted")->items())
+      if (node.find("run")->text() == name) return node.find(what)->text();
+    return "none";
+  }
+  bool becomes(const std::string& name, const std::string& wanted, double seconds = 60) const {
+    return waits([&] { return told(name) == wanted; }, seconds);
+  }
+  bool writes(const std::string& name, const std::string& part) const {
+    return waits([&] { return has(run("\"$SYSTOLE\" logs --all " + name).out, part); });
+  }
+  std::string jobs() const { return run("kubectl get jobs -o name | sort").out; }
+  std::string under_label(const std::string& name) const {
+    return run("kubectl get all,configmap,secret,networkpolicy -o name -l systole/run=" + name).out;
+  }
+  // The same run on this machine, without Kubernetes: what it must come to.
+  void expect_as_undisturbed(const std::string& home) const {
+    const Captured here = run("\"$SYSTOLE\" run job.yaml --ranks 2 --folder undisturbed >here.log 2>&1");
+    ASSERT_EQ(here.exit.code, 0) << run("tail -n 20 here.log").out;
+    const Captured same = run(fmt::format("\"$SYSTOLE\" ckpt diff undisturbed {}", home));
+    EXPECT_EQ(same.exit.code, 0) << same.out << same.err;
+  }
+};
+
+TEST_F(KubernetesSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
+  EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes"), "line: submitted as kubernetes job line/"));
+  const std::string followed = systole("logs -f line --all");
+  EXPECT_TRUE(has(followed, "finished at step 6000")) << followed;
+  EXPECT_TRUE(has(followed, "[done as kubernetes job ")) << followed;
+  EXPECT_EQ(told("line"), "done");
+  EXPECT_NE(told("line", "node_seconds"), "0");
+  EXPECT_TRUE(has(systole("results line --out home"), "home: checkpoint of step 6000, verified"));
+  expect_as_undisturbed("home");
+  EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes", 1), "the run 'line' is done"));
+  systole("stop --purge line");
+  EXPECT_EQ(under_label("line"), "");
+  EXPECT_TRUE(has(systole("runs --verify-audit"), "each holds"));
+}
+
+TEST_F(KubernetesSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
+  systole("submit job.yaml --on kubernetes");
+  ASSERT_TRUE(writes("line", "step 400 "));
+  EXPECT_TRUE(has(systole("stop line"), "stopped as kubernetes job"));
+  EXPECT_EQ(told("line", "reason"), "saved");
+  EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes", 1), "systole resume line"));
+  EXPECT_TRUE(has(systole("resume line"), "submitted again as kubernetes job"));
+  ASSERT_TRUE(becomes("line", "done"));
+  systole("results line --out home");
+  expect_as_undisturbed("home");
+}
+
+TEST_F(KubernetesSubmit, an_evicted_pod_is_a_preemption_and_the_run_goes_on) {
+  systole("submit job.yaml --on kubernetes");
+  ASSERT_TRUE(writes("line", "step 400 "));
+  const std::string pod = out("kubectl get pods -l systole/run=line -o name | tail -n 1 | cut -d/ -f2 | tr -d '\\n'");
+  write("evict.json", "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"" + pod +
+                          "\",\"namespace\":\"default\"}}");
+  out(fmt::format("kubectl create --raw /api/v1/namespaces/default/pods/{}/eviction -f evict.json", pod));
+  EXPECT_TRUE(becomes("line", "preempted")) << told("line");
+  ASSERT_TRUE(becomes("line", "done", 120));
+  systole("results line --out home");
+  expect_as_undisturbed("home");
+}
+
+TEST_F(KubernetesSubmit, submitted_twice_at_once_it_is_one_job) {
+  run("for i in 1 2 3 4; do \"$SYSTOLE\" submit job.yaml --on kubernetes >out.$i 2>&1 & done; wait");
+  EXPECT_EQ(jobs(), "job.batch/line\n") << run("cat out.*").out;
+  run("mkdir -p elsewhere; cp job.yaml elsewhere");
+  EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes", 0, "elsewhere"), "had been submitted as"));
+  EXPECT_EQ(jobs(), "job.batch/line\n");
+  systole("stop --now line");
+}
+
+TEST_F(KubernetesSubmit, killed_at_any_point_it_comes_to_one_job) {
+  for (int i = 0; i < 10; ++i) {
+    run(fmt::format("timeout -s KILL {} \"$SYSTOLE\" submit small.yaml --on kubernetes --run small-{} >/dev/null 2>&1",
+                    0.02 + 0.04 * i, i));
+    systole(fmt::format("submit small.yaml --on kubernetes --run small-{}", i));
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(becomes(fmt::format("small-{}", i), "done")) << i;
+  std::istringstream all(jobs());
+  std::multiset<std::string> names;
+  for (std::string line; std::getline(all, line);) names.insert(line);
+  EXPECT_EQ(names.size(), 10u) << jobs();
+  EXPECT_TRUE(has(systole("runs --verify-audit"), "each holds"));
+}
+
+TEST_F(KubernetesSubmit, a_log_is_followed_through_a_server_that_dies_and_comes_back) {
+  write("long.yaml", kSmall);
+  run("sed -i 's/^name: small/name: long/; s/echo hello/for i in $(seq 1 200); do echo line $i.; sleep 0.05; done/' "
+      "long.yaml");
+  systole("submit long.yaml --on kubernetes");
+  ASSERT_TRUE(writes("long", "line 20."));
+  run("(sleep 1; " + std::string(kKube) + " api ../cluster kill; sleep 1; " + std::string(kKube) +
+      " api ../cluster start) >/dev/null 2>&1 & \"$SYSTOLE\" logs -f long >followed 2>told; wait");
+  const std::string counted =
+      run("grep -o 'line [0-9]*\\.' followed | sort | uniq -c | awk '{ print $1 }' | sort | uniq -c").out;
+  EXPECT_TRUE(has(counted, "200 1")) << counted << run("cat told").out;
+  EXPECT_EQ(std::ranges::count(counted, '\n'), 1) << "none twice: " << counted;
+}
+
+TEST_F(KubernetesSubmit, a_gang_that_does_not_fit_waits_with_the_schedulers_reason) {
+  systole("submit job.yaml --on kubernetes --set resources.memory=9000GiB");
+  EXPECT_TRUE(waits([&] { return has(told("line", "reason"), "Insufficient memory"); })) << told("line", "reason");
+  EXPECT_EQ(told("line"), "queued");
+  run("mkdir -p elsewhere");
+  EXPECT_TRUE(has(systole("runs --on kubernetes", 0, "elsewhere"), "line: found on kubernetes"));
+  systole("stop --purge line", 0, "elsewhere");
+  EXPECT_EQ(under_label("line"), "");
+}
+
+TEST_F(KubernetesSubmit, a_failed_run_says_why) {
+  run("sed 's/echo hello/echo the reason >\\&2; exit 7/; s/^name: small/name: bad/' small.yaml >bad.yaml; "
+      "echo 'ranks: { retries: 0 }' >>bad.yaml");
+  systole("submit bad.yaml --on kubernetes");
+  EXPECT_TRUE(has(systole("logs -f bad", 1), "the reason"));
+  EXPECT_EQ(told("bad"), "failed");
+  EXPECT_TRUE(has(told("bad", "reason"), "exit code")) << told("bad", "reason");
+}
+
+}  // namespace
+}  // namespace systole
