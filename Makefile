@@ -30,7 +30,7 @@ test: dev release
 
 test-kubernetes: release
 	@tools/kube build
-	@tools/run-tests --only laws_kubernetes_test build/release
+	@tools/run-tests --only laws_kubernetes build/release
 
 test-long: release
 	@tools/test-long build/release

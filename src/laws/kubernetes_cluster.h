@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "ground/base/document.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"
@@ -79,6 +80,27 @@ class Kubernetes : public testing::Test {
     const Captured said = run(line);
     EXPECT_EQ(said.exit.code, 0) << line << "\n" << said.err;
     return said.out;
+  }
+
+  // systole in this test's folder; its exit code is `code`.
+  std::string systole(const std::string& words, int code = 0, const std::string& folder = ".") const {
+    const Captured ran = run("cd " + folder + "; \"$SYSTOLE\" " + words);
+    EXPECT_EQ(ran.exit.code, code) << words << "\n" << ran.out << ran.err;
+    return ran.out + ran.err;
+  }
+  // What `runs` says of one that was submitted.
+  std::string told(const std::string& name, const char* what = "state") const {
+    const Captured ran = run("\"$SYSTOLE\" --json runs");
+    const Node document = parse_json(ran.out, "stdout").value();
+    for (const Node& node : document.find("submitted")->items())
+      if (node.find("run")->text() == name) return node.find(what)->text();
+    return "none";
+  }
+  bool becomes(const std::string& name, const std::string& wanted, double seconds = 60) const {
+    return waits([&] { return told(name) == wanted; }, seconds);
+  }
+  bool writes(const std::string& name, const std::string& part) const {
+    return waits([&] { return has(run("\"$SYSTOLE\" logs --all " + name).out, part); });
   }
 
   static bool waits(const std::function<bool()>& until, double seconds = 60) {

@@ -3,7 +3,6 @@
 #include <set>
 #include <sstream>
 
-#include "ground/base/document.h"
 #include "laws/kubernetes_cluster.h"
 
 namespace systole {
@@ -48,26 +47,6 @@ class KubernetesSubmit : public Kubernetes {
         "kubectl delete pods --all --grace-period=0 --force; kubectl delete pvc --all");
   }
 
-  // systole in this test's folder; its exit code is `code`.
-  std::string systole(const std::string& words, int code = 0, const std::string& folder = ".") const {
-    const Captured ran = run("cd " + folder + "; \"$SYSTOLE\" " + words);
-    EXPECT_EQ(ran.exit.code, code) << words << "\n" << ran.out << ran.err;
-    return ran.out + ran.err;
-  }
-  // What `runs` says of one that was submitted.
-  std::string told(const std::string& name, const char* what = "state") const {
-    const Captured ran = run("\"$SYSTOLE\" --json runs");
-    const Node document = parse_json(ran.out, "stdout").value();
-    for (const Node& node : document.find("submitted")->items())
-      if (node.find("run")->text() == name) return node.find(what)->text();
-    return "none";
-  }
-  bool becomes(const std::string& name, const std::string& wanted, double seconds = 60) const {
-    return waits([&] { return told(name) == wanted; }, seconds);
-  }
-  bool writes(const std::string& name, const std::string& part) const {
-    return waits([&] { return has(run("\"$SYSTOLE\" logs --all " + name).out, part); });
-  }
   std::string jobs() const { return run("kubectl get jobs -o name | sort").out; }
   std::string under_label(const std::string& name) const {
     return run("kubectl get all,configmap,secret,networkpolicy -o name -l systole/run=" + name).out;
