@@ -33,6 +33,8 @@ bool is_for_now(const std::string& text) {
   return text.find("Required node not available") != text.npos || text.find("nodes are busy") != text.npos;
 }
 
+bool is_of_machines(const std::string& text) { return text.find("node configuration is not available") != text.npos; }
+
 Error failed(const char* program, const Captured& captured) {
   const std::string why = said(captured);
   if (captured.timed_out) return error(ErrorKind::io, "{} did not answer in a minute", program);
@@ -46,14 +48,15 @@ class Slurm : public Cluster {
  public:
   const char* name() const override { return "slurm"; }
 
-  // Slurm takes what fits on no machines of its own, and lets it wait for ever: it is asked beforehand.
+  // Slurm takes what fits on no machines of its own, and lets it wait for ever: it is asked beforehand. Its answer
+  // counts only while it knows all of its machines.
   Result<std::string> send(const Record& record) override {
-    const Captured tested = TRY(run(batch(record, {"--test-only"})));
+    const Captured tested = TRY(run(batch(record, true)));
     if (!tested.exit.ok() || tested.timed_out) {
       Error why = failed("sbatch", tested);
-      if (!is_for_now(why.message)) return why;
+      if (!is_for_now(why.message) && !(is_of_machines(why.message) && TRY(some_are_away()))) return why;
     }
-    const Captured sent = TRY(run(batch(record, {})));
+    const Captured sent = TRY(run(batch(record, false)));
     if (!sent.exit.ok() || sent.timed_out) return failed("sbatch", sent);
     return read_sbatch(sent.out);
   }
@@ -103,20 +106,29 @@ class Slurm : public Cluster {
   Status purge(const Record&) override { return {}; }  // Slurm forgets a job that is over
 
  private:
-  static Command batch(const Record& record, std::vector<std::string> more) {
+  // `test`: whether it could run, whatever it waits for.
+  static Command batch(const Record& record, bool test) {
     Command command;
     command.argv = {"sbatch", "--parsable", "--export=ALL", "--comment=" + slurm_label(record.run, record.submission),
                     fmt::format("--output={}/{}.log", record.place, record.array ? "%A_%a" : "%j")};
-    if (!record.after.empty()) {
+    if (test) {
+      command.argv.push_back("--test-only");
+    } else if (!record.after.empty()) {
       command.argv.push_back(fmt::format("--dependency=afterok:{}", fmt::join(record.after, ":")));
       command.argv.push_back("--kill-on-invalid-dep=yes");
     }
-    command.argv.insert(command.argv.end(), more.begin(), more.end());
     command.argv.push_back(record.place + "/files/job.sbatch");
     command.cwd = record.from;
     command.env = {
         {"SYSTOLE", record.program}, {"SYSTOLE_FILES", record.place + "/files"}, {"SYSTOLE_STATE", record.place}};
     return command;
+  }
+  static Result<bool> some_are_away() {
+    Command command;
+    command.argv = {"sinfo", "--noheader", "--Node", "--format=%T"};
+    const Captured list = TRY(run(std::move(command)));
+    if (!list.exit.ok() || list.timed_out) return failed("sinfo", list);
+    return has_machines_away(list.out);
   }
   static Result<Captured> run(Command command) {
     CaptureOptions options;
@@ -140,7 +152,7 @@ class Slurm : public Cluster {
 }  // namespace
 
 Result<std::unique_ptr<Cluster>> open_slurm() {
-  for (const char* program : {"sbatch", "squeue", "scancel"}) {
+  for (const char* program : {"sbatch", "squeue", "scancel", "sinfo"}) {
     if (find_program(program).ok()) continue;
     return error(ErrorKind::not_found, "there is no '{}' here: Slurm's programs are on its login nodes", program)
         .hinted("run this there; or install them (Debian: slurm-client) with the cluster's slurm.conf and munge.key");

@@ -89,4 +89,15 @@ Result<std::string> read_sbatch(std::string_view text) {
   return error(ErrorKind::io, "sbatch took it and named no job: '{:.60}'", text);
 }
 
+bool has_machines_away(std::string_view states) {
+  constexpr std::string_view kHere[] = {"idle", "mixed", "allocated", "completing", "reserved", "planned"};
+  while (!states.empty()) {
+    const std::size_t newline = std::min(states.find('\n'), states.size());
+    const std::string_view state = states.substr(0, newline);
+    states.remove_prefix(std::min(newline + 1, states.size()));
+    if (!state.empty() && std::ranges::count(kHere, state) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace systole

@@ -25,4 +25,7 @@ Phase phase_of_slurm(std::string_view state, std::int64_t restarts);
 // What `sbatch --parsable` prints: ID or ID;CLUSTER. Errors: io, it is neither.
 Result<std::string> read_sbatch(std::string_view text);
 
+// sinfo's states, a line a machine (%T): one is down, set aside, switched off, or has not answered ("idle*").
+bool has_machines_away(std::string_view states);
+
 }  // namespace systole

@@ -65,5 +65,12 @@ TEST(SlurmText, a_job_is_named_by_its_number) {
     EXPECT_FALSE(read_sbatch(none).ok()) << none;
 }
 
+TEST(SlurmText, machines_that_are_away_are_told_from_those_in_use) {
+  EXPECT_FALSE(has_machines_away("idle\nmixed\nallocated\nplanned\n"));
+  EXPECT_FALSE(has_machines_away(""));
+  for (const char* away : {"down", "down*", "idle*", "unknown", "drained", "idle~", "allocated#", "powered_down"})
+    EXPECT_TRUE(has_machines_away(std::string("idle\n") + away + "\n")) << away;
+}
+
 }  // namespace
 }  // namespace systole
