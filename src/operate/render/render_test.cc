@@ -335,6 +335,25 @@ TEST(RenderSlurm, hostile_text_changes_no_line) {
   }
 }
 
+// The script is filled with what is a user's last.
+TEST(RenderSsh, a_folder_may_hold_the_words_that_the_script_is_filled_by) {
+  for (const char* hosts : {"ssh.hosts=[node1]", "ssh.hosts=[node1, node2]"}) {
+    const std::string model = "linear.yaml", path = kSource + "/examples/" + model;
+    const std::string mesh = std::string(hosts).find(',') == std::string::npos ? "mesh={data: 1}" : "mesh={data: 2}";
+    const auto script = [&](const std::string& folder) {
+      const std::string text = read_text_file(path).value();
+      const Workload w = read_workload(text, path, {.sets = {mesh, hosts, "folder=" + folder}}).value();
+      return rendered(w, RenderTarget::ssh, "here").value().files[0].text;
+    };
+    std::string strange = script("/mnt/SHARED/CARRIED/FOLDER/runs");
+    const std::string plain = script("/mnt/plain/runs");
+    // The head has the digest of the workload, the rest its folder alone.
+    for (std::size_t at; (at = strange.find("SHARED/CARRIED/FOLDER")) != std::string::npos;)
+      strange.replace(at, std::string("SHARED/CARRIED/FOLDER").size(), "plain");
+    EXPECT_EQ(strange, plain);
+  }
+}
+
 TEST(RenderTargets, are_named_with_the_nearest) {
   EXPECT_EQ(render_target_named("slurm").value(), RenderTarget::slurm);
   EXPECT_EQ(render_target_named("slrm").error().hint, "did you mean 'slurm'?");

@@ -143,13 +143,13 @@ constexpr const char* kShared =
     "    refuse \"$name does not see the folder of $leader, $folder: a model's ranks share one\"";
 
 std::string run_script(const RenderAsk& ask, const ClusterJob& job) {
-  std::string text =
-      "#!/bin/sh\n" + made_from(ask, job) +
-      "# Brings the files to each machine, starts its agent, and goes on until all have ended.\nset -u\n";
-  text += replaced(kRun + 1, "FOLDER", shell_word(shell_word(job.folder + "/" + job.run)));
-  text = replaced(std::move(text), "CARRIED", ask.plan == nullptr ? "workload.yaml" : "workload.yaml plan.json");
   const bool shares = shares_folder(ask, job);
-  return replaced(std::move(text), shares ? "SHARED" : "\n  SHARED", shares ? kShared : "");
+  std::string text = replaced(kRun + 1, "CARRIED", ask.plan == nullptr ? "workload.yaml" : "workload.yaml plan.json");
+  text = replaced(std::move(text), shares ? "SHARED" : "\n  SHARED", shares ? kShared : "");
+  // A user's words last: they may hold the others.
+  text = replaced(std::move(text), "FOLDER", shell_word(shell_word(job.folder + "/" + job.run)));
+  return "#!/bin/sh\n" + made_from(ask, job) +
+         "# Brings the files to each machine, starts its agent, and goes on until all have ended.\nset -u\n" + text;
 }
 
 }  // namespace
