@@ -23,6 +23,7 @@ TEST(CloudNames, are_held_to_what_google_takes) {
                is_gcp_zone("a"));
   EXPECT_EQ(gcp_region_of("us-central1-a"), "us-central1");
   EXPECT_EQ(gcp_region_of("moon"), "");
+  EXPECT_EQ(gcp_project_of("trainer@my-lab-7.iam.gserviceaccount.com"), "my-lab-7");
   EXPECT_TRUE(is_gcp_label("team", "vision_2") && is_gcp_label("a", ""));
   EXPECT_FALSE(is_gcp_label("Team", "x") || is_gcp_label("", "x") || is_gcp_label("a", "b c") ||
                is_gcp_label("a", std::string(64, 'x')));

@@ -276,6 +276,8 @@ TEST(RenderQueue, the_queue_itself_is_a_file_of_its_own_for_who_keeps_the_cluste
   const Rendered made = rendered(workload("ddp.yaml", program_on("a3-megagpu-8g:2", kQueue))).value();
   ASSERT_EQ(made.files.size(), 2U);
   EXPECT_EQ(made.files[1].path, "queues.yml");
+  EXPECT_EQ(std::map(made.commands.begin(), made.commands.end()).at("queue"),
+            "kubectl apply --server-side -f here/queues.yml # once, by who keeps the cluster");
   const std::vector<Node> objects = documents(made.files[1].text);
   expect_official(objects);
   std::set<std::string> kinds;
@@ -385,7 +387,8 @@ TEST(RenderIdentity, an_account_is_made_and_bound_or_the_users_is_told_whom_it_s
   EXPECT_EQ(commands.at("identity"),
             "gcloud iam service-accounts add-iam-policy-binding trainer@my-project.iam.gserviceaccount.com "
             "--project=my-project --role=roles/iam.workloadIdentityUser "
-            "--member=\"serviceAccount:my-project.svc.id.goog[default/ddp]\"");
+            "--member=\"serviceAccount:${CLUSTER_PROJECT:?of the cluster, as in my-lab-7}.svc.id.goog[default/ddp]\"")
+      << "the pool is of the cluster's project, which nobody said: the line refuses until somebody does";
   const Rendered users =
       rendered(workload("ddp.yaml", program_on("", {google, "kubernetes.service_account=mine"}))).value();
   for (const Node& object : documents(users.files[0].text)) EXPECT_NE(object.find("kind")->text(), "ServiceAccount");

@@ -101,6 +101,11 @@ std::string_view gcp_region_of(std::string_view zone) {
   return zone.substr(0, dash == zone.npos ? 0 : dash);
 }
 
+std::string_view gcp_project_of(std::string_view account) {
+  const std::string_view domain = account.substr(account.find('@') + 1);
+  return domain.substr(0, domain.find(".iam.gserviceaccount.com"));
+}
+
 bool is_gcp_label(std::string_view key, std::string_view value) {
   const auto plain = [](std::string_view text) {
     return text.size() <= 63 && std::ranges::all_of(text, [](char c) { return is_lower(c) || c == '-' || c == '_'; });

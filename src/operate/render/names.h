@@ -28,6 +28,8 @@ bool is_bucket(std::string_view text);
 bool is_gcp_region(std::string_view text);
 bool is_gcp_zone(std::string_view text);
 std::string_view gcp_region_of(std::string_view zone);
+// Of an account of Google's, NAME@PROJECT.iam.gserviceaccount.com.
+std::string_view gcp_project_of(std::string_view account);
 // A label of what is paid for.
 bool is_gcp_label(std::string_view key, std::string_view value);
 

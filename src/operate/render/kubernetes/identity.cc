@@ -1,5 +1,6 @@
 // Who a pod is to Google Cloud, and who reads its metrics.
 #include "operate/render/kubernetes/pod.h"
+#include "operate/render/names.h"
 #include "operate/render/template.h"
 
 namespace systole {
@@ -57,9 +58,9 @@ std::vector<std::pair<std::string, std::string>> identity_commands(const Kuberne
   const std::string& google = spec.gcp_service_account;
   if (google.empty()) return {};
   const std::string account = parts.account;
-  constexpr std::string_view kEnd = ".iam.gserviceaccount.com";
-  const std::size_t at = google.find('@') + 1;
-  const std::string project = google.substr(at, google.size() - at - kEnd.size());
+  // The account of the cluster is in the pool of the cluster's project, which a workload says of GKE alone.
+  const bool gke = k.ask.target == RenderTarget::gke;
+  const std::string pool = gke ? k.workload().gke.project : "${CLUSTER_PROJECT:?of the cluster, as in my-lab-7}";
   std::vector<std::pair<std::string, std::string>> commands;
   if (!spec.service_account.empty())
     commands.emplace_back("account", fmt::format("kubectl -n {} annotate serviceaccount {} "
@@ -68,7 +69,7 @@ std::vector<std::pair<std::string, std::string>> identity_commands(const Kuberne
   commands.emplace_back(
       "identity", fmt::format("gcloud iam service-accounts add-iam-policy-binding {} --project={} "
                               "--role=roles/iam.workloadIdentityUser --member=\"serviceAccount:{}.svc.id.goog[{}/{}]\"",
-                              google, project, project, k.space, account));
+                              google, gcp_project_of(google), pool, k.space, account));
   for (const auto& [path, volume] : k.workload().volumes)
     if (volume.kind == VolumeSpec::Kind::bucket)
       commands.emplace_back("bucket", fmt::format("gcloud storage buckets add-iam-policy-binding gs://{} "

@@ -142,7 +142,7 @@ void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
                                  kubectl, job.run));
   for (auto& [what, line] : identity_commands(k, parts)) rendered.commands.emplace_back(what, line);
   if (w.kubernetes.queue_nodes)
-    command("queue", fmt::format("{} apply --server-side -f {}/queues.yml; once, by who keeps the cluster", kubectl,
+    command("queue", fmt::format("{} apply --server-side -f {}/queues.yml # once, by who keeps the cluster", kubectl,
                                  shell_word(k.ask.place)));
   command("start", fmt::format("{} apply --server-side -f {}/job.yaml", kubectl, shell_word(k.ask.place)));
   command("look", fmt::format("{} get pods -l systole/run={}", kubectl, job.run));
