@@ -48,6 +48,7 @@ resource "google_compute_network" "main" {
   project                 = var.project
   name                    = "train"
   auto_create_subnetworks = false
+  depends_on              = [google_project_service.compute]
 }
 
 resource "google_compute_subnetwork" "main" {
@@ -110,6 +111,7 @@ resource "google_compute_network" "train_gpu_1" {
   name                    = "train-gpu-1"
   auto_create_subnetworks = false
   mtu                     = 8244
+  depends_on              = [google_project_service.compute]
 }
 
 resource "google_compute_subnetwork" "train_gpu_1" {
@@ -145,6 +147,7 @@ resource "google_compute_network" "train_gpu_2" {
   name                    = "train-gpu-2"
   auto_create_subnetworks = false
   mtu                     = 8244
+  depends_on              = [google_project_service.compute]
 }
 
 resource "google_compute_subnetwork" "train_gpu_2" {
@@ -180,6 +183,7 @@ resource "google_compute_network" "train_gpu_3" {
   name                    = "train-gpu-3"
   auto_create_subnetworks = false
   mtu                     = 8244
+  depends_on              = [google_project_service.compute]
 }
 
 resource "google_compute_subnetwork" "train_gpu_3" {
@@ -215,6 +219,7 @@ resource "google_compute_network" "train_gpu_4" {
   name                    = "train-gpu-4"
   auto_create_subnetworks = false
   mtu                     = 8244
+  depends_on              = [google_project_service.compute]
 }
 
 resource "google_compute_subnetwork" "train_gpu_4" {
@@ -250,6 +255,7 @@ resource "google_service_account" "nodes" {
   project      = var.project
   account_id   = "train-nodes"
   display_name = "nodes of train"
+  depends_on   = [google_project_service.iam]
 }
 
 resource "google_project_iam_member" "nodes" {

@@ -7,8 +7,15 @@ if [ -z "$account" ]; then
   echo 'gcloud knows no account: gcloud auth login' >&2
   exit 3
 fi
-there() { # whether what a command describes is there
-  "$@" >/dev/null 2>&1
+there() { # whether what a command describes is there; ends the script where nobody knows
+  local said
+  said=$("$@" 2>&1 >/dev/null) && return
+  case $said in
+  *NOT_FOUND* | *'was not found'* | *'could not be found'* | *'does not exist'*) return 1 ;;
+  *'code=404'* | *'HTTPError 404'* | *' not found: 404'* | *'NAT '*' not found'*) return 1 ;;
+  esac
+  printf '%s\n' "$said" >&2
+  exit 3
 }
 ! there gcloud container node-pools describe h100 --project=my-lab-7 --cluster=train --location=us-central1 ||
   gcloud container node-pools delete h100 --quiet --project=my-lab-7 --cluster=train --location=us-central1

@@ -48,6 +48,7 @@ resource "google_compute_network" "main" {
   project                 = var.project
   name                    = "train"
   auto_create_subnetworks = false
+  depends_on              = [google_project_service.compute]
 }
 
 resource "google_compute_subnetwork" "main" {
@@ -110,6 +111,7 @@ resource "google_service_account" "nodes" {
   project      = var.project
   account_id   = "train-nodes"
   display_name = "nodes of train"
+  depends_on   = [google_project_service.iam]
 }
 
 resource "google_project_iam_member" "nodes" {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "ground/base/text_file.h"
@@ -95,7 +96,8 @@ std::vector<GkeCluster> clusters() {
   elastic.pools[0].most = 4;
   elastic.pools[0].terms = Provisioning::reservation;
   elastic.pools[0].reservation = "mine";
-  elastic.services.push_back("storage");
+  elastic.services.insert(elastic.services.end(), {"storage", "secretmanager"});
+  elastic.secrets = true;
   elastic.addons = {{"GcsFuseCsiDriver", "gcs_fuse_csi_driver_config"},
                     {"GcpFilestoreCsiDriver", "gcp_filestore_csi_driver_config"},
                     {"LustreCsiDriver", "lustre_csi_driver_config"},
@@ -192,6 +194,26 @@ TEST(GkeTerraform, refers_to_what_is_there) {
     }
   }
   EXPECT_GT(seen, 150);
+}
+
+// A service that is not on yet makes nothing: what refers to nothing else of a service waits for it.
+TEST(GkeTerraform, waits_for_services) {
+  const std::map<std::string, std::string> service = {{"google_compute_network", "compute"},
+                                                      {"google_compute_resource_policy", "compute"},
+                                                      {"google_service_account", "iam"},
+                                                      {"google_container_cluster", "container"},
+                                                      {"google_storage_bucket", "storage"}};
+  std::set<std::string> seen;
+  for (const GkeCluster& cluster : clusters())
+    for (const ReadBlock& block : resources(cluster)) {
+      const auto of = service.find(block.labels[0]);
+      if (of == service.end()) continue;
+      seen.insert(of->first);
+      std::vector<std::string> waits;
+      if (block.attributes.contains("depends_on")) collect(block.attributes["depends_on"], waits);
+      EXPECT_NE(std::ranges::find(waits, "google_project_service." + of->second), waits.end()) << block.labels[1];
+    }
+  EXPECT_EQ(seen.size(), service.size());
 }
 
 // What a reviewer looks for: nothing is open to the internet, nodes have no address there, and speak as nobody else.
@@ -301,7 +323,18 @@ verb=${words[-1]}
 unset 'words[-1]'
 thing=$HOME/there/$(IFS=-; echo "${words[*]}")-$name
 case $verb in
-describe) [ -e "$thing" ] ;;
+describe)
+  [ ! -e "$HOME/broken" ] || { cat "$HOME/broken" >&2; exit 1; }
+  [ ! -e "$thing" ] || exit 0
+  case "${words[*]}" in
+  'compute routers nats') echo "NAT \`$name\` not found" ;;
+  compute*) printf 'Could not fetch resource:\n - The resource %s was not found\n' "$name" ;;
+  container*) echo "ResponseError: code=404, message=Not found: $name." ;;
+  iam*) echo 'NOT_FOUND: Unknown service account.' ;;
+  storage*) echo "gs://$name not found: 404." ;;
+  esac >&2
+  exit 1
+  ;;
 create) [ ! -e "$thing" ] && : >"$thing" ;;
 delete) rm "$thing" ;;
 esac
@@ -340,6 +373,8 @@ esac
     return names;
   }
   void log_out() const { std::ofstream(folder_ + "/nobody") << "\n"; }
+  // From here on it says this, whatever it is asked to describe.
+  void say(const std::string& text) const { std::ofstream(folder_ + "/broken") << text; }
 
  private:
   void program(const std::string& name, const std::string& body) const {
@@ -399,6 +434,33 @@ TEST(GkeCommands, go_on_where_they_were_cut_off_and_need_an_account) {
   const Captured nobody = cloud.run(make);
   EXPECT_EQ(nobody.exit.code, 3);
   EXPECT_NE(nobody.err.find("gcloud auth login"), std::string::npos);
+}
+
+// A token that expired is not a node that is gone: nothing is skipped, made or taken away, and what gcloud said is
+// seen.
+TEST(GkeCommands, end_where_gcloud_cannot_say_what_is_there) {
+  const GkeCluster cluster = clusters().back();
+  for (const std::string said :
+       {"There was a problem refreshing your current auth tokens: Reauthentication required.",
+        "ResponseError: code=403, message=Required \"container.nodePools.get\" permission(s) for \"projects/404\".",
+        "Permission 'iam.serviceAccounts.get' denied on resource (or it may not exist).",
+        "gcloud crashed (ConnectionError): Failed to resolve 'container.googleapis.com'"}) {
+    StandIn cloud("unknown");
+    ASSERT_EQ(cloud.run(gke_commands(cluster, "")).exit.code, 0);
+    const std::set<std::string> made = cloud.there();
+    cloud.say("ERROR: (gcloud) " + said + "\n");
+    const auto ends = [&](const std::string& script, Words arguments) {
+      const Captured ended = cloud.run(script, std::move(arguments));
+      EXPECT_EQ(ended.exit.code, 3) << said;
+      EXPECT_NE(ended.err.find(said), std::string::npos) << ended.err;
+      for (const Words& words : cloud.calls("gcloud"))
+        EXPECT_FALSE(has(words, "create") || has(words, "delete")) << fmt::format("{}", fmt::join(words, " "));
+      EXPECT_EQ(cloud.there(), made);
+    };
+    ends(gke_undo(cluster, ""), {});
+    ends(gke_undo(cluster, ""), {"--all"});
+    ends(gke_commands(cluster, ""), {});
+  }
 }
 
 const Words& of_pool(const std::vector<Words>& calls, const std::string& pool) {

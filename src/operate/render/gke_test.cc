@@ -216,6 +216,62 @@ TEST(RenderGke, all_families_render) {
   EXPECT_GT(slices, 40);
 }
 
+const std::vector<std::string> kAround = {
+    "resources={threads: 4, memory: 16GiB}", "folder=/runs",
+    "volumes={/runs: {filestore: zonal, size: 10TiB}, /data: {bucket: my-corpus, read_only: true}, /more: {bucket: "
+    "my-corpus}, /fast: {lustre: p/us-central1-a/fast, size: 9000GiB, address: 10.0.0.3/lfs}, /old: {parallelstore: "
+    "p/us-central1-a/ps, size: 12TiB, address: 10.0.0.4}}",
+    "secrets={KEY: 'secret-manager:my-lab-7/wandb'}",
+    "kubernetes={gcp_service_account: trainer@other-lab.iam.gserviceaccount.com, namespace: research}"};
+
+TEST(RenderGke, the_cluster_has_what_pods_mount_read_and_are) {
+  const Rendered made = program(kAround);
+  check_terraform(made);
+  const std::string &make = file(made, "cluster.sh"), &terraform = file(made, "cluster.tf");
+  for (const char* part :
+       {"--addons=GcsFuseCsiDriver,LustreCsiDriver,ParallelstoreCsiDriver,GcpFilestoreCsiDriver",
+        "--enable-secret-manager", "file.googleapis.com", "lustre.googleapis.com", "parallelstore.googleapis.com",
+        "storage.googleapis.com", "secretmanager.googleapis.com", "gcloud storage buckets create gs://my-corpus",
+        "gcloud iam service-accounts add-iam-policy-binding trainer@other-lab.iam.gserviceaccount.com",
+        "--member='serviceAccount:my-lab-7.svc.id.goog[research/ddp]'"})
+    EXPECT_NE(make.find(part), std::string::npos) << part << "\n" << make;
+  EXPECT_EQ(make.find("buckets create", make.find("buckets create") + 1), std::string::npos) << "it is mounted twice";
+  for (const char* part : {"gcs_fuse_csi_driver_config", "gcp_filestore_csi_driver_config", "lustre_csi_driver_config",
+                           "parallelstore_csi_driver_config", "secret_manager_config", "\"my-corpus\"",
+                           "\"projects/other-lab/serviceAccounts/trainer@other-lab.iam.gserviceaccount.com\"",
+                           "\"serviceAccount:${var.project}.svc.id.goog[research/ddp]\""})
+    EXPECT_NE(terraform.find(part), std::string::npos) << part << "\n" << terraform;
+  EXPECT_NE(file(made, "undo.sh").find("left as it is, with what it holds: gs://my-corpus"), std::string::npos);
+  for (const auto& [what, line] : made.commands) {
+    EXPECT_NE(what, "identity") << "cluster.sh does it";
+    EXPECT_EQ(line.find("CLUSTER_PROJECT"), std::string::npos) << line;
+  }
+  const std::string none = file(program({"resources={threads: 4, memory: 16GiB}"}), "cluster.sh");
+  for (const char* part : {"--addons", "secret", "buckets", "workloadIdentityUser"})
+    EXPECT_EQ(none.find(part), std::string::npos) << part;
+}
+
+TEST(RenderGke, refuses_what_the_cluster_would_not_have) {
+  const auto refuses = [](std::vector<std::string> sets, const std::string& part) {
+    sets.insert(sets.begin(), {kImage, kGke});
+    const std::string said = refusals(sets);
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  refuses({"resources={threads: 4, memory: 16GiB}", "volumes={/s: {local_ssd: true}}"},
+          "volumes: /s: the pool that is made has no disks of its machines for pods | hyperdisk or filestore");
+  refuses({"resources={threads: 4, memory: 16GiB}", "volumes={/b: {bucket: my-google-data}}"},
+          "'my-google-data' is no name of a bucket");
+  refuses({"command=[python3, x]", "resources={accelerators: 'v5e:4x4', longest: 1d}", "kubernetes.queued=true"},
+          "kubernetes.queued: GKE queues no nodes of TPUs");
+}
+
+TEST(RenderGke, nodes_that_are_queued_for_come_when_they_are_given) {
+  const Rendered made = program({"resources={accelerators: 'a3-highgpu-8g:2', longest: 1d}", "kubernetes.queued=true"});
+  check_terraform(made);
+  for (const char* option : {"--flex-start", "--enable-queued-provisioning", "--num-nodes=0", "--max-nodes=2"})
+    EXPECT_NE(file(made, "cluster.sh").find(option), std::string::npos) << option;
+}
+
 TEST(RenderGke, an_elastic_range_is_the_pools) {
   const Rendered made =
       program({"resources={accelerators: 'a2-highgpu-8g:4', nodes: '1:4'}", "kubernetes.kind=pytorchjob"});

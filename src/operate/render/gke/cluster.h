@@ -65,6 +65,7 @@ struct GkeCluster {
   std::vector<GkePool> pools;
   std::vector<std::string> services;  // of Google's that it needs: "compute"
   std::vector<GkeAddon> addons;
+  bool secrets = false;  // of Secret Manager are files of its pods
   std::vector<std::string> buckets;
   std::optional<GkeIdentity> identity;
   std::vector<std::pair<std::string, std::string>> labels;  // of what is paid for

@@ -55,13 +55,28 @@ std::string joined_labels(const GkeCluster& cluster, bool of_run = true) {
   return fmt::format("{}", fmt::join(labels, ","));
 }
 
+// "It is not there", in the words of gcloud's groups of commands. A token that expired, a right that is missing or a
+// network that is down say something else, and of what nobody saw nothing may be made, nor taken for gone.
+constexpr const char* kThere =
+    R"sh(there() { # whether what a command describes is there; ends the script where nobody knows
+  local said
+  said=$("$@" 2>&1 >/dev/null) && return
+  case $said in
+  *NOT_FOUND* | *'was not found'* | *'could not be found'* | *'does not exist'*) return 1 ;;
+  *'code=404'* | *'HTTPError 404'* | *' not found: 404'* | *'NAT '*' not found'*) return 1 ;;
+  esac
+  printf '%s\n' "$said" >&2
+  exit 3
+}
+)sh";
+
 std::string head(const std::string& made, const char* what) {
   return fmt::format(
       "#!/bin/bash\n{}# {}\nset -euo pipefail\n"
       "account=$(gcloud auth list --filter=status:ACTIVE --format='value(account)')\n"
       "if [ -z \"$account\" ]; then\n  echo 'gcloud knows no account: gcloud auth login' >&2\n  exit 3\nfi\n"
-      "there() {{ # whether what a command describes is there\n  \"$@\" >/dev/null 2>&1\n}}\n",
-      made, what);
+      "{}",
+      made, what, kThere);
 }
 
 std::string services(const GkeCluster& cluster) {
@@ -141,6 +156,7 @@ std::string the_cluster(const GkeCluster& c) {
   if (c.several_networks()) create.flag("enable-multi-networking");
   std::vector<const char*> addons;
   for (const GkeAddon& addon : c.addons) addons.push_back(addon.gcloud);
+  if (c.secrets) create.flag("enable-secret-manager");
   if (!addons.empty()) create.option("addons", fmt::format("{}", fmt::join(addons, ",")));
   create.option("labels", joined_labels(c, false));
   return "\n" + cluster.text();
@@ -202,7 +218,8 @@ std::string buckets(const GkeCluster& c) {
     thing.create.option("location", c.region).flag("uniform-bucket-level-access").flag("public-access-prevention");
     Line labels(c, "gcloud storage buckets update " + shell_word("gs://" + bucket));
     labels.option("update-labels", joined_labels(c));
-    text += thing.text() + labels.text() + "\n";
+    // One that is there is somebody's: it stays as it is.
+    text += fmt::format("there {} || {{\n  {}\n  {}\n}}\n", thing.describe.text(), thing.create.text(), labels.text());
   }
   return text.empty() ? "" : "\n# What it mounts; nobody reads it by its address.\n" + text;
 }

@@ -1,6 +1,7 @@
 // Target gke: job.yaml as for any cluster, with GKE's words for its nodes, and what makes the cluster that it needs.
 #include <algorithm>
 
+#include "describe/spec/secret.h"
 #include "ground/base/nearest.h"
 #include "operate/render/cluster_job.h"
 #include "operate/render/cost.h"
@@ -119,6 +120,18 @@ std::vector<Error> refusals(const RenderAsk& ask, const ClusterJob& job) {
   if (job.terms == Provisioning::flex_start && job.device().empty())
     note(error(ErrorKind::unsupported, "resources.provisioning: only nodes with accelerators are waited for")
              .hinted("resources.provisioning: spot or on-demand"));
+  for (const auto& [path, volume] : ask.workload.volumes) {
+    if (volume.kind == VolumeSpec::Kind::bucket && !is_bucket(volume.of))
+      note(error(ErrorKind::invalid, "volumes: '{}' is no name of a bucket", comment_text(volume.of))
+               .hinted("3 to 63 lower-case letters, digits, '-', '_' and '.', without 'google'"));
+    if (volume.kind == VolumeSpec::Kind::local_ssd)
+      note(error(ErrorKind::unsupported, "volumes: {}: the pool that is made has no disks of its machines for pods",
+                 comment_text(path))
+               .hinted("hyperdisk or filestore; or target kubernetes, and a pool of --ephemeral-storage-local-ssd"));
+  }
+  if (ask.workload.kubernetes.queued && job.slice)
+    note(error(ErrorKind::unsupported, "kubernetes.queued: GKE queues no nodes of TPUs")
+             .hinted("resources.provisioning: flex-start, which gives a slice whole"));
   return wrong;
 }
 
@@ -149,7 +162,7 @@ bool needs_hyperdisk(const std::string& machine) {
   return matches("a3-ultra*", machine) || matches("a4*", machine) || matches("tpu7*", machine);
 }
 
-std::vector<GkePool> pools_of(const ClusterJob& job, const std::string& machine) {
+std::vector<GkePool> pools_of(const RenderAsk& ask, const ClusterJob& job, const std::string& machine) {
   GkePool pool;
   pool.name = job.run;
   pool.machine = machine;
@@ -159,7 +172,8 @@ std::vector<GkePool> pools_of(const ClusterJob& job, const std::string& machine)
     pool.gpu = job.machine->gke_label;
     pool.gpus = job.gpus_per_node;
   }
-  pool.terms = job.terms.value_or(Provisioning::on_demand);
+  pool.queued = ask.workload.kubernetes.queued;
+  pool.terms = pool.queued ? Provisioning::flex_start : job.terms.value_or(Provisioning::on_demand);
   pool.reservation = job.reservation;
   pool.arm = job.machine != nullptr && job.machine->arch == "arm64";
   if (needs_hyperdisk(machine)) pool.disk = "hyperdisk-balanced";
@@ -186,6 +200,37 @@ std::vector<GkePool> pools_of(const ClusterJob& job, const std::string& machine)
   return pools;
 }
 
+// Drivers of what is mounted, and the services of Google's behind them. NFS and claims need none; disks have theirs.
+void add_storage(const Workload& w, GkeCluster& cluster) {
+  constexpr struct {
+    VolumeSpec::Kind kind;
+    GkeAddon addon;
+    const char* service;
+  } kAddons[] = {
+      {VolumeSpec::Kind::bucket, {"GcsFuseCsiDriver", "gcs_fuse_csi_driver_config"}, "storage"},
+      {VolumeSpec::Kind::filestore, {"GcpFilestoreCsiDriver", "gcp_filestore_csi_driver_config"}, "file"},
+      {VolumeSpec::Kind::lustre, {"LustreCsiDriver", "lustre_csi_driver_config"}, "lustre"},
+      {VolumeSpec::Kind::parallelstore, {"ParallelstoreCsiDriver", "parallelstore_csi_driver_config"}, "parallelstore"},
+  };
+  for (const auto& [path, volume] : w.volumes) {
+    for (const auto& [kind, addon, service] : kAddons) {
+      if (volume.kind != kind || std::ranges::find(cluster.addons, addon) != cluster.addons.end()) continue;
+      cluster.addons.push_back(addon);
+      cluster.services.emplace_back(service);
+    }
+    if (volume.kind == VolumeSpec::Kind::bucket &&
+        std::ranges::find(cluster.buckets, volume.of) == cluster.buckets.end())
+      cluster.buckets.push_back(volume.of);
+  }
+}
+
+void add_secrets(const Workload& w, GkeCluster& cluster) {
+  cluster.secrets = std::ranges::any_of(w.secrets, [](const auto& secret) {
+    return read_secret_reference(secret.second).value().source == SecretReference::Source::secret_manager;
+  });
+  if (cluster.secrets) cluster.services.emplace_back("secretmanager");
+}
+
 GkeCluster cluster_of(const RenderAsk& ask, const ClusterJob& job, const std::string& machine) {
   const Workload& w = ask.workload;
   GkeCluster cluster;
@@ -200,7 +245,7 @@ GkeCluster cluster_of(const RenderAsk& ask, const ClusterJob& job, const std::st
   cluster.image = w.gke.image == GkeSpec::Image::ubuntu ? "UBUNTU_CONTAINERD" : "COS_CONTAINERD";
   cluster.services = {"compute", "container", "iam", "logging", "monitoring"};
   cluster.networks = networks_of(job, cluster.name, cluster.zone);
-  cluster.pools = pools_of(job, machine);
+  cluster.pools = pools_of(ask, job, machine);
   cluster.labels.emplace_back("systole-run", job.run);
   for (const auto& [key, value] : w.labels)
     if (is_gcp_label(key, value)) cluster.labels.emplace_back(key, value);
@@ -211,6 +256,12 @@ GkeCluster cluster_of(const RenderAsk& ask, const ClusterJob& job, const std::st
     const std::string& installer = job.fabric->installer;  // REPOSITORY:PATH
     cluster.installers.push_back(kInstallers + (kCommitOfNccl + installer.substr(installer.find(':') + 1)));
   }
+  add_storage(w, cluster);
+  add_secrets(w, cluster);
+  if (!w.kubernetes.gcp_service_account.empty())
+    cluster.identity = {w.kubernetes.gcp_service_account,
+                        w.kubernetes.name_space.empty() ? "default" : w.kubernetes.name_space,
+                        w.kubernetes.service_account.empty() ? job.run : w.kubernetes.service_account};
   return cluster;
 }
 
@@ -245,6 +296,7 @@ void tell(const RenderAsk& ask, const GkeCluster& cluster, Rendered& rendered) {
       "quotas", fmt::format("gcloud compute regions describe {} --project={} --format='table(quotas)'", cluster.region,
                             cluster.project));
   for (auto& [what, line] : rendered.commands) {
+    if (what == "identity") continue;  // cluster.sh does it
     // kubectl speaks to this cluster, whatever it speaks to otherwise.
     for (std::size_t at = line.find("kubectl "); at != line.npos; at = line.find("kubectl ", at + 8))
       line.insert(at + 8, "--context=" + cluster.context() + " ");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "operate/render/gke/cluster.h"
+#include "operate/render/names.h"
 
 namespace systole {
 namespace {
@@ -15,6 +16,9 @@ std::string id_of(std::string name) {
     if (c == '-' || c == '.') c = '_';
   return name[0] >= '0' && name[0] <= '9' ? "_" + name : name;
 }
+
+// A service of Google's is on before what is of it is made; nothing of theirs refers to it.
+HclValue after(const std::string& service) { return HclValue::list({refer("google_project_service." + service)}); }
 
 class File {
  public:
@@ -53,7 +57,8 @@ void add_head(File& f) {
 void add_own_network(File& f) {
   f.named("google_compute_network", "main", f.c.network,
           "Nodes have no address of the internet; they reach it through NAT, and Google directly.")
-      .set("auto_create_subnetworks", false);
+      .set("auto_create_subnetworks", false)
+      .set("depends_on", after("compute"));
   HclBlock& subnet = f.named("google_compute_subnetwork", "main", f.c.network);
   subnet.set("region", f.c.region).set("network", refer("google_compute_network.main.id"));
   subnet.set("ip_cidr_range", kGkeNodeRange).set("private_ip_google_access", true);
@@ -85,6 +90,7 @@ void add_more_networks(File& f) {
       const std::string profile = "/global/networkProfiles/" + each.profile;
       network.set("network_profile", HclValue::joined("var.project", profile, "projects/"));
     }
+    network.set("depends_on", after("compute"));
     for (const GkeNetwork::Subnet& subnet : each.subnets)
       f.named("google_compute_subnetwork", id_of(subnet.name), subnet.name)
           .set("region", f.c.region)
@@ -98,7 +104,8 @@ void add_account(File& f) {
   f.resource("google_service_account", "nodes", "Nodes may write logs and metrics and read images, no more.")
       .set("project", refer("var.project"))
       .set("account_id", f.c.account())
-      .set("display_name", "nodes of " + f.c.name);
+      .set("display_name", "nodes of " + f.c.name)
+      .set("depends_on", after("iam"));
   f.resource("google_project_iam_member", "nodes")
       .set("project", refer("var.project"))
       .set("role", "roles/container.defaultNodeServiceAccount")
@@ -133,6 +140,7 @@ void add_cluster(File& f) {
     HclBlock& addons = cluster.add("addons_config");
     for (const GkeAddon& addon : f.c.addons) addons.add(addon.terraform, {{"enabled", true}});
   }
+  if (f.c.secrets) cluster.add("secret_manager_config", {{"enabled", true}});
   add_node_config(cluster, kGkeSystemMachine, f.c.shared_labels());
   cluster.set("depends_on",
               HclValue::list({refer("google_project_service.container"), refer("google_project_iam_member.nodes")}));
@@ -176,7 +184,7 @@ void add_pool_networks(File& f, HclBlock& pool) {
 void add_pool(File& f, const GkePool& pool) {
   if (!pool.policy.empty()) {
     HclBlock& policy = f.named("google_compute_resource_policy", id_of(pool.policy), pool.policy);
-    policy.set("region", f.c.region);
+    policy.set("region", f.c.region).set("depends_on", after("compute"));
     policy.add("workload_policy", {{"type", "HIGH_THROUGHPUT"}, {"accelerator_topology", pool.topology}});
   }
   HclBlock& block = f.named("google_container_node_pool", id_of(pool.name), pool.name);
@@ -211,7 +219,8 @@ void add_buckets(File& f) {
         .set("location", f.c.region)
         .set("uniform_bucket_level_access", true)
         .set("public_access_prevention", "enforced")
-        .set("labels", File::labels(f.c.labels));
+        .set("labels", File::labels(f.c.labels))
+        .set("depends_on", after("storage"));
 }
 
 void add_identity(File& f) {
@@ -219,9 +228,10 @@ void add_identity(File& f) {
   const std::string who = fmt::format(".svc.id.goog[{}/{}]", f.c.identity->name_space, f.c.identity->account);
   f.resource("google_service_account_iam_member", "job", "The job is this account to Google, without a key.")
       .set("service_account_id",
-           HclValue::joined("var.project", "/serviceAccounts/" + f.c.identity->google, "projects/"))
+           fmt::format("projects/{}/serviceAccounts/{}", gcp_project_of(f.c.identity->google), f.c.identity->google))
       .set("role", "roles/iam.workloadIdentityUser")
-      .set("member", HclValue::joined("var.project", who, "serviceAccount:"));
+      .set("member", HclValue::joined("var.project", who, "serviceAccount:"))
+      .set("depends_on", HclValue::list({refer("google_container_cluster.main")}));  // it makes the pool
 }
 
 }  // namespace
