@@ -138,6 +138,8 @@ std::vector<PodGang> gangs_of(const Node& object) {
   return gangs;
 }
 
+bool holds_data(std::string_view kind) { return kind.starts_with("PersistentVolume") || kind == "StorageClass"; }
+
 bool wants_token(const std::vector<Node>& objects, const std::string& run) {
   const std::string name = run + "-token";
   for (const Node& object : objects)

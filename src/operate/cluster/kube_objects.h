@@ -44,6 +44,9 @@ struct PodGang {
   Node pod;  // an object that could be one of them
 };
 std::vector<PodGang> gangs_of(const Node& object);
+// Whether objects of this kind hold what a run came to, or keep it reachable: they outlive the run. Rendering says the
+// same to kubectl (made_kinds).
+bool holds_data(std::string_view kind);
 // Secrets named RUN-token that its pods mount and that nobody rendered.
 bool wants_token(const std::vector<Node>& objects, const std::string& run);
 

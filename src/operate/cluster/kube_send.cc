@@ -242,7 +242,7 @@ class Sending {
       if (!path.ok()) continue;
       const Result<std::optional<Node>> there = api_.find(*path);
       if (there.ok() && *there && label_of(**there, kSubmissionLabel) == record_.submission &&
-          text_at(object, {"kind"}) != "PersistentVolumeClaim")
+          !holds_data(text_at(object, {"kind"})))
         (void)api_.remove(*path).ok();
     }
   }

@@ -158,7 +158,8 @@ class KubeStub {
                                                            {"networkpolicies", "NetworkPolicy"},
                                                            {"events", "Event"},
                                                            {"resourcequotas", "ResourceQuota"},
-                                                           {"persistentvolumeclaims", "PersistentVolumeClaim"}};
+                                                           {"persistentvolumeclaims", "PersistentVolumeClaim"},
+                                                           {"persistentvolumes", "PersistentVolume"}};
     return all;
   }
 
@@ -195,12 +196,13 @@ class KubeStub {
     const auto list = [](std::initializer_list<const char*> names) {
       std::string text = R"({"resources":[)";
       for (const char* name : names)
-        text += fmt::format(R"({}{{"name":"{}","kind":"{}","namespaced":true}})", text.ends_with('[') ? "" : ",", name,
-                            kinds().at(name));
+        text += fmt::format(R"({}{{"name":"{}","kind":"{}","namespaced":{}}})", text.ends_with('[') ? "" : ",", name,
+                            kinds().at(name), std::string_view(name) != "persistentvolumes");
       return text + "]}";
     };
     if (path == "/api/v1")
-      return list({"pods", "configmaps", "services", "secrets", "events", "resourcequotas", "persistentvolumeclaims"});
+      return list({"pods", "configmaps", "services", "secrets", "events", "resourcequotas", "persistentvolumeclaims",
+                   "persistentvolumes"});
     if (path == "/apis/batch/v1") return list({"jobs"});
     if (path == "/apis/networking.k8s.io/v1") return list({"networkpolicies"});
     return "";

@@ -133,12 +133,12 @@ class Kubernetes : public Cluster {
     return error(ErrorKind::not_found, "nothing tells which claim has the results of '{}'", record.run);
   }
 
-  // Everything under its label but claims, which have what it came to.
+  // Everything under its label but what holds data: a volume or class that goes takes its claim's data with it, or
+  // hangs until the claim goes, too.
   Status purge(const Record& record) override {
     std::vector<std::pair<std::string, std::string>> kinds;
     const auto add = [&](const std::string& version, const std::string& kind) {
-      if (kind != "PersistentVolumeClaim" && kind != "Namespace" &&
-          std::ranges::find(kinds, std::pair(version, kind)) == kinds.end())
+      if (!holds_data(kind) && kind != "Namespace" && std::ranges::find(kinds, std::pair(version, kind)) == kinds.end())
         kinds.emplace_back(version, kind);
     };
     for (const PodMaker& maker : pod_makers())

@@ -275,6 +275,28 @@ TEST_F(OnKubernetes, purge_leaves_nothing_under_the_label) {
   expect_nothing_there();
 }
 
+TEST_F(OnKubernetes, volumes_stay_with_their_claims) {
+  const std::string volume = "/api/v1/persistentvolumes/line-volume-0";
+  ask_.files = {{"job.yaml", std::string("apiVersion: v1\nkind: PersistentVolume\nmetadata: { name: line-volume-0, "
+                                         "labels: { systole/run: line } }\n---\n") +
+                                 kObjects}};
+  refuse("PATCH", "/jobs/line", 422, "a webhook says no", false);
+  EXPECT_FALSE(submitted().ok());
+  EXPECT_TRUE(stub_.find(volume)) << "what is taken back";
+  stub_.clear();
+  const Record record = submitted().value().record;
+  Node job = *stub_.find(std::string(kJobs) + "/line");
+  stub_.put(std::string(kJobs) + "/line",
+            job.set("status", parse_yaml("conditions: [{ type: Complete, status: 'True' }]", "test").value()));
+  ASSERT_TRUE(purge(*cluster_, record, desk()).ok());
+  EXPECT_TRUE(stub_.find(volume));
+  EXPECT_EQ(stub_.paths().size(), 2u) << "and the claim";
+  EXPECT_FALSE(submissions_.find("line").value());
+  for (const char* kind : {"PersistentVolume", "PersistentVolumeClaim", "StorageClass"})
+    EXPECT_TRUE(holds_data(kind)) << kind;
+  EXPECT_FALSE(holds_data("Service"));
+}
+
 TEST_F(OnKubernetes, a_token_of_the_kubeconfig_is_nowhere) {
   submitted().value();
   const std::unique_ptr<Cluster> refused = [&] {
