@@ -21,11 +21,11 @@ ExitCode stop(const StopOptions& options, Context& context) {
   Node node = run_node(run->record, std::span(&seen, 1), context.clock);
   context.out.data(fmt::format("{}: {}", run->record.run, told(run->record, seen)));
   if (options.purge) {
-    purge(*run->cluster, run->record, run->desk()).value();
+    purge(*run->cluster, run->record, run->desk(), options.now).value();
     context.out.data(fmt::format("nothing of it is left there; its results stay in {}", run->record.folder));
   }
   context.out.json(node.set("purged", options.purge));
-  return ExitCode::done;
+  return seen.phase == Phase::unknown ? ExitCode::no : ExitCode::done;
 }
 
 }  // namespace

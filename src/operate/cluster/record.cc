@@ -86,7 +86,7 @@ Result<std::optional<Submissions>> Submissions::open_if_there(const std::string&
 Result<std::vector<Record>> Submissions::list() {
   std::vector<Record> records;
   for (const std::string& name : TRY(store_->list(""))) {
-    if (!name.ends_with('/') || name == "programs/") continue;
+    if (!name.ends_with('/') || name.starts_with('.')) continue;
     std::optional<Record> record = TRY(find(name.substr(0, name.size() - 1)));
     if (record) records.push_back(std::move(*record));
   }

@@ -6,7 +6,7 @@
 //                 ledger           a line where each of its jobs began and ended (ledger.h)
 //                 stop             there while it has been asked to stop
 //                 ID.log           what job ID writes
-//   .submitted/programs/SHA256     the program that its machines start
+//   .submitted/.programs/SHA256    the program that its machines start; no run's name begins with '.'
 //   .submitted/audit.jsonl         every act (audit.h)
 //
 // Any machine that sees the folder can go on with any run in it.
@@ -25,6 +25,8 @@
 #include "ground/store/store.h"
 
 namespace systole {
+
+inline constexpr const char* kProgramsFolder = ".programs";  // of `.submitted`
 
 struct Record {
   std::string run, target;

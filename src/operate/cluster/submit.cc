@@ -39,6 +39,14 @@ bool is_job_of(const std::string& id, const std::string& record_id) {
   return !record_id.empty() && (id == record_id || id.starts_with(record_id + "_"));
 }
 
+// Of each of its jobs that began.
+bool ledger_has_end(const Record& record) {
+  std::map<std::string, bool> ended;
+  for (const LedgerTurn& turn : told_by(record).turns)
+    if (is_job_of(turn.id, record.id)) ended[turn.id] = turn.ended_at.has_value();
+  return !ended.empty() && std::ranges::all_of(ended, [](const auto& job) { return job.second; });
+}
+
 std::vector<Seen> with_ledger(const Record& record, std::vector<Seen> jobs) {
   const Told told = told_by(record);
   std::map<std::string, const LedgerTurn*> last;
@@ -109,10 +117,11 @@ Status copy_program(const std::string& from, Store& to, const std::string& name)
 
 // The program under its digest, once for all runs; whole or absent.
 Result<std::string> place_program(const SubmitAsk& ask, Submissions& submissions) {
-  const std::string name = "programs/" + ask.record.program_sha256, path = submissions.path() + "/" + name;
+  const std::string name = fmt::format("{}/", kProgramsFolder) + ask.record.program_sha256,
+                    path = submissions.path() + "/" + name;
   std::error_code failed;
   if (fs::exists(path, failed)) return path;
-  TRY(submissions.store().make_dirs("programs"));
+  TRY(submissions.store().make_dirs(kProgramsFolder));
   const std::string half = fmt::format("{}.{}", name, TRY(RunToken::make()).hex().substr(0, 8));
   Status copied = copy_program(ask.program, submissions.store(), half);
   if (copied.ok()) fs::permissions(submissions.path() + "/" + half, fs::perms(0755), failed);
@@ -150,6 +159,17 @@ Status prepare(Cluster& cluster, const SubmitAsk& ask, Record& record, Desk desk
   return desk.submissions.write(record);
 }
 
+// Before anything is asked about the old one: a cluster that never had it would say that it is gone.
+Status check_same_cluster(const Record& old, const Record& next) {
+  const auto refused = [&](const std::string& where, std::string hint) {
+    return error(ErrorKind::exists, "the run '{}' was submitted to {}", old.run, where).hinted(std::move(hint));
+  };
+  if (old.target != next.target) return refused(old.target, "another name: --run");
+  const auto was = old.where.find("context"), is = next.where.find("context");
+  if (was == old.where.end() || is == next.where.end() || was->second == is->second) return {};
+  return refused("context " + was->second, fmt::format("--context {}; or another name: --run", was->second));
+}
+
 // What a run of that name that is there already means: go on with it, send it again, or neither.
 Result<bool> goes_on(Cluster& cluster, const Record& old, const SubmitAsk& ask) {
   const Seen seen = overall(TRY(look(cluster, old)));
@@ -157,8 +177,6 @@ Result<bool> goes_on(Cluster& cluster, const Record& old, const SubmitAsk& ask) 
   const auto refused = [&](std::string why, std::string hint) {
     return error(ErrorKind::exists, "the run '{}' {}", old.run, why).hinted(std::move(hint));
   };
-  if (old.target != ask.record.target)
-    return refused(fmt::format("was submitted to {}", old.target), "another name: --run");
   if (!is_over(seen.phase) && seen.phase != Phase::unknown) {
     if (same) return true;
     return refused(fmt::format("is {} as job {}, with another workload", name_of(seen.phase), old.id),
@@ -207,6 +225,7 @@ Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
   std::optional<Record> old = TRY(submissions.find(ask.record.run));
   Record record = ask.record;
   record.place = submissions.place(record.run);
+  if (old) TRY(check_same_cluster(*old, record));
   if (old && old->id.empty()) {  // somebody was ended while sending it
     old->id = TRY(id_there(cluster, *old));
     if (!old->id.empty()) TRY(submissions.write(*old));
@@ -265,6 +284,7 @@ Result<std::vector<Record>> adopt(Cluster& cluster, Desk desk) {
   for (Record& record : TRY(cluster.recall(""))) {
     if (!dns_name(record.run) || TRY(desk.submissions.find(record.run))) continue;
     const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
+    if (TRY(desk.submissions.find(record.run))) continue;  // somebody was faster
     record.place = desk.submissions.place(record.run);
     record.from = fs::current_path().string();
     record.audit = TRY(desk.audit.append("adopted", record.run, details(record)));
@@ -298,18 +318,23 @@ Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, De
   }
 }
 
-Status purge(Cluster& cluster, const Record& record, Desk desk) {
+Status purge(Cluster& cluster, const Record& record, Desk desk, bool now) {
   const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
   const Seen seen = overall(TRY(look(cluster, record)));
   if (!is_over(seen.phase) && seen.phase != Phase::unknown)
     return error(ErrorKind::busy, "the run '{}' is {}", record.run, name_of(seen.phase))
         .hinted(fmt::format("systole stop --purge {}", record.run));
+  if (seen.phase == Phase::unknown && !now && !ledger_has_end(record))
+    return error(ErrorKind::busy, "whether the run '{}' is over is not known{}{}", record.run,
+                 seen.reason.empty() ? "" : ": ", seen.reason)
+        .hinted(fmt::format("again when its cluster answers; or without knowing: systole stop --now --purge {}",
+                            record.run));
   TRY(cluster.purge(record));
   TRY(desk.audit.append("purge", record.run, details(record)));
   TRY(desk.submissions.remove(record.run));
   for (const Record& other : TRY(desk.submissions.list()))
     if (other.program_sha256 == record.program_sha256) return {};
-  return desk.submissions.store().remove("programs/" + record.program_sha256);
+  return desk.submissions.store().remove(fmt::format("{}/{}", kProgramsFolder, record.program_sha256));
 }
 
 }  // namespace systole

@@ -34,8 +34,8 @@ struct Submitted {
 // A record with a number is on disk before anything is sent, and what carries that number is looked for before it is
 // sent again: however this ends, doing it again comes to one job. One that runs there by the same workload and has no
 // record, because whoever sent it is gone, is taken over.
-// Errors: exists, another workload of that name, or it is over and `again` is not asked; busy, another one submits it;
-// those of Cluster::send.
+// Errors: exists, another workload of that name, or it is on another cluster, or over and `again` is not asked; busy,
+// another one submits it; those of Cluster::send.
 Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk);
 
 // The records that the target itself keeps and that are not here, now here: its runs can be gone on with from here.
@@ -55,7 +55,7 @@ struct StopAsk {
 Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, Desk desk);
 
 // Takes away all that submitting it made: what the target holds, and its folder of `.submitted`. Not its results.
-// Errors: busy, it is not over.
-Status purge(Cluster& cluster, const Record& record, Desk desk);
+// `now`: also where nobody can say whether it is over. Errors: busy, it is not over, or that is not known.
+Status purge(Cluster& cluster, const Record& record, Desk desk, bool now = false);
 
 }  // namespace systole

@@ -199,6 +199,28 @@ TEST_F(Submitting, one_by_the_same_workload_whose_record_is_lost_is_found_again)
   expect_audit_holds();
 }
 
+TEST_F(Submitting, one_on_another_cluster_is_not_sent_to_this_one) {
+  ask_.record.where = {{"context", "here"}};
+  const Record record = submitted().value().record;
+  cluster_.jobs.clear();  // as another cluster sees it
+  ask_.record.where = {{"context", "there"}};
+  for (const bool again : {false, true}) {
+    ask_.again = again;
+    const Result<Submitted> refused = submitted();
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, ErrorKind::exists);
+    EXPECT_EQ(refused.error().message, "the run 'line' was submitted to context here");
+    EXPECT_EQ(refused.error().hint, "--context here; or another name: --run");
+  }
+  Record half = record;  // whoever sent it heard no answer
+  half.id.clear();
+  submissions_.write(half).value();
+  EXPECT_EQ(submitted().error().kind, ErrorKind::exists);
+  EXPECT_EQ(cluster_.sent, 1);
+  ask_.record.where.clear();  // a target that has none
+  EXPECT_TRUE(submitted().ok());
+}
+
 TEST_F(Submitting, two_at_once_are_one) {
   const auto lock = submissions_.lock("line").value();
   EXPECT_EQ(submitted().error().kind, ErrorKind::busy);
@@ -281,6 +303,38 @@ TEST_F(Submitting, purge_leaves_nothing_but_the_audit) {
   EXPECT_FALSE(std::filesystem::exists(record.program));
   EXPECT_TRUE(submissions_.list().value().empty());
   expect_audit_holds();
+}
+
+TEST_F(Submitting, a_run_may_be_named_as_anything_that_is_kept) {
+  const Record line = submitted().value().record;
+  ask_.record.run = "programs";
+  const Record programs = submitted().value().record;
+  EXPECT_EQ(submissions_.list().value(), (std::vector<Record>{line, programs}));
+  cluster_.jobs[1].phase = Phase::done;
+  ASSERT_TRUE(purge(cluster_, programs, desk()).ok());
+  EXPECT_EQ(read_text_file(line.program).value(), "a program");
+  EXPECT_EQ(submissions_.list().value(), std::vector<Record>{line});
+}
+
+TEST_F(Submitting, purge_wants_to_know_that_it_is_over) {
+  const Record record = submitted().value().record;
+  cluster_.jobs[0].phase = Phase::unknown;
+  cluster_.jobs[0].reason = "n1 does not answer";
+  ledger("began 100 0 1000 4\n");
+  const Status refused = purge(cluster_, record, desk());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::busy);
+  EXPECT_EQ(refused.error().message, "whether the run 'line' is over is not known: n1 does not answer");
+  EXPECT_NE(refused.error().hint.find("--now --purge line"), std::string::npos);
+  EXPECT_TRUE(submissions_.find("line").value());
+  ledger("began 100 0 1000 4\nended 100 0 1100 0\nbegan 100 1 1200 4\n");
+  EXPECT_FALSE(purge(cluster_, record, desk()).ok()) << "it was begun again";
+  ledger("began 100 0 1000 4\nended 100 0 1100 0\n");
+  EXPECT_TRUE(purge(cluster_, record, desk()).ok()) << "it told of its end";
+  const Record second = submitted().value().record;
+  cluster_.jobs[1].phase = Phase::unknown;
+  EXPECT_FALSE(purge(cluster_, second, desk()).ok());
+  EXPECT_TRUE(purge(cluster_, second, desk(), true).ok()) << "it is asked without knowing";
 }
 
 }  // namespace
