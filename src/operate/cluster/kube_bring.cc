@@ -15,11 +15,15 @@ namespace systole {
 namespace {
 
 constexpr Seconds kPatience{180.0};  // for the pod to start: its image is there
-constexpr int kNoFolder = 44;
+constexpr Seconds kGone{60.0};       // for the pod of a time before to go
+constexpr Seconds kSilence{900.0};   // without a line: it reads all of the folder before the first, and after the last
+constexpr int kNoFolder = 44, kNotWhole = 45;
 
-// Twice the same bytes: nobody writes there any more. The digest is of the text.
+// First whether all can be read, which a pipe does not tell (and a tar whose archive is /dev/null reads no files); what
+// tar says of it is for people. Then twice the same bytes: nobody writes there any more. The digest is of the text.
 constexpr const char* kScript =
     "cd \"$0\" 2>/dev/null || exit 44; "
+    "cut=$({ { tar -cf - . || echo cut >&3; } | cat >/dev/null; } 3>&1); [ -z \"$cut\" ] || exit 45; "
     "tar -cf - . 2>/dev/null | base64 -w 76 || exit 1; "
     "tar -cf - . 2>/dev/null | base64 -w 76 | sha256sum";
 
@@ -85,11 +89,16 @@ class Unpacking {
         told_ = line.substr(0, line.size() - 3);
         continue;
       }
+      if (line.find(' ') != line.npos) {  // what tar says
+        said_ = line;
+        continue;
+      }
       digest_.add(std::as_bytes(std::span(lines.data() + at, end + 1 - at)));
       TRY(write(TRY(from_base64(line))));
     }
     return {};
   }
+  const std::string& said() const { return said_; }
   Status end() {
     tar_.close_in();
     const Exit exit = tar_.wait();
@@ -117,7 +126,7 @@ class Unpacking {
   }
   Process tar_;
   Sha256 digest_;
-  std::string told_;
+  std::string told_, said_;
 };
 
 // Until it runs or has ended.
@@ -146,7 +155,11 @@ Status bring_folder(KubeApi& api, const Record& record, const Node& pod, const s
   const Node helper = TRY(pod_for(record, pod, folder));
   const std::string path = TRY(api.path_of(helper));
   TRY(api.remove(path, "Background", 0));
-  while (TRY(api.find(path))) api.clock().sleep(Seconds(0.2));
+  for (const Seconds begun = api.clock().now(); TRY(api.find(path)); api.clock().sleep(Seconds(0.2)))
+    if (api.clock().now() - begun > kGone)
+      return error(ErrorKind::busy, "the pod '{}-results' of a time before does not go", record.run)
+          .hinted(fmt::format("kubectl delete pod -n {} {}-results --force", text_at(helper, {"metadata", "namespace"}),
+                              record.run));
   TRY(api.create(helper));
   Status brought = [&]() -> Status {
     TRY(wait_for(api, path));
@@ -154,18 +167,29 @@ Status bring_folder(KubeApi& api, const Record& record, const Node& pod, const s
     LogLines lines;
     Status taken;
     const LogPlace place{text_at(helper, {"metadata", "namespace"}), text_at(helper, {"metadata", "name"}), "results"};
+    Seconds heard = api.clock().now();
     const auto take = [&](const std::string& text) {
+      heard = api.clock().now();
       taken = unpacking.take(text);
       return taken.ok();
     };
-    TRY(follow_log(api, place, lines, take, {}));
+    const auto silent = [&] { return api.clock().now() - heard > kSilence; };
+    TRY(follow_log(api, place, lines, take, silent));
     TRY(std::move(taken));
+    if (silent())
+      return error(ErrorKind::busy, "nothing came of '{}' in {:.0f} minutes", folder, kSilence.count() / 60)
+          .hinted("kubectl describe pod " + place.pod + " tells of it while it is there; then again");
     const Node ended = TRY(api.get(path));
     if (const Node* all = at(ended, {"status", "containerStatuses"}))
-      for (const Node& one : all->items())
-        if (number_at(one, {"state", "terminated", "exitCode"}) == kNoFolder)
+      for (const Node& one : all->items()) {
+        const std::int64_t code = number_at(one, {"state", "terminated", "exitCode"});
+        if (code == kNoFolder)
           return error(ErrorKind::not_found, "there is no folder '{}' in the claim", folder)
               .hinted("systole logs tells how far it came");
+        if (code == kNotWhole)
+          return error(ErrorKind::io, "not all of '{}' can be read there: {}", folder, unpacking.said())
+              .hinted("its files have to be readable to the user of the image, and nobody writes there");
+      }
     return unpacking.end();
   }();
   (void)api.remove(path, "Background", 0).ok();
