@@ -1,5 +1,7 @@
 #include "operate/cluster/ssh.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <map>
 
@@ -171,6 +173,7 @@ class Ssh : public Cluster {
   Status bring(const Record& record, const std::string& folder, const std::string& into) override {
     const SshHost host = TRY(hosts_of(record))[0];
     constexpr int kNoFolder = 9;
+    constexpr Seconds kToEnd{2.0};
     Command packs;
     packs.argv = ssh_words(host, false,
                            "exec sh -c " + shell_word(fmt::format("cd && cd -- {} || exit {}; exec tar -cf - .",
@@ -182,10 +185,14 @@ class Ssh : public Cluster {
     unpacks.argv = {"tar", "-C", into, "-xf", "-"};
     unpacks.in = ChildStream::to(packing.out());
     Process unpacking = TRY(Process::start(unpacks));
-    const Exit unpacked = unpacking.wait(), packed = packing.wait();
-    if (packed.code == kNoFolder)
+    const Exit unpacked = unpacking.wait();
+    // Whoever still packs, though nobody unpacks, waits for ever for room in a pipe that this process holds open.
+    std::optional<Exit> packed = unpacked.ok() ? packing.wait() : packing.wait(kToEnd);
+    if (packed && packed->code == kNoFolder)
       return error(ErrorKind::not_found, "{} has no folder '{}'", host.name, folder).hinted("the run wrote none");
-    if (!packed.ok()) return error(ErrorKind::io, "{}: '{}' came in part: {}", host.name, folder, to_string(packed));
+    if (!packed) TRY(packing.signal_group(SIGKILL));
+    if (packed && !packed->ok())  // then what is unpacked is cut
+      return error(ErrorKind::io, "{}: '{}' came in part: {}", host.name, folder, to_string(*packed));
     if (!unpacked.ok()) return error(ErrorKind::io, "cannot write into '{}': {}", into, to_string(unpacked));
     return {};
   }

@@ -157,8 +157,9 @@ done
 echo end
 )sh";
 
+// As much as comes within the time of one connection.
 constexpr const char* kRead = R"sh(
-[ ! -e "$mine/$job.log" ] || exec tail -c "+$((from + 1))" -- "$mine/$job.log"
+[ ! -e "$mine/$job.log" ] || tail -c "+$((from + 1))" -- "$mine/$job.log" | head -c 4194304
 )sh";
 
 constexpr const char* kStop = R"sh(

@@ -25,7 +25,7 @@ namespace systole {
 enum class HostAct {
   begin,  // answers whoever begins the run, line by line: ssh_begin.cc
   look,   // tells of what it holds: ssh_text.h
-  read,   // writes what the agent wrote, behind `from` bytes
+  read,   // writes what the agent wrote, behind `from` bytes, up to 4 MiB of it
   stop,   // asks the agent to save and end
   kill,   // ends it without
   purge,  // takes all of it away but the run's own folder

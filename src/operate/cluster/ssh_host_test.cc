@@ -37,6 +37,7 @@ class SshHostScript : public testing::TestWithParam<const char*> {
     CaptureOptions options;
     options.input = input;
     options.timeout = Seconds(30.0);
+    options.limit = Bytes(8 << 20);
     return run_captured(command, options).value();
   }
   std::vector<std::pair<std::string, std::string>> values(const std::string& run_name) const {
@@ -50,7 +51,7 @@ class SshHostScript : public testing::TestWithParam<const char*> {
             {"leader", "node-1"},
             {"port", "7000"},
             {"nodes", "1"},
-            {"from", "0"}};
+            {"from", from_}};
   }
   // What whoever begins it says; host.sh notes that it began and then is what `body` says.
   std::string begin(const std::string& body) const {
@@ -77,7 +78,7 @@ class SshHostScript : public testing::TestWithParam<const char*> {
     const Result<std::string> text = read_text_file(path);
     return text.ok() ? *text : "";
   }
-  std::string home_, submission_ = "00112233aabbccdd", folder_ = "runs/line";
+  std::string home_, submission_ = "00112233aabbccdd", folder_ = "runs/line", from_ = "0";
 };
 
 TEST_P(SshHostScript, begins_what_it_is_given_and_lets_it_live) {
@@ -163,6 +164,19 @@ TEST_P(SshHostScript, asked_to_stop_it_gets_a_signal_and_killed_it_has_an_end_in
   EXPECT_NE(ended.ledger.find("began 00112233 0"), ended.ledger.npos) << "that of all submissions";
   EXPECT_TRUE(ended.ledger.ends_with(" 137\n")) << ended.ledger;
   EXPECT_EQ(look()[0].ledger, ended.ledger) << "noted once";
+}
+
+TEST_P(SshHostScript, a_log_comes_in_parts_that_one_connection_can_carry) {
+  run(HostAct::begin, begin("exit 0\n"));
+  std::string log;
+  for (int i = 0; log.size() < 5'000'000; ++i) log += fmt::format("line {}\n", i);
+  write_text_file(mine("00112233.log"), log).value();
+  const std::string first = run(HostAct::read).out;
+  EXPECT_EQ(first.size(), std::size_t{4} << 20);
+  from_ = std::to_string(first.size());
+  EXPECT_TRUE(first + run(HostAct::read).out == log);
+  from_ = std::to_string(log.size());
+  EXPECT_EQ(run(HostAct::read).out, "");
 }
 
 TEST_P(SshHostScript, purge_leaves_nothing) {
