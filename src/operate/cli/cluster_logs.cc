@@ -112,7 +112,23 @@ ExitCode follow(ClusterRun& run, Output& output, bool prefixed, Context& context
     if (const std::optional<Phase> over = following.turn()) return *over == Phase::done ? ExitCode::done : ExitCode::no;
     context.clock.sleep(output.pace());
   }
-  return ExitCode::done;
+  return ExitCode::interrupted;  // it is not over
+}
+
+// All that is there; with `last` not more than so many lines of its end. What is much is given in parts; a run that
+// writes on gives little at a time, and is not waited for.
+std::string whole_output(Output& output, bool prefixed, std::int64_t last) {
+  constexpr std::size_t kMuch = std::size_t{1} << 20;
+  Lines lines(prefixed);
+  std::string text;
+  for (std::size_t came = kMuch; came >= kMuch;) {
+    const std::vector<OutputPiece> pieces = output.more().value();
+    came = 0;
+    for (const OutputPiece& piece : pieces) came += piece.text.size();
+    text += lines.of(pieces, came < kMuch);
+    if (last > 0) text = last_lines(text, last);
+  }
+  return text;
 }
 
 }  // namespace
@@ -121,12 +137,11 @@ ExitCode show_output(ClusterRun& run, const OutputOptions& options, Context& con
   const std::unique_ptr<Output> output = run.cluster->output(run.record, options.all).value();
   const bool prefixed = run.record.array || options.all;
   if (options.follow && options.last == 0) return follow(run, *output, prefixed, context);
-  const std::string text = Lines(prefixed).of(output->more().value(), true);
-  const std::string shown = last_lines(text, options.last);
+  const std::string shown = whole_output(*output, prefixed, options.last);
   context.out.stream(shown);
   if (options.follow) return follow(run, *output, prefixed, context);
   const Seen seen = overall(run.look());
-  if (text.empty()) context.out.message(fmt::format("nothing yet: {}", told(run.record, seen)));
+  if (shown.empty()) context.out.message(fmt::format("nothing yet: {}", told(run.record, seen)));
   Node node = run_node(run.record, std::span(&seen, 1), context.clock);
   context.out.json(node.set("output", shown));
   return ExitCode::done;

@@ -1,5 +1,6 @@
 // `systole results RUN`: what a run on a cluster came to, brought to a folder and held to its digests.
 
+#include <csignal>
 #include <filesystem>
 
 #include "execute/checkpoint/restore.h"
@@ -39,6 +40,26 @@ std::string verified(const std::string& folder) {
   return fmt::format("checkpoint of step {}, verified", newest.checkpoint.manifest().step);
 }
 
+// All of it, or nothing: what came of a copy that failed is taken away. A folder that is there, and is empty, may be
+// one that cannot be replaced.
+void bring_whole(const ClusterRun& run, const std::string& folder, const std::string& place) {
+  const bool fresh = !fs::exists(place);
+  const std::string part = fresh ? place + ".part" : place;
+  if (fresh && fs::path(part).has_parent_path()) fs::create_directories(fs::path(part).parent_path());
+  if (fresh && !fs::create_directory(part))
+    fail(error(ErrorKind::exists, "there is a '{}': another copy is under way, or was ended half-way", part)
+             .hinted(fmt::format("take it away when no other runs: rm -r {}", part)));
+  const Status came = run.cluster->bring(run.record, folder, part);
+  if (came.ok() && fresh) fs::rename(part, place);
+  if (came.ok()) return;
+  std::error_code ignored;
+  std::vector<fs::path> left;
+  for (const fs::directory_entry& entry : fs::directory_iterator(part, ignored)) left.push_back(entry.path());
+  for (const fs::path& path : left) fs::remove_all(path, ignored);
+  if (fresh) fs::remove(part, ignored);
+  fail(came.error());
+}
+
 // Where it is on this machine, after it was copied there when that is asked or needed.
 std::string brought(const ClusterRun& run, const std::string& folder, const std::string& out) {
   if (out.empty() && run.cluster->shares_folders()) {
@@ -49,14 +70,15 @@ std::string brought(const ClusterRun& run, const std::string& folder, const std:
   }
   std::string place = out.empty() ? fmt::format("{}/{}", kRunsFolder, run.record.run) : out;
   if (run.record.array) place += "/" + fs::path(folder).filename().string();
+  while (place.size() > 1 && place.ends_with('/')) place.pop_back();
   if (fs::exists(place) && !fs::is_empty(place))
     fail(error(ErrorKind::exists, "the folder '{}' is not empty", place).hinted("another one: --out"));
-  fs::create_directories(place);
-  run.cluster->bring(run.record, folder, place).value();
+  bring_whole(run, folder, place);
   return place;
 }
 
 ExitCode results(const ResultsOptions& options, Context& context) {
+  std::signal(SIGPIPE, SIG_IGN);  // whoever unpacks may end early, and that is said
   const std::unique_ptr<ClusterRun> run = cluster_run(options.run, context);
   const std::vector<Seen> jobs = run->look();
   const Seen seen = overall(jobs);

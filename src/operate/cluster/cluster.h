@@ -61,7 +61,8 @@ struct OutputPiece {
 class Output {
  public:
   virtual ~Output() = default;
-  // All that is there beyond what was given before; a source's bytes each once and in order, lines perhaps in parts.
+  // What is there beyond what was given before; a source's bytes each once and in order, lines perhaps in parts. Of a
+  // source that has more than a MiB perhaps not all: the next call goes on.
   // Errors: io, it cannot be read now; the next call goes on where the last one that was fine ended.
   virtual Result<std::vector<OutputPiece>> more() = 0;
   virtual Seconds pace() const { return Seconds(0.2); }  // between calls
