@@ -13,7 +13,8 @@ def wanted(lines, query):
     if "sinceSeconds" in query:
         moment = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=int(query["sinceSeconds"]))
         since = moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    lines = [line for line in lines if line.split(" ", 1)[0] >= since]
+    # Without the Z: "...51.5" is after "...51", and as text "...51.5Z" is before "...51Z".
+    lines = [line for line in lines if line.split(" ", 1)[0].rstrip("Z") >= since.rstrip("Z")]
     return lines[len(lines) - int(query["tailLines"]):] if int(query.get("tailLines", len(lines))) < len(lines) else lines
 
 
