@@ -320,7 +320,13 @@ Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, De
 
 Status purge(Cluster& cluster, const Record& record, Desk desk, bool now) {
   const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
-  const Seen seen = overall(TRY(look(cluster, record)));
+  Seen seen = overall(TRY(look(cluster, record)));
+  // One that was asked to stop may still be giving its machines back.
+  const Seconds until = desk.clock.now() + Seconds(60.0);
+  while (seen.phase == Phase::saving && desk.clock.now() < until) {
+    desk.clock.sleep(Seconds(0.2));
+    seen = overall(TRY(look(cluster, record)));
+  }
   if (!is_over(seen.phase) && seen.phase != Phase::unknown)
     return error(ErrorKind::busy, "the run '{}' is {}", record.run, name_of(seen.phase))
         .hinted(fmt::format("systole stop --purge {}", record.run));
