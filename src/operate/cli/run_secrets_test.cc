@@ -59,7 +59,7 @@ class Secrets : public testing::Test {
 
 TEST_F(Secrets, of_a_file_reach_the_ranks_and_nothing_else) {
   write_job("file:" + path());
-  expect_only_ranks_have_it(systole_.run({"run", "job.yaml", "--ranks", "2", "--verbose"}));
+  expect_only_ranks_have_it(systole_.run({"run", "job.yaml", "--ranks", "2"}));
 }
 
 TEST_F(Secrets, of_the_environment_reach_the_ranks_and_nothing_else) {
