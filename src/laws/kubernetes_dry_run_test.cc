@@ -69,7 +69,8 @@ Node replaced(const Node& node, int& n, const Node& by) {
 
 // Kinds of what other vendors install, whose definitions no Go module has: these are held to their official schemas
 // alone.
-const std::set<std::string> kNotHere = {"ComputeDomain", "SecretProviderClass", "PodMonitoring"};
+const std::set<std::string> kNotHere = {"ComputeDomain", "SecretProviderClass", "PodMonitoring", "Network",
+                                        "GKENetworkParamSet"};
 bool is_here(const Node& object) { return !kNotHere.contains(kind_of(object)); }
 
 struct Mutant {

@@ -53,6 +53,30 @@ std::string refusals(std::vector<std::string> sets, const char* name = "ddp.yaml
   return text;
 }
 
+// No API server but Google's has these kinds.
+TEST(RenderGke, networks_are_as_their_schemas_say) {
+  OfficialSchemas schemas(kSchemas);
+  const std::string text = file(program({"resources={accelerators: 'a3-highgpu-8g:2'}"}), "networks.yaml");
+  int objects = 0;
+  for (std::size_t at = 0; at != text.npos;) {
+    const std::size_t end = text.find("\n---\n", at);
+    const std::string one = text.substr(at, end == text.npos ? end : end + 1 - at);
+    at = end == text.npos ? end : end + 5;
+    const Node object = parse_yaml(one, "networks.yaml").value();
+    EXPECT_EQ(schemas.wrong(object), std::nullopt);
+    const Node& spec = *object.find("spec");
+    const bool network = object.find("kind")->text() == "Network";
+    for (const auto& [key, value] :
+         {std::pair("vpcs", "x"), network ? std::pair("type", "Fast") : std::pair("deviceMode", "Fast")}) {
+      Node changed = object, changed_spec = spec;
+      changed.set("spec", changed_spec.set(key, value));
+      EXPECT_NE(schemas.wrong(changed), std::nullopt) << key;
+    }
+    ++objects;
+  }
+  EXPECT_EQ(objects, 8) << "a network and what it is made of, for each of four";
+}
+
 TEST(RenderGke, refuses_what_google_would_all_at_once) {
   EXPECT_EQ(refusals({kImage, "resources={accelerators: 'h100:16'}"}),
             "gke.project: '' is no project | gke: { project: ID }; gcloud projects list\n"
