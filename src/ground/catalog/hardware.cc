@@ -100,7 +100,7 @@ Result<AskedHardware> Reader::of_tpus(const CatalogEntry& chip, std::span<const 
     known.push_back(slice.chips);
   }
   std::ranges::sort(known, {}, [&](std::int64_t k) { return std::pair(std::abs(k - chips), k); });
-  known.erase(std::ranges::unique(known).begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   if (known.size() > 2) known.resize(2);
   return invalid("{} has no slice of {} chips", chip.name, chips)
       .hinted(fmt::format("the nearest have {} chips: {}:{}", fmt::join(known, " and "), chip.name,

@@ -218,7 +218,7 @@ void check_folder(const KubernetesJob& k, PodParts& parts) {
   const Workload& w = k.workload();
   for (const auto& [path, volume] : w.volumes) {
     if (!is_in(k.job.folder, path)) continue;
-    const auto refuse = [&](const char* why) {
+    const auto refuse = [&, &path = path, &volume = volume](const char* why) {
       parts.wrong.push_back(error(ErrorKind::unsupported, "folder: {} is in the {} at {}: {}", k.job.folder,
                                   name_of(volume.kind), path, why)
                                 .hinted("folder: in a claim, nfs, filestore, lustre or parallelstore"));
