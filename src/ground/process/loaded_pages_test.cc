@@ -1,12 +1,15 @@
 #include "ground/process/loaded_pages.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "ground/process/machine.h"
 
@@ -37,6 +40,31 @@ TEST(LoadedPages, are_let_go_of_and_come_back_as_they_were) {
   EXPECT_LT(left + Bytes(sizeof(Table) / 2), held);
   EXPECT_EQ(sum(), before);
   EXPECT_GT(resident_memory(), left + Bytes(sizeof(Table) / 2));
+}
+
+// How many of the table's pages this process has mapped: /proc/self/pagemap, bit 63 of a page's word.
+int pages_of_table() {
+  const auto page = static_cast<std::uintptr_t>(page_size().count());
+  const auto first = reinterpret_cast<std::uintptr_t>(&kTable) / page;
+  std::vector<std::uint64_t> words(sizeof(Table) / page);
+  const int map = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(::pread(map, words.data(), words.size() * 8, static_cast<off_t>(first * 8)),
+            static_cast<ssize_t>(words.size() * 8));
+  ::close(map);
+  return static_cast<int>(
+      std::count_if(words.begin(), words.end(), [](std::uint64_t word) { return word >> 63 != 0; }));
+}
+
+// However large the pieces are in which the system's cache has the file.
+TEST(LoadedPages, come_back_in_small_pieces) {
+  (void)sum();
+  const int all = pages_of_table();
+  EXPECT_GT(all, 200);
+  let_go_of_loaded_pages();
+  EXPECT_LE(pages_of_table(), 30);  // the table's ends share theirs with what lies beside
+  (void)*static_cast<const volatile std::uint64_t*>(kTable.words + kWords / 2);
+  EXPECT_GT(pages_of_table(), 0);
+  EXPECT_LE(pages_of_table(), 46);
 }
 
 TEST(LoadedPages, that_were_written_to_stay) {
