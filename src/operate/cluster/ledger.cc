@@ -5,6 +5,8 @@
 #include <functional>
 #include <set>
 
+#include "operate/cluster/cluster.h"
+
 namespace systole {
 namespace {
 
@@ -25,18 +27,23 @@ std::optional<std::int64_t> number_of(std::string_view word) {
   return number;
 }
 
+// "3_1" is a task of job 3.
+std::string_view job_of(std::string_view id) { return id.substr(0, id.find('_')); }
+
+// Of the turn with that index: its own, or the begin of its job's next one, or of a job that the run was sent again as,
+// which is when the one before was over; nothing while it goes on.
+std::optional<std::int64_t> end_of(const std::vector<LedgerTurn>& turns, std::size_t i) {
+  if (turns[i].ended_at) return turns[i].ended_at;
+  for (std::size_t j = i + 1; j < turns.size(); ++j)
+    if (turns[j].id == turns[i].id || job_of(turns[j].id) != job_of(turns[i].id)) return turns[j].began_at;
+  return {};
+}
+
 template <typename Weight>
 double summed(const std::vector<LedgerTurn>& turns, std::int64_t now, Weight weight) {
   double sum = 0;
   for (std::size_t i = 0; i < turns.size(); ++i) {
-    std::int64_t end = turns[i].ended_at.value_or(now);
-    if (!turns[i].ended_at) {
-      for (std::size_t j = i + 1; j < turns.size(); ++j) {
-        if (turns[j].id != turns[i].id) continue;
-        end = turns[j].began_at;
-        break;
-      }
-    }
+    const std::int64_t end = end_of(turns, i).value_or(now);
     sum += static_cast<double>(std::max<std::int64_t>(end - turns[i].began_at, 0)) * weight(turns[i]);
   }
   return sum;
@@ -83,6 +90,21 @@ std::string with_lines_of(std::string ledger, std::string_view told) {
     if (there.emplace(line).second) ledger += line;
     told.remove_prefix(newline + 1);
   }
+}
+
+void end_by(std::vector<LedgerTurn>& turns, std::span<const Seen> jobs) {
+  for (const Seen& job : jobs) {
+    if (!is_over(job.phase) || job.ended_at == 0) continue;
+    const auto last =
+        std::find_if(turns.rbegin(), turns.rend(), [&](const LedgerTurn& turn) { return turn.id == job.id; });
+    if (last != turns.rend() && !last->ended_at) last->ended_at = std::max(job.ended_at, last->began_at);
+  }
+}
+
+bool goes_on(const std::vector<LedgerTurn>& turns) {
+  for (std::size_t i = 0; i < turns.size(); ++i)
+    if (!end_of(turns, i)) return true;
+  return false;
 }
 
 double node_seconds(const std::vector<LedgerTurn>& turns, std::int64_t now) {

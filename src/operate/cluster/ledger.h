@@ -9,11 +9,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace systole {
+
+struct Seen;
 
 struct LedgerTurn {  // one job from begin to end
   std::string id;
@@ -26,7 +29,13 @@ std::vector<LedgerTurn> read_ledger(std::string_view text);
 // The ledger with those of its lines that are only in `told`, behind.
 std::string with_lines_of(std::string ledger, std::string_view told);
 
-// Seconds × nodes that it had up to `now`; a turn without an end lasts to the next one of its job, the last to `now`.
+// The last turn of each job that is over, where it has no end, gets the one that its target tells.
+void end_by(std::vector<LedgerTurn>& turns, std::span<const Seen> jobs);
+// Whether a turn has neither an end nor a next one: it still counts.
+bool goes_on(const std::vector<LedgerTurn>& turns);
+
+// Seconds × nodes that it had up to `now`; a turn without an end lasts to the next one of its job, or of a job that the
+// run was sent again as, the last to `now`.
 double node_seconds(const std::vector<LedgerTurn>& turns, std::int64_t now);
 // Seconds × machines-together, as node_seconds with one for all nodes: what a price for all of them multiplies.
 double allocated_seconds(const std::vector<LedgerTurn>& turns, std::int64_t now);

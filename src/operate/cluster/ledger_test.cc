@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "operate/cluster/cluster.h"
+
 namespace systole {
 namespace {
 
@@ -19,6 +21,35 @@ TEST(Ledger, a_killed_turn_lasts_to_the_next_and_the_last_one_to_now) {
   EXPECT_EQ(allocated_seconds(turns, 1100), 100);
   EXPECT_EQ(node_seconds(turns, 1100), 200);
   EXPECT_EQ(allocated_seconds(turns, 0), 60) << "a clock that is behind takes nothing away";
+}
+
+TEST(Ledger, a_killed_turn_ends_where_its_target_says) {
+  const std::string killed = "began 3_0 0 1000 2\nbegan 3_0 1 1060 2\nbegan 3_1 0 1000 1\n";
+  const auto ended = [&](std::vector<Seen> jobs) {
+    auto turns = read_ledger(killed);
+    end_by(turns, jobs);
+    return turns;
+  };
+  const Seen job{.id = "3_0", .phase = Phase::failed, .ended_at = 1100},
+      task{.id = "3_1", .phase = Phase::stopped, .ended_at = 1010};
+  EXPECT_TRUE(goes_on(read_ledger(killed)));
+  EXPECT_EQ(allocated_seconds(ended({job, task}), 9999), 60 + 40 + 10);
+  EXPECT_FALSE(goes_on(ended({job, task})));
+  EXPECT_TRUE(goes_on(ended({job}))) << "the task goes on";
+  Seen other = job;
+  other.phase = Phase::preempted;
+  EXPECT_TRUE(goes_on(ended({other, task}))) << "it is not over";
+  other = job;
+  other.ended_at = 0;
+  EXPECT_TRUE(goes_on(ended({other, task}))) << "nobody knows when";
+  other.ended_at = 1050;
+  EXPECT_EQ(allocated_seconds(ended({other, task}), 9999), 60 + 10) << "by a clock that is behind";
+  EXPECT_EQ(allocated_seconds(read_ledger(killed + "began 18 0 1500 2\nended 18 0 1600 0\n"), 9999),
+            60 + 440 + 500 + 100)
+      << "whoever sent it again knew that it was over";
+  auto told = read_ledger("began 3_0 0 1000 2\nended 3_0 0 1040 0\n");
+  end_by(told, {&job, 1});
+  EXPECT_EQ(allocated_seconds(told, 9999), 40) << "what it told itself counts";
 }
 
 TEST(Ledger, tasks_of_an_array_count_each) {
