@@ -1,8 +1,6 @@
 #pragma once
 // The index of runs: one row a run, in SQLite, so that `systole runs` need not read every event again. It is derived:
 // rebuild() makes it anew from the folders alone, and deleting the file loses nothing.
-//
-// One process writes at a time (SQLite's own lock, waited for up to five seconds).
 
 #include <cstdint>
 #include <memory>
@@ -13,10 +11,18 @@
 #include "ground/base/result.h"
 #include "ground/base/units.h"
 #include "ground/store/store.h"
-
-struct sqlite3;
+#include "operate/observe/sqlite.h"
 
 namespace systole {
+
+// What tells that a run's files have grown without reading them: only its last process appends, and the next one has a
+// file of the next number.
+struct RunExtent {
+  std::int64_t event_files = 0;  // the number after that of the last one
+  std::int64_t last_bytes = -1;  // of that one; -1: there is none
+  std::int64_t plan_bytes = -1;  // the same
+  bool operator==(const RunExtent&) const = default;
+};
 
 struct RunRow {
   std::string folder;                 // its name below the folder of runs
@@ -28,22 +34,25 @@ struct RunRow {
   std::int64_t steps = 0, tokens = 0, processes = 0, parameters = 0;
   std::optional<double> loss, bits_per_byte;  // the last of each
   Seconds seconds{};                          // of all its processes
-  std::int64_t file_bytes = 0;                // of its events and plan: when it changes the row is made again
+  RunExtent extent;                           // with another one the row is made again
   bool operator==(const RunRow&) const = default;
 };
 
 // From the run's files alone. Errors: io; files that do not read make a row of state damaged.
 Result<RunRow> summarize_run(Store& runs, const std::string& folder);
 
+// Of the files in its folder. Errors: io.
+Result<RunExtent> run_extent(Store& runs, const std::string& folder);
+// Whether they still have that extent: three looks at files, for the folder is not listed. Errors: io.
+Result<bool> has_extent(Store& runs, const std::string& folder, const RunExtent& extent);
+
 // Bytes of the files that the row comes from; they only grow. Errors: io.
 Result<std::int64_t> run_file_bytes(Store& runs, const std::string& folder);
 
 class RunIndex {
  public:
-  // `file` is made when it is not there. Errors: io; corrupt when it is no index (hint: delete it).
+  // Errors: as open_index.
   static Result<RunIndex> open(const std::string& file);
-  RunIndex(RunIndex&&) noexcept;
-  ~RunIndex();
 
   // Forgets everything and reads all folders. Returns the number of runs. Errors: io.
   Result<int> rebuild(Store& runs);
@@ -53,12 +62,8 @@ class RunIndex {
   Result<std::vector<RunRow>> list();
 
  private:
-  struct Close {
-    void operator()(sqlite3* database) const;
-  };
-  explicit RunIndex(std::unique_ptr<sqlite3, Close> database, std::string file);
-  std::unique_ptr<sqlite3, Close> database_;
-  std::string file_;
+  explicit RunIndex(Database database) : database_(std::move(database)) {}
+  Database database_;
 };
 
 }  // namespace systole

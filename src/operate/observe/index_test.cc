@@ -45,9 +45,19 @@ TEST_F(Runs, rebuilding_a_deleted_index_gives_the_same_rows) {
   ASSERT_EQ(before.size(), 3u);
   EXPECT_EQ(before[0].folder, "b-1");  // newest first
   EXPECT_EQ(before[1].folder, "a-2");
-  const RunRow want{
-      "b-1", "b",        "2026-01-03T00:00:00.000Z", "2026-01-03T00:00:00.000Z", "finished", 2, 16, 1, 10, 2.0,
-      1.5,   Seconds(5), before[0].file_bytes};
+  const RunRow want{"b-1",
+                    "b",
+                    "2026-01-03T00:00:00.000Z",
+                    "2026-01-03T00:00:00.000Z",
+                    "finished",
+                    2,
+                    16,
+                    1,
+                    10,
+                    2.0,
+                    1.5,
+                    Seconds(5),
+                    before[0].extent};
   EXPECT_EQ(before[0], want);
 }
 
@@ -66,6 +76,24 @@ TEST_F(Runs, refresh_reads_what_grew_and_forgets_what_is_gone) {
   EXPECT_EQ(rows[0].loss, 1.5);
   EXPECT_EQ(rows[0].state, "open");  // the last process left no end
   EXPECT_EQ(rows[0].started_at, "2026-01-03T00:00:00.000Z");
+}
+
+TEST_F(Runs, refresh_sees_each_way_in_which_a_run_changes) {
+  RunIndex index = RunIndex::open(file()).value();
+  index.refresh(*store_).value();
+  const auto refreshed = [&] { return index.refresh(*store_).value(); };
+  std::ofstream(folder_ + "/a-1/events/000.jsonl", std::ios::app) << to_json_line(step_event(3, 1.0));
+  EXPECT_EQ(refreshed(), 1) << "its last process wrote";
+  std::ofstream(folder_ + "/a-1/plan.json", std::ios::app) << "\n";
+  EXPECT_EQ(refreshed(), 1) << "another plan";
+  std::filesystem::remove(folder_ + "/a-1/plan.json");
+  EXPECT_EQ(refreshed(), 1) << "no plan";
+  write_events(*store_, "a-1/events/001.jsonl", {});
+  EXPECT_EQ(refreshed(), 1) << "another process, which wrote nothing yet";
+  std::filesystem::remove_all(folder_ + "/a-1/events");
+  EXPECT_EQ(refreshed(), 1) << "it is no run any more";
+  EXPECT_EQ(index.list().value().size(), 2u);
+  EXPECT_EQ(refreshed(), 0);
 }
 
 TEST_F(Runs, damaged_events_make_a_damaged_row_not_an_error) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "ground/base/nearest.h"
+#include "operate/observe/event_file_name.h"
 
 namespace systole {
 namespace {
@@ -78,13 +79,14 @@ Result<std::vector<std::string>> list_event_files(Store& run, const std::string&
 Result<std::string> next_event_file(Store& run) {
   TRY(make_dirs_synced(run, RunFiles::events));
   const std::vector<std::string> files = TRY(list_event_files(run));
-  std::int64_t next = 0;
-  if (!files.empty()) {
-    const std::string_view last = files.back();
-    const std::size_t slash = last.rfind('/') + 1;
-    next = number_of(last.substr(slash, last.size() - slash - 6)).value_or(0) + 1;
-  }
-  return fmt::format("{}/{:03}.jsonl", RunFiles::events, next);
+  return event_file_of(files.empty() ? 0 : number_of_event_file(files.back()) + 1);
+}
+
+std::string event_file_of(std::int64_t number) { return fmt::format("{}/{:03}.jsonl", RunFiles::events, number); }
+
+std::int64_t number_of_event_file(std::string_view path) {
+  const std::size_t slash = path.rfind('/') + 1;
+  return number_of(path.substr(slash, path.size() - slash - 6)).value_or(0);
 }
 
 Result<bool> is_run(Store& store, const std::string& dir) {

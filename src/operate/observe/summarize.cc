@@ -1,5 +1,6 @@
 // A run's row of the index, out of its files.
 
+#include "operate/observe/event_file_name.h"
 #include "operate/observe/index.h"
 #include "operate/observe/run_files.h"
 
@@ -41,7 +42,34 @@ void take(RunRow& row, const RunRecord& record) {
   }
 }
 
+// -1 where there is no such file.
+Result<std::int64_t> bytes_if_there(Store& runs, const std::string& path) {
+  const Result<Bytes> size = runs.size(path);
+  if (size.ok()) return size->count();
+  if (size.error().kind == ErrorKind::not_found) return std::int64_t{-1};
+  return size.error();
+}
+
 }  // namespace
+
+Result<RunExtent> run_extent(Store& runs, const std::string& folder) {
+  RunExtent extent;
+  const std::vector<std::string> files = TRY(list_event_files(runs, folder));
+  if (!files.empty()) {
+    extent.event_files = number_of_event_file(files.back()) + 1;
+    extent.last_bytes = TRY(runs.size(files.back())).count();
+  }
+  extent.plan_bytes = TRY(bytes_if_there(runs, inside(folder, RunFiles::plan)));
+  return extent;
+}
+
+Result<bool> has_extent(Store& runs, const std::string& folder, const RunExtent& extent) {
+  const auto numbered = [&](std::int64_t number) { return inside(folder, event_file_of(number)); };
+  if (extent.event_files > 0 && TRY(bytes_if_there(runs, numbered(extent.event_files - 1))) != extent.last_bytes)
+    return false;
+  if (TRY(bytes_if_there(runs, inside(folder, RunFiles::plan))) != extent.plan_bytes) return false;
+  return !TRY(runs.exists(numbered(extent.event_files)));
+}
 
 Result<std::int64_t> run_file_bytes(Store& runs, const std::string& folder) {
   std::int64_t bytes = 0;
@@ -55,7 +83,7 @@ Result<RunRow> summarize_run(Store& runs, const std::string& folder) {
   RunRow row;
   row.folder = folder;
   row.state = "open";
-  row.file_bytes = TRY(run_file_bytes(runs, folder));
+  row.extent = TRY(run_extent(runs, folder));
   const Result<RunRecord> record = read_run(runs, folder);
   if (record.ok()) {
     take(row, *record);

@@ -1,0 +1,97 @@
+#include "operate/observe/submitted_index.h"
+
+#include "operate/observe/index_tables.h"
+
+namespace systole {
+namespace {
+
+Status put_row(Statement& s, const SubmittedRow& row) {
+  s.reset();
+  s.bind(row.run).bind(static_cast<std::int64_t>(row.files));
+  for (const std::string* text :
+       {&row.target, &row.id, &row.state, &row.reason, &row.folder, &row.submitted_at, &row.by, &row.nodes})
+    s.bind(*text);
+  TRY(s.bind(row.restarts).bind(std::optional(row.node_seconds)).bind(row.dollars).step());
+  return {};
+}
+
+Status put_jobs(Statement& s, const SubmittedRow& row) {
+  std::int64_t number = 0;
+  for (const SubmittedJob& job : row.jobs) {
+    s.reset();
+    s.bind(row.run).bind(number++).bind(job.id).bind(job.state).bind(job.reason).bind(job.nodes);
+    TRY(s.bind(job.restarts).bind(job.began_at).bind(job.ended_at).step());
+  }
+  return {};
+}
+
+// Both lists are in the order of their runs.
+Status add_jobs(Database& database, std::vector<SubmittedRow>& rows) {
+  Statement s = TRY(database.prepare("SELECT * FROM jobs ORDER BY run, number"));
+  auto row = rows.begin();
+  while (TRY(s.step())) {
+    std::string run;
+    std::int64_t number = 0;
+    SubmittedJob job;
+    s.read(run);
+    s.read(number);
+    for (std::string* text : {&job.id, &job.state, &job.reason, &job.nodes}) s.read(*text);
+    for (std::int64_t* count : {&job.restarts, &job.began_at, &job.ended_at}) s.read(*count);
+    while (row != rows.end() && row->run < run) ++row;
+    if (row != rows.end() && row->run == run) row->jobs.push_back(std::move(job));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SubmittedIndex> SubmittedIndex::open(const std::string& file) { return SubmittedIndex(TRY(open_index(file))); }
+
+Result<std::vector<SubmittedRow>> SubmittedIndex::list(bool with_jobs) {
+  Statement s = TRY(database_.prepare("SELECT * FROM submitted ORDER BY run"));
+  std::vector<SubmittedRow> rows;
+  while (TRY(s.step())) {
+    SubmittedRow& row = rows.emplace_back();
+    std::int64_t files = 0;
+    s.read(row.run);
+    s.read(files);
+    row.files = static_cast<std::uint64_t>(files);
+    for (std::string* text :
+         {&row.target, &row.id, &row.state, &row.reason, &row.folder, &row.submitted_at, &row.by, &row.nodes})
+      s.read(*text);
+    s.read(row.restarts);
+    std::optional<double> node_seconds;
+    s.read(node_seconds);
+    row.node_seconds = node_seconds.value_or(0);
+    s.read(row.dollars);
+  }
+  if (with_jobs) TRY(add_jobs(database_, rows));
+  return rows;
+}
+
+Status SubmittedIndex::change(std::span<const std::string> forgotten, std::span<const SubmittedRow> rows) {
+  if (forgotten.empty() && rows.empty()) return {};
+  TRY(database_.transaction([&]() -> Result<int> {
+    Statement from_rows = TRY(database_.prepare("DELETE FROM submitted WHERE run = ?"));
+    Statement from_jobs = TRY(database_.prepare("DELETE FROM jobs WHERE run = ?"));
+    const auto forget = [&](const std::string& run) -> Status {
+      from_rows.reset();
+      from_jobs.reset();
+      TRY(from_rows.bind(run).step());
+      TRY(from_jobs.bind(run).step());
+      return {};
+    };
+    for (const std::string& run : forgotten) TRY(forget(run));
+    Statement to_rows = TRY(database_.prepare("INSERT INTO submitted VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+    Statement to_jobs = TRY(database_.prepare("INSERT INTO jobs VALUES (?,?,?,?,?,?,?,?,?)"));
+    for (const SubmittedRow& row : rows) {
+      TRY(forget(row.run));
+      TRY(put_row(to_rows, row));
+      TRY(put_jobs(to_jobs, row));
+    }
+    return static_cast<int>(rows.size());
+  }));
+  return {};
+}
+
+}  // namespace systole
