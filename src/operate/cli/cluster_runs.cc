@@ -40,31 +40,55 @@ std::string told(const Record& record, const Seen& seen) {
   return text;
 }
 
-Used used_by(const Record& record, Clock& clock) {
+Used used_by(const Record& record, std::span<const Seen> jobs, Clock& clock) {
   Used used;
   const Result<std::unique_ptr<Store>> store = open_posix_store(record.place);
   if (!store.ok()) return used;
   const Result<std::string> text = read_text(**store, "ledger");
-  const std::vector<LedgerTurn> turns = text.ok() ? read_ledger(*text) : std::vector<LedgerTurn>();
+  std::vector<LedgerTurn> turns = text.ok() ? read_ledger(*text) : std::vector<LedgerTurn>();
+  end_by(turns, jobs);
   const std::int64_t now = std::chrono::system_clock::to_time_t(clock.calendar());
+  used.goes_on = goes_on(turns);
   used.node_seconds = node_seconds(turns, now);
   if (record.usd_per_hour) used.dollars = *record.usd_per_hour * allocated_seconds(turns, now) / 3600;
   return used;
 }
 
-Node run_node(const Record& record, std::span<const Seen> jobs, Clock& clock) {
+SubmittedRow row_of(const Record& record, std::span<const Seen> jobs, const Used& used) {
   const Seen seen = overall(jobs);
-  const Used used = used_by(record, clock);
-  Node list = Node::sequence();
-  for (const Seen& job : jobs) {
-    Node entry = Node::map({{"id", job.id}, {"state", name_of(job.phase)}, {"reason", job.reason}});
-    entry.set("nodes", job.nodes).set("restarts", job.restarts).set("began_at", job.began_at);
-    list.push(entry.set("ended_at", job.ended_at));
+  SubmittedRow row{.run = record.run, .target = record.target, .id = record.id};
+  row.state = name_of(seen.phase);
+  row.reason = seen.reason;
+  row.nodes = seen.nodes;
+  row.restarts = seen.restarts;
+  row.folder = record.folder;
+  row.submitted_at = record.submitted_at;
+  row.by = record.by;
+  row.node_seconds = used.node_seconds;
+  row.dollars = used.dollars;
+  for (const Seen& job : jobs)
+    row.jobs.push_back({job.id, name_of(job.phase), job.reason, job.nodes, job.restarts, job.began_at, job.ended_at});
+  return row;
+}
+
+// Filled in place: a list in braces is copied, and there may be tens of thousands of rows.
+Node node_of(const SubmittedRow& row) {
+  std::vector<Node> jobs;
+  for (const SubmittedJob& job : row.jobs) {
+    Node& node = jobs.emplace_back(Node::map());
+    node.set("id", job.id).set("state", job.state).set("reason", job.reason).set("nodes", job.nodes);
+    node.set("restarts", job.restarts).set("began_at", job.began_at).set("ended_at", job.ended_at);
   }
-  Node node = Node::map({{"run", record.run}, {"target", record.target}, {"id", record.id}});
-  node.set("state", name_of(seen.phase)).set("reason", seen.reason).set("folder", record.folder);
-  node.set("submitted_at", record.submitted_at).set("by", record.by).set("node_seconds", used.node_seconds);
-  return node.set("dollars", used.dollars ? Node(*used.dollars) : Node()).set("jobs", list);
+  Node node = Node::map();
+  node.set("run", row.run).set("target", row.target).set("id", row.id).set("state", row.state);
+  node.set("reason", row.reason).set("folder", row.folder).set("submitted_at", row.submitted_at).set("by", row.by);
+  node.set("node_seconds", row.node_seconds).set("dollars", row.dollars ? Node(*row.dollars) : Node());
+  node.set("jobs", Node::sequence(std::move(jobs)));
+  return node;
+}
+
+Node run_node(const Record& record, std::span<const Seen> jobs, Clock& clock) {
+  return node_of(row_of(record, jobs, used_by(record, jobs, clock)));
 }
 
 }  // namespace systole::cli

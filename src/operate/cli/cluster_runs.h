@@ -8,6 +8,7 @@
 #include "operate/cli/command.h"
 #include "operate/cluster/ledger.h"
 #include "operate/cluster/submit.h"
+#include "operate/observe/submitted_index.h"
 
 namespace systole::cli {
 
@@ -46,10 +47,15 @@ std::string told(const Record& record, const Seen& seen);
 struct Used {
   double node_seconds = 0;
   std::optional<double> dollars;  // nothing: nobody knows the price
+  bool goes_on = false;           // it is of now, and grows
 };
-Used used_by(const Record& record, Clock& clock);
+// By the run's ledger, and by its jobs where that has no end of one that is over.
+Used used_by(const Record& record, std::span<const Seen> jobs, Clock& clock);
 
-// {"run", "target", "id", "state", "reason", "nodes", "restarts", "node_seconds", "dollars", "jobs": [...]}
+// All that is told of a run.
+SubmittedRow row_of(const Record& record, std::span<const Seen> jobs, const Used& used);
+// {"run", "target", "id", "state", "reason", "folder", ..., "node_seconds", "dollars", "jobs": [...]}
+Node node_of(const SubmittedRow& row);
 Node run_node(const Record& record, std::span<const Seen> jobs, Clock& clock);
 
 }  // namespace systole::cli

@@ -96,9 +96,10 @@ void Printer::json(const Node& fields) {
   const std::lock_guard lock(mutex_);
   if (!json_ || documented_) return;
   documented_ = true;
-  Node document = Node::map({{"systole", command_}, {"version", kJsonVersion}});
-  for (const Node::Entry& entry : fields.entries()) document.set(entry.key, entry.value);
-  put(out_, to_json(document, 2));
+  // As text, for `fields` may be tens of thousands of rows, and a document of both would copy them.
+  std::string head = to_json(Node::map({{"systole", command_}, {"version", kJsonVersion}}), 2);
+  if (!fields.entries().empty()) head.replace(head.size() - 2, 2, ",");  // "\n}"
+  put(out_, fields.entries().empty() ? head : head + to_json(fields, 2).substr(1));
 }
 
 void Printer::message(std::string_view text) {

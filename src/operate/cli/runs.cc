@@ -1,14 +1,12 @@
 // `systole runs`: the runs there are, newest first, out of the index; --rebuild makes the index anew from the folders.
 // Then those that were submitted to a cluster, as it sees them.
 
-#include <algorithm>
-#include <functional>
-#include <map>
-
 #include "ground/base/units.h"
 #include "ground/store/lock.h"
 #include "operate/cli/cluster_runs.h"
+#include "operate/cli/submitted_rows.h"
 #include "operate/observe/index.h"
+#include "operate/observe/index_tables.h"
 
 namespace systole::cli {
 namespace {
@@ -28,18 +26,12 @@ std::string state_now(const RunRow& row, const std::string& folder) {
 
 Node node_of(const RunRow& row, const std::string& state) {
   const auto maybe = [](const std::optional<double>& number) { return number ? Node(*number) : Node(); };
-  return Node::map({{"folder", row.folder},
-                    {"name", row.name},
-                    {"state", state},
-                    {"started_at", row.started_at},
-                    {"opened_at", row.opened_at},
-                    {"steps", row.steps},
-                    {"tokens", row.tokens},
-                    {"processes", row.processes},
-                    {"parameters", row.parameters},
-                    {"loss", maybe(row.loss)},
-                    {"bits_per_byte", maybe(row.bits_per_byte)},
-                    {"seconds_s", row.seconds.count()}});
+  Node node = Node::map();
+  node.set("folder", row.folder).set("name", row.name).set("state", state).set("started_at", row.started_at);
+  node.set("opened_at", row.opened_at).set("steps", row.steps).set("tokens", row.tokens);
+  node.set("processes", row.processes).set("parameters", row.parameters).set("loss", maybe(row.loss));
+  node.set("bits_per_byte", maybe(row.bits_per_byte)).set("seconds_s", row.seconds.count());
+  return node;
 }
 
 std::vector<std::string> cells(const RunRow& row, const std::string& state) {
@@ -56,60 +48,77 @@ std::vector<std::string> cells(const RunRow& row, const std::string& state) {
           to_string(row.seconds)};
 }
 
-// The same of many clusters: each is asked once. One that cannot be asked is a warning, and its runs are unknown.
-std::vector<std::vector<Seen>> look_at(const std::vector<Record>& records, Context& context) {
-  const auto context_of = [](const Record& record) {
-    const auto found = record.where.find("context");
-    return found == record.where.end() ? std::string() : found->second;
-  };
-  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> by_target;
-  for (std::size_t i = 0; i < records.size(); ++i) by_target[{records[i].target, context_of(records[i])}].push_back(i);
-  std::vector<std::vector<Seen>> seen(records.size());
-  for (const auto& [there_is, at] : by_target) {
-    const std::string& target = there_is.first;
-    std::vector<Record> of_target;
-    for (const std::size_t i : at) of_target.push_back(records[i]);
-    const auto look_there = [&]() -> Result<std::vector<std::vector<Seen>>> {
-      return systole::look(*TRY(open_cluster(target, of_target[0].where)), of_target);
-    };
-    Result<std::vector<std::vector<Seen>>> there = look_there();
-    if (!there.ok()) context.out.warning(there.error());
-    for (std::size_t i = 0; there.ok() && i < at.size(); ++i) seen[at[i]] = std::move((*there)[i]);
-  }
-  return seen;
+std::vector<std::string> cells(const SubmittedRow& row) {
+  const std::string price = row.dollars ? fmt::format("{:.2f}", *row.dollars) : "unknown";
+  return {row.run,
+          row.target + " " + row.id,
+          row.state,
+          row.submitted_at.substr(0, 19),
+          row.nodes.empty() ? "-" : row.nodes,
+          std::to_string(row.restarts),
+          fmt::format("{:.2f}", row.node_seconds / 3600),
+          row.node_seconds == 0 ? "0.00" : price,
+          row.reason};
 }
 
-std::vector<std::string> cells(const Record& record, const Seen& seen, Clock& clock) {
-  const Used used = used_by(record, clock);
-  const std::string price = used.dollars ? fmt::format("{:.2f}", *used.dollars) : "unknown";
-  return {record.run,
-          record.target + " " + record.id,
-          name_of(seen.phase),
-          record.submitted_at.substr(0, 19),
-          seen.nodes.empty() ? "-" : seen.nodes,
-          std::to_string(seen.restarts),
-          fmt::format("{:.2f}", used.node_seconds / 3600),
-          used.node_seconds == 0 ? "0.00" : price,
-          seen.reason};
-}
-
-// The runs that were submitted from there, newest first.
-Node show_submitted(const std::string& folder, Context& context) {
-  Node list = Node::sequence();
-  std::optional<Submissions> submissions = Submissions::open_if_there(folder).value();
-  if (!submissions) return list;
-  std::vector<Record> records = submissions->list().value();
-  std::ranges::stable_sort(records, std::greater(), &Record::submitted_at);
-  const std::vector<std::vector<Seen>> seen = look_at(records, context);
+void show_table(const std::vector<RunRow>& runs, const std::vector<std::string>& states, Context& context) {
   std::vector<std::vector<std::string>> rows;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    list.push(run_node(records[i], seen[i], context.clock));
-    rows.push_back(cells(records[i], overall(seen[i]), context.clock));
+  for (std::size_t i = 0; i < runs.size(); ++i) rows.push_back(cells(runs[i], states[i]));
+  context.out.data(table({"run", "state", "started (UTC)", "steps>", "tokens>", "loss>", "bits/byte>", "time>"}, rows));
+}
+
+void show_table(const std::vector<SubmittedRow>& submitted, Context& context) {
+  std::vector<std::vector<std::string>> rows;
+  for (const SubmittedRow& row : submitted) rows.push_back(cells(row));
+  context.out.data(
+      "\n" + table({"submitted", "as", "state", "at (UTC)", "on", "again>", "node hours>", "dollars>", ""}, rows));
+}
+
+Node document(const std::vector<RunRow>& runs, const std::vector<std::string>& states,
+              const std::vector<SubmittedRow>& submitted) {
+  std::vector<Node> of_runs, of_submitted;
+  of_runs.reserve(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) of_runs.push_back(node_of(runs[i], states[i]));
+  of_submitted.reserve(submitted.size());
+  for (const SubmittedRow& row : submitted) of_submitted.push_back(cli::node_of(row));
+  Node document = Node::map();
+  document.set("runs", Node::sequence(std::move(of_runs)));
+  return std::move(document.set("submitted", Node::sequence(std::move(of_submitted))));
+}
+
+struct Indexed {  // what the index has, of now
+  std::vector<RunRow> runs;
+  SubmittedIndex submitted;
+  std::vector<SubmittedRow> over;
+};
+
+Result<Indexed> read_index(const RunsOptions& options, const std::string& file, Store& store, Context& context) {
+  RunIndex index = TRY(RunIndex::open(file));
+  SubmittedIndex submitted = TRY(SubmittedIndex::open(file));
+  if (options.rebuild) {
+    const int count = TRY(index.rebuild(store));
+    context.out.message(fmt::format("read {} run{} out of their folders", count, count == 1 ? "" : "s"));
+  } else {
+    TRY(index.refresh(store));
   }
-  if (!rows.empty())
-    context.out.data(
-        "\n" + table({"submitted", "as", "state", "at (UTC)", "on", "again>", "node hours>", "dollars>", ""}, rows));
-  return list;
+  std::vector<SubmittedRow> over = TRY(submitted.list(context.out.json()));
+  if (options.rebuild) {
+    std::vector<std::string> all;
+    for (const SubmittedRow& row : over) all.push_back(row.run);
+    TRY(submitted.change(all, {}));
+    over.clear();
+  }
+  return Indexed{TRY(index.list()), std::move(submitted), std::move(over)};
+}
+
+// It is derived: one that does not read is made anew.
+Indexed index_of(const RunsOptions& options, Store& store, Context& context) {
+  const std::string file = options.folder + "/index.sqlite";
+  Result<Indexed> index = read_index(options, file, store, context);
+  if (index.ok() || index.error().kind != ErrorKind::corrupt) return std::move(index).value();
+  context.out.message(fmt::format("'{}' is damaged and is made anew", file));
+  clear_index(file).value();
+  return read_index(options, file, store, context).value();
 }
 
 ExitCode check_audit(const std::string& folder, Context& context) {
@@ -147,28 +156,16 @@ ExitCode runs(const RunsOptions& options, Context& context) {
     context.out.json(Node::map({{"runs", Node::sequence()}, {"submitted", Node::sequence()}}));
     return ExitCode::done;
   }
-  RunIndex index = RunIndex::open(options.folder + "/index.sqlite").value();
-  if (options.rebuild) {
-    const int count = index.rebuild(**store).value();
-    context.out.message(fmt::format("read {} run{} out of their folders", count, count == 1 ? "" : "s"));
-  } else {
-    index.refresh(**store).value();
-  }
-  Node list = Node::sequence();
-  std::vector<std::vector<std::string>> rows;
-  const std::vector<RunRow> all = index.list().value();
-  for (const RunRow& row : all) {
-    const std::string state = state_now(row, options.folder);
-    list.push(node_of(row, state));
-    rows.push_back(cells(row, state));
-  }
-  if (rows.empty())
-    context.out.message("no runs yet");
-  else
-    context.out.data(
-        table({"run", "state", "started (UTC)", "steps>", "tokens>", "loss>", "bits/byte>", "time>"}, rows));
-  const Node submitted = show_submitted(options.folder, context);
-  context.out.json(Node::map({{"runs", list}, {"submitted", submitted}}));
+  Indexed index = index_of(options, **store, context);
+  std::vector<std::string> states;
+  for (const RunRow& row : index.runs) states.push_back(state_now(row, options.folder));
+  const bool json = context.out.json();
+  if (index.runs.empty()) context.out.message("no runs yet");
+  if (!json && !index.runs.empty()) show_table(index.runs, states, context);
+  const std::vector<SubmittedRow> submitted =
+      submitted_rows(options.folder, std::move(index.over), index.submitted, context);
+  if (!json && !submitted.empty()) show_table(submitted, context);
+  if (json) context.out.json(document(index.runs, states, submitted));
   return ExitCode::done;
 }
 

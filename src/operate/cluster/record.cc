@@ -83,13 +83,17 @@ Result<std::optional<Submissions>> Submissions::open_if_there(const std::string&
   return std::optional<Submissions>(TRY(open(runs)));
 }
 
+Result<std::vector<std::string>> Submissions::names() {
+  std::vector<std::string> names;
+  for (const std::string& name : TRY(store_->list("")))
+    if (name.ends_with('/') && !name.starts_with('.')) names.push_back(name.substr(0, name.size() - 1));
+  return names;
+}
+
 Result<std::vector<Record>> Submissions::list() {
   std::vector<Record> records;
-  for (const std::string& name : TRY(store_->list(""))) {
-    if (!name.ends_with('/') || name.starts_with('.')) continue;
-    std::optional<Record> record = TRY(find(name.substr(0, name.size() - 1)));
-    if (record) records.push_back(std::move(*record));
-  }
+  for (const std::string& name : TRY(names()))
+    if (std::optional<Record> record = TRY(find(name))) records.push_back(std::move(*record));
   return records;
 }
 

@@ -58,6 +58,8 @@ class Submissions {
   // Nothing when nothing was ever submitted from there; makes nothing. Errors: io.
   static Result<std::optional<Submissions>> open_if_there(const std::string& runs);
 
+  // Of the runs' folders, in order; one may hold no record. Errors: io.
+  Result<std::vector<std::string>> names();
   // By name. Errors: io, corrupt.
   Result<std::vector<Record>> list();
   Result<std::optional<Record>> find(const std::string& run);

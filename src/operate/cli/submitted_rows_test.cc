@@ -1,0 +1,172 @@
+// `systole runs` of what was submitted: what is known to be over is not asked about again, and all else is as it is.
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+
+#include "ground/base/document.h"
+#include "operate/cli/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of runs, and a Slurm whose squeue prints the file squeue.out and counts how often it was asked.
+struct SubmittedRows : testing::Test {
+  SubmittedRows() {
+    systole_.write("bin/squeue",
+                   "#!/bin/sh\necho asked >>\"$HOME/asked\"\ncat \"$HOME/squeue.out\" 2>/dev/null || true\n");
+    fs::permissions(systole_.folder() / "bin/squeue", fs::perms(0755));
+    record("over", 17);
+    ledger("over", "began 17 0 1000 4\nended 17 0 4600 0\n");
+  }
+  std::string place(const std::string& run) const { return "runs/.submitted/" + run; }
+  void record(const std::string& run, int id, const std::string& at = "2026-11-24T00:00:00.000Z") const {
+    Node node = Node::map({{"run", run}, {"target", "slurm"}, {"submission", fmt::format("{:016x}", id)}});
+    node.set("id", std::to_string(id)).set("from", systole_.folder().string());
+    node.set("place", (systole_.folder() / place(run)).string()).set("folder", "runs/" + run).set("submitted_at", at);
+    for (const char* text : {"program", "by", "workload_sha256", "plan_sha256", "program_sha256", "audit"})
+      node.set(text, "x");
+    node.set("usd_per_hour", 12.5).set("array", false).set("after", Node::sequence());
+    systole_.write(place(run) + "/record.json", to_json(node.set("earlier", Node::sequence()), 2));
+  }
+  void ledger(const std::string& run, const std::string& text) const { systole_.write(place(run) + "/ledger", text); }
+  // Jobs as squeue prints them: what is not given here is as of a job that goes on.
+  void squeue(const std::string& run, int id, const std::string& state, std::int64_t ended_at) const {
+    const std::string line = fmt::format("{}|{}|None|0|systole/run={}/{:016x}|900|{}|n[0-3]|\n", id, state, run, id,
+                                         ended_at == 0 ? "N/A" : std::to_string(ended_at));
+    std::string text;
+    for (const char c : line) text += c == '|' ? '\x1f' : c;
+    systole_.write("squeue.out", text);
+  }
+  Captured runs(const std::string& words = "") const {
+    fs::remove(systole_.folder() / "asked");
+    Captured got = systole_.shell("PATH=\"$PWD/bin:$PATH\"; exec \"$SYSTOLE\" runs " + words);
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    return got;
+  }
+  bool asked() const { return fs::exists(systole_.folder() / "asked"); }
+  std::string index() const { return (systole_.folder() / "runs/index.sqlite").string(); }
+
+  SystoleRunner systole_;
+};
+
+TEST_F(SubmittedRows, one_that_is_over_is_asked_about_once_and_shown_the_same) {
+  const Captured first = runs();
+  EXPECT_TRUE(asked());
+  EXPECT_NE(first.out.find("over       slurm 17  done   2026-11-24T00:00:00  -       0        4.00    12.50"),
+            first.out.npos)
+      << first.out;
+  const Captured second = runs();
+  EXPECT_FALSE(asked());
+  EXPECT_EQ(second.out, first.out);
+  const std::string document = runs("--json").out;
+  EXPECT_FALSE(asked());
+  fs::remove(index());
+  EXPECT_EQ(runs("--json").out, document);
+  EXPECT_TRUE(asked());
+  EXPECT_NE(document.find("\"ended_at\": 4600"), document.npos) << document;
+}
+
+TEST_F(SubmittedRows, one_that_goes_on_is_asked_about_each_time_among_those_that_are_over) {
+  record("on", 18, "2026-11-25T00:00:00.000Z");
+  ledger("on", "began 18 0 1000 4\n");
+  squeue("on", 18, "RUNNING", 0);
+  for (int i = 0; i < 3; ++i) {
+    const std::string out = runs().out;
+    EXPECT_TRUE(asked());
+    EXPECT_NE(out.find("\non         slurm 18  running"), out.npos) << out;
+    EXPECT_LT(out.find("\non "), out.find("\nover ")) << "newest first\n" << out;
+  }
+}
+
+TEST_F(SubmittedRows, one_that_was_sent_again_is_what_it_is_now) {
+  runs();
+  record("over", 19, "2026-11-25T00:00:00.000Z");
+  squeue("over", 19, "PENDING", 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NE(runs().out.find("over       slurm 19  queued  2026-11-25"), std::string::npos) << runs().out;
+    EXPECT_TRUE(asked());
+  }
+}
+
+TEST_F(SubmittedRows, one_whose_job_began_again_is_what_it_is_now) {
+  runs();
+  squeue("over", 17, "RUNNING", 0);
+  std::ofstream(systole_.folder() / place("over") / "ledger", std::ios::app) << "began 17 1 5000 4\n";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NE(runs().out.find("over       slurm 17  running"), std::string::npos) << runs().out;
+    EXPECT_TRUE(asked());
+  }
+}
+
+TEST_F(SubmittedRows, one_that_has_only_just_ended_is_asked_about_again) {
+  squeue("over", 17, "COMPLETED", std::time(nullptr) - 5);
+  runs();
+  runs();
+  EXPECT_TRUE(asked()) << "it may be put back into its queue";
+  squeue("over", 17, "COMPLETED", std::time(nullptr) - 600);
+  runs();
+  runs();
+  EXPECT_FALSE(asked());
+}
+
+TEST_F(SubmittedRows, one_that_told_of_no_end_lasted_until_its_target_says) {
+  ledger("over", "began 17 0 1000 4\n");
+  squeue("over", 17, "NODE_FAIL", 4600);
+  const std::string first = runs().out;
+  EXPECT_NE(first.find("failed"), first.npos) << first;
+  EXPECT_NE(first.find("  4.00    12.50  NODE_FAIL"), first.npos) << first;
+  fs::remove(systole_.folder() / "squeue.out");
+  EXPECT_EQ(runs().out, first) << "Slurm has forgotten it";
+  EXPECT_FALSE(asked());
+  fs::remove(index());
+  EXPECT_NE(runs().out.find("unknown"), std::string::npos) << runs().out;
+  runs();
+  EXPECT_TRUE(asked()) << "nobody knows that it is over";
+}
+
+TEST_F(SubmittedRows, an_index_that_is_none_is_made_anew) {
+  const std::string out = runs().out;
+  const auto is_made_anew = [&] {
+    const Captured got = runs();
+    EXPECT_EQ(got.out, out);
+    EXPECT_TRUE(asked());
+    EXPECT_NE(got.err.find("'runs/index.sqlite' is damaged and is made anew"), got.err.npos) << got.err;
+    EXPECT_EQ(runs().out, out);
+    EXPECT_FALSE(asked());
+  };
+  systole_.write("runs/index.sqlite", std::string(9000, 'x'));
+  is_made_anew();
+  {
+    std::fstream file(index(), std::ios::in | std::ios::out);  // its head stays, and what follows is lost
+    file.seekp(100);
+    file << std::string(fs::file_size(index()) - 100, '\xff');
+  }
+  is_made_anew();
+}
+
+TEST_F(SubmittedRows, rebuild_asks_about_all) {
+  const std::string out = runs().out;
+  EXPECT_EQ(runs("--rebuild").out, out);
+  EXPECT_TRUE(asked());
+  EXPECT_EQ(runs().out, out);
+  EXPECT_FALSE(asked());
+}
+
+TEST_F(SubmittedRows, one_that_was_taken_away_is_gone_and_a_damaged_record_says_so) {
+  record("other", 20);
+  ledger("other", "began 20 0 1000 1\nended 20 0 1100 0\n");
+  runs();
+  fs::remove_all(systole_.folder() / place("over"));
+  EXPECT_EQ(runs().out.find("over "), std::string::npos);
+  EXPECT_FALSE(asked());
+  systole_.write(place("other") + "/record.json", "{");
+  const Captured got = systole_.run({"runs"});
+  EXPECT_EQ(got.exit.code, 1);
+  EXPECT_NE(got.err.find("other/record.json: error: this is no record of the run 'other'"), got.err.npos) << got.err;
+}
+
+}  // namespace
+}  // namespace systole::cli
