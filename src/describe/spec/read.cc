@@ -11,6 +11,7 @@
 #include "describe/spec/given_keys.h"
 #include "describe/spec/schema.h"
 #include "describe/spec/source.h"
+#include "ground/base/errors.h"
 
 namespace systole {
 namespace {
@@ -233,9 +234,7 @@ Error Reader::all_errors() {
   for (std::vector<Error>* kind : {&all, &others})
     std::ranges::stable_sort(*kind, {}, [](const Error& e) { return std::pair(e.where.line, e.where.col); });
   std::ranges::move(others, std::back_inserter(all));
-  Error first = std::move(all.front());
-  first.others.assign(std::make_move_iterator(all.begin() + 1), std::make_move_iterator(all.end()));
-  return first;
+  return together(std::move(all));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "ground/base/errors.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -27,9 +28,7 @@ class Wrongs {
       errors_.resize(kMostTold);
       errors_.push_back(error(ErrorKind::invalid, "and {} more tensors", count - kMostTold));
     }
-    Error first = std::move(errors_.front());
-    first.others.assign(std::make_move_iterator(errors_.begin() + 1), std::make_move_iterator(errors_.end()));
-    return first;
+    return together(std::move(errors_));
   }
 
  private:

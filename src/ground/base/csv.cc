@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ground/base/errors.h"
 #include "ground/base/nearest.h"
 #include "ground/base/tree_builder.h"
 #include "ground/base/units.h"
@@ -13,9 +14,7 @@ namespace {
 
 Status all_of(std::vector<Error> errors) {
   if (errors.empty()) return {};
-  Error first = std::move(errors.front());
-  first.others.assign(std::make_move_iterator(errors.begin() + 1), std::make_move_iterator(errors.end()));
-  return first;
+  return together(std::move(errors));
 }
 
 }  // namespace

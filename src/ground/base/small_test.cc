@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "ground/base/clock.h"
+#include "ground/base/errors.h"
 #include "ground/base/hash.h"
 #include "ground/base/iso_time.h"
 #include "ground/base/late_library.h"
@@ -23,6 +24,18 @@ TEST(OsError, has_kind_reason_and_hint) {
   EXPECT_EQ(os_error(EIO, "x").kind, ErrorKind::io);
   EXPECT_EQ(os_error(EROFS, "x").kind, ErrorKind::io);
   EXPECT_FALSE(os_error(EROFS, "x").hint.empty());
+}
+
+TEST(Errors, together_are_the_first_with_all_others_flat_and_in_order) {
+  std::vector<Error> errors;
+  for (const char* name : {"a", "b", "c"}) {
+    errors.push_back(error(ErrorKind::invalid, "{}", name));
+    errors.back().others.push_back(error(ErrorKind::invalid, "{} behind", name));
+  }
+  const Error all = together(std::move(errors));
+  EXPECT_EQ(to_string(all), "error: a\nerror: a behind\nerror: b\nerror: b behind\nerror: c\nerror: c behind");
+  EXPECT_EQ(all.others.size(), 5u);
+  EXPECT_EQ(together({error(ErrorKind::io, "alone")}).kind, ErrorKind::io);
 }
 
 TEST(Clock, a_fake_one_moves_only_when_told) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ground/base/document.h"
+#include "ground/base/errors.h"
 #include "ground/base/hash.h"
 #include "ground/base/nearest.h"
 #include "ground/catalog/catalog.h"
@@ -158,9 +159,7 @@ void Reader::read(const CatalogFile& file) {
 
 Status Reader::finish() {
   if (errors_.empty()) return Done{};
-  Error first = std::move(errors_.front());
-  first.others.assign(errors_.begin() + 1, errors_.end());
-  return first;
+  return together(std::move(errors_));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "ground/base/errors.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -149,14 +150,7 @@ Dated TableRow::dated(std::string_view key) {
 
 Status first_of(std::vector<Error> errors) {
   if (errors.empty()) return {};
-  Error first = std::move(errors.front());
-  for (std::size_t i = 1; i < errors.size(); ++i) {
-    std::vector<Error> others = std::move(errors[i].others);
-    errors[i].others.clear();
-    first.others.push_back(std::move(errors[i]));
-    std::ranges::move(others, std::back_inserter(first.others));
-  }
-  return first;
+  return together(std::move(errors));
 }
 
 }  // namespace systole

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "describe/graph/partition/pipeline.h"
+#include "ground/base/errors.h"
 #include "ground/process/machine.h"
 #include "operate/cli/make_plan.h"
 #include "operate/cli/rank_threads.h"
@@ -69,15 +70,7 @@ Error told_of_job(const WorkloadSource& source, Error error) {
   return source.placed(std::move(error));
 }
 
-Error together(std::vector<Error> errors) {
-  Error first = std::move(errors.front());
-  for (std::size_t i = 1; i < errors.size(); ++i) {
-    first.others.push_back(std::move(errors[i]));
-    std::vector<Error> behind = std::exchange(first.others.back().others, {});
-    std::move(behind.begin(), behind.end(), std::back_inserter(first.others));
-  }
-  return first;
-}
+Error together(std::vector<Error> errors) { return systole::together(std::move(errors)); }
 
 Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
   if (options.memory_limit) return *options.memory_limit;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "ground/base/errors.h"
 #include "ground/net/token.h"
 #include "operate/cluster/ssh_host.h"
 #include "operate/cluster/ssh_link.h"
@@ -126,16 +127,10 @@ class Gang {
   Status on_each(const std::function<Status(std::size_t)>& act) {
     std::vector<Status> done(hosts_.size());
     for_each_at_once(hosts_.size(), [&](std::size_t i) { done[i] = act(i); });
-    std::optional<Error> first;
-    for (const Status& one : done) {
-      if (one.ok()) continue;
-      if (first) {
-        first->others.push_back(one.error());
-      } else {
-        first = one.error();
-      }
-    }
-    return first ? Status(std::move(*first)) : Status();
+    std::vector<Error> failed;
+    for (const Status& one : done)
+      if (!one.ok()) failed.push_back(one.error());
+    return failed.empty() ? Status() : together(std::move(failed));
   }
   Result<std::string> packed() const {
     Command command;

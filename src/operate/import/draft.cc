@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/errors.h"
 #include "ground/base/sourced_yaml.h"
 #include "operate/render/quote.h"
 
@@ -226,11 +227,7 @@ Result<Imported> Draft::finish(std::string_view kind) {
               .at({file_})
               .hinted("paste the line that starts it, too, such as: torchrun --nproc-per-node=8 train.py"));
   }
-  if (!errors_.empty()) {
-    Error first = std::move(errors_.front());
-    first.others.assign(std::make_move_iterator(errors_.begin() + 1), std::make_move_iterator(errors_.end()));
-    return first;
-  }
+  if (!errors_.empty()) return together(std::move(errors_));
   propose("name", "imported", "nobody names it");
   Imported made;
   made.yaml =

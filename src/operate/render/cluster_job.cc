@@ -1,5 +1,6 @@
 #include "operate/render/cluster_job.h"
 
+#include "ground/base/errors.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 
@@ -111,12 +112,7 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   }
   if (job.tpu() && ask.target == RenderTarget::slurm)
     note(error(ErrorKind::unsupported, "{}: Slurm has no TPUs", job.on).hinted("--on kubernetes"));
-  if (!wrong.empty()) {
-    Error first = std::move(wrong.front());
-    first.others.insert(first.others.end(), std::make_move_iterator(wrong.begin() + 1),
-                        std::make_move_iterator(wrong.end()));
-    return first;
-  }
+  if (!wrong.empty()) return together(std::move(wrong));
   const CountRange ranks = job.ranks();
   if (!model || ranks.most > 1)
     job.run_arguments = ranks.elastic() ? fmt::format(" --ranks {}:{}", ranks.least, ranks.most)

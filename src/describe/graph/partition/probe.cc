@@ -7,6 +7,7 @@
 
 #include "describe/graph/op.h"
 #include "describe/graph/passes/rewrite.h"
+#include "ground/base/errors.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -82,9 +83,7 @@ Result<std::vector<Probeable>> probes_matching(const Graph& graph, std::span<con
         error(ErrorKind::not_found, "no value of the model is named '{}'", glob).hinted(nearest_hint(glob, names)));
   }
   if (unknown.empty()) return found;
-  Error first = std::move(unknown.front());
-  first.others.assign(std::make_move_iterator(unknown.begin() + 1), std::make_move_iterator(unknown.end()));
-  return first;
+  return together(std::move(unknown));
 }
 
 Graph with_probes(const Graph& graph, std::span<const Probeable> probes) {

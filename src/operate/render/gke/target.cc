@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "describe/spec/secret.h"
+#include "ground/base/errors.h"
 #include "ground/base/nearest.h"
 #include "operate/render/cluster_job.h"
 #include "operate/render/cost.h"
@@ -313,15 +314,8 @@ Result<Rendered> render_gke(const RenderAsk& ask, const ClusterJob& job) {
   const Result<std::string> machine = machine_of(ask, job);
   if (!machine.ok()) wrong.push_back(machine.error());
   Result<Rendered> pods = render_kubernetes(ask, job);
-  if (!pods.ok()) {
-    wrong.push_back(pods.error());
-    wrong.insert(wrong.end(), pods.error().others.begin(), pods.error().others.end());
-  }
-  if (!wrong.empty()) {
-    Error first = std::move(wrong.front());
-    first.others.assign(std::make_move_iterator(wrong.begin() + 1), std::make_move_iterator(wrong.end()));
-    return first;
-  }
+  if (!pods.ok()) wrong.push_back(pods.error());
+  if (!wrong.empty()) return together(std::move(wrong));
   Rendered rendered = std::move(pods).value();
   GkeCluster cluster = cluster_of(ask, job, *machine);
   for (const RenderedFile& file : rendered.files) add_operators(file.text, cluster);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <set>
 
+#include "ground/base/errors.h"
 #include "ground/base/sourced_yaml.h"
 #include "operate/render/kubernetes/pod.h"
 #include "operate/render/kubernetes/queue.h"
@@ -176,11 +177,7 @@ Result<Rendered> render_kubernetes(const RenderAsk& ask, const ClusterJob& job) 
   rendered.files.push_back({"job.yaml", manifest(k, parts)});
   // submit sends what ends in .yaml; this is for somebody else.
   if (ask.workload.kubernetes.queue_nodes) rendered.files.push_back({"queues.yml", queues_file(k, parts)});
-  if (!parts.wrong.empty()) {
-    Error all = std::move(parts.wrong.front());
-    all.others.assign(std::make_move_iterator(parts.wrong.begin() + 1), std::make_move_iterator(parts.wrong.end()));
-    return all;
-  }
+  if (!parts.wrong.empty()) return together(std::move(parts.wrong));
   rendered.warnings = std::move(parts.warnings);
   tell(k, parts, rendered);
   return rendered;

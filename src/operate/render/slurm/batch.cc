@@ -1,6 +1,7 @@
 // job.sbatch: a gang of agents, one a node, that is begun again where it was preempted, ran out of time or lost a node.
 #include <cmath>
 
+#include "ground/base/errors.h"
 #include "operate/render/cluster_job.h"
 #include "operate/render/network_profile.h"
 #include "operate/render/quote.h"
@@ -34,9 +35,7 @@ class Options {
   void flag(const char* option) { text_ += fmt::format("#SBATCH --{}\n", option); }
   Result<std::string> text() && {
     if (wrong_.empty()) return std::move(text_);
-    Error first = std::move(wrong_.front());
-    first.others.assign(std::make_move_iterator(wrong_.begin() + 1), std::make_move_iterator(wrong_.end()));
-    return first;
+    return together(std::move(wrong_));
   }
 
  private:
