@@ -55,24 +55,6 @@ std::string installs(const std::string& group) {
 
 }  // namespace
 
-const Node* at(const Node& object, std::initializer_list<std::string_view> keys) {
-  const Node* node = &object;
-  for (const std::string_view key : keys)
-    if (node = node->find(key); node == nullptr) return nullptr;
-  return node;
-}
-
-std::string text_at(const Node& object, std::initializer_list<std::string_view> keys) {
-  const Node* node = at(object, keys);
-  return node != nullptr && node->is_scalar() ? node->text() : "";
-}
-
-std::int64_t number_at(const Node& object, std::initializer_list<std::string_view> keys, std::int64_t otherwise) {
-  const Node* node = at(object, keys);
-  const Result<std::int64_t> number = node == nullptr ? Result<std::int64_t>(otherwise) : node->as_int();
-  return number.ok() ? *number : otherwise;
-}
-
 std::string url_word(std::string_view text) {
   std::string word;
   for (const char c : text) {

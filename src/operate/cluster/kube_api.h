@@ -16,6 +16,7 @@
 #include "ground/base/result.h"
 #include "ground/net/http_client.h"
 #include "operate/cluster/kube_credentials.h"
+#include "operate/cluster/kube_fields.h"
 
 namespace systole {
 
@@ -103,10 +104,5 @@ class KubeApi {
 std::string url_word(std::string_view text);
 // A warning where the server's version is none that this was made for; else "".
 std::string version_warning(const std::string& version);
-// The value at a path of keys, or null.
-const Node* at(const Node& object, std::initializer_list<std::string_view> keys);
-// Its text; "" where there is none.
-std::string text_at(const Node& object, std::initializer_list<std::string_view> keys);
-std::int64_t number_at(const Node& object, std::initializer_list<std::string_view> keys, std::int64_t otherwise = 0);
 
 }  // namespace systole

@@ -15,8 +15,6 @@ namespace {
 
 constexpr Seconds kPatience{60.0};  // a server that restarts is back before
 
-std::string label(const Node& pod, std::string_view key) { return text_at(pod, {"metadata", "labels", key}); }
-
 bool has_begun(const Node& pod) {
   const std::string phase = text_at(pod, {"status", "phase"});
   if (phase == "Succeeded" || phase == "Failed") return true;
@@ -28,13 +26,6 @@ bool has_begun(const Node& pod) {
 bool is_over(const Node& pod) {
   const std::string phase = text_at(pod, {"status", "phase"});
   return phase == "Succeeded" || phase == "Failed";
-}
-std::string container_of(const Node& pod) {  // the one that has the ranks
-  const Node* all = at(pod, {"spec", "containers"});
-  if (all == nullptr || all->items().empty()) return "systole";
-  for (const Node& one : all->items())
-    if (text_at(one, {"name"}) == "systole") return "systole";
-  return text_at(all->items()[0], {"name"});
 }
 
 class PodsOutput : public Output {
@@ -85,7 +76,7 @@ class PodsOutput : public Output {
   // What it has written is read here, so that one call gives it all; what comes, by its thread.
   Status begin(const Node& pod, std::vector<OutputPiece>& pieces) {
     Reader reader{text_at(pod, {"metadata", "uid"}), short_name(pod), {}, {}, false, {}};
-    reader.place = {space_, text_at(pod, {"metadata", "name"}), container_of(pod)};
+    reader.place = {space_, name_of(pod), container_of(pod)};
     const std::string text = TRY(read_log(*api_, reader.place, reader.lines));
     if (!text.empty()) pieces.push_back({reader.source, text});
     readers_.push_back(std::move(reader));
@@ -135,13 +126,13 @@ class PodsOutput : public Output {
 bool is_first(const Node& pod) {
   for (const char* key : {"batch.kubernetes.io/job-completion-index", "jobset.sigs.k8s.io/job-index",
                           "training.kubeflow.org/replica-index"})
-    if (const std::string index = label(pod, key); !index.empty() && index != "0") return false;
+    if (const std::string index = label_of(pod, key); !index.empty() && index != "0") return false;
   return true;
 }
 
 std::string short_name(const Node& pod) {
-  const std::string name = text_at(pod, {"metadata", "name"});
-  if (label(pod, "batch.kubernetes.io/job-completion-index").empty()) return name;
+  const std::string name = name_of(pod);
+  if (label_of(pod, "batch.kubernetes.io/job-completion-index").empty()) return name;
   return name.substr(0, name.rfind('-'));
 }
 

@@ -18,9 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNote = 900 << 10;  // a ConfigMap takes 1 MiB
 
-std::string name_of(const Node& object) { return text_at(object, {"metadata", "name"}); }
-std::string label_of(const Node& object, const char* label) { return text_at(object, {"metadata", "labels", label}); }
-
 std::string id_of(const Node& maker) {
   return fmt::format("{}/{:.8}", name_of(maker), text_at(maker, {"metadata", "uid"}));
 }

@@ -9,10 +9,6 @@ namespace {
 
 constexpr const char* kQueue = "kueue.x-k8s.io/queue-name";
 
-std::string label_of(const Node& object, std::string_view label) {
-  return text_at(object, {"metadata", "labels", label});
-}
-
 bool is_owned(const Node& object) {
   const Node* owners = at(object, {"metadata", "ownerReferences"});
   return owners != nullptr && !owners->items().empty();

@@ -7,6 +7,7 @@
 #include "ground/base/document.h"
 #include "ground/base/nearest.h"
 #include "ground/base/text_file.h"
+#include "operate/cluster/kube_fields.h"
 
 namespace systole {
 namespace {
@@ -18,15 +19,11 @@ struct File {
   Node root;
 };
 
-std::string text_at(const Node& map, std::string_view key) {
-  const Node* node = map.find(key);
-  return node != nullptr && node->is_scalar() && !node->is_null() ? node->text() : "";
-}
-bool true_at(const Node& map, std::string_view key) { return text_at(map, key) == "true"; }
+bool true_at(const Node& map, std::string_view key) { return text_at(map, {key}) == "true"; }
 
 // What a file names is beside it.
 std::string path_at(const File& file, const Node& map, std::string_view key) {
-  const std::string path = text_at(map, key);
+  const std::string path = text_at(map, {key});
   if (path.empty() || path.starts_with('/')) return path;
   return (fs::path(file.path).parent_path() / path).lexically_normal().string();
 }
@@ -53,7 +50,7 @@ class Kubeconfig {
       if (path.empty() || !fs::exists(path, failed)) continue;
       Node root = TRY(parse_yaml(TRY(read_text_file(path, kMiB * 4)), path));
       if (root.is_null()) continue;
-      const std::string kind = text_at(root, "kind");
+      const std::string kind = text_at(root, {"kind"});
       if (!root.is_map() || (!kind.empty() && kind != "Config"))
         return error(ErrorKind::invalid, "this is no kubeconfig").at({path, 0, 0}).hinted("KUBECONFIG=FILE names one");
       all.files_.push_back({path, std::move(root)});
@@ -64,7 +61,7 @@ class Kubeconfig {
 
   std::string current() const {
     for (const File& file : files_)
-      if (std::string name = text_at(file.root, "current-context"); !name.empty()) return name;
+      if (std::string name = text_at(file.root, {"current-context"}); !name.empty()) return name;
     return "";
   }
   struct Found {
@@ -78,7 +75,7 @@ class Kubeconfig {
       const Node* items = file.root.find(list);
       if (items == nullptr) continue;
       for (const Node& item : items->items()) {
-        names.push_back(text_at(item, "name"));
+        names.push_back(text_at(item, {"name"}));
         if (names.back() != name) continue;
         const Node* body = item.find(key);
         if (body == nullptr || !body->is_map())
@@ -98,21 +95,21 @@ class Kubeconfig {
 
 Result<ExecPlugin> plugin_of(const File& file, const Node& exec) {
   ExecPlugin plugin;
-  std::string command = text_at(exec, "command");
+  std::string command = text_at(exec, {"command"});
   if (command.empty()) return error(ErrorKind::invalid, "exec: no command").at(exec.where());
   if (command.find('/') != command.npos && !command.starts_with('/')) command = path_at(file, exec, "command");
   plugin.argv.push_back(std::move(command));
   if (const Node* args = exec.find("args"))
     for (const Node& arg : args->items()) plugin.argv.push_back(arg.text());
   if (const Node* env = exec.find("env"))
-    for (const Node& one : env->items()) plugin.env.emplace_back(text_at(one, "name"), text_at(one, "value"));
-  plugin.api_version = text_at(exec, "apiVersion");
+    for (const Node& one : env->items()) plugin.env.emplace_back(text_at(one, {"name"}), text_at(one, {"value"}));
+  plugin.api_version = text_at(exec, {"apiVersion"});
   if (plugin.api_version != "client.authentication.k8s.io/v1" &&
       plugin.api_version != "client.authentication.k8s.io/v1beta1")
     return error(ErrorKind::unsupported, "exec: credentials of '{}' are not read here", plugin.api_version)
         .at(exec.where())
         .hinted("client.authentication.k8s.io/v1, by a newer version of its program");
-  plugin.install_hint = text_at(exec, "installHint");
+  plugin.install_hint = text_at(exec, {"installHint"});
   plugin.wants_cluster = true_at(exec, "provideClusterInfo");
   return plugin;
 }
@@ -122,15 +119,15 @@ Result<KubeUser> user_of(const Kubeconfig::Found& found, const std::string& name
   KubeUser user{.name = name};
   user.certificate = TRY(pem_at(*file, *body, "client-certificate"));
   user.key = TRY(pem_at(*file, *body, "client-key"));
-  user.token = text_at(*body, "token");
+  user.token = text_at(*body, {"token"});
   user.token_file = path_at(*file, *body, "tokenFile");
-  user.username = text_at(*body, "username");
-  user.password = text_at(*body, "password");
+  user.username = text_at(*body, {"username"});
+  user.password = text_at(*body, {"password"});
   if (const Node* exec = body->find("exec"); exec != nullptr && exec->is_map())
     user.exec = TRY(plugin_of(*file, *exec));
   if (const Node* old = body->find("auth-provider"); old != nullptr && old->is_map())
     return error(ErrorKind::unsupported, "user '{}': the auth-provider '{}' was taken out of Kubernetes in 1.26", name,
-                 text_at(*old, "name"))
+                 text_at(*old, {"name"}))
         .at(old->where())
         .hinted(
             "fetch the credentials again with a program of today; of GKE: gcloud container clusters "
@@ -147,19 +144,19 @@ bool has_credentials(const KubeUser& user) {
 
 Result<KubeAccess> access_of(const Kubeconfig& config, const std::string& context) {
   const Kubeconfig::Found found = TRY(config.find("contexts", "context", context));
-  const auto named = [&](const char* key) { return text_at(*found.body, key); };
+  const auto named = [&](const char* key) { return text_at(*found.body, {key}); };
   KubeAccess access{.context = context, .server = {}, .name_space = named("namespace"), .trust = {}, .user = {}};
   if (access.name_space.empty()) access.name_space = "default";
   const Kubeconfig::Found cluster = TRY(config.find("clusters", "cluster", named("cluster")));
-  access.server = text_at(*cluster.body, "server");
+  access.server = text_at(*cluster.body, {"server"});
   while (access.server.ends_with('/')) access.server.pop_back();
   if (!access.server.starts_with("https://") && !access.server.starts_with("http://"))
     return error(ErrorKind::invalid, "cluster '{}': server is '{}', which is no https://HOST", named("cluster"),
                  access.server)
         .at(cluster.body->where());
   access.trust.authorities = TRY(pem_at(*cluster.file, *cluster.body, "certificate-authority"));
-  access.trust.server_name = text_at(*cluster.body, "tls-server-name");
-  access.trust.proxy = text_at(*cluster.body, "proxy-url");
+  access.trust.server_name = text_at(*cluster.body, {"tls-server-name"});
+  access.trust.proxy = text_at(*cluster.body, {"proxy-url"});
   access.trust.checks_certificate = !true_at(*cluster.body, "insecure-skip-tls-verify");
   if (named("user").empty()) {
     access.user.name = "nobody";

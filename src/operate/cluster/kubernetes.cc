@@ -20,11 +20,6 @@ namespace {
 
 constexpr const char* kInCluster = "in-cluster";
 
-std::string name_of(const Node& object) { return text_at(object, {"metadata", "name"}); }
-std::string label_of(const Node& object, std::string_view label) {
-  return text_at(object, {"metadata", "labels", label});
-}
-
 class Kubernetes : public Cluster {
  public:
   Kubernetes(std::unique_ptr<Clock> clock, std::unique_ptr<KubeApi> api, std::string name_space)
@@ -204,10 +199,6 @@ class Kubernetes : public Cluster {
     for (const Node& pod : pods)
       if (!text_at(pod, {"spec", "nodeName"}).empty()) names.insert(name_of(pod));
     return names;
-  }
-  static std::string container_of(const Node& pod) {
-    const Node* all = at(pod, {"spec", "containers"});
-    return all == nullptr || all->items().empty() ? "systole" : text_at(all->items()[0], {"name"});
   }
 
   // A record that was adopted has its files in the note.

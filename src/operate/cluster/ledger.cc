@@ -1,31 +1,14 @@
 #include "operate/cluster/ledger.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <set>
 
 #include "operate/cluster/cluster.h"
+#include "operate/cluster/words.h"
 
 namespace systole {
 namespace {
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (!line.empty()) {
-    const std::size_t space = std::min(line.find(' '), line.size());
-    words.push_back(line.substr(0, space));
-    line.remove_prefix(std::min(space + 1, line.size()));
-  }
-  return words;
-}
-
-std::optional<std::int64_t> number_of(std::string_view word) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (failed != std::errc() || end != word.data() + word.size() || number < 0) return {};
-  return number;
-}
 
 // "3_1" is a task of job 3.
 std::string_view job_of(std::string_view id) { return id.substr(0, id.find('_')); }
@@ -54,10 +37,8 @@ double summed(const std::vector<LedgerTurn>& turns, std::int64_t now, Weight wei
 std::vector<LedgerTurn> read_ledger(std::string_view text) {
   std::vector<LedgerTurn> turns;
   while (!text.empty()) {
-    const std::size_t newline = text.find('\n');
-    if (newline == text.npos) break;  // torn
-    const std::vector<std::string_view> words = words_of(text.substr(0, newline));
-    text.remove_prefix(newline + 1);
+    if (text.find('\n') == text.npos) break;  // torn
+    const std::vector<std::string_view> words = words_of(take_line(text));
     if (words.size() != 5) continue;
     const auto restart = number_of(words[2]), seconds = number_of(words[3]), last = number_of(words[4]);
     if (!restart || !seconds || !last) continue;

@@ -1,7 +1,8 @@
 #include "operate/cluster/slurm_text.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "operate/cluster/words.h"
 
 namespace systole {
 namespace {
@@ -14,12 +15,6 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   for (std::size_t end; (end = line.find(kEnd)) != line.npos; line.remove_prefix(end + 1))
     fields.push_back(line.substr(0, end));
   return fields;
-}
-
-std::int64_t number_of(std::string_view text) {  // 0 for N/A
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failed == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
 // Why a job waits, for people; the others speak for themselves. squeue(1), "JOB REASON CODES".
@@ -60,24 +55,22 @@ Phase phase_of_slurm(std::string_view state, std::int64_t restarts) {
 std::vector<Seen> read_squeue(std::string_view text) {
   std::vector<Seen> jobs;
   while (!text.empty()) {
-    const std::size_t newline = std::min(text.find('\n'), text.size());
-    const std::vector<std::string_view> fields = fields_of(text.substr(0, newline));
-    text.remove_prefix(std::min(newline + 1, text.size()));
+    const std::vector<std::string_view> fields = fields_of(take_line(text));
     if (fields.size() != 8 || !fields[4].starts_with(kLabel)) continue;
     const std::string_view label = fields[4].substr(kLabel.size());
     Seen job;
     job.id = fields[0];
     job.run = label.substr(0, label.find('/'));
     if (label.size() > job.run.size()) job.submission = label.substr(job.run.size() + 1);
-    job.restarts = number_of(fields[3]);
+    job.restarts = number_of(fields[3]).value_or(0);
     job.phase = phase_of_slurm(fields[1], job.restarts);
     const bool waits = job.phase == Phase::queued || job.phase == Phase::preempted;
     if (waits || job.phase == Phase::failed) job.reason = told(fields[2]);
     if (job.phase == Phase::failed) job.reason = std::string(fields[1]) + (job.reason.empty() ? "" : ": " + job.reason);
     if (job.phase == Phase::running && fields[1] != "RUNNING") job.reason = fields[1];
     job.nodes = fields[7] == "(null)" ? "" : fields[7];
-    if (!job.nodes.empty()) job.began_at = number_of(fields[5]);
-    if (is_over(job.phase)) job.ended_at = number_of(fields[6]);
+    if (!job.nodes.empty()) job.began_at = number_of(fields[5]).value_or(0);
+    if (is_over(job.phase)) job.ended_at = number_of(fields[6]).value_or(0);  // "N/A"
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -92,9 +85,7 @@ Result<std::string> read_sbatch(std::string_view text) {
 bool has_machines_away(std::string_view states) {
   constexpr std::string_view kHere[] = {"idle", "mixed", "allocated", "completing", "reserved", "planned"};
   while (!states.empty()) {
-    const std::size_t newline = std::min(states.find('\n'), states.size());
-    const std::string_view state = states.substr(0, newline);
-    states.remove_prefix(std::min(newline + 1, states.size()));
+    const std::string_view state = take_line(states);
     if (!state.empty() && std::ranges::count(kHere, state) == 0) return true;
   }
   return false;

@@ -3,31 +3,19 @@
 #include <optional>
 
 #include "operate/cluster/ledger.h"
+#include "operate/cluster/words.h"
 
 namespace systole {
 namespace {
 
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  while (!line.empty()) {
-    const std::size_t space = std::min(line.find(' '), line.size());
-    words.emplace_back(line.substr(0, space));
-    line.remove_prefix(std::min(space + 1, line.size()));
-  }
-  return words;
-}
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 std::optional<HostRun> read_run(std::string_view line) {
-  const std::vector<std::string> words = words_of(line);
+  const std::vector<std::string_view> words = words_of(line);
   if (words.size() != 6 || words[0] != "run") return {};
-  HostRun run{.run = words[1], .submission = words[2], .job = words[3], .workload = words[4]};
+  HostRun run;
+  run.run = words[1];
+  run.submission = words[2];
+  run.job = words[3];
+  run.workload = words[4];
   std::string_view state = words[5];
   run.asked_to_stop = state.ends_with(",stop");
   state = state.substr(0, state.find(','));
@@ -72,9 +60,9 @@ std::string troubles(const std::vector<HostAnswer>& answers) {
 Result<std::vector<SshHost>> read_hosts(std::string_view text) {
   std::vector<SshHost> hosts;
   while (!text.empty()) {
-    const std::vector<std::string> words = words_of(take_line(text));
+    const std::vector<std::string_view> words = words_of(take_line(text));
     if (words.size() != 3) return error(ErrorKind::invalid, "the list of its machines is none: '{}'", text);
-    hosts.push_back({words[0], words[1], words[2]});
+    hosts.push_back({std::string(words[0]), std::string(words[1]), std::string(words[2])});
   }
   if (hosts.empty()) return error(ErrorKind::invalid, "it has no machines");
   return hosts;
