@@ -1,4 +1,5 @@
 #include "operate/cluster/slurm.h"
+#include <optional>
 
 #include "ground/process/capture.h"
 #include "operate/cluster/record.h"
@@ -49,13 +50,18 @@ class Slurm : public Cluster {
   const char* name() const override { return "slurm"; }
 
   // Slurm takes what fits on no machines of its own, and lets it wait for ever: it is asked beforehand. Its answer
-  // counts only while it knows all of its machines.
+  // counts only while it knows all of its machines; those that came between the answer and the look at them are in the
+  // next one.
   Result<std::string> send(const Record& record) override {
-    const Captured tested = TRY(run(batch(record, true)));
-    if (!tested.exit.ok() || tested.timed_out) {
-      Error why = failed("sbatch", tested);
-      if (!is_for_now(why.message) && !(is_of_machines(why.message) && TRY(some_are_away()))) return why;
+    std::optional<Error> why = TRY(refusal(record));
+    if (why && is_of_machines(why->message)) {
+      if (TRY(some_are_away())) {
+        why.reset();
+      } else {
+        why = TRY(refusal(record));
+      }
     }
+    if (why) return *why;
     const Captured sent = TRY(run(batch(record, false)));
     if (!sent.exit.ok() || sent.timed_out) return failed("sbatch", sent);
     return read_sbatch(sent.out);
@@ -122,6 +128,14 @@ class Slurm : public Cluster {
     command.env = {
         {"SYSTOLE", record.program}, {"SYSTOLE_FILES", record.place + "/files"}, {"SYSTOLE_STATE", record.place}};
     return command;
+  }
+  // Of what it would not run, whatever it waits for; nothing where it would.
+  static Result<std::optional<Error>> refusal(const Record& record) {
+    const Captured tested = TRY(run(batch(record, true)));
+    if (tested.exit.ok() && !tested.timed_out) return std::optional<Error>();
+    Error why = failed("sbatch", tested);
+    if (is_for_now(why.message)) return std::optional<Error>();
+    return std::optional<Error>(std::move(why));
   }
   static Result<bool> some_are_away() {
     Command command;
