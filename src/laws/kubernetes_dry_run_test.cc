@@ -129,21 +129,27 @@ std::string taken_of(const std::string& said, const std::vector<Mutant>& of) {
 
 class KubernetesDryRun : public Kubernetes {
  protected:
-  static void SetUpTestSuite() { begin("jobset kueue training-operator trainer"); }
-  void SetUp() override {
-    Kubernetes::SetUp();
-    if (IsSkipped()) return;
+  static void SetUpTestSuite() {
+    begin("jobset kueue training-operator trainer");
+    if (!missing_.empty()) return;
+    std::set<std::string> spaces;
+    std::string runtimes;
     for (const Example& example : examples())
-      for (const Node& object : example.objects)
-        if (const Node* space = object.find("metadata")->find("namespace"))
-          run("kubectl create namespace " + space->text());
+      for (const Node& object : example.objects) {
+        if (const Node* space = object.find("metadata")->find("namespace")) spaces.insert(space->text());
+        if (kind_of(object) == "TrainingRuntime") runtimes += "---\n" + to_yaml(object);
+      }
+    std::string first;
+    for (const std::string& space : spaces)
+      first += fmt::format("---\napiVersion: v1\nkind: Namespace\nmetadata: {{ name: {} }}\n", space);
+    apply("namespaces.yaml", first);
     // A TrainJob is refused before its runtime is there, which a dry run does not leave behind.
-    for (const Example& example : examples())
-      for (const Node& object : example.objects)
-        if (kind_of(object) == "TrainingRuntime") {
-          write("runtime.yaml", to_yaml(object));
-          out("kubectl apply --server-side --validate=strict -f runtime.yaml");
-        }
+    apply("runtimes.yaml", runtimes);
+  }
+  static void apply(const std::string& name, const std::string& text) {
+    std::ofstream(*place_ / name) << text;
+    const Captured applied = shell(". cluster/env; kubectl apply --server-side --validate=strict -f " + name, *place_);
+    ASSERT_EQ(applied.exit.code, 0) << applied.err;
   }
 };
 

@@ -22,7 +22,7 @@ inline constexpr const char* kTool = SYSTOLE_SOURCE_DIR "/tools/slurm";
 inline constexpr const char* kJob =
     "systole: 1\nname: line\nmodel: { family: mlp, inputs: 64, hidden: [], outputs: 10, loss: squared_error }\n"
     "data: { kind: linear, rows: 60000, held_out_rows: 100, noise: 0.1 }\n"
-    "train: { batch: 32, steps: 3000, exact: true, optimizer: { kind: sgd, rate: 0.01 } }\n"
+    "train: { batch: 32, steps: 1200, exact: true, optimizer: { kind: sgd, rate: 0.01 } }\n"
     "checkpoint: { every: 100 }\nmesh: { data: 4 }\n"
     "resources: { nodes: 4, threads: 1, longest: 10min }\nranks: { notice: 8s }\n";
 // The same on one.
@@ -69,6 +69,11 @@ class Slurm : public testing::Test {
   }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  // A job that is there until it is stopped.
+  void write_endless_job() const {
+    const std::string job = kJob;
+    write("job.yaml", std::string(job).replace(job.find("steps: 1200"), 11, "steps: 1000000"));
+  }
   // A line of shell, to which this cluster's Slurm answers.
   Captured run(const std::string& line) const {
     return words({"/bin/bash", "-c", ". " + (*cluster_ / "slurm/env").string() + "; " + line}, folder_);
@@ -105,9 +110,11 @@ class Slurm : public testing::Test {
   bool logs(const std::string& job, const std::string& part) const {
     return waits([&] { return has(log(job), part); });
   }
-  // The same run on this machine, without Slurm: what it must come to.
+  // The same run on this machine, without Slurm, which nothing interrupts: what it must come to. In one process: exact
+  // training is the same on any number of them.
   void expect_as_undisturbed(const std::string& run_folder) const {
-    const Captured here = run("\"$SYSTOLE\" run job.yaml --folder undisturbed >here.log 2>&1");
+    const Captured here = run(
+        "\"$SYSTOLE\" run job.yaml --set 'mesh={data: 1}' --set resources.nodes=1 --folder undisturbed >here.log 2>&1");
     ASSERT_EQ(here.exit.code, 0) << text_of(folder_ / "here.log");
     const Captured same = run("\"$SYSTOLE\" ckpt diff undisturbed " + run_folder);
     EXPECT_EQ(same.exit.code, 0) << same.out << same.err;

@@ -26,7 +26,7 @@ class SshMachines : public testing::Test {
   static constexpr const char* kJob =
       "systole: 1\nname: line\nmodel: { family: mlp, inputs: 64, hidden: [], outputs: 10, loss: squared_error }\n"
       "data: { kind: linear, rows: 60000, held_out_rows: 100, noise: 0.1 }\n"
-      "train: { batch: 32, steps: 8000, exact: true, optimizer: { kind: sgd, rate: 0.01 } }\n"
+      "train: { batch: 32, steps: 3000, exact: true, optimizer: { kind: sgd, rate: 0.01 } }\n"
       "checkpoint: { every: 100 }\nmesh: { data: 2 }\nresources: { threads: 1 }\nranks: { notice: 8s }\n";
 
   struct Machine {
@@ -98,6 +98,11 @@ class SshMachines : public testing::Test {
     return fmt::format("ssh: {{ hosts: ['{}:{}', '{}:{}'] }}\nfolder: {}/shared\n", first_.name, first_.port,
                        second_.name, second_.port, folder_.string());
   }
+  // A job that is there until it is stopped.
+  void write_endless_job() const {
+    const std::string job = kJob;
+    write("job.yaml", std::string(job).replace(job.find("steps: 3000"), 11, "steps: 1000000") + hosts());
+  }
   std::string hosts_of_first() const { return fmt::format("ssh: {{ hosts: ['{}:{}'] }}\n", first_.name, first_.port); }
   Command line(const std::string& text) const {
     Command command;
@@ -143,9 +148,10 @@ class SshMachines : public testing::Test {
   bool writes(const std::string& run_name, const std::string& part) const {
     return waits([&] { return output(run_name).find(part) != std::string::npos; });
   }
-  // The same run on this machine alone: what it must come to.
+  // The same run on this machine alone, in one process, as exact training is the same on any number: what it must come
+  // to.
   void expect_as_undisturbed(const std::string& run_folder) const {
-    const Captured here = run("\"$SYSTOLE\" run job.yaml --folder undisturbed >here.log 2>&1");
+    const Captured here = run("\"$SYSTOLE\" run job.yaml --set 'mesh={data: 1}' --folder undisturbed >here.log 2>&1");
     ASSERT_EQ(here.exit.code, 0) << text_of(folder_ / "here.log");
     const Captured same = run("\"$SYSTOLE\" ckpt diff undisturbed " + run_folder);
     EXPECT_EQ(same.exit.code, 0) << same.out << same.err;

@@ -2,6 +2,7 @@
 #include <set>
 #include <sstream>
 
+#include "laws/drawn_points.h"
 #include "laws/ssh_machines.h"
 
 namespace systole {
@@ -14,10 +15,10 @@ class SshSubmit : public SshMachines {};
 TEST_F(SshSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
   EXPECT_TRUE(has(systole("submit job.yaml --on ssh"), "line: submitted as ssh job "));
   const std::string followed = systole("logs -f line");
-  EXPECT_TRUE(has(followed, "finished at step 8000")) << followed;
+  EXPECT_TRUE(has(followed, "finished at step 3000")) << followed;
   EXPECT_TRUE(has(followed, "[done as ssh job ")) << followed;
   EXPECT_EQ(told("line"), "done");
-  EXPECT_TRUE(has(systole("results line --out home"), "home: checkpoint of step 8000, verified"));
+  EXPECT_TRUE(has(systole("results line --out home"), "home: checkpoint of step 3000, verified"));
   expect_as_undisturbed("home");
   EXPECT_NE(told("line", "node_seconds"), "0");
   EXPECT_TRUE(has(systole("submit job.yaml --on ssh", 1), "the run 'line' is done"));
@@ -47,12 +48,13 @@ TEST_F(SshSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   EXPECT_TRUE(has(output("line"), "stopped with its state saved")) << output("line");
   EXPECT_TRUE(has(systole("submit job.yaml --on ssh", 1), "systole resume line"));
   EXPECT_TRUE(has(systole("resume line"), "submitted again as ssh job"));
-  EXPECT_TRUE(has(systole("logs -f line"), "finished at step 8000"));
+  EXPECT_TRUE(has(systole("logs -f line"), "finished at step 3000"));
   EXPECT_EQ(told("line"), "done");
   expect_as_undisturbed("shared/line");
 }
 
 TEST_F(SshSubmit, submitted_twice_at_once_it_is_one_gang) {
+  write_endless_job();
   run("for i in 1 2 3 4; do \"$SYSTOLE\" submit job.yaml --on ssh >out.$i 2>&1 & done; wait");
   const std::string said = run("cat out.*").out;
   const auto agents = [&] {
@@ -71,7 +73,7 @@ TEST_F(SshSubmit, submitted_twice_at_once_it_is_one_gang) {
 TEST_F(SshSubmit, killed_at_any_point_it_comes_to_one_gang) {
   write("small.yaml",
         "systole: 1\nname: small\ncommand: [sh, -c, 'echo ran >>$SYSTOLE_RUN.$RANK; sleep 0.3']\n" + hosts());
-  for (int i = 0; i < 10; ++i) {
+  for (const int i : drawn_points(10, 3)) {
     const std::string name = fmt::format("small-{}", i);
     run(fmt::format("timeout -s KILL {} \"$SYSTOLE\" submit small.yaml --on ssh --run {} >/dev/null 2>&1",
                     0.05 + 0.12 * i, name));
@@ -167,6 +169,7 @@ TEST_F(SshSubmit, a_log_is_followed_through_a_cut_without_a_line_twice) {
 }
 
 TEST_F(SshSubmit, a_command_runs_beside_the_ranks) {
+  write_endless_job();
   systole("submit job.yaml --on ssh");
   ASSERT_TRUE(writes("line", "step 100 ")) << output("line");
   EXPECT_EQ(run("\"$SYSTOLE\" exec line --node localhost -- sh -c 'echo \"$HOME it'\"'\"'s\"; pwd; exit 5'").out,
@@ -189,6 +192,7 @@ TEST_F(SshSubmit, a_failed_run_says_why) {
 }
 
 TEST_F(SshSubmit, what_is_secret_is_in_nothing_that_is_seen) {
+  write_endless_job();
   systole("submit job.yaml --on ssh");
   ASSERT_TRUE(writes("line", "step 100 "));
   const std::string token = text_of(first_.home / ".systole/runs/line/127.0.0.1/token");
