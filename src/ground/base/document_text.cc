@@ -10,8 +10,14 @@
 namespace systole {
 namespace {
 
+// Most texts: nothing to escape or to replace.
+bool is_clean(std::string_view raw) {
+  return std::ranges::all_of(raw, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+}
+
 std::string quoted(std::string_view raw) {
   std::string out = "\"";
+  if (is_clean(raw)) return out.append(raw).append("\"");
   for (const char c : replace_invalid_utf8(raw)) {
     switch (c) {
       case '"': out += "\\\""; break;

@@ -71,20 +71,38 @@ SubmittedRow row_of(const Record& record, std::span<const Seen> jobs, const Used
   return row;
 }
 
-// Filled in place: a list in braces is copied, and there may be tens of thousands of rows.
+// Filled in place, each list once: one in braces is copied, and there may be tens of thousands of rows.
+Node node_of(const SubmittedJob& job) {
+  std::vector<Node::Entry> fields;
+  fields.reserve(7);
+  for (const auto& [key, text] :
+       {std::pair("id", &job.id), {"state", &job.state}, {"reason", &job.reason}, {"nodes", &job.nodes}})
+    fields.push_back({key, *text});
+  fields.push_back({"restarts", job.restarts});
+  fields.push_back({"began_at", job.began_at});
+  fields.push_back({"ended_at", job.ended_at});
+  return Node::map(std::move(fields));
+}
+
 Node node_of(const SubmittedRow& row) {
   std::vector<Node> jobs;
-  for (const SubmittedJob& job : row.jobs) {
-    Node& node = jobs.emplace_back(Node::map());
-    node.set("id", job.id).set("state", job.state).set("reason", job.reason).set("nodes", job.nodes);
-    node.set("restarts", job.restarts).set("began_at", job.began_at).set("ended_at", job.ended_at);
-  }
-  Node node = Node::map();
-  node.set("run", row.run).set("target", row.target).set("id", row.id).set("state", row.state);
-  node.set("reason", row.reason).set("folder", row.folder).set("submitted_at", row.submitted_at).set("by", row.by);
-  node.set("node_seconds", row.node_seconds).set("dollars", row.dollars ? Node(*row.dollars) : Node());
-  node.set("jobs", Node::sequence(std::move(jobs)));
-  return node;
+  jobs.reserve(row.jobs.size());
+  for (const SubmittedJob& job : row.jobs) jobs.push_back(node_of(job));
+  std::vector<Node::Entry> fields;
+  fields.reserve(11);
+  for (const auto& [key, text] : {std::pair("run", &row.run),
+                                  {"target", &row.target},
+                                  {"id", &row.id},
+                                  {"state", &row.state},
+                                  {"reason", &row.reason},
+                                  {"folder", &row.folder},
+                                  {"submitted_at", &row.submitted_at},
+                                  {"by", &row.by}})
+    fields.push_back({key, *text});
+  fields.push_back({"node_seconds", row.node_seconds});
+  fields.push_back({"dollars", row.dollars ? Node(*row.dollars) : Node()});
+  fields.push_back({"jobs", Node::sequence(std::move(jobs))});
+  return Node::map(std::move(fields));
 }
 
 Node run_node(const Record& record, std::span<const Seen> jobs, Clock& clock) {

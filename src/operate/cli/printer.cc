@@ -98,8 +98,10 @@ void Printer::json(const Node& fields) {
   documented_ = true;
   // As text, for `fields` may be tens of thousands of rows, and a document of both would copy them.
   std::string head = to_json(Node::map({{"systole", command_}, {"version", kJsonVersion}}), 2);
-  if (!fields.entries().empty()) head.replace(head.size() - 2, 2, ",");  // "\n}"
-  put(out_, fields.entries().empty() ? head : head + to_json(fields, 2).substr(1));
+  if (fields.entries().empty()) return put(out_, head);
+  head.replace(head.size() - 2, 2, ",");  // "\n}"
+  std::fwrite(head.data(), 1, head.size(), out_);
+  put(out_, std::string_view(to_json(fields, 2)).substr(1));  // "{"
 }
 
 void Printer::message(std::string_view text) {

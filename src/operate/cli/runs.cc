@@ -26,12 +26,23 @@ std::string state_now(const RunRow& row, const std::string& folder) {
 
 Node node_of(const RunRow& row, const std::string& state) {
   const auto maybe = [](const std::optional<double>& number) { return number ? Node(*number) : Node(); };
-  Node node = Node::map();
-  node.set("folder", row.folder).set("name", row.name).set("state", state).set("started_at", row.started_at);
-  node.set("opened_at", row.opened_at).set("steps", row.steps).set("tokens", row.tokens);
-  node.set("processes", row.processes).set("parameters", row.parameters).set("loss", maybe(row.loss));
-  node.set("bits_per_byte", maybe(row.bits_per_byte)).set("seconds_s", row.seconds.count());
-  return node;
+  std::vector<Node::Entry> fields;  // filled in place: a list in braces is copied
+  fields.reserve(12);
+  for (const auto& [key, text] : {std::pair("folder", &row.folder),
+                                  {"name", &row.name},
+                                  {"state", &state},
+                                  {"started_at", &row.started_at},
+                                  {"opened_at", &row.opened_at}})
+    fields.push_back({key, *text});
+  for (const auto& [key, count] : {std::pair("steps", row.steps),
+                                   {"tokens", row.tokens},
+                                   {"processes", row.processes},
+                                   {"parameters", row.parameters}})
+    fields.push_back({key, count});
+  fields.push_back({"loss", maybe(row.loss)});
+  fields.push_back({"bits_per_byte", maybe(row.bits_per_byte)});
+  fields.push_back({"seconds_s", row.seconds.count()});
+  return Node::map(std::move(fields));
 }
 
 std::vector<std::string> cells(const RunRow& row, const std::string& state) {
