@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "ground/base/document.h"
+#include "ground/base/text_file.h"
 #include "operate/cli/run_systole.h"
 
 namespace systole::cli {
@@ -145,6 +146,26 @@ TEST_F(SubmittedRows, an_index_that_is_none_is_made_anew) {
     file << std::string(fs::file_size(index()) - 100, '\xff');
   }
   is_made_anew();
+}
+
+// One process writes at a time, and what a killed one began is undone.
+TEST_F(SubmittedRows, many_at_once_and_killed_ones_leave_an_index_that_holds) {
+  for (int id = 100; id < 400; ++id) {
+    record(fmt::format("run-{}", id), id);
+    ledger(fmt::format("run-{}", id), fmt::format("began {0} 0 1000 4\nended {0} 0 4600 0\n", id));
+  }
+  const Captured crowd = systole_.shell(
+      "PATH=\"$PWD/bin:$PATH\"; for i in 1 2 3 4 5 6; do\n"
+      "  \"$SYSTOLE\" --json runs >whole.$i 2>err.$i & whole=\"$whole $!\"\n"
+      "  \"$SYSTOLE\" --json runs >/dev/null 2>&1 & victims=\"$victims $!\"\ndone\n"
+      "for pid in $victims; do sleep 0.02; kill -9 $pid; done\n"
+      "for pid in $whole; do wait $pid || exit 1; done; cat err.*");
+  EXPECT_EQ(crowd.exit.code, 0) << crowd.err;
+  EXPECT_EQ(crowd.out.find("warning"), crowd.out.npos) << crowd.out;
+  const std::string document = runs("--json").out;
+  EXPECT_FALSE(asked());
+  for (int i = 1; i <= 6; ++i)
+    EXPECT_EQ(read_text_file((systole_.folder() / fmt::format("whole.{}", i)).string()).value(), document);
 }
 
 TEST_F(SubmittedRows, rebuild_asks_about_all) {
