@@ -139,7 +139,7 @@ class Slurm : public Cluster {
   }
   static Result<bool> some_are_away() {
     Command command;
-    command.argv = {"sinfo", "--noheader", "--Node", "--format=%T"};
+    command.argv = {"sinfo", "--noheader", "--Node", "--format=%T %v"};
     const Captured list = TRY(run(std::move(command)));
     if (!list.exit.ok() || list.timed_out) return failed("sinfo", list);
     return has_machines_away(list.out);

@@ -85,8 +85,11 @@ Result<std::string> read_sbatch(std::string_view text) {
 bool has_machines_away(std::string_view states) {
   constexpr std::string_view kHere[] = {"idle", "mixed", "allocated", "completing", "reserved", "planned"};
   while (!states.empty()) {
-    const std::string_view state = take_line(states);
-    if (!state.empty() && std::ranges::count(kHere, state) == 0) return true;
+    const std::string_view line = take_line(states);
+    if (line.empty()) continue;
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const std::string_view state = line.substr(0, space), version = line.substr(std::min(space + 1, line.size()));
+    if (std::ranges::count(kHere, state) == 0 || version.empty() || version == "N/A") return true;
   }
   return false;
 }

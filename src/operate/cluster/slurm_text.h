@@ -25,7 +25,8 @@ Phase phase_of_slurm(std::string_view state, std::int64_t restarts);
 // What `sbatch --parsable` prints: ID or ID;CLUSTER. Errors: io, it is neither.
 Result<std::string> read_sbatch(std::string_view text);
 
-// sinfo's states, a line a machine (%T): one is down, set aside, switched off, or has not answered ("idle*").
+// sinfo's states, a line a machine (%T %v): one is down, set aside, switched off, or has not answered: "idle*", or with
+// no version of its daemon, where a controller that was just started thinks that a job of before still runs there.
 bool has_machines_away(std::string_view states);
 
 }  // namespace systole

@@ -66,10 +66,11 @@ TEST(SlurmText, a_job_is_named_by_its_number) {
 }
 
 TEST(SlurmText, machines_that_are_away_are_told_from_those_in_use) {
-  EXPECT_FALSE(has_machines_away("idle\nmixed\nallocated\nplanned\n"));
+  EXPECT_FALSE(has_machines_away("idle 22.05.8\nmixed 22.05.8\nallocated 22.05.8\nplanned 22.05.8\n"));
   EXPECT_FALSE(has_machines_away(""));
   for (const char* away : {"down", "down*", "idle*", "unknown", "drained", "idle~", "allocated#", "powered_down"})
-    EXPECT_TRUE(has_machines_away(std::string("idle\n") + away + "\n")) << away;
+    EXPECT_TRUE(has_machines_away(fmt::format("idle 22.05.8\n{} 22.05.8\n", away))) << away;
+  EXPECT_TRUE(has_machines_away("idle 22.05.8\nmixed N/A\n")) << "it has not said yet what it runs";
 }
 
 }  // namespace
