@@ -46,6 +46,7 @@ Schema make() {
   add_run_keys(schema);
   add_cluster_keys(schema);
   add_gke_keys(schema);
+  add_cost_keys(schema);
   return schema;
 }
 
@@ -104,6 +105,8 @@ bool goes_with_command(const Key& key) {
                                           "resources.slices",
                                           "resources.provisioning",
                                           "resources.reservation",
+                                          "resources.price",
+                                          "objective.budget",
                                           "image",
                                           "env",
                                           "claims",

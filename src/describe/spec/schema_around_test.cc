@@ -36,6 +36,21 @@ volumes:
   EXPECT_EQ(to_yaml(again), to_yaml(w));
 }
 
+TEST(SchemaAround, a_budget_and_a_price_are_dollars_above_nothing) {
+  const Workload w = read(std::string(kProgram) + "resources: { price: 98.32 }\nobjective: { budget: 1000 }\n");
+  EXPECT_EQ(w.resources.price, 98.32);
+  EXPECT_EQ(w.objective.budget, 1000);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+  const auto refuses = [](const std::string& lines, const std::string& part) {
+    const std::string said = errors_of(std::string(kProgram) + lines + "\n");
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  refuses("objective: { budget: 0 }", "0 is no sum of dollars");
+  refuses("resources: { price: -1 }", "-1 is no sum of dollars");
+  refuses("objective: { budget: .nan }", "budget");
+  refuses("objective: { budgett: 5 }", "budget");
+}
+
 TEST(SchemaAround, a_volume_that_cannot_be_is_refused_with_what_it_lacks) {
   const auto refuses = [](const std::string& volume, const std::string& part) {
     const std::string said = errors_of(std::string(kProgram) + "volumes: { " + volume + " }\n");

@@ -211,7 +211,7 @@ void add_run_keys(Schema& schema) {
                   .codec = labels_codec(AT(labels)),
                   .doc = "Text of your own that the run carries along, for finding it again.",
                   .optional = true});
-  for (const char* later : {"serve", "objective", "secure", "program"}) {
+  for (const char* later : {"serve", "secure", "program"}) {
     keys.push_back(
         {.path = later,
          .codec = reserved_codec(std::string("'") + later + "' is kept for a later version; nothing reads it yet"),

@@ -244,6 +244,11 @@ struct ResourcesSpec {
   std::optional<std::int64_t> slices;  // of TPUs, over the data-centre network
   std::optional<Provisioning> provisioning;  // on_demand, spot, flex_start or reservation
   std::string reservation;                   // its name
+  std::optional<double> price;               // dollars that an hour of one machine costs
+};
+
+struct ObjectiveSpec {
+  std::optional<double> budget;  // dollars that the run may cost
 };
 
 // What a target takes besides; empty: not said.
@@ -341,6 +346,7 @@ struct Workload {
   ContextParallel context_parallel = ContextParallel::all_gather;
   PipelineSpec pipeline;
   ResourcesSpec resources;
+  ObjectiveSpec objective;
   RanksSpec ranks;
   ObserveSpec observe;
   ProbeSpec probe;

@@ -44,27 +44,15 @@ std::string parameters_hash(const Model& model) {
   return to_hex(hash128(text));
 }
 
+// Where it runs, on what terms, and in which layout computes the same.
 std::string numbers_hash(const Workload& workload) {
-  Workload decides = workload;
-  decides.name.clear();
-  decides.checkpoint = {};
-  decides.resources = {};
-  decides.observe = {};
-  decides.ranks = {};
-  decides.probe = {};
-  decides.labels.clear();
-  decides.image.clear();
-  decides.env.clear();
-  decides.claims.clear();
-  decides.folder.clear();
-  decides.slurm = {};
-  decides.kubernetes = {};
-  decides.ssh = {};
-  decides.mesh.clear();  // any layout computes the same
-  decides.sharding.clear();
-  decides.fully_sharded = {};
-  decides.context_parallel = {};
-  decides.pipeline = {};
+  Workload decides;
+  decides.version = workload.version;
+  decides.kind = workload.kind;
+  decides.command = workload.command;
+  decides.model = workload.model;
+  decides.data = workload.data;
+  decides.train = workload.train;
   decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be made longer
   decides.train.time = std::nullopt;
   decides.train.evaluate = {};
