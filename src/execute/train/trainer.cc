@@ -138,7 +138,36 @@ Result<bool> Trainer::goes_on_at_once() {
   if (evaluate_ != nullptr && parts_.held_out && TRY(is_due(workload.train.evaluate, last_evaluation_time_)))
     return false;
   if (TRY(is_due(workload.checkpoint.every, last_save_time_))) return false;
-  return !TRY(as_rank_0(parts_.stop_requested && parts_.stop_requested()));
+  return TRY(stop_cause()) == StopCause::none;
+}
+
+// Of a step, the evaluation behind it, and the save at the end. As long as none was seen, a save counts as a step.
+Seconds Trainer::taken_by_next() const {
+  const Interval& every = job_.workload.train.evaluate;
+  const bool evaluates = every.steps > 0 ? (asked_step_ + 1) % every.steps == 0 : every.time > Seconds();
+  return step_time_ + (evaluates ? evaluation_time_ : Seconds()) + (save_time_ > Seconds() ? save_time_ : step_time_);
+}
+
+Result<Trainer::StopCause> Trainer::stop_cause() {
+  StopCause cause = StopCause::none;
+  if (parts_.stop_requested && parts_.stop_requested())
+    cause = StopCause::asked;
+  else if (parts_.budget && parts_.budget->left() <= taken_by_next())
+    cause = StopCause::budget;
+  return as_rank_0(cause);
+}
+
+// When half of it is used, and nine tenths.
+void Trainer::tell_budget() {
+  if (!parts_.budget) return;
+  const double used = 1 - parts_.budget->left() / parts_.budget->all;
+  for (const double share : {0.9, 0.5}) {
+    if (used < share) continue;
+    if (told_of_budget_ < share)
+      emit(systole::Note{"warning", fmt::format("{:.0f}% of the budget is used", 100 * share), "budget", {}});
+    break;
+  }
+  told_of_budget_ = std::max(told_of_budget_, used);
 }
 
 // Gradients first, where somebody wants to look at them before they are used.
@@ -269,7 +298,9 @@ Status Trainer::end_step(StartedStep& started) {
   if (std::optional<Note> note = waits_.after_step(ended.seconds)) emit(std::move(*note));
   const Seconds now = parts_.clock->now();
   state_.trained += now - std::max(started.began, trained_to_);
+  step_time_ = std::max(step_time_, now - std::max(started.began, trained_to_));
   trained_to_ = now;
+  tell_budget();
   if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the rate goes by it
   if (parts_.stages != nullptr) parts_.stages->step_ended(ended.step);
   return {};
@@ -305,8 +336,9 @@ Result<TrainOutcome> Trainer::run() {
   (void)ledger_.take_interval();
   for (bool started = false; started || !TRY(is_over());) {
     if (!started) {
-      if (TRY(as_rank_0(parts_.stop_requested && parts_.stop_requested()))) {
+      if (const StopCause cause = TRY(stop_cause()); cause != StopCause::none) {
         outcome.ending = Ending::stopped;
+        outcome.budget_used = cause == StopCause::budget;
         break;
       }
       TRY(start_step(steps_[0]));
@@ -323,6 +355,7 @@ Result<TrainOutcome> Trainer::run() {
     if (evaluates && TRY(is_due(workload.train.evaluate, last_evaluation_time_))) {
       last_evaluation_time_ = parts_.clock->now();
       const Evaluated evaluated = TRY(evaluate(workload.train.evaluate_batches));
+      evaluation_time_ = std::max(evaluation_time_, parts_.clock->now() - last_evaluation_time_);
       emit(evaluated);
       if (diverged(divergence_of(workload.train, evaluated))) break;
     }

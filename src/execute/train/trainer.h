@@ -47,6 +47,12 @@ struct TrainHooks {
   std::function<void(std::int64_t step, const Action& action, const Function& function)> on_action;  // as it begins
 };
 
+// How much of its machines' time a run may take, where that is bounded: it stops before it would take more.
+struct TimeBudget {
+  Seconds all;
+  std::function<Seconds()> left;
+};
+
 struct TrainerParts {
   Clock* clock = nullptr;
   EventSink* events = nullptr;
@@ -57,6 +63,7 @@ struct TrainerParts {
   std::function<bool()> stop_requested;  // by a signal
   // How much of the notice is left once a stop was requested; empty: as long as it takes.
   std::function<Seconds()> time_to_stop;
+  std::optional<TimeBudget> budget;      // rank 0's counts
   std::int64_t vocabulary = 0;           // to check ids; 0: no tokens
   Communicator* communicator = nullptr;  // with the other ranks of the Program's mesh; null: there are none
   std::int64_t device = 0;               // this rank's number in the mesh
@@ -84,7 +91,8 @@ enum class Ending { finished, stopped, diverged };
 
 struct TrainOutcome {
   Ending ending = Ending::finished;
-  std::string detail;  // of a divergence: the step, and what to try, best first
+  bool budget_used = false;  // why it stopped
+  std::string detail;        // of a divergence: the step, and what to try, best first
   TrainState state;
   bool saved = false;                   // the state is in a checkpoint
   std::optional<Evaluated> evaluation;  // the last, over all that was asked for
@@ -134,6 +142,10 @@ class Trainer {
   Status take_results(StartedStep& started);
   Result<bool> start_evaluation(BatchSource& rows, StartedEvaluation& started);
   Result<bool> goes_on_at_once();
+  enum class StopCause : std::uint8_t { none, asked, budget };
+  Result<StopCause> stop_cause();
+  Seconds taken_by_next() const;
+  void tell_budget();
   Status run_step(std::int64_t step);
   Status look_for_bad(std::int64_t step);
   Status save(bool wait);
@@ -182,7 +194,9 @@ class Trainer {
   std::int64_t skips_in_row_ = 0;
   std::int64_t saved_step_ = -1, saving_step_ = -1;
   Seconds snapshot_time_, write_began_;
-  Seconds save_time_;  // the longest save of this process
+  Seconds step_time_, evaluation_time_;  // the longest of this process
+  Seconds save_time_;                    // the same; zero before the first
+  double told_of_budget_ = 0;            // the share of it that is used, when somebody was last told
   Seconds last_save_time_, last_evaluation_time_;
   std::optional<double> evaluated_loss_;  // of evaluated_step_, over as many rows as every evaluation takes
   std::int64_t evaluated_step_ = -1;

@@ -21,6 +21,7 @@ using TrainerMetric = Trained;
 using TrainerSaves = Trained;
 using TrainerTime = Trained;
 using TrainerNotes = Trained;
+using TrainerBudget = Trained;
 using TrainerDisk = Trained;
 
 using TrainerReplay = Trained;
@@ -181,6 +182,46 @@ TEST_F(TrainerTime, counts_once_after_a_kill) {
   const std::vector<StepEnded> steps = all<StepEnded>();
   ASSERT_EQ(steps.size(), 6u + 4u);
   EXPECT_EQ(steps.back().step, 8);
+}
+
+TEST_F(TrainerBudget, a_run_stops_before_the_step_or_evaluation_that_would_go_over_it) {
+  const auto steps_within = [this](double seconds, std::vector<std::string> sets) {
+    for (const std::int64_t step : checkpoint::list_steps(folder_).value())
+      disk_.remove(folder_.manifest(step)).value();
+    events_.events.clear();
+    const Seconds until = clock_.now() + Seconds(seconds);
+    budget_ = TimeBudget{Seconds(seconds), [this, until] { return until - clock_.now(); }};
+    sets.emplace_back("train.steps=1000");
+    const TrainOutcome outcome = process(std::move(sets), slow()).value();
+    EXPECT_EQ(outcome.ending, Ending::stopped);
+    EXPECT_TRUE(outcome.budget_used);
+    EXPECT_TRUE(outcome.saved);
+    return outcome.state.step;
+  };
+  // The save at the end counts as one until one was seen.
+  EXPECT_EQ(steps_within(20, {"train.evaluate.every=never", "checkpoint.every=never"}), 18);
+  const std::vector<Note> notes = all<Note>();
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].text, "50% of the budget is used");
+  EXPECT_EQ(notes[1].text, "90% of the budget is used");
+  // An evaluation of 30 s behind the fifth step ends at 35; one behind the tenth would leave no time for the save.
+  EXPECT_EQ(steps_within(70, {"train.evaluate.every=5", "checkpoint.every=never"}), 9);
+  EXPECT_GE(budget_->left(), Seconds());
+  // How long a step takes is not known before the first.
+  EXPECT_EQ(steps_within(0.5, {"train.evaluate.every=never", "checkpoint.every=never"}), 1);
+}
+
+TEST_F(TrainerNotes, one_workload_has_its_numbers_wherever_it_runs) {
+  const auto hash = [](std::vector<std::string> sets) {
+    return numbers_hash(read_workload(kJob, "job.yaml", {.sets = std::move(sets)}).value());
+  };
+  const std::string as_it_is = hash({"train.steps=8"});
+  EXPECT_EQ(hash({"train.steps=8", "objective.budget=10", "resources.price=2", "volumes={/data: corpus}",
+                  "secrets={TOKEN: 'env:TOKEN'}", "gke={project: my-lab, cluster: c, location: us-central1-a}",
+                  "env={A: b}", "slurm.partition=gpu", "name=other"}),
+            as_it_is);
+  EXPECT_NE(hash({"train.steps=8", "train.seed=7"}), as_it_is);
+  EXPECT_NE(hash({"train.steps=8", "data.noise=0.2"}), as_it_is);
 }
 
 TEST_F(TrainerNotes, steps_that_wait_for_rows_are_told_once) {

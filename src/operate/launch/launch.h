@@ -20,8 +20,9 @@
 namespace systole {
 
 struct LaunchStop {
-  int count = 0;   // how often this agent was asked to stop
-  int signal = 0;  // the first time
+  int count = 0;        // how often this agent was asked to stop
+  int signal = 0;       // the first time
+  bool budget = false;  // what the run may cost is used; the leader's counts
 };
 
 struct LaunchOptions {

@@ -165,7 +165,7 @@ Status LaunchLeader::hear_user() {
   if (stop.count > stops_) {
     const bool at_once = stop.count > 1;
     stops_ = stop.count;
-    TRY(give(StopAsked{stop.signal, at_once}));
+    TRY(give(StopAsked{stop.signal, at_once, stop.budget}));
   }
   if (options_.newest_checkpoint && due(checkpoint_at_, 0.5)) {
     const std::int64_t newest = options_.newest_checkpoint();

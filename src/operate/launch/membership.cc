@@ -141,6 +141,8 @@ void Membership::on(const RankExited& event, Actions& actions) {
   if (event.generation != generation_ || !alive(event.rank)) return;
   alive_.erase(event.rank);
   codes_[static_cast<std::size_t>(event.rank)] = event.signal != 0 ? 128 + event.signal : event.code;
+  if (phase_ == Phase::running && options_.own_ranks && event.code == kExitOverBudget)
+    on(StopAsked{SIGTERM, false, true}, actions);  // all of them stop there
   if (phase_ == Phase::running && (event.code != 0 || event.signal != 0)) {
     const bool final = options_.own_ranks && event.code >= kExitNo && event.code <= kExitMissing;
     const bool victim = event.code == kExitNotSaved || event.code == kExitSaved;
@@ -259,14 +261,18 @@ LaunchOutcome Membership::stopped() const {
   const auto count = [&](int code) { return std::count(codes_.begin(), codes_.end(), code); };
   const auto all = static_cast<std::int64_t>(codes_.size());
   if (options_.own_ranks && all > 0 && count(kExitDone) == all) return {kExitDone, "finished as it was asked to stop"};
-  const std::int64_t saved = count(kExitSaved) + (options_.own_ranks ? 0 : count(kExitDone));
+  const std::int64_t saved = count(kExitSaved) + (options_.own_ranks ? count(kExitOverBudget) : count(kExitDone));
   const bool whole = options_.own_ranks ? saved > 0 : saved == all && all > 0;
+  if (over_budget_)
+    return {kExitOverBudget, fmt::format("its budget is used: stopped {}",
+                                         whole ? "with its state saved" : "before its state was saved")};
   if (whole) return {kExitSaved, "stopped with its state saved"};
   return {kExitNotSaved, "stopped before its state was saved: it goes on from the checkpoint before"};
 }
 
 void Membership::on(const StopAsked& event, Actions& actions) {
   stopping_ = true;
+  over_budget_ = over_budget_ || event.budget;
   if (event.at_once) {
     outcome_ = {kExitInterrupted, "interrupted; what was saved before is still there"};
     return kill(actions);
@@ -274,7 +280,9 @@ void Membership::on(const StopAsked& event, Actions& actions) {
   if (phase_ == Phase::running) {
     drain(event.signal, actions);
   } else if (phase_ == Phase::gathering) {
-    end({kExitNotSaved, "asked to stop while no rank ran"}, actions);
+    end(over_budget_ ? LaunchOutcome{kExitOverBudget, "its budget is used, and no rank ran"}
+                     : LaunchOutcome{kExitNotSaved, "asked to stop while no rank ran"},
+        actions);
   }
 }
 

@@ -106,7 +106,7 @@ class Membership {
   std::deque<Seconds> restarted_;  // within the last hour
   std::optional<Seconds> deadline_, grow_at_;
   std::optional<LaunchOutcome> outcome_;  // what killing or draining leads to; without: the next generation
-  bool stopping_ = false;
+  bool stopping_ = false, over_budget_ = false;
 };
 
 }  // namespace systole

@@ -25,7 +25,7 @@ struct LaunchOutcome {
   bool operator==(const LaunchOutcome&) const = default;
 };
 constexpr int kExitDone = 0, kExitNo = 1, kExitUsage = 2, kExitMissing = 3, kExitSaved = 75, kExitNotSaved = 76,
-              kExitInterrupted = 130;
+              kExitOverBudget = 77, kExitInterrupted = 130;
 
 // Events.
 
@@ -51,6 +51,7 @@ struct RankHung {  // its heartbeat stopped
 struct StopAsked {
   int signal = 0;
   bool at_once = false;  // a second Ctrl-C: save nothing
+  bool budget = false;   // by nobody: what it may cost is used
 };
 struct Progressed {};  // a checkpoint newer than those before was committed
 struct Tick {};        // time passed

@@ -56,6 +56,27 @@ struct Launch {
 
 MembershipOptions ranks(int min, int max) { return {.min_ranks = min, .max_ranks = max}; }
 
+TEST(Membership, ranks_that_stop_at_the_budget_end_the_launch_by_it) {
+  Launch l(ranks(2, 2));
+  l(NodeJoined{"a", 2}).exits(1, kExitOverBudget);
+  EXPECT_EQ(l.find<KillRanks>(), nullptr) << "the others are about to end by themselves";
+  EXPECT_NE(l.find<AskRanksToStop>(), nullptr);
+  EXPECT_EQ(l.exits(0, kExitOverBudget).outcome(),
+            (LaunchOutcome{kExitOverBudget, "its budget is used: stopped with its state saved"}));
+}
+
+TEST(Membership, programs_are_asked_to_stop_at_the_budget) {
+  MembershipOptions options = ranks(2, 2);
+  options.own_ranks = false;
+  Launch l(options);
+  l(NodeJoined{"a", 2})(StopAsked{SIGTERM, false, true});
+  EXPECT_EQ(l.find<AskRanksToStop>()->signal, SIGTERM);
+  EXPECT_EQ(l.exits(0, 0).exits(1, 1).outcome().exit_code, kExitOverBudget);
+  Launch none(options);
+  none(StopAsked{SIGTERM, false, true});
+  EXPECT_EQ(none.outcome().exit_code, kExitOverBudget) << "before any rank ran";
+}
+
 TEST(Membership, starts_when_all_have_a_place_and_is_done_when_all_are) {
   Launch l(ranks(4, 4));
   EXPECT_EQ(l(NodeJoined{"a", 2}).started(), 0);

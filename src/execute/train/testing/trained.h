@@ -116,6 +116,7 @@ class Trained : public testing::Test {
     parts.source = open_linear_source(workload, workload.train.batch, false, true, state.cursor).value();
     parts.held_out = [&] { return open_linear_source(workload, job.evaluation_rows, true, false, Node()); };
     parts.hooks = std::move(hooks);
+    parts.budget = budget_;
     TimeLedger ledger(clock_, Category::startup);
     return Trainer(job, *executor, std::move(parts), ledger, std::move(state)).run();
   }
@@ -156,6 +157,7 @@ class Trained : public testing::Test {
     return hooks;
   }
 
+  std::optional<TimeBudget> budget_;
   bool ahead_ = false;  // on a device that runs ahead
   InFlight in_flight_;  // there
   FaultyStore disk_;
