@@ -56,6 +56,24 @@ KubernetesSpec::Launcher launcher_of(const Workload& w) {
   }
 }
 
+// By the workload, else by the plan.
+std::optional<double> usd_per_hour(const RenderAsk& ask, const ClusterJob& job) {
+  if (const auto price = ask.workload.resources.price) return *price * static_cast<double>(job.nodes.most);
+  if (ask.plan != nullptr && ask.plan->cost && ask.plan->cost->known) return ask.plan->cost->dollars_per_hour;
+  return {};
+}
+
+// What the agents are told of the budget. The ledger is kept by whoever sets SYSTOLE_STATE, else by the run.
+Result<std::string> budget_arguments(const Workload& w, const ClusterJob& job) {
+  if (!w.objective.budget) return std::string();
+  if (!job.usd_per_hour || *job.usd_per_hour <= 0)
+    return error(ErrorKind::invalid, "objective.budget: nobody knows what an hour of {} costs",
+                 job.nodes.most == 1 ? "its machine" : "its machines")
+        .hinted("resources.price: DOLLARS of an hour of one of them; or a plan for hardware of the catalog");
+  return fmt::format(" --budget-time {:.3f}s ${{SYSTOLE_STATE:+--ledger \"$SYSTOLE_STATE/ledger\"}}",
+                     *w.objective.budget / *job.usd_per_hour * 3600);
+}
+
 void check_texts(const Workload& w, std::vector<Error>& wrong) {
   const auto look = [&](const std::string& text, const char* key) {
     if (text.find('\0') != text.npos)
@@ -112,6 +130,9 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   }
   if (job.tpu() && ask.target == RenderTarget::slurm)
     note(error(ErrorKind::unsupported, "{}: Slurm has no TPUs", job.on).hinted("--on kubernetes"));
+  job.usd_per_hour = usd_per_hour(ask, job);
+  const Result<std::string> budget = budget_arguments(w, job);
+  if (!budget.ok()) note(budget.error());
   if (!wrong.empty()) return together(std::move(wrong));
   const CountRange ranks = job.ranks();
   if (!model || ranks.most > 1)
@@ -119,6 +140,7 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
                                         : fmt::format(" --ranks {}", ranks.most);
   if (!model || !job.alone()) job.run_arguments += fmt::format(" --local-ranks {}", job.ranks_per_node);
   if (model && job.devices_per_node() > 0) job.run_arguments += job.tpu() ? " --device tpu" : " --device gpu";
+  job.run_arguments += *budget;
   return job;
 }
 

@@ -32,7 +32,8 @@ struct ClusterJob {
   std::optional<Seconds> longest;  // in one allocation
   Seconds notice{0.0};             // to save in
   std::int64_t retries = 0;
-  std::string folder;         // of its runs
+  std::optional<double> usd_per_hour;  // of all its machines together; nothing: nobody knows
+  std::string folder;                  // of its runs
   std::string run_arguments;  // words of sh: what `systole run` is told besides its folder and how the nodes meet
 
   CountRange ranks() const { return {nodes.least * ranks_per_node, nodes.most * ranks_per_node}; }

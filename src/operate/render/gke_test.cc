@@ -176,6 +176,16 @@ TEST(RenderGke, tells_how_to_make_start_and_undo_it) {
       << text;
   EXPECT_TRUE(text.ends_with("undo: bash here/undo.sh\n")) << text;
   EXPECT_TRUE(made.warnings.empty()) << made.warnings[0];
+  EXPECT_EQ(text.find("budget: "), std::string::npos);
+  const Rendered bounded = program({"resources={accelerators: 'h100:16', price: 90}", "objective.budget=1000",
+                                    "claims={/runs: runs}", "folder=/runs"});
+  const auto budget = std::ranges::find(bounded.commands, "budget", [](const auto& told) { return told.first; });
+  ASSERT_NE(budget, bounded.commands.end());
+  EXPECT_NE(budget->second.find("--budget-amount=1000.00USD --filter-projects=projects/my-lab-7 "
+                                "--threshold-rule=percent=0.5 --threshold-rule=percent=0.9 "
+                                "--threshold-rule=percent=1.0"),
+            std::string::npos)
+      << budget->second;
   const Rendered moon = program(
       {"resources={accelerators: 'h100:16'}", "claims={/runs: runs}", "folder=/runs", "gke.location=africa-south1-a"});
   EXPECT_TRUE(

@@ -68,6 +68,7 @@ Result<Rendered> render(const RenderAsk& ask) {
   TRY(check_production(ask));
   const ClusterJob job = TRY(cluster_job(ask));
   Rendered rendered = TRY(rendered_for(ask, job));
+  rendered.usd_per_hour = job.usd_per_hour;
   rendered.folder = job.folder + "/" + job.run;
   if (rendered.drawing.empty()) rendered.drawing = picture_of(ask, job, nullptr);
   if (ask.workload.resources.provisioning && (ask.target == RenderTarget::slurm || ask.target == RenderTarget::ssh))

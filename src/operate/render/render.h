@@ -79,6 +79,7 @@ struct Rendered {
   std::string run;
   std::string folder;  // of the run, as its machines name it; the tasks of an array have one each, FOLDER.INDEX
   std::map<std::string, std::string> where;  // what its target finds it by again, in its words: hosts, a namespace
+  std::optional<double> usd_per_hour;        // of all its machines together; nothing: nobody knows
   std::vector<RenderedFile> files;
   std::vector<std::pair<std::string, std::string>> commands;  // what for, and the line: start, look, stop
   std::vector<std::string> warnings;

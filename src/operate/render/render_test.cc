@@ -58,6 +58,11 @@ const std::vector<Example>& examples() {
        {"resources.nodes=2", "resources.gpus_per_node=8", "resources.longest=2d", "ranks.notice=2min",
         "slurm.partition=gpu", "slurm.account=lab", "slurm.qos=high", "slurm.gpu_type=h100", "slurm.constraint=ib&h100",
         "env={NCCL_DEBUG: WARN}", "folder=/shared/runs"}},
+      {"slurm-budget",
+       RenderTarget::slurm,
+       "linear.yaml",
+       {"mesh={data: 4}", "resources.nodes=4", "resources.threads=2", "resources.longest=30min", "resources.price=2.50",
+        "objective.budget=100"}},
       {"kubernetes-model",
        RenderTarget::kubernetes,
        "linear.yaml",
@@ -309,6 +314,25 @@ TEST(RenderSlurm, refuses_what_it_cannot_start) {
 }
 
 // Whatever a user calls things, the scripts stay the scripts: the same lines, and no word of it is run.
+TEST(RenderBudget, stands_where_its_price_is_known_and_what_it_cost_can_be_kept) {
+  const auto refused = [](RenderTarget target, std::vector<std::string> sets) {
+    sets.insert(sets.end(), {kImage, "resources.threads=4", "resources.memory=8GiB", "objective.budget=10"});
+    const Result<Rendered> result = rendered(workload_of({"", target, "ddp.yaml", std::move(sets)}), target, "here");
+    return result.ok() ? "" : result.error().message;
+  };
+  const std::string price = "resources.price=2";
+  EXPECT_EQ(refused(RenderTarget::slurm, {}), "objective.budget: nobody knows what an hour of its machine costs");
+  EXPECT_EQ(refused(RenderTarget::slurm, {price}), "");
+  EXPECT_TRUE(refused(RenderTarget::slurm, {price, "slurm.array=0:3"})
+                  .starts_with("objective.budget: the runs of an array do not see"));
+  std::vector<std::string> kept = {price, "claims={/runs: runs}", "folder=/runs"};
+  EXPECT_EQ(refused(RenderTarget::kubernetes, kept), "");
+  EXPECT_TRUE(refused(RenderTarget::kubernetes, {price}).ends_with("what it cost would end with its pod"));
+  kept.emplace_back("kubernetes.kind=pytorchjob");
+  EXPECT_EQ(refused(RenderTarget::kubernetes, kept),
+            "objective.budget: a pytorchjob is begun again however its pods end");
+}
+
 TEST(RenderSlurm, hostile_text_changes_no_line) {
   const Workload plain = workload_of(examples()[2]);
   const auto script = [](const Workload& workload) {

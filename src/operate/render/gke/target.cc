@@ -296,6 +296,15 @@ void tell(const RenderAsk& ask, const GkeCluster& cluster, Rendered& rendered) {
   commands.emplace_back(
       "quotas", fmt::format("gcloud compute regions describe {} --project={} --format='table(quotas)'", cluster.region,
                             cluster.project));
+  // What the project spends beside the run counts there too, and mail is all that comes of it: the run stops by itself.
+  if (const auto budget = ask.workload.objective.budget)
+    commands.emplace_back(
+        "budget",
+        fmt::format("gcloud billing budgets create --billing-account=\"$(gcloud billing projects describe {0} "
+                    "--format='value(billingAccountName.basename())')\" --display-name={1} --budget-amount={2:.2f}USD "
+                    "--filter-projects=projects/{0} --threshold-rule=percent=0.5 --threshold-rule=percent=0.9 "
+                    "--threshold-rule=percent=1.0",
+                    cluster.project, cluster.name, *budget));
   for (auto& [what, line] : rendered.commands) {
     if (what == "identity") continue;  // cluster.sh does it
     // kubectl speaks to this cluster, whatever it speaks to otherwise.

@@ -118,7 +118,7 @@ done
 first=$(head -n 1 -- "$codes" 2>/dev/null)
 case $code:$first in
 0:* | *:) ;;
-*:[123]) code=$first ;;
+*:[123] | *:77) code=$first ;;
 esac
 rm -f -- "$SYSTOLE_TOKEN" "$codes"
 note ended "$code"
@@ -152,6 +152,9 @@ Result<Rendered> render_slurm(const RenderAsk& ask, const ClusterJob& job) {
   TRY(refuse_volumes(w, "Slurm mounts no volumes"));
   TRY(refuse_secrets(w, SecretReference::Source::kubernetes, "Slurm has no Secrets of Kubernetes",
                      "file:/PATH, 0600 where all nodes see it; or render for kubernetes"));
+  if (w.objective.budget && w.slurm.array)
+    return error(ErrorKind::unsupported, "objective.budget: the runs of an array do not see what the others have cost")
+        .hinted("a run a seed, each with a budget: --set train.seed=N --run NAME-N");
   const std::optional<NetworkProfile> network = TRY(network_profile(ask, job, NcclScheduler::slurm));
   Rendered rendered;
   rendered.run = job.run;
