@@ -66,6 +66,7 @@ SubmittedRow row_of(const Record& record, std::span<const Seen> jobs, const Used
   row.by = record.by;
   row.node_seconds = used.node_seconds;
   row.dollars = used.dollars;
+  row.budget = record.budget;
   for (const Seen& job : jobs)
     row.jobs.push_back({job.id, name_of(job.phase), job.reason, job.nodes, job.restarts, job.began_at, job.ended_at});
   return row;
@@ -89,7 +90,7 @@ Node node_of(const SubmittedRow& row) {
   jobs.reserve(row.jobs.size());
   for (const SubmittedJob& job : row.jobs) jobs.push_back(node_of(job));
   std::vector<Node::Entry> fields;
-  fields.reserve(11);
+  fields.reserve(12);
   for (const auto& [key, text] : {std::pair("run", &row.run),
                                   {"target", &row.target},
                                   {"id", &row.id},
@@ -101,6 +102,7 @@ Node node_of(const SubmittedRow& row) {
     fields.push_back({key, *text});
   fields.push_back({"node_seconds", row.node_seconds});
   fields.push_back({"dollars", row.dollars ? Node(*row.dollars) : Node()});
+  fields.push_back({"budget", row.budget ? Node(*row.budget) : Node()});
   fields.push_back({"jobs", Node::sequence(std::move(jobs))});
   return Node::map(std::move(fields));
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "operate/cli/command.h"
+#include "operate/cli/rendering.h"
 #include "operate/cluster/ledger.h"
 #include "operate/cluster/submit.h"
 #include "operate/observe/submitted_index.h"
@@ -35,6 +36,9 @@ class ClusterRun {
   Clock& clock_;
 };
 
+// What gives a rendered job to the cluster, under the name of its run, from this folder.
+SubmitAsk ask_of(const RenderedJob& job, const Cluster& cluster);
+
 // The run that was submitted under that name; nothing when none was. Throws what keeps its record from being read, or
 // its cluster from being spoken to.
 std::unique_ptr<ClusterRun> cluster_run_if_any(const std::string& run, Context& context);
@@ -54,7 +58,7 @@ Used used_by(const Record& record, std::span<const Seen> jobs, Clock& clock);
 
 // All that is told of a run.
 SubmittedRow row_of(const Record& record, std::span<const Seen> jobs, const Used& used);
-// {"run", "target", "id", "state", "reason", "folder", ..., "node_seconds", "dollars", "jobs": [...]}
+// {"run", "target", "id", "state", "reason", "folder", ..., "node_seconds", "dollars", "budget", "jobs": [...]}
 Node node_of(const SubmittedRow& row);
 Node run_node(const Record& record, std::span<const Seen> jobs, Clock& clock);
 

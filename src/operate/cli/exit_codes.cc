@@ -14,6 +14,8 @@ constexpr ExitCodeText kCodes[] = {
      "stopped by a signal with its state saved: `systole resume` goes on from there"},
     {ExitCode::not_saved, "stopped, not saved",
      "stopped by a signal before the state could be saved: `systole resume` goes on from the checkpoint before"},
+    {ExitCode::over_budget, "stopped, budget used",
+     "stopped at its budget: `systole resume RUN --set objective.budget=DOLLARS` goes on with more"},
     {ExitCode::interrupted, "interrupted", "interrupted (Ctrl-C); what was saved before is still there"},
 };
 

@@ -15,6 +15,7 @@ enum class ExitCode : int {
   missing = 3,        // this machine or build lacks something
   saved = 75,         // stopped with a state saved: run again to go on (EX_TEMPFAIL)
   not_saved = 76,     // stopped without one
+  over_budget = 77,   // stopped by its budget: begun again it would stop at once
   interrupted = 130,  // 128 + SIGINT
 };
 

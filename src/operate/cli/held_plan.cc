@@ -34,6 +34,19 @@ bool planned_elsewhere(const Plan& plan) {
 
 Result<Plan> plan_in(const std::string& path) { return read_plan(TRY(read_text_file(path)), path); }
 
+Status lay_over_plan(std::span<const std::string> sets, Workload& workload) {
+  for (const std::string& set : sets) {
+    if (set.starts_with("train.seed=") || set.starts_with("objective.budget=")) continue;
+    return error(ErrorKind::invalid,
+                 "--set {} beside --plan: the plan says all but the seed (train.seed) and the budget "
+                 "(objective.budget)",
+                 set)
+        .hinted("plan with it: systole plan JOB.yaml --set ... --out plan.json");
+  }
+  if (!sets.empty()) workload = TRY(read_workload(to_yaml(workload), "--set", {.sets = {sets.begin(), sets.end()}}));
+  return {};
+}
+
 Status room_for(const Plan& plan, Bytes of_node, const std::string& backend) {
   if (!planned_elsewhere(plan) || (is_xla(backend) && backend != "xla-cpu")) return {};
   const double all = static_cast<double>(plan.memory.arena.count()) * static_cast<double>(plan.program.devices);

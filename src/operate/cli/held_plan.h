@@ -2,6 +2,7 @@
 // `systole run --plan`: a run of what was planned, and of nothing else.
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "describe/spec/plan.h"
@@ -14,6 +15,9 @@ bool planned_elsewhere(const Plan& plan);
 
 // The workload of the plan in that file. Errors: not_found; as read_plan.
 Result<Plan> plan_in(const std::string& path);
+
+// The seed and the budget may be set beside a plan; whatever else makes another Program. Errors: invalid.
+Status lay_over_plan(std::span<const std::string> sets, Workload& workload);
 
 // Whether this node has the memory for the plan's devices, before anything is prepared. Errors: does_not_fit.
 Status room_for(const Plan& plan, Bytes of_node, const std::string& backend);

@@ -114,7 +114,7 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   OfferedPlan plan;
   plan.arguments = arguments;
   plan.workload = TRY(load_workload(arguments)).workload;
-  plan.request = TRY(choice_request(options));
+  plan.request = TRY(choice_request(options, plan.workload));
   plan.rules = TRY(offer_rules(options, plan.workload));
   TRY(check_layers(arguments, plan.workload));
   PlannedOffers offers = TRY(planned_offers(view.tables, view.catalog, options.targets, plan.rules));

@@ -23,7 +23,7 @@ struct PlanOnOptions {
 void add_plan_on_options(CLI::App& command, PlanOnOptions& options);
 // Errors: invalid or not_found, naming the option.
 Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& workload);
-Result<ChoiceRequest> choice_request(const PlanOnOptions& options);  // without offers
+Result<ChoiceRequest> choice_request(const PlanOnOptions& options, const Workload& workload);  // without offers
 
 // What partitioning must know of an accelerator: nothing of its speed. Its compilers fuse elementwise ops.
 Target target_of_accelerators();

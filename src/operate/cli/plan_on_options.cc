@@ -76,8 +76,9 @@ Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& wor
   return rules;
 }
 
-Result<ChoiceRequest> choice_request(const PlanOnOptions& options) {
+Result<ChoiceRequest> choice_request(const PlanOnOptions& options, const Workload& workload) {
   ChoiceRequest request;
+  if (workload.objective.budget) request.budget = Dollars(*workload.objective.budget);
   for (int o = 0; o < 4; ++o)
     if (options.objective == kObjectives[o]) request.wanted = static_cast<Wanted>(o);
   if (!options.deadline.empty()) request.deadline = TRY(parse_deadline(options.deadline));
@@ -101,7 +102,7 @@ void add_plan_on_options(CLI::App& command, PlanOnOptions& options) {
       "fastest, cheapest, per-token (dollars), or front: all that nothing beats in both")
       ->check(CLI::IsMember({"fastest", "cheapest", "per-token", "front"}));
   add("--deadline", options.deadline, "all training is done within this time: 30d");
-  add("--budget", options.budget, "and for no more dollars than this: 1M");
+  add("--budget", options.budget, "and for no more dollars than this: 1M; without: objective.budget of the workload");
   add("--region", options.regions, "prices and machines of this region alone; may be repeated");
   add("--zone", options.zones, "of this zone alone; may be repeated");
   add("--chips-at-most", options.chips_at_most, "of one offer (default: 16384)")->check(at_least(1));

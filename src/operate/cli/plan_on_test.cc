@@ -121,6 +121,7 @@ TEST_F(PlanOn, limits_that_nothing_meets_end_with_1_and_what_would) {
   expect_refused("--on v5e:1 --deadline 1s --chips-at-most 4", 1, "deadline missed by ", "--deadline ");
   expect_refused("--on v5e:1 --budget 0.001 --chips-at-most 4", 1, "over budget by ", "--budget ");
   EXPECT_EQ(plan("--on v5e:1 --budget 0.001 --chips-at-most 4 --json").exit.code, 1);
+  expect_refused("--on v5e:1 --set objective.budget=0.001 --chips-at-most 4", 1, "over budget by ", "--budget ");
 }
 
 TEST_F(PlanOn, of_limits_that_contradict_each_other_both_are_named) {

@@ -14,6 +14,7 @@
 #include "ground/base/hash.h"
 #include "ground/process/core_wait.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/budget.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/progress_lines.h"
 #include "operate/cli/rank_threads.h"
@@ -29,6 +30,7 @@ namespace {
 
 struct RankOptions {
   std::string folder, backend = "cpu", pin_isa, memory, inject;
+  BudgetArguments budget;
 };
 
 // Whether a collective failed: then this rank is a victim of whoever is gone, or does not do the same.
@@ -227,6 +229,12 @@ ExitCode rank(const RankOptions& options, Context& given) {
   StopWatch stop(signals, context.clock, workload.ranks.notice.value_or(RanksSpec::kNotice));
   request.stop_requested = [&stop] { return stop.requested(); };
   request.time_to_stop = [&stop] { return stop.left(); };
+  std::unique_ptr<RunBudget> budget;
+  if (number == 0 && !options.budget.time.empty()) {
+    const Seconds all = *budget_time(workload, nullptr, 1, options.budget).value();
+    budget = RunBudget::look(all, options.folder, options.budget, context.clock).value();
+    request.budget = budget->of_trainer();
+  }
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
   EventFileOptions listening;
   std::unique_ptr<Store> records = open_posix_store(options.folder).value();
@@ -278,6 +286,7 @@ void add_rank(CLI::App& app, Context& context) {
   command.add_option("--pin-isa", options->pin_isa, "as run --pin-isa");
   command.add_option("--memory", options->memory, "of all ranks of this node");
   command.add_option("--inject", options->inject, "as run --inject");
+  add_budget_arguments(command, options->budget);
 }
 
 }  // namespace systole::cli

@@ -53,6 +53,12 @@ Result<RankRange> read_ranks(const std::string& given) {
       .hinted(fmt::format("--ranks {}:{}", most, least));
 }
 
+std::int64_t machines_of(const RankArguments& arguments, std::int64_t ranks) {
+  if (arguments.rendezvous.empty()) return 1;
+  const std::int64_t here = std::max(arguments.local, 1);
+  return (ranks + here - 1) / here;
+}
+
 void add_rank_arguments(CLI::App& command, RankArguments& arguments) {
   command.add_option("--ranks", arguments.ranks,
                      "processes that run together: 4, or 2:8, where ranks may die, hang or join; without: one a GPU");

@@ -29,6 +29,9 @@ struct RankRange {
 // Errors: invalid.
 Result<RankRange> read_ranks(const std::string& text);
 
+// Of a run of so many ranks.
+std::int64_t machines_of(const RankArguments& arguments, std::int64_t ranks);
+
 void add_rank_arguments(CLI::App& command, RankArguments& arguments);
 
 // Everything but what is run: numbers, addresses, token, and what the ranks and the agent say, to `context`.

@@ -26,6 +26,9 @@ std::vector<std::string> rank_command(const RankProcesses& processes) {
                                 fmt::format("{}B", processes.memory.count())};
   if (!processes.pin_isa.empty()) argv.insert(argv.end(), {"--pin-isa", processes.pin_isa});
   if (!processes.inject.empty()) argv.insert(argv.end(), {"--inject", processes.inject});
+  if (processes.budget_buys)
+    argv.insert(argv.end(), {"--budget-time", fmt::format("{}s", processes.budget_buys->count())});
+  if (!processes.ledger.empty()) argv.insert(argv.end(), {"--ledger", processes.ledger});
   return argv;
 }
 
@@ -68,6 +71,7 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
     }
   };
   heed_preemption(options, preemption);
+  heed_budget(options, *processes.budget, Seconds());  // rank 0 stops before that, unless something holds it up
   options.newest_checkpoint = [&checkpoints]() -> std::int64_t {
     const Result<std::vector<std::int64_t>> steps = checkpoint::list_steps(checkpoints);
     return steps.ok() && !steps->empty() ? steps->back() : -1;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ground/process/signal_watch.h"
+#include "operate/cli/budget.h"
 #include "operate/cli/command.h"
 #include "operate/cli/rank_options.h"
 #include "operate/cli/train_run.h"
@@ -14,10 +15,13 @@
 namespace systole::cli {
 
 struct RankProcesses {
-  RankArguments ranks;                          // how many is said
-  std::string backend, pin_isa, inject, chaos;  // chaos: a hazard file, or empty
-  Bytes memory;                                 // of all ranks of this node
-  std::string folder;                           // the run's
+  RankArguments ranks;                                 // how many is said
+  std::string backend, pin_isa, inject, chaos;         // chaos: a hazard file, or empty
+  Bytes memory;                                        // of all ranks of this node
+  std::string folder;                                  // the run's
+  std::optional<Seconds> budget_buys;                  // of its machines' time
+  std::string ledger;                                  // of whoever started it; empty: the run's own
+  const std::unique_ptr<RunBudget>* budget = nullptr;  // null inside, until it is taken
   // Takes the folder and puts the run's plan and workload into it; of several nodes only the one that leads does.
   std::function<Status()> take;
 };

@@ -43,9 +43,10 @@ void add_render_arguments(CLI::App& command, RenderArguments& arguments) {
   plan->excludes(workload);
   plan->excludes(
       command.add_option("--env", arguments.workload.environment, "lay this environment of the workload over it"));
-  plan->excludes(
-      command.add_option("--set", arguments.workload.sets, "lay KEY=VALUE over the workload; may be repeated")
-          ->take_all());
+  command
+      .add_option("--set", arguments.workload.sets,
+                  "lay KEY=VALUE over the workload, of a plan train.seed or objective.budget; may be repeated")
+      ->take_all();
   std::vector<std::string> targets;
   for (const RenderTarget target : render_targets()) targets.emplace_back(name_of(target));
   command.add_option("--on", arguments.on, fmt::format("where: {}", fmt::join(targets, ", ")))->required();
@@ -65,6 +66,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   job.target = render_target_named(arguments.on).value();
   if (!arguments.plan.empty()) {
     job.plan = plan_in(arguments.plan).value();
+    lay_over_plan(arguments.workload.sets, job.plan->workload).value();
     job.workload = job.plan->workload;
   } else if (arguments.workload.path.empty()) {
     fail(error(ErrorKind::invalid, "{} what?", command)
@@ -92,6 +94,8 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   if (job.target != RenderTarget::docker && !(arguments.base + arguments.accelerator).empty())
     fail(error(ErrorKind::invalid, "--base and --accelerator are of --on docker").hinted("take them out"));
   job.rendered = systole::render(ask).value();
+  job.sources.push_back({"workload.yaml", ask.workload_file.text});
+  if (job.plan) job.sources.push_back({"plan.json", ask.plan_file.text});
   job.workload_sha256 = ask.workload_file.sha256;
   job.plan_sha256 = ask.plan_file.sha256;
   job.program_sha256 = ask.program_sha256;

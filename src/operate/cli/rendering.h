@@ -22,6 +22,7 @@ struct RenderedJob {
   Workload workload;
   std::optional<Plan> plan;
   Rendered rendered;
+  std::vector<RenderedFile> sources;                         // workload.yaml and plan.json, as they travel
   std::string workload_sha256, plan_sha256, program_sha256;  // the plan's is empty without one
 };
 // `place`: the folder of the files of a run, as commands name it; `settle` decides what the workload leaves

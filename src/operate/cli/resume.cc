@@ -1,5 +1,6 @@
 // `systole resume RUN`: goes on from the newest checkpoint that verifies.
 
+#include <algorithm>
 #include <filesystem>
 
 #include "execute/checkpoint/restore.h"
@@ -35,14 +36,45 @@ Result<std::string> recorded_isa(const std::string& folder, const Workload& work
       .hinted("name them: --pin-isa avx2");
 }
 
+// With more to spend it is the same workload, rendered anew; whatever else changes makes another run.
+SubmitAsk with_budget(ClusterRun& run, const std::vector<std::string>& sets) {
+  const Record& record = run.record;
+  if (!std::filesystem::exists(record.place + "/workload.yaml"))
+    fail(error(ErrorKind::not_found, "what '{}' was rendered from is where {} submitted it", record.run, record.by)
+             .hinted(fmt::format("systole resume {} --set ... there", record.run)));
+  RenderArguments from{.on = record.target, .run = record.run};
+  from.workload.command = from.workload.kept = true;
+  from.workload.sets = sets;
+  (record.plan_sha256.empty() ? from.workload.path : from.plan) =
+      record.place + (record.plan_sha256.empty() ? "/workload.yaml" : "/plan.json");
+  const RenderedJob job = render_job(from, "resume", [&](const std::string&) { return record.place + "/files"; });
+  SubmitAsk ask = ask_of(job, *run.cluster);
+  ask.record.from = record.from;
+  return ask;
+}
+
 // A run of a cluster: the same files and program are given to it again, and its ranks go on where they were.
 ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& context) {
-  if (!options.sets.empty() || !options.memory.empty() || !options.pin_isa.empty())
-    fail(error(ErrorKind::unsupported, "the run '{}' is on {}, where it goes on as it was submitted", run.record.run,
-               run.record.target)
-             .hinted("without options; or submit a changed workload under another name: --run"));
-  SubmitAsk ask{.record = run.record, .program = run.record.program, .again = true};
+  const Record& record = run.record;
+  const bool budget_alone =
+      std::ranges::all_of(options.sets, [](const std::string& set) { return set.starts_with("objective.budget="); });
+  if (!budget_alone || !options.memory.empty() || !options.pin_isa.empty())
+    fail(error(ErrorKind::unsupported, "the run '{}' is on {}, where it goes on as it was submitted", record.run,
+               record.target)
+             .hinted("with no option but --set objective.budget=DOLLARS; or submit a changed workload under another "
+                     "name: --run"));
+  SubmitAsk ask{.record = record, .program = record.program};
+  if (!options.sets.empty()) ask = with_budget(run, options.sets);
+  ask.again = true;
   ask.record.after.clear();
+  const std::vector<Seen> jobs = run.look();
+  const double used = used_by(record, jobs, context.clock).dollars.value_or(0);
+  const std::optional<double> budget = ask.record.budget;
+  const bool stopped_at_it = record.budget && overall(jobs).reason.starts_with(kBudgetUsed);
+  if (budget && (used >= *budget || (stopped_at_it && *budget <= *record.budget)))
+    fail(
+        error(ErrorKind::invalid, "the run '{}' has cost ${:.2f}, and its budget is ${:.2f}", record.run, used, *budget)
+            .hinted(fmt::format("systole resume {} --set objective.budget={:.2f}", record.run, 2 * used)));
   const Submitted done = systole::submit(*run.cluster, ask, run.desk()).value();
   context.out.data(fmt::format("{}: {} {} job {}", done.record.run, done.was_there ? "still is" : "submitted again as",
                                done.record.target, done.record.id));

@@ -17,27 +17,14 @@ struct RunOptions {
   bool locked = false, or_resume = false;
 };
 
-// A plan's Program is the same for every seed, which is data; whatever else is set makes another.
-Status lay_seed_over(std::span<const std::string> sets, Workload& workload) {
-  constexpr std::string_view kSeed = "train.seed=";
-  for (const std::string& set : sets) {
-    if (!set.starts_with(kSeed)) {
-      return error(ErrorKind::invalid, "--set {} beside --plan: the plan says all but the seed (train.seed)", set)
-          .hinted("plan with it: systole plan JOB.yaml --set ... --out plan.json");
-    }
-  }
-  if (!sets.empty()) workload = TRY(read_workload(to_yaml(workload), "--set", {.sets = {sets.begin(), sets.end()}}));
-  return {};
-}
-
-// The workload as the plan has it: of a plan, only the seed is laid over it.
+// The workload as the plan has it: of a plan, only the seed and the budget are laid over it.
 Result<LoadedWorkload> workload_to_run(const RunOptions& options, RunArguments& arguments) {
   if (options.plan.empty()) {
     if (!options.workload.path.empty()) return load_workload(options.workload);
     return error(ErrorKind::invalid, "run what?").hinted("systole run JOB.yaml, or systole run --plan plan.json");
   }
   arguments.plan = TRY(plan_in(options.plan));
-  TRY(lay_seed_over(options.workload.sets, arguments.plan->workload));
+  TRY(lay_over_plan(options.workload.sets, arguments.plan->workload));
   return LoadedWorkload{arguments.plan->workload, {}};
 }
 
@@ -65,7 +52,8 @@ ExitCode run(const RunOptions& options, Context& context) {
   if (arguments.folder.empty()) arguments.folder = fresh_folder(loaded.workload.name);
   if (!loaded.workload.command.empty()) {
     refuse_training_options(options).value();
-    return run_program(loaded.workload, arguments.folder, options.run.ranks, options.run.dry_run, context);
+    return run_program(loaded.workload, arguments.folder, options.run.ranks, options.run.budget, options.run.dry_run,
+                       context);
   }
   if (options.locked && arguments.lock.empty()) arguments.lock = lock_path_of(options.workload.path).value();
   arguments.again = machine_words(options.workload);
@@ -86,6 +74,7 @@ void add_run(CLI::App& app, Context& context) {
   command.get_option("workload")->required(false)->excludes(plan);
   plan->excludes(command.get_option("--env"));
   add_rank_arguments(command, options->run.ranks);
+  add_budget_arguments(command, options->run.budget);
   command.add_option("--folder", options->run.folder, "the run's folder; without: runs/<name>-<n>");
   command.add_flag("--or-resume", options->or_resume,
                    "go on where the run in --folder stopped, if there is one: what a scheduler starts again and again");

@@ -126,6 +126,9 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   }
   const Workload workload = on_ranks(asked, count, arguments);
   const std::int64_t ranks = ranks_of(workload);
+  const std::int64_t machines = machines_of(arguments.ranks, ranks);
+  const std::optional<Seconds> budget_buys =
+      budget_time(asked, arguments.plan ? &*arguments.plan : nullptr, machines, arguments.budget).value();
   const bool xla = is_xla(preparing.backend);
   if (xla) check_xla_run(arguments, preparing.backend, ranks).value();
   // Agents of several nodes prepare the same data, one after the other.
@@ -170,6 +173,18 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     TRY(check_disk(prepared, *taken));  // before anything says that there was a run
     return Done{};
   };
+  std::unique_ptr<RunBudget> budget;  // of who holds the folder
+  const auto begin_budget = [&]() -> Status {
+    if (!budget_buys) return {};
+    budget = TRY(RunBudget::begin(*budget_buys, machines, taken->path, arguments.budget, context.clock));
+    context.out.message(fmt::format("budget: {} of its machines' time, {} left", to_string(budget->all()),
+                                    to_string(std::max(budget->left(), Seconds()))));
+    return {};
+  };
+  const auto ended = [&](ExitCode code) {
+    if (budget != nullptr) budget->end(static_cast<int>(code)).value();
+    return code;
+  };
   const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
   if (ranks > 1 && !arguments.in_process && !xla) {
     RankProcesses processes;
@@ -183,7 +198,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
       context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, taken->path,
                                       count.said() ? arguments.ranks.ranks : std::to_string(ranks),
                                       prepared.plan.target.name, to_string(prepared.memory.total())));
-      return Done{};
+      return begin_budget();
     };
     processes.ranks = arguments.ranks;
     if (!count.said()) processes.ranks.ranks = std::to_string(ranks);
@@ -193,14 +208,19 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     processes.chaos = arguments.chaos;
     processes.memory = of_node;
     processes.folder = arguments.folder;
-    return run_in_processes(processes, prepared, signals, *preemption, context).value();
+    processes.budget_buys = budget_buys;
+    processes.ledger = arguments.budget.ledger;
+    processes.budget = &budget;
+    return ended(run_in_processes(processes, prepared, signals, *preemption, context).value());
   }
   if (!arguments.chaos.empty()) {
     fail(error(ErrorKind::invalid, "--chaos is for ranks that are processes, and here is one").hinted("--ranks 2"));
   }
   take().value();
   RunFolder& folder = *taken;
+  begin_budget().value();
   RunRequest request;
+  if (budget != nullptr) request.budget = budget->of_trainer();
   request.folder = folder.path;
   request.resume = resume;
   request.command = context.command_line;
@@ -261,13 +281,13 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   const Status written = events->close();
   context.out.end_progress();
   if (!written.ok()) fail(events_lost(written.error(), folder.path, file, outcome));
-  const TrainOutcome& ended = outcome.value();
+  const TrainOutcome& end = outcome.value();
   std::string result;
-  if (held && ended.ending == Ending::finished && ended.saved)
-    result = result_hash(prepared, folder, ended.state.step).value();
-  tell_end(ended, result, folder.path, arguments.again, context);
-  if (ended.ending == Ending::stopped && signals.signal() == SIGINT && !ended.saved) return ExitCode::interrupted;
-  return exit_of(ended);
+  if (held && end.ending == Ending::finished && end.saved)
+    result = result_hash(prepared, folder, end.state.step).value();
+  tell_end(end, result, folder.path, arguments.again, context);
+  if (end.ending == Ending::stopped && signals.signal() == SIGINT && !end.saved) return ended(ExitCode::interrupted);
+  return ended(exit_of(end));
 }
 
 }  // namespace systole::cli

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "describe/spec/plan.h"
+#include "operate/cli/budget.h"
 #include "operate/cli/command.h"
 #include "operate/cli/rank_options.h"
 #include "operate/cli/train_run.h"
@@ -19,6 +20,7 @@ struct RunArguments {
   std::string lock;          // the file that the run is held to; empty: to none
   std::optional<Plan> plan;  // that the run is held to
   RankArguments ranks;
+  BudgetArguments budget;
   bool in_process = false;
   bool dry_run = false, eager = false;
 };

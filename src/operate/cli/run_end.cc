@@ -9,7 +9,9 @@ namespace systole::cli {
 ExitCode exit_of(const TrainOutcome& outcome) {
   switch (outcome.ending) {
     case Ending::finished: return ExitCode::done;
-    case Ending::stopped: return outcome.saved ? ExitCode::saved : ExitCode::not_saved;
+    case Ending::stopped:
+      if (outcome.budget_used) return ExitCode::over_budget;
+      return outcome.saved ? ExitCode::saved : ExitCode::not_saved;
     case Ending::diverged: return ExitCode::no;
   }
   return ExitCode::no;
@@ -37,7 +39,8 @@ void tell_end(const TrainOutcome& outcome, const std::string& result, const std:
                            {"step", outcome.state.step},
                            {"tokens", outcome.state.tokens},
                            {"skipped", outcome.state.skipped},
-                           {"saved", outcome.saved}});
+                           {"saved", outcome.saved},
+                           {"budget_used", outcome.budget_used}});
   const bool evaluated = outcome.evaluation && std::isfinite(outcome.evaluation->loss);
   if (evaluated) {
     fields.set("held_out_loss", outcome.evaluation->loss);
@@ -56,7 +59,10 @@ void tell_end(const TrainOutcome& outcome, const std::string& result, const std:
   context.out.data(text);
   if (!result.empty()) context.out.data("result " + result);
   if (!outcome.detail.empty()) context.out.data(outcome.detail);
-  if (outcome.ending == Ending::stopped) {
+  if (outcome.budget_used) {
+    context.out.data("its budget is used");
+    context.out.message(fmt::format("next: systole resume {} --set objective.budget=DOLLARS{}", quoted(folder), again));
+  } else if (outcome.ending == Ending::stopped) {
     context.out.message("next: systole resume " + quoted(folder) + again);
   } else if (outcome.ending == Ending::finished) {
     context.out.message("next: systole why " + quoted(folder));

@@ -20,8 +20,8 @@ std::string words_of(const std::vector<std::string>& command) {
 
 }  // namespace
 
-ExitCode run_program(const Workload& workload, const std::string& folder, const RankArguments& arguments, bool dry_run,
-                     Context& context) {
+ExitCode run_program(const Workload& workload, const std::string& folder, const RankArguments& arguments,
+                     const BudgetArguments& asked, bool dry_run, Context& context) {
   SignalWatch signals;
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   const std::string logs = folder + "/logs";
@@ -30,6 +30,9 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   const std::string number =
       m.min_ranks == m.max_ranks ? std::to_string(m.min_ranks) : fmt::format("{} to {}", m.min_ranks, m.max_ranks);
   find_program(workload.command.front()).value();
+  const std::int64_t machines = machines_of(arguments, m.max_ranks);
+  const std::optional<Seconds> budget_buys = budget_time(workload, nullptr, machines, asked).value();
+  std::unique_ptr<RunBudget> budget;
   if (dry_run) {
     context.out.data(fmt::format("would start {} ranks of: {}", number, words_of(workload.command)));
     context.out.json(Node::map({{"min_ranks", m.min_ranks}, {"max_ranks", m.max_ranks}}));
@@ -44,6 +47,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
     TRY(make_dirs_synced(*claimed->store, "logs"));
     context.out.message(
         fmt::format("{}: {}, {} ranks of: {}", workload.name, folder, number, words_of(workload.command)));
+    if (budget_buys) budget = TRY(RunBudget::begin(*budget_buys, machines, folder, asked, context.clock));
     return nullptr;
   };
   options.membership.own_ranks = false;
@@ -54,7 +58,9 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
   heed_preemption(options, *preemption);
   options.membership.notice = workload.ranks.notice.value_or(RanksSpec::kNotice);
+  heed_budget(options, budget, options.membership.notice);
   const LaunchOutcome outcome = launch(std::move(options)).value();
+  if (budget != nullptr) budget->end(outcome.exit_code).value();
   const bool bad = outcome.exit_code == kExitNo;
   context.out.data(bad ? fmt::format("{}; logs are in {}", outcome.sentence, logs) : outcome.sentence);
   context.out.json(Node::map({{"folder", folder}, {"ending", outcome.sentence}, {"exit_code", outcome.exit_code}}));

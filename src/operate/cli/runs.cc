@@ -60,7 +60,8 @@ std::vector<std::string> cells(const RunRow& row, const std::string& state) {
 }
 
 std::vector<std::string> cells(const SubmittedRow& row) {
-  const std::string price = row.dollars ? fmt::format("{:.2f}", *row.dollars) : "unknown";
+  std::string price = row.node_seconds == 0 ? "0.00" : row.dollars ? fmt::format("{:.2f}", *row.dollars) : "unknown";
+  if (row.budget) price += fmt::format(" of {:.2f}", *row.budget);
   return {row.run,
           row.target + " " + row.id,
           row.state,
@@ -68,7 +69,7 @@ std::vector<std::string> cells(const SubmittedRow& row) {
           row.nodes.empty() ? "-" : row.nodes,
           std::to_string(row.restarts),
           fmt::format("{:.2f}", row.node_seconds / 3600),
-          row.node_seconds == 0 ? "0.00" : price,
+          price,
           row.reason};
 }
 

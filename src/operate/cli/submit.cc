@@ -28,6 +28,30 @@ std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) 
   return ids;
 }
 
+}  // namespace
+
+SubmitAsk ask_of(const RenderedJob& job, const Cluster& cluster) {
+  SubmitAsk ask{.files = job.rendered.files, .sources = job.sources, .program = "/proc/self/exe"};
+  Record& record = ask.record;
+  record.run = job.rendered.run;
+  record.target = cluster.name();
+  record.from = std::filesystem::current_path().string();
+  record.folder = job.rendered.folder;
+  record.where = job.rendered.where;
+  for (const auto& [what, value] : cluster.where()) record.where[what] = value;
+  if (const std::string& space = job.workload.kubernetes.name_space; record.where.count("namespace") > 0)
+    record.where["namespace"] = space;
+  record.array = job.workload.slurm.array.has_value();
+  record.workload_sha256 = job.workload_sha256;
+  record.plan_sha256 = job.plan_sha256;
+  record.program_sha256 = job.program_sha256;
+  record.usd_per_hour = job.rendered.usd_per_hour;
+  record.budget = job.workload.objective.budget;
+  return ask;
+}
+
+namespace {
+
 ExitCode submit(const SubmitOptions& options, Context& context) {
   const std::unique_ptr<Cluster> cluster = open_cluster(options.job.on, {{"context", options.context}}).value();
   Submissions submissions = Submissions::open(kRunsFolder).value();
@@ -37,23 +61,8 @@ ExitCode submit(const SubmitOptions& options, Context& context) {
       [&](Workload& workload) { cluster->settle(workload); });
   for (const std::string& warning : cluster->warnings().value()) context.out.warning(warning);
   for (const std::string& warning : job.rendered.warnings) context.out.warning(warning);
-  SubmitAsk ask;
-  ask.files = job.rendered.files;
-  ask.program = "/proc/self/exe";
-  ask.record.run = job.rendered.run;
-  ask.record.target = cluster->name();
-  ask.record.from = std::filesystem::current_path().string();
-  ask.record.folder = job.rendered.folder;
-  ask.record.where = job.rendered.where;
-  for (const auto& [what, value] : cluster->where()) ask.record.where[what] = value;
-  if (const std::string& space = job.workload.kubernetes.name_space; ask.record.where.count("namespace") > 0)
-    ask.record.where["namespace"] = space;
-  ask.record.array = job.workload.slurm.array.has_value();
-  ask.record.workload_sha256 = job.workload_sha256;
-  ask.record.plan_sha256 = job.plan_sha256;
-  ask.record.program_sha256 = job.program_sha256;
+  SubmitAsk ask = ask_of(job, *cluster);
   ask.record.after = ids_of(options, context);
-  if (job.plan && job.plan->cost && job.plan->cost->known) ask.record.usd_per_hour = job.plan->cost->dollars_per_hour;
   const Submitted done = systole::submit(*cluster, ask, {submissions, audit, context.clock}).value();
   const std::string& run = done.record.run;
   context.out.data(fmt::format("{}: {} {} job {}", run, done.was_there ? "had been submitted as" : "submitted as",

@@ -222,6 +222,7 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledg
   Stopped stopped;
   if (outcome.ok()) {
     stopped.reason = outcome->ending == Ending::finished  ? "finished"
+                     : outcome->budget_used               ? "budget"
                      : outcome->ending == Ending::stopped ? "signal"
                                                           : "diverged";
     stopped.detail = outcome->detail;
@@ -391,6 +392,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   };
   parts.stages = request.stages;
   parts.time_to_stop = request.time_to_stop;
+  parts.budget = request.budget;
   const std::int64_t first_step = state.step;
   Trainer trainer(prepared.job, *prepared.executor, std::move(parts), ledger, std::move(state));
   Result<TrainOutcome> outcome = trainer.run();

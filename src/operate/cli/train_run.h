@@ -55,6 +55,7 @@ struct RunRequest {
   std::shared_ptr<FullDisk> disk;                  // over the store of checkpoints, on purpose too; null: none is
   std::function<Seconds()> time_to_stop;           // what is left of the notice once a stop was requested
   std::shared_ptr<HookedCollectives> collectives;  // before those of this rank, on purpose; null: nothing
+  std::optional<TimeBudget> budget;                // rank 0's counts
   Ring* ring = nullptr;                            // gets the stretches of the ledger from the first event on
   // Told where this process begins, once all is compiled and restored and before the first event.
   std::function<void(const TrainState&)> began;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array kByUrgency = {Phase::saving, Phase::running, Phase::starting, Phase::preempted, Phase::queued,
                                    Phase::failed, Phase::unknown, Phase::stopped,  Phase::done};
 
-constexpr std::int64_t kSaved = 75, kNotSaved = 76, kMissing = 3;  // docs/reference/exit-codes.md
+constexpr std::int64_t kSaved = 75, kNotSaved = 76, kOverBudget = 77, kMissing = 3;  // docs/reference/exit-codes.md
 
 }  // namespace
 
@@ -41,6 +41,9 @@ void end_with(Seen& job, std::int64_t code, bool asked) {
   if (code == 0) {
     job.phase = Phase::done;
     job.reason.clear();
+  } else if (code == kOverBudget) {
+    job.phase = Phase::stopped;
+    job.reason = fmt::format("{}: systole resume {} --set objective.budget=DOLLARS", kBudgetUsed, job.run);
   } else if (asked || job.phase == Phase::stopped) {
     job.phase = Phase::stopped;
     job.reason = code == kSaved ? "saved" : fmt::format("exit code {}", code);

@@ -47,6 +47,7 @@ struct Seen {
   bool sure = false;          // the target tells when its ranks run and how they ended; else the ledger does
   bool operator==(const Seen&) const = default;
 };
+inline constexpr const char* kBudgetUsed = "its budget is used";  // how the reason of a run that stopped at it begins
 // What the exit code of its ranks says of a job that is over; `asked`: to stop (docs/reference/exit-codes.md).
 void end_with(Seen& job, std::int64_t code, bool asked);
 // Of a run whose jobs are these: one that runs counts before one that waits, that before one that failed, and so on.

@@ -15,7 +15,10 @@
 namespace systole {
 namespace {
 
-constexpr std::int64_t kSaved = 75;
+constexpr std::int64_t kSaved = 75, kOverBudget = 77;
+
+// That no retry helps: a Job fails by it at once (its podFailurePolicy).
+bool is_final(std::int64_t code) { return (code >= 1 && code <= 3) || code == kOverBudget; }
 
 std::int64_t seconds_of(const std::string& text) {  // 0 without
   const auto time = from_iso8601(text);
@@ -194,8 +197,7 @@ void tell_stopping(const KubeSight& sight, const Tally& tally, Seen& seen) {
 
 void tell_going(const KubeSight& sight, const Tally& tally, std::int64_t expected, Seen& seen) {
   const bool again = tally.restarts > 0 || !tally.disruption.empty();
-  // Codes that no retry helps: its Job is about to fail by its podFailurePolicy.
-  const bool fails = std::ranges::any_of(tally.codes, [](std::int64_t code) { return code >= 1 && code <= 3; });
+  const bool fails = std::ranges::any_of(tally.codes, is_final);
   if (fails) {
     seen.phase = Phase::saving;
   } else if (tally.running > 0 && tally.running + tally.succeeded >= expected) {
@@ -273,6 +275,7 @@ std::int64_t seconds_of_end(const Node& pod) {
 
 std::optional<std::int64_t> exit_code_of(const std::vector<std::int64_t>& codes) {
   if (codes.empty()) return {};
+  if (const auto final_code = std::ranges::find_if(codes, is_final); final_code != codes.end()) return *final_code;
   for (const std::int64_t code : codes)
     if (code != kSaved && code != 0) return code;
   return std::ranges::count(codes, kSaved) > 0 ? kSaved : 0;

@@ -119,6 +119,9 @@ TEST(KubePhase, the_exit_codes_of_ranks_say_how_it_ended) {
   EXPECT_EQ(failed(1).reason, "exit code 1");
   EXPECT_EQ(failed(3).reason.substr(0, 11), "exit code 3");
   EXPECT_NE(failed(75).reason.find("begun again as often as it may be"), std::string::npos);
+  EXPECT_EQ(failed(77).phase, Phase::stopped) << "at its budget, though nobody asked";
+  EXPECT_TRUE(failed(77).reason.starts_with(kBudgetUsed)) << failed(77).reason;
+  EXPECT_EQ(exit_code_of(std::vector<std::int64_t>{75, 143, 77}), 77) << "the others were ended for it";
   EXPECT_EQ(failed(1).restarts, 0);
   EXPECT_EQ(failed(1).ended_at - failed(1).began_at, 60);
   EXPECT_EQ(

@@ -45,6 +45,7 @@ Node to_node(const Record& record) {
   for (const auto& [name, text] : kTexts) node.set(name, record.*text);
   node.set("audit", record.audit);
   if (record.usd_per_hour) node.set("usd_per_hour", *record.usd_per_hour);
+  if (record.budget) node.set("budget_usd", *record.budget);
   node.set("array", record.array);
   for (const auto& [name, ids] : kLists) {
     Node list = Node::sequence();
@@ -61,6 +62,7 @@ Result<Record> record_of(const Node& node) {
   for (const auto& [name, text] : kTexts) record.*text = TRY(TRY(node.get(name))->as_string());
   record.audit = TRY(TRY(node.get("audit"))->as_string());
   if (const Node* price = node.find("usd_per_hour")) record.usd_per_hour = TRY(price->as_double());
+  if (const Node* budget = node.find("budget_usd")) record.budget = TRY(budget->as_double());
   record.array = TRY(TRY(node.get("array"))->as_bool());
   for (const auto& [name, ids] : kLists)
     for (const Node& id : TRY(node.get(name))->items()) (record.*ids).push_back(TRY(id.as_string()));

@@ -2,6 +2,7 @@
 // The records of what was submitted, in the folder `.submitted` of a folder of runs:
 //
 //   .submitted/RUN/record.json     which run, where, under which number
+//                 workload.yaml, plan.json   what it was rendered from; not of a run that was adopted
 //                 files/           what was rendered, held to its digests where it starts
 //                 ledger           a line where each of its jobs began and ended (ledger.h)
 //                 stop             there while it has been asked to stop
@@ -43,6 +44,7 @@ struct Record {
   std::vector<std::string> after;            // ids of the same target: it begins when these are done
   std::string audit;                         // the hash of the audit's line that tells of it
   std::optional<double> usd_per_hour;        // of all its machines together, by the plan; nothing: unknown
+  std::optional<double> budget;              // dollars
   std::vector<std::string> earlier;          // ids that it had before
   std::map<std::string, std::string> where;  // what the target finds it by, in its words: hosts, a namespace
   bool operator==(const Record&) const = default;

@@ -133,6 +133,8 @@ Result<std::string> place_program(const SubmitAsk& ask, Submissions& submissions
 }
 
 Status write_files(const SubmitAsk& ask, const Record& record, Submissions& submissions) {
+  for (const RenderedFile& source : ask.sources)
+    TRY(write_whole(submissions.store(), record.run + "/" + source.path, source.text));
   for (const RenderedFile& file : ask.files) {
     const std::string path = record.run + "/files/" + file.path;
     TRY(make_dirs_synced(submissions.store(), path.substr(0, path.rfind('/'))));

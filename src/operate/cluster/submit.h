@@ -24,8 +24,9 @@ struct Desk {  // what all acts need
 struct SubmitAsk {
   Record record;  // of it: run, target, from, folder, digests, price
   std::vector<RenderedFile> files;
-  std::string program;  // the file to start there; its digest is record.program_sha256
-  bool again = false;   // one that has ended is sent again, to go on
+  std::vector<RenderedFile> sources;  // what they were rendered from: workload.yaml, perhaps plan.json
+  std::string program;                // the file to start there; its digest is record.program_sha256
+  bool again = false;                 // one that has ended is sent again, to go on
 };
 struct Submitted {
   Record record;

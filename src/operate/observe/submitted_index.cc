@@ -11,7 +11,7 @@ Status put_row(Statement& s, const SubmittedRow& row) {
   for (const std::string* text :
        {&row.target, &row.id, &row.state, &row.reason, &row.folder, &row.submitted_at, &row.by, &row.nodes})
     s.bind(*text);
-  TRY(s.bind(row.restarts).bind(std::optional(row.node_seconds)).bind(row.dollars).step());
+  TRY(s.bind(row.restarts).bind(std::optional(row.node_seconds)).bind(row.dollars).bind(row.budget).step());
   return {};
 }
 
@@ -64,6 +64,7 @@ Result<std::vector<SubmittedRow>> SubmittedIndex::list(bool with_jobs) {
     s.read(node_seconds);
     row.node_seconds = node_seconds.value_or(0);
     s.read(row.dollars);
+    s.read(row.budget);
   }
   if (with_jobs) TRY(add_jobs(database_, rows));
   return rows;
@@ -82,7 +83,7 @@ Status SubmittedIndex::change(std::span<const std::string> forgotten, std::span<
       return {};
     };
     for (const std::string& run : forgotten) TRY(forget(run));
-    Statement to_rows = TRY(database_.prepare("INSERT INTO submitted VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+    Statement to_rows = TRY(database_.prepare("INSERT INTO submitted VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
     Statement to_jobs = TRY(database_.prepare("INSERT INTO jobs VALUES (?,?,?,?,?,?,?,?,?)"));
     for (const SubmittedRow& row : rows) {
       TRY(forget(row.run));

@@ -24,6 +24,7 @@ struct SubmittedRow {
   std::int64_t restarts = 0;
   double node_seconds = 0;
   std::optional<double> dollars;  // nothing: nobody knows the price
+  std::optional<double> budget;   // dollars
   std::vector<SubmittedJob> jobs;
   bool operator==(const SubmittedRow&) const = default;
 };

@@ -29,6 +29,7 @@ struct Submitted : testing::Test {
     row.restarts = 2;
     row.node_seconds = 0.1;
     row.dollars = 12.25;
+    row.budget = 20;
     row.jobs = {{"17_10", "done", "", "n0", 0, 1000, 1100}, {"17_9", "failed", "NODE_FAIL", "", 2, 1000, 0}};
     return row;
   }
