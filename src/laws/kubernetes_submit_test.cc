@@ -5,6 +5,7 @@
 
 #include "laws/drawn_points.h"
 #include "laws/kubernetes_cluster.h"
+#include "laws/slow_steps.h"
 
 namespace systole {
 namespace {
@@ -87,6 +88,26 @@ TEST_F(KubernetesSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   EXPECT_TRUE(has(systole("resume line"), "submitted again as kubernetes job"));
   ASSERT_TRUE(becomes("line", "done"));
   systole("results line --out home");
+  expect_as_undisturbed("home");
+}
+
+// A dollar a second; the ledger lies with the run, in the claim.
+TEST_F(KubernetesSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
+  run(slow_steps(300));
+  systole("submit job.yaml --on kubernetes --set resources.price=1800 --set objective.budget=6");
+  ASSERT_TRUE(becomes("line", "stopped", 120)) << told("line") << told("line", "reason");
+  EXPECT_TRUE(has(told("line", "reason"), "its budget is used")) << told("line", "reason");
+  EXPECT_EQ(run("kubectl get pods -o name | wc -l").out, "2\n") << "none is begun again";
+  EXPECT_TRUE(has(systole("resume line", 2), "its budget is $6.00"));
+  EXPECT_TRUE(has(systole("resume line --set objective.budget=1000"), "submitted again as kubernetes job"));
+  ASSERT_TRUE(becomes("line", "done", 120));
+  systole("results line --out home");
+  EXPECT_EQ(run("grep -c began home/ledger").out, "2\n");
+  EXPECT_EQ(run("awk '$1 == \"began\" && !b { b = $4 } $1 == \"ended\" && !e { e = $4; print (e - b <= 6), $5 }' "
+                "home/ledger")
+                .out,
+            "1 77\n")
+      << run("cat home/ledger").out;
   expect_as_undisturbed("home");
 }
 

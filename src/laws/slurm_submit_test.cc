@@ -6,6 +6,7 @@
 
 #include "ground/base/document.h"
 #include "laws/drawn_points.h"
+#include "laws/slow_steps.h"
 #include "laws/slurm_cluster.h"
 
 namespace systole {
@@ -65,6 +66,30 @@ TEST_F(SlurmSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   EXPECT_TRUE(has(systole("resume line"), "submitted again as slurm job"));
   ASSERT_TRUE(becomes("line", "done")) << output("line");
   EXPECT_TRUE(has(output("line"), "finished at step 1200"));
+  expect_as_undisturbed("runs/line");
+}
+
+// A dollar a second.
+TEST_F(SlurmSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
+  run(slow_steps(300));
+  EXPECT_TRUE(has(systole("submit job.yaml --on slurm --set objective.budget=8", 2), "nobody knows what an hour of"));
+  EXPECT_EQ(jobs(), "");
+  systole("submit job.yaml --on slurm --set resources.price=900 --set objective.budget=8");
+  ASSERT_TRUE(becomes("line", "stopped")) << output("line");
+  EXPECT_TRUE(has(output("line"), "its budget is used: stopped with its state saved")) << output("line");
+  EXPECT_TRUE(has(told("line", "reason"), "its budget is used")) << told("line", "reason");
+  const double cost = std::stod(told("line", "dollars"));
+  EXPECT_EQ(cost, std::stod(told("line", "node_seconds")) / 4) << "to the cent: its price by its ledger";
+  EXPECT_LE(cost, 9.0) << "over it by a second at most: Slurm's ends and the ledger's are whole seconds";
+  EXPECT_GE(cost, 3.0);
+  const Node document = json("runs");
+  EXPECT_EQ(document.find("submitted")->items()[0].find("jobs")->items()[0].find("restarts")->text(), "0");
+  EXPECT_EQ(jobs(), "line FAILED\n") << "and is not begun again";
+  EXPECT_TRUE(has(systole("resume line", 2), "its budget is $8.00"));
+  EXPECT_TRUE(has(systole("resume line --set train.steps=9000", 3), "objective.budget=DOLLARS"));
+  EXPECT_TRUE(has(systole("resume line --set objective.budget=1000"), "submitted again as slurm job"));
+  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  EXPECT_GT(std::stod(told("line", "dollars")), cost) << "of all its jobs";
   expect_as_undisturbed("runs/line");
 }
 
