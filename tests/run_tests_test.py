@@ -89,6 +89,14 @@ class RunTests(unittest.TestCase):
         ended = [line.split()[1].split("/")[-1] for line in output.split("\n") if line.startswith("ok")]
         self.assertEqual(ended[:2], ["fake_c", "fake_d"], output)
 
+    def test_what_waits_runs_beside_two_others(self):
+        with tempfile.TemporaryDirectory() as root:
+            met = os.path.join(root, "met")
+            sees = f"for i in $(seq 100); do [ -e {met} ] && exit 0; sleep 0.1; done; exit 1"
+            code, last, output = self.last(("", [("fake_a", [case("x")], sees), ("fake_b", [case("y")], sees)]),
+                                           ("waits", [("fake_w", [case("z")], f"touch {met}")]))
+        self.assertEqual((code, last), (0, "3 passed, 0 failed, 0 skipped"), output)
+
     def test_the_slowest_are_told(self):
         cases = [case("quick", seconds=0.1), case("slow", seconds=7.25), case("slower", seconds=60)]
         _, output = self.run_tests(("", [("fake_a", cases, "exit 0")]), options=["--slowest", "2"])
