@@ -182,7 +182,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     return {};
   };
   const auto ended = [&](ExitCode code) {
-    if (budget != nullptr) budget->end(static_cast<int>(code)).value();
+    const Status noted = budget != nullptr ? budget->end(static_cast<int>(code)) : Status();
+    if (!noted.ok()) context.out.warning(noted.error());  // the next one closes the turn
     return code;
   };
   const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();

@@ -60,7 +60,8 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   options.membership.notice = workload.ranks.notice.value_or(RanksSpec::kNotice);
   heed_budget(options, budget, options.membership.notice);
   const LaunchOutcome outcome = launch(std::move(options)).value();
-  if (budget != nullptr) budget->end(outcome.exit_code).value();
+  if (budget != nullptr)
+    if (const Status noted = budget->end(outcome.exit_code); !noted.ok()) context.out.warning(noted.error());
   const bool bad = outcome.exit_code == kExitNo;
   context.out.data(bad ? fmt::format("{}; logs are in {}", outcome.sentence, logs) : outcome.sentence);
   context.out.json(Node::map({{"folder", folder}, {"ending", outcome.sentence}, {"exit_code", outcome.exit_code}}));
