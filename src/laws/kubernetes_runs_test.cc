@@ -1,5 +1,6 @@
 // What is rendered for Kubernetes, on a real one: the pods of a Job are processes on four nodes of tools/kubelet.
 #include "laws/kubernetes_cluster.h"
+#include "laws/slow_steps.h"
 
 namespace systole {
 namespace {
@@ -38,8 +39,10 @@ class KubernetesRuns : public Kubernetes {
   }
 
   // Rendered and applied, as `render` tells its user to.
-  void start(const std::string& name, int nodes = 4, const std::string& memory = "256MiB", int batch = 32) const {
+  void start(const std::string& name, int nodes = 4, const std::string& memory = "256MiB", int batch = 32,
+             const std::string& change = "true") const {
     write("job.yaml", fmt::format(kJob, name, batch, nodes, nodes, memory));
+    EXPECT_EQ(run(change).exit.code, 0);
     const Captured made = run("\"$SYSTOLE\" render job.yaml --on kubernetes");
     ASSERT_EQ(made.exit.code, 0) << made.err;
     int told = 0;
@@ -86,8 +89,8 @@ class KubernetesRuns : public Kubernetes {
     EXPECT_EQ(same.exit.code, 0) << same.out << same.err;
   }
   void evicted(const std::string& name, int index) {
-    start(name);
-    ASSERT_TRUE(waits([&] { return has(all_logs(name), "step 150 "); })) << all_logs(name);
+    start(name, 4, "256MiB", 32, slow_steps(300));
+    ASSERT_TRUE(waits([&] { return has(all_logs(name), "step 50 "); })) << all_logs(name);
     const std::string first = pod(name, index);
     run(fmt::format("kubectl logs -f {} >evicted.log 2>&1 </dev/null & sleep 0.3", first));
     evict(first);
@@ -95,7 +98,7 @@ class KubernetesRuns : public Kubernetes {
     const std::string said = all_logs(name);
     EXPECT_NE(pod(name, index), first);
     EXPECT_TRUE(has(said, "stopped with its state saved")) << said;
-    EXPECT_TRUE(has(said, "finished at step 1000")) << said;
+    EXPECT_TRUE(has(said, "finished at step 300")) << said;
     expect_as_undisturbed(name);
   }
   // Why the scheduler has not placed one of its pods; "" where it has.

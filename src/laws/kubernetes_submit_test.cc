@@ -80,8 +80,9 @@ TEST_F(KubernetesSubmit, is_followed_to_its_end_and_its_results_are_brought_home
 }
 
 TEST_F(KubernetesSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
+  run(slow_steps(300));
   systole("submit job.yaml --on kubernetes");
-  ASSERT_TRUE(writes("line", "step 300 "));
+  ASSERT_TRUE(writes("line", "step 50 "));
   EXPECT_TRUE(has(systole("stop line"), "stopped as kubernetes job"));
   EXPECT_EQ(told("line", "reason"), "saved");
   EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes", 1), "systole resume line"));
@@ -93,7 +94,7 @@ TEST_F(KubernetesSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
 
 // A dollar a second; the ledger lies with the run, in the claim.
 TEST_F(KubernetesSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
-  run(slow_steps(300));
+  run(slow_steps(700));
   systole("submit job.yaml --on kubernetes --set resources.price=1800 --set objective.budget=6");
   ASSERT_TRUE(becomes("line", "stopped", 120)) << told("line") << told("line", "reason");
   EXPECT_TRUE(has(told("line", "reason"), "its budget is used")) << told("line", "reason");
@@ -112,8 +113,9 @@ TEST_F(KubernetesSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_mo
 }
 
 TEST_F(KubernetesSubmit, an_evicted_pod_is_a_preemption_and_the_run_goes_on) {
+  run(slow_steps(300));
   systole("submit job.yaml --on kubernetes");
-  ASSERT_TRUE(writes("line", "step 300 "));
+  ASSERT_TRUE(writes("line", "step 50 "));
   const std::string pod = out("kubectl get pods -l systole/run=line -o name | tail -n 1 | cut -d/ -f2 | tr -d '\\n'");
   write("evict.json", "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"" + pod +
                           "\",\"namespace\":\"default\"}}");

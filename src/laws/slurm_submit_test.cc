@@ -57,21 +57,22 @@ TEST_F(SlurmSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
 }
 
 TEST_F(SlurmSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
+  run(slow_steps(300));
   systole("submit job.yaml --on slurm");
-  ASSERT_TRUE(writes("line", "step 150 ")) << output("line");
+  ASSERT_TRUE(writes("line", "step 50 ")) << output("line");
   EXPECT_TRUE(has(systole("stop line"), "stopped as slurm job")) << output("line");
   EXPECT_EQ(told("line", "reason"), "saved");
   EXPECT_TRUE(has(output("line"), "stopped with its state saved")) << output("line");
   EXPECT_TRUE(has(systole("submit job.yaml --on slurm", 1), "systole resume line"));
   EXPECT_TRUE(has(systole("resume line"), "submitted again as slurm job"));
   ASSERT_TRUE(becomes("line", "done")) << output("line");
-  EXPECT_TRUE(has(output("line"), "finished at step 1200"));
+  EXPECT_TRUE(has(output("line"), "finished at step 300"));
   expect_as_undisturbed("runs/line");
 }
 
 // A dollar a second.
 TEST_F(SlurmSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
-  run(slow_steps(300));
+  run(slow_steps(700));
   EXPECT_TRUE(has(systole("submit job.yaml --on slurm --set objective.budget=8", 2), "nobody knows what an hour of"));
   EXPECT_EQ(jobs(), "");
   systole("submit job.yaml --on slurm --set resources.price=900 --set objective.budget=8");
@@ -94,8 +95,9 @@ TEST_F(SlurmSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to
 }
 
 TEST_F(SlurmSubmit, a_preempted_run_says_so_and_goes_on) {
+  run(slow_steps(300));
   systole("submit job.yaml --on slurm");
-  ASSERT_TRUE(writes("line", "step 150 ")) << output("line");
+  ASSERT_TRUE(writes("line", "step 50 ")) << output("line");
   write("urgent.sh", "#!/bin/sh\nsleep 1\n");
   ASSERT_EQ(run("sbatch -p urgent -N4 --exclusive urgent.sh").exit.code, 0);
   EXPECT_TRUE(becomes("line", "preempted")) << told("line");

@@ -1,4 +1,5 @@
 // What is rendered for Slurm, on a real one: tools/slurm brings a controller and four nodes up on loopback.
+#include "laws/slow_steps.h"
 #include "laws/slurm_cluster.h"
 
 namespace systole {
@@ -24,35 +25,38 @@ TEST_F(Slurm, four_nodes_train_what_one_machine_does) {
 }
 
 TEST_F(Slurm, a_preempted_run_saves_is_begun_again_and_comes_to_the_same_bytes) {
+  run(slow_steps(300));
   render("job.yaml");
   const std::string job = submit();
-  ASSERT_TRUE(logs(job, "step 150 ")) << log(job);
+  ASSERT_TRUE(logs(job, "step 50 ")) << log(job);
   write("urgent.sh", "#!/bin/sh\nsleep 1\n");
   ASSERT_EQ(run("sbatch -p urgent -N4 --exclusive urgent.sh").exit.code, 0);
   ASSERT_TRUE(logs(job, "stopped with its state saved")) << log(job);
   ASSERT_TRUE(reaches(job, "COMPLETED")) << log(job);
-  EXPECT_TRUE(has(log(job), "finished at step 1200"));
+  EXPECT_TRUE(has(log(job), "finished at step 300"));
   EXPECT_TRUE(has(run("scontrol -o show job " + job).out, "Restarts=1 "));
   expect_as_undisturbed("runs/line");
 }
 
 TEST_F(Slurm, a_node_that_dies_costs_what_came_after_the_last_checkpoint) {
+  run(slow_steps(300));
   render("job.yaml");
   const std::string job = submit();
-  ASSERT_TRUE(logs(job, "step 150 ")) << log(job);
+  ASSERT_TRUE(logs(job, "step 50 ")) << log(job);
   ASSERT_EQ(tool("kill", "n2").exit.code, 0);
   ASSERT_TRUE(waits([&] { return state(job) == "PENDING"; })) << log(job);
   EXPECT_FALSE(has(log(job), "finished at step")) << log(job);
   ASSERT_EQ(tool("start", "n2").exit.code, 0);
   ASSERT_TRUE(reaches(job, "COMPLETED", 120)) << log(job);
-  EXPECT_TRUE(has(log(job), "finished at step 1200"));
+  EXPECT_TRUE(has(log(job), "finished at step 300"));
   expect_as_undisturbed("runs/line");
 }
 
 TEST_F(Slurm, a_cancelled_run_saves_and_is_not_begun_again) {
+  run(slow_steps(300));
   render("job.yaml");
   const std::string job = submit();
-  ASSERT_TRUE(logs(job, "step 150 ")) << log(job);
+  ASSERT_TRUE(logs(job, "step 50 ")) << log(job);
   ASSERT_EQ(run("scancel --name=line").exit.code, 0);
   ASSERT_TRUE(reaches(job, "CANCELLED")) << log(job);
   ASSERT_TRUE(logs(job, "stopped with its state saved")) << log(job);

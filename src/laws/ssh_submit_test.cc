@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "laws/drawn_points.h"
+#include "laws/slow_steps.h"
 #include "laws/ssh_machines.h"
 
 namespace systole {
@@ -41,14 +42,15 @@ TEST_F(SshSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
 }
 
 TEST_F(SshSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
+  run(slow_steps(300));
   systole("submit job.yaml --on ssh");
-  ASSERT_TRUE(writes("line", "step 300 ")) << output("line");
+  ASSERT_TRUE(writes("line", "step 50 ")) << output("line");
   EXPECT_TRUE(has(systole("stop line"), "stopped as ssh job")) << output("line");
   EXPECT_EQ(told("line", "reason"), "saved");
   EXPECT_TRUE(has(output("line"), "stopped with its state saved")) << output("line");
   EXPECT_TRUE(has(systole("submit job.yaml --on ssh", 1), "systole resume line"));
   EXPECT_TRUE(has(systole("resume line"), "submitted again as ssh job"));
-  EXPECT_TRUE(has(systole("logs -f line"), "finished at step 3000"));
+  EXPECT_TRUE(has(systole("logs -f line"), "finished at step 300"));
   EXPECT_EQ(told("line"), "done");
   expect_as_undisturbed("shared/line");
 }
@@ -113,8 +115,9 @@ TEST_F(SshSubmit, machines_that_do_not_share_the_folder_are_refused) {
 }
 
 TEST_F(SshSubmit, an_agent_that_is_killed_is_begun_again) {
+  run(slow_steps(300));
   systole("submit job.yaml --on ssh");
-  ASSERT_TRUE(writes("line", "step 300 ")) << output("line");
+  ASSERT_TRUE(writes("line", "step 50 ")) << output("line");
   // The agent of the machine that leads, not what holds it.
   ASSERT_EQ(run("pkill -KILL -f -- '--folder " + (folder_ / "shared/line").string() + " .*--node 127.0.0.1'").exit.code,
             0);
@@ -124,8 +127,9 @@ TEST_F(SshSubmit, an_agent_that_is_killed_is_begun_again) {
 }
 
 TEST_F(SshSubmit, a_machine_that_dies_is_said_and_the_run_resumes_when_it_is_back) {
+  run(slow_steps(300));
   systole("submit job.yaml --on ssh --set ranks.retries=0");
-  ASSERT_TRUE(writes("line", "step 300 ")) << output("line");
+  ASSERT_TRUE(writes("line", "step 50 ")) << output("line");
   kill_all(second_);
   EXPECT_TRUE(waits([&] { return has(told("line", "reason"), "localhost has lost its agent"); }))
       << told("line", "reason");

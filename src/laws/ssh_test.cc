@@ -13,6 +13,7 @@
 #include "ground/net/socket.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"
+#include "laws/slow_steps.h"
 
 namespace systole {
 namespace {
@@ -116,11 +117,12 @@ TEST_F(Ssh, two_machines_train_what_one_does) {
 }
 
 TEST_F(Ssh, whoever_is_gone_leaves_nobody_behind_and_begun_again_it_comes_to_the_same_bytes) {
+  run(slow_steps(400));
   render(hosts());
   for (const int signal : {SIGKILL, SIGTERM}) {
     const std::string log = fmt::format("log{}", signal);
     Process started = Process::start(line("exec sh rendered/ssh/run.sh >" + log + " 2>&1")).value();
-    const std::string step = signal == SIGKILL ? "step 300 " : "step 2000 ";
+    const std::string step = signal == SIGKILL ? "step 50 " : "step 200 ";
     ASSERT_TRUE(waits([&] { return has(text_of(folder_ / log), step); })) << text_of(folder_ / log);
     const std::string token = text_of(folder_ / "runs/line/token.127.0.0.1");
     EXPECT_EQ(token.size(), 32u);
