@@ -55,6 +55,25 @@ TEST_F(SshSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   expect_as_undisturbed("shared/line");
 }
 
+// A dollar a second, of both machines.
+TEST_F(SshSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
+  run(slow_steps(700));
+  EXPECT_TRUE(has(systole("submit job.yaml --on ssh --set objective.budget=8", 2), "nobody knows what an hour of"));
+  EXPECT_EQ(told("line"), "none");
+  systole("submit job.yaml --on ssh --set resources.price=1800 --set objective.budget=8");
+  ASSERT_TRUE(becomes("line", "stopped")) << output("line");
+  EXPECT_TRUE(has(told("line", "reason"), "its budget is used")) << told("line", "reason");
+  EXPECT_EQ(processes("line"), "") << "no machine begins it again";
+  const double cost = std::stod(told("line", "dollars"));
+  EXPECT_LE(cost, 9.0) << "over it by a second at most: the ledger's are whole";
+  EXPECT_GE(cost, 3.0);
+  EXPECT_TRUE(has(systole("resume line", 2), "its budget is $8.00"));
+  EXPECT_TRUE(has(systole("resume line --set objective.budget=1000"), "submitted again as ssh job"));
+  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  EXPECT_GT(std::stod(told("line", "dollars")), cost);
+  expect_as_undisturbed("shared/line");
+}
+
 TEST_F(SshSubmit, submitted_twice_at_once_it_is_one_gang) {
   write_endless_job();
   run("for i in 1 2 3 4; do \"$SYSTOLE\" submit job.yaml --on ssh >out.$i 2>&1 & done; wait");
