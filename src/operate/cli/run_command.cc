@@ -177,7 +177,9 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   const auto begin_budget = [&]() -> Status {
     if (!budget_buys) return {};
     budget = TRY(RunBudget::begin(*budget_buys, machines, taken->path, arguments.budget, context.clock));
-    context.out.message(fmt::format("budget: {} of its machines' time, {} left", to_string(budget->all()),
+    const std::optional<double> dollars = asked.objective.budget;  // nothing where --budget-time alone is said
+    context.out.message(fmt::format("budget: {}{} of its machines' time, of which {} is left",
+                                    dollars ? to_string(Dollars(*dollars)) + " is " : "", to_string(budget->all()),
                                     to_string(std::max(budget->left(), Seconds()))));
     return {};
   };
