@@ -136,6 +136,23 @@ TEST_F(KubernetesSubmit, submitted_twice_at_once_it_is_one_job) {
   systole("stop --now line");
 }
 
+TEST_F(KubernetesSubmit, a_command_runs_beside_the_ranks) {
+  run("sed -i 's/steps: 2500/steps: 1000000/' job.yaml");  // there until it is stopped
+  systole("submit job.yaml --on kubernetes");
+  ASSERT_TRUE(writes("line", "step 100 "));
+  EXPECT_EQ(run("\"$SYSTOLE\" exec line -- sh -c 'echo $HOSTNAME; echo why >&2; exit 5'").exit.code, 5);
+  EXPECT_EQ(run("\"$SYSTOLE\" exec line -- sh -c 'echo $HOSTNAME' 2>/dev/null").out, "line-0\n");
+  EXPECT_EQ(run("\"$SYSTOLE\" exec line --node node-1 -- sh -c 'echo $HOSTNAME'").out, "line-1\n");
+  EXPECT_EQ(run("head -c 300000 /dev/zero | \"$SYSTOLE\" exec line -- wc -c").out, "300000\n");
+  const Captured shell =
+      run("script -qec '\"'$SYSTOLE'\" ssh line' /dev/null <<<'tty; ls /runs/line/workload.yaml; exit 3'");
+  EXPECT_EQ(shell.exit.code, 3) << shell.out;
+  EXPECT_TRUE(has(shell.out, "/dev/pts/")) << shell.out;
+  EXPECT_TRUE(has(systole("exec line --node node-9 -- true", 2), "it has: ")) << "no such node";
+  systole("stop --now --purge line");
+  EXPECT_EQ(under_label("line"), "");
+}
+
 TEST_F(KubernetesSubmit, killed_at_any_point_it_comes_to_one_job) {
   const std::vector<int> points = drawn_points(10, 3);
   for (const int i : points) {

@@ -42,7 +42,8 @@ class Container:
     """`mounts`: (how, source, target) each. Ended: `code` is what it ended with, 128 and the signal's number if by one."""
 
     def __init__(self, spec, place, environment, mounts, security, host_name):
-        self.spec, self.place = spec, place
+        self.spec, self.place, self.security = spec, place, security
+        self.environment = {"PATH": DEFAULT_PATH, "HOSTNAME": host_name, **environment}
         self.log = f"{place}/log"
         self.code = self.finished = None
         os.makedirs(place, exist_ok=True)
@@ -53,7 +54,7 @@ class Container:
             ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--uts", "--ipc", "--propagation", "private",
              "--fork", "--kill-child", "/bin/sh", "-c", ENTER, "enter", place, host_name,
              *as_user(security), "env", "-C", spec.get("workingDir", "/"), "--", *words],
-            env={"PATH": DEFAULT_PATH, "HOSTNAME": host_name, **environment},
+            env=self.environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         self.started = now()
         self.reader = threading.Thread(target=self._read, daemon=True)
@@ -73,6 +74,17 @@ class Container:
             self.code = self.process.returncode if self.process.returncode >= 0 else 128 - self.process.returncode
         return self.code
 
+    def children(self):
+        """Its first process, on which its namespaces and root hang."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as children:
+            return [int(child) for child in children.read().split()]
+
+    def inside(self, words, tty):
+        """The words that run others beside its own, and their environment. A terminal is the session's of the inside."""
+        session = ["setsid", "--ctty", "--wait"] if tty else []
+        return ["nsenter", f"--target={self.children()[0]}", "--mount", "--pid", "--uts", "--ipc", "--root", "--", *session,
+                *as_user(self.security), "env", "-C", self.spec.get("workingDir", "/"), "--", *words], self.environment
+
     def signal(self, number):
         """To its first process alone, as containers have it; the others end with that one."""
         if self.poll() is not None:
@@ -80,9 +92,8 @@ class Container:
         if number == signal.SIGKILL:
             self.process.kill()
             return
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as children:
-            for child in children.read().split():
-                os.kill(int(child), number)
+        for child in self.children():
+            os.kill(child, number)
 
     def status(self):
         said = {"name": self.spec["name"], "image": self.spec["image"], "imageID": "", "restartCount": 0,

@@ -2,7 +2,7 @@
 import threading
 import time
 
-import logs
+import server
 from api import MERGE, Api, Refused
 from container import now
 from pod import Pod
@@ -19,7 +19,7 @@ class Kubelet:
         self.services = {}
         self.everywhere = {}                    # pods of all nodes, by uid: others' names count, too
         self.addresses = 0
-        self.port = logs.serve(cluster, lambda: list(self.pods.values()))
+        self.port = server.serve(cluster, lambda: list(self.pods.values()))
 
     def run(self):
         for node in self.nodes:

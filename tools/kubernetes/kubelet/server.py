@@ -1,10 +1,13 @@
-"""What containers said, as the API server asks a kubelet for it: GET /containerLogs/NAMESPACE/POD/CONTAINER."""
+"""What an API server asks a kubelet for: GET /containerLogs/NAMESPACE/POD/CONTAINER, what a container said; POST
+/exec/NAMESPACE/POD/CONTAINER, a command in it (execution.py)."""
 import datetime
 import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
+
+import execution
 
 
 def wanted(lines, query):
@@ -22,16 +25,25 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     pods = None  # () -> the kubelet's pods, given by `serve`
 
-    def do_GET(self):
-        url = urlsplit(self.path)
-        query = {key: values[-1] for key, values in parse_qs(url.query).items()}
-        parts = url.path.strip("/").split("/")
+    def _container(self, what):
+        """That of the path /WHAT/NAMESPACE/POD/CONTAINER; an answer is given where there is none."""
+        parts = urlsplit(self.path).path.strip("/").split("/")
         pod = None
-        if parts[0] == "containerLogs" and len(parts) == 4:
+        if parts[0] == what and len(parts) == 4:
             pod = next((p for p in self.pods() if p.path.endswith(f"/{parts[1]}/pods/{parts[2]}")), None)
         container = pod.containers.get(parts[3]) if pod else None
         if container is None:
             self.send_error(404, "no such container has started here")
+        return container
+
+    def do_POST(self):
+        if container := self._container("exec"):
+            execution.serve(self, container, parse_qs(urlsplit(self.path).query))
+
+    def do_GET(self):
+        query = {key: values[-1] for key, values in parse_qs(urlsplit(self.path).query).items()}
+        container = self._container("containerLogs")
+        if container is None:
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/plain")
