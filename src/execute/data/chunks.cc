@@ -17,7 +17,7 @@ std::size_t plain_step(std::string_view text) {
 
 }  // namespace
 
-Chunk first_chunk(std::string_view text) {
+TextChunk first_chunk(std::string_view text) {
   if (text.empty()) return {};
   std::size_t length = plain_step(text);
   if (length == 0) {

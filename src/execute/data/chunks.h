@@ -8,12 +8,12 @@ namespace systole {
 
 constexpr std::size_t kLargestChunk = 128;  // bytes
 
-struct Chunk {
+struct TextChunk {
   std::size_t length = 0;  // bytes; 0 at the end of the text
   bool plain = true;       // SentencePiece may have it; otherwise each byte is a token
 };
 
 // The chunk that `text` starts with.
-Chunk first_chunk(std::string_view text);
+TextChunk first_chunk(std::string_view text);
 
 }  // namespace systole

@@ -33,7 +33,7 @@ class ChunkEncoder : public ModelEncoder {
   explicit ChunkEncoder(const SentencePieceModel& model) : model_(model) {}
 
   void encode(std::string_view text, std::vector<std::int32_t>& tokens) override {
-    for (Chunk chunk = first_chunk(text); chunk.length > 0; chunk = first_chunk(text)) {
+    for (TextChunk chunk = first_chunk(text); chunk.length > 0; chunk = first_chunk(text)) {
       const std::string_view bytes = text.substr(0, chunk.length);
       if (!chunk.plain) {
         encode_bytes(bytes, tokens);

@@ -26,7 +26,7 @@ class Sentences : public sentencepiece::SentenceIterator {
   void Next() override {
     sentence_.clear();
     while (true) {
-      const Chunk chunk = first_chunk(left_);
+      const TextChunk chunk = first_chunk(left_);
       if (chunk.length == 0 && !sentence_.empty()) return;
       if (chunk.length == 0) {
         if (document_ == documents_.size()) return;

@@ -70,7 +70,7 @@ TEST(Utf8, PartsAreMaximal) {
 
 std::vector<std::string> chunks_of(std::string_view text) {
   std::vector<std::string> chunks;
-  for (Chunk chunk = first_chunk(text); chunk.length > 0; chunk = first_chunk(text)) {
+  for (TextChunk chunk = first_chunk(text); chunk.length > 0; chunk = first_chunk(text)) {
     chunks.push_back((chunk.plain ? "" : "!") + std::string(text.substr(0, chunk.length)));
     text.remove_prefix(chunk.length);
   }

@@ -16,7 +16,7 @@ std::unique_ptr<ClusterRun> cluster_run_if_any(const std::string& run, Context& 
   if (!submissions || run.empty() || run.find('/') != run.npos || run.starts_with('.')) return nullptr;
   std::optional<Record> record = submissions->find(run).value();
   if (!record) return nullptr;
-  std::unique_ptr<Cluster> cluster = open_cluster(record->target, record->where).value();
+  std::unique_ptr<ClusterClient> cluster = open_cluster(record->target, record->where).value();
   return std::make_unique<ClusterRun>(std::move(*submissions), std::move(*record), std::move(cluster), context.clock);
 }
 

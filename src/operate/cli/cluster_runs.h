@@ -16,7 +16,7 @@ namespace systole::cli {
 // A run out of the records, with the cluster that has it.
 class ClusterRun {
  public:
-  ClusterRun(Submissions submissions, Record its_record, std::unique_ptr<Cluster> its_cluster, Clock& clock)
+  ClusterRun(Submissions submissions, Record its_record, std::unique_ptr<ClusterClient> its_cluster, Clock& clock)
       : record(std::move(its_record)),
         cluster(std::move(its_cluster)),
         submissions_(std::move(submissions)),
@@ -28,7 +28,7 @@ class ClusterRun {
   std::string folder(const std::string& task = "") const;
 
   Record record;
-  std::unique_ptr<Cluster> cluster;
+  std::unique_ptr<ClusterClient> cluster;
 
  private:
   Submissions submissions_;
@@ -37,7 +37,7 @@ class ClusterRun {
 };
 
 // What gives a rendered job to the cluster, under the name of its run, from this folder.
-SubmitAsk ask_of(const RenderedJob& job, const Cluster& cluster);
+SubmitAsk ask_of(const RenderedJob& job, const ClusterClient& cluster);
 
 // The run that was submitted under that name; nothing when none was. Throws what keeps its record from being read, or
 // its cluster from being spoken to.

@@ -30,7 +30,7 @@ std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) 
 
 }  // namespace
 
-SubmitAsk ask_of(const RenderedJob& job, const Cluster& cluster) {
+SubmitAsk ask_of(const RenderedJob& job, const ClusterClient& cluster) {
   SubmitAsk ask{.files = job.rendered.files, .sources = job.sources, .program = "/proc/self/exe"};
   Record& record = ask.record;
   record.run = job.rendered.run;
@@ -53,7 +53,7 @@ SubmitAsk ask_of(const RenderedJob& job, const Cluster& cluster) {
 namespace {
 
 ExitCode submit(const SubmitOptions& options, Context& context) {
-  const std::unique_ptr<Cluster> cluster = open_cluster(options.job.on, {{"context", options.context}}).value();
+  const std::unique_ptr<ClusterClient> cluster = open_cluster(options.job.on, {{"context", options.context}}).value();
   Submissions submissions = Submissions::open(kRunsFolder).value();
   Audit audit(submissions.path(), context.clock);
   const RenderedJob job = render_job(

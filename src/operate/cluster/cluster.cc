@@ -75,9 +75,9 @@ Seen overall(std::span<const Seen> jobs) {
   return jobs[0];
 }
 
-Result<std::vector<Record>> Cluster::recall(const std::string&) { return std::vector<Record>(); }
+Result<std::vector<Record>> ClusterClient::recall(const std::string&) { return std::vector<Record>(); }
 
-Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target, const Cluster::Whereabouts& where) {
+Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target, const ClusterClient::Whereabouts& where) {
   if (target == "slurm") return open_slurm();
   if (target == "kubernetes") return open_kubernetes(where);
   if (target == "ssh") return open_ssh();

@@ -69,10 +69,10 @@ class Output {
   virtual Seconds pace() const { return Seconds(0.2); }  // between calls
 };
 
-class Cluster {
+class ClusterClient {
  public:
   using Whereabouts = std::map<std::string, std::string>;
-  virtual ~Cluster() = default;
+  virtual ~ClusterClient() = default;
   virtual const char* name() const = 0;
   // Gives what was rendered into record.place to the target, labelled. Returns the target's name for it.
   // Errors: io, whether it took it is not known; any other kind, it did not: invalid, the target refuses it; not_found,
@@ -112,6 +112,7 @@ class Cluster {
 };
 
 // Errors: invalid, with the nearest; unsupported, for what can only be rendered yet.
-Result<std::unique_ptr<Cluster>> open_cluster(std::string_view target, const Cluster::Whereabouts& where = {});
+Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target,
+                                                    const ClusterClient::Whereabouts& where = {});
 
 }  // namespace systole

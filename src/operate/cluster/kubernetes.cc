@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kInCluster = "in-cluster";
 
-class Kubernetes : public Cluster {
+class Kubernetes : public ClusterClient {
  public:
   Kubernetes(std::unique_ptr<Clock> clock, std::unique_ptr<KubeApi> api, std::string name_space)
       : clock_(std::move(clock)), api_(std::move(api)), space_(std::move(name_space)) {}
@@ -299,7 +299,7 @@ class Kubernetes : public Cluster {
 
 }  // namespace
 
-Result<std::unique_ptr<Cluster>> open_kubernetes(const Cluster::Whereabouts& where) {
+Result<std::unique_ptr<ClusterClient>> open_kubernetes(const ClusterClient::Whereabouts& where) {
   const auto named = [&](const char* key) {
     const auto found = where.find(key);
     return found == where.end() ? std::string() : found->second;
@@ -309,10 +309,10 @@ Result<std::unique_ptr<Cluster>> open_kubernetes(const Cluster::Whereabouts& whe
   const std::string space = named("namespace").empty() ? access.name_space : named("namespace");
   std::unique_ptr<Clock> clock = real_clock();
   auto api = std::make_unique<KubeApi>(std::make_shared<KubeCredentials>(std::move(access), *clock), *clock);
-  return std::unique_ptr<Cluster>(std::make_unique<Kubernetes>(std::move(clock), std::move(api), space));
+  return std::unique_ptr<ClusterClient>(std::make_unique<Kubernetes>(std::move(clock), std::move(api), space));
 }
 
-std::unique_ptr<Cluster> kubernetes_by(std::unique_ptr<KubeApi> api, std::string name_space) {
+std::unique_ptr<ClusterClient> kubernetes_by(std::unique_ptr<KubeApi> api, std::string name_space) {
   return std::make_unique<Kubernetes>(nullptr, std::move(api), std::move(name_space));
 }
 

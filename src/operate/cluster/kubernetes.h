@@ -10,8 +10,8 @@
 namespace systole {
 
 // `where`: context and namespace; empty: those of the kubeconfig. Errors: those of kube_access.
-Result<std::unique_ptr<Cluster>> open_kubernetes(const Cluster::Whereabouts& where);
+Result<std::unique_ptr<ClusterClient>> open_kubernetes(const ClusterClient::Whereabouts& where);
 // For tests: by this one.
-std::unique_ptr<Cluster> kubernetes_by(std::unique_ptr<KubeApi> api, std::string name_space);
+std::unique_ptr<ClusterClient> kubernetes_by(std::unique_ptr<KubeApi> api, std::string name_space);
 
 }  // namespace systole

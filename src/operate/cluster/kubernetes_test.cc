@@ -116,7 +116,7 @@ struct OnKubernetes : testing::Test {
 
   KubeStub stub_;
   FakeClock clock_;
-  std::unique_ptr<Cluster> cluster_ = kubernetes_by(stub_.api(clock_), "team");
+  std::unique_ptr<ClusterClient> cluster_ = kubernetes_by(stub_.api(clock_), "team");
   std::string folder_;
   Submissions submissions_;
   Audit audit_{submissions_.path(), clock_};
@@ -237,7 +237,7 @@ TEST_F(OnKubernetes, a_stopped_run_says_that_it_saved_though_its_pods_are_gone) 
   EXPECT_EQ(turns[0].nodes, 2);
   EXPECT_EQ(*turns[0].code, 75);
   // Another process, or another machine, is told the same.
-  const std::unique_ptr<Cluster> another = kubernetes_by(stub_.api(clock_), "team");
+  const std::unique_ptr<ClusterClient> another = kubernetes_by(stub_.api(clock_), "team");
   EXPECT_EQ(overall(look(*another, record).value()).reason, "saved");
   // Sent again, it is another job.
   ask_.again = true;
@@ -299,7 +299,7 @@ TEST_F(OnKubernetes, volumes_stay_with_their_claims) {
 
 TEST_F(OnKubernetes, a_token_of_the_kubeconfig_is_nowhere) {
   submitted().value();
-  const std::unique_ptr<Cluster> refused = [&] {
+  const std::unique_ptr<ClusterClient> refused = [&] {
     KubeAccess access = stub_.access();
     access.user.token = "PLANTED";
     return kubernetes_by(std::make_unique<KubeApi>(std::make_shared<KubeCredentials>(access, clock_), clock_), "team");

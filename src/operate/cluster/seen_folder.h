@@ -11,7 +11,7 @@ namespace systole {
 // The files ID.log and ID_TASK.log of a folder, read as they grow and as new ones come. Errors: io.
 Result<std::unique_ptr<Output>> open_output_files(const std::string& folder, const std::string& id);
 
-// Cluster::bring of such a target. Errors: not_found, io, no_space.
+// ClusterClient::bring of such a target. Errors: not_found, io, no_space.
 Status copy_seen_folder(const Record& record, const std::string& folder, const std::string& into);
 
 }  // namespace systole

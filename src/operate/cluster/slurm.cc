@@ -45,7 +45,7 @@ Error failed(const char* program, const Captured& captured) {
   return error(ErrorKind::invalid, "{} refuses: {}", program, why);
 }
 
-class Slurm : public Cluster {
+class Slurm : public ClusterClient {
  public:
   const char* name() const override { return "slurm"; }
 
@@ -165,13 +165,13 @@ class Slurm : public Cluster {
 
 }  // namespace
 
-Result<std::unique_ptr<Cluster>> open_slurm() {
+Result<std::unique_ptr<ClusterClient>> open_slurm() {
   for (const char* program : {"sbatch", "squeue", "scancel", "sinfo"}) {
     if (find_program(program).ok()) continue;
     return error(ErrorKind::not_found, "there is no '{}' here: Slurm's programs are on its login nodes", program)
         .hinted("run this there; or install them (Debian: slurm-client) with the cluster's slurm.conf and munge.key");
   }
-  return std::unique_ptr<Cluster>(std::make_unique<Slurm>());
+  return std::unique_ptr<ClusterClient>(std::make_unique<Slurm>());
 }
 
 }  // namespace systole

@@ -9,6 +9,6 @@
 namespace systole {
 
 // Errors: not_found, without its programs in PATH.
-Result<std::unique_ptr<Cluster>> open_slurm();
+Result<std::unique_ptr<ClusterClient>> open_slurm();
 
 }  // namespace systole

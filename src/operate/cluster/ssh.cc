@@ -116,7 +116,7 @@ class HostsSeen {
   std::map<SshHost, Told> told_;
 };
 
-class Ssh : public Cluster {
+class Ssh : public ClusterClient {
  public:
   const char* name() const override { return "ssh"; }
 
@@ -208,12 +208,12 @@ class Ssh : public Cluster {
 
 }  // namespace
 
-Result<std::unique_ptr<Cluster>> open_ssh() {
+Result<std::unique_ptr<ClusterClient>> open_ssh() {
   for (const char* program : {"ssh", "tar"})
     if (!find_program(program).ok())
       return error(ErrorKind::not_found, "there is no '{}' here", program)
           .hinted(fmt::format("apt-get install {}", std::string(program) == "ssh" ? "openssh-client" : "tar"));
-  return std::unique_ptr<Cluster>(std::make_unique<Ssh>());
+  return std::unique_ptr<ClusterClient>(std::make_unique<Ssh>());
 }
 
 }  // namespace systole

@@ -9,6 +9,6 @@
 namespace systole {
 
 // Errors: not_found, without ssh and tar in PATH.
-Result<std::unique_ptr<Cluster>> open_ssh();
+Result<std::unique_ptr<ClusterClient>> open_ssh();
 
 }  // namespace systole

@@ -96,7 +96,7 @@ std::vector<Seen> of(const std::vector<Seen>& all, const Record& record) {
 std::string base_of(const std::string& id) { return id.substr(0, id.find('_')); }
 
 // The id that a submission has there, when it came to one.
-Result<std::string> id_there(Cluster& cluster, const Record& record) {
+Result<std::string> id_there(ClusterClient& cluster, const Record& record) {
   for (const Seen& job : TRY(cluster.look({&record, 1})))
     if (job.submission == record.submission) return base_of(job.id);
   return std::string();
@@ -153,7 +153,7 @@ Node details(const Record& record) {
 }
 
 // All that is on disk before anything is sent.
-Status prepare(Cluster& cluster, const SubmitAsk& ask, Record& record, Desk desk) {
+Status prepare(ClusterClient& cluster, const SubmitAsk& ask, Record& record, Desk desk) {
   if (cluster.brings_program()) record.program = TRY(place_program(ask, desk.submissions));
   TRY(write_files(ask, record, desk.submissions));
   TRY(desk.submissions.store().remove(record.run + "/stop"));
@@ -173,7 +173,7 @@ Status check_same_cluster(const Record& old, const Record& next) {
 }
 
 // What a run of that name that is there already means: go on with it, send it again, or neither.
-Result<bool> goes_on(Cluster& cluster, const Record& old, const SubmitAsk& ask) {
+Result<bool> goes_on(ClusterClient& cluster, const Record& old, const SubmitAsk& ask) {
   const Seen seen = overall(TRY(look(cluster, old)));
   const bool same = old.workload_sha256 == ask.record.workload_sha256 && old.plan_sha256 == ask.record.plan_sha256;
   const auto refused = [&](std::string why, std::string hint) {
@@ -208,11 +208,11 @@ Result<Submitted> taken_over(const Seen& job, Record record, bool brings_program
 
 }  // namespace
 
-Result<std::vector<Seen>> look(Cluster& cluster, const Record& record) {
+Result<std::vector<Seen>> look(ClusterClient& cluster, const Record& record) {
   return of(TRY(cluster.look({&record, 1})), record);
 }
 
-Result<std::vector<std::vector<Seen>>> look(Cluster& cluster, std::span<const Record> records) {
+Result<std::vector<std::vector<Seen>>> look(ClusterClient& cluster, std::span<const Record> records) {
   const std::vector<Seen> all = TRY(cluster.look(records));
   std::map<std::string, std::vector<Seen>> by_submission;
   for (const Seen& job : all) by_submission[job.submission].push_back(job);
@@ -221,7 +221,7 @@ Result<std::vector<std::vector<Seen>>> look(Cluster& cluster, std::span<const Re
   return seen;
 }
 
-Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
+Result<Submitted> submit(ClusterClient& cluster, const SubmitAsk& ask, Desk desk) {
   Submissions& submissions = desk.submissions;
   const std::unique_ptr<FileLock> lock = TRY(submissions.lock(ask.record.run));
   std::optional<Record> old = TRY(submissions.find(ask.record.run));
@@ -281,7 +281,7 @@ Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk) {
   return Submitted{record, false};
 }
 
-Result<std::vector<Record>> adopt(Cluster& cluster, Desk desk) {
+Result<std::vector<Record>> adopt(ClusterClient& cluster, Desk desk) {
   std::vector<Record> adopted;
   for (Record& record : TRY(cluster.recall(""))) {
     if (!dns_name(record.run) || TRY(desk.submissions.find(record.run))) continue;
@@ -296,7 +296,7 @@ Result<std::vector<Record>> adopt(Cluster& cluster, Desk desk) {
   return adopted;
 }
 
-Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, Desk desk) {
+Result<Seen> stop(ClusterClient& cluster, const Record& record, const StopAsk& ask, Desk desk) {
   Seen seen = overall(TRY(look(cluster, record)));
   if (is_over(seen.phase)) return seen;
   TRY(desk.audit.append(ask.now ? "stop now" : "stop", record.run, details(record)));
@@ -320,7 +320,7 @@ Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, De
   }
 }
 
-Status purge(Cluster& cluster, const Record& record, Desk desk, bool now) {
+Status purge(ClusterClient& cluster, const Record& record, Desk desk, bool now) {
   const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
   Seen seen = overall(TRY(look(cluster, record)));
   // One that was asked to stop may still be giving its machines back.

@@ -36,27 +36,27 @@ struct Submitted {
 // sent again: however this ends, doing it again comes to one job. One that runs there by the same workload and has no
 // record, because whoever sent it is gone, is taken over.
 // Errors: exists, another workload of that name, or it is on another cluster, or over and `again` is not asked; busy,
-// another one submits it; those of Cluster::send.
-Result<Submitted> submit(Cluster& cluster, const SubmitAsk& ask, Desk desk);
+// another one submits it; those of ClusterClient::send.
+Result<Submitted> submit(ClusterClient& cluster, const SubmitAsk& ask, Desk desk);
 
 // The records that the target itself keeps and that are not here, now here: its runs can be gone on with from here.
 // Returns those. Errors: io.
-Result<std::vector<Record>> adopt(Cluster& cluster, Desk desk);
+Result<std::vector<Record>> adopt(ClusterClient& cluster, Desk desk);
 
 // What the target and the run's own ledger say of it.
-Result<std::vector<Seen>> look(Cluster& cluster, const Record& record);
+Result<std::vector<Seen>> look(ClusterClient& cluster, const Record& record);
 // Of many at once: the target is asked a single time.
-Result<std::vector<std::vector<Seen>>> look(Cluster& cluster, std::span<const Record> records);
+Result<std::vector<std::vector<Seen>>> look(ClusterClient& cluster, std::span<const Record> records);
 
 struct StopAsk {
   bool now = false;                   // without saving
   Seconds patience = Seconds(120.0);  // then it is ended without
 };
 // Asks it to save and end, and waits until it is over. Returns how it ended. Errors: io; busy, it does not end.
-Result<Seen> stop(Cluster& cluster, const Record& record, const StopAsk& ask, Desk desk);
+Result<Seen> stop(ClusterClient& cluster, const Record& record, const StopAsk& ask, Desk desk);
 
 // Takes away all that submitting it made: what the target holds, and its folder of `.submitted`. Not its results.
 // `now`: also where nobody can say whether it is over. Errors: busy, it is not over, or that is not known.
-Status purge(Cluster& cluster, const Record& record, Desk desk, bool now = false);
+Status purge(ClusterClient& cluster, const Record& record, Desk desk, bool now = false);
 
 }  // namespace systole

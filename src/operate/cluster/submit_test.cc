@@ -12,7 +12,7 @@
 namespace systole {
 namespace {
 
-struct FakeCluster : Cluster {
+struct FakeCluster : ClusterClient {
   const char* name() const override { return "slurm"; }
   Result<std::string> send(const Record& record) override {
     ++sent;
