@@ -23,28 +23,36 @@ Result<Statement> statement_to_put(Database& database) {
   return database.prepare("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 }
 
-Result<std::unordered_map<std::string, RunExtent>> extents(Database& database) {
-  Statement s = TRY(database.prepare("SELECT folder, event_files, last_bytes, plan_bytes FROM runs"));
-  std::unordered_map<std::string, RunExtent> known;
+struct Known {
+  RunExtent extent;
+  bool open = false;  // its last process told of no end
+};
+using KnownRuns = std::unordered_map<std::string, Known>;
+
+Result<KnownRuns> known_runs(Database& database) {
+  Statement s = TRY(database.prepare("SELECT folder, state, event_files, last_bytes, plan_bytes FROM runs"));
+  KnownRuns known;
   while (TRY(s.step())) {
-    std::string folder;
+    std::string folder, state;
     RunExtent extent;
     s.read(folder);
+    s.read(state);
     for (std::int64_t* part : {&extent.event_files, &extent.last_bytes, &extent.plan_bytes}) s.read(*part);
-    known.emplace(std::move(folder), extent);
+    known.emplace(std::move(folder), Known{extent, state == "open"});
   }
   return known;
 }
 
-// Of the folders below the store's root, those with a row that still holds.
-Result<std::vector<char>> hold(Store& runs, const std::vector<std::string>& folders,
-                               const std::unordered_map<std::string, RunExtent>& known) {
+// Of the folders below the store's root, those with a row that still holds. Once its last process told of its end, the
+// plan changes with the next one's, which has an event file of its own.
+Result<std::vector<char>> hold(Store& runs, const std::vector<std::string>& folders, const KnownRuns& known) {
   constexpr std::size_t kShare = 256;  // folders that a thread takes at a time
   std::vector<char> holds(folders.size(), 0);
   TRY(for_each_in_parallel((folders.size() + kShare - 1) / kShare, io_threads(), [&](std::size_t share) -> Status {
     for (std::size_t i = share * kShare; i < std::min((share + 1) * kShare, folders.size()); ++i)
       if (const auto row = known.find(folders[i]); row != known.end())
-        holds[i] = TRY(has_extent(runs, folders[i], row->second)) ? 1 : 0;
+        holds[i] = TRY(row->second.open ? has_extent(runs, folders[i], row->second.extent)
+                                        : has_events(runs, folders[i], row->second.extent));
     return {};
   }));
   return holds;
@@ -65,7 +73,7 @@ Result<int> RunIndex::rebuild(Store& runs) {
 }
 
 Result<int> RunIndex::refresh(Store& runs) {
-  std::unordered_map<std::string, RunExtent> known = TRY(extents(database_));
+  KnownRuns known = TRY(known_runs(database_));
   std::vector<std::string> folders;
   for (std::string& name : TRY(runs.list("")))
     if (name.ends_with('/')) folders.push_back(name.substr(0, name.size() - 1));

@@ -45,6 +45,8 @@ Result<RunRow> summarize_run(Store& runs, const std::string& folder);
 Result<RunExtent> run_extent(Store& runs, const std::string& folder);
 // Whether they still have that extent: three looks at files, for the folder is not listed. Errors: io.
 Result<bool> has_extent(Store& runs, const std::string& folder, const RunExtent& extent);
+// The same without a look at the plan. Errors: io.
+Result<bool> has_events(Store& runs, const std::string& folder, const RunExtent& extent);
 
 // Bytes of the files that the row comes from; they only grow. Errors: io.
 Result<std::int64_t> run_file_bytes(Store& runs, const std::string& folder);

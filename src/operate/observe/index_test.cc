@@ -84,12 +84,12 @@ TEST_F(Runs, refresh_sees_each_way_in_which_a_run_changes) {
   const auto refreshed = [&] { return index.refresh(*store_).value(); };
   std::ofstream(folder_ + "/a-1/events/000.jsonl", std::ios::app) << to_json_line(step_event(3, 1.0));
   EXPECT_EQ(refreshed(), 1) << "its last process wrote";
-  std::ofstream(folder_ + "/a-1/plan.json", std::ios::app) << "\n";
-  EXPECT_EQ(refreshed(), 1) << "another plan";
-  std::filesystem::remove(folder_ + "/a-1/plan.json");
-  EXPECT_EQ(refreshed(), 1) << "no plan";
   write_events(*store_, "a-1/events/001.jsonl", {});
   EXPECT_EQ(refreshed(), 1) << "another process, which wrote nothing yet";
+  std::ofstream(folder_ + "/a-1/plan.json", std::ios::app) << "\n";
+  EXPECT_EQ(refreshed(), 1) << "another plan, while it is open";
+  std::filesystem::remove(folder_ + "/a-1/plan.json");
+  EXPECT_EQ(refreshed(), 1) << "no plan";
   std::filesystem::remove_all(folder_ + "/a-1/events");
   EXPECT_EQ(refreshed(), 1) << "it is no run any more";
   EXPECT_EQ(index.list().value().size(), 2u);

@@ -63,12 +63,16 @@ Result<RunExtent> run_extent(Store& runs, const std::string& folder) {
   return extent;
 }
 
-Result<bool> has_extent(Store& runs, const std::string& folder, const RunExtent& extent) {
+Result<bool> has_events(Store& runs, const std::string& folder, const RunExtent& extent) {
   const auto numbered = [&](std::int64_t number) { return inside(folder, event_file_of(number)); };
   if (extent.event_files > 0 && TRY(bytes_if_there(runs, numbered(extent.event_files - 1))) != extent.last_bytes)
     return false;
-  if (TRY(bytes_if_there(runs, inside(folder, RunFiles::plan))) != extent.plan_bytes) return false;
   return !TRY(runs.exists(numbered(extent.event_files)));
+}
+
+Result<bool> has_extent(Store& runs, const std::string& folder, const RunExtent& extent) {
+  return TRY(has_events(runs, folder, extent)) &&
+         TRY(bytes_if_there(runs, inside(folder, RunFiles::plan))) == extent.plan_bytes;
 }
 
 Result<std::int64_t> run_file_bytes(Store& runs, const std::string& folder) {
