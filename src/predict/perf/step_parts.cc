@@ -24,13 +24,13 @@ double moving(const Accelerator& chip, std::int64_t bytes) {
   return static_cast<double>(bytes) / (chip.memory.count() * chip.memory_reached);
 }
 
-MessageParts& parts_of(Carried carried, WorkParts& parts) {
+MessageParts& parts_of(CarriedKind carried, WorkParts& parts) {
   switch (carried) {
-    case Carried::tensor: return parts.tensor;
-    case Carried::context: return parts.context;
-    case Carried::expert: return parts.expert;
-    case Carried::parameters: return parts.parameters;
-    case Carried::gradients: break;
+    case CarriedKind::tensor: return parts.tensor;
+    case CarriedKind::context: return parts.context;
+    case CarriedKind::expert: return parts.expert;
+    case CarriedKind::parameters: return parts.parameters;
+    case CarriedKind::gradients: break;
   }
   return parts.gradients;
 }
@@ -115,7 +115,8 @@ FunctionRecord again_to_the_end(const ChunkRecord& chunk) {
     stretch.moved += kEnd * last.batch * last.rows * last.columns;
     ++stretch.kernels;
     const auto sent = std::ranges::find_if(block.messages.rbegin(), block.messages.rend(), [](const MessageRecord& m) {
-      return m.carried == Carried::expert || (m.carried == Carried::tensor && m.kind != CollectiveKind::all_gather);
+      return m.carried == CarriedKind::expert ||
+             (m.carried == CarriedKind::tensor && m.kind != CollectiveKind::all_gather);
     });
     if (sent != block.messages.rend()) stretch.messages.push_back(*sent);
   }

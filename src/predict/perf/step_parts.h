@@ -76,7 +76,7 @@ void add_moved(const StretchRecord& stretch, const Accelerator& chip, const Kern
 // Messages of one kind over the same axes: `bytes` of a device's operands, all of them; `starts` of them start.
 struct MessageGroup {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  Carried carried = Carried::gradients;
+  CarriedKind carried = CarriedKind::gradients;
   double bytes = 0, starts = 0;
   std::int64_t sent_once = 0;  // KernelChoice's
   double senders = 1;          // that have the same, and each send a part of it

@@ -86,7 +86,7 @@ TEST(StepParts, a_token_goes_once_to_each_machine_where_dispatch_can) {
   const GroupLinks links{16, 8, cluster.network};
   const auto sent = [&](std::int64_t once, double senders) {
     WorkParts parts;
-    add_messages({CollectiveKind::all_to_all, Carried::expert, 1e9, 1, once, senders}, links, cluster, parts);
+    add_messages({CollectiveKind::all_to_all, CarriedKind::expert, 1e9, 1, once, senders}, links, cluster, parts);
     return parts.expert;
   };
   const double each = 1e9 / 2 / cluster.network.count();  // half of the experts are far
@@ -108,7 +108,7 @@ TEST(StepParts, permutes_send_what_they_are_given_to_one) {
     const GroupLinks links{8, inside, cluster.network};
     const auto sent = [&](CollectiveKind kind) {
       WorkParts parts;
-      add_messages({kind, Carried::context, 1e8, 1}, links, cluster, parts);
+      add_messages({kind, CarriedKind::context, 1e8, 1}, links, cluster, parts);
       return parts.context;
     };
     const MessageParts once = sent(CollectiveKind::collective_permute), all = sent(CollectiveKind::all_gather);

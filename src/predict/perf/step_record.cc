@@ -28,11 +28,11 @@ bool has_axis(const CollectiveCall& call, std::string_view axis) {
   return std::ranges::find(axes, axis) != axes.end();
 }
 
-Carried carried_by(const CollectiveCall& call, bool of_parameter) {
-  if (has_axis(call, "model")) return Carried::tensor;
-  if (has_axis(call, "context") && call.kind != CollectiveKind::all_reduce) return Carried::context;
-  if (has_axis(call, "expert") && call.kind == CollectiveKind::all_to_all) return Carried::expert;
-  return of_parameter || call.kind == CollectiveKind::all_gather ? Carried::parameters : Carried::gradients;
+CarriedKind carried_by(const CollectiveCall& call, bool of_parameter) {
+  if (has_axis(call, "model")) return CarriedKind::tensor;
+  if (has_axis(call, "context") && call.kind != CollectiveKind::all_reduce) return CarriedKind::context;
+  if (has_axis(call, "expert") && call.kind == CollectiveKind::all_to_all) return CarriedKind::expert;
+  return of_parameter || call.kind == CollectiveKind::all_gather ? CarriedKind::parameters : CarriedKind::gradients;
 }
 
 class Recorder {
@@ -124,11 +124,11 @@ class Recorder {
     const bool gathered = call.kind == CollectiveKind::all_gather && is_parameter(graph_, node.operands[0]);
     MessageRecord message{call.kind, call.axis, call.algorithm, call.dtype, carried_by(call, gathered), false, true, 0};
     // Or it was made by an update: one that is stored in parts is gathered whole, for the next step.
-    message.parameter =
-        call.kind == CollectiveKind::all_gather && message.carried == Carried::parameters && call.dtype == DType::f32;
+    message.parameter = call.kind == CollectiveKind::all_gather && message.carried == CarriedKind::parameters &&
+                        call.dtype == DType::f32;
     message.bytes = bytes_of(call.dtype, call.shape).count();
     // Parameters of a stretch are gathered, and their gradients reduced, in one go.
-    if (message.carried == Carried::parameters || message.carried == Carried::gradients)
+    if (message.carried == CarriedKind::parameters || message.carried == CarriedKind::gradients)
       message.starts = bucketed_.insert(call.axis + name_of(call.kind)).second;
     stretch_.messages.push_back(std::move(message));
   }

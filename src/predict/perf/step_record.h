@@ -23,14 +23,14 @@ struct AttentionRecord {
 };
 
 // What a collective carries.
-enum class Carried { tensor, context, expert, parameters, gradients };
+enum class CarriedKind { tensor, context, expert, parameters, gradients };
 
 struct MessageRecord {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::string axes;  // "data,fsdp", as CollectiveCall's
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::direct;
   DType dtype = DType::f32;
-  Carried carried = Carried::gradients;
+  CarriedKind carried = CarriedKind::gradients;
   bool parameter = false;  // a gathered parameter: half of it where copies in 16 bits are kept
   bool starts = true;      // else it goes along with one that stands before it
   std::int64_t bytes = 0;  // of a device's operand

@@ -157,7 +157,7 @@ Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::in
     for (StretchRecord& stretch : *function) {
       std::vector<MessageGroup>& groups = stored.emplace_back();
       std::erase_if(stretch.messages, [&](const MessageRecord& message) {
-        if (message.carried != Carried::parameters && message.carried != Carried::gradients) return false;
+        if (message.carried != CarriedKind::parameters && message.carried != CarriedKind::gradients) return false;
         const double halved = message.parameter && kernels.half_copies ? 0.5 : 1;
         const double whole = message.kind == CollectiveKind::all_gather ? static_cast<double>(parts) : 1;
         if (message.axes == "fsdp" && stretch.in_layers)
@@ -253,16 +253,16 @@ FunctionParts Bounds::after(const Candidate& candidate, const Links& links, cons
   const auto fsdp = static_cast<double>(candidate.fsdp);
   const double whole = own * static_cast<double>(size_of(precision_.reduce));
   WorkParts sent;
-  const auto add = [&](CollectiveKind kind, Carried carried, double bytes, const char* axis) {
+  const auto add = [&](CollectiveKind kind, CarriedKind carried, double bytes, const char* axis) {
     add_messages({kind, carried, bytes, 1.0}, links.over(axis), links.cluster, sent);
   };
   if (candidate.fsdp > 1 && candidate.stored == StoredInParts::state)
-    add(CollectiveKind::reduce_scatter, Carried::gradients, whole, "fsdp");
-  if (candidate.data > 1) add(CollectiveKind::all_reduce, Carried::gradients, whole / fsdp, "data");
-  if (candidate.context > 1) add(CollectiveKind::all_reduce, Carried::gradients, whole / fsdp, kContextAxis);
+    add(CollectiveKind::reduce_scatter, CarriedKind::gradients, whole, "fsdp");
+  if (candidate.data > 1) add(CollectiveKind::all_reduce, CarriedKind::gradients, whole / fsdp, "data");
+  if (candidate.context > 1) add(CollectiveKind::all_reduce, CarriedKind::gradients, whole / fsdp, kContextAxis);
   if (candidate.fsdp > 1 && candidate.stored < StoredInParts::parameters) {
     const double halved = kernels.half_copies && precision_.parameter == DType::f32 ? 0.5 : 1;
-    add(CollectiveKind::all_gather, Carried::parameters,
+    add(CollectiveKind::all_gather, CarriedKind::parameters,
         halved * own * static_cast<double>(size_of(precision_.parameter)) / fsdp, "fsdp");
   }
   sent.kernels = 0;
@@ -289,7 +289,8 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   for (const LayerCost::Stretch& stretch : cost.stretches) {
     WorkParts once = stretch.once;
     for (MessageGroup group : stretch.stored) {
-      if (!sends || (group.carried == Carried::parameters && candidate.stored < StoredInParts::parameters)) continue;
+      if (!sends || (group.carried == CarriedKind::parameters && candidate.stored < StoredInParts::parameters))
+        continue;
       if (group.kind == CollectiveKind::all_gather) group.bytes /= static_cast<double>(candidate.fsdp);
       add_messages(group, fsdp, cluster, once);
     }
