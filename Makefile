@@ -8,7 +8,7 @@
 #                     what needs a real Kubernetes (tools/kube), which it builds first: 13 minutes, once
 #   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one
 #   make bench        benchmarks
-#   make lint         clang-format, who may include whom, shellcheck
+#   make lint         clang-format, who may include whom, one name a type, shellcheck
 #   make format       lets clang-format write
 #   make clean        removes build/
 
