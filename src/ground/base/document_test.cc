@@ -310,5 +310,12 @@ TEST(Utf8, knows_what_is_valid) {
   EXPECT_EQ(replace_invalid_utf8("a\xe2\x82z"), "a\xef\xbf\xbd\xef\xbf\xbdz");
 }
 
+// yaml-cpp reads both as one byte.
+TEST(Yaml, escapes_of_latin_1_are_text_and_come_back) {
+  const Node node = parse_yaml("a: \"x\\Ny\\_z\"\n", "f").value();
+  EXPECT_EQ(node.find("a")->text(), "x\xc2\x85y\xc2\xa0z");
+  EXPECT_EQ(parse_yaml(to_yaml(node), "f").value(), node);
+}
+
 }  // namespace
 }  // namespace systole

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ground/base/tree_builder.h"
+#include "ground/base/utf8.h"
 
 namespace systole {
 namespace {
@@ -47,7 +48,7 @@ class Builder : public YAML::EventHandler {
                .at(tree_.where(at.line, at.col))
                .hinted("write the keys out, or name a whole value with '&name' and repeat it with '*name'"));
     }
-    add(Node(kind_of(mark, tag, value), value, place(mark)), anchor);
+    add(Node(kind_of(mark, tag, value), as_utf8(value), place(mark)), anchor);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -64,6 +65,13 @@ class Builder : public YAML::EventHandler {
   TreeBuilder& tree() { return tree_; }
 
  private:
+  // yaml-cpp gives the escapes \N and \_, which are U+0085 and U+00A0, as bytes of Latin-1. The document is UTF-8, so
+  // no other bytes that are not can be in a text of it.
+  static std::string as_utf8(std::string text) {
+    for (auto bad = find_invalid_utf8(text); bad; bad = find_invalid_utf8(text)) text.insert(*bad, 1, '\xc2');
+    return text;
+  }
+
   struct Anchored {
     Node node;
     std::int64_t weight;
