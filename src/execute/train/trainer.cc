@@ -297,8 +297,9 @@ Status Trainer::end_step(StartedStep& started) {
   emit(ended);
   if (std::optional<Note> note = waits_.after_step(ended.seconds)) emit(std::move(*note));
   const Seconds now = parts_.clock->now();
-  state_.trained += now - std::max(started.began, trained_to_);
-  step_time_ = std::max(step_time_, now - std::max(started.began, trained_to_));
+  const Seconds took = now - std::max(started.began, trained_to_);
+  state_.trained += took;
+  step_time_ = std::max(step_time_, took);
   trained_to_ = now;
   tell_budget();
   if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the rate goes by it
