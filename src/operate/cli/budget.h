@@ -4,6 +4,7 @@
 // in the run's own folder, which has those in which somebody led it.
 
 #include <CLI/App.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +12,6 @@
 #include "describe/spec/plan.h"
 #include "execute/train/trainer.h"
 #include "ground/base/clock.h"
-#include "operate/cli/exit_codes.h"
 #include "operate/launch/launch.h"
 
 namespace systole::cli {
@@ -22,10 +22,10 @@ struct BudgetArguments {
 };
 void add_budget_arguments(CLI::App& command, BudgetArguments& arguments);
 
-// What the workload's budget buys of `machines` together; nothing without a budget. `plan`: may be null.
-// Errors: invalid, nobody knows their price.
-Result<std::optional<Seconds>> budget_time(const Workload& workload, const Plan* plan, std::int64_t machines,
-                                           const BudgetArguments& arguments);
+// What the workload's budget buys of `machines` together, as whoever starts it says, else as operate/render/budget.h.
+// `plan`: may be null. Errors: invalid.
+Result<std::optional<Seconds>> budget_of(const Workload& workload, const Plan* plan, std::int64_t machines,
+                                         const BudgetArguments& arguments);
 
 class RunBudget {
  public:
@@ -54,7 +54,7 @@ class RunBudget {
   std::int64_t turn_ = 0;
 };
 
-// A launch stops when it is used; before that the program it runs has `notice` to save in. Null until somebody leads.
-void heed_budget(LaunchOptions& options, const std::unique_ptr<RunBudget>& budget, Seconds notice);
+// A launch stops when it is; asked all the time. Empty: there is no budget.
+void heed_budget(LaunchOptions& options, std::function<bool()> is_used);
 
 }  // namespace systole::cli

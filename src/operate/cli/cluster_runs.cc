@@ -42,9 +42,7 @@ std::string told(const Record& record, const Seen& seen) {
 
 Used used_by(const Record& record, std::span<const Seen> jobs, Clock& clock) {
   Used used;
-  const Result<std::unique_ptr<Store>> store = open_posix_store(record.place);
-  if (!store.ok()) return used;
-  const Result<std::string> text = read_text(**store, "ledger");
+  const Result<std::string> text = ledger_text(ledger_of(record));
   std::vector<LedgerTurn> turns = text.ok() ? read_ledger(*text) : std::vector<LedgerTurn>();
   end_by(turns, jobs);
   const std::int64_t now = std::chrono::system_clock::to_time_t(clock.calendar());

@@ -231,7 +231,7 @@ ExitCode rank(const RankOptions& options, Context& given) {
   request.time_to_stop = [&stop] { return stop.left(); };
   std::unique_ptr<RunBudget> budget;
   if (number == 0 && !options.budget.time.empty()) {
-    const Seconds all = *budget_time(workload, nullptr, 1, options.budget).value();
+    const Seconds all = *budget_of(workload, nullptr, 1, options.budget).value();
     budget = RunBudget::look(all, options.folder, options.budget, context.clock).value();
     request.budget = budget->of_trainer();
   }

@@ -71,7 +71,7 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
     }
   };
   heed_preemption(options, preemption);
-  heed_budget(options, *processes.budget, Seconds());  // rank 0 stops before that, unless something holds it up
+  heed_budget(options, processes.budget_is_used);  // rank 0 stops before that, unless something holds it up
   options.newest_checkpoint = [&checkpoints]() -> std::int64_t {
     const Result<std::vector<std::int64_t>> steps = checkpoint::list_steps(checkpoints);
     return steps.ok() && !steps->empty() ? steps->back() : -1;

@@ -15,13 +15,13 @@
 namespace systole::cli {
 
 struct RankProcesses {
-  RankArguments ranks;                                 // how many is said
-  std::string backend, pin_isa, inject, chaos;         // chaos: a hazard file, or empty
-  Bytes memory;                                        // of all ranks of this node
-  std::string folder;                                  // the run's
-  std::optional<Seconds> budget_buys;                  // of its machines' time
-  std::string ledger;                                  // of whoever started it; empty: the run's own
-  const std::unique_ptr<RunBudget>* budget = nullptr;  // null inside, until it is taken
+  RankArguments ranks;                          // how many is said
+  std::string backend, pin_isa, inject, chaos;  // chaos: a hazard file, or empty
+  Bytes memory;                                 // of all ranks of this node
+  std::string folder;                           // the run's
+  std::optional<Seconds> budget_buys;           // of its machines' time
+  std::string ledger;                           // of whoever started it; empty: the run's own
+  std::function<bool()> budget_is_used;         // empty: there is none
   // Takes the folder and puts the run's plan and workload into it; of several nodes only the one that leads does.
   std::function<Status()> take;
 };

@@ -53,6 +53,18 @@ SubmitAsk with_budget(ClusterRun& run, const std::vector<std::string>& sets) {
   return ask;
 }
 
+// Begun with nothing to spend it would end at once.
+void check_budget(ClusterRun& run, double budget, Context& context) {
+  const Record& record = run.record;
+  const std::vector<Seen> jobs = run.look();
+  const double used = used_by(record, jobs, context.clock).dollars.value_or(0);
+  const double stopped_at = overall(jobs).reason.starts_with(kBudgetUsed) ? record.budget.value_or(0) : 0;
+  if (budget > std::max(used, stopped_at)) return;
+  fail(error(ErrorKind::invalid, "the run '{}' has cost ${:.2f}, and its budget is ${:.2f}", record.run, used, budget)
+           .hinted(fmt::format("systole resume {} --set objective.budget={:.2f}", record.run,
+                               2 * std::max(used, stopped_at))));
+}
+
 // A run of a cluster: the same files and program are given to it again, and its ranks go on where they were.
 ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& context) {
   const Record& record = run.record;
@@ -67,14 +79,7 @@ ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& co
   if (!options.sets.empty()) ask = with_budget(run, options.sets);
   ask.again = true;
   ask.record.after.clear();
-  const std::vector<Seen> jobs = run.look();
-  const double used = used_by(record, jobs, context.clock).dollars.value_or(0);
-  const std::optional<double> budget = ask.record.budget;
-  const bool stopped_at_it = record.budget && overall(jobs).reason.starts_with(kBudgetUsed);
-  if (budget && (used >= *budget || (stopped_at_it && *budget <= *record.budget)))
-    fail(
-        error(ErrorKind::invalid, "the run '{}' has cost ${:.2f}, and its budget is ${:.2f}", record.run, used, *budget)
-            .hinted(fmt::format("systole resume {} --set objective.budget={:.2f}", record.run, 2 * used)));
+  if (ask.record.budget) check_budget(run, *ask.record.budget, context);
   const Submitted done = systole::submit(*run.cluster, ask, run.desk()).value();
   context.out.data(fmt::format("{}: {} {} job {}", done.record.run, done.was_there ? "still is" : "submitted again as",
                                done.record.target, done.record.id));

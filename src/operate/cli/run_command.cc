@@ -128,7 +128,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   const std::int64_t ranks = ranks_of(workload);
   const std::int64_t machines = machines_of(arguments.ranks, ranks);
   const std::optional<Seconds> budget_buys =
-      budget_time(asked, arguments.plan ? &*arguments.plan : nullptr, machines, arguments.budget).value();
+      budget_of(asked, arguments.plan ? &*arguments.plan : nullptr, machines, arguments.budget).value();
   const bool xla = is_xla(preparing.backend);
   if (xla) check_xla_run(arguments, preparing.backend, ranks).value();
   // Agents of several nodes prepare the same data, one after the other.
@@ -213,7 +213,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     processes.folder = arguments.folder;
     processes.budget_buys = budget_buys;
     processes.ledger = arguments.budget.ledger;
-    processes.budget = &budget;
+    if (budget_buys) processes.budget_is_used = [&] { return budget != nullptr && budget->left() <= Seconds(); };
     return ended(run_in_processes(processes, prepared, signals, *preemption, context).value());
   }
   if (!arguments.chaos.empty()) {

@@ -31,7 +31,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
       m.min_ranks == m.max_ranks ? std::to_string(m.min_ranks) : fmt::format("{} to {}", m.min_ranks, m.max_ranks);
   find_program(workload.command.front()).value();
   const std::int64_t machines = machines_of(arguments, m.max_ranks);
-  const std::optional<Seconds> budget_buys = budget_time(workload, nullptr, machines, asked).value();
+  const std::optional<Seconds> budget_buys = budget_of(workload, nullptr, machines, asked).value();
   std::unique_ptr<RunBudget> budget;
   if (dry_run) {
     context.out.data(fmt::format("would start {} ranks of: {}", number, words_of(workload.command)));
@@ -58,7 +58,9 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
   heed_preemption(options, *preemption);
   options.membership.notice = workload.ranks.notice.value_or(RanksSpec::kNotice);
-  heed_budget(options, budget, options.membership.notice);
+  if (budget_buys)  // it has its notice to save in before
+    heed_budget(options,
+                [&, notice = options.membership.notice] { return budget != nullptr && budget->left() <= notice; });
   const LaunchOutcome outcome = launch(std::move(options)).value();
   if (budget != nullptr)
     if (const Status noted = budget->end(outcome.exit_code); !noted.ok()) context.out.warning(noted.error());

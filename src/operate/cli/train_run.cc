@@ -16,7 +16,6 @@
 #include "execute/train/state.h"
 #include "ground/process/loaded_pages.h"
 #include "ground/process/machine.h"
-#include "ground/store/lock.h"
 #include "operate/cli/full_disk.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
@@ -243,47 +242,6 @@ std::string kernels_text(const Device& device) {
   std::string text = "kernels";
   for (const std::string& line : device.kernels_used()) text += "\n  " + line;
   return text;
-}
-
-Result<RunFolder> claim_folder(const std::string& path, Begins begins) {
-  std::error_code failed;
-  if (begins == Begins::where_it_was && !std::filesystem::is_directory(path)) {
-    return error(ErrorKind::not_found, "there is no run folder '{}'", path)
-        .hinted("'systole runs' lists those there are");
-  }
-  std::filesystem::create_directories(path, failed);
-  if (failed)
-    return error(ErrorKind::io, "cannot make the run folder '{}': {}", path, failed.message())
-        .hinted("--folder: a folder that may be made and written");
-  RunFolder folder{path, TRY(lock_folder(path)), TRY(open_posix_store(path))};
-  folder.holds_run = TRY(folder.store->exists(RunFiles::plan));
-  if (folder.holds_run && begins == Begins::anew) {
-    return error(ErrorKind::exists, "'{}' holds a run already", path)
-        .hinted(fmt::format("systole resume {}, or another --folder", path));
-  }
-  if (!folder.holds_run && begins == Begins::where_it_was)
-    return error(ErrorKind::not_found, "'{}' holds no run", path).hinted("systole run WORKLOAD --folder " + path);
-  return folder;
-}
-
-Status same_run(const RunFolder& run, const Workload& workload) {
-  const std::string text = TRY(read_text(*run.store, RunFiles::workload));
-  const Workload begun = TRY(read_workload(text, run.path + "/" + RunFiles::workload));
-  if (numbers_hash(begun) == numbers_hash(workload)) return {};
-  return error(ErrorKind::invalid, "'{}' holds a run of a workload with other numbers (model, data or train)", run.path)
-      .hinted("put the workload back, or take another --folder");
-}
-
-Status check_disk(const Prepared& p, const RunFolder& run) {
-  Bytes per_save;
-  for (const ProgramValue& value : p.job.program->values) {
-    if (value.residence == Residence::parameter || value.residence == Residence::state) per_save += value.type.bytes();
-  }
-  const checkpoint::Folder folder{run.store.get(), p.workload.checkpoint.folder};
-  const CheckpointSpec& spec = p.workload.checkpoint;
-  const checkpoint::Retention retention{static_cast<int>(spec.keep), spec.keep_every, spec.best};
-  TRY(checkpoint::check_space(folder, per_save, retention, std::max<std::int64_t>(1, spec.every.steps), 0));
-  return {};
 }
 
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,

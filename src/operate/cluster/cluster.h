@@ -79,7 +79,7 @@ class ClusterClient {
   // its programs are not here.
   virtual Result<std::string> send(const Record& record) = 0;
   // All jobs of ours that the target still knows under the names of these runs, whichever submission they are of. Where
-  // jobs cannot append to their ledger themselves, what is new of it is brought home first (bring_ledger).
+  // jobs cannot append to their ledger themselves, what is new of it is brought home first (add_to_ledger).
   // Errors: io, it cannot be asked.
   virtual Result<std::vector<Seen>> look(std::span<const Record> records) = 0;
   // What they write, from its begin; `all`: of each machine, where a job has several and one speaks for them.

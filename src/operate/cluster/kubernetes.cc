@@ -286,9 +286,9 @@ class Kubernetes : public ClusterClient {
   static Status keep_ledger(const Record& record, const KubeSight& sight, const Seen& seen) {
     std::error_code failed;
     if (record.place.empty() || !std::filesystem::exists(record.place, failed)) return {};
-    const Result<std::string> text = read_text_file(record.place + "/ledger");
-    const std::string lines = ledger_lines(sight, seen, text.ok() ? read_ledger(*text) : std::vector<LedgerTurn>());
-    return lines.empty() ? Status() : bring_ledger(record, lines);
+    const std::string path = ledger_of(record);
+    const std::string lines = ledger_lines(sight, seen, read_ledger(TRY(ledger_text(path))));
+    return lines.empty() ? Status() : add_to_ledger(path, lines);
   }
 
   std::unique_ptr<Clock> clock_;  // null: the api's is somebody else's

@@ -1,9 +1,12 @@
 #include "operate/cluster/ledger.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <set>
 
+#include "ground/base/text_file.h"
+#include "ground/store/store.h"
 #include "operate/cluster/cluster.h"
 #include "operate/cluster/words.h"
 
@@ -71,6 +74,20 @@ std::string with_lines_of(std::string ledger, std::string_view told) {
     if (there.emplace(line).second) ledger += line;
     told.remove_prefix(newline + 1);
   }
+}
+
+Result<std::string> ledger_text(const std::string& path) {
+  Result<std::string> text = read_text_file(path);
+  if (!text.ok() && text.error().kind == ErrorKind::not_found) return std::string();
+  return text;
+}
+
+Status add_to_ledger(const std::string& path, std::string_view lines) {
+  const std::filesystem::path place(path);
+  const std::string before = TRY(ledger_text(path)), after = with_lines_of(before, lines);
+  if (after == before) return {};
+  const std::unique_ptr<Store> store = TRY(open_posix_store(place.parent_path().string()));
+  return write_whole(*store, place.filename().string(), after);
 }
 
 void end_by(std::vector<LedgerTurn>& turns, std::span<const Seen> jobs) {

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ground/base/result.h"
+
 namespace systole {
 
 struct Seen;
@@ -28,6 +30,11 @@ std::vector<LedgerTurn> read_ledger(std::string_view text);
 
 // The ledger with those of its lines that are only in `told`, behind.
 std::string with_lines_of(std::string ledger, std::string_view told);
+
+// What the ledger in that file says; "" where there is none yet. Errors: io.
+Result<std::string> ledger_text(const std::string& path);
+// Adds those of the lines that it does not have. Errors: io, no_space.
+Status add_to_ledger(const std::string& path, std::string_view lines);
 
 // The last turn of each job that is over, where it has no end, gets the one that its target tells.
 void end_by(std::vector<LedgerTurn>& turns, std::span<const Seen> jobs);

@@ -133,15 +133,6 @@ Result<std::unique_ptr<FileLock>> Submissions::lock(const std::string& run) {
   return lock_folder(place(run));
 }
 
-Status bring_ledger(const Record& record, std::string_view told) {
-  const std::unique_ptr<Store> store = TRY(open_posix_store(record.place));
-  const Result<std::string> there = read_text(*store, "ledger");
-  if (!there.ok() && there.error().kind != ErrorKind::not_found) return there.error();
-  const std::string before = there.ok() ? *there : "";
-  const std::string after = with_lines_of(before, told);
-  return after == before ? Status() : write_whole(*store, "ledger", after);
-}
-
 std::string who_and_where() {
   const passwd* user = ::getpwuid(::getuid());
   utsname machine{};

@@ -49,6 +49,7 @@ struct Record {
   std::map<std::string, std::string> where;  // what the target finds it by, in its words: hosts, a namespace
   bool operator==(const Record&) const = default;
 };
+inline std::string ledger_of(const Record& record) { return record.place + "/ledger"; }
 Node to_node(const Record& record);
 // Errors: invalid, at its place.
 Result<Record> record_of(const Node& node);
@@ -79,9 +80,6 @@ class Submissions {
   std::string path_;
   std::unique_ptr<Store> store_;
 };
-
-// Its ledger, with the lines of `told` that are new. Errors: io.
-Status bring_ledger(const Record& record, std::string_view told);
 
 // user@host of this process, for records.
 std::string who_and_where();

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ground/base/nearest.h"
+#include "operate/cluster/ledger.h"
 #include "operate/cluster/record.h"
 #include "operate/cluster/ssh_begin.h"
 #include "operate/cluster/ssh_host.h"
@@ -135,7 +136,8 @@ class Ssh : public ClusterClient {
         continue;
       }
       if (answers[0].run == nullptr) continue;
-      if (answers[0].run->submission == record.submission) TRY(bring_ledger(record, answers[0].run->ledger));
+      if (answers[0].run->submission == record.submission)
+        TRY(add_to_ledger(ledger_of(record), answers[0].run->ledger));
       jobs.push_back(seen_by(answers));
     }
     return jobs;

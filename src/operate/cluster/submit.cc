@@ -26,9 +26,7 @@ struct Told {  // by the run's own folder
 
 Told told_by(const Record& record) {
   Told told;
-  const Result<std::unique_ptr<Store>> store = open_posix_store(record.place);
-  if (!store.ok()) return told;
-  const Result<std::string> text = read_text(**store, "ledger");
+  const Result<std::string> text = ledger_text(ledger_of(record));
   if (text.ok()) told.turns = read_ledger(*text);
   std::error_code failed;  // behind the ledger: an end that it tells was asked for before
   told.asked_to_stop = fs::exists(record.place + "/stop", failed);

@@ -1,6 +1,7 @@
 #include "operate/render/cluster_job.h"
 
 #include "ground/base/errors.h"
+#include "operate/render/budget.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 
@@ -56,22 +57,11 @@ KubernetesSpec::Launcher launcher_of(const Workload& w) {
   }
 }
 
-// By the workload, else by the plan.
-std::optional<double> usd_per_hour(const RenderAsk& ask, const ClusterJob& job) {
-  if (const auto price = ask.workload.resources.price) return *price * static_cast<double>(job.nodes.most);
-  if (ask.plan != nullptr && ask.plan->cost && ask.plan->cost->known) return ask.plan->cost->dollars_per_hour;
-  return {};
-}
-
 // What the agents are told of the budget. The ledger is kept by whoever sets SYSTOLE_STATE, else by the run.
-Result<std::string> budget_arguments(const Workload& w, const ClusterJob& job) {
-  if (!w.objective.budget) return std::string();
-  if (!job.usd_per_hour || *job.usd_per_hour <= 0)
-    return error(ErrorKind::invalid, "objective.budget: nobody knows what an hour of {} costs",
-                 job.nodes.most == 1 ? "its machine" : "its machines")
-        .hinted("resources.price: DOLLARS of an hour of one of them; or a plan for hardware of the catalog");
-  return fmt::format(" --budget-time {:.3f}s ${{SYSTOLE_STATE:+--ledger \"$SYSTOLE_STATE/ledger\"}}",
-                     *w.objective.budget / *job.usd_per_hour * 3600);
+Result<std::string> budget_arguments(const RenderAsk& ask, const ClusterJob& job) {
+  const std::optional<Seconds> time = TRY(budget_time(ask.workload, ask.plan, job.nodes.most));
+  if (!time) return std::string();
+  return fmt::format(" --budget-time {:.3f}s ${{SYSTOLE_STATE:+--ledger \"$SYSTOLE_STATE/ledger\"}}", time->count());
 }
 
 void check_texts(const Workload& w, std::vector<Error>& wrong) {
@@ -130,8 +120,8 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   }
   if (job.tpu() && ask.target == RenderTarget::slurm)
     note(error(ErrorKind::unsupported, "{}: Slurm has no TPUs", job.on).hinted("--on kubernetes"));
-  job.usd_per_hour = usd_per_hour(ask, job);
-  const Result<std::string> budget = budget_arguments(w, job);
+  job.usd_per_hour = usd_per_hour(w, ask.plan, job.nodes.most);
+  const Result<std::string> budget = budget_arguments(ask, job);
   if (!budget.ok()) note(budget.error());
   if (!wrong.empty()) return together(std::move(wrong));
   const CountRange ranks = job.ranks();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <set>
 
 #include "ground/base/errors.h"
@@ -57,15 +56,17 @@ KubernetesJob kubernetes_job(const RenderAsk& ask, const ClusterJob& job) {
 }
 
 // Agents stop at it; its ledger outlives a pod in the run's folder, and their exit code must end the job.
-void check_budget(const KubernetesJob& k, const std::function<void(Error)>& note) {
-  if (!k.by_agent() || (k.kind != Kind::job && k.kind != Kind::jobset))
-    return note(error(ErrorKind::unsupported, "objective.budget: a {} is begun again however its pods end",
-                      traits_of(k.kind).name)
-                    .hinted("kubernetes.kind: job or jobset, kubernetes.launcher: systole"));
-  if (!k.job.folder.starts_with('/') || !is_held(k.workload(), k.job.folder))
-    note(error(ErrorKind::invalid, "objective.budget: folder '{}' is in no claim: what it cost would end with its pod",
-               comment_text(k.job.folder))
-             .hinted("claims: { /runs: NAME }, folder: /runs"));
+void check_budget(const KubernetesJob& k, PodParts& parts) {
+  if (!k.by_agent() || (k.kind != Kind::job && k.kind != Kind::jobset)) {
+    parts.wrong.push_back(error(ErrorKind::unsupported, "objective.budget: a {} is begun again however its pods end",
+                                traits_of(k.kind).name)
+                              .hinted("kubernetes.kind: job or jobset, kubernetes.launcher: systole"));
+  } else if (!k.job.folder.starts_with('/') || !is_held(k.workload(), k.job.folder)) {
+    parts.wrong.push_back(error(ErrorKind::invalid,
+                                "objective.budget: folder '{}' is in no claim: what it cost would end with its pod",
+                                comment_text(k.job.folder))
+                              .hinted("claims: { /runs: NAME }, folder: /runs"));
+  }
 }
 
 // What a workload has to say, and what goes with no pod.
@@ -86,7 +87,7 @@ void check(const KubernetesJob& k, PodParts& parts) {
   if (w.slurm.array)
     note(error(ErrorKind::unsupported, "slurm.array: a Job here is one run")
              .hinted("render each seed: --set train.seed=N --run NAME-N"));
-  if (w.objective.budget) check_budget(k, note);
+  if (w.objective.budget) check_budget(k, parts);
   for (const auto& [name, value] : w.labels)
     if (!is_label_name("systole.label/" + name))
       note(error(ErrorKind::invalid, "labels: '{}' cannot be the name of an annotation", comment_text(name))
