@@ -41,7 +41,7 @@ std::vector<std::vector<T>> items_of(const std::string& file) {
     std::uint32_t count = 0;
     std::memcpy(&count, file.data() + at, sizeof count);
     items.emplace_back(count);
-    std::memcpy(items.back().data(), file.data() + at + sizeof count, count * sizeof(T));
+    if (count > 0) std::memcpy(items.back().data(), file.data() + at + sizeof count, count * sizeof(T));
     at += sizeof count + count * sizeof(T);
   }
   return items;
