@@ -74,7 +74,9 @@ class SshMachines : public testing::Test {
                               "PasswordAuthentication no\nSetEnv HOME={}\n",
                               machine.port, folder_.string(), folder_.string(), machine.home.string()));
     machine.sshd.emplace(
-        Process::start(line(fmt::format("exec /usr/sbin/sshd -D -f $PWD/{} -E $PWD/{}.log", config, config))).value());
+        Process::start(line(fmt::format("exec setpriv --pdeathsig TERM /usr/sbin/sshd -D -f $PWD/{} -E $PWD/{}.log",
+                                        config, config)))
+            .value());
     ASSERT_TRUE(connect_to({"127.0.0.1", machine.port}, deadline_after(Seconds(20.0))).ok());
   }
   static void down(Machine& machine) {

@@ -62,7 +62,9 @@ class Ssh : public testing::Test {
               name, name));
     write("bin/ssh", fmt::format("#!/bin/sh\nexec /usr/bin/ssh -F {}/ssh_config \"$@\"\n", name));
     ASSERT_EQ(run("chmod +x bin/ssh").exit.code, 0);
-    sshd_.emplace(Process::start(line("exec /usr/sbin/sshd -D -f $PWD/sshd_config -E $PWD/sshd.log")).value());
+    sshd_.emplace(
+        Process::start(line("exec setpriv --pdeathsig TERM /usr/sbin/sshd -D -f $PWD/sshd_config -E $PWD/sshd.log"))
+            .value());
     ASSERT_TRUE(connect_to({"127.0.0.1", port_}, deadline_after(Seconds(20.0))).ok()) << text_of(folder_ / "sshd.log");
     write("job.yaml", kJob);
   }
