@@ -24,7 +24,7 @@ std::unique_ptr<ClusterRun> cluster_run(const std::string& run, Context& context
   if (std::unique_ptr<ClusterRun> found = cluster_run_if_any(run, context)) return found;
   std::vector<std::string> names;
   if (std::optional<Submissions> submissions = Submissions::open_if_there(kRunsFolder).value())
-    for (const Record& record : submissions->list().value()) names.push_back(record.run);
+    names = submissions->names().value();
   fail(error(ErrorKind::not_found, "no run '{}' was submitted from here", run)
            .hinted(names.empty()
                        ? "systole submit WORKLOAD --on TARGET; systole runs --on kubernetes finds those of others"

@@ -76,9 +76,13 @@ std::vector<SubmittedRow> submitted_rows(const std::string& folder, std::vector<
       if (row != known.end() && row->second->files == stamp.files) {
         holding.push_back(row->second);
         known.erase(row);
-      } else if (std::optional<Record> record = submissions->find(stamp.run).value()) {
-        asked.push_back({std::move(*record), stamp.files});
+        continue;
       }
+      Result<std::optional<Record>> record = submissions->find(stamp.run);
+      if (!record.ok())  // of the others all is known
+        context.out.warning(record.error());
+      else if (*record)
+        asked.push_back({std::move(**record), stamp.files});
     }
   const std::vector<std::vector<Seen>> seen = look_at(asked, context);
   std::vector<SubmittedRow> looked_at, settled;
