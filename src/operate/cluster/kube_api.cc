@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "operate/render/kubernetes/operators.h"
+
 namespace systole {
 namespace {
 
@@ -38,17 +40,8 @@ KubeReply read(const HttpReply& http) {
 
 // Where those come from that clusters have of their own.
 std::string installs(const std::string& group) {
-  const auto from = [](std::string url) { return "kubectl apply --server-side -f " + url; };
-  if (group == "jobset.x-k8s.io")
-    return from("https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml");
-  if (group == "kueue.x-k8s.io")
-    return from("https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml");
-  if (group == "trainer.kubeflow.org")
-    return "kubectl apply --server-side -k "
-           "'https://github.com/kubeflow/trainer.git/manifests/overlays/manager?ref=v2.3.0'";
-  if (group == "kubeflow.org")
-    return "kubectl apply --server-side -k "
-           "'https://github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.4'";
+  for (const KubeOperator& one : kKubeOperators)
+    if (one.group == group) return fmt::format("kubectl apply --server-side {}", one.place);
   if (group == "monitoring.googleapis.com") return "gcloud container clusters update NAME --enable-managed-prometheus";
   return "kubectl api-versions lists what it has";
 }

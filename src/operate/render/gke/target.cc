@@ -7,6 +7,7 @@
 #include "operate/render/cluster_job.h"
 #include "operate/render/cost.h"
 #include "operate/render/gke/cluster.h"
+#include "operate/render/kubernetes/operators.h"
 #include "operate/render/names.h"
 #include "operate/render/picture.h"
 #include "operate/render/quota_need.h"
@@ -25,15 +26,6 @@ constexpr const char* kDriverOfCos =
     "95efe95c68ca328150b68a21ef8372369c30beb7/nvidia-driver-installer/cos/daemonset-preloaded-latest.yaml";
 constexpr const char* kDriverOfUbuntu =
     "e4119927bb1c4000aab38977adcdd4cb62b1c535/nvidia-driver-installer/ubuntu/daemonset-preloaded-R580.yaml";
-constexpr struct {
-  const char *kind, *manifest;
-} kOperators[] = {
-    {"JobSet", "-f https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml"},
-    {"PyTorchJob", "-k 'github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.4'"},
-    {"JAXJob", "-k 'github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.4'"},
-    {"ResourceFlavor", "-f https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml"},
-    {"TrainJob", "-k 'github.com/kubeflow/trainer.git/manifests/overlays/manager?ref=v2.3.0'"},
-};
 
 std::string_view name_of(GkeSpec::Driver driver) {
   return driver == GkeSpec::Driver::latest     ? "LATEST"
@@ -267,10 +259,13 @@ GkeCluster cluster_of(const RenderAsk& ask, const ClusterJob& job, const std::st
 }
 
 void add_operators(const std::string& manifest, GkeCluster& cluster) {
-  for (const auto& [kind, address] : kOperators)
-    if (("\n" + manifest).find(fmt::format("\nkind: {}\n", kind)) != manifest.npos &&
-        std::ranges::find(cluster.operators, address) == cluster.operators.end())
-      cluster.operators.emplace_back(address);
+  const std::string lines = "\n" + manifest;
+  for (const KubeOperator& one : kKubeOperators)
+    for (const std::string_view kind : one.kinds) {
+      if (kind.empty() || lines.find(fmt::format("\nkind: {}\n", kind)) == lines.npos) continue;
+      if (std::ranges::find(cluster.operators, one.place) == cluster.operators.end())
+        cluster.operators.emplace_back(one.place);
+    }
 }
 
 // Where the catalog knows the accelerators to be; nothing where the zone is one of them.
