@@ -5,18 +5,19 @@
 #include <string>
 
 #include "ground/base/error.h"
+#include "ground/base/exit_code.h"
 
 namespace systole::cli {
 
 enum class ExitCode : int {
-  done = 0,
-  no = 1,             // it ran, and the answer is no
-  usage = 2,          // the command line or a document is wrong
-  missing = 3,        // this machine or build lacks something
-  saved = 75,         // stopped with a state saved: run again to go on (EX_TEMPFAIL)
-  not_saved = 76,     // stopped without one
-  over_budget = 77,   // stopped by its budget: begun again it would stop at once
-  interrupted = 130,  // 128 + SIGINT
+  done = kExitDone,
+  no = kExitNo,
+  usage = kExitUsage,
+  missing = kExitMissing,
+  saved = kExitSaved,
+  not_saved = kExitNotSaved,
+  over_budget = kExitOverBudget,
+  interrupted = kExitInterrupted,
 };
 
 struct ExitCodeText {

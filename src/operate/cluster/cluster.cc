@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ground/base/exit_code.h"
 #include "ground/base/nearest.h"
 #include "operate/cluster/kubernetes.h"
 #include "operate/cluster/record.h"
@@ -15,8 +16,6 @@ namespace {
 // What is most worth knowing of several, first.
 constexpr std::array kByUrgency = {Phase::saving, Phase::running, Phase::starting, Phase::preempted, Phase::queued,
                                    Phase::failed, Phase::unknown, Phase::stopped,  Phase::done};
-
-constexpr std::int64_t kSaved = 75, kNotSaved = 76, kOverBudget = 77, kMissing = 3;  // docs/reference/exit-codes.md
 
 }  // namespace
 
@@ -41,20 +40,21 @@ void end_with(Seen& job, std::int64_t code, bool asked) {
   if (code == 0) {
     job.phase = Phase::done;
     job.reason.clear();
-  } else if (code == kOverBudget) {
+  } else if (code == kExitOverBudget) {
     job.phase = Phase::stopped;
     job.reason = fmt::format("{}: systole resume {} --set objective.budget=DOLLARS", kBudgetUsed, job.run);
   } else if (asked || job.phase == Phase::stopped) {
     job.phase = Phase::stopped;
-    job.reason = code == kSaved ? "saved" : fmt::format("exit code {}", code);
+    job.reason = code == kExitSaved ? "saved" : fmt::format("exit code {}", code);
   } else {
     job.phase = Phase::failed;
     if (code > 128 && !job.reason.empty()) return;  // killed: the target says more of it
-    job.reason = code == kSaved ? "exit code 75: stopped with its state saved, and begun again as often as it may be"
-                 : code == kNotSaved
+    job.reason = code == kExitSaved
+                     ? "exit code 75: stopped with its state saved, and begun again as often as it may be"
+                 : code == kExitNotSaved
                      ? "exit code 76: a rank or a node was lost, and it was begun again as often as it may be"
-                 : code == kMissing ? "exit code 3: its machines lack something that it needs"
-                                    : fmt::format("exit code {}", code);
+                 : code == kExitMissing ? "exit code 3: its machines lack something that it needs"
+                                        : fmt::format("exit code {}", code);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ground/base/clock.h"
+#include "ground/base/exit_code.h"
 #include "ground/base/iso_time.h"
 #include "operate/cluster/kube_api.h"
 #include "operate/cluster/kube_objects.h"
@@ -15,10 +16,8 @@
 namespace systole {
 namespace {
 
-constexpr std::int64_t kSaved = 75, kOverBudget = 77;
-
 // That no retry helps: a Job fails by it at once (its podFailurePolicy).
-bool is_final(std::int64_t code) { return (code >= 1 && code <= 3) || code == kOverBudget; }
+bool is_final(std::int64_t code) { return (code >= 1 && code <= 3) || code == kExitOverBudget; }
 
 std::int64_t seconds_of(const std::string& text) {  // 0 without
   const auto time = from_iso8601(text);
@@ -277,8 +276,8 @@ std::optional<std::int64_t> exit_code_of(const std::vector<std::int64_t>& codes)
   if (codes.empty()) return {};
   if (const auto final_code = std::ranges::find_if(codes, is_final); final_code != codes.end()) return *final_code;
   for (const std::int64_t code : codes)
-    if (code != kSaved && code != 0) return code;
-  return std::ranges::count(codes, kSaved) > 0 ? kSaved : 0;
+    if (code != kExitSaved && code != 0) return code;
+  return std::ranges::count(codes, kExitSaved) > 0 ? kExitSaved : 0;
 }
 
 Seen seen_of(const KubeSight& sight) {
@@ -334,7 +333,7 @@ std::string ledger_lines(const KubeSight& sight, const Seen& seen, const std::ve
     }
     const bool last = &span == &spans.back();
     if (span.end != 0 && !turns.back().ended_at && turns.back().began_at == span.begin && !last)
-      end(turns.back(), span.end, kSaved);
+      end(turns.back(), span.end, kExitSaved);
   }
   if (!is_over(seen.phase) || turns.empty() || turns.back().ended_at) return lines;
   std::vector<std::int64_t> codes;

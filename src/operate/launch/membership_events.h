@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "ground/base/exit_code.h"
 #include "ground/base/units.h"
 
 namespace systole {
@@ -24,8 +25,6 @@ struct LaunchOutcome {
   std::string sentence;
   bool operator==(const LaunchOutcome&) const = default;
 };
-constexpr int kExitDone = 0, kExitNo = 1, kExitUsage = 2, kExitMissing = 3, kExitSaved = 75, kExitNotSaved = 76,
-              kExitOverBudget = 77, kExitInterrupted = 130;
 
 // Events.
 

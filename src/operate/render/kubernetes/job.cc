@@ -1,4 +1,5 @@
 // batch/v1 Job: one pod an index, which is its node.
+#include "ground/base/exit_code.h"
 #include "operate/render/kubernetes/pod.h"
 #include "operate/render/template.h"
 
@@ -32,7 +33,9 @@ Node failure_rules(const KubernetesJob& k, bool ignore_disruptions) {
   if (ignore_disruptions)  // a pod that its node took away counts for nothing
     rules.push(fill("{ action: Ignore, onPodConditions: [{ type: DisruptionTarget, status: \"True\" }] }", {}));
   if (!k.by_agent()) return rules;
-  Node codes = Node::map({{"containerName", "systole"}, {"operator", "In"}, {"values", Node::sequence({1, 2, 3, 77})}});
+  Node codes = Node::map({{"containerName", "systole"},
+                          {"operator", "In"},
+                          {"values", Node::sequence({kExitNo, kExitUsage, kExitMissing, kExitOverBudget})}});
   return rules.push(Node::map({{"action", "FailJob"}, {"onExitCodes", std::move(codes)}}));
 }
 
