@@ -141,15 +141,14 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
 
 }  // namespace
 
-void add_backtest(CLI::App& app, Context& context) {
+void add_backtest(Subcommand app, Context& context) {
   auto options = std::make_shared<BacktestOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "backtest", "predictions beside published measurements", options, context, backtest_rows);
-  command.add_option("rows", options->files, "tables of measurements, as CSV: data/validation/training.csv")
-      ->required();
+  command.add_option("rows", options->files, "tables of measurements, as CSV: data/validation/training.csv").required();
   command.add_option("--set", options->set, fmt::format("rows of this set alone: {}", fmt::join(row_sets(), ", ")));
   command.add_option("--worst", options->worst, "so many of the rows that are predicted worst (default: 10)")
-      ->check(at_least(0));
+      .check(at_least(0));
   command.add_option("--svg", options->svg, "also draw predicted against measured step times, into this file");
   command.add_flag("--fit", options->fit, "fit the numbers of stacks to the rows, print and judge them");
   command.add_option("--stacks", options->stacks, "profiles of stacks, in place of those built in");
@@ -157,7 +156,7 @@ void add_backtest(CLI::App& app, Context& context) {
   command.add_option("--save-errors", options->errors,
                      "write the errors by kind of prediction, which plans tell, into this file");
   command.add_option("--page", options->page, "write the page docs/accuracy.md into this file");
-  command.add_option("--threads", options->threads, "that make Programs (default: 2)")->check(at_least(1));
+  command.add_option("--threads", options->threads, "that make Programs (default: 2)").check(at_least(1));
 }
 
 }  // namespace systole::cli

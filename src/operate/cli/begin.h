@@ -5,7 +5,7 @@
 
 namespace systole::cli {
 
-void add_init(CLI::App& app, Context& context);
-void add_import(CLI::App& app, Context& context);
+void add_init(Subcommand app, Context& context);
+void add_import(Subcommand app, Context& context);
 
 }  // namespace systole::cli

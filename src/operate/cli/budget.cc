@@ -38,7 +38,7 @@ std::int64_t last_written(const std::string& folder) {
 
 }  // namespace
 
-void add_budget_arguments(CLI::App& command, BudgetArguments& arguments) {
+void add_budget_arguments(Subcommand command, BudgetArguments& arguments) {
   command.add_option("--budget-time", arguments.time,
                      "machine time that objective.budget buys, as 3600s, by whoever starts it and knows the price");
   command.add_option("--ledger", arguments.ledger,

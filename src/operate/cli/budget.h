@@ -3,7 +3,6 @@
 // (operate/cluster/ledger.h) is that of whoever starts the run, which has every second of every allocation, or else one
 // in the run's own folder, which has those in which somebody led it.
 
-#include <CLI/App.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "describe/spec/plan.h"
 #include "execute/train/trainer.h"
 #include "ground/base/clock.h"
+#include "operate/cli/options.h"
 #include "operate/launch/launch.h"
 
 namespace systole::cli {
@@ -20,7 +20,7 @@ struct BudgetArguments {
   std::string time;    // that the budget buys, "3600s"; empty: by the price of the workload, or of the plan
   std::string ledger;  // of whoever starts the run; empty: RUN/ledger
 };
-void add_budget_arguments(CLI::App& command, BudgetArguments& arguments);
+void add_budget_arguments(Subcommand command, BudgetArguments& arguments);
 
 // What the workload's budget buys of `machines` together, as whoever starts it says, else as operate/render/budget.h.
 // `plan`: may be null. Errors: invalid.

@@ -65,14 +65,14 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, Context& context) {
+void add_calibrate(Subcommand app, Context& context) {
   auto options = std::make_shared<CalibrateCommandOptions>();
-  CLI::App& command = add_command(app, "calibrate", "measure this machine, so that plans predict it", options, context,
-                                  calibrate_machine);
+  Subcommand command = add_command(app, "calibrate", "measure this machine, so that plans predict it", options, context,
+                                   calibrate_machine);
   command.add_flag("--quick", options->quick, "10 s instead of a minute; larger spreads");
   command.add_flag("--no-disk", options->no_disk, "leave the disk of the working folder out");
   command.add_option("--threads", options->threads, "threads that runs will use; without: all there are")
-      ->check(at_least(1));
+      .check(at_least(1));
   command.add_option("--out", options->out, "the catalog's folder; without: the user's");
 }
 

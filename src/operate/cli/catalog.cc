@@ -20,13 +20,13 @@ Result<CatalogView> open_catalog_view(Clock& clock) {
   return CatalogView{std::move(catalog), std::move(read), clock.timestamp().substr(0, 10)};
 }
 
-void add_accelerator_filter(CLI::App& command, CatalogFilters& filters) {
+void add_accelerator_filter(Subcommand command, CatalogFilters& filters) {
   command.add_option("--accelerator", filters.accelerator, "of this one alone: h100, nvidia-l4, v5litepod");
 }
-void add_machine_filter(CLI::App& command, CatalogFilters& filters) {
+void add_machine_filter(Subcommand command, CatalogFilters& filters) {
   command.add_option("--machine", filters.machine, "of these machine types alone: a3-highgpu-8g, 'g2-*'");
 }
-void add_place_filters(CLI::App& command, CatalogFilters& filters) {
+void add_place_filters(Subcommand command, CatalogFilters& filters) {
   command.add_option("--region", filters.region, "in this region alone: us-central1");
   command.add_option("--zone", filters.zone, "in this zone alone: us-central1-a");
 }
@@ -90,8 +90,8 @@ std::string gbit_text(const std::optional<BytesPerSecond>& rate) {
 
 Node maybe_number(const std::optional<double>& value) { return value ? Node(*value) : Node(); }
 
-void add_catalog(CLI::App& app, Context& context) {
-  CLI::App& catalog = add_group(app, "catalog", "accelerators, machines, zones and prices, with source and date");
+void add_catalog(Subcommand app, Context& context) {
+  Subcommand catalog = add_group(app, "catalog", "accelerators, machines, zones and prices, with source and date");
   add_catalog_accelerators(catalog, context);
   add_catalog_machines(catalog, context);
   add_catalog_slices(catalog, context);

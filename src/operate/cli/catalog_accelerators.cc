@@ -102,12 +102,12 @@ ExitCode accelerators(const AcceleratorsOptions& options, Context& context) {
 
 }  // namespace
 
-void add_catalog_accelerators(CLI::App& catalog, Context& context) {
+void add_catalog_accelerators(Subcommand catalog, Context& context) {
   auto options = std::make_shared<AcceleratorsOptions>();
-  CLI::App& command = add_command(catalog, "accelerators", "chips: dense peak of each type, memory, links", options,
-                                  context, accelerators);
+  Subcommand command = add_command(catalog, "accelerators", "chips: dense peak of each type, memory, links", options,
+                                   context, accelerators);
   command.add_option("name", options->name, "all that is known of one: h100, nvidia-l4, v5litepod");
-  command.add_option("--kind", options->kind, "these alone")->check(CLI::IsMember({"gpu", "tpu"}));
+  command.add_option("--kind", options->kind, "these alone").check(one_of({"gpu", "tpu"}));
 }
 
 }  // namespace systole::cli

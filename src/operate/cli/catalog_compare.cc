@@ -123,18 +123,18 @@ ExitCode compare(const CompareOptions& options, Context& context) {
 
 }  // namespace
 
-void add_catalog_compare(CLI::App& catalog, Context& context) {
+void add_catalog_compare(Subcommand catalog, Context& context) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(catalog, "compare", "accelerators side by side: one type for all, and what a dollar buys", options,
                   context, compare);
-  command.add_option("names", options->names, "two or more: v5p h100")->required()->expected(2, 4);
+  command.add_option("names", options->names, "two or more: v5p h100").required().expected(2, 4);
   command.add_option("--dtype", options->dtype, "bf16, f16, tf32, fp8, int8, fp4, int4, f32 or f64")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--region", options->region, "prices of this region alone: us-central1");
   command.add_option("--provisioning", options->terms, "on which terms")
-      ->check(CLI::IsMember({"on_demand", "spot", "flex_start", "calendar", "commitment_1y", "commitment_3y"}))
-      ->capture_default_str();
+      .check(one_of({"on_demand", "spot", "flex_start", "calendar", "commitment_1y", "commitment_3y"}))
+      .capture_default_str();
 }
 
 }  // namespace systole::cli

@@ -152,10 +152,10 @@ ExitCode machines(const MachinesOptions& options, Context& context) {
 
 }  // namespace
 
-void add_catalog_machines(CLI::App& catalog, Context& context) {
+void add_catalog_machines(Subcommand catalog, Context& context) {
   auto options = std::make_shared<MachinesOptions>();
-  CLI::App& command = add_command(catalog, "machines", "machine types, and which accelerators go with which", options,
-                                  context, machines);
+  Subcommand command = add_command(catalog, "machines", "machine types, and which accelerators go with which", options,
+                                   context, machines);
   command.add_option("name", options->name, "all that is known of one: a3-highgpu-8g");
   add_accelerator_filter(command, options->filters);
   add_machine_filter(command, options->filters);

@@ -186,15 +186,15 @@ ExitCode prices(const PricesOptions& options, Context& context) {
 
 }  // namespace
 
-void add_catalog_prices(CLI::App& catalog, Context& context) {
+void add_catalog_prices(Subcommand catalog, Context& context) {
   auto options = std::make_shared<PricesOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(catalog, "prices", "dollars by the hour, on each of the terms", options, context, prices);
   add_accelerator_filter(command, options->filters);
   add_machine_filter(command, options->filters);
   add_place_filters(command, options->filters);
   command.add_option("--max-price", options->max_price, "known, and of so many dollars an hour at most")
-      ->check(CLI::NonNegativeNumber);
+      .check(not_negative());
   command.add_flag("--all", options->all, "of regions too where no zone has the hardware");
 }
 

@@ -90,13 +90,13 @@ ExitCode slices(const SlicesOptions& options, Context& context) {
 
 }  // namespace
 
-void add_catalog_slices(CLI::App& catalog, Context& context) {
+void add_catalog_slices(Subcommand catalog, Context& context) {
   auto options = std::make_shared<SlicesOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(catalog, "slices", "TPU slices: shapes, names, hosts, rings", options, context, slices);
   command.add_option("name", options->name, "one of them, by either name: v5p-128, v5p:4x4x4");
   add_accelerator_filter(command, options->filters);
-  command.add_option("--max-chips", options->max_chips, "of so many chips at most")->check(at_least(1));
+  command.add_option("--max-chips", options->max_chips, "of so many chips at most").check(at_least(1));
 }
 
 }  // namespace systole::cli

@@ -21,9 +21,9 @@ Result<CatalogView> open_catalog_view(Clock& clock);
 struct CatalogFilters {
   std::string accelerator, machine, region, zone;
 };
-void add_accelerator_filter(CLI::App& command, CatalogFilters& filters);
-void add_machine_filter(CLI::App& command, CatalogFilters& filters);
-void add_place_filters(CLI::App& command, CatalogFilters& filters);
+void add_accelerator_filter(Subcommand command, CatalogFilters& filters);
+void add_machine_filter(Subcommand command, CatalogFilters& filters);
+void add_place_filters(Subcommand command, CatalogFilters& filters);
 
 // The catalog's name for what was asked; "" where nothing was. Errors: not_found with the nearest names.
 Result<std::string> asked_accelerator(const CatalogView& view, const std::string& asked);
@@ -58,11 +58,11 @@ std::string gbit_text(const std::optional<BytesPerSecond>& rate);  // "200", "-"
 Node maybe_number(const std::optional<double>& value);             // null without one
 
 // catalog_<name>.cc
-void add_catalog_accelerators(CLI::App& catalog, Context& context);
-void add_catalog_machines(CLI::App& catalog, Context& context);
-void add_catalog_slices(CLI::App& catalog, Context& context);
-void add_catalog_zones(CLI::App& catalog, Context& context);
-void add_catalog_prices(CLI::App& catalog, Context& context);
-void add_catalog_compare(CLI::App& catalog, Context& context);
+void add_catalog_accelerators(Subcommand catalog, Context& context);
+void add_catalog_machines(Subcommand catalog, Context& context);
+void add_catalog_slices(Subcommand catalog, Context& context);
+void add_catalog_zones(Subcommand catalog, Context& context);
+void add_catalog_prices(Subcommand catalog, Context& context);
+void add_catalog_compare(Subcommand catalog, Context& context);
 
 }  // namespace systole::cli

@@ -85,9 +85,9 @@ ExitCode zones(const ZonesOptions& options, Context& context) {
 
 }  // namespace
 
-void add_catalog_zones(CLI::App& catalog, Context& context) {
+void add_catalog_zones(Subcommand catalog, Context& context) {
   auto options = std::make_shared<ZonesOptions>();
-  CLI::App& command = add_command(catalog, "zones", "which accelerator is in which zone", options, context, zones);
+  Subcommand command = add_command(catalog, "zones", "which accelerator is in which zone", options, context, zones);
   add_accelerator_filter(command, options->filters);
   add_machine_filter(command, options->filters);
   add_place_filters(command, options->filters);

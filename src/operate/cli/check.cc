@@ -59,9 +59,9 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Context& context) {
+void add_check(Subcommand app, Context& context) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "check", "every error of a workload at once; nothing is run", options, context, check_workload);
   options->workload.command = true;
   add_workload_arguments(command, options->workload);

@@ -244,16 +244,16 @@ ExitCode ckpt_unbless(const CkptOptions& options, Context& context) { return mar
 
 }  // namespace
 
-void add_ckpt(CLI::App& app, Context& context) {
-  CLI::App& group = add_group(app, "ckpt", "the checkpoints of a run");
+void add_ckpt(Subcommand app, Context& context) {
+  Subcommand group = add_group(app, "ckpt", "the checkpoints of a run");
   const auto add = [&](const char* name, const char* help, ExitCode (*run)(const CkptOptions&, Context&)) {
     auto options = std::make_shared<CkptOptions>();
-    CLI::App& command = add_command(group, name, help, options, context, run);
-    CLI::Option* place = command.add_option(
+    Subcommand command = add_command(group, name, help, options, context, run);
+    Option place = command.add_option(
         "run", options->run,
         "RUN or RUN@STEP: a run's folder, name or number, or a checkpoint folder; without: the newest");
     add_key_options(command, options->keys);
-    return std::tuple<CLI::App&, CLI::Option&, CkptOptions&>(command, *place, *options);
+    return std::tuple<Subcommand, Option, CkptOptions&>(command, place, *options);
   };
   add("list", "the checkpoints there are", ckpt_list);
   auto [show, show_run, show_options] = add("show", "the tensors of one, or one tensor's numbers", ckpt_show);
@@ -262,7 +262,7 @@ void add_ckpt(CLI::App& app, Context& context) {
   auto [diff, diff_run, diff_options] =
       add("diff", "two of them, tensor by tensor; ends with 1 when they differ", ckpt_diff);
   diff_run.required();
-  diff.add_option("other", diff_options.other, "the second one, as the first")->required();
+  diff.add_option("other", diff_options.other, "the second one, as the first").required();
   auto [out, out_run, out_options] =
       add("export", "write one as a safetensors file, or as a Hugging Face model", ckpt_export);
   out_run.required();
@@ -270,10 +270,10 @@ void add_ckpt(CLI::App& app, Context& context) {
   out.add_option("--to", out_options.to,
                  "instead: the folder to write as a Hugging Face model, with config.json and tokenizer");
   out.add_option("--shard-size", out_options.shard, "with --to: a file takes no more than this, as 5GB")
-      ->capture_default_str();
+      .capture_default_str();
   out.add_option("--role", out_options.role, "parameters, or state of the optimizer")
-      ->check(CLI::IsMember({"parameters", "state"}))
-      ->capture_default_str();
+      .check(one_of({"parameters", "state"}))
+      .capture_default_str();
   add("bless", "mark one so that it is never removed", ckpt_bless);
   add("unbless", "take that mark away", ckpt_unbless);
   add_ckpt_reshard(group, context);

@@ -92,30 +92,30 @@ ExitCode ckpt_public_key(const PublicKeyOptions& options, Context& context) {
 
 }  // namespace
 
-void add_key_options(CLI::App& command, checkpoint::KeyRefs& keys) {
+void add_key_options(Subcommand command, checkpoint::KeyRefs& keys) {
   command.add_option("--encryption-key", keys.encryption,
                      "env:NAME or file:PATH: the key it is encrypted with; without: what the run's workload says");
   command.add_option("--trusted-key", keys.trusted,
                      "only what this public key signed is read; without: the workload's");
 }
 
-void add_ckpt_reshard(CLI::App& group, Context& context) {
+void add_ckpt_reshard(Subcommand group, Context& context) {
   auto options = std::make_shared<ReshardOptions>();
-  CLI::App& command = add_command(group, "reshard", "rewrite one as the ranks of another mesh will read it", options,
-                                  context, ckpt_reshard);
-  command.add_option("run", options->run, "RUN@STEP, as for the others; without @STEP: the newest")->required();
-  command.add_option("--mesh", options->mesh, "axes of the mesh that will read it, as \"data=4 model=2\"")->required();
+  Subcommand command = add_command(group, "reshard", "rewrite one as the ranks of another mesh will read it", options,
+                                   context, ckpt_reshard);
+  command.add_option("run", options->run, "RUN@STEP, as for the others; without @STEP: the newest").required();
+  command.add_option("--mesh", options->mesh, "axes of the mesh that will read it, as \"data=4 model=2\"").required();
   command.add_option("--sharding", options->shardings,
                      "TENSORS=SHARDING, as blocks.*.mlp.up={}{model}; may be repeated, the first that matches counts; "
                      "without: the first dim is cut along all axes");
   add_key_options(command, options->keys);
 }
 
-void add_ckpt_public_key(CLI::App& group, Context& context) {
+void add_ckpt_public_key(Subcommand group, Context& context) {
   auto options = std::make_shared<PublicKeyOptions>();
-  CLI::App& command = add_command(group, "public-key", "the public key of a signing key, for checkpoint.trusted_key",
-                                  options, context, ckpt_public_key);
-  command.add_option("key", options->reference, "env:NAME or file:PATH, where the signing key stands")->required();
+  Subcommand command = add_command(group, "public-key", "the public key of a signing key, for checkpoint.trusted_key",
+                                   options, context, ckpt_public_key);
+  command.add_option("key", options->reference, "env:NAME or file:PATH, where the signing key stands").required();
 }
 
 }  // namespace systole::cli

@@ -6,8 +6,8 @@
 
 namespace systole::cli {
 
-void add_key_options(CLI::App& command, checkpoint::KeyRefs& keys);
-void add_ckpt_reshard(CLI::App& group, Context& context);
-void add_ckpt_public_key(CLI::App& group, Context& context);
+void add_key_options(Subcommand command, checkpoint::KeyRefs& keys);
+void add_ckpt_reshard(Subcommand group, Context& context);
+void add_ckpt_public_key(Subcommand group, Context& context);
 
 }  // namespace systole::cli

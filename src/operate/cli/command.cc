@@ -1,9 +1,11 @@
 #include "operate/cli/command.h"
 
 #include <fmt/ranges.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 #include "ground/base/nearest.h"
 #include "ground/base/units.h"
@@ -94,34 +96,24 @@ ExitCode told(Printer& out, const Error& error) {
 
 }  // namespace
 
-CLI::Validator at_least(std::int64_t lowest) {
-  const auto check = [lowest](std::string& text) -> std::string {
-    std::int64_t number = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (failed != std::errc() || end != text.data() + text.size()) return fmt::format("'{}' is no whole number", text);
-    return number < lowest ? fmt::format("{} is too low: {} or more", text, with_commas(lowest)) : "";
-  };
-  return CLI::Validator(check, fmt::format("{} or more", lowest));
-}
-
 std::string help_text(const CLI::App& command) {
   return command.help(command.get_parent() == nullptr ? "" : full_name(*command.get_parent()));
 }
 
-CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help, Context& context,
-                      std::function<ExitCode()> run) {
-  CLI::App* command = parent.add_subcommand(name, help);
+Subcommand add_command(Subcommand parent, const std::string& name, const std::string& help, Context& context,
+                       std::function<ExitCode()> run) {
+  CLI::App* command = parent.app().add_subcommand(name, help);
   command->callback([command, run = std::move(run), &context] {
     context.out.set_command(full_name(*command).substr(std::string_view("systole ").size()));
     context.exit = run();
   });
-  return *command;
+  return Subcommand(command);
 }
 
-CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& help) {
-  CLI::App* group = parent.add_subcommand(name, help);
+Subcommand add_group(Subcommand parent, const std::string& name, const std::string& help) {
+  CLI::App* group = parent.app().add_subcommand(name, help);
   group->require_subcommand(1);
-  return *group;
+  return Subcommand(group);
 }
 
 std::unique_ptr<CLI::App> make_app(Context& context) {
@@ -137,7 +129,7 @@ std::unique_ptr<CLI::App> make_app(Context& context) {
   app->add_flag_callback(
       "-q,--quiet", [&context] { context.out.set_quiet(true); }, "no messages and no progress; errors remain");
   for (CLI::Option* option : app->get_options()) option->trigger_on_parse();
-  add_commands(*app, context);
+  add_commands(Subcommand(app.get()), context);
   return app;
 }
 

@@ -8,17 +8,14 @@
 //   struct WhyOptions { std::string run; };
 //   ExitCode why(const WhyOptions& options, Context& context) { ... }
 //   }  // namespace
-//   void add_why(CLI::App& app, Context& context) {
+//   void add_why(Subcommand app, Context& context) {
 //     auto options = std::make_shared<WhyOptions>();
-//     CLI::App& command = add_command(app, "why", "where the time of a run went", options, context, why);
+//     Subcommand command = add_command(app, "why", "where the time of a run went", options, context, why);
 //     command.add_option("run", options->run, "a run's name, number or folder; without: the newest");
 //   }
 //
 // A function may throw Failure; it is printed as the error it holds, and the exit code comes from its kind.
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +24,7 @@
 #include "ground/base/clock.h"
 #include "ground/base/result.h"
 #include "operate/cli/exit_codes.h"
+#include "operate/cli/options.h"
 #include "operate/cli/printer.h"
 
 namespace systole::cli {
@@ -44,20 +42,17 @@ struct Context {
 inline constexpr const char* kRunsFolder = "runs";
 
 // Declares a command that calls `run` when it was chosen.
-CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help, Context& context,
-                      std::function<ExitCode()> run);
+Subcommand add_command(Subcommand parent, const std::string& name, const std::string& help, Context& context,
+                       std::function<ExitCode()> run);
 
 template <typename Options>
-CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
-                      const std::shared_ptr<Options>& options, Context& context,
-                      ExitCode (*run)(const Options&, Context&)) {
+Subcommand add_command(Subcommand parent, const std::string& name, const std::string& help,
+                       const std::shared_ptr<Options>& options, Context& context,
+                       ExitCode (*run)(const Options&, Context&)) {
   return add_command(parent, name, help, context, [options, &context, run] { return run(*options, context); });
 }
 // A command that only holds others: `systole data build`.
-CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& help);
-
-// An option's check: a whole number of `lowest` or more.
-CLI::Validator at_least(std::int64_t lowest);
+Subcommand add_group(Subcommand parent, const std::string& name, const std::string& help);
 
 // Null when there is none of that name.
 const CLI::App* find_command(const CLI::App& parent, std::string_view name);
@@ -71,34 +66,34 @@ int run_command_line(const std::vector<std::string>& arguments);
 std::unique_ptr<CLI::App> make_app(Context& context);
 
 // list.cc: every command.
-void add_commands(CLI::App& app, Context& context);
+void add_commands(Subcommand app, Context& context);
 
-void add_plan(CLI::App& app, Context& context);
-void add_prove(CLI::App& app, Context& context);
-void add_backtest(CLI::App& app, Context& context);
-void add_lock(CLI::App& app, Context& context);
-void add_run(CLI::App& app, Context& context);
-void add_render(CLI::App& app, Context& context);
-void add_submit(CLI::App& app, Context& context);
-void add_resume(CLI::App& app, Context& context);
-void add_rank(CLI::App& app, Context& context);
-void add_generate(CLI::App& app, Context& context);
-void add_why(CLI::App& app, Context& context);
-void add_calibrate(CLI::App& app, Context& context);
-void add_doctor(CLI::App& app, Context& context);
-void add_runs(CLI::App& app, Context& context);
-void add_logs(CLI::App& app, Context& context);
-void add_stop(CLI::App& app, Context& context);
-void add_exec(CLI::App& app, Context& context);
-void add_ssh(CLI::App& app, Context& context);
-void add_results(CLI::App& app, Context& context);
-void add_check(CLI::App& app, Context& context);
-void add_explain(CLI::App& app, Context& context);
-void add_show(CLI::App& app, Context& context);
-void add_data(CLI::App& app, Context& context);
-void add_ckpt(CLI::App& app, Context& context);
-void add_catalog(CLI::App& app, Context& context);
-void add_help(CLI::App& app, Context& context);
-void add_reference(CLI::App& app, Context& context);
+void add_plan(Subcommand app, Context& context);
+void add_prove(Subcommand app, Context& context);
+void add_backtest(Subcommand app, Context& context);
+void add_lock(Subcommand app, Context& context);
+void add_run(Subcommand app, Context& context);
+void add_render(Subcommand app, Context& context);
+void add_submit(Subcommand app, Context& context);
+void add_resume(Subcommand app, Context& context);
+void add_rank(Subcommand app, Context& context);
+void add_generate(Subcommand app, Context& context);
+void add_why(Subcommand app, Context& context);
+void add_calibrate(Subcommand app, Context& context);
+void add_doctor(Subcommand app, Context& context);
+void add_runs(Subcommand app, Context& context);
+void add_logs(Subcommand app, Context& context);
+void add_stop(Subcommand app, Context& context);
+void add_exec(Subcommand app, Context& context);
+void add_ssh(Subcommand app, Context& context);
+void add_results(Subcommand app, Context& context);
+void add_check(Subcommand app, Context& context);
+void add_explain(Subcommand app, Context& context);
+void add_show(Subcommand app, Context& context);
+void add_data(Subcommand app, Context& context);
+void add_ckpt(Subcommand app, Context& context);
+void add_catalog(Subcommand app, Context& context);
+void add_help(Subcommand app, Context& context);
+void add_reference(Subcommand app, Context& context);
 
 }  // namespace systole::cli

@@ -144,8 +144,8 @@ ExitCode data_verify(const DataOptions& options, Context& context) {
 
 }  // namespace
 
-void add_data(CLI::App& app, Context& context) {
-  CLI::App& group = add_group(app, "data", "the tokens that a workload's text becomes");
+void add_data(Subcommand app, Context& context) {
+  Subcommand group = add_group(app, "data", "the tokens that a workload's text becomes");
   const auto add = [&](const char* name, const char* help, ExitCode (*run)(const DataOptions&, Context&)) {
     auto options = std::make_shared<DataOptions>();
     add_workload_arguments(add_command(group, name, help, options, context, run), options->workload);

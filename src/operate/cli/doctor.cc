@@ -91,13 +91,12 @@ ExitCode print_findings(const std::vector<Finding>& findings, Context& context) 
   return count[2] == 0 ? ExitCode::done : ExitCode::no;
 }
 
-void add_doctor(CLI::App& app, Context& context) {
+void add_doctor(Subcommand app, Context& context) {
   auto options = std::make_shared<DoctorOptions>();
-  CLI::App& command = add_command(app, "doctor", "look at this machine: what is not well, and what to do about it",
-                                  options, context, look);
+  Subcommand command = add_command(app, "doctor", "look at this machine: what is not well, and what to do about it",
+                                   options, context, look);
   // Of `doctor xla` the command line calls both, the inner one first.
-  command.callback([options, &context, &command] {
-    if (!command.get_subcommands().empty()) return;
+  command.otherwise([options, &context] {
     context.out.set_command("doctor");
     context.exit = look(*options, context);
   });

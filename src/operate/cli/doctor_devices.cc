@@ -62,15 +62,15 @@ ExitCode look(const DoctorDevicesOptions& options, Context& context) {
 
 }  // namespace
 
-void add_doctor_devices(CLI::App& doctor, Context& context) {
+void add_doctor_devices(Subcommand doctor, Context& context) {
   auto options = std::make_shared<DoctorDevicesOptions>();
-  CLI::App& command = add_command(doctor, "devices", "which chips a run would get: none, one, of the wrong kind",
-                                  options, context, look);
+  Subcommand command = add_command(doctor, "devices", "which chips a run would get: none, one, of the wrong kind",
+                                   options, context, look);
   command.add_option("--device", options->device, "of this kind alone; without: tpu and gpu")
-      ->check(CLI::IsMember({"gpu", "tpu", "xla-cpu"}));
+      .check(one_of({"gpu", "tpu", "xla-cpu"}));
   command.add_option("--ranks", options->ranks, "so many are to have one each")
-      ->check(at_least(1))
-      ->capture_default_str();
+      .check(at_least(1))
+      .capture_default_str();
   command.add_option("--chip", options->chip, "the catalog's entry that each is to have, as v5e or h100");
   add_plugin_trial(command, options->trial);
 }

@@ -124,10 +124,10 @@ ExitCode look(const PluginTrial& options, Context& context) {
 
 }  // namespace
 
-void add_doctor_xla(CLI::App& doctor, Context& context) {
+void add_doctor_xla(Subcommand doctor, Context& context) {
   auto options = std::make_shared<PluginTrial>();
-  CLI::App& command = add_command(doctor, "xla", "XLA's compilers: which are there, do they work, how to get them",
-                                  options, context, look);
+  Subcommand command = add_command(doctor, "xla", "XLA's compilers: which are there, do they work, how to get them",
+                                   options, context, look);
   add_plugin_trial(command, *options);
 }
 

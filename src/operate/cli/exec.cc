@@ -29,19 +29,19 @@ ExitCode exec(const ExecOptions& options, Context& context) {
 
 }  // namespace
 
-void add_exec(CLI::App& app, Context& context) {
+void add_exec(Subcommand app, Context& context) {
   auto options = std::make_shared<ExecOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "exec", "run a command on a machine of a run on a cluster", options, context, exec);
-  command.add_option("run", options->run, "the run's name")->required();
+  command.add_option("run", options->run, "the run's name").required();
   command.add_option("--node", options->node, "which machine; without: the first");
-  command.add_option("command", options->command, "the command, behind --")->required();
+  command.add_option("command", options->command, "the command, behind --").required();
 }
 
-void add_ssh(CLI::App& app, Context& context) {
+void add_ssh(Subcommand app, Context& context) {
   auto options = std::make_shared<ExecOptions>();
-  CLI::App& command = add_command(app, "ssh", "a shell on a machine of a run on a cluster", options, context, exec);
-  command.add_option("run", options->run, "the run's name")->required();
+  Subcommand command = add_command(app, "ssh", "a shell on a machine of a run on a cluster", options, context, exec);
+  command.add_option("run", options->run, "the run's name").required();
   command.add_option("--node", options->node, "which machine; without: the first");
 }
 

@@ -19,9 +19,9 @@ ExitCode explain(const ExplainOptions& options, Context& context) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Context& context) {
+void add_explain(Subcommand app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "explain", "what a key of the workload means, takes and defaults to", options, context, explain);
   command.add_option("key", options->topic, "train.optimizer.rate, or rate, or a section; without: all keys");
 }

@@ -11,7 +11,7 @@ namespace systole::cli {
 // As text, or as the document {ok, warn, fail, findings: [{name, verdict, text, hint}]}. `no` when one is wrong.
 ExitCode print_findings(const std::vector<Finding>& findings, Context& context);
 
-void add_doctor_xla(CLI::App& doctor, Context& context);      // doctor_xla.cc
-void add_doctor_devices(CLI::App& doctor, Context& context);  // doctor_devices.cc
+void add_doctor_xla(Subcommand doctor, Context& context);      // doctor_xla.cc
+void add_doctor_devices(Subcommand doctor, Context& context);  // doctor_devices.cc
 
 }  // namespace systole::cli

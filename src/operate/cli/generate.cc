@@ -142,9 +142,9 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
 
 }  // namespace
 
-void add_generate(CLI::App& app, Context& context) {
+void add_generate(Subcommand app, Context& context) {
   auto options = std::make_shared<GenerateCommand>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
   command.add_option("run", options->run,
@@ -152,26 +152,25 @@ void add_generate(CLI::App& app, Context& context) {
                      "without: the newest");
   command.add_option("--prompt", options->prompt, "text to go on from, or for a t5 to answer; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
-      ->check(at_least(1))
-      ->capture_default_str();
+      .check(at_least(1))
+      .capture_default_str();
   command
       .add_option("--min-tokens", options->generate.min_tokens,
                   "so many come before the end of a document may be drawn")
-      ->check(at_least(0))
-      ->capture_default_str();
+      .check(at_least(0))
+      .capture_default_str();
   command.add_option("--temperature", sampling.temperature, "0: always the likeliest; 1: as the model says")
-      ->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "draw from the K likeliest; 0: from all")->capture_default_str();
+      .capture_default_str();
+  command.add_option("--top-k", sampling.top_k, "draw from the K likeliest; 0: from all").capture_default_str();
   command.add_option("--top-p", sampling.top_p, "draw from the fewest that have this probability together")
-      ->capture_default_str();
-  command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text")->capture_default_str();
-  CLI::Option* backend = command.add_option("--backend", options->backend, "cpu, or reference: slow")
-                             ->check(CLI::IsMember({"cpu", "reference"}))
-                             ->capture_default_str();
-  command
-      .add_option("--device", options->backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
-      ->check(CLI::IsMember({"cpu", "gpu", "tpu", "xla-cpu"}))
-      ->excludes(backend);
+      .capture_default_str();
+  command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text").capture_default_str();
+  Option backend = command.add_option("--backend", options->backend, "cpu, or reference: slow")
+                       .check(one_of({"cpu", "reference"}))
+                       .capture_default_str();
+  command.add_option("--device", options->backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
+      .check(one_of({"cpu", "gpu", "tpu", "xla-cpu"}))
+      .excludes(backend);
 }
 
 }  // namespace systole::cli

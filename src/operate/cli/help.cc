@@ -27,7 +27,7 @@ std::string help_on(const std::vector<std::string>& topic, const CLI::App& app) 
   return help_text(*command);
 }
 
-ExitCode help(const HelpOptions& options, CLI::App& app, Context& context) {
+ExitCode help(const HelpOptions& options, const CLI::App& app, Context& context) {
   const std::string text = help_on(options.topic, app);
   context.out.data(text);
   context.out.json(Node::map({{"text", text}}));
@@ -36,10 +36,10 @@ ExitCode help(const HelpOptions& options, CLI::App& app, Context& context) {
 
 }  // namespace
 
-void add_help(CLI::App& app, Context& context) {
+void add_help(Subcommand app, Context& context) {
   auto options = std::make_shared<HelpOptions>();
-  CLI::App& command = add_command(app, "help", "explain a command, or `exit-codes`", context,
-                                  [options, &app, &context] { return help(*options, app, context); });
+  Subcommand command = add_command(app, "help", "explain a command, or `exit-codes`", context,
+                                   [options, app, &context] { return help(*options, app.app(), context); });
   command.add_option("topic", options->topic, "a command, as `ckpt list`, or exit-codes");
 }
 

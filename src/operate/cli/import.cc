@@ -51,11 +51,11 @@ ExitCode import(const ImportOptions& options, Context& context) {
 
 }  // namespace
 
-void add_import(CLI::App& app, Context& context) {
+void add_import(Subcommand app, Context& context) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App& command = add_command(app, "import", "make a workload of an sbatch script, a launcher's line or a manifest",
-                                  options, context, import);
-  command.add_option("file", options->file, "the script, line or manifest; - is standard input")->required();
+  Subcommand command = add_command(
+      app, "import", "make a workload of an sbatch script, a launcher's line or a manifest", options, context, import);
+  command.add_option("file", options->file, "the script, line or manifest; - is standard input").required();
   command.add_option("--out", options->out, "the workload's file; without: it is printed");
 }
 

@@ -41,9 +41,9 @@ ExitCode init(const InitOptions& options, Context& context) {
 
 }  // namespace
 
-void add_init(CLI::App& app, Context& context) {
+void add_init(Subcommand app, Context& context) {
   auto options = std::make_shared<InitOptions>();
-  CLI::App& command = add_command(app, "init", "write a first workload", options, context, init);
+  Subcommand command = add_command(app, "init", "write a first workload", options, context, init);
   command.add_option("folder", options->folder, "where; without: here");
   std::vector<std::string> names;
   for (const Pattern pattern : patterns()) names.emplace_back(name_of(pattern));

@@ -5,7 +5,7 @@
 
 namespace systole::cli {
 
-void add_commands(CLI::App& app, Context& context) {
+void add_commands(Subcommand app, Context& context) {
   add_init(app, context);
   add_import(app, context);
   add_plan(app, context);

@@ -32,10 +32,10 @@ ExitCode lock(const LockOptions& options, Context& context) {
 
 }  // namespace
 
-void add_lock(CLI::App& app, Context& context) {
+void add_lock(Subcommand app, Context& context) {
   auto options = std::make_shared<LockOptions>();
-  CLI::App& command = add_command(app, "lock", "write down what a workload's result depends on, for run --locked",
-                                  options, context, lock);
+  Subcommand command = add_command(app, "lock", "write down what a workload's result depends on, for run --locked",
+                                   options, context, lock);
   add_workload_arguments(command, options->workload);
   command.add_option("--out", options->out, "the lock's file; without: beside the workload, job.yaml's is job.lock");
 }

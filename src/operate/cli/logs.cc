@@ -120,13 +120,13 @@ ExitCode logs(const LogsOptions& options, Context& context) {
 
 }  // namespace
 
-void add_logs(CLI::App& app, Context& context) {
+void add_logs(Subcommand app, Context& context) {
   auto options = std::make_shared<LogsOptions>();
-  CLI::App& command = add_command(app, "logs", "a run's events, or its loss as a curve", options, context, logs);
+  Subcommand command = add_command(app, "logs", "a run's events, or its loss as a curve", options, context, logs);
   command.add_option("run", options->run, "a run's folder, name or number; without: the newest");
-  command.add_option("--kind", options->kinds, "only events of this kind, as evaluated; may be repeated")->take_all();
-  command.add_option("-n,--last", options->last, "only the last N")->check(at_least(1));
-  command.add_option("--every", options->every, "of the steps, only each N-th")->check(at_least(1));
+  command.add_option("--kind", options->kinds, "only events of this kind, as evaluated; may be repeated").take_all();
+  command.add_option("-n,--last", options->last, "only the last N").check(at_least(1));
+  command.add_option("--every", options->every, "of the steps, only each N-th").check(at_least(1));
   command.add_flag("-f,--follow", options->follow, "go on with what comes, until it ends");
   command.add_flag("--all", options->all, "of one on a cluster: what each of its machines writes, not the first alone");
   command.add_flag("--chart", options->chart, "the loss as a curve instead");

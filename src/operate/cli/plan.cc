@@ -66,9 +66,9 @@ ExitCode plan(const PlanOptions& options, Context& context) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Context& context) {
+void add_plan(Subcommand app, Context& context) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "plan", "what running a workload takes: here, or --on other hardware", options, context, plan);
   add_workload_arguments(command, options->workload);
   command.add_option("--out", options->out, "also write the plan: what run --plan takes");

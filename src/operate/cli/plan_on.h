@@ -2,8 +2,7 @@
 // `systole plan WORKLOAD --on TARGETS`: on what, and laid out how, training is fastest or cheapest, before anything is
 // rented.
 
-#include <CLI/App.hpp>
-
+#include "operate/cli/options.h"
 #include "operate/cli/plan_here.h"
 #include "operate/cli/workload_options.h"
 #include "predict/plan/sensitivities.h"
@@ -20,7 +19,7 @@ struct PlanOnOptions {
   std::vector<std::int64_t> scale;
   bool all = false, exhaustive = false, scale_batch = false;
 };
-void add_plan_on_options(CLI::App& command, PlanOnOptions& options);
+void add_plan_on_options(Subcommand command, PlanOnOptions& options);
 // Errors: invalid or not_found, naming the option.
 Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& workload);
 Result<ChoiceRequest> choice_request(const PlanOnOptions& options, const Workload& workload);  // without offers

@@ -1,8 +1,9 @@
 #pragma once
 // The options of commands that try plugins, each in a child process: this program with --probe.
 
-#include <CLI/App.hpp>
 #include <string>
+
+#include "operate/cli/options.h"
 
 namespace systole::cli {
 
@@ -11,6 +12,6 @@ struct PluginTrial {
   std::string probe;    // in the child: the plugin to try
   double timeout = 60;  // seconds
 };
-void add_plugin_trial(CLI::App& command, PluginTrial& trial);
+void add_plugin_trial(Subcommand command, PluginTrial& trial);
 
 }  // namespace systole::cli

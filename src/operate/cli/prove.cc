@@ -178,39 +178,40 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
 
 }  // namespace
 
-void add_prove(CLI::App& app, Context& context) {
+void add_prove(Subcommand app, Context& context) {
   auto options = std::make_shared<ProveArguments>();
-  CLI::App& command = add_command(app, "prove", "let the vendor's compiler judge a program for chips that are not here",
-                                  options, context, prove_it);
+  Subcommand command =
+      add_command(app, "prove", "let the vendor's compiler judge a program for chips that are not here", options,
+                  context, prove_it);
   command.add_option("program", options->file,
                      "a workload's YAML file, or a StableHLO module as JAX or PyTorch/XLA write it");
   command.add_option("--on", options->on, "which chips: v5e:2x2, v6e:16x16, v5p:2x2x1, h100:8");
   command.add_option("--mesh", options->mesh, "of a workload: its devices by axis, as data=4,model=2");
   command.add_option("--env", options->environment, "lay this environment of the workload over it");
   command.add_option("--set", options->sets, "lay KEY=VALUE over the workload, as train.batch=8; may be repeated")
-      ->take_all();
+      .take_all();
   command.add_flag("--time", options->time,
                    "also generate code, which takes minutes: FLOPs, and the compiler's cycles");
   command.add_flag("--predict", options->predict, "without the compiler: what it is predicted to need, of a workload");
   options->timeout = "10min";
-  command.add_option("--timeout", options->timeout, "how long the compiler may take: 90s, 1h")->capture_default_str();
+  command.add_option("--timeout", options->timeout, "how long the compiler may take: 90s, 1h").capture_default_str();
   command.add_option("--max-memory", options->max_memory, "of this machine, that the compiler may take: 4GiB");
   command
       .add_option("--partitions", options->partitions,
                   "devices that one program is cut for; without: as the module says")
-      ->check(at_least(1));
+      .check(at_least(1));
   command.add_option("--replicas", options->replicas, "copies of the program; without: as the module says")
-      ->check(at_least(1));
+      .check(at_least(1));
   command
       .add_option("--xla", options->flags,
                   "a flag of the compiler's, before the catalog's of its name: xla_tpu_scoped_vmem_limit_kib=65536")
-      ->expected(1)
-      ->take_all();
+      .expected(1)
+      .take_all();
   command.add_option("--plugins", options->plugins,
                      "where XLA's plugins are; without: $SYSTOLE_XLA_PLUGINS, or the user's folder");
   command.add_flag("--fresh", options->fresh, "prove it again, though it was proved before");
   command.add_flag("--cache", options->list, "list the proofs that are kept");
-  command.add_option("--child", options->child, "compile in this process")->group("");
+  command.add_option("--child", options->child, "compile in this process").hidden();
 }
 
 }  // namespace systole::cli

@@ -276,13 +276,13 @@ ExitCode rank(const RankOptions& options, Context& given) {
 
 }  // namespace
 
-void add_rank(CLI::App& app, Context& context) {
+void add_rank(Subcommand app, Context& context) {
   auto options = std::make_shared<RankOptions>();
-  CLI::App& command = add_command(app, "rank", "one rank of a run, started by its agent", options, context, rank);
-  command.group("");
-  command.add_option("folder", options->folder, "the run's")->required();
+  Subcommand command = add_command(app, "rank", "one rank of a run, started by its agent", options, context, rank);
+  command.hidden();
+  command.add_option("folder", options->folder, "the run's").required();
   command.add_option("--backend", options->backend, "cpu, or reference")
-      ->check(CLI::IsMember({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
+      .check(one_of({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
   command.add_option("--pin-isa", options->pin_isa, "as run --pin-isa");
   command.add_option("--memory", options->memory, "of all ranks of this node");
   command.add_option("--inject", options->inject, "as run --inject");

@@ -59,11 +59,11 @@ std::int64_t machines_of(const RankArguments& arguments, std::int64_t ranks) {
   return (ranks + here - 1) / here;
 }
 
-void add_rank_arguments(CLI::App& command, RankArguments& arguments) {
+void add_rank_arguments(Subcommand command, RankArguments& arguments) {
   command.add_option("--ranks", arguments.ranks,
                      "processes that run together: 4, or 2:8, where ranks may die, hang or join; without: one a GPU");
   command.add_option("--local-ranks", arguments.local, "of those at most on this node; without: its GPUs, else all")
-      ->check(at_least(1));
+      .check(at_least(1));
   command.add_option("--rendezvous", arguments.rendezvous,
                      "host:port where the agents of several nodes meet; the one that can listen there leads");
   command.add_option("--token-file", arguments.token_file,
@@ -73,8 +73,8 @@ void add_rank_arguments(CLI::App& command, RankArguments& arguments) {
   command.add_option("--host", arguments.host,
                      "where the other nodes reach this one; without: the address from which it reaches the rendezvous");
   command.add_option("--max-restarts", arguments.restarts, "generations that may be started again within an hour")
-      ->check(at_least(0))
-      ->capture_default_str();
+      .check(at_least(0))
+      .capture_default_str();
 }
 
 Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder,

@@ -1,11 +1,11 @@
 #pragma once
 // The options of a run on many ranks, and what they ask of operate/launch.
 
-#include <CLI/App.hpp>
 #include <string>
 
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
+#include "operate/cli/options.h"
 #include "operate/launch/launch.h"
 #include "operate/launch/preemption.h"
 
@@ -32,7 +32,7 @@ Result<RankRange> read_ranks(const std::string& text);
 // Of a run of so many ranks.
 std::int64_t machines_of(const RankArguments& arguments, std::int64_t ranks);
 
-void add_rank_arguments(CLI::App& command, RankArguments& arguments);
+void add_rank_arguments(Subcommand command, RankArguments& arguments);
 
 // Everything but what is run: numbers, addresses, token, and what the ranks and the agent say, to `context`.
 // `folder`: for the logs; it is there. Errors: invalid, not_found (the token's file).

@@ -1,5 +1,7 @@
 #include "operate/cli/reference.h"
 
+#include <CLI/App.hpp>
+
 #include "describe/graph/op.h"
 #include "describe/spec/run.h"
 #include "describe/spec/workload.h"
@@ -181,12 +183,12 @@ std::vector<ReferencePage> reference_pages() {
           {"ops.md", ops_page()}};
 }
 
-void add_reference(CLI::App& app, Context& context) {
+void add_reference(Subcommand app, Context& context) {
   auto options = std::make_shared<ReferenceOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "reference", "write the pages of docs/reference", options, context, write_reference);
-  command.add_option("folder", options->folder, "where to")->required();
-  command.group("");  // not listed
+  command.add_option("folder", options->folder, "where to").required();
+  command.hidden();
 }
 
 }  // namespace systole::cli

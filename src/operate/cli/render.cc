@@ -60,14 +60,14 @@ ExitCode render(const RenderOptions& options, Context& context) {
 
 }  // namespace
 
-void add_render(CLI::App& app, Context& context) {
+void add_render(Subcommand app, Context& context) {
   auto options = std::make_shared<RenderOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "render", "write the files by which a cluster starts a workload", options, context, render);
   add_render_arguments(command, options->job);
   command.add_option("--out", options->out, "the folder; without: rendered/TARGET");
-  CLI::Option* dry = command.add_flag("--dry-run", options->dry_run, "print the files, write none");
-  command.add_flag("--mermaid", options->mermaid, "draw it, as text of Mermaid; write no files")->excludes(dry);
+  Option dry = command.add_flag("--dry-run", options->dry_run, "print the files, write none");
+  command.add_flag("--mermaid", options->mermaid, "draw it, as text of Mermaid; write no files").excludes(dry);
 }
 
 }  // namespace systole::cli

@@ -35,27 +35,27 @@ RenderFacts facts_of(CatalogView& view) {
 
 }  // namespace
 
-void add_render_arguments(CLI::App& command, RenderArguments& arguments) {
+void add_render_arguments(Subcommand command, RenderArguments& arguments) {
   arguments.workload.command = true;
-  CLI::Option* workload = command.add_option("workload", arguments.workload.path, "the workload's YAML file");
-  CLI::Option* plan = command.add_option("--plan", arguments.plan,
-                                         "what a plan says: plan.json of `systole plan --out`, in place of a workload");
-  plan->excludes(workload);
-  plan->excludes(
+  Option workload = command.add_option("workload", arguments.workload.path, "the workload's YAML file");
+  Option plan = command.add_option("--plan", arguments.plan,
+                                   "what a plan says: plan.json of `systole plan --out`, in place of a workload");
+  plan.excludes(workload);
+  plan.excludes(
       command.add_option("--env", arguments.workload.environment, "lay this environment of the workload over it"));
   command
       .add_option("--set", arguments.workload.sets,
                   "lay KEY=VALUE over the workload, of a plan train.seed or objective.budget; may be repeated")
-      ->take_all();
+      .take_all();
   std::vector<std::string> targets;
   for (const RenderTarget target : render_targets()) targets.emplace_back(name_of(target));
-  command.add_option("--on", arguments.on, fmt::format("where: {}", fmt::join(targets, ", ")))->required();
+  command.add_option("--on", arguments.on, fmt::format("where: {}", fmt::join(targets, ", "))).required();
   command.add_option("--base", arguments.base,
                      "docker: the image that it is built on, NAME:TAG of the catalog's images");
   command
       .add_option("--accelerator", arguments.accelerator,
                   "docker: what the image is for; without: cuda with GPUs, else cpu")
-      ->check(CLI::IsMember({"cpu", "cuda", "tpu"}));
+      .check(one_of({"cpu", "cuda", "tpu"}));
   command.add_option("--run", arguments.run, "what the run is called there; without: as the workload");
 }
 

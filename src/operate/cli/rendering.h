@@ -1,11 +1,11 @@
 #pragma once
 // A workload as a target's files: what render writes and submit sends.
 
-#include <CLI/App.hpp>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "operate/cli/options.h"
 #include "operate/cli/workload_options.h"
 #include "operate/render/render.h"
 
@@ -15,7 +15,7 @@ struct RenderArguments {
   WorkloadArguments workload;
   std::string on, plan, run, base, accelerator;
 };
-void add_render_arguments(CLI::App& command, RenderArguments& arguments);
+void add_render_arguments(Subcommand command, RenderArguments& arguments);
 
 struct RenderedJob {
   RenderTarget target = RenderTarget::slurm;

@@ -100,10 +100,10 @@ ExitCode results(const ResultsOptions& options, Context& context) {
 
 }  // namespace
 
-void add_results(CLI::App& app, Context& context) {
+void add_results(Subcommand app, Context& context) {
   auto options = std::make_shared<ResultsOptions>();
-  CLI::App& command = add_command(app, "results", "bring what a run on a cluster came to", options, context, results);
-  command.add_option("run", options->run, "the run's name")->required();
+  Subcommand command = add_command(app, "results", "bring what a run on a cluster came to", options, context, results);
+  command.add_option("run", options->run, "the run's name").required();
   command.add_option(
       "--out", options->out,
       "copy it to this folder; without: says where it is, or copies it to runs/RUN where only its machines have it");

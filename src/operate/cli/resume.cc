@@ -111,27 +111,26 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
 
 }  // namespace
 
-void add_resume(CLI::App& app, Context& context) {
+void add_resume(Subcommand app, Context& context) {
   auto options = std::make_shared<ResumeOptions>();
-  CLI::App& command =
+  Subcommand command =
       add_command(app, "resume", "go on with a run that was stopped or killed", options, context, resume);
   command.add_option("run", options->run.folder,
                      "the run's folder, its name in runs/, or its number; without: the newest");
-  command.add_option("--set", options->sets, "lay KEY=VALUE over the run's workload, as train.steps=2000")->take_all();
+  command.add_option("--set", options->sets, "lay KEY=VALUE over the run's workload, as train.steps=2000").take_all();
   command.add_option("--memory", options->memory, "hold the process to this much memory, as 2GiB");
-  CLI::Option* backend = command.add_option("--backend", options->backend, "cpu, or reference")
-                             ->check(CLI::IsMember({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
-  command
-      .add_option("--device", options->backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
-      ->check(CLI::IsMember({"cpu", "gpu", "tpu", "xla-cpu"}))
-      ->excludes(backend);
+  Option backend = command.add_option("--backend", options->backend, "cpu, or reference")
+                       .check(one_of({"cpu", "reference", "gpu", "tpu", "xla-cpu"}));
+  command.add_option("--device", options->backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
+      .check(one_of({"cpu", "gpu", "tpu", "xla-cpu"}))
+      .excludes(backend);
   command
       .add_option(
           "--pin-isa", options->pin_isa,
           "compute with no more than these instructions, as avx2; without a word: those of the checkpoint, where "
           "a machine with others began the run")
-      ->expected(0, 1)
-      ->default_str(kRecorded);
+      .expected(0, 1)
+      .default_str(kRecorded);
   add_rank_arguments(command, options->run.ranks);
   add_run_arguments(command, options->run);
 }

@@ -63,16 +63,16 @@ ExitCode run(const RunOptions& options, Context& context) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Context& context) {
+void add_run(Subcommand app, Context& context) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App& command = add_command(
+  Subcommand command = add_command(
       app, "run", "train: plan, check that it fits, go, save; or run a program on many ranks", options, context, run);
   options->workload.command = true;
   add_workload_arguments(command, options->workload);
-  CLI::Option* plan = command.add_option(
-      "--plan", options->plan, "run what a plan says: plan.json of `systole plan --out`, in place of a workload");
-  command.get_option("workload")->required(false)->excludes(plan);
-  plan->excludes(command.get_option("--env"));
+  Option plan = command.add_option("--plan", options->plan,
+                                   "run what a plan says: plan.json of `systole plan --out`, in place of a workload");
+  command.option("workload").required(false).excludes(plan);
+  plan.excludes(command.option("--env"));
   add_rank_arguments(command, options->run.ranks);
   add_budget_arguments(command, options->run.budget);
   command.add_option("--folder", options->run.folder, "the run's folder; without: runs/<name>-<n>");
@@ -82,7 +82,7 @@ void add_run(CLI::App& app, Context& context) {
       "--locked", options->locked,
       "refuse whatever differs from the workload's lock (job.yaml's is job.lock), and print the hash of the "
       "result, which is the same for the same lock");
-  plan->excludes("--locked");
+  plan.excludes("--locked");
   command.add_option("--lock", options->run.lock, "--locked, by another file: a lock.json that a run has left");
   add_run_arguments(command, options->run);
 }

@@ -77,7 +77,7 @@ Status check_xla_run(const RunArguments& arguments, const std::string& backend, 
 
 }  // namespace
 
-void add_run_arguments(CLI::App& command, RunArguments& arguments) {
+void add_run_arguments(Subcommand command, RunArguments& arguments) {
   command.add_option("--inject", arguments.inject,
                      "hold the run up on purpose: data=50ms@10,compute=20ms (places: data, compute, logging, "
                      "checkpoint); kill=PHASE@3 kills it");

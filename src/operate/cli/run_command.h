@@ -25,7 +25,7 @@ struct RunArguments {
   bool dry_run = false, eager = false;
 };
 
-void add_run_arguments(CLI::App& command, RunArguments& arguments);
+void add_run_arguments(Subcommand command, RunArguments& arguments);
 
 ExitCode run_workload(const Workload& workload, PrepareOptions preparing, const RunArguments& arguments, Begins begins,
                       Context& context);

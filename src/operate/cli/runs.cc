@@ -183,10 +183,10 @@ ExitCode runs(const RunsOptions& options, Context& context) {
 
 }  // namespace
 
-void add_runs(CLI::App& app, Context& context) {
+void add_runs(Subcommand app, Context& context) {
   auto options = std::make_shared<RunsOptions>();
-  CLI::App& command = add_command(app, "runs", "the runs there are, newest first", options, context, runs);
-  command.add_option("folder", options->folder, "the folder of runs")->capture_default_str();
+  Subcommand command = add_command(app, "runs", "the runs there are, newest first", options, context, runs);
+  command.add_option("folder", options->folder, "the folder of runs").capture_default_str();
   command.add_option("--on", options->on, "also those that were submitted to this cluster from elsewhere: kubernetes");
   command.add_option("--context", options->context, "which cluster of the kubeconfig; without: its current context");
   command.add_flag("--rebuild", options->rebuild, "make the index anew from the folders");

@@ -172,10 +172,10 @@ ExitCode show_topology(const ShowOptions& options, Context& context) {
   return print(context, topology_text(mesh));
 }
 
-void add(CLI::App& group, Context& context, const char* name, const char* help, const char* part,
+void add(Subcommand group, Context& context, const char* name, const char* help, const char* part,
          ExitCode (*run)(const ShowOptions&, Context&), bool whole = false, bool module = false) {
   auto options = std::make_shared<ShowOptions>();
-  CLI::App& command = add_command(group, name, help, options, context, run);
+  Subcommand command = add_command(group, name, help, options, context, run);
   add_workload_arguments(command, options->workload);
   if (part != nullptr) command.add_option(part, options->part, "only this one, as the Program names it");
   if (module) command.add_flag("--unroll", options->unroll, "layers one after the other, not as a loop");
@@ -184,8 +184,8 @@ void add(CLI::App& group, Context& context, const char* name, const char* help, 
 
 }  // namespace
 
-void add_show(CLI::App& app, Context& context) {
-  CLI::App& group = add_group(app, "show", "a workload's graph, Program or schedules, as text");
+void add_show(Subcommand app, Context& context) {
+  Subcommand group = add_group(app, "show", "a workload's graph, Program or schedules, as text");
   add(group, context, "graph", "the model's graph; with --function, a function of the Program", "--function",
       show_graph);
   add(group, context, "program", "the Program: functions, collectives, actions, memory; --all: everything", nullptr,

@@ -30,14 +30,14 @@ ExitCode stop(const StopOptions& options, Context& context) {
 
 }  // namespace
 
-void add_stop(CLI::App& app, Context& context) {
+void add_stop(Subcommand app, Context& context) {
   auto options = std::make_shared<StopOptions>();
-  CLI::App& command = add_command(app, "stop", "ask a run on a cluster to save and end", options, context, stop);
-  command.add_option("run", options->run, "the run's name")->required();
+  Subcommand command = add_command(app, "stop", "ask a run on a cluster to save and end", options, context, stop);
+  command.add_option("run", options->run, "the run's name").required();
   command.add_flag("--now", options->now, "end it without saving");
   command.add_flag("--purge", options->purge, "then take away what submitting it made; its results stay");
   command.add_option("--patience", options->patience, "seconds to save in, then it is ended; without: 120")
-      ->check(CLI::PositiveNumber);
+      .check(positive());
 }
 
 }  // namespace systole::cli

@@ -75,12 +75,12 @@ ExitCode submit(const SubmitOptions& options, Context& context) {
 
 }  // namespace
 
-void add_submit(CLI::App& app, Context& context) {
+void add_submit(Subcommand app, Context& context) {
   auto options = std::make_shared<SubmitOptions>();
-  CLI::App& command = add_command(app, "submit", "give a workload to a cluster, once", options, context, submit);
+  Subcommand command = add_command(app, "submit", "give a workload to a cluster, once", options, context, submit);
   add_render_arguments(command, options->job);
   command.add_option("--context", options->context, "which cluster of the kubeconfig; without: its current context");
-  command.add_option("--after", options->after, "begin when this run is done; may be repeated")->take_all();
+  command.add_option("--after", options->after, "begin when this run is done; may be repeated").take_all();
 }
 
 }  // namespace systole::cli

@@ -30,10 +30,10 @@ ExitCode explain_run(const WhyOptions& options, Context& context) {
 
 }  // namespace
 
-void add_why(CLI::App& app, Context& context) {
+void add_why(Subcommand app, Context& context) {
   auto options = std::make_shared<WhyOptions>();
-  CLI::App& command = add_command(app, "why", "where a run's time and memory went, against what was predicted", options,
-                                  context, explain_run);
+  Subcommand command = add_command(app, "why", "where a run's time and memory went, against what was predicted",
+                                   options, context, explain_run);
   command.add_option("run", options->run, "a run's folder, name or number; without: the newest");
 }
 

@@ -9,18 +9,18 @@
 
 namespace systole::cli {
 
-void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments) {
-  command.add_option("workload", arguments.path, "the workload's YAML file; - is standard input")->required();
+void add_workload_arguments(Subcommand command, WorkloadArguments& arguments) {
+  command.add_option("workload", arguments.path, "the workload's YAML file; - is standard input").required();
   command.add_option("--env", arguments.environment, "lay this environment of the workload over it");
   command.add_option("--set", arguments.sets, "lay KEY=VALUE over the workload, as train.time=20s; may be repeated")
-      ->take_all();
+      .take_all();
   command.add_option("--memory", arguments.memory, "hold the process to this much memory, as 2GiB");
-  CLI::Option* backend = command.add_option("--backend", arguments.backend, "cpu, or reference: slow, every type")
-                             ->check(CLI::IsMember({"cpu", "reference"}));
+  Option backend = command.add_option("--backend", arguments.backend, "cpu, or reference: slow, every type")
+                       .check(one_of({"cpu", "reference"}));
   command
       .add_option("--device", arguments.backend, "gpu or tpu: through its vendor's XLA; xla-cpu: XLA on this machine")
-      ->check(CLI::IsMember({"cpu", "gpu", "tpu", "xla-cpu"}))
-      ->excludes(backend);
+      .check(one_of({"cpu", "gpu", "tpu", "xla-cpu"}))
+      .excludes(backend);
   command.add_option("--pin-isa", arguments.pin_isa,
                      "compute as a machine with no more than these instructions: avx2, avx512, avx512-bf16, amx");
 }

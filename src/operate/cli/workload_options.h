@@ -1,11 +1,11 @@
 #pragma once
 // The options of commands that take a workload, declared once.
 
-#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
 #include "operate/cli/command.h"
+#include "operate/cli/options.h"
 #include "operate/cli/session.h"
 
 namespace systole::cli {
@@ -21,7 +21,7 @@ struct WorkloadArguments {
   bool kept = false;     // the workload is a run's own, which says everything: files that it names may be gone
 };
 
-void add_workload_arguments(CLI::App& command, WorkloadArguments& arguments);
+void add_workload_arguments(Subcommand command, WorkloadArguments& arguments);
 
 // "job.yaml --env quick --memory 2GiB": the words that give a command the same workload, quoted for a shell.
 std::string words_of(const WorkloadArguments& arguments);

@@ -1,0 +1,83 @@
+#include "operate/cli/options.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <charconv>
+#include <optional>
+
+#include "ground/base/units.h"
+
+namespace systole::cli {
+
+Check at_least(std::int64_t lowest) {
+  return {fmt::format("{} or more", lowest), [lowest](const std::string& text) -> std::string {
+            std::int64_t number = 0;
+            const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+            if (failed != std::errc() || end != text.data() + text.size())
+              return fmt::format("'{}' is no whole number", text);
+            return number < lowest ? fmt::format("{} is too low: {} or more", text, with_commas(lowest)) : "";
+          }};
+}
+
+namespace {
+
+// One of CLI11's own checks under our type.
+Check taken_over(CLI::Validator check) {
+  std::string wanted = check.get_description();
+  return {std::move(wanted), [check = std::move(check)](const std::string& text) { return check(text); }};
+}
+
+}  // namespace
+
+Check one_of(std::vector<std::string> words) { return taken_over(CLI::IsMember(std::move(words))); }
+Check not_negative() { return taken_over(CLI::NonNegativeNumber); }
+Check positive() { return taken_over(CLI::PositiveNumber); }
+
+Option Option::required(bool is) const { return Option(option_->required(is)); }
+Option Option::check(const Check& check) const {
+  return Option(
+      option_->check([problem = check.problem](const std::string& text) { return problem(text); }, check.wanted));
+}
+Option Option::capture_default_str() const { return Option(option_->capture_default_str()); }
+Option Option::default_str(const std::string& text) const { return Option(option_->default_str(text)); }
+Option Option::expected(int values) const { return Option(option_->expected(values)); }
+Option Option::expected(int least, int most) const { return Option(option_->expected(least, most)); }
+Option Option::take_all() const { return Option(option_->take_all()); }
+Option Option::delimiter(char between) const { return Option(option_->delimiter(between)); }
+Option Option::hidden() const { return Option(option_->group("")); }
+Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
+Option Option::excludes(const std::string& other) const { return Option(option_->excludes(other)); }
+Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
+Option Option::needs(const std::string& other) const { return Option(option_->needs(other)); }
+
+template <typename T>
+Option Subcommand::add_option(const std::string& name, T& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+template Option Subcommand::add_option(const std::string&, std::string&, const std::string&) const;
+template Option Subcommand::add_option(const std::string&, std::int64_t&, const std::string&) const;
+template Option Subcommand::add_option(const std::string&, std::uint64_t&, const std::string&) const;
+template Option Subcommand::add_option(const std::string&, int&, const std::string&) const;
+template Option Subcommand::add_option(const std::string&, double&, const std::string&) const;
+template Option Subcommand::add_option(const std::string&, std::vector<std::string>&, const std::string&) const;
+template Option Subcommand::add_option(const std::string&, std::vector<std::int64_t>&, const std::string&) const;
+template Option Subcommand::add_option(const std::string&, std::optional<double>&, const std::string&) const;
+
+Option Subcommand::add_flag(const std::string& name, bool& value, const std::string& help) const {
+  return Option(app_->add_flag(name, value, help));
+}
+Option Subcommand::add_flag(const std::string& name, std::int64_t& value, const std::string& help) const {
+  return Option(app_->add_flag(name, value, help));
+}
+Option Subcommand::option(const std::string& name) const { return Option(app_->get_option(name)); }
+
+void Subcommand::hidden() const { app_->group(""); }
+
+void Subcommand::otherwise(const std::function<void()>& run) const {
+  app_->callback([app = app_, run] {
+    if (app->get_subcommands().empty()) run();
+  });
+}
+
+}  // namespace systole::cli
