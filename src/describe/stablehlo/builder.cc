@@ -46,7 +46,7 @@ std::string type_text(const Type& type) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
+std::string mlir_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -112,7 +112,7 @@ void Builder::end(std::string_view attrs, std::span<const Ssa> operands, std::sp
   if (results.size() != 1) *text_ += ')';
   if (!place_.empty()) {
     *text_ += " loc(";
-    *text_ += quoted(place_);
+    *text_ += mlir_string(place_);
     *text_ += ')';
   }
   *text_ += '\n';
@@ -187,7 +187,7 @@ std::vector<Ssa> Builder::custom_call(std::string_view target, std::span<const S
         "custom_call", operands);
   end(fmt::format("call_target_name = {}, backend_config = {}, api_version = 2 : i32, operand_layouts = [{}], "
                   "result_layouts = [{}]",
-                  quoted(target), quoted(backend_config), takes, gives),
+                  mlir_string(target), mlir_string(backend_config), takes, gives),
       operands, results);
   return made;
 }

@@ -29,7 +29,7 @@ struct Ssa {
 
 // tensor<16x256xbf16>; bool is i1.
 std::string type_text(const Type& type);
-std::string quoted(std::string_view text);  // a string of MLIR, with its quotes
+std::string mlir_string(std::string_view text);  // a string of MLIR, with its quotes
 
 // What a collective needs to know of the mesh: the groups of device numbers that hold one axis together, as an
 // attribute or the name that the module gives to it, and how many devices are in each.

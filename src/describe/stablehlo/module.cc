@@ -25,7 +25,7 @@ std::string dims_text(const ModulePort& port, const Layout* layout, const Mesh& 
     bool first = true;
     for (std::size_t axis = 0; layout != nullptr && axis < mesh.axes().size(); ++axis) {
       if (layout->at[axis] != dim) continue;
-      text += (first ? "" : ", ") + quoted(mesh.axes()[axis].name);
+      text += (first ? "" : ", ") + mlir_string(mesh.axes()[axis].name);
       first = false;
     }
     text += '}';
@@ -99,7 +99,7 @@ class ModuleWriter {
   std::string mesh_text() const {
     std::string text = "  sdy.mesh @mesh = <[";
     for (const Axis& axis : mesh_.axes())
-      text += fmt::format("{}{}={}", text.back() == '[' ? "" : ", ", quoted(axis.name), axis.size);
+      text += fmt::format("{}{}={}", text.back() == '[' ? "" : ", ", mlir_string(axis.name), axis.size);
     return text + "]>\n";
   }
 
@@ -132,7 +132,7 @@ class ModuleWriter {
     text += fmt::format(
         "    %whole:{} = sdy.manual_computation({}) in_shardings=[{}] out_shardings=[{}] manual_axes={{{}}} ({}) {{\n",
         module_.results.size(), join(wholes, [](const Ssa& value) { return value.name; }), join(cuts_in_, cut),
-        join(cuts_out_, cut), join(mesh_.axes(), [](const Axis& axis) { return quoted(axis.name); }),
+        join(cuts_out_, cut), join(mesh_.axes(), [](const Axis& axis) { return mlir_string(axis.name); }),
         join(parts, [](const Ssa& value) { return value.name + ": " + type_text(value.type); }));
     write_body(b, parts, "sdy.return");
     text +=

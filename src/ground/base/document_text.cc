@@ -15,7 +15,7 @@ bool is_clean(std::string_view raw) {
   return std::ranges::all_of(raw, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-std::string quoted(std::string_view raw) {
+std::string in_quotes(std::string_view raw) {
   std::string out = "\"";
   if (is_clean(raw)) return out.append(raw).append("\"");
   for (const char c : replace_invalid_utf8(raw)) {
@@ -53,7 +53,7 @@ std::string json_number(const Node& node) {
   if (node.text() != "-0" && is_json_number(node.text()) && node.as_double().ok()) return node.text();
   if (const Result<std::int64_t> whole = node.as_int(); whole.ok()) return std::to_string(*whole);
   if (const Result<double> real = node.as_double(); real.ok()) return Node(*real).text();
-  return quoted(node.text());
+  return in_quotes(node.text());
 }
 
 class JsonWriter {
@@ -65,11 +65,11 @@ class JsonWriter {
       case NodeKind::null: text += "null"; return;
       case NodeKind::boolean: text += *node.as_bool() ? "true" : "false"; return;
       case NodeKind::number: text += json_number(node); return;
-      case NodeKind::string: text += quoted(node.text()); return;
+      case NodeKind::string: text += in_quotes(node.text()); return;
       case NodeKind::sequence: list('[', ']', node.items(), [this](const Node& item) { write(item); }); return;
       case NodeKind::map:
         list('{', '}', node.entries(), [this](const Node::Entry& entry) {
-          text += quoted(entry.key) + (indent_ > 0 ? ": " : ":");
+          text += in_quotes(entry.key) + (indent_ > 0 ? ": " : ":");
           write(entry.value);
         });
     }
@@ -130,7 +130,7 @@ bool is_plain(std::string_view text) {
 std::string yaml_scalar(const Node& node) {
   switch (node.kind()) {
     case NodeKind::null: return "null";
-    case NodeKind::string: return is_plain(node.text()) ? node.text() : quoted(node.text());
+    case NodeKind::string: return is_plain(node.text()) ? node.text() : in_quotes(node.text());
     default: return node.text();
   }
 }
@@ -192,7 +192,7 @@ void write_block(const Node& node, std::size_t indent, bool hanging, bool source
   }
   for (const Node::Entry& entry : node.entries()) {
     begin();
-    out += (is_plain(entry.key) ? entry.key : quoted(entry.key)) + ":";
+    out += (is_plain(entry.key) ? entry.key : in_quotes(entry.key)) + ":";
     value(entry.value, true);
   }
 }

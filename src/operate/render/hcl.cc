@@ -50,7 +50,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string quoted(std::string_view text) { return '"' + escaped(text) + '"'; }
+std::string hcl_string(std::string_view text) { return '"' + escaped(text) + '"'; }
 
 std::string comment_lines(const std::string& comment, std::size_t indent) {
   std::string lines;
@@ -92,7 +92,7 @@ void print(const HclBlock& block, std::size_t indent, std::string& out) {
   CHECK(is_name(block.type), "'{}' is no type of a block", block.type);
   out += comment_lines(block.comment, indent);
   out += fmt::format("{:{}}{}", "", indent, block.type);
-  for (const std::string& label : block.labels) out += ' ' + quoted(label);
+  for (const std::string& label : block.labels) out += ' ' + hcl_string(label);
   if (block.attributes.empty() && block.blocks.empty()) {
     out += " {}\n";
     return;
@@ -104,7 +104,7 @@ void print(const HclBlock& block, std::size_t indent, std::string& out) {
 
 }  // namespace
 
-HclValue::HclValue(std::string_view text) : text_(quoted(text)) {}
+HclValue::HclValue(std::string_view text) : text_(hcl_string(text)) {}
 
 HclValue HclValue::reference(std::string_view path) {
   CHECK(is_reference(path), "'{}' refers to nothing", path);
@@ -133,7 +133,7 @@ HclValue HclValue::map(const std::vector<std::pair<std::string, HclValue>>& entr
   HclValue value;
   value.kind_ = Kind::map;
   for (const auto& [key, item] : entries) {
-    value.keys_.push_back(is_name(key) ? key : quoted(key));
+    value.keys_.push_back(is_name(key) ? key : hcl_string(key));
     value.items_.push_back(item);
   }
   return value;
