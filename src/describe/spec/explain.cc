@@ -98,6 +98,7 @@ Result<std::string> explain_key(std::string_view topic) {
     parts.push_back(key.path.substr(key.path.rfind('.') + 1));
   }
   for (const Section& section : schema().sections) {
+    if (section.path.empty()) continue;  // the document
     if (ends_with_part(section.path, topic)) found += explain(section);
     paths.push_back(section.path);
   }

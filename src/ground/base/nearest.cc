@@ -26,6 +26,7 @@ std::vector<std::string> beginning_alike(std::string_view name, std::span<const 
   std::size_t most = std::max<std::size_t>(3, (2 * wanted.size() + 2) / 3);
   std::vector<std::string> found;
   for (const std::string& candidate : names) {
+    if (candidate == name) continue;
     const std::string plain = folded(candidate);
     const auto shared = static_cast<std::size_t>(std::ranges::mismatch(wanted, plain).in1 - wanted.begin());
     if (shared > most) found.clear();
@@ -58,10 +59,13 @@ std::vector<std::string> nearest(std::string_view name, std::span<const std::str
   std::vector<std::pair<int, std::string>> near;
   const std::string wanted = folded(name);
   for (const std::string& candidate : names) {
+    if (candidate == name) continue;
     const std::string plain = folded(candidate);
     const int distance = edit_distance(wanted, plain);
-    const auto allowed = static_cast<int>(std::max<std::size_t>(1, std::max(wanted.size(), plain.size()) / 3));
-    if (distance <= allowed) near.emplace_back(distance, candidate);
+    const std::size_t longer = std::max(wanted.size(), plain.size());
+    const auto allowed = static_cast<int>(std::max<std::size_t>(1, longer / 3));
+    const bool something_is_left = static_cast<std::size_t>(distance) < longer;
+    if (distance <= allowed && something_is_left) near.emplace_back(distance, candidate);
   }
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   if (near.size() > count) near.resize(count);
@@ -71,12 +75,18 @@ std::vector<std::string> nearest(std::string_view name, std::span<const std::str
 }
 
 std::string nearest_hint(std::string_view name, std::span<const std::string> names) {
-  if (names.empty()) return {};
   std::vector<std::string> near = nearest(name, names);
   if (near.empty()) near = beginning_alike(name, names);
   if (!near.empty()) return fmt::format("did you mean '{}'?", fmt::join(near, "' or '"));
-  const std::span<const std::string> shown = names.first(std::min(names.size(), kListed));
-  return fmt::format("valid: {}{}", fmt::join(shown, ", "), shown.size() < names.size() ? ", ..." : "");
+  std::vector<std::string_view> shown;
+  bool more = false;
+  for (const std::string& candidate : names) {
+    if (candidate == name) continue;
+    more = shown.size() == kListed;
+    if (more) break;
+    shown.push_back(candidate);
+  }
+  return shown.empty() ? std::string() : fmt::format("valid: {}{}", fmt::join(shown, ", "), more ? ", ..." : "");
 }
 
 }  // namespace systole

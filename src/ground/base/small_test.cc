@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "ground/base/clock.h"
+#include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/hash.h"
 #include "ground/base/iso_time.h"
@@ -163,6 +164,31 @@ TEST(Nearest, hints) {
   const std::vector<std::string> many(20, "longname");
   EXPECT_NE(nearest_hint("q", many).find(", ..."), std::string::npos);
   EXPECT_EQ(nearest("tain", keys), (std::vector<std::string>{"train"}));
+}
+
+TEST(Counted, has_the_noun_that_goes_with_the_number) {
+  EXPECT_EQ(counted(1, "row"), "1 row");
+  EXPECT_EQ(counted(0, "row"), "0 rows");
+  EXPECT_EQ(counted(std::size_t{2000}, "chunk file"), "2,000 chunk files");
+  EXPECT_EQ(counted(1, "microbatch"), "1 microbatch");
+  EXPECT_EQ(counted(3, "microbatch"), "3 microbatches");
+  EXPECT_EQ(counted(2, "entry"), "2 entries");
+  EXPECT_EQ(counted(2, "day"), "2 days");
+  EXPECT_EQ(counted(2, "process"), "2 processes");
+  EXPECT_EQ(counted(2, "axis"), "2 axes");
+  EXPECT_EQ(noun_for(1, "GPU"), "GPU");
+}
+
+// Who is refused with a name is not sent back to it, nor to a name that has nothing of it.
+TEST(Nearest, never_gives_the_name_back) {
+  const std::vector<std::string> keys{"mesh", "modes", "model", ""};
+  EXPECT_EQ(nearest("model", keys), (std::vector<std::string>{"modes"}));
+  EXPECT_EQ(nearest_hint("model", keys), "did you mean 'modes'?");
+  EXPECT_EQ(nearest_hint("MODEL", std::vector<std::string>{"model"}), "did you mean 'model'?");
+  EXPECT_EQ(nearest_hint("n1-standard-4", std::vector<std::string>{"n1-standard-4", "a2", "g2"}), "valid: a2, g2");
+  EXPECT_EQ(nearest_hint("model", std::vector<std::string>{"model"}), "");
+  EXPECT_EQ(nearest("6", keys), (std::vector<std::string>{}));
+  EXPECT_EQ(nearest("6", std::vector<std::string>{"q"}), (std::vector<std::string>{}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "ground/base/nearest.h"
 #include "ground/base/text_file.h"
@@ -11,12 +12,27 @@
 namespace systole {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string low(text);
-  for (char& c : low)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return low;
+// A name as its letters say it: in lower case, its words set apart by one space each.
+std::string folded(std::string_view text) {
+  std::string plain;
+  for (const char c : text) {
+    if (c == '-' || c == '_' || c == ' ') {
+      if (!plain.empty() && plain.back() != ' ') plain += ' ';
+    } else {
+      plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  while (plain.ends_with(' ')) plain.pop_back();
+  return plain;
 }
+
+std::string without_maker(std::string name) {
+  for (const std::string_view maker : {"nvidia ", "tesla "})
+    if (name.starts_with(maker)) name.erase(0, maker.size());
+  return name;
+}
+
+bool is_accelerator(const CatalogEntry& entry) { return entry.kind == "gpu" || entry.kind == "tpu"; }
 
 }  // namespace
 
@@ -67,20 +83,49 @@ Result<const CatalogEntry*> Catalog::find(std::string_view name) const {
   return error(ErrorKind::not_found, "the catalog has no '{}'", name).hinted(nearest_hint(name, names));
 }
 
+std::vector<std::string> names_of(const CatalogEntry& entry) {
+  std::vector<std::string> names{entry.name};
+  names.insert(names.end(), entry.also.begin(), entry.also.end());
+  names.insert(names.end(), entry.called.begin(), entry.called.end());
+  return names;
+}
+
 Result<const CatalogEntry*> Catalog::find_accelerator(std::string_view name) const {
-  const std::string wanted = lower(name);
-  std::vector<std::string> names;
+  const std::string wanted = folded(name), bare = without_maker(wanted);
+  std::vector<std::string> keys, without;
   for (const auto& [key, entry] : entries_) {
-    if (entry.kind != "gpu" && entry.kind != "tpu") continue;
-    const auto is = [&](const std::string& known) { return lower(known) == wanted; };
-    if (is(key) || std::ranges::any_of(entry.also, is)) return &entry;
-    names.push_back(key);
-    names.insert(names.end(), entry.also.begin(), entry.also.end());
+    if (!is_accelerator(entry)) continue;
+    keys.push_back(key);
+    for (const std::string& known : names_of(entry)) {
+      if (folded(known) == wanted) return &entry;
+      if (without_maker(folded(known)) == bare && (without.empty() || without.back() != key)) without.push_back(key);
+    }
   }
-  const std::vector<std::string> near = nearest(name, names);
-  if (near.empty()) std::erase_if(names, [&](const std::string& known) { return !entries_.contains(known); });
+  if (without.size() == 1) return &entries_.find(without.front())->second;
+  if (without.size() > 1)
+    return error(ErrorKind::invalid, "'{}' may be {}", name, fmt::join(without, " or "))
+        .hinted(fmt::format("say which: {}", fmt::join(without, " or ")));
   return error(ErrorKind::not_found, "the catalog knows no accelerator '{}'", name)
-      .hinted(near.empty() ? fmt::format("valid: {}", fmt::join(names, ", ")) : nearest_hint(name, names));
+      .hinted(nearest_accelerator_hint(name, *this));
+}
+
+std::string nearest_accelerator_hint(std::string_view name, const Catalog& catalog) {
+  std::vector<std::string> keys, names;
+  std::map<std::string, const CatalogEntry*> entry_of;
+  for (const auto& [key, entry] : catalog.entries()) {
+    if (!is_accelerator(entry)) continue;
+    keys.push_back(key);
+    for (std::string& known : names_of(entry)) {
+      entry_of.emplace(known, &entry);
+      names.push_back(std::move(known));
+    }
+  }
+  std::vector<std::string> near;
+  std::set<const CatalogEntry*> told;  // one name of each
+  for (std::string& known : nearest(name, names, names.size()))
+    if (near.size() < 3 && told.insert(entry_of[known]).second) near.push_back(std::move(known));
+  if (!near.empty()) return fmt::format("did you mean '{}'?", fmt::join(near, "' or '"));
+  return fmt::format("valid: {}", fmt::join(keys, ", "));
 }
 
 std::string Catalog::date() const {

@@ -85,8 +85,9 @@ class Catalog {
 
   // Errors: not_found with the nearest names; an unknown part is never guessed.
   Result<const CatalogEntry*> find(std::string_view name) const;
-  // An entry of kind gpu or tpu by its name or one of `also`, upper and lower case alike. Errors: not_found with the
-  // nearest names.
+  // An entry of kind gpu or tpu by its name, one of `also` or one of `called`: upper and lower case, '-', '_' and ' '
+  // alike, with or without the maker before it ("Tesla T4", "A100-SXM4-80GB"). Errors: not_found with the nearest
+  // names; invalid: without its maker the name is of several.
   Result<const CatalogEntry*> find_accelerator(std::string_view name) const;
   const std::map<std::string, CatalogEntry>& entries() const { return entries_; }
   std::string date() const;                          // the newest of all facts and flags
@@ -96,6 +97,11 @@ class Catalog {
   std::map<std::string, CatalogEntry> entries_;
   std::string hash_;
 };
+
+// All names of an entry: its own, `also`, `called`.
+std::vector<std::string> names_of(const CatalogEntry& entry);
+// "did you mean 'h100' or 'nvidia-h200'?", at most one name of each accelerator; with none near all accelerators.
+std::string nearest_accelerator_hint(std::string_view name, const Catalog& catalog);
 
 // The files under data/catalog when Systole was built.
 std::vector<CatalogFile> builtin_catalog_files();

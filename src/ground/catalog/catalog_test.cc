@@ -160,6 +160,68 @@ TEST(Catalog, accelerators_go_by_the_names_of_clouds_too) {
   EXPECT_FALSE(catalog.find_accelerator("cpu-avx2").ok());
 }
 
+// As nvidia-smi prints them, JAX, Slurm's lists of gres, data sheets.
+TEST(Catalog, accelerators_go_by_the_names_of_their_makers_too) {
+  const Catalog catalog = builtin();
+  const std::pair<const char*, const char*> kPeoples[] = {
+      {"Tesla T4", "t4"},
+      {"tesla_t4", "t4"},
+      {"NVIDIA T4", "t4"},
+      {"NVIDIA A100-SXM4-80GB", "a100"},
+      {"A100-SXM4-80GB", "a100"},
+      {"nvidia_a100-sxm4-80gb", "a100"},
+      {"A100 80GB", "a100"},
+      {"A100-40GB", "a100-40gb"},
+      {"NVIDIA H100 80GB HBM3", "h100"},
+      {"H100 80GB HBM3", "h100"},
+      {"H100-80GB", "h100"},
+      {"H100 SXM", "h100"},
+      {"h100-sxm5-80gb", "h100"},
+      {"NVIDIA H200", "h200"},
+      {"H200 SXM", "h200"},
+      {"NVIDIA L4", "l4"},
+      {"V100-SXM2-16GB", "v100"},
+      {"Tesla V100-SXM2-16GB", "v100"},
+      {"V100-16GB", "v100"},
+      {"NVIDIA V100", "v100"},
+      {"NVIDIA B300", "b300"},
+      {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000"},
+      {"TPU v5 lite", "v5e"},
+      {"TPU v6 lite", "v6e"},
+      {"TPU v5", "v5p"},
+      {"tpu_v4", "v4"},
+      {"TPU v7x", "tpu7x"},
+  };
+  for (const auto& [name, entry] : kPeoples) {
+    const auto found = catalog.find_accelerator(name);
+    EXPECT_EQ(found.ok() ? (*found)->name : to_string(found.error()), entry) << name;
+  }
+  // Never guessed: of two sizes, of a form that the catalog does not have.
+  for (const char* either : {"NVIDIA A100", "Tesla A100"}) {
+    const auto which = catalog.find_accelerator(either);
+    ASSERT_FALSE(which.ok()) << either;
+    EXPECT_EQ(which.error().message, fmt::format("'{}' may be a100 or a100-40gb", either));
+  }
+  for (const char* other : {"Tesla V100-SXM2-32GB", "NVIDIA H100 PCIe", "NVIDIA A100-PCIE-40GB", "NVIDIA H200 NVL"}) {
+    const auto none = catalog.find_accelerator(other);
+    ASSERT_FALSE(none.ok()) << other;
+    EXPECT_EQ(none.error().hint.find(other), std::string::npos) << none.error().hint;
+    EXPECT_FALSE(none.error().hint.empty());
+  }
+}
+
+TEST(Catalog, a_name_is_of_one_accelerator_alone) {
+  const Catalog catalog = builtin();
+  for (const auto& [key, entry] : catalog.entries()) {
+    if (entry.kind != "gpu" && entry.kind != "tpu") continue;
+    for (const std::string& name : names_of(entry)) {
+      const auto found = catalog.find_accelerator(name);
+      ASSERT_TRUE(found.ok()) << name;
+      EXPECT_EQ((*found)->name, key) << name;
+    }
+  }
+}
+
 // 15 GPUs and 10 TPUs; three of the TPUs are announced, or no more than a name.
 TEST(Catalog, all_accelerators_are_there_and_their_peaks_are_dense) {
   const Catalog catalog = builtin();

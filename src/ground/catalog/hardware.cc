@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "ground/base/nearest.h"
 #include "ground/base/units.h"
@@ -50,6 +51,8 @@ class Reader {
   Result<AskedHardware> of_chips(const CatalogEntry& chip, std::int64_t count) const;
   Result<AskedHardware> of_chips_in(const CatalogEntry& chip, std::int64_t count, std::string_view machine) const;
   Error unknown(const std::string& name) const;
+  Error without_accelerator(const MachineType& type) const;
+  std::string with_colon(std::string_view name) const;
   template <typename... Args>
   Error invalid(fmt::format_string<Args...> format, Args&&... args) const {
     return error(ErrorKind::invalid, "{} {}: {}", key_, words_, fmt::format(format, std::forward<Args>(args)...));
@@ -91,7 +94,7 @@ Result<AskedHardware> Reader::of_slices(const TpuSlice& slice, std::int64_t slic
 
 Result<AskedHardware> Reader::of_tpus(const CatalogEntry& chip, std::span<const std::string> rest) const {
   const std::int64_t slices = rest.size() > 1 ? TRY(number(rest[1])) : 1;
-  if (!all_digits(rest[0])) return of_slices(TRY(find_tpu_slice(slices_, chip.name + ":" + rest[0])), slices);
+  if (!all_digits(rest[0])) return of_slices(TRY(find_tpu_slice(catalog_, slices_, chip.name + ":" + rest[0])), slices);
   const std::int64_t chips = TRY(number(rest[0]));
   std::vector<std::int64_t> known;
   for (const TpuSlice& slice : slices_) {
@@ -146,20 +149,44 @@ Result<AskedHardware> Reader::of_chips(const CatalogEntry& chip, std::int64_t co
 }
 
 Error Reader::unknown(const std::string& name) const {
+  const Error none =
+      error(ErrorKind::not_found, "{} {}: no accelerator, machine or slice is called '{}'", key_, words_, name);
+  if (const std::string plain = with_colon(name); !plain.empty()) return Error(none).hinted(plain);
   std::vector<std::string> names;
   for (const auto& [key, one] : catalog_.entries()) {
     if (one.kind != "gpu" && one.kind != "tpu") continue;
-    names.push_back(key);
-    names.insert(names.end(), one.also.begin(), one.also.end());
+    std::ranges::move(names_of(one), std::back_inserter(names));
   }
-  const std::size_t accelerators = names.size();
   for (const MachineType& type : machines_)
     if (!type.accelerator.empty()) names.push_back(type.name);
   for (const TpuSlice& slice : slices_) names.push_back(slice.name);
-  std::string hint = nearest_hint(name, names);
-  if (hint.starts_with("valid:")) hint = nearest_hint(name, std::span(names).first(accelerators));
-  return error(ErrorKind::not_found, "{} {}: no accelerator, machine or slice is called '{}'", key_, words_, name)
-      .hinted(hint);
+  const std::string hint = nearest_hint(name, names);
+  return Error(none).hinted(hint.starts_with("valid:") ? nearest_accelerator_hint(name, catalog_) : hint);
+}
+
+Error Reader::without_accelerator(const MachineType& type) const {
+  for (const MachineType& attachment : machines_)
+    if (attachment.accelerators >= 1 && attaches(machines_, attachment, type.name))
+      return invalid("{} has no accelerators of its own", type.name)
+          .hinted(
+              fmt::format("attached to it: {}:{:g}@{}", attachment.accelerator, attachment.accelerators, type.name));
+  return invalid("{} has no accelerators, and none are attached to it", type.name)
+      .hinted("systole catalog machines lists those that have");
+}
+
+// Others' ways to say so many of an accelerator, as ours: "8xH100", "h100x8", "h100-8" are "h100:8"; else "".
+std::string Reader::with_colon(std::string_view name) const {
+  const auto as_ours = [&](std::string_view chip, std::string_view count) {
+    const bool both = all_digits(count) && catalog_.find_accelerator(chip).ok();
+    return both ? fmt::format("{}:{}", chip, count) : std::string();
+  };
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (name[at] != 'x' && name[at] != 'X' && name[at] != '-' && name[at] != '=') continue;
+    const std::string_view before = name.substr(0, at), behind = name.substr(at + 1);
+    for (const std::string& ours : {as_ours(before, behind), as_ours(behind, before)})
+      if (!ours.empty()) return ours;
+  }
+  return "";
 }
 
 Result<AskedHardware> Reader::read() {
@@ -175,13 +202,15 @@ Result<AskedHardware> Reader::read() {
     return invalid("'@{}' says in which machine GPUs are, and {} {}", machine, words[0],
                    chip.ok() ? "is a TPU, which comes in slices" : "is none")
         .hinted(text.substr(0, at));
-  const auto slice = std::ranges::find_if(slices_, [&](const TpuSlice& s) { return s.name == words[0] && s.usual; });
-  if (slice != slices_.end() && words.size() <= 2)
-    return of_slices(*slice, words.size() > 1 ? TRY(number(words[1])) : 1);
+  if (names_tpu_slice(catalog_, words[0]) && words.size() <= 2) {
+    const TpuSlice slice = TRY(find_tpu_slice(catalog_, slices_, words[0]));
+    return of_slices(slice, words.size() > 1 ? TRY(number(words[1])) : 1);
+  }
   const auto type = std::ranges::find(machines_, words[0], &MachineType::name);
   if (type != machines_.end() && !type->accelerator.empty() && type->kind != MachineKind::tpu && words.size() <= 2)
     return of_machines(*type, words.size() > 1 ? TRY(number(words[1])) : 1);
-  if (!chip.ok()) return unknown(words[0]);
+  if (type != machines_.end() && type->accelerator.empty()) return without_accelerator(*type);
+  if (!chip.ok()) return chip.error().kind == ErrorKind::invalid ? chip.error() : unknown(words[0]);
   if (words.size() < 2)
     return invalid("how many of them?")
         .hinted((*chip)->kind == "tpu" ? fmt::format("{}:16, or a shape", words[0]) : fmt::format("{}:8", words[0]));

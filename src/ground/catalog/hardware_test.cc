@@ -43,6 +43,22 @@ TEST(AskedHardware, is_what_its_words_say) {
   EXPECT_EQ(asked("h100:64")->types.size(), 3u) << "each that holds eight";
 }
 
+TEST(AskedHardware, takes_the_names_that_people_use) {
+  EXPECT_EQ(text_of("v5e-8"), "8 chips v5e machines 1 of -, 1 x v5e:2x4");
+  EXPECT_EQ(text_of("v5e-4"), "4 chips v5e machines 1 of -, 1 x v5e:2x2");
+  EXPECT_EQ(text_of("v4-8"), "4 chips v4 machines 1 of -, 1 x v4:2x2x1");
+  EXPECT_EQ(text_of("2 x v5e-16"), text_of("v5e:4x4:2"));
+  EXPECT_EQ(text_of("Tesla T4:4"), text_of("t4:4"));
+  EXPECT_EQ(text_of("NVIDIA A100-SXM4-80GB:8"), text_of("a100:8"));
+  EXPECT_EQ(text_of("H100 80GB HBM3:8"), text_of("h100:8"));
+  for (const char* others : {"8xh100", "h100x8", "h100-8", "h100=8"})
+    EXPECT_TRUE(text_of(others).ends_with(" | h100:8")) << text_of(others);
+  EXPECT_EQ(text_of("t4:1@n1-standard-4"), "1 chips t4 machines 1 of n1-*+1xt4");
+  EXPECT_TRUE(text_of("n1-standard-4").ends_with("no accelerators of its own | attached to it: t4:1@n1-standard-4"))
+      << text_of("n1-standard-4");
+  EXPECT_TRUE(text_of("v5e-2").ends_with("'v5e-1' (1 chip), 'v5e-4' (4 chips), 'v5e-8' (8 chips)")) << text_of("v5e-2");
+}
+
 TEST(AskedHardware, names_what_is_near) {
   EXPECT_EQ(text_of("h10:8"),
             "resources.accelerators: h10:8: no accelerator, machine or slice is called 'h10' | did you mean 'h100'?");

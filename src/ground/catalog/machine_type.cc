@@ -126,6 +126,11 @@ std::vector<const MachineType*> machines_with(std::span<const MachineType> machi
   return found;
 }
 
+bool attaches(std::span<const MachineType> machines, const MachineType& attachment, std::string_view pattern) {
+  return std::ranges::any_of(
+      machines, [&](const MachineType& host) { return matches(pattern, host.name) && takes(attachment, host); });
+}
+
 Result<const MachineType*> machine_for(std::span<const MachineType> machines, std::string_view machine,
                                        std::string_view accelerator, std::optional<double> accelerators) {
   const auto named = std::ranges::find(machines, machine, &MachineType::name);

@@ -52,6 +52,9 @@ bool matches(std::string_view pattern, std::string_view name);
 // The machine types that hold this accelerator, or that it is attached to, in their order.
 std::vector<const MachineType*> machines_with(std::span<const MachineType> machines, std::string_view accelerator);
 
+// Whether it is an attachment ("n1-*+2xt4") for a machine that `pattern` names.
+bool attaches(std::span<const MachineType> machines, const MachineType& attachment, std::string_view pattern);
+
 // The row that says how `accelerators` of a kind go with a machine, which for those that are attached is the row of the
 // attachment. Errors: not_found: no such machine, with the nearest names; invalid: it does not take that accelerator,
 // or not so many, with the machines that do.

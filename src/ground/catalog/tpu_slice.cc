@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <tuple>
 
+#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -109,7 +111,50 @@ std::string nearest_shapes(const std::vector<const TpuSlice*>& family, Shape wan
   return fmt::format("the nearest are {}", fmt::join(names, ", "));
 }
 
-Result<TpuSlice> by_shape(std::span<const TpuSlice> slices, std::string_view accelerator, std::string_view text) {
+// "v5e-8" as its family, null where that is none of TPUs, and its number.
+struct NameAndNumber {
+  const CatalogEntry* family = nullptr;
+  std::string_view prefix, number;
+};
+NameAndNumber name_and_number(const Catalog& catalog, std::string_view text) {
+  const std::size_t dash = text.rfind('-');
+  if (dash == text.npos) return {};
+  NameAndNumber parts{nullptr, text.substr(0, dash), text.substr(dash + 1)};
+  if (parts.number.empty() || parts.number.find_first_not_of("0123456789") != parts.number.npos) return {};
+  const Result<const CatalogEntry*> family = catalog.find_accelerator(parts.prefix);
+  if (family.ok() && (*family)->kind == "tpu") parts.family = *family;
+  return parts;
+}
+
+std::string_view digits_of(const TpuSlice& slice) {
+  return std::string_view(slice.name).substr(slice.name.rfind('-') + 1);
+}
+
+Result<TpuSlice> by_name(const std::vector<const TpuSlice*>& family, std::string_view text,
+                         const NameAndNumber& parts) {
+  for (const TpuSlice* slice : family)
+    if (digits_of(*slice) == parts.number) return *slice;
+  const bool cores = family.front()->counts_cores;
+  std::int64_t wanted = std::numeric_limits<std::int64_t>::max();
+  std::from_chars(parts.number.data(), parts.number.data() + parts.number.size(), wanted);
+  std::vector<const TpuSlice*> near = family;
+  std::ranges::stable_sort(
+      near, {}, [&](const TpuSlice* slice) { return std::abs((cores ? slice->cores : slice->chips) - wanted); });
+  std::vector<std::string> names;
+  for (const TpuSlice* slice : near) {
+    std::string name = fmt::format("'{}-{}' ({})", parts.prefix, digits_of(*slice), counted(slice->chips, "chip"));
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    if (names.size() == 3) break;
+  }
+  return error(ErrorKind::not_found, "no slice is called '{}': names of {} count {}", text, family.front()->accelerator,
+               cores ? "TensorCores, two a chip" : "chips")
+      .hinted(fmt::format("the nearest are {}", fmt::join(names, ", ")));
+}
+
+Result<TpuSlice> by_shape(std::span<const TpuSlice> slices, const Catalog& catalog, std::string_view asked,
+                          std::string_view text) {
+  const Result<const CatalogEntry*> chip = catalog.find_accelerator(asked);
+  const std::string accelerator = chip.ok() ? (*chip)->name : std::string(asked);
   const std::vector<const TpuSlice*> family = family_of(slices, accelerator);
   if (family.empty()) {
     std::vector<std::string> names;
@@ -163,14 +208,19 @@ TpuSlice read_tpu_slice(TableRow& row) {
   return slice;
 }
 
-Result<TpuSlice> find_tpu_slice(std::span<const TpuSlice> slices, std::string_view text) {
+bool names_tpu_slice(const Catalog& catalog, std::string_view text) {
+  return name_and_number(catalog, text).family != nullptr;
+}
+
+Result<TpuSlice> find_tpu_slice(const Catalog& catalog, std::span<const TpuSlice> slices, std::string_view text) {
   const std::size_t colon = text.find(':');
-  if (colon != text.npos) return by_shape(slices, text.substr(0, colon), text.substr(colon + 1));
+  if (colon != text.npos) return by_shape(slices, catalog, text.substr(0, colon), text.substr(colon + 1));
+  const NameAndNumber parts = name_and_number(catalog, text);
+  const std::vector<const TpuSlice*> family =
+      parts.family == nullptr ? std::vector<const TpuSlice*>() : family_of(slices, parts.family->name);
+  if (!family.empty()) return by_name(family, text, parts);
   std::vector<std::string> names;
-  for (const TpuSlice& slice : slices) {
-    if (slice.name == text) return slice;
-    names.push_back(slice.name);
-  }
+  for (const TpuSlice& slice : slices) names.push_back(slice.name);
   return error(ErrorKind::not_found, "no slice is called '{}'", text).hinted(nearest_hint(text, names));
 }
 

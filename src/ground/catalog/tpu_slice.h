@@ -4,6 +4,8 @@
 //   v5p-128      as it is asked for; v2, v3, v4, v5p and tpu7x count TensorCores, v5litepod and v6e chips
 //   v5p:4x4x4    as prove and plan say it: the chips along each axis
 //
+// Of both the family goes by any name that the catalog has for it: v5e-8 is v5litepod-8.
+//
 // The table lists a slice for every name. Of the families whose chips hang together in cubes of 4x4x4 by optical
 // switches (v4, v5p, tpu7x) any other shape of whole cubes can be had too; it goes by the same name, and its shape has
 // to be asked for.
@@ -14,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ground/catalog/catalog.h"
 #include "ground/catalog/table_row.h"
 
 namespace systole {
@@ -42,6 +45,9 @@ TpuSlice read_tpu_slice(TableRow& row);
 
 // "v5p-128" or "v5p:4x4x4". Errors: not_found: no such family or name, with the nearest; invalid: no such shape, with
 // the nearest.
-Result<TpuSlice> find_tpu_slice(std::span<const TpuSlice> slices, std::string_view text);
+Result<TpuSlice> find_tpu_slice(const Catalog& catalog, std::span<const TpuSlice> slices, std::string_view text);
+
+// Whether these are a TPU family and a number, as in "v5e-8", be there such a slice or not.
+bool names_tpu_slice(const Catalog& catalog, std::string_view text);
 
 }  // namespace systole

@@ -11,10 +11,14 @@ std::span<const TpuSlice> slices() {
   static CatalogTables tables = CatalogTables::read().value();
   return tables.slices().value();
 }
-TpuSlice slice(const char* text) { return find_tpu_slice(slices(), text).value(); }
+const Catalog& catalog() {
+  static const Catalog builtin = Catalog::read(builtin_catalog_files()).value();
+  return builtin;
+}
+TpuSlice slice(const char* text) { return find_tpu_slice(catalog(), slices(), text).value(); }
 
 void expect_refused(const char* text, ErrorKind kind, const char* says, const char* hint) {
-  const auto refused = find_tpu_slice(slices(), text);
+  const auto refused = find_tpu_slice(catalog(), slices(), text);
   ASSERT_FALSE(refused.ok()) << text;
   EXPECT_EQ(refused.error().kind, kind);
   EXPECT_NE(refused.error().message.find(says), std::string::npos) << refused.error().message;
@@ -42,6 +46,21 @@ TEST(TpuSlice, names_count_cores_or_chips) {
   EXPECT_EQ(slice("v6e-8").hosts, 1) << "one machine of 8 chips";
 }
 
+// A family goes by every name that the catalog has for it; what is counted is the family's.
+TEST(TpuSlice, people_name_slices_by_their_family) {
+  const std::pair<const char*, const char*> kPeoples[] = {
+      {"v5e-1", "v5e:1x1"},       {"v5e-4", "v5e:2x2"},          {"v5e-8", "v5e:2x4"},         {"v5e-256", "v5e:16x16"},
+      {"V5E-16", "v5e:4x4"},      {"trillium-8", "v6e:2x4"},     {"tpu-v6e-4", "v6e:2x2"},     {"v4-8", "v4:2x2x1"},
+      {"TPU v4-8", "v4:2x2x1"},   {"tpu-v5p-8", "v5p:2x2x1"},    {"v2-8", "v2:2x2"},           {"v3-8", "v3:2x2"},
+      {"v7x-128", "tpu7x:4x4x4"}, {"ironwood-8", "tpu7x:2x2x1"}, {"v5litepod:4x4", "v5e:4x4"},
+  };
+  for (const auto& [name, shape] : kPeoples) EXPECT_EQ(slice(name).by_shape(), shape) << name;
+  EXPECT_EQ(slice("v5e-4").chips, 4);
+  EXPECT_EQ(slice("v5e-4").hosts, 1);
+  EXPECT_EQ(slice("v5p-8").chips, 4);
+  EXPECT_EQ(slice("v4-8").chips, 4);
+}
+
 TEST(TpuSlice, axes_that_close) {
   EXPECT_EQ(slice("v5p:4x4x4").closes, (std::vector<bool>{true, true, true}));
   EXPECT_EQ(slice("v5p:2x4x4").closes, (std::vector<bool>{false, false, false}));
@@ -60,8 +79,8 @@ TEST(TpuSlice, other_shapes_of_whole_cubes) {
   EXPECT_EQ(thin.hosts, 64);
   EXPECT_FALSE(thin.usual);
   EXPECT_TRUE(slice("v5p:4x8x8").usual);
-  EXPECT_FALSE(find_tpu_slice(slices(), "v6e:4x16").ok()) << "no cubes";
-  EXPECT_FALSE(find_tpu_slice(slices(), "v5p:64x64x64").ok()) << "more than are built";
+  EXPECT_FALSE(find_tpu_slice(catalog(), slices(), "v6e:4x16").ok()) << "no cubes";
+  EXPECT_FALSE(find_tpu_slice(catalog(), slices(), "v5p:64x64x64").ok()) << "more than are built";
 }
 
 TEST(TpuSlice, what_is_none_is_said_with_the_nearest) {
@@ -71,7 +90,11 @@ TEST(TpuSlice, what_is_none_is_said_with_the_nearest) {
   expect_refused("v6e:3x3", ErrorKind::invalid, "there is no slice", "v6e:2x4");
   expect_refused("v6e:2x", ErrorKind::invalid, "'2x' is no shape", "v6e:1x1");
   expect_refused("v5p-120", ErrorKind::not_found, "no slice is called 'v5p-120'", "'v5p-128'");
-  expect_refused("v5e-16", ErrorKind::not_found, "no slice is called 'v5e-16'", "'v6e-16'");
+  expect_refused("v5e-2", ErrorKind::not_found, "no slice is called 'v5e-2': names of v5e count chips",
+                 "'v5e-1' (1 chip), 'v5e-4' (4 chips)");
+  expect_refused("v4-4", ErrorKind::not_found, "names of v4 count TensorCores, two a chip", "'v4-8' (4 chips)");
+  expect_refused("v5p-99999999999999999999", ErrorKind::not_found, "no slice is called", "the nearest are");
+  expect_refused("h100-8", ErrorKind::not_found, "no slice is called 'h100-8'", "");
   expect_refused("v9:2x2", ErrorKind::not_found, "no slices are known of 'v9'", "'v2'");
 }
 

@@ -88,6 +88,19 @@ TEST(CatalogCommand, filters) {
   EXPECT_TRUE(says(catalog(systole, {"slices", "v5p-128"}).out, "v5p:4x4x4"));
 }
 
+// Accelerators that are attached are asked for by the machine that they go on.
+TEST(CatalogCommand, an_accelerator_that_is_attached) {
+  const SystoleRunner systole;
+  const Captured machines = catalog(systole, {"machines", "n1-standard-4", "--accelerator", "t4"});
+  EXPECT_TRUE(says(machines.out, "n1-*+1xt4") && says(machines.out, "n1-*+4xt4")) << machines.out << machines.err;
+  EXPECT_FALSE(says(machines.out, "v100")) << machines.out;
+  const Captured prices = catalog(
+      systole, {"prices", "--machine", "n1-standard-4", "--accelerator", "Tesla T4", "--region", "us-central1"});
+  EXPECT_TRUE(says(prices.out, "n1-standard-4") && says(prices.out, "+ 1 x t4")) << prices.out << prices.err;
+  EXPECT_TRUE(says(catalog(systole, {"accelerators", "Tesla T4"}).out, "NVIDIA T4"));
+  EXPECT_TRUE(says(catalog(systole, {"slices", "v5e-4"}).out, "v5litepod-4"));
+}
+
 TEST(CatalogCommand, wrong_questions_are_refused_with_the_nearest_names) {
   const SystoleRunner systole;
   const struct {

@@ -132,8 +132,9 @@ ExitCode machines(const MachinesOptions& options, Context& context) {
   for (const std::span<const MachineType> types : {known, std::span<const MachineType>(own)})
     for (const MachineType& type : types) {
       names.push_back(type.name);
-      if ((accelerator.empty() || type.accelerator == accelerator) && (pattern.empty() || matches(pattern, type.name)))
-        found.push_back(&type);
+      const bool named =
+          pattern.empty() || matches(pattern, type.name) || (!accelerator.empty() && attaches(known, type, pattern));
+      if (named && (accelerator.empty() || type.accelerator == accelerator)) found.push_back(&type);
     }
   if (found.empty() && !pattern.empty()) {
     if (!accelerator.empty()) machine_for(known, pattern, accelerator).value();

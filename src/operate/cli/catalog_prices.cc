@@ -68,8 +68,12 @@ class PriceList {
  public:
   PriceList(const PricesOptions& options, CatalogView& view) : options_(options), view_(view) {
     accelerator_ = asked_accelerator(view, options.filters.accelerator).value();
-    for (const MachineType& type : view.tables.machines().value())
-      if (!accelerator_.empty() && type.accelerator == accelerator_) machines_.insert(type.name);
+    if (accelerator_.empty()) return;
+    const std::span<const MachineType> machines = view.tables.machines().value();
+    for (const MachineType* type : machines_with(machines, accelerator_)) {
+      machines_.insert(type->name);
+      attached_ = attached_ || (!options.filters.machine.empty() && attaches(machines, *type, options.filters.machine));
+    }
   }
   bool wanted(const PriceRow& row) const;
   void check_places() const;
@@ -80,6 +84,7 @@ class PriceList {
   CatalogView& view_;
   std::string accelerator_;
   std::set<std::string> machines_;  // that hold the accelerator
+  bool attached_ = false;           // it goes on the machine that was asked for: two prices make one
 };
 
 // Whether one of its prices is known and no higher than --max-price.
@@ -90,8 +95,11 @@ bool PriceList::priced(const PriceRow& row) const {
 
 bool PriceList::wanted(const PriceRow& row) const {
   const CatalogFilters& f = options_.filters;
-  if (!accelerator_.empty() && row.item != accelerator_ && !machines_.contains(row.item)) return false;
-  if (!f.machine.empty() && (row.of != PriceOf::machine || !matches(f.machine, row.item))) return false;
+  const bool of_accelerator = row.item == accelerator_ || machines_.contains(row.item);
+  const bool of_machine = row.of == PriceOf::machine && matches(f.machine, row.item);
+  if (attached_ ? !of_accelerator && !of_machine
+                : (!accelerator_.empty() && !of_accelerator) || (!f.machine.empty() && !of_machine))
+    return false;
   if (!f.region.empty() && !row.region.empty() && row.region != f.region) return false;
   if (!f.zone.empty()) {
     const bool there = row.zones.empty() ? row.region.empty() || f.zone.starts_with(row.region + "-")

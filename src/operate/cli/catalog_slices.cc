@@ -68,7 +68,7 @@ ExitCode slices(const SlicesOptions& options, Context& context) {
   const std::span<const TpuSlice> known = view.tables.slices().value();
   std::vector<TpuSlice> found;
   if (!options.name.empty()) {
-    found.push_back(find_tpu_slice(known, options.name).value());
+    found.push_back(find_tpu_slice(view.catalog, known, options.name).value());
   } else {
     for (const TpuSlice& slice : known)
       if ((accelerator.empty() || slice.accelerator == accelerator) &&

@@ -9,6 +9,7 @@
 
 #include "ground/base/os_error.h"
 #include "ground/base/quantity.h"
+#include "ground/catalog/tables.h"
 #include "ground/pjrt/places.h"
 #include "ground/process/signal_watch.h"
 #include "ground/store/store.h"
@@ -23,6 +24,17 @@
 
 namespace systole::cli {
 namespace {
+
+// What people call it as parse_slice has it: v5e-8 is v5e:2x4, v5litepod:2x4 as well.
+Result<std::string> as_shape(const std::string& on, const Catalog& catalog) {
+  if (names_tpu_slice(catalog, on)) {
+    CatalogTables tables = TRY(CatalogTables::read());
+    return TRY(find_tpu_slice(catalog, TRY(tables.slices()), on)).by_shape();
+  }
+  const std::size_t colon = std::min(on.find(':'), on.size());
+  const Result<const CatalogEntry*> chip = catalog.find_accelerator(on.substr(0, colon));
+  return chip.ok() ? (*chip)->name + on.substr(colon) : on;
+}
 
 struct ProveArguments {
   std::string file, on, mesh, timeout, max_memory, plugins, child;
@@ -125,7 +137,7 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
   if (arguments.on.empty())
     fail(error(ErrorKind::invalid, "systole prove: --on is required: which chips")
              .hinted(fmt::format("--on {}", fmt::join(prove::example_slices(catalog), ", "))));
-  const prove::Slice slice = prove::parse_slice(arguments.on, catalog).value();
+  const prove::Slice slice = prove::parse_slice(as_shape(arguments.on, catalog).value(), catalog).value();
   prove::ProveOptions options = options_of(arguments).value();
   std::optional<JobOnSlice> job;
   if (is_workload(arguments.file)) {

@@ -25,6 +25,14 @@ class ProveCommand : public FakePluginTest {
   }
 };
 
+TEST_F(ProveCommand, takes_the_names_that_people_use) {
+  for (const char* name : {"v5e-4", "v5litepod-4", "v5litepod:2x2", "'TPU v5 lite:2x2'"}) {
+    const Captured seen = prove(std::string("step.mlir --on ") + name);
+    EXPECT_EQ(seen.exit.code, 0) << seen.err;
+    expect_part(seen.out, "step.mlir on v5e:2x2: fits\n4 of 4 devices");
+  }
+}
+
 TEST_F(ProveCommand, what_fits) {
   const Captured seen = prove("step.mlir --on v5e:2x2");
   EXPECT_EQ(seen.exit.code, 0) << seen.err;

@@ -29,7 +29,7 @@ void add_metrics(const KubernetesJob& k, PodParts& parts) {
     return parts.wrong.push_back(
         error(ErrorKind::unsupported,
               "kubernetes.metrics_port: a model serves no metrics; they are in its run's folder")
-            .hinted("take it out; systole top shows them, and systole results brings them"));
+            .hinted("take it out; systole logs -f NAME shows them, and systole results NAME brings them"));
   if (*spec.metrics_port == kRendezvousPort)
     parts.wrong.push_back(error(ErrorKind::invalid, "kubernetes.metrics_port: agents meet at {}", kRendezvousPort)
                               .hinted("another port"));
