@@ -62,7 +62,7 @@ TEST(Explain, a_key_a_section_a_last_part_and_all) {
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().hint.find("'train.optimizer.rate'"), std::string::npos) << none.error().hint;
   EXPECT_NE(explain_key("momentun").error().hint.find("'momentum'"), std::string::npos);
-  for (const char* nothing : {"6", "x", "", "%"})
+  for (const char* nothing : {"6", "x", "%"})
     EXPECT_EQ(explain_key(nothing).error().hint, "systole explain keys lists all") << nothing;
 }
 
