@@ -2,35 +2,40 @@
 # bare Debian 12 machine: they install what is missing (packages.txt), build, and go.
 #
 #   make quickstart   train a small language model on this machine; QUICK=1 for a shorter one
-#   make test         every test at small counts, under ASan and UBSan; laws that measure, or start many processes, as
-#                     released; a short fuzz run. SANITIZED=build/dev: those of processes under sanitizers too
-#   make test-kubernetes
-#                     what needs a real Kubernetes (tools/kube), which it builds first: 13 minutes, once
+#   make test         every test but two tiers, at small counts, under ASan and UBSan; those that start many processes as
+#                     released; a short fuzz run. SANITIZED=build/dev=!clusters,measured: processes under sanitizers too
+#   make test-clusters
+#                     what needs a Slurm, sshds and a Kubernetes (tools/kube), which it builds first: 13 minutes, once
+#   make test-measured
+#                     what measures time or memory: by itself, as released
 #   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one
 #   make bench        benchmarks
 #   make lint         clang-format, who may include whom, one name a type, shellcheck
 #   make format       lets clang-format write
 #   make clean        removes build/
 
-.PHONY: quickstart test test-kubernetes test-long bench lint format clean packages release dev fuzz tsan
+.PHONY: quickstart test test-clusters test-measured test-long bench lint format clean packages program release dev
 .NOTPARALLEL:
 
 # Tests whose subject is threads; they run once more under ThreadSanitizer.
 TSAN_TESTS = base_test net_test store_test process_test data_test checkpoint_test observe_test train_test
 
-SANITIZED = build/dev=!processes
+SANITIZED = build/dev=!processes,clusters,measured
 
-quickstart: release
+quickstart: program
 	@tools/quickstart
 
 test: dev release
-	@tools/run-tests '$(SANITIZED)' build/release=measured,processes
+	@tools/run-tests '$(SANITIZED)' build/release=processes
 	@tools/run-fuzz
 	@tools/run-tsan $(TSAN_TESTS)
 
-test-kubernetes: release
-	@tools/kube build
-	@tools/run-tests --only laws_kubernetes build/release
+test-clusters: release
+	@if command -v go >/dev/null; then tools/kube build; fi
+	@tools/tier clusters --always
+
+test-measured: release
+	@tools/tier measured --always
 
 test-long: release
 	@tools/test-long build/release
@@ -49,6 +54,9 @@ clean:
 
 packages:
 	@tools/install-packages
+
+program: packages
+	@tools/build release systole
 
 release dev: packages
 	@tools/build $@
