@@ -56,6 +56,12 @@ TEST_F(SlurmSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
   EXPECT_TRUE(has(systole("runs --verify-audit"), "each holds"));
 }
 
+TEST_F(SlurmSubmit, the_guides_commands_print_what_their_pages_have) {
+  const Captured ran =
+      run("env -u GTEST_OUTPUT python3 " SYSTOLE_SOURCE_DIR "/tests/guides/pages.py \"$SYSTOLE\" slurm");
+  EXPECT_EQ(ran.exit.code, 0) << ran.out << ran.err;
+}
+
 TEST_F(SlurmSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   run(slow_steps(300));
   systole("submit job.yaml --on slurm");

@@ -41,6 +41,14 @@ TEST_F(SshSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "shared/line/checkpoints")) << "its results stay";
 }
 
+TEST_F(SshSubmit, the_guides_commands_print_what_their_pages_have) {
+  const Captured ran =
+      run(fmt::format("export GUIDE_HOSTS=\"['{}:{}', '{}:{}']\" GUIDE_FOLDER={}/shared; env -u GTEST_OUTPUT "
+                      "python3 " SYSTOLE_SOURCE_DIR "/tests/guides/pages.py \"$SYSTOLE\" ssh",
+                      first_.name, first_.port, second_.name, second_.port, folder_.string()));
+  EXPECT_EQ(ran.exit.code, 0) << ran.out << ran.err;
+}
+
 TEST_F(SshSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   run(slow_steps(300));
   systole("submit job.yaml --on ssh");
