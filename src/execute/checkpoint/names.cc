@@ -1,5 +1,6 @@
 #include "execute/checkpoint/names.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -9,7 +10,9 @@ namespace systole::checkpoint {
 
 namespace {
 
-constexpr std::size_t kNamed = 3;  // differences spelt out in one message
+constexpr std::size_t kNamed = 3;     // differences spelt out in one message
+constexpr std::size_t kListed = 100;  // and behind it; the rest is counted
+constexpr std::size_t kHinted = 12;   // missing ones for which a name that is near is looked for
 
 std::vector<std::string> names_of(const Manifest& manifest) {
   std::vector<std::string> names;
@@ -19,6 +22,7 @@ std::vector<std::string> names_of(const Manifest& manifest) {
 
 std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
 
+// `spare`: among which it may be.
 Mismatch missing(const std::string& name, std::span<const std::string> spare) {
   const auto near = nearest(name, spare, 1);
   std::string text = fmt::format("'{}' is not in the checkpoint", name);
@@ -52,10 +56,12 @@ std::vector<Mismatch> compare_names(const Manifest& manifest, std::span<const Wa
     if (!asked.contains(tensor.name) && roles.contains(tensor.role)) spare.push_back(tensor.name);
   }
   std::vector<Mismatch> differences;
+  std::size_t hinted = 0;
   for (const Wanted& want : wanted) {
     const auto found = have.find(want.name);
     if (found == have.end()) {
-      differences.push_back(missing(want.name, spare));
+      const bool hints = hinted++ < kHinted;
+      differences.push_back(missing(want.name, hints ? spare : std::span<const std::string>()));
     } else if (found->second->shape != want.shape) {
       differences.push_back(other_type(Mismatch::Kind::shape, *found->second, want));
     } else if (found->second->dtype != want.dtype) {
@@ -75,8 +81,10 @@ Status check_model(const Manifest& manifest, std::span<const Wanted> wanted) {
   Error mismatch = error(ErrorKind::invalid, "checkpoint {} is of another model ('{}'), {} tensors differ: {}",
                          manifest.step, manifest.identity.model, differences.size(), first)
                        .hinted("give the workload the model of that run, or another checkpoint folder");
-  for (const Mismatch& difference : differences)
+  for (const Mismatch& difference : std::span(differences).first(std::min(differences.size(), kListed)))
     mismatch.others.push_back(error(ErrorKind::invalid, "{}", difference.text));
+  if (differences.size() > kListed)
+    mismatch.others.push_back(error(ErrorKind::invalid, "and {} more tensors", differences.size() - kListed));
   return mismatch;
 }
 

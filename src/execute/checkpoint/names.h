@@ -28,7 +28,8 @@ struct Mismatch {
 // when `wanted` asks for some tensor of its role: reading parameters alone leaves the optimizer's state aside.
 std::vector<Mismatch> compare_names(const Manifest& manifest, std::span<const Wanted> wanted);
 
-// Errors: invalid, with the first differences and the count of all; `others` holds one error for each.
+// Errors: invalid, with the first differences and the count of all; `others` holds one error for each of the first
+// hundred.
 Status check_model(const Manifest& manifest, std::span<const Wanted> wanted);
 
 // "did you mean 'a' or 'b'?", or "" when nothing is near.

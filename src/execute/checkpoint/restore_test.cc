@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
@@ -258,6 +259,24 @@ TEST(Names, AnotherModelIsRefusedWithNamesAndNearOnes) {
   const auto refused = check_model(manifest, wanted);
   EXPECT_EQ(refused.error().kind, ErrorKind::invalid);
   EXPECT_EQ(refused.error().others.size(), 4U);
+}
+
+// Where nothing fits, names that are near are looked for a few times, and not as often as there are tensors.
+TEST(Names, TensOfThousandsOfStrangersAreToldInASecond) {
+  Manifest manifest;
+  std::vector<Wanted> wanted;
+  for (int i = 0; i < 30'000; ++i) {
+    manifest.tensors.push_back(
+        {fmt::format("blocks.{}.attention.query.weight", i), Role::parameter, DType::f32, {1}, {}});
+    wanted.push_back({fmt::format("model.layers.{}.self_attn.q_proj", i), DType::f32, {1}, Role::parameter});
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const Status refused = check_model(manifest, wanted);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_LT(took.count(), 10) << "in pairs it is minutes; this leaves room for sanitizers";
+  EXPECT_NE(refused.error().message.find("60000 tensors differ"), std::string::npos) << refused.error().message;
+  ASSERT_EQ(refused.error().others.size(), 101U);
+  EXPECT_EQ(refused.error().others.back().message, "and 59900 more tensors");
 }
 
 TEST(Compare, DiffsTensorByTensor) {

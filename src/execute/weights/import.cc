@@ -1,6 +1,7 @@
 #include "execute/weights/import.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -17,22 +18,22 @@ bool is_taken(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 
 
 std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
 
-// Gathers what is wrong, and tells all of it at once.
+// Gathers what is wrong, and tells the first of it at once: hints cost time, and there may be as many as files hold
+// names.
 class Wrongs {
  public:
-  void add(Error error) { errors_.push_back(std::move(error)); }
+  void add(const std::function<Error()>& make) {
+    if (++count_ <= kMostTold) errors_.push_back(make());
+  }
   Status finish() && {
     if (errors_.empty()) return {};
-    const std::size_t count = errors_.size();
-    if (count > kMostTold) {
-      errors_.resize(kMostTold);
-      errors_.push_back(error(ErrorKind::invalid, "and {} more tensors", count - kMostTold));
-    }
+    if (count_ > kMostTold) errors_.push_back(error(ErrorKind::invalid, "and {} more tensors", count_ - kMostTold));
     return together(std::move(errors_));
   }
 
  private:
   std::vector<Error> errors_;
+  std::size_t count_ = 0;
 };
 
 bool is_empty_name(const NameMap& map, const std::string& name) {
@@ -231,24 +232,32 @@ Status check_weights(const WeightFiles& files, const NameMap& map) {
     if (!told.insert(mapped.theirs).second) continue;
     const auto found = files.tensors().find(mapped.theirs);
     if (found == files.tensors().end()) {
-      wrongs.add(error(ErrorKind::not_found, "tensor '{}' ({}) is missing", mapped.theirs, to_string(mapped.shape))
-                     .hinted(spare.empty() ? "the weights are of a smaller model, or incomplete"
-                                           : nearest_hint(mapped.theirs, spare)));
+      wrongs.add([&] {
+        return error(ErrorKind::not_found, "tensor '{}' ({}) is missing", mapped.theirs, to_string(mapped.shape))
+            .hinted(spare.empty() ? "the weights are of a smaller model, or incomplete"
+                                  : nearest_hint(mapped.theirs, spare));
+      });
     } else if (found->second.shape != mapped.shape) {
-      wrongs.add(error(ErrorKind::invalid, "tensor '{}' is {}, the model's keys make it {}", mapped.theirs,
-                       to_string(found->second.shape), to_string(mapped.shape))
-                     .hinted("config.json is of other weights, or they were changed"));
+      wrongs.add([&] {
+        return error(ErrorKind::invalid, "tensor '{}' is {}, the model's keys make it {}", mapped.theirs,
+                     to_string(found->second.shape), to_string(mapped.shape))
+            .hinted("config.json is of other weights, or they were changed");
+      });
     } else if (!is_taken(found->second.dtype)) {
-      wrongs.add(error(ErrorKind::unsupported, "tensor '{}' is {}, which is no type of weights", mapped.theirs,
-                       type_text(found->second.dtype, found->second.shape))
-                     .hinted("f32, bf16 and f16 are taken; save the model as one of them"));
+      wrongs.add([&] {
+        return error(ErrorKind::unsupported, "tensor '{}' is {}, which is no type of weights", mapped.theirs,
+                     type_text(found->second.dtype, found->second.shape))
+            .hinted("f32, bf16 and f16 are taken; save the model as one of them");
+      });
     }
   }
   const std::vector<std::string> names(wanted.begin(), wanted.end());
   for (const std::string& name : spare) {
-    wrongs.add(error(ErrorKind::invalid, "tensor '{}' ({}) is no part of this model", name,
-                     to_string(files.tensors().at(name).shape))
-                   .hinted(nearest_hint(name, names)));
+    wrongs.add([&] {
+      return error(ErrorKind::invalid, "tensor '{}' ({}) is no part of this model", name,
+                   to_string(files.tensors().at(name).shape))
+          .hinted(nearest_hint(name, names));
+    });
   }
   return std::move(wrongs).finish();
 }

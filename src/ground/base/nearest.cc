@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 
 namespace systole {
 namespace {
@@ -36,39 +38,55 @@ std::vector<std::string> beginning_alike(std::string_view name, std::span<const 
   return found;
 }
 
-}  // namespace
-
-int edit_distance(std::string_view a, std::string_view b) {
+// Up to `limit`; what is further away is some number above it. Ukkonen's band: cells further than `limit` from the
+// diagonal are above it and are left out, and so are rows behind two that are.
+int distance_within(std::string_view a, std::string_view b, int limit) {
+  const auto n = static_cast<int>(a.size()), m = static_cast<int>(b.size()), beyond = limit + 1;
+  if (std::abs(n - m) > limit) return beyond;
   // Row i holds the distances of a's first i letters to each prefix of b; a swap looks two rows back.
-  std::vector<int> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    next[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
+  std::vector<int> before(b.size() + 1, beyond), row(b.size() + 1), next(b.size() + 1, beyond);
+  std::iota(row.begin(), row.end(), 0);
+  int least = 0;  // of `row`
+  for (int i = 1; i <= n; ++i) {
+    const int low = std::max(1, i - limit), high = std::min(m, i + limit);
+    next[low - 1] = low == 1 ? i : beyond;
+    int smallest = next[low - 1];
+    for (int j = low; j <= high; ++j) {
       next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
       const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
       if (swapped) next[j] = std::min(next[j], before[j - 2] + 1);
+      smallest = std::min(smallest, next[j]);
     }
+    if (smallest > limit && least >= limit) return beyond;
+    least = smallest;
     std::swap(before, row);
     std::swap(row, next);
   }
-  return row[b.size()];
+  return row[m];
+}
+
+}  // namespace
+
+int edit_distance(std::string_view a, std::string_view b) {
+  return distance_within(a, b, static_cast<int>(std::max(a.size(), b.size())));
 }
 
 std::vector<std::string> nearest(std::string_view name, std::span<const std::string> names, std::size_t count) {
   std::vector<std::pair<int, std::string>> near;
   const std::string wanted = folded(name);
   for (const std::string& candidate : names) {
+    if (count == 0) break;
     if (candidate == name) continue;
     const std::string plain = folded(candidate);
-    const int distance = edit_distance(wanted, plain);
-    const std::size_t longer = std::max(wanted.size(), plain.size());
-    const auto allowed = static_cast<int>(std::max<std::size_t>(1, longer / 3));
-    const bool something_is_left = static_cast<std::size_t>(distance) < longer;
-    if (distance <= allowed && something_is_left) near.emplace_back(distance, candidate);
+    const auto longer = static_cast<int>(std::max(wanted.size(), plain.size()));
+    auto allowed = std::min(std::max(1, longer / 3), longer - 1);                  // some letter is left
+    if (near.size() == count) allowed = std::min(allowed, near.back().first - 1);  // a tie is for who came first
+    const int distance = distance_within(wanted, plain, allowed);
+    if (distance > allowed) continue;
+    const auto behind = std::ranges::upper_bound(near, distance, {}, &std::pair<int, std::string>::first);
+    near.emplace(behind, distance, candidate);
+    if (near.size() > count) near.pop_back();
   }
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (near.size() > count) near.resize(count);
   std::vector<std::string> found;
   for (auto& [distance, candidate] : near) found.push_back(std::move(candidate));
   return found;

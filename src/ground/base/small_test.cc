@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include <cerrno>
 #include <fstream>
 #include <iterator>
@@ -150,6 +153,31 @@ TEST(Nearest, counts_edits) {
   EXPECT_EQ(edit_distance("modle", "model"), 1);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
   EXPECT_EQ(edit_distance("same", "same"), 0);
+}
+
+// The search stops early where it can; it finds what one that never does finds.
+TEST(Nearest, are_those_of_a_search_of_all) {
+  std::mt19937 random(7);
+  const auto word = [&] {
+    std::string made;
+    for (auto left = random() % 12; left > 0; --left) made += static_cast<char>('a' + random() % 3);
+    return made;
+  };
+  for (int round = 0; round < 500; ++round) {
+    const std::string name = word();
+    std::vector<std::string> names, expected;
+    for (int i = 0; i < 30; ++i) names.push_back(word());
+    std::vector<std::pair<int, std::string>> all;
+    for (const std::string& candidate : names) {
+      const int longer = static_cast<int>(std::max(name.size(), candidate.size()));
+      const int distance = edit_distance(name, candidate);
+      if (candidate != name && distance <= std::max(1, longer / 3) && distance < longer)
+        all.emplace_back(distance, candidate);
+    }
+    std::ranges::stable_sort(all, {}, &std::pair<int, std::string>::first);
+    for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 3); ++i) expected.push_back(all[i].second);
+    EXPECT_EQ(nearest(name, names), expected) << name;
+  }
 }
 
 TEST(Nearest, hints) {
