@@ -1,7 +1,9 @@
 // The rules that a manifest's body keeps, whoever wrote it.
 
 #include <algorithm>
+#include <limits>
 #include <set>
+#include <span>
 
 #include "execute/checkpoint/coding.h"
 #include "execute/checkpoint/manifest.h"
@@ -46,19 +48,50 @@ bool overlap(const Box& a, const Box& b) {
   return true;
 }
 
-// Sweeps along the first dim; only pieces that are open there at the same time are compared.
-Status check_no_overlap(const TensorEntry& tensor) {
-  std::vector<const Box*> boxes, open;
-  for (const Piece& piece : tensor.pieces) boxes.push_back(&piece.box);
-  const auto begin = [](const Box* box) { return box->ndim() ? box->start[0] : 0; };
-  std::sort(boxes.begin(), boxes.end(), [&](const Box* a, const Box* b) { return begin(a) < begin(b); });
+using Boxes = std::span<const Box*>;
+
+// Cuts the boxes, sorted along `dim` here, where no box crosses: the sizes of the groups.
+std::vector<std::size_t> groups_along(std::size_t dim, Boxes boxes) {
+  std::ranges::sort(boxes, {}, [dim](const Box* box) { return box->start[dim]; });
+  std::vector<std::size_t> sizes;
+  std::int64_t end = std::numeric_limits<std::int64_t>::min();
   for (const Box* box : boxes) {
-    std::erase_if(open, [&](const Box* other) { return other->ndim() && other->end[0] <= begin(box); });
-    for (const Box* other : open) {
-      if (overlap(*box, *other))
-        return wrong(tensor, "the pieces {} and {} overlap", to_string(*other), to_string(*box));
+    if (box->start[dim] >= end) sizes.push_back(0);
+    ++sizes.back();
+    end = std::max(end, box->end[dim]);
+  }
+  return sizes;
+}
+
+// Those of a writer lie in a grid, each cell of which may be cut again. So a sweep along each dim cuts them into groups
+// that share nothing, and each group again, until every one is alone; whatever cannot be cut is compared in pairs. The
+// work is bounded: pieces that need more of it are no writer's.
+Status check_no_overlap(const TensorEntry& tensor, std::span<const Piece> pieces) {
+  constexpr std::size_t kMostSweeps = 16, kMostPairs = std::size_t{1} << 22;
+  std::vector<const Box*> boxes;
+  for (const Piece& piece : pieces) boxes.push_back(&piece.box);
+  const std::size_t ndim = tensor.shape.size();
+  std::size_t swept = 0, pairs = 0;
+  for (std::vector<Boxes> left{boxes}; !left.empty();) {
+    const Boxes group = left.back();
+    left.pop_back();
+    if (group.size() < 2) continue;
+    bool cut = false;
+    for (std::size_t dim = 0; dim < ndim && !cut; ++dim) {
+      swept += group.size();
+      const std::vector<std::size_t> sizes = groups_along(dim, group);
+      cut = sizes.size() > 1;
+      for (std::size_t at = 0, g = 0; cut && g < sizes.size(); at += sizes[g++])
+        left.push_back(group.subspan(at, sizes[g]));
     }
-    open.push_back(box);
+    for (std::size_t a = 0; !cut && a < group.size(); ++a) {
+      for (std::size_t b = 0; b < a && pairs <= kMostPairs; ++b, ++pairs) {
+        if (overlap(*group[a], *group[b]))
+          return wrong(tensor, "the pieces {} and {} overlap", to_string(*group[b]), to_string(*group[a]));
+      }
+    }
+    if (pairs > kMostPairs || swept > kMostSweeps * (ndim + 1) * boxes.size())
+      return wrong(tensor, "its {} pieces lie as no writer leaves them", boxes.size());
   }
   return {};
 }
@@ -68,12 +101,13 @@ Status check_tensor(const Manifest& manifest, const TensorEntry& tensor) {
   if (!elements || *elements > kMostElements)
     return wrong(tensor, "the shape {} is impossible", to_string(tensor.shape));
   std::int64_t held = 0;
-  for (const Piece& piece : tensor.pieces) {
+  std::size_t checked = 0;
+  while (checked < tensor.pieces.size() && held <= *elements) {  // so that the sum cannot overflow; then two overlap
+    const Piece& piece = tensor.pieces[checked++];
     TRY(check_piece(manifest, tensor, piece));
     held += piece.box.num_elements();
-    if (held > *elements) break;  // so that the sum cannot overflow; some two of them overlap
   }
-  TRY(check_no_overlap(tensor));
+  TRY(check_no_overlap(tensor, std::span(tensor.pieces).first(checked)));
   if (held != *elements) return wrong(tensor, "the pieces cover {} of {} elements", held, *elements);
   return {};
 }

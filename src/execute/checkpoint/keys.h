@@ -40,7 +40,7 @@ Result<std::shared_ptr<const Keys>> read_keys(const KeyRefs& refs);
 // signature where there is a signing key. "" without keys.
 std::string seal_of(const Keys* keys, const TextKind& kind, std::string_view fields);
 
-// That a text has the seals that these keys ask for, and that they hold. REQUIRES: open_sealed_text accepted it.
+// That a text has the seals that these keys ask for, and that they hold. REQUIRES: check_head accepted it.
 // Errors: invalid (not encrypted or signed although the keys ask for it, by another key, or altered), saying which.
 Status check_seal(const Keys* keys, const TextKind& kind, std::string_view text, std::string_view file);
 

@@ -159,6 +159,13 @@ TEST_F(Secret, AnAlteredManifestIsRefused) {
   EXPECT_NE(refusal(keys_with(key_of(1), {})).find("the manifest was altered after it was written"), std::string::npos);
 }
 
+// Of a text that somebody without the key wrote nothing is read but its seal: here it is no JSON, which would be told.
+TEST_F(Secret, AManifestIsReadBehindItsSealAlone) {
+  ASSERT_TRUE(save_tiny(with(keys_with(key_of(1), {})), 30, tiny_options()));
+  edit_manifest("\"body\":{", "\"body\":{{{{");
+  EXPECT_NE(refusal(keys_with(key_of(1), {})).find("altered"), std::string::npos) << refusal(keys_with(key_of(1), {}));
+}
+
 TEST_F(Secret, OnlyWhatATrustedKeySignedIsTaken) {
   const auto signer = keys_with({}, key_of(7)), reader = keys_with({}, {}, public_key_of(key_of(7)));
   ASSERT_TRUE(save_tiny(with({}), 30, tiny_options()));

@@ -123,7 +123,8 @@ struct Keys;
 // The text of a manifest, with the seals that the keys give (keys.h). REQUIRES: check(manifest) holds.
 std::string to_text(const Manifest& manifest, const Keys* keys = nullptr);
 
-// That a manifest's text has the seals that the keys ask for. REQUIRES: parse_manifest accepted it. Errors: invalid.
+// That a manifest's text has the seals that the keys ask for, before it is parsed. Errors: corrupt, unsupported,
+// invalid.
 Status check_authentic(const Keys* keys, std::string_view text, std::string_view file);
 
 // Reads and checks. `file` names the source in errors. Errors: corrupt (hash, format, or a rule of the body does not

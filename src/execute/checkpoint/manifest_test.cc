@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
 
 #include "execute/checkpoint/tiny_state.h"
@@ -118,6 +119,60 @@ TEST(Manifest, BodiesThatBreakARuleAreRefused) {
   EXPECT_NE(refusal("\"extra\":{", "\"extra\":[{").substr(0, 1), "");
   EXPECT_NE(refusal("\"step\":7", "\"step\":-7"), "");
   EXPECT_NE(refusal("\"tensors\":[", "\"tensor\":["), "");
+}
+
+// A tensor of so many rows, each cut into so many columns, for each of which `box` gives where it lies.
+Manifest cut_finely(std::int64_t rows, std::int64_t columns) {
+  Manifest manifest = small();
+  manifest.tensors = {{"w", Role::parameter, DType::f32, {rows, columns}, {}}};
+  manifest.chunks[0].bytes = Bytes(rows * columns * 4);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c)
+      manifest.tensors[0].pieces.push_back({{{r, c}, {r + 1, c + 1}}, 0, 4 * (r * columns + c), Encoding::raw});
+  return manifest;
+}
+
+double seconds_to_check(const Manifest& manifest, const std::string& refused) {
+  const auto began = std::chrono::steady_clock::now();
+  const Status checked = check(manifest);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_EQ(checked.ok(), refused.empty());
+  if (!checked.ok()) { EXPECT_NE(checked.error().message.find(refused), std::string::npos) << checked.error().message; }
+  return took.count();
+}
+
+// In pairs each of these takes a minute and more.
+TEST(Manifest, TheTimeToCheckPiecesIsThatOfASweep) {
+  constexpr double kMost = 10;  // seconds, with sanitizers, on a machine that does other things too
+  EXPECT_LT(seconds_to_check(cut_finely(1, 100'000), ""), kMost);
+  EXPECT_LT(seconds_to_check(cut_finely(100'000, 1), ""), kMost);
+  Manifest grid = cut_finely(316, 316);
+  EXPECT_LT(seconds_to_check(grid, ""), kMost);
+  grid.tensors[0].pieces[40'000] = grid.tensors[0].pieces[70'000];
+  EXPECT_LT(seconds_to_check(grid, "overlap"), kMost);
+  // Nested corners: each takes a row or a column of what is left, so that a cut takes off one piece.
+  Manifest spiral = cut_finely(1, 1);
+  TensorEntry& w = spiral.tensors[0];
+  constexpr std::int64_t n = 50'000;
+  w.shape = {n, n};
+  w.pieces.clear();
+  for (std::int64_t i = 0; i < n; ++i) {
+    w.pieces.push_back({{{i, i}, {i + 1, n}}, 0, 0, Encoding::raw});
+    if (i + 1 < n) w.pieces.push_back({{{i + 1, i}, {n, i + 1}}, 0, 0, Encoding::raw});
+  }
+  spiral.chunks[0].bytes = Bytes(n * n * 4);
+  EXPECT_LT(seconds_to_check(spiral, "no writer"), kMost);
+}
+
+TEST(Manifest, PiecesThatNoLineCutsAreHeldToTheRulesToo) {
+  Manifest wheel = small();
+  wheel.tensors = {{"w", Role::parameter, DType::f32, {3, 3}, {}}};
+  const std::vector<Box> boxes = {
+      {{0, 0}, {1, 2}}, {{0, 2}, {2, 3}}, {{2, 1}, {3, 3}}, {{1, 0}, {3, 1}}, {{1, 1}, {2, 2}}};
+  for (const Box& box : boxes) wheel.tensors[0].pieces.push_back({box, 0, 0, Encoding::raw});
+  EXPECT_TRUE(check(wheel).ok());
+  wheel.tensors[0].pieces[4].box = {{1, 1}, {3, 2}};
+  EXPECT_NE(check(wheel).error().message.find("overlap"), std::string::npos);
 }
 
 TEST(Manifest, WhatThisVersionDoesNotKnowIsUnsupportedByName) {

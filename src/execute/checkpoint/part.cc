@@ -2,7 +2,7 @@
 
 #include "execute/checkpoint/keys.h"
 #include "execute/checkpoint/manifest_json.h"
-#include "execute/checkpoint/sealed_text.h"
+#include "execute/checkpoint/sealed_head.h"
 
 namespace systole::checkpoint {
 
@@ -47,9 +47,11 @@ Result<std::optional<Node>> get(const Folder& folder, const TextKind& kind, cons
   auto text = read_text(*folder.store, path);
   if (!text && text.error().kind == ErrorKind::not_found) return std::optional<Node>();
   if (!text) return std::move(text).error();
-  Node document = TRY(open_sealed_text(kind, *text, path));
-  if (kind.format == kPart.format) TRY(check_seal(folder.keys.get(), kind, *text, path));
-  return std::optional<Node>(std::move(document));
+  if (kind.format == kPart.format && folder.keys) {
+    TRY(check_head(kind, *text, path));
+    TRY(check_seal(folder.keys.get(), kind, *text, path));
+  }
+  return std::optional<Node>(TRY(open_sealed_text(kind, *text, path)));
 }
 
 Status check_same(const Node& document, std::string_view key, std::string_view expected) {

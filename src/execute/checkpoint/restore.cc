@@ -63,7 +63,10 @@ Status Checkpoint::read_into(std::string_view name, DType dtype, const Shape& sh
   return read_into(*TRY(find(name, dtype, shape)), box, held, into);
 }
 
-Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::string* text) {
+namespace {
+
+// With keys, nothing is read of a text that has not their seals.
+Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, const Keys* keys, std::string* text) {
   const std::string path = folder.manifest(step);
   Result<Manifest> manifest = Manifest();
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -75,7 +78,8 @@ Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::str
       return refused;
     }
     *text = std::move(read).value();
-    manifest = parse_manifest(*text, path);
+    const Status authentic = check_authentic(keys, *text, path);
+    manifest = authentic.ok() ? parse_manifest(*text, path) : Result<Manifest>(authentic.error());
     if (manifest || manifest.error().kind != ErrorKind::corrupt) break;
   }
   if (manifest && manifest->step != step) {
@@ -85,10 +89,15 @@ Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::str
   return manifest;
 }
 
+}  // namespace
+
+Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::string* text) {
+  return read_manifest(folder, step, nullptr, text);
+}
+
 Result<Manifest> load_manifest(const Folder& folder, std::int64_t step) {
   std::string text;
-  auto manifest = read_manifest(folder, step, &text);
-  if (manifest) TRY(check_authentic(folder.keys.get(), text, folder.manifest(step)));
+  auto manifest = read_manifest(folder, step, folder.keys.get(), &text);
   if (manifest || manifest.error().kind != ErrorKind::not_found) return manifest;
   std::string known;
   for (std::int64_t other : TRY(list_steps(folder))) known += fmt::format("{}{}", known.empty() ? "" : ", ", other);

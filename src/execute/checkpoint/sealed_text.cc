@@ -1,4 +1,4 @@
-#include "execute/checkpoint/sealed_text.h"
+#include "execute/checkpoint/sealed_head.h"
 
 #include <algorithm>
 
@@ -46,7 +46,7 @@ std::string seal_text(const TextKind& kind, std::string_view rest) {
   return first_line(kind.format, kind.version, hash_of(kind.format, kind.version, rest)) + std::string(rest);
 }
 
-Result<Node> open_sealed_text(const TextKind& kind, std::string_view text, std::string_view file) {
+Status check_head(const TextKind& kind, std::string_view text, std::string_view file) {
   const FirstLine head = TRY(read_first_line(kind, text, file));
   const std::string hash = hash_of(kind.format, head.version, head.rest);
   if (hash != head.hash) {
@@ -60,6 +60,11 @@ Result<Node> open_sealed_text(const TextKind& kind, std::string_view text, std::
         .at({std::string(file)})
         .hinted("use the version of Systole that wrote it, or a newer one");
   }
+  return {};
+}
+
+Result<Node> open_sealed_text(const TextKind& kind, std::string_view text, std::string_view file) {
+  TRY(check_head(kind, text, file));
   constexpr ParseLimits kLimits{.depth = 100, .bytes = std::int64_t{1} << 32};
   auto document = parse_json(text, file, kLimits);
   if (document) return document;
