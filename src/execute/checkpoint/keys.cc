@@ -1,8 +1,9 @@
 #include "execute/checkpoint/keys.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
+
+#include "ground/base/text_file.h"
 
 namespace systole::checkpoint {
 
@@ -19,13 +20,18 @@ Result<std::string> text_behind(const std::string& ref) {
   }
   if (ref.starts_with("file:")) {
     const std::string path = ref.substr(5);
-    std::ifstream file(path);
-    std::string word;
-    if (file >> word) return word;
-    const bool there = std::filesystem::exists(path);
-    return error(there ? ErrorKind::invalid : ErrorKind::not_found, "the key {} {}", ref,
-                 there ? "cannot be read, or is empty" : "is not there: no such file")
-        .hinted(fmt::format("(umask 077; openssl rand -hex 32 > {}), and keep it", path));
+    const std::string make = fmt::format("(umask 077; openssl rand -hex 32 > {}), and keep it", path);
+    Result<std::string> text = read_secret_file(path, kKiB * 64);
+    if (!text.ok()) {
+      Error why = std::move(text).error();
+      why.message = fmt::format("the key {}: {}", ref, why.message);
+      if (why.kind == ErrorKind::not_found) why.hint = make;
+      return why;
+    }
+    constexpr const char* kSpace = " \t\r\n";
+    const std::size_t begin = text->find_first_not_of(kSpace);
+    if (begin == text->npos) return error(ErrorKind::invalid, "the key {} is an empty file", ref).hinted(make);
+    return text->substr(begin, std::min(text->find_first_of(kSpace, begin), text->size()) - begin);
   }
   return error(ErrorKind::invalid, "'{}' is no reference to a key", ref).hinted("env:NAME or file:PATH");
 }

@@ -236,6 +236,12 @@ TEST(KeyRefs, AreReadWhereTheyPoint) {
   ASSERT_EQ(setenv("SYSTOLE_KEYS_TEST", hex.c_str(), 1), 0);
   const auto file = std::filesystem::temp_directory_path() / fmt::format("systole-keys-test-{}", hash64(hex));
   std::ofstream(file) << hex << "\n";
+  using std::filesystem::perms;
+  std::filesystem::permissions(file, perms::owner_read | perms::owner_write | perms::group_read);
+  const Error open = read_keys({"file:" + file.string(), "", ""}).error();
+  EXPECT_NE(open.message.find("may be read by others"), std::string::npos) << open.message;
+  EXPECT_EQ(open.hint, "chmod 600 " + file.string());
+  std::filesystem::permissions(file, perms::owner_read | perms::owner_write);
   EXPECT_EQ(*read_keys({"env:SYSTOLE_KEYS_TEST", "", ""}).value()->encryption, key_of(9));
   EXPECT_EQ(*read_keys({"", "file:" + file.string(), ""}).value()->trusted, public_key_of(key_of(9)));
   std::ofstream(file) << "not hex\n";
@@ -243,6 +249,7 @@ TEST(KeyRefs, AreReadWhereTheyPoint) {
             std::string::npos);
   std::filesystem::remove(file);
   EXPECT_EQ(read_keys({"file:" + file.string(), "", ""}).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(read_keys({"file:/dev/zero", "", ""}).error().kind, ErrorKind::invalid);
   EXPECT_EQ(read_keys({"env:SYSTOLE_NO_SUCH_VARIABLE", "", ""}).error().kind, ErrorKind::not_found);
   EXPECT_EQ(read_keys({"0123", "", ""}).error().hint, "env:NAME or file:PATH");
   EXPECT_EQ(read_keys({"", "", "0123"}).error().kind, ErrorKind::invalid);

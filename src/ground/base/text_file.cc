@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -19,27 +21,73 @@ Error cannot_write(int code, const std::string& path) {
   return why;
 }
 
+Error too_large(std::string_view name, Bytes limit) {
+  return error(ErrorKind::invalid, "'{}' is larger than {}", name, to_string(limit));
+}
+
+Result<Fd> open_to_read(const std::string& path, struct stat& info, int flags) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
+  if (fd.get() < 0 && errno == ENOENT) return error(ErrorKind::not_found, "there is no file '{}'", path);
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return os_error(errno, "read", path);
+  if (S_ISDIR(info.st_mode)) return error(ErrorKind::invalid, "'{}' is a folder, not a file", path);
+  const bool null =
+      S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);  // an empty file, as in KUBECONFIG=/dev/null
+  if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !null)
+    return error(ErrorKind::invalid, "'{}' is a device, not a file", path);
+  return fd;
+}
+
+Result<std::string> read_opened(int fd, const struct stat& info, const std::string& path, Bytes limit) {
+  if (S_ISREG(info.st_mode) && info.st_size > limit.count()) return too_large(path, limit);
+  return read_text_from(fd, path, limit);
+}
+
+Error others_read(const std::string& path) {
+  return error(ErrorKind::invalid, "'{}' may be read by others than its owner, and holds a secret", path)
+      .hinted(fmt::format("chmod 600 {}", path));
+}
+
+bool is_private(const struct stat& info) {
+  const bool given_by_root = info.st_uid == 0 && ::geteuid() != 0 && (info.st_mode & 037) == 0;
+  return (info.st_mode & 077) == 0 || given_by_root;
+}
+
 }  // namespace
 
-Result<std::string> read_text_file(const std::string& path, Bytes limit) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0 && errno == ENOENT) return error(ErrorKind::not_found, "there is no file '{}'", path);
-  if (fd.get() < 0) return os_error(errno, "read", path);
-  struct stat info {};
-  if (::fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode))
-    return error(ErrorKind::invalid, "'{}' is a folder, not a file", path);
+Result<std::string> read_text_from(int fd, std::string_view name, Bytes limit) {
   constexpr std::size_t kStep = std::size_t{1} << 16;
+  const auto most = static_cast<std::size_t>(limit.count());
   std::string text;
   for (;;) {
-    const std::size_t before = text.size();
-    text.resize(before + kStep);
-    const ssize_t got = ::read(fd.get(), text.data() + before, kStep);
+    const std::size_t before = text.size(), room = std::min(kStep, most + 1 - before);
+    text.resize(before + room);
+    const ssize_t got = ::read(fd, text.data() + before, room);
     text.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
     if (got == 0) return text;
-    if (got < 0 && errno != EINTR) return os_error(errno, "read", path);
-    if (static_cast<std::int64_t>(text.size()) > limit.count())
-      return error(ErrorKind::invalid, "'{}' is larger than {}", path, to_string(limit));
+    if (got < 0 && errno != EINTR) return os_error(errno, "read", std::string(name));
+    if (text.size() > most) return too_large(name, limit);
   }
+}
+
+Result<std::string> read_text_file(const std::string& path, Bytes limit) {
+  struct stat info {};
+  const Fd fd = TRY(open_to_read(path, info, 0));
+  return read_opened(fd.get(), info, path, limit);
+}
+
+// The file that is looked at is the one that is read.
+Result<std::string> read_secret_file(const std::string& path, Bytes limit, bool anybody) {
+  struct stat info {};
+  const Fd fd = TRY(open_to_read(path, info, O_NONBLOCK));  // a pipe that nobody writes to is empty
+  if (!anybody && !is_private(info)) return others_read(path);
+  ::fcntl(fd.get(), F_SETFL, 0);
+  return read_opened(fd.get(), info, path, limit);
+}
+
+std::optional<Error> readable_by_others(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || is_private(info)) return {};
+  return others_read(path);
 }
 
 Status check_writable(const std::string& path) {
