@@ -1,6 +1,9 @@
 #include "describe/spec/schema.h"
 
 #include <algorithm>
+#include <cctype>
+
+#include "ground/base/utf8.h"
 
 namespace systole {
 namespace {
@@ -22,12 +25,46 @@ Codec version_codec() {
   return c;
 }
 
+// Runs lie in folders of this name with a number behind it, and are named in commands.
+Codec name_codec() {
+  constexpr std::size_t kMost = 200;  // bytes; a file's name has 255
+  Codec c = text_codec(AT(name));
+  c.type = "a folder's name";
+  c.read = [read = c.read](const Node& node, Workload& w) -> Status {
+    TRY(read(node, w));
+    const std::string& name = w.name;
+    const auto is_control = [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f; };
+    const char* why = name.empty()                           ? "it is empty"
+                      : name.find('/') != name.npos          ? "it has a '/'"
+                      : name[0] == '.' || name[0] == '-'     ? "it begins with '.' or '-'"
+                      : name[0] == ' ' || name.back() == ' ' ? "it begins or ends with a space"
+                      : std::ranges::any_of(name, is_control) || find_invalid_utf8(name)
+                          ? "it has signs that are no text"
+                      : name.size() > kMost ? "it is too long"
+                                            : nullptr;
+    if (why == nullptr) return Done{};
+    std::string plain;
+    for (const char letter : name.substr(0, 60))
+      if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
+        plain += letter;
+      } else if (!plain.empty() && plain.back() != '-') {
+        plain += '-';
+      }
+    while (!plain.empty() && plain.back() == '-') plain.pop_back();
+    std::string shown = replace_invalid_utf8(name.substr(0, 60));
+    std::ranges::replace_if(shown, is_control, '?');
+    return error(ErrorKind::invalid, "'{}{}' cannot name a run's folder: {}", shown, name.size() > 60 ? "..." : "", why)
+        .at(node.where())
+        .hinted("name: " + (plain.empty() ? "first" : plain));
+  };
+  return c;
+}
+
 Schema make() {
   Schema schema;
   schema.sections.push_back({"", "A workload.", {}, {}});
   schema.keys.push_back({.path = "systole", .codec = version_codec(), .doc = "Version of this document."});
-  schema.keys.push_back(
-      {.path = "name", .codec = text_codec(AT(name)), .doc = "What runs of this workload are called."});
+  schema.keys.push_back({.path = "name", .codec = name_codec(), .doc = "What runs of this workload are called."});
   schema.keys.push_back(
       {.path = "workload",
        .codec = choice_codec<Workload::Kind>(AT(kind), {{"train", Workload::Kind::train}}, {"serve", "batch"}),

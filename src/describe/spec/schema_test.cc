@@ -9,9 +9,31 @@
 #include <sstream>
 
 #include "describe/spec/excerpt.h"
+#include "describe/spec/small_workload.h"
 
 namespace systole {
 namespace {
+
+TEST(Name, must_be_one_that_a_folder_can_have) {
+  const auto said = [](const std::string& name) {
+    return errors_of(replaced(kSmall, "name: small", "name: \"" + name + "\""));
+  };
+  for (const char* good : {"a", "GPT-2 124M!", "gr\u00f6\u00dfe", "a.b_c-1"}) EXPECT_EQ(said(good), "no error") << good;
+  EXPECT_EQ(said(std::string(200, 'n')), "no error");
+  for (const auto& [bad, part] : {std::pair<std::string, std::string>{"", "it is empty"},
+                                  {"a/b", "'a/b' cannot name a run's folder: it has a '/'"},
+                                  {"a/b", "hint: name: a-b"},
+                                  {"/abs", "hint: name: abs"},
+                                  {".", "it begins with '.' or '-'"},
+                                  {"..", "it begins with '.' or '-'"},
+                                  {".hidden", "hint: name: hidden"},
+                                  {"-rf", "hint: name: rf"},
+                                  {" a", "begins or ends with a space"},
+                                  {"a ", "begins or ends with a space"},
+                                  {"a\\nb", "signs that are no text"},
+                                  {std::string(300, 'n'), "it is too long"}})
+    EXPECT_NE(said(bad).find(part), std::string::npos) << bad << ": " << said(bad);
+}
 
 TEST(Schema, each_key_is_there_once_under_a_section_with_a_sentence_and_one_source) {
   std::set<std::string> seen;
