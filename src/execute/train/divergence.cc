@@ -52,6 +52,7 @@ void LossTrend::add(double loss, double factor) {
   level += (loss - level) / static_cast<double>(losses);
   if (!whole) early += (x - early) / static_cast<double>(losses);
   lowest = whole ? std::min(lowest, level) : losses == kLevelSteps ? level : std::exp(early);
+  seen = losses == 1 ? lowest : std::min(seen, lowest);
 }
 
 bool LossTrend::ran_away() const { return away >= std::log(kAway); }
@@ -61,6 +62,7 @@ Node to_node(const LossTrend& trend) {
                     {"level", trend.level},
                     {"early", trend.early},
                     {"lowest", trend.lowest},
+                    {"seen", trend.seen},
                     {"away", trend.away},
                     {"losses", trend.losses}});
 }
@@ -71,6 +73,8 @@ Result<LossTrend> trend_from(const Node& node) {
   trend.level = TRY(TRY(node.get("level"))->as_double());
   trend.early = TRY(TRY(node.get("early"))->as_double());
   trend.lowest = TRY(TRY(node.get("lowest"))->as_double());
+  const Node* seen = node.find("seen");  // older ones have none
+  trend.seen = seen != nullptr ? TRY(seen->as_double()) : trend.lowest;
   trend.away = TRY(TRY(node.get("away"))->as_double());
   trend.losses = TRY(TRY(node.get("losses"))->as_int(0));
   return trend;
@@ -88,7 +92,7 @@ std::optional<std::string> divergence_of(const TrainSpec& train, const StepEnded
   }
   if (train.divergence_factor > 0 && trend.ran_away()) {
     return fmt::format("diverged at step {}: the loss is {:.4g}, its lowest level was {:.4g}; try{}", step.step,
-                       step.loss, trend.lowest, remedies(train, finite));
+                       step.loss, trend.seen, remedies(train, finite));
   }
   return std::nullopt;
 }

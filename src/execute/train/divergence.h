@@ -23,7 +23,8 @@ struct LossTrend {
   double first = 0;   // finite ones alone, here and below; 0: none yet
   double level = 0;   // the mean of the last ones
   double early = 0;   // that of the logarithms of the first kLevelSteps: their level, which no one of them moves far
-  double lowest = 0;  // level
+  double lowest = 0;  // level; while it is early, of all losses so far
+  double seen = 0;    // the least that `lowest` ever was: a loss that runs away has no part in it
   double away = 0;
   std::int64_t losses = 0;  // up to kLevelSteps
 

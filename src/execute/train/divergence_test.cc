@@ -138,7 +138,10 @@ std::optional<std::string> told(const LossTrend& trend, std::int64_t skips = 0, 
 
 TEST(Divergence, IsToldWithItsStepAndAsTheWorkloadHasIt) {
   const LossTrend away = trend_of({3, 3, 3, 3, 1e6}), steady = trend_of({3, 3, 3});
-  EXPECT_TRUE(told(away)->starts_with("diverged at step 665: the loss is 1e+06, its lowest level was "));
+  EXPECT_TRUE(told(away)->starts_with("diverged at step 665: the loss is 1e+06, its lowest level was 3; try"));
+  // Nor those that ran away before it.
+  EXPECT_TRUE(told(trend_of({3, 3, 3, 3, 90, 400, 1e6}))
+                  ->starts_with("diverged at step 665: the loss is 1e+06, its lowest level was 3; try"));
   EXPECT_NE(told(away)->find("\n  1. "), std::string::npos);
   EXPECT_FALSE(told(steady));
   EXPECT_TRUE(told(steady, 10)->starts_with("diverged at step 665: the gradient of 10 steps in a row was not finite"));
