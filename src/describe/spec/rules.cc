@@ -315,7 +315,7 @@ void check_training(const Workload& w, Rules& broken) {
     broken.push_back({{"train.microbatches", "train.batch"},
                       ErrorKind::invalid,
                       fmt::format("{} microbatches of {} rows: some would be empty", t.microbatches, t.batch),
-                      fmt::format("at most {}", t.batch)});
+                      fmt::format("train.microbatches: {} at most", most_microbatches(t))});
   }
   const OptimizerSpec& o = t.optimizer;
   const bool decays = o.schedule == OptimizerSpec::Schedule::warmup_stable_decay;

@@ -27,7 +27,8 @@ void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
         {{"train.microbatches"},
          ErrorKind::invalid,
          fmt::format("{} microbatches of {} logical shards: a shard has whole ones", t.microbatches, t.logical_shards),
-         fmt::format("{}", t.microbatches / t.logical_shards * t.logical_shards)});
+         fmt::format("train.microbatches: {}",
+                     std::min(t.microbatches / t.logical_shards * t.logical_shards, most_microbatches(t)))});
   }
   if (size_of(t.precision.reduce) < 4) {
     broken.push_back({{"train.precision.reduce"},
@@ -143,6 +144,11 @@ void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
 }
 
 }  // namespace
+
+std::int64_t most_microbatches(const TrainSpec& train) {
+  if (!train.exact || train.batch <= train.logical_shards) return train.batch;
+  return train.batch / train.logical_shards * train.logical_shards;
+}
 
 std::string divisors_of(std::int64_t n) {
   std::vector<std::string> found;

@@ -202,7 +202,7 @@ TEST(Workload, each_broken_value_says_why) {
       {"steps: 10", "steps: 10, exact: true, precision: { reduce: bf16 }", "adds up in f32, not in bf16"},
       {"steps: 10", "time: 100", "has no unit"},
       {"steps: 10", "time: 5 parsecs", "train.time"},
-      {"steps: 10", "steps: 10, microbatches: 5", "at most 4"},
+      {"steps: 10", "steps: 10, microbatches: 5", "train.microbatches: 4 at most"},
       {"steps: 10", "steps: 10, precision: bf17", "bf16"},
       {"steps: 10", "steps: 10, precision: { parameter: bf16 }", "small updates and long sums would be lost"},
       {"steps: 10", "steps: 10, precision: { accumulate: f16 }", "f32, or f64 with --backend reference"},
@@ -253,6 +253,28 @@ TEST(Workload, each_broken_value_says_why) {
     const std::string said = errors_of(replaced(kSmall, c.from, c.to));
     EXPECT_NE(said.find(c.says), std::string::npos) << c.to << "\n" << said;
     EXPECT_NE(said.find("job.yaml"), std::string::npos) << said;
+  }
+}
+
+// Of exact training a batch of 13 has at most 8 microbatches over 8 shards, and of two rules each says so.
+TEST(Workload, hints_about_microbatches_of_exact_training_agree) {
+  const struct {
+    int batch, microbatches, most;
+  } kCases[] = {{13, 20, 8}, {13, 16, 8}, {13, 13, 8}, {13, 14, 8}, {30, 29, 24}, {30, 40, 24}, {5, 6, 5}, {5, 20, 5}};
+  for (const auto& c : kCases) {
+    const auto of = [](int batch, int microbatches) {
+      return errors_of(replaced(replaced(kSmall, "batch: 4", fmt::format("batch: {}", batch)), "steps: 10",
+                                fmt::format("steps: 10, exact: true, microbatches: {}", microbatches)));
+    };
+    const std::string said = of(c.batch, c.microbatches);
+    std::size_t hints = 0;
+    for (std::size_t at = said.find("microbatches: "); at != said.npos; at = said.find("microbatches: ", at + 1)) {
+      if (said.compare(at - 6, 6, "train.") != 0) continue;
+      EXPECT_EQ(std::atoi(said.c_str() + at + 14), c.most) << said;
+      ++hints;
+    }
+    EXPECT_GE(hints, 1u) << said;
+    EXPECT_EQ(of(c.batch, c.most), "no error") << c.batch;
   }
 }
 

@@ -51,6 +51,22 @@ constexpr void (*kRules[])(const Workload&, Found&) = {held_out, best_without_ev
 
 }  // namespace
 
+namespace {
+
+// As many logical shards as can be, with which no row is empty.
+std::string fewer_shards(const TrainSpec& train) {
+  for (std::int64_t shards = train.logical_shards; shards > 0; shards /= 2) {
+    const std::int64_t of_shard = std::max<std::int64_t>(1, train.microbatches / shards);
+    const bool whole = train.microbatches <= shards || train.microbatches % shards == 0;
+    if (whole && train.batch % (shards * of_shard) == 0)
+      return fmt::format(", or train.logical_shards: {}, for at most as many workers", shards);
+  }
+  return fmt::format(", or train.microbatches: 1 and train.logical_shards: {}, for at most as many workers",
+                     std::min(train.logical_shards, train.batch & -train.batch));
+}
+
+}  // namespace
+
 std::optional<Lint> empty_rows(const Workload& w) {
   const TrainSpec& train = w.train;
   const std::int64_t of_shard = std::max<std::int64_t>(1, train.microbatches / train.logical_shards);
@@ -73,8 +89,7 @@ std::optional<Lint> empty_rows(const Workload& w) {
                            fmt::join(in, " of "), rows, empty, number(rows * parts), empty == 1 ? "is" : "are",
                            100 * static_cast<double>(empty) / static_cast<double>(rows * parts));
   found.hint = fmt::format("train.batch: {}", rows * parts);
-  const std::int64_t fewer = std::min(train.logical_shards, train.batch & -train.batch);
-  if (train.exact) found.hint += fmt::format(", or train.logical_shards: {}, for at most as many workers", fewer);
+  if (train.exact) found.hint += fewer_shards(train);
   if (!train.exact && devices == 1) found.hint += ", or let train.microbatches divide train.batch";
   return found;
 }

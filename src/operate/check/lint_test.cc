@@ -51,9 +51,21 @@ TEST(Lint, logical_shards_that_leave_rows_empty) {
   EXPECT_EQ(of_empty_rows("batch: 20, exact: true"),
             "train.logical_shards: 20 rows in 8 logical shards of 3: 4 of 24 rows computed are empty, 17% of a step; "
             "train.batch: 24, or train.logical_shards: 4, for at most as many workers");
-  EXPECT_EQ(of_empty_rows("batch: 24, exact: true, microbatches: 16"),
-            "train.logical_shards: 24 rows in 8 logical shards of 2 microbatches of 2: 8 of 32 rows computed are "
-            "empty, 25% of a step; train.batch: 32, or train.logical_shards: 8, for at most as many workers");
+  EXPECT_EQ(
+      of_empty_rows("batch: 24, exact: true, microbatches: 16"),
+      "train.logical_shards: 24 rows in 8 logical shards of 2 microbatches of 2: 8 of 32 rows computed are "
+      "empty, 25% of a step; train.batch: 32, or train.microbatches: 1 and train.logical_shards: 8, for at most as "
+      "many workers");
+  // Whatever the hint says leaves no row empty.
+  EXPECT_EQ(of_empty_rows("batch: 24, exact: true, microbatches: 1, logical_shards: 8"), "");
+  EXPECT_NE(of_empty_rows("batch: 13, exact: true, microbatches: 8")
+                .find("train.microbatches: 1 and "
+                      "train.logical_shards: 1,"),
+            std::string::npos);
+  EXPECT_EQ(of_empty_rows("batch: 13, exact: true, logical_shards: 1, microbatches: 1"), "");
+  EXPECT_NE(of_empty_rows("batch: 18, exact: true, microbatches: 2").find("or train.logical_shards: 2,"),
+            std::string::npos);
+  EXPECT_EQ(of_empty_rows("batch: 18, exact: true, logical_shards: 2, microbatches: 2"), "");
   EXPECT_EQ(of_empty_rows("batch: 16, exact: true"), "");
   EXPECT_EQ(of_empty_rows("batch: 16, exact: true", "mesh: { data: 4 }\n"), "");
 }
