@@ -1,5 +1,6 @@
 #include "ground/base/units.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <initializer_list>
@@ -58,8 +59,12 @@ std::string to_string(BytesPerSecond rate) {
   return scaled(rate.count(), 1000, {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"});
 }
 
+// With cents up to a hundred thousand.
 std::string to_string(Dollars dollars) {
-  return fmt::format("{}${:.2f}", dollars.count() < 0 ? "-" : "", std::abs(dollars.count()));
+  const double amount = std::abs(dollars.count());
+  std::string text = fmt::format("{:.{}f}", amount, amount < 1e5 ? 2 : 0);
+  for (std::size_t at = std::min(text.find('.'), text.size()); at > 3; at -= 3) text.insert(at - 3, ",");
+  return (dollars.count() < 0 ? "-$" : "$") + text;
 }
 
 }  // namespace systole

@@ -28,6 +28,9 @@ TEST(Units, print_with_their_unit) {
   EXPECT_EQ(to_string(Seconds(125.0)), "2 min 05 s");
   EXPECT_EQ(to_string(Seconds(7260.0)), "2 h 01 min");
   EXPECT_EQ(to_string(Dollars(-1.5)), "-$1.50");
+  EXPECT_EQ(to_string(Dollars(999.99)), "$999.99");
+  EXPECT_EQ(to_string(Dollars(8495.04)), "$8,495.04");
+  EXPECT_EQ(to_string(Dollars(1634164.08)), "$1,634,164");
   EXPECT_EQ(with_commas(-1234567), "-1,234,567");
   EXPECT_EQ(with_commas(999), "999");
 }

@@ -13,12 +13,7 @@
 namespace systole::cli {
 namespace {
 
-std::string money(Dollars dollars) {
-  if (std::abs(dollars.count()) < 1000) return to_string(dollars);
-  return (dollars.count() < 0 ? "-$" : "$") + with_commas(std::llround(std::abs(dollars.count())));
-}
-
-std::string dollars_text(const std::optional<Dollars>& dollars) { return dollars ? money(*dollars) : "unknown"; }
+std::string dollars_text(const std::optional<Dollars>& dollars) { return dollars ? to_string(*dollars) : "unknown"; }
 
 std::string bar(double share) {
   return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30 + 0.5), '#');
@@ -80,7 +75,7 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
                            plus_minus(of_step), 100 * e.utilisation, tokens_a_step(plan) / e.step.seconds));
   line("", known_error_words(kind, of_step));
   line("total", fmt::format("{} for {} steps", to_string(e.total), with_commas(std::llround(plan.request.steps))));
-  std::string cost = e.dollars ? money(*e.dollars) + " at " : "";
+  std::string cost = e.dollars ? to_string(*e.dollars) + " at " : "";
   cost += price_text(offer);
   if (e.dollars)
     cost += fmt::format(", ${:.3g} for a million tokens",

@@ -60,7 +60,8 @@ void check_budget(ClusterRun& run, double budget, Context& context) {
   const double used = used_by(record, jobs, context.clock).dollars.value_or(0);
   const double stopped_at = overall(jobs).reason.starts_with(kBudgetUsed) ? record.budget.value_or(0) : 0;
   if (budget > std::max(used, stopped_at)) return;
-  fail(error(ErrorKind::invalid, "the run '{}' has cost ${:.2f}, and its budget is ${:.2f}", record.run, used, budget)
+  fail(error(ErrorKind::invalid, "the run '{}' has cost {}, and its budget is {}", record.run, to_string(Dollars(used)),
+             to_string(Dollars(budget)))
            .hinted(fmt::format("systole resume {} --set objective.budget={:.2f}", record.run,
                                2 * std::max(used, stopped_at))));
 }

@@ -37,13 +37,6 @@ Price price_of_one(const RenderAsk& ask, const ClusterJob& job, const std::strin
   return sum(host, price(PriceOf::gpu, job.machine->accelerator, count, "", words));
 }
 
-std::string money(Dollars amount) {
-  std::string text = fmt::format("{:.2f}", amount.count());
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 6; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return "$" + text;
-}
-
 std::string counted(std::int64_t least, std::int64_t most, const Price& each) {
   return fmt::format("{} x {}", least == most ? std::to_string(most) : fmt::format("{} to {}", least, most), each.of);
 }
@@ -62,7 +55,7 @@ std::string line_of(const JobCost& cost, const Price& price) {
   line += to_string(*cost.rate(price, cost.most)) + " " + terms;
   if (const std::optional<Dollars> total = cost.total(price))
     line += fmt::format("; {} {}: {}{}", to_string(*cost.time), cost.planned ? "as planned" : "at most at once",
-                        cost.least == cost.most ? "" : "up to ", money(*total));
+                        cost.least == cost.most ? "" : "up to ", to_string(*total));
   return line + fmt::format(" (list of {})", price.dated.date);
 }
 
