@@ -27,10 +27,10 @@ std::vector<QuotaNeed> quota_needs(const RenderAsk& ask, const ClusterJob& job, 
     if (amount == 0) return;
     const std::string words = fmt::format("{} x {}", amount, what);
     const auto rows = quotas_of(ask.facts.quotas, of, machine, accelerator, terms);
-    for (const QuotaRow* row : rows) needs.push_back({row, words, amount, dimension_of(*row, machine)});
+    for (const QuotaRow* row : rows) needs.push_back({*row, words, amount, dimension_of(*row, machine)});
     bool named = false;  // by more than what all have in common
     for (const QuotaRow* row : rows) named |= !row->global;
-    if (must && !named) needs.push_back({nullptr, words, amount, ""});
+    if (must && !named) needs.push_back({std::nullopt, words, amount, ""});
   };
   const std::int64_t nodes = job.nodes.most;
   add(QuotaOf::gpu, nodes * job.gpus_per_node, accelerator, true);
@@ -51,7 +51,7 @@ std::vector<QuotaNeed> quota_needs(const RenderAsk& ask, const ClusterJob& job, 
 std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const std::string& region) {
   std::vector<std::string> lines;
   for (const QuotaNeed& need : needs) {
-    if (need.row == nullptr) {
+    if (!need.row) {
       lines.push_back(fmt::format("unknown: no list names the limit of {} in {}", need.of, region));
       continue;
     }
@@ -67,8 +67,8 @@ std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const 
 Node quota_node(const std::vector<QuotaNeed>& needs, const std::string& region) {
   Node all = Node::sequence();
   for (const QuotaNeed& need : needs) {
-    Node node = Node::map({{"known", need.row != nullptr}, {"of", need.of}, {"amount", need.amount}});
-    if (need.row != nullptr) {
+    Node node = Node::map({{"known", need.row.has_value()}, {"of", need.of}, {"amount", need.amount}});
+    if (need.row) {
       node.set("metric", need.row->metric).set("unit", need.row->unit);
       node.set("region", need.row->global ? "global" : region);
       if (!need.row->id.empty()) node.set("id", need.row->id);
