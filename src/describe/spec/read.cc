@@ -136,7 +136,7 @@ void Reader::read_key(const Key& key) {
   failed_.insert(key.path);
   Error e = std::move(read).error();
   e.message = fmt::format("{}: {}", key.path, e.message);
-  if (e.where.line == 0) e.where = given->key;
+  if (e.where.file.empty()) e.where = given->key;
   if (e.hint.empty()) e.hint = type_of(key);
   add(std::move(e));
 }

@@ -71,7 +71,7 @@ Schema make() {
        .doc = "What is done.",
        .default_yaml = "train"});
   schema.keys.push_back({.path = "command",
-                         .codec = command_codec(AT(command)),
+                         .codec = without_secret_texts(command_codec(AT(command)), "command"),
                          .doc = "A program of your own (PyTorch, JAX) to run in place of a model: its words.",
                          .more = "It is started once a rank, with the environment that torchrun and jax.distributed "
                                  "give; `systole run job.yaml --ranks 4` starts four. Nothing of a model stands beside "

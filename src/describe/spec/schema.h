@@ -76,6 +76,10 @@ std::string type_of(const Key& key);
 void add_cluster_keys(Schema& schema);  // of where others start it
 void add_volume_keys(Schema& schema);
 void add_secrets_key(Schema& schema);
+// Refuse what looks like a secret in a map of variables, by name or value, or in any text of a map or list by its form.
+// No error of theirs shows a value.
+Codec without_secret_variables(Codec codec);
+Codec without_secret_texts(Codec codec, const char* key);
 void add_queue_keys(std::vector<Key>& keys);  // of kubernetes: what stands around a job
 
 // A place whose line of source no message shows: what stands there may be a secret.

@@ -208,10 +208,12 @@ void add_cluster_keys(Schema& schema) {
                   .doc = "Container image, NAME@sha256:DIGEST or NAME:TAG, that has systole and what it needs.",
                   .more = "A digest is one image for ever; what a tag names changes, and ':latest' is refused.",
                   .optional = true});
-  keys.push_back({.path = "env",
-                  .codec = named_texts_codec(AT(env), wrong_variable, "another name, or take it out"),
-                  .doc = "Environment of every rank, beside what it inherits.",
-                  .optional = true});
+  keys.push_back(
+      {.path = "env",
+       .codec = without_secret_variables(named_texts_codec(AT(env), wrong_variable, "another name, or take it out")),
+       .doc = "Environment of every rank, beside what it inherits.",
+       .more = "Passwords, keys and tokens are refused here: they stand in secrets, by reference.",
+       .optional = true});
   keys.push_back({.path = "claims",
                   .codec = named_texts_codec(AT(claims), wrong_path, "/data: NAME mounts the claim NAME there"),
                   .doc = "Persistent volume claims by the path where each is mounted: { /data: corpus }.",

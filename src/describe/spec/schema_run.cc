@@ -208,7 +208,7 @@ void add_run_keys(Schema& schema) {
                   .doc = "Names, as in probe.values, whose tensors are kept too: probes/<step>/<name>.npy of the run.",
                   .optional = true});
   keys.push_back({.path = "labels",
-                  .codec = labels_codec(AT(labels)),
+                  .codec = without_secret_texts(labels_codec(AT(labels)), "labels"),
                   .doc = "Text of your own that the run carries along, for finding it again.",
                   .optional = true});
   for (const char* later : {"serve", "secure", "program"}) {

@@ -4,6 +4,8 @@
 
 #include "describe/spec/schema.h"
 #include "describe/spec/secret.h"
+#include "describe/spec/secret_look.h"
+#include "ground/base/errors.h"
 
 namespace systole {
 
@@ -13,10 +15,65 @@ bool is_variable_of_agent(std::string_view name) {
   return name.starts_with("SYSTOLE_") || std::ranges::find(kOurs, name) != std::end(kOurs);
 }
 
-// A place without a column shows no line of its source.
+// A place without a column shows no line of its source; what `--set` lays over is named by its key alone.
 Where without_source(Where where) {
   where.col = 0;
-  return where;
+  if (!where.file.starts_with("--set ")) return where;
+  return {where.file.substr(0, where.file.find('=')), 0, 0};
+}
+
+namespace {
+
+// Reads as `codec` does where `look` finds nothing in the node. Who reads a key puts its name before the first error.
+Codec guarded(Codec codec, const char* key, std::function<void(const Node&, std::vector<Error>&)> look) {
+  codec.read = [key, look = std::move(look), read = codec.read](const Node& node, Workload& w) -> Status {
+    std::vector<Error> wrong;
+    look(node, wrong);
+    if (wrong.empty()) {
+      Status status = read(node, w);
+      if (status.ok()) return {};
+      wrong.push_back(std::move(status).error());
+    }
+    for (Error& error : wrong) {
+      error.where = without_source(error.where);
+      if (&error != &wrong.front()) error.message = fmt::format("{}: {}", key, error.message);
+    }
+    return together(std::move(wrong));
+  };
+  return codec;
+}
+
+}  // namespace
+
+Codec without_secret_variables(Codec codec) {
+  return guarded(std::move(codec), "env", [](const Node& node, std::vector<Error>& wrong) {
+    for (const Node::Entry& entry : node.entries()) {
+      const std::string why = entry.value.is_scalar() ? why_secret(entry.key, entry.value.text()) : "";
+      if (why.empty()) continue;
+      const std::string name = is_variable_name(entry.key) ? entry.key : "NAME";
+      wrong.push_back(error(ErrorKind::invalid,
+                            "{} is a secret ({}), and everybody who may read this file would have it", name, why)
+                          .at(entry.where())
+                          .hinted(fmt::format("secrets: {{ {0}: 'env:{0}' }} in its place, or {1}", name,
+                                              "file:/PATH, kubernetes:SECRET/KEY, secret-manager:PROJECT/NAME")));
+    }
+  });
+}
+
+Codec without_secret_texts(Codec codec, const char* key) {
+  return guarded(std::move(codec), key, [](const Node& node, std::vector<Error>& wrong) {
+    const auto look = [&](const Node& text) {
+      const std::string_view form = text.is_scalar() ? secret_form(text.text()) : "";
+      if (form.empty()) return;
+      wrong.push_back(
+          error(ErrorKind::invalid, "here stands {}, and everybody who may read this file would have it", form)
+              .at(text.where())
+              .hinted("secrets: { NAME: 'env:NAME' }; the program reads the variable NAME"));
+    };
+    look(node);
+    for (const Node& item : node.items()) look(item);
+    for (const Node::Entry& entry : node.entries()) look(entry.value);
+  });
 }
 
 void add_secrets_key(Schema& schema) {

@@ -74,8 +74,8 @@ TEST(Secret, a_workload_keeps_references_and_shows_no_secret) {
 
 TEST(Secret, a_variable_has_one_value) {
   const std::string said =
-      errors_of(std::string(kProgram) + "env: { TOKEN: x }\nsecrets: { TOKEN: 'file:/home/me/token' }\n");
-  EXPECT_NE(said.find("TOKEN is in env and in secrets"), std::string::npos) << said;
+      errors_of(std::string(kProgram) + "env: { MODE: x }\nsecrets: { MODE: 'file:/home/me/token' }\n");
+  EXPECT_NE(said.find("MODE is in env and in secrets"), std::string::npos) << said;
 }
 
 }  // namespace
