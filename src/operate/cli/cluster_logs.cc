@@ -108,7 +108,7 @@ class Following {
 ExitCode follow(ClusterRun& run, Output& output, bool prefixed, Context& context) {
   const SignalWatch signals;
   Following following(run, output, prefixed, context);
-  while (!signals.stop_requested()) {
+  while (!signals.stop_requested() && !context.out.closed()) {
     if (const std::optional<Phase> over = following.turn()) return *over == Phase::done ? ExitCode::done : ExitCode::no;
     context.clock.sleep(output.pace());
   }

@@ -127,15 +127,15 @@ std::unique_ptr<CLI::App> make_app(Context& context) {
   app->add_flag_callback(
       "--json", [&context] { context.out.set_json(true); }, "print one JSON document instead of text");
   app->add_flag_callback(
-      "-q,--quiet", [&context] { context.out.set_quiet(true); }, "no messages and no progress; errors remain");
+      "-q,--quiet", [&context] { context.out.set_quiet(true); }, "no messages, warnings or progress; errors remain");
   for (CLI::Option* option : app->get_options()) option->trigger_on_parse();
   add_commands(Subcommand(app.get()), context);
   return app;
 }
 
 int run_command_line(const std::vector<std::string>& arguments) {
-  Printer out;
   const std::unique_ptr<Clock> clock = real_clock();
+  Printer out(*clock);
   Context context{out, *clock, {}, ExitCode::done};
   for (const std::string& word : arguments)
     context.command_line += (context.command_line.empty() ? "systole " : " ") + word;

@@ -72,7 +72,7 @@ std::string loss_chart(const std::vector<Event>& events, int width) {
 void follow_events(const RunPlace& place, std::size_t shown, const LogsOptions& options, Context& context) {
   std::int64_t read = run_file_bytes(*place.store, "").value();
   const SignalWatch signals;
-  while (!signals.stop_requested()) {
+  while (!signals.stop_requested() && !context.out.closed()) {
     const bool over = lock_folder(place.path).ok();
     const std::int64_t now = run_file_bytes(*place.store, "").value();
     if (now != read) {

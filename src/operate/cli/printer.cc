@@ -3,12 +3,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "ground/base/os_error.h"
 
 namespace systole::cli {
 namespace {
+
+constexpr Seconds kRepaint{0.1};  // a line that changes more often cannot be read, and fills a log
 
 bool wants_colour() {
   const char* no = std::getenv("NO_COLOR");
@@ -56,8 +59,9 @@ std::string cut_to(std::string_view text, int columns) {
 
 }  // namespace
 
-Printer::Printer(std::FILE* out, std::FILE* err)
-    : out_(out),
+Printer::Printer(Clock& clock, std::FILE* out, std::FILE* err)
+    : clock_(clock),
+      out_(out),
       err_(err),
       out_terminal_(isatty(fileno(out)) == 1),
       err_terminal_(isatty(fileno(err)) == 1),
@@ -65,10 +69,23 @@ Printer::Printer(std::FILE* out, std::FILE* err)
   if (out_terminal_) width_ = columns_of(fileno(out));
 }
 
-void Printer::put(std::FILE* file, std::string_view text) {
+void Printer::write(std::FILE* file, std::string_view text) {
+  if (file == out_ && closed_) return;
   std::fwrite(text.data(), 1, text.size(), file);
-  if (!text.empty() && text.back() != '\n') std::fputc('\n', file);
-  std::fflush(file);
+  if (file != out_) return;
+  if (std::ferror(file) != 0 && failed_ == 0) failed_ = errno;
+  closed_ = failed_ == EPIPE;
+}
+
+void Printer::flush(std::FILE* file) {
+  if (std::fflush(file) != 0 && file == out_ && failed_ == 0) failed_ = errno;
+  closed_ = failed_ == EPIPE;
+}
+
+void Printer::put(std::FILE* file, std::string_view text) {
+  write(file, text);
+  if (!text.empty() && text.back() != '\n') write(file, "\n");
+  flush(file);
 }
 
 void Printer::clear_progress() {
@@ -87,9 +104,9 @@ void Printer::stream(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (json_ || text.empty()) return;
   clear_progress();
-  std::fwrite(text.data(), 1, text.size(), out_);
+  write(out_, text);
   newline_ = text.back() == '\n';
-  std::fflush(out_);
+  flush(out_);
 }
 
 void Printer::json(const Node& fields) {
@@ -100,7 +117,7 @@ void Printer::json(const Node& fields) {
   std::string head = to_json(Node::map({{"systole", command_}, {"version", kJsonVersion}}), 2);
   if (fields.entries().empty()) return put(out_, head);
   head.replace(head.size() - 2, 2, ",");  // "\n}"
-  std::fwrite(head.data(), 1, head.size(), out_);
+  write(out_, head);
   put(out_, std::string_view(to_json(fields, 2)).substr(1));  // "{"
 }
 
@@ -113,6 +130,7 @@ void Printer::message(std::string_view text) {
 
 void Printer::warning(std::string_view text, std::string_view hint) {
   const std::lock_guard lock(mutex_);
+  if (quiet_) return;
   clear_progress();
   put(err_, fmt::format("warning: {}{}{}", text, hint.empty() ? "" : "\n  hint: ", hint));
 }
@@ -121,6 +139,7 @@ void Printer::warning(const Error& error) {
   const std::string place = to_string(error.where);
   {
     const std::lock_guard lock(mutex_);
+    if (quiet_) return;
     clear_progress();
     put(err_, fmt::format("{}{}warning: {}{}{}", place, place.empty() ? "" : ": ", error.message,
                           error.hint.empty() ? "" : "\n  hint: ", error.hint));
@@ -149,11 +168,12 @@ void Printer::error(const Error& error) {
 void Printer::progress(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (quiet_ || !err_terminal_) return;
-  clear_progress();
-  const std::string shown = cut_to(text, columns_of(fileno(err_)) - 1);
-  std::fwrite(shown.data(), 1, shown.size(), err_);
-  std::fflush(err_);
-  drawn_ = true;
+  const Seconds now = clock_.now();
+  if (!text.empty() && painted_ && now - *painted_ < kRepaint) return;
+  painted_ = now;
+  write(err_, "\r\x1b[K" + cut_to(text, columns_of(fileno(err_)) - 1));
+  flush(err_);
+  drawn_ = !text.empty();
 }
 
 void Printer::end_progress() {
@@ -170,10 +190,11 @@ std::string Printer::ink(Ink ink, std::string_view text) const {
 Status Printer::finish() {
   end_progress();
   const std::lock_guard lock(mutex_);
-  if (!newline_) std::fputc('\n', out_);
+  if (!newline_) write(out_, "\n");
   newline_ = true;
-  if (std::fflush(out_) == 0 && std::ferror(out_) == 0) return Done{};
-  return os_error(errno, "write", "stdout");
+  flush(out_);
+  if (failed_ == 0 || closed_) return Done{};
+  return os_error(failed_, "write", "stdout");
 }
 
 std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows) {

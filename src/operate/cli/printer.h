@@ -5,14 +5,17 @@
 // With --json a command prints one document to stdout and no other data:
 //   {"systole":"runs","version":1, ...}      or      {"systole":"runs","version":1,"error":{"kind":...}}
 //
-// Thread-safe: progress comes from the thread that writes the events.
+// Thread-safe: progress comes from the thread that writes the events. A reader that goes away (`| head`) is no error.
 
+#include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ground/base/clock.h"
 #include "ground/base/document.h"
 #include "ground/base/result.h"
 
@@ -24,8 +27,8 @@ enum class Ink { plain, bold, dim, red, green, yellow };
 
 class Printer {
  public:
-  // Streams are borrowed.
-  explicit Printer(std::FILE* out = stdout, std::FILE* err = stderr);
+  // All are borrowed.
+  explicit Printer(Clock& clock, std::FILE* out = stdout, std::FILE* err = stderr);
 
   void set_json(bool on) { json_ = on; }
   void set_quiet(bool on) { quiet_ = on; }
@@ -35,6 +38,7 @@ class Printer {
   bool quiet() const { return quiet_; }
   bool terminal() const { return err_terminal_; }  // is stderr one, so that progress may be drawn
   int width() const { return width_; }             // of stdout in columns; 100 when it is no terminal
+  bool closed() const { return closed_; }          // whoever read stdout has gone
 
   // Data for people; left out with --json. A newline is added where there is none.
   void data(std::string_view text);
@@ -45,30 +49,37 @@ class Printer {
   void json(const Node& fields);
 
   void message(std::string_view text);                              // stderr, unless --quiet
-  void warning(std::string_view text, std::string_view hint = {});  // stderr, even so
+  void warning(std::string_view text, std::string_view hint = {});  // stderr, unless --quiet
   void warning(const Error& error);                                 // the same, with its place; `others` each
   void error(const Error& error);                                   // stderr; with --json the document too
-  // One line that is drawn over itself, on a terminal alone. The next other output removes it.
+  // One line that is drawn over itself, on a terminal alone: at most ten times a second, what comes between is left
+  // out. The next other output removes it. Without text, what another process of ours left on the line is removed.
   void progress(std::string_view text);
   void end_progress();
 
   // The text in colour where stdout has colour.
   std::string ink(Ink ink, std::string_view text) const;
 
-  // Errors: io, no_space when stdout did not take everything.
+  // Errors: io, no_space when stdout did not take everything, though somebody read it.
   Status finish();
 
  private:
   void put(std::FILE* file, std::string_view text);
+  void write(std::FILE* file, std::string_view text);
+  void flush(std::FILE* file);
   void clear_progress();
   std::string error_text(const Error& error) const;
 
+  Clock& clock_;
   std::FILE* out_;
   std::FILE* err_;
   std::string command_;
   bool json_ = false, quiet_ = false, out_terminal_ = false, err_terminal_ = false, colour_ = true;
   int width_ = 100;
-  bool documented_ = false;  // the one document is out
+  int failed_ = 0;  // errno of the first write to stdout that failed
+  std::atomic<bool> closed_ = false;
+  std::optional<Seconds> painted_;  // when progress was drawn last
+  bool documented_ = false;         // the one document is out
   bool drawn_ = false;
   bool newline_ = true;  // stdout stands at the start of a line
   std::mutex mutex_;

@@ -53,8 +53,8 @@ void describe(const CLI::App& app, const std::string& prefix, std::string& text)
 }
 
 std::string commands_page() {
-  Printer out;
   const std::unique_ptr<Clock> clock = real_clock();
+  Printer out(*clock);
   Context context{out, *clock, {}, ExitCode::done};
   std::string text = fmt::format(
       "# Commands\n\n{}Data goes to stdout, messages and progress to stderr. The options of `systole` itself may "

@@ -164,7 +164,7 @@ Result<BuildOptions> build_options(const Workload& workload, Store& root, const 
 // cannot.
 Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
   bool is_copy = false;
-  options.made_elsewhere = [&is_copy] {
+  options.made_elsewhere = [&is_copy, &options] {
     const pid_t copy = fork();
     if (copy == 0) {
       is_copy = true;
@@ -173,6 +173,7 @@ Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
     }
     int status = 0;
     while (copy > 0 && waitpid(copy, &status, 0) < 0 && errno == EINTR) continue;
+    if (options.progress) options.progress({}, Bytes());  // what the copy drew
     return copy > 0;
   };
   try {

@@ -88,6 +88,7 @@ Progress data_progress(const Workload& workload, Context& context) {
       "data: training a tokenizer of {} tokens on up to {} of text; this may take a minute, and is kept in {}",
       with_commas(workload.data.tokenizer.vocabulary), to_string(workload.data.tokenizer.sample), workload.data.folder);
   return [&context, once, told = false](std::string_view stage, Bytes done) mutable {
+    if (stage.empty()) return context.out.progress({});
     context.out.progress(fmt::format("data: {}, {}", stage, to_string(done)));
     if (context.out.terminal() || told || stage != "training the tokenizer") return;
     told = true;
