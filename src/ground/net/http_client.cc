@@ -8,7 +8,9 @@
 #include <new>
 
 #include "ground/base/late_library.h"
+#include "ground/base/shown_text.h"
 #include "ground/net/socket.h"
+#include "ground/net/url.h"
 
 namespace systole {
 namespace {
@@ -50,21 +52,6 @@ const Result<Curl>& curl_here() {
   static const Result<Curl> loaded = load_curl();
   return loaded;
 }
-
-// The parts of "https://HOST[:PORT]/PATH": what stands before, between and behind.
-struct UrlParts {
-  std::string scheme, host, port, path;  // host as it stands, [::1] too; port: empty, or ":443"
-  explicit UrlParts(const std::string& url) {
-    const std::size_t begin = std::min(url.find("://"), url.size()), at = std::min(begin + 3, url.size());
-    scheme = url.substr(0, at);
-    const std::string place = url.substr(at, url.find_first_of("/?#", at) - at);
-    path = url.substr(at + place.size());
-    const std::size_t colon = place.find(':', place.starts_with('[') ? place.find(']') : 0);
-    host = place.substr(0, colon);
-    if (colon != place.npos) port = place.substr(colon);
-  }
-  std::string bare_host() const { return host.starts_with('[') ? host.substr(1, host.size() - 2) : host; }
-};
 
 // Headers and other lists of libcurl's.
 class Lines {
@@ -212,7 +199,8 @@ struct HttpClient::State {
   void set_place(const std::string& url, Lines& meeting) {
     const UrlParts parts(url);
     if (trust.server_name.empty()) return set(CURLOPT_URL, url.c_str());
-    set(CURLOPT_URL, (parts.scheme + trust.server_name + parts.port + parts.path).c_str());
+    const std::string user = parts.user.empty() ? "" : parts.user + "@";
+    set(CURLOPT_URL, (parts.scheme + user + trust.server_name + parts.port + parts.path).c_str());
     meeting.add("::" + parts.host + (parts.port.empty() ? ":" : parts.port));
     set(CURLOPT_CONNECT_TO, meeting.get());
   }
@@ -228,7 +216,8 @@ struct HttpClient::State {
     if (is_certificate(code))
       return error(ErrorKind::invalid, "the certificates between here and {} do not hold: {}", host, why);
     if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
-      return error(ErrorKind::invalid, "'{}' is no address of the form https://HOST[:PORT]/PATH", request.url);
+      return error(ErrorKind::invalid, "'{}' is no address of the form https://HOST[:PORT]/PATH",
+                   without_passwords(request.url));
     return error(ErrorKind::io, "no answer from {}: {}", host, why);
   }
 };

@@ -89,6 +89,15 @@ TEST(HttpClient, what_is_cut_or_silent_or_too_much_or_not_there_is_an_error) {
   EXPECT_EQ(sent({.url = "http://"}).error().kind, ErrorKind::invalid);
 }
 
+TEST(HttpClient, an_error_names_no_password) {
+  for (const std::string url : {"ftp://me:hunter2@127.0.0.1/", "http://me:hunter2@127.0.0.1:x/"}) {
+    const Error refused = sent({.url = url}).error();
+    EXPECT_EQ(refused.message.find("hunter2"), std::string::npos) << refused.message;
+  }
+  const Error silent = sent({.url = fmt::format("http://me:hunter2@127.0.0.1:{}/", free_port().value())}).error();
+  EXPECT_TRUE(silent.message.starts_with("no answer from 127.0.0.1:")) << silent.message;
+}
+
 TEST(HttpClient, a_refusal_is_read_and_not_taken) {
   StubServer server([&](const StubRequest&, StubAnswer& answer) { answer.whole(403, "no"); });
   bool taken = false;

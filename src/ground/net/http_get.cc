@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "ground/base/os_error.h"
+#include "ground/base/shown_text.h"
 
 namespace systole {
 namespace {
@@ -42,7 +43,7 @@ Result<std::string> receive_rest(int fd, NetDeadline deadline, const std::string
 Result<HttpPlace> parse_http(std::string_view url) {
   constexpr std::string_view kScheme = "http://";
   const auto wrong = [&] {
-    return error(ErrorKind::invalid, "'{}' is no address of the form http://HOST[:PORT]/PATH", url);
+    return error(ErrorKind::invalid, "'{}' is no address of the form http://HOST[:PORT]/PATH", without_passwords(url));
   };
   if (!url.starts_with(kScheme)) return wrong();
   std::string_view rest = url.substr(kScheme.size());

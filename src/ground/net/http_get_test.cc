@@ -19,6 +19,7 @@ TEST(HttpGet, addresses_are_read) {
   for (const char* wrong :
        {"https://x/", "x", "http://", "http:///x", "http://h:x/", "http://h/a b", "http://h/\r\nX: y"})
     EXPECT_FALSE(parse_http(wrong).ok()) << wrong;
+  EXPECT_TRUE(parse_http("https://me:hunter2@h/").error().message.starts_with("'https://***@h/' is no address"));
 }
 
 // What a peer sends that then closes.

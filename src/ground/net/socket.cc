@@ -1,5 +1,6 @@
 #include "ground/net/socket.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -143,7 +144,11 @@ Result<std::string> own_address_towards(const NetAddress& peer) {
   return os_error(failed, "find the way to", to_string(peer));
 }
 
-bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
+bool is_loopback(std::string_view host) {
+  in_addr address{};
+  const bool v4 = ::inet_pton(AF_INET, std::string(host).c_str(), &address) == 1;
+  return (v4 && ntohl(address.s_addr) >> 24 == 127) || host == "::1" || host == "localhost";
+}
 
 Result<Fd> connect_to(const NetAddress& address, NetDeadline deadline) {
   auto pause = std::chrono::milliseconds(2);

@@ -36,7 +36,8 @@ TEST(Socket, knows_its_own_address_on_the_way_to_another) {
   EXPECT_TRUE(is_loopback(own_address_towards({"localhost", 7000}).value()));
   EXPECT_EQ(own_address_towards({"no.such.host.invalid", 7000}).error().kind, ErrorKind::not_found);
   for (const char* here : {"127.0.0.1", "127.0.1.1", "::1", "localhost"}) EXPECT_TRUE(is_loopback(here)) << here;
-  for (const char* there : {"10.0.0.1", "node0", "fe80::1", "12.7.0.0"}) EXPECT_FALSE(is_loopback(there)) << there;
+  for (const char* there : {"10.0.0.1", "node0", "fe80::1", "12.7.0.0", "127.example.com", "127."})
+    EXPECT_FALSE(is_loopback(there)) << there;
 }
 
 TEST(Socket, waits_for_a_listener_that_comes_late_and_gives_up_on_none) {
