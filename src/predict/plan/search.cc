@@ -59,7 +59,10 @@ class Search {
     if (result_.best.size() > request_.best) result_.best.resize(request_.best);
     if (request_.of_groups) find_others();
     for (auto& [group, queue] : queues_)
-      for (; !queue.empty(); queue.pop()) result_.counts.left += in_place_of(queue.top());
+      for (; !queue.empty(); queue.pop()) {
+        if (queue.top().kind == Waiting::Kind::offer) result_.counts.candidates += in_place_of(queue.top());
+        result_.counts.left += in_place_of(queue.top());
+      }
     find_front();
     return std::move(result_);
   }
@@ -117,7 +120,8 @@ class Search {
 
   // For how many candidates it stands.
   std::int64_t in_place_of(const Waiting& waiting) const {
-    if (waiting.kind == Waiting::Kind::offer) return 0;
+    if (waiting.kind == Waiting::Kind::offer)
+      return static_cast<std::int64_t>(listing_of_offer(waiting.offer).entries.size());
     if (waiting.kind != Waiting::Kind::bound) return 1;
     return fitting(waiting.offer, waiting.entry);
   }
@@ -235,9 +239,14 @@ class Search {
     });
   }
 
+  const Listing& listing_of_offer(std::size_t o) const {
+    const Offered& offer = request_.offered[o];
+    return listings_.at({offer.cluster.devices, offer.kernels.half_copies});
+  }
+
   void enumerate(std::size_t o) {
     const Offered& offer = request_.offered[o];
-    const Listing& listing = listings_.at({offer.cluster.devices, offer.kernels.half_copies});
+    const Listing& listing = listing_of_offer(o);
     SearchCounts& counts = result_.counts;
     counts.candidates += static_cast<std::int64_t>(listing.entries.size());
     const auto memory = [&](Bytes arena) {

@@ -67,6 +67,23 @@ TEST(Search, pruned_is_exhaustive) {
   }
 }
 
+// Layouts of an offer that cannot be the choice are counted as those of any other.
+TEST(Search, counts_the_layouts_of_all_offers) {
+  const Composer composer(tiny_workload(kTinyModels[1], 2), gpu_target());
+  SearchRequest one{.offered = {offered("h100", 2, 10)}};
+  one.best = 1;
+  SearchRequest three = one;
+  three.offered.push_back(offered("a100", 2, 3));
+  three.offered.push_back(offered("a100", 1, 3));
+  SearchRequest alone{.offered = {offered("a100", 1, 3)}};
+  alone.best = 1;
+  const std::int64_t of_two = search(composer, one).counts.candidates,
+                     of_one = search(composer, alone).counts.candidates;
+  const SearchCounts all = search(composer, three).counts;
+  EXPECT_EQ(all.candidates, 2 * of_two + of_one);
+  EXPECT_EQ(sum_of(all), all.candidates);
+}
+
 // Two stacks: a pipeline is an answer where memory leaves no other.
 TEST(Search, pipelines_of_several_stacks_are_looked_at_where_nothing_else_fits) {
   SearchRequest request{.offered = {offered("h100", 2)}};
