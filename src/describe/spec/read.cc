@@ -96,7 +96,7 @@ void Reader::read_default(const Key& key) {
 
 // Of a program of the user's (or one that was given wrong) nothing is known that these keys could say.
 bool Reader::beside_command(const Key& key) {
-  return !goes_with_command(key) && (failed_.contains("command") || !workload_.command.empty());
+  return !goes_with_command(key) && (failed_.contains("command") || !workload_.has_model());
 }
 
 // Once a section.
@@ -104,6 +104,10 @@ void Reader::refuse_beside_command(const Key& key, const GivenValue& given) {
   const std::string section = key.path.substr(0, key.path.find('.'));
   failed_.insert(key.path);
   if (!failed_.insert(section).second && section != key.path) return;
+  if (workload_.kind == Workload::Kind::machines)
+    return add(error(ErrorKind::invalid, "{} means nothing with workload: machines, of which nothing runs", section)
+                   .at(section == key.path ? given.key : given_.place_of(section))
+                   .hinted(fmt::format("take out {}, or workload: machines", section)));
   add(error(ErrorKind::invalid, "{} and command exclude each other: the program brings its own", section)
           .at(section == key.path ? given.key : given_.place_of(section))
           .hinted(fmt::format("take out {} to run the program, or command to train the model", section)));

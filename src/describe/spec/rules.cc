@@ -339,12 +339,29 @@ void check_environment(const Workload& w, Rules& broken) {
           {{"env"}, ErrorKind::invalid, fmt::format("{} is in env and in secrets", name), "take one of them out"});
 }
 
+// Machines alone are those that a command makes, and run nothing.
+void check_machines(const Workload& w, Rules& broken) {
+  if (w.kind != Workload::Kind::machines) return;
+  if (!w.command.empty())
+    broken.push_back({{"command"},
+                      ErrorKind::invalid,
+                      "a command, and workload: machines, of which nothing runs",
+                      "take out workload: machines"});
+  if (w.gcloud.create == GcloudSpec::Create::nothing)
+    broken.push_back({{"workload"},
+                      ErrorKind::invalid,
+                      "machines, and nothing says which",
+                      "gcloud: { create: instances, "
+                      "name: NAME }"});
+}
+
 }  // namespace
 
 std::vector<Broken> broken_rules(const Workload& workload) {
   Rules broken;
   check_environment(workload, broken);
-  if (!workload.command.empty()) return broken;
+  check_machines(workload, broken);
+  if (!workload.has_model()) return broken;
   check_model(workload, broken);
   check_pairing(workload, broken);
   check_masking(workload, broken);

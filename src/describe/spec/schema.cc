@@ -67,8 +67,9 @@ Schema make() {
   schema.keys.push_back({.path = "name", .codec = name_codec(), .doc = "What runs of this workload are called."});
   schema.keys.push_back(
       {.path = "workload",
-       .codec = choice_codec<Workload::Kind>(AT(kind), {{"train", Workload::Kind::train}}, {"serve", "batch"}),
-       .doc = "What is done.",
+       .codec = choice_codec<Workload::Kind>(
+           AT(kind), {{"train", Workload::Kind::train}, {"machines", Workload::Kind::machines}}, {"serve", "batch"}),
+       .doc = "What is done; machines: nothing runs, and `systole render --on gcloud` writes what makes them.",
        .default_yaml = "train"});
   schema.keys.push_back({.path = "command",
                          .codec = without_secret_texts(command_codec(AT(command)), "command"),
@@ -83,6 +84,7 @@ Schema make() {
   add_run_keys(schema);
   add_cluster_keys(schema);
   add_gke_keys(schema);
+  add_gcloud_keys(schema);
   add_cost_keys(schema);
   return schema;
 }
@@ -151,13 +153,13 @@ bool goes_with_command(const Key& key) {
                                           "secrets",
                                           "folder",
                                           "labels"};
-  constexpr std::string_view kSections[] = {"slurm.", "kubernetes.", "gke.", "ssh."};
+  constexpr std::string_view kSections[] = {"slurm.", "kubernetes.", "gke.", "gcloud.", "ssh."};
   return std::ranges::find(kBeside, key.path) != std::end(kBeside) ||
          std::ranges::any_of(kSections, [&](std::string_view section) { return key.path.starts_with(section); });
 }
 
 bool applies(const Key& key, Workload& workload) {
-  if (!workload.command.empty() && !goes_with_command(key)) return false;
+  if (!workload.has_model() && !goes_with_command(key)) return false;
   if (key.when.key.empty()) return true;
   const Key* decider = schema().key(key.when.key);
   CHECK(decider != nullptr, "{} depends on {}, which is no key", key.path, key.when.key);

@@ -86,8 +86,9 @@ void add_queue_keys(std::vector<Key>& keys);  // of kubernetes: what stands arou
 Where without_source(Where where);
 // Set by the agent for each rank: RANK, SYSTOLE_*, ...
 bool is_variable_of_agent(std::string_view name);
-void add_gke_keys(Schema& schema);   // of a cluster that is made for it
-void add_cost_keys(Schema& schema);  // of money
+void add_gke_keys(Schema& schema);     // of a cluster that is made for it
+void add_gcloud_keys(Schema& schema);  // of machines that are made
+void add_cost_keys(Schema& schema);    // of money
 
 // Whether `key` may stand beside `command`: all others are of the model and its training.
 bool goes_with_command(const Key& key);

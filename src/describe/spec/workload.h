@@ -280,6 +280,13 @@ struct GkeSpec {
   enum class Driver { latest, standard, manual } driver = Driver::latest;
   enum class Image { cos, ubuntu } image = Image::cos;
 };
+// Machines that gcloud makes, by the words of its command; names are as they are written.
+struct GcloudSpec {
+  enum class Create { nothing, instances, tpu_vm, node_pool, cluster } create = Create::nothing;
+  std::string name, project, zone;             // zone: or a region
+  std::string machine, accelerator;            // "a2-highgpu-4g", "type=nvidia-tesla-a100,count=4", "v4-8"
+  std::map<std::string, std::string> options;  // others, without their dashes; empty: none follows
+};
 struct SshSpec {
   std::vector<std::string> hosts;  // [user@]host[:port]
 };
@@ -330,7 +337,7 @@ enum class StoredInParts { nothing, state, gradients, parameters };
 enum class ContextParallel { all_gather, ring };
 
 struct Workload {
-  enum class Kind { train };
+  enum class Kind { train, machines };  // machines: nothing runs, what is made is said
 
   std::int64_t version = 0;  // of the document
   std::string name;
@@ -361,7 +368,11 @@ struct Workload {
   SlurmSpec slurm;
   KubernetesSpec kubernetes;
   GkeSpec gke;
+  GcloudSpec gcloud;
   SshSpec ssh;
+
+  // Whether it trains a model of ours: what runs is no program of the user's, and something runs.
+  bool has_model() const { return command.empty() && kind == Kind::train; }
 };
 
 // What files that a workload names say of its keys. `fixed`: the document may not say otherwise.

@@ -18,6 +18,11 @@ struct CheckOptions {
 ExitCode check_workload(const CheckOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const Workload& workload = loaded.workload;
+  if (workload.kind == Workload::Kind::machines) {
+    context.out.data(fmt::format("{}: well: machines, of which nothing runs", options.workload.path));
+    context.out.json(Node::map({{"well", true}, {"machines", workload.gcloud.name}}));
+    return ExitCode::done;
+  }
   if (!workload.command.empty()) {
     const std::string program = find_program(workload.command.front()).value();
     context.out.data(
@@ -64,6 +69,7 @@ void add_check(Subcommand app, Context& context) {
   Subcommand command =
       add_command(app, "check", "every error of a workload at once; nothing is run", options, context, check_workload);
   options->workload.command = true;
+  options->workload.machines = true;
   add_workload_arguments(command, options->workload);
 }
 

@@ -29,7 +29,7 @@ ExitCode render(const RenderOptions& options, Context& context) {
   const Rendered rendered = render_job(options.job, "render", [&](const std::string&) { return place; }).rendered;
   if (options.mermaid) {
     if (rendered.drawing.empty())
-      fail(error(ErrorKind::unsupported, "--mermaid: an image has nothing to draw").hinted("--on a cluster"));
+      fail(error(ErrorKind::unsupported, "--mermaid: {} has nothing to draw", options.job.on).hinted("--on a cluster"));
     context.out.data(rendered.drawing);
     context.out.json(Node::map({{"run", rendered.run}, {"mermaid", rendered.drawing}}));
     return ExitCode::done;

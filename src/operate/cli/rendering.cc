@@ -37,6 +37,7 @@ RenderFacts facts_of(CatalogView& view) {
 
 void add_render_arguments(Subcommand command, RenderArguments& arguments) {
   arguments.workload.command = true;
+  arguments.workload.machines = true;
   Option workload = command.add_option("workload", arguments.workload.path, "the workload's YAML file");
   Option plan = command.add_option("--plan", arguments.plan,
                                    "what a plan says: plan.json of `systole plan --out`, in place of a workload");

@@ -51,6 +51,12 @@ Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
   if (arguments.kept && std::ranges::find(options.sets, "train.exact=false") != options.sets.end())
     options.sets.emplace_back("train.logical_shards=null");
   loaded.workload = TRY(load_workload(arguments.path, options, loaded.source));
+  if (!arguments.machines && loaded.workload.kind == Workload::Kind::machines) {
+    return error(ErrorKind::invalid, "this workload says machines alone, of which nothing runs")
+        .at({arguments.path})
+        .hinted(fmt::format("systole render {} --on gcloud, or a command: in the place of workload: machines",
+                            quoted(arguments.path)));
+  }
   if (!arguments.command && !loaded.workload.command.empty()) {
     return error(ErrorKind::invalid,
                  "this workload runs a program of its own (command), of which nothing is known here")

@@ -16,9 +16,10 @@ struct WorkloadArguments {
   std::vector<std::string> sets;
   std::string memory;  // "2GiB"; empty: the workload's, or the machine's
   std::string backend = "cpu";
-  std::string pin_isa;   // instructions that the cpu is held to; empty: all that it has
-  bool command = false;  // one that runs a program of its own will do
-  bool kept = false;     // the workload is a run's own, which says everything: files that it names may be gone
+  std::string pin_isa;    // instructions that the cpu is held to; empty: all that it has
+  bool command = false;   // one that runs a program of its own will do
+  bool machines = false;  // machines alone, of which nothing runs, may stand in it
+  bool kept = false;      // the workload is a run's own, which says everything: files that it names may be gone
 };
 
 void add_workload_arguments(Subcommand command, WorkloadArguments& arguments);

@@ -65,8 +65,9 @@ std::vector<RenderedFile> carried_files(const RenderAsk& ask);
 // The targets. Each refuses what it cannot do.
 Result<Rendered> render_slurm(const RenderAsk& ask, const ClusterJob& job);
 Result<Rendered> render_kubernetes(const RenderAsk& ask, const ClusterJob& job);
-// Needs no job: an image is for any.
+// Needs no job: an image is for any, and machines are made for any.
 Result<Rendered> render_docker(const RenderAsk& ask);
+Result<Rendered> render_gcloud(const RenderAsk& ask);
 Result<Rendered> render_gke(const RenderAsk& ask, const ClusterJob& job);
 Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job);
 

@@ -43,7 +43,8 @@ std::string cluster_text(const RenderAsk& ask, const ClusterJob& job, const GkeC
     case RenderTarget::gke:
       return fmt::format("GKE cluster {} in {}, project {}", gke->name, gke->location, gke->project);
     case RenderTarget::ssh: return "machines by ssh";
-    case RenderTarget::docker: break;  // has no job
+    case RenderTarget::gcloud:
+    case RenderTarget::docker: break;  // have no job
   }
   return job.run;
 }

@@ -9,8 +9,8 @@
 namespace systole {
 namespace {
 
-constexpr RenderTarget kTargets[] = {RenderTarget::slurm, RenderTarget::kubernetes, RenderTarget::gke,
-                                     RenderTarget::ssh, RenderTarget::docker};
+constexpr RenderTarget kTargets[] = {RenderTarget::slurm,  RenderTarget::kubernetes, RenderTarget::gke,
+                                     RenderTarget::gcloud, RenderTarget::ssh,        RenderTarget::docker};
 
 }  // namespace
 
@@ -19,6 +19,7 @@ const char* name_of(RenderTarget target) {
     case RenderTarget::slurm: return "slurm";
     case RenderTarget::kubernetes: return "kubernetes";
     case RenderTarget::gke: return "gke";
+    case RenderTarget::gcloud: return "gcloud";
     case RenderTarget::ssh: return "ssh";
     case RenderTarget::docker: return "docker";
   }
@@ -54,7 +55,8 @@ Result<Rendered> rendered_for(const RenderAsk& ask, const ClusterJob& job) {
     case RenderTarget::kubernetes: return render_kubernetes(ask, job);
     case RenderTarget::gke: return render_gke(ask, job);
     case RenderTarget::ssh: return render_ssh(ask, job);
-    case RenderTarget::docker: break;  // has no job
+    case RenderTarget::gcloud:
+    case RenderTarget::docker: break;  // have no job
   }
   return error(ErrorKind::internal, "no such target");
 }
@@ -64,6 +66,11 @@ Result<Rendered> rendered_for(const RenderAsk& ask, const ClusterJob& job) {
 bool is_production(const RenderAsk& ask) { return ask.environment.starts_with("prod"); }
 
 Result<Rendered> render(const RenderAsk& ask) {
+  if (ask.target == RenderTarget::gcloud) return render_gcloud(ask);
+  if (ask.workload.kind == Workload::Kind::machines)
+    return error(ErrorKind::invalid, "workload: machines: nothing runs on them that {} could start",
+                 name_of(ask.target))
+        .hinted("--on gcloud makes them; with command: in the place of workload: machines, a program runs there");
   if (ask.target == RenderTarget::docker) return render_docker(ask);
   TRY(check_production(ask));
   const ClusterJob job = TRY(cluster_job(ask));

@@ -19,7 +19,7 @@
 
 namespace systole {
 
-enum class RenderTarget { slurm, kubernetes, gke, ssh, docker };
+enum class RenderTarget { slurm, kubernetes, gke, gcloud, ssh, docker };
 const char* name_of(RenderTarget target);
 std::span<const RenderTarget> render_targets();
 // Errors: invalid, with the nearest.
