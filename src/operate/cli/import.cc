@@ -35,7 +35,15 @@ ExitCode import(const ImportOptions& options, Context& context) {
     context.out.warning(fmt::format("not carried over: {}: {}", out.what, out.why));
     left_out.push(Node::map({{"what", out.what}, {"why", out.why}}));
   }
-  context.out.json(Node::map({{"workload", made.yaml}, {"left_out", left_out}}));
+  Node notes = Node::sequence();
+  for (const LeftOut& note : made.notes) {
+    context.out.message(fmt::format("carried over: {}: {}", note.what, note.why));
+    notes.push(Node::map({{"what", note.what}, {"why", note.why}}));
+  }
+  if (!made.missing.empty()) context.out.warning("missing: " + made.missing);
+  Node document = Node::map({{"workload", made.yaml}, {"left_out", left_out}, {"notes", notes}});
+  if (!made.missing.empty()) document.set("missing", made.missing);
+  context.out.json(document);
   if (options.out.empty()) {
     context.out.data(made.yaml);
     context.out.message("next: the same with --out job.yaml, and systole check job.yaml");
@@ -46,6 +54,7 @@ ExitCode import(const ImportOptions& options, Context& context) {
   write_whole(*store, place.filename().string(), made.yaml).value();
   context.out.data("written: " + options.out);
   context.out.message("next: systole check " + shell_word(options.out));
+  if (!made.missing.empty()) context.out.message("then: systole render " + shell_word(options.out) + " --on gcloud");
   return ExitCode::done;
 }
 

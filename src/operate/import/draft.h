@@ -12,6 +12,7 @@
 #include "describe/spec/workload.h"
 #include "ground/base/document.h"
 #include "operate/import/import.h"
+#include "operate/import/shell_words.h"
 
 namespace systole {
 
@@ -59,8 +60,20 @@ class Draft {
   // How long ranks get to save; what they get anyway is not said.
   void notice(std::int64_t seconds, const std::string& from);
   void left_out(std::string what, std::string why);
+  // It is carried over, and a reader should know how.
+  void note(std::string what, std::string why);
   void wrong(Error e) { errors_.push_back(std::move(e)); }
   std::size_t num_errors() const { return errors_.size(); }
+  // The errors behind the first `from` that have no place are of this one.
+  void place_errors(std::size_t from, const Where& where);
+  const std::vector<Error>& errors() const { return errors_; }
+
+  // Variables that the script gives itself, by name: launchers' words may name them.
+  void remember(const std::string& name, ShellWord value) { variables_[name] = std::move(value); }
+  const ShellWord* variable_named(const std::string& name) const {
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? nullptr : &found->second;
+  }
 
   // Errors: all that were noted; invalid: nothing starts a program; what reading the workload says.
   Result<Imported> finish(std::string_view kind);
@@ -68,6 +81,7 @@ class Draft {
  private:
   void disagree(const std::string& one, const std::string& other);
   void resolve();
+  void resolve_nodes();
   void resolve_ranks(std::int64_t ranks_per_node);
   std::optional<std::int64_t> gpus_per_node();
   std::string understood() const;
@@ -80,10 +94,13 @@ class Draft {
   std::map<std::string, Node> values_;  // by path; each node's place says who said it
   std::map<std::string, std::map<std::string, Node>> entries_;
   AskedResources asked_;
-  std::vector<LeftOut> left_out_;
+  std::map<std::string, ShellWord> variables_;
+  std::vector<LeftOut> left_out_, notes_;
   std::vector<Error> errors_;
 };
 
+// Whether the agent sets it for its ranks.
+bool is_agents_variable(std::string_view name);
 // In the largest unit that says it exactly.
 Node bytes_node(Bytes bytes);
 // The words of `text` that stand behind a '#', short and plain.

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "ground/base/nearest.h"
+#include "operate/import/variables.h"
 
 namespace systole {
 namespace {
@@ -13,16 +14,39 @@ bool same_name(std::string_view a, std::string_view b) {
       a, b, {}, [](char c) { return c == '_' ? '-' : c; }, [](char c) { return c == '_' ? '-' : c; });
 }
 
+// Dashes that a text processor makes of '-': U+2010 to U+2015, and the minus sign.
+constexpr std::string_view kDashes[] = {"\xe2\x80\x90", "\xe2\x80\x91", "\xe2\x80\x92", "\xe2\x80\x93",
+                                        "\xe2\x80\x94", "\xe2\x80\x95", "\xe2\x88\x92"};
+
+bool is_dash(std::string_view text) {
+  return std::ranges::any_of(kDashes, [&](std::string_view dash) { return text.starts_with(dash); });
+}
+
+// An em dash is what becomes of "--".
+std::string with_plain_dashes(std::string text) {
+  for (const std::string_view dash : kDashes)
+    for (std::size_t at = text.find(dash); at != text.npos; at = text.find(dash))
+      text.replace(at, dash.size(), dash == "\xe2\x80\x94" ? "--" : "-");
+  if (!text.starts_with("--") && text.size() > 2 && text.find('=') != text.npos) text.insert(0, "-");
+  return text;
+}
+
 class FlagReader {
  public:
   FlagReader(std::span<const ShellWord> words, std::initializer_list<std::span<const Flag>> tables,
              const FlagStyle& style, Draft& draft)
-      : words_(words), tables_(tables), style_(style), draft_(draft) {}
+      : words_(words.begin(), words.end()), tables_(tables), style_(style), draft_(draft) {}
 
   std::vector<ShellWord> read() {
     std::vector<ShellWord> rest;
     while (at_ < words_.size()) {
-      const ShellWord& word = words_[at_];
+      if (put_in_variable()) continue;
+      const ShellWord word = words_[at_];
+      if (is_dash(word.text)) {
+        wrong_dash(word);
+        ++at_;
+        continue;
+      }
       if (word.text == "--" || (style_.words_end_them && (word.text.size() < 2 || word.text[0] != '-'))) {
         rest.insert(rest.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_ + (word.text == "--" ? 1 : 0)),
                     words_.end());
@@ -41,12 +65,53 @@ class FlagReader {
   }
 
  private:
+  // $ARGS in the place of flags: what the script says it is. One that nobody says may hide flags.
+  bool put_in_variable() {
+    if (const std::optional<std::vector<ShellWord>> said = words_of_variable(words_[at_], draft_);
+        said && put_in_++ < kMostPutIn) {
+      const auto here = words_.begin() + static_cast<std::ptrdiff_t>(at_);
+      words_.insert(words_.erase(here), said->begin(), said->end());
+      return true;
+    }
+    const auto is_program = [](const ShellWord& w) { return w.text.ends_with(".py") || w.text == "-m"; };
+    const bool hides = is_variable(words_[at_]) &&
+                       std::any_of(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end(), is_program);
+    if (!hides) return false;
+    draft_.wrong(error(ErrorKind::unsupported, "{}: what it says stands nowhere here", words_[at_].raw)
+                     .hinted(fmt::format("write {}'s flags out in its place", style_.program)));
+    ++at_;
+    return true;
+  }
+
+  void wrong_dash(const ShellWord& word) {
+    draft_.wrong(error(ErrorKind::invalid, "{}: begins with a dash that is no '-'; {} takes it for no flag",
+                       origin(with_plain_dashes(word.text)), style_.program)
+                     .hinted("type it again: " + origin(with_plain_dashes(word.text))));
+  }
+
   template <typename Is>
   const Flag* find(const Is& is) const {
     for (const std::span<const Flag> table : tables_)
       for (const Flag& flag : table)
         if (is(flag)) return &flag;
     return nullptr;
+  }
+
+  // One of each name: srun and sbatch share some.
+  std::vector<const Flag*> beginning_with(std::string_view name) const {
+    std::vector<const Flag*> all;
+    for (const std::span<const Flag> table : tables_)
+      for (const Flag& flag : table)
+        if (flag.name.starts_with(name) && std::ranges::find(all, flag.name, &Flag::name) == all.end())
+          all.push_back(&flag);
+    return all;
+  }
+
+  void ambiguous(const std::string& name, const std::vector<const Flag*>& all) {
+    std::string names;
+    for (const Flag* flag : all) names += (names.empty() ? "--" : ", --") + std::string(flag->name);
+    draft_.wrong(
+        error(ErrorKind::invalid, "{}: begins several options of {}'s", origin(name), style_.program).hinted(names));
   }
 
   void unknown(const std::string& name) {
@@ -62,6 +127,11 @@ class FlagReader {
     const std::size_t equals = word.text.find('=');
     const std::string name = word.text.substr(2, equals == word.text.npos ? equals : equals - 2);
     const Flag* flag = find([&](const Flag& f) { return same_name(f.name, name); });
+    if (flag == nullptr && style_.shortened && !name.empty()) {
+      const std::vector<const Flag*> all = beginning_with(name);
+      if (all.size() > 1) return ambiguous("--" + name, all);
+      if (all.size() == 1) flag = all.front();
+    }
     if (flag == nullptr) return unknown("--" + name);
     if (equals != word.text.npos) return apply(*flag, word.text, word.text.substr(equals + 1), word.expands);
     take(*flag, "--" + name);
@@ -101,10 +171,14 @@ class FlagReader {
   }
 
   void apply(const Flag& flag, const std::string& from, const std::string& value, bool expands) {
+    if (expands)
+      if (const ShellWord put = with_variables({value, value, true}, draft_); !put.expands)
+        return apply(flag, from, put.text, false);
+    if (style_.seen != nullptr) style_.seen->push_back({flag.name, {value, origin(from)}, expands, flag.why});
     if (flag.refused) {
       draft_.wrong(error(ErrorKind::unsupported, "{}: {}", origin(from), flag.why).hinted("take it out"));
     } else if (flag.read == nullptr) {
-      if (!flag.why.empty()) draft_.left_out(from, std::string(flag.why));
+      if (!flag.why.empty() && style_.tells) draft_.left_out(from, std::string(flag.why));
     } else if (expands) {
       draft_.left_out(from, "its value is known only where it runs");
     } else {
@@ -112,11 +186,13 @@ class FlagReader {
     }
   }
 
-  std::span<const ShellWord> words_;
+  std::vector<ShellWord> words_;
   std::vector<std::span<const Flag>> tables_;
   const FlagStyle& style_;
   Draft& draft_;
+  static constexpr int kMostPutIn = 64;  // a variable may name itself
   std::size_t at_ = 0;
+  int put_in_ = 0;
 };
 
 std::optional<std::int64_t> whole(std::string_view text) {
@@ -140,9 +216,9 @@ std::vector<ShellWord> read_flags(std::span<const ShellWord> words, std::initial
   return FlagReader(words, tables, style, draft).read();
 }
 
-std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::int64_t least) {
+std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::int64_t least, std::int64_t most) {
   const std::optional<std::int64_t> count = whole(value.text);
-  if (count && *count >= least && *count <= kMost) return count;
+  if (count && *count >= least && *count <= most) return count;
   no_number(draft, value, "count");
   return std::nullopt;
 }

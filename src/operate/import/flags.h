@@ -27,9 +27,19 @@ struct Flag {
   bool refused = false;
 };
 
+struct SeenFlag {
+  std::string_view name;  // of its table
+  FlagValue value;
+  bool expands = false;       // its value is known only where it runs
+  std::string_view why = "";  // of its table
+};
+
 struct FlagStyle {
-  std::string_view program;    // for messages
-  bool words_end_them = true;  // the first word that is no flag is the program's, and all behind it
+  std::string_view program;               // for messages
+  bool words_end_them = true;             // the first word that is no flag is the program's, and all behind it
+  bool shortened = false;                 // a beginning that one name alone has says that name, as getopt takes it
+  std::vector<SeenFlag>* seen = nullptr;  // where those that were there go, known ones alone
+  bool tells = true;                      // of those that are left out; else who looks at `seen` does
 };
 
 // From `words[at]` on. Returns the words that are no flags. Notes in the draft what is wrong with others.
@@ -37,7 +47,8 @@ std::vector<ShellWord> read_flags(std::span<const ShellWord> words, std::initial
                                   const FlagStyle& style, Draft& draft);
 
 // A whole number of `least` or more. Notes what is wrong.
-std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::int64_t least = 1);
+std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::int64_t least = 1,
+                                     std::int64_t most = 1'000'000'000);
 // "2", or "2:8" with `between` ':'.
 std::optional<CountRange> range_of(Draft& draft, const FlagValue& value, char between);
 // "a=1,b=2" as pairs; a part without '=' has an empty value.

@@ -26,6 +26,8 @@ struct LeftOut {
 struct Imported {
   std::string yaml;  // a workload: each value with a comment that says where it comes from
   std::vector<LeftOut> left_out;
+  std::string missing;         // what has to be said before something runs; empty: nothing
+  std::vector<LeftOut> notes;  // what is carried over, and in which form
 };
 
 // Errors: invalid, unsupported: all at once, with a hint each.

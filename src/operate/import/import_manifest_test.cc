@@ -3,35 +3,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "describe/spec/workload.h"
 #include "ground/base/document.h"
 #include "ground/base/text_file.h"
-#include "operate/import/import.h"
+#include "operate/import/import_testing.h"
 #include "operate/render/hostile.h"
 
 namespace systole {
 namespace {
 
 const std::string kRendered = std::string(SYSTOLE_SOURCE_DIR) + "/examples/rendered";
-
-Imported imported(const std::string& text) {
-  const Result<Imported> made = import_job({text, "pasted"});
-  CHECK(made.ok(), "{}", to_string(made.error()));
-  return *made;
-}
-Workload workload_of(const std::string& text) { return read_workload(imported(text).yaml, "f").value(); }
-std::string refused(const std::string& text) {
-  const Result<Imported> made = import_job({text, "pasted"});
-  return made.ok() ? "" : to_string(made.error());
-}
-std::string why(const Imported& made, std::string_view what) {
-  for (const LeftOut& out : made.left_out)
-    if (out.what.find(what) != std::string::npos) return out.why;
-  return "";
-}
-
-using Words = std::vector<std::string>;
 
 constexpr const char* kJob = R"(# A job.
 apiVersion: v1
@@ -168,13 +151,108 @@ TEST(ImportManifest, refuses_what_is_no_job) {
   EXPECT_NE(refused("apiVersion: v1\nkind: Service\n").find("no Job, JobSet or PyTorchJob is in it"),
             std::string::npos);
   EXPECT_NE(refused(std::string(kJob) + "---\n" + kJob).find("two jobs"), std::string::npos);
-  EXPECT_NE(refused("apiVersion: batch/v1\nkind: Job\nkind: Job\n").find("pasted:3:1"), std::string::npos)
-      << "a key twice";
-  EXPECT_NE(refused("---\napiVersion: batch/v1\nkind: Job\nmetadata: [").find("pasted:5:"), std::string::npos)
-      << refused("---\napiVersion: batch/v1\nkind: Job\nmetadata: [");
+  const auto place = [](const std::string& text) { return to_string(import_job({text, "pasted"}).error().where); };
+  EXPECT_EQ(place("apiVersion: batch/v1\nkind: Job\nkind: Job\n"), "pasted:3:1") << "a key twice";
+  EXPECT_TRUE(place("---\napiVersion: batch/v1\nkind: Job\nmetadata: [").starts_with("pasted:5:"));
   EXPECT_NE(refused("apiVersion: batch/v1\nkind: Job\nspec: { template: { spec: { containers: [{ image: i:1 }] } } }\n")
                 .find("the image's own program"),
             std::string::npos);
+}
+
+// A job of one container, whose other fields are `more`.
+std::string job_with(const std::string& container, const std::string& spec = "") {
+  return "apiVersion: batch/v1\nkind: Job\nmetadata: { name: a }\nspec: { " + spec +
+         "template: { spec: { containers: [{ name: a, image: r/i:1, " + container + " }] } } }\n";
+}
+
+TEST(ImportManifest, puts_in_variables_as_kubernetes_does) {
+  const Workload w = workload_of(job_with(
+      "command: [sh, -c, 'echo $OUT'], env: [{name: BASE, value: /mnt}, {name: OUT, value: $(BASE)/out}, "
+      "{name: LIT, value: $$(BASE)}, {name: DEEP, value: '$(OUT)/$(BASE)$$'}, {name: TWICE, value: $$$(BASE)}]"));
+  EXPECT_EQ(
+      w.env,
+      (std::map<std::string, std::string>{
+          {"BASE", "/mnt"}, {"OUT", "/mnt/out"}, {"LIT", "$(BASE)"}, {"DEEP", "/mnt/out//mnt$"}, {"TWICE", "$/mnt"}}));
+  // One that comes later, or that nobody has, stays as it stands, and is told.
+  const Imported later = imported(job_with("command: [a], env: [{name: X, value: $(Y)}, {name: Y, value: '1'}]"));
+  EXPECT_EQ(read_workload(later.yaml, "f").value().env.at("X"), "$(Y)");
+  EXPECT_NE(why(later, "env.0 X").find("$(Y) stays as it stands"), std::string::npos);
+  const Imported secret = imported(job_with(
+      "command: [a], env: [{name: T, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: URL, value: 'x:$(T)'}]"));
+  EXPECT_NE(why(secret, "env.1 URL").find("$(T) in it is known only where it runs"), std::string::npos);
+  // In the command: texts are put in, others by a shell; a command of the shell's stays one.
+  EXPECT_EQ(workload_of(job_with("command: [python3, t.py, $(A)/x], env: [{name: A, value: /a}]")).command,
+            (Words{"python3", "t.py", "/a/x"}));
+  EXPECT_EQ(workload_of(job_with("command: [torchrun, --nproc-per-node=$(N), t.py], env: [{name: N, value: '4'}]"))
+                .resources.ranks_per_node,
+            4);
+  EXPECT_EQ(workload_of(job_with("command: [sh, -c, 'python3 t.py --at $(date)']")).command,
+            (Words{"bash", "-c", "exec python3 t.py --at $(date)"}));
+  EXPECT_EQ(workload_of(job_with("command: [python3, t.py, $(MASTER_ADDR)], env: [{name: MASTER_ADDR, value: h}]"))
+                .command[2],
+            "exec python3 t.py \"${MASTER_ADDR}\"");
+}
+
+TEST(ImportManifest, reads_every_form_that_kubectl_takes) {
+  const std::string rest =
+      R"("metadata": {"name": "a"}, "spec": {"template": {"spec": {"containers": [{"name": "a", "image": "r/i:1", "command": ["python3", "t.py"]}]}}})";
+  const std::string plain =
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n"
+      "      containers:\n        - {name: a, image: r/i:1, command: [python3, t.py]}\n";
+  std::string indented, quoted = plain, windows;
+  for (std::size_t at = 0; at < plain.size();) {
+    const std::size_t end = plain.find('\n', at);
+    indented += "  " + plain.substr(at, end - at) + "\n";
+    windows += plain.substr(at, end - at) + "\r\n";
+    at = end + 1;
+  }
+  for (const std::string key : {"apiVersion", "kind", "metadata", "spec"})
+    quoted.replace(quoted.find(key), key.size(), "\"" + key + "\"");
+  std::string lines = "{\"apiVersion\": \"batch/v1\",\n  \"kind\": \"Job\",\n  " + rest + "\n}\n";
+  for (const std::string& text : std::vector<std::string>{
+           plain, indented, quoted, windows, lines, "{\"apiVersion\": \"batch/v1\", \"kind\": \"Job\", " + rest + "}",
+           "{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [{\"apiVersion\": \"batch/v1\", \"kind\": "
+           "\"Job\", " +
+               rest + "}]}",
+           "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a, "
+           "image: "
+           "'r/i:1', command: [python3, t.py]}]}}}}",
+           "\n\n  ---\n" + indented + "  ---\n  apiVersion: v1\n  kind: Service\n", "\xef\xbb\xbf" + plain,
+           "'apiVersion' : batch/v1\n'kind' : Job\n" + plain.substr(plain.find("metadata")), "---\n" + plain + "---\n",
+           "\t\n" + lines}) {
+    const Result<Imported> made = import_job({text, "f"});
+    ASSERT_TRUE(made.ok()) << to_string(made.error()) << "\n" << text;
+    const Workload w = read_workload(made->yaml, "f").value();
+    EXPECT_EQ(w.command, (Words{"python3", "t.py"})) << text;
+    EXPECT_EQ(w.image, "r/i:1") << text;
+  }
+  for (const char* other : {"{\"a\": 1}", "{\n  \"a\": 1\n}\n", "{\"a\": 1, \"b\": [1, 2]}"})
+    EXPECT_NE(refused(other).find("it reads as JSON"), std::string::npos) << other << refused(other);
+  EXPECT_NE(refused("spec:\n  template: x\n").find("it reads as YAML"), std::string::npos);
+  EXPECT_NE(refused("systole: 1\nname: a\n").find("it is a workload already"), std::string::npos);
+}
+
+TEST(ImportManifest, gives_each_field_its_own_reason) {
+  const Imported made = imported(job_with(
+      "workingDir: /app, envFrom: [{configMapRef: {name: c}}], livenessProbe: {exec: {command: [a]}}, "
+      "readinessProbe: {exec: {command: [a]}}, startupProbe: {exec: {command: [a]}}, lifecycle: {preStop: {}}, "
+      "stdin: true, tty: true, terminationMessagePath: /x, resizePolicy: [{resourceName: cpu}], "
+      "command: [python3, t.py] }, { name: side, image: 'r/s:1'",
+      "backoffLimit: 2147483647, "));
+  const Workload w = read_workload(made.yaml, "f").value();
+  EXPECT_EQ(w.ranks.retries, 1000);
+  EXPECT_EQ(why(made, "spec.backoffLimit"), "ranks.retries is 1000 at most");
+  EXPECT_EQ(w.command, (Words{"bash", "-c", "cd /app\nexec python3 t.py"}));
+  EXPECT_EQ(why(made, "cd /app"), "each rank runs it first, in command");
+  EXPECT_EQ(why(made, "containers.1"), "a pod here has one container; others: add them to what render writes");
+  std::set<std::string> reasons;
+  for (const char* field :
+       {"envFrom", "livenessProbe", "readinessProbe", "lifecycle", "stdin", "terminationMessagePath", "resizePolicy"}) {
+    const std::string reason = why(made, std::string("containers.0.") + field);
+    EXPECT_NE(reason, "") << field << made.yaml;
+    EXPECT_EQ(reason.find("one container"), std::string::npos) << field;
+    EXPECT_TRUE(reasons.insert(reason).second) << field << ": " << reason;
+  }
 }
 
 TEST(ImportManifest, texts_stay_texts) {
@@ -188,7 +266,8 @@ TEST(ImportManifest, texts_stay_texts) {
     const Node job = Node::map(
         {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", Node::map({{"name", "a"}})}, {"spec", spec}});
     const Workload w = workload_of(to_yaml(job));
-    EXPECT_EQ(w.env.at("X"), text);
+    // $$ is how a manifest says one dollar.
+    EXPECT_EQ(w.env.at("X"), text == "$$" ? "$" : text == "$$(SECRET)" ? "$(SECRET)" : text);
     ASSERT_GE(w.command.size(), 3u);
     if (text != "$(SECRET)" && text.find("$$") == text.npos) { EXPECT_EQ(w.command, (Words{"python3", "a.py", text})); }
     EXPECT_EQ(w.image, "i:1");
@@ -224,6 +303,30 @@ TEST(ImportRendered, gives_back_what_it_was_rendered_from) {
     }
   }
   EXPECT_GE(seen, 6);
+}
+
+// The same of a manifest: what one of its fields says of one key.
+TEST(ImportRendered, takes_what_was_edited_in_a_manifest) {
+  std::string text = read_text_file(kRendered + "/kubernetes-program/job.yaml").value();
+  const std::size_t job = text.find("kind: Job\n");
+  const std::string digest = "registry.example/ddp@sha256:" + std::string(64, 'a');
+  for (const auto& [what, by] :
+       {std::pair<std::string, std::string>(digest, "registry.example/ddp@sha256:" + std::string(64, 'b')),
+        {"completions: 2", "completions: 4"},
+        {"limits:\n              memory: 512Gi", "limits:\n              memory: 256Gi"},
+        {"namespace: research", "namespace: other"}}) {
+    const std::size_t at = text.find(what, job);
+    ASSERT_NE(at, text.npos) << what;
+    text.replace(at, what.size(), by);
+  }
+  const Imported made = imported(text);
+  const Workload w = read_workload(made.yaml, "f").value();
+  EXPECT_EQ(w.image, "registry.example/ddp@sha256:" + std::string(64, 'b'));
+  EXPECT_EQ(w.resources.nodes, (CountRange{4, 4}));
+  EXPECT_EQ(w.resources.memory, kGiB * 256);
+  EXPECT_EQ(w.kubernetes.name_space, "other");
+  EXPECT_EQ(w.resources.gpus_per_node, 8);
+  EXPECT_NE(why(made, "other changes of the manifest"), "");
 }
 
 // What the files themselves say wins over the workload beside them: somebody may have edited them.

@@ -1,9 +1,11 @@
 #include "operate/import/manifest.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "operate/import/flags.h"
 #include "operate/import/pod.h"
+#include "operate/import/rendered_manifest.h"
 
 namespace systole {
 namespace {
@@ -11,46 +13,94 @@ namespace {
 struct Reason {
   std::string_view part, why;
 };
+constexpr std::string_view kOwn = "render writes its own", kAdd =
+                                                               "no key of a workload says it; add it to what "
+                                                               "render writes";
+constexpr std::string_view kProbes = "the agent sees a rank that ends or hangs: ranks.patience",
+                           kPlace = "where nodes stand: kubernetes.selector says it by their labels";
 // Of fields that are not taken, by what stands in their path; the first that fits counts.
 constexpr Reason kReasons[] = {
     {"status", "the server writes it"},
     {"metadata.uid", "the server writes it"},
+    {"metadata.generation", "the server writes it"},
+    {"metadata.selfLink", "the server writes it"},
+    {"metadata.ownerReferences", "the server writes it"},
+    {"metadata.finalizers", "the server writes it"},
     {"resourceVersion", "the server writes it"},
     {"creationTimestamp", "the server writes it"},
     {"managedFields", "the server writes it"},
-    {"annotations", "render writes its own"},
-    {"app.kubernetes.io/", "render writes its own"},
-    {"jobset.sigs.k8s.io/", "render writes its own"},
+    {"annotations", kOwn},
+    {"app.kubernetes.io/", kOwn},
+    {"jobset.sigs.k8s.io/", kOwn},
     {"initContainers", "the image has what is set up before, or command does it"},
+    {"envFrom", "which variables that map or secret has is known only there: env names each, secrets refers to them"},
+    {"livenessProbe", kProbes},
+    {"readinessProbe", "nobody asks a rank for readiness: ranks meet by themselves"},
+    {"startupProbe", kProbes},
+    {"lifecycle", "what runs before and after belongs into command; ranks get TERM, and ranks.notice to save in"},
+    {"workingDir", "command goes there: cd"},
+    {"stdin", "ranks have no terminal and no standard input"},
+    {".tty", "ranks have no terminal and no standard input"},
+    {"terminationMessage", "each rank's lines are kept with the run: systole logs"},
+    {"resizePolicy", "a run keeps what it began with"},
+    {"restartPolicy", "the agent starts ranks again: ranks.retries"},
     {"volume", "claims mounts persistent volume claims; others: add them to what render writes"},
     {"securityContext", "render's pods are nobody's (user 10001) and have no privileges"},
     {"hostNetwork", "render's pods have a network of their own, which policies hold for"},
+    {"hostPID", "render's pods see no processes but their own"},
+    {"hostIPC", "render's pods share no memory with their node"},
+    {"shareProcessNamespace", "render's pods have one container"},
+    {"hostAliases", "render's pods have a network of their own"},
     {"dnsPolicy", "render's pods have a network of their own"},
+    {"dnsConfig", "render's pods have a network of their own"},
+    {"imagePullSecrets", "the account that pulls has it: kubernetes.service_account"},
+    {"automountServiceAccountToken", "render's pods have no token of the server's"},
+    {"serviceAccount", "kubernetes.service_account says it"},
+    {"affinity", kPlace},
+    {"topologySpreadConstraints", kPlace},
+    {"nodeName", kPlace},
+    {"priorityClassName", "kubernetes.priority says it where Kueue runs"},
+    {"preemptionPolicy", "kubernetes.priority says it where Kueue runs"},
+    {"schedulerName", kAdd},
+    {"runtimeClassName", kAdd},
     {"tolerations", "render's pods tolerate what GPU nodes refuse; others: add them to what render writes"},
-    {"google.com/tpu", "a workload says GPUs; add TPUs to what render writes"},
+    {"google.com/tpu", "resources.accelerators says TPUs, as v5e:2x2"},
     {"nvidia.com/", "GPUs alone are asked for by number"},
-    {"ephemeral-storage", "no key of a workload says it; add it to what render writes"},
-    {"kueue.x-k8s.io/", "which queue it waits in: add it to what render writes"},
+    {"ephemeral-storage", kAdd},
+    {"hugepages", kAdd},
+    {"kueue.x-k8s.io/", "kubernetes.queue says which queue it waits in"},
     {"suspend", "whether it waits is said when it is submitted"},
-    {"FailurePolicy", "render writes its own"},
-    {"failurePolicy", "render writes its own"},
-    {"successPolicy", "render writes its own"},
-    {"startupPolicy", "render writes its own"},
-    {"Replacement", "render writes its own"},
-    {"subdomain", "render writes its own"},
-    {"hostname", "render writes its own"},
-    {"spec.network", "render writes its own"},
+    {"backoffLimitPerIndex", "ranks.retries is a node's"},
+    {"maxFailedIndexes", kOwn},
+    {"manualSelector", kOwn},
+    {"selector", kOwn},
+    {"managedBy", kOwn},
+    {"FailurePolicy", kOwn},
+    {"failurePolicy", kOwn},
+    {"successPolicy", kOwn},
+    {"startupPolicy", kOwn},
+    {"Replacement", kOwn},
+    {"subdomain", kOwn},
+    {"hostname", kOwn},
+    {"spec.network", kOwn},
     {"ttlSeconds", "runs are kept until systole stop --purge"},
     {"cleanPodPolicy", "runs are kept until systole stop --purge"},
+    {"schedulingPolicy", "kubernetes.queue says what it waits for"},
     {"coordinator", "the agents of the nodes find each other by themselves"},
     {"rdzv", "the agents of the nodes find each other by themselves"},
     {"elasticPolicy", "the agent starts ranks again by itself"},
-    {"containers", "a pod here has one container; others: add them to what render writes"},
 };
 
+// A container of which nothing was taken: a pod here has one.
+bool is_container(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot != path.npos && path.substr(0, dot).ends_with(".containers");
+}
+
 std::string_view reason_of(std::string_view path) {
+  if (is_container(path)) return "a pod here has one container; others: add them to what render writes";
   const auto found = std::ranges::find_if(kReasons, [&](const Reason& r) { return path.find(r.part) != path.npos; });
-  return found == std::end(kReasons) ? "no key of a workload says it; add it to what render writes" : found->why;
+  return found == std::end(kReasons) ? kAdd : found->why;
 }
 
 class ManifestReader {
@@ -60,7 +110,6 @@ class ManifestReader {
 
  private:
   std::vector<Node> documents();
-  bool is_rendered(const std::vector<Node>& objects);
   void read_job(TakenFields& fields);
   void read_jobset(TakenFields& fields);
   void read_pytorchjob(TakenFields& fields);
@@ -68,26 +117,58 @@ class ManifestReader {
   std::int64_t job_spec(TakenFields& fields, const std::string& at);
   void retries(TakenFields& fields, const std::string& path, std::int64_t nodes);
   void pod_template(TakenFields& fields, const std::string& at);
-  std::optional<std::int64_t> number(TakenFields& fields, const std::string& path, std::int64_t least = 0) {
+  std::optional<std::int64_t> number(TakenFields& fields, const std::string& path, std::int64_t least = 0,
+                                     std::int64_t most = 1'000'000'000) {
     const FlagValue value{fields.text(path), path};
-    return value.text.empty() ? std::nullopt : count_of(draft_, value, least);
+    return value.text.empty() ? std::nullopt : count_of(draft_, value, least, most);
+  }
+  // As often as int32 says; a workload says up to kMostRetries.
+  std::optional<std::int64_t> often(TakenFields& fields, const std::string& path) {
+    return number(fields, path, 0, std::numeric_limits<std::int32_t>::max());
+  }
+  void set_retries(std::int64_t retries, const std::string& path) {
+    if (retries > kMostRetries) draft_.note(path, fmt::format("ranks.retries is {} at most", kMostRetries));
+    draft_.set("ranks.retries", std::min(retries, kMostRetries), path);
   }
   void nodes(std::int64_t least, std::int64_t most, const std::string& from) {
     if (least >= 1 && most >= least) draft_.ask(&AskedResources::nodes, CountRange{least, most}, from);
   }
 
+  static constexpr std::int64_t kMostRetries = 1000;
   const ImportSource& source_;
   Draft& draft_;
 };
 
+// The text without the spaces that every line begins with, as pasted out of a page.
+std::string without_margin(std::string_view text) {
+  std::size_t margin = text.npos;
+  const auto each_line = [&](auto&& line_is) {
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::size_t end = rest.find('\n');
+      line_is(rest.substr(0, end));
+      rest = end == rest.npos ? "" : rest.substr(end + 1);
+    }
+  };
+  each_line([&](std::string_view line) { margin = std::min(margin, line.find_first_not_of(" \r")); });
+  if (margin == text.npos || margin == 0) return std::string(text);
+  std::string all;
+  each_line([&](std::string_view line) { all += std::string(line.substr(std::min(margin, line.size()))) + "\n"; });
+  return all;
+}
+
 // A line of '---' separates; one inside of a text is indented.
 std::vector<Node> ManifestReader::documents() {
   std::vector<Node> all;
+  const std::string text = without_margin(source_.text);
   std::string now;
   int lines = 0, began = 0;
   const auto end = [&] {
     // Empty lines in front keep places true.
-    Result<Node> read = parse_yaml(std::string(static_cast<std::size_t>(began), '\n') + now, source_.file);
+    const bool json = now.find_first_not_of(" \t\r\n") == now.find('{') && now.find('{') != now.npos;
+    now.insert(0, static_cast<std::size_t>(began), '\n');
+    Result<Node> read = json ? parse_json(now, source_.file) : parse_yaml(now, source_.file);
+    if (json && !read.ok())  // a map of YAML in braces
+      if (Result<Node> yaml = parse_yaml(now, source_.file); yaml.ok()) read = std::move(yaml);
     if (!read.ok()) {
       draft_.wrong(read.error());
     } else if (read->is_map()) {
@@ -103,7 +184,7 @@ std::vector<Node> ManifestReader::documents() {
     now.clear();
     began = lines;
   };
-  for (std::string_view rest = source_.text; !rest.empty();) {
+  for (std::string_view rest = text; !rest.empty();) {
     const std::size_t newline = rest.find('\n');
     const std::string_view line = rest.substr(0, newline);
     rest = newline == rest.npos ? "" : rest.substr(newline + 1);
@@ -116,30 +197,6 @@ std::vector<Node> ManifestReader::documents() {
   }
   end();
   return all;
-}
-
-std::string text_at(const Node& object, std::string_view key) {
-  const Node* found = object.find(key);
-  return found != nullptr && found->is_scalar() ? found->text() : "";
-}
-
-// What Systole rendered has its workload in it, and is that workload: its other fields are what render makes of it.
-bool ManifestReader::is_rendered(const std::vector<Node>& objects) {
-  for (const Node& object : objects) {
-    const TakenFields fields(object);
-    const Node* by = fields.find("metadata.labels.app.kubernetes.io/managed-by");
-    const Node* text = fields.find("data.workload.yaml");
-    if (text_at(object, "kind") != "ConfigMap" || by == nullptr || by->text() != "systole" || text == nullptr) continue;
-    const Result<Workload> workload = read_workload(text->text(), "workload.yaml");
-    if (!workload.ok()) {
-      draft_.wrong(workload.error());
-      return true;
-    }
-    draft_.begin_with(*workload, parse_yaml(text->text(), "workload.yaml").value());
-    draft_.left_out("what was changed in the manifest", "its workload is in it, and is what comes back");
-    return true;
-  }
-  return false;
 }
 
 void ManifestReader::metadata(TakenFields& fields, const std::string& at) {
@@ -162,10 +219,10 @@ void ManifestReader::metadata(TakenFields& fields, const std::string& at) {
 
 // Of all nodes together there; a node here.
 void ManifestReader::retries(TakenFields& fields, const std::string& path, std::int64_t nodes) {
-  const auto limit = number(fields, path);
+  const auto limit = often(fields, path);
   if (!limit) return;
   const std::int64_t each = (*limit + std::max<std::int64_t>(1, nodes) - 1) / std::max<std::int64_t>(1, nodes);
-  if (each != RanksSpec::kRetries) draft_.set("ranks.retries", std::min<std::int64_t>(each, 1000), path);
+  if (each != RanksSpec::kRetries) set_retries(each, path);
 }
 
 void ManifestReader::pod_template(TakenFields& fields, const std::string& at) {
@@ -210,11 +267,10 @@ void ManifestReader::read_jobset(TakenFields& fields) {
   fields.take(job + ".name");
   const std::int64_t replicas = number(fields, job + ".replicas", 1).value_or(1);
   const std::int64_t pods = job_spec(fields, job + ".template.spec");
-  number(fields, job + ".template.spec.backoffLimit");  // a JobSet restarts as a whole
+  often(fields, job + ".template.spec.backoffLimit");  // a JobSet restarts as a whole
   nodes(replicas * pods, replicas * pods, job + ".replicas, parallelism");
-  if (const auto restarts = number(fields, "spec.failurePolicy.maxRestarts"))
-    if (*restarts != RanksSpec::kRetries)
-      draft_.set("ranks.retries", std::min<std::int64_t>(*restarts, 1000), "spec.failurePolicy.maxRestarts");
+  if (const auto restarts = often(fields, "spec.failurePolicy.maxRestarts"))
+    if (*restarts != RanksSpec::kRetries) set_retries(*restarts, "spec.failurePolicy.maxRestarts");
   pod_template(fields, job + ".template.spec.template");
 }
 
@@ -246,10 +302,10 @@ void ManifestReader::read_pytorchjob(TakenFields& fields) {
              most = number(fields, "spec.elasticPolicy.maxReplicas", 1);
   nodes(least.value_or(masters + workers), most.value_or(masters + workers),
         least || most ? "spec.elasticPolicy" : "spec.pytorchReplicaSpecs");
-  if (const auto restarts = number(fields, "spec.elasticPolicy.maxRestarts"))
-    draft_.set("ranks.retries", std::min<std::int64_t>(*restarts, 1000), "spec.elasticPolicy.maxRestarts");
-  if (const auto limit = number(fields, "spec.runPolicy.backoffLimit"); limit && *limit != RanksSpec::kRetries)
-    draft_.set("ranks.retries", std::min<std::int64_t>(*limit, 1000), "spec.runPolicy.backoffLimit");
+  if (const auto restarts = often(fields, "spec.elasticPolicy.maxRestarts"))
+    set_retries(*restarts, "spec.elasticPolicy.maxRestarts");
+  if (const auto limit = often(fields, "spec.runPolicy.backoffLimit"); limit && *limit != RanksSpec::kRetries)
+    set_retries(*limit, "spec.runPolicy.backoffLimit");
   if (const auto longest = number(fields, "spec.runPolicy.activeDeadlineSeconds", 1))
     draft_.set("resources.longest", fmt::format("{}s", *longest), "spec.runPolicy.activeDeadlineSeconds");
   if (const std::string ranks = fields.text("spec.nprocPerNode"); !ranks.empty() && ranks != "auto" && ranks != "gpu")
@@ -260,7 +316,7 @@ void ManifestReader::read_pytorchjob(TakenFields& fields) {
 
 void ManifestReader::read() {
   const std::vector<Node> objects = documents();
-  if (is_rendered(objects)) return;
+  if (read_rendered(objects, draft_)) return;
   const Node* job = nullptr;
   for (const Node& object : objects) {
     const std::string kind = text_at(object, "kind");
@@ -297,13 +353,27 @@ void ManifestReader::read() {
   for (const std::string& path : fields.rest()) draft_.left_out(path, std::string(reason_of(path)));
 }
 
+// Whether `key` stands in it as one of a map: plain or in quotes, after spaces, '-', '{' or ','.
+bool has_key(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+    std::string_view before = text.substr(0, at), behind = text.substr(at + key.size());
+    if (!before.empty() && !behind.empty() && (before.back() == '"' || before.back() == '\'') &&
+        behind.front() == before.back()) {
+      before.remove_suffix(1);
+      behind.remove_prefix(1);
+    }
+    while (!before.empty() && (before.back() == ' ' || before.back() == '\t')) before.remove_suffix(1);
+    while (behind.starts_with(' ')) behind.remove_prefix(1);
+    const bool begins = before.empty() || std::string_view("\n\r{,-").find(before.back()) != std::string_view::npos;
+    if (begins && behind.starts_with(':')) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_manifest(std::string_view text) {
-  bool version = text.starts_with("apiVersion:"), kind = text.starts_with("kind:");
-  version = version || text.find("\napiVersion:") != text.npos;
-  kind = kind || text.find("\nkind:") != text.npos;
-  return version && kind;
+  return !text.starts_with("#!") && has_key(text, "apiVersion") && has_key(text, "kind");
 }
 
 void read_manifest(const ImportSource& source, Draft& draft) { ManifestReader(source, draft).read(); }

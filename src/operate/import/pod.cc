@@ -1,8 +1,11 @@
 #include "operate/import/pod.h"
 
+#include <map>
+#include <optional>
+
 #include "operate/import/flags.h"
 #include "operate/import/launchers.h"
-#include "operate/import/script.h"
+#include "operate/import/wrappers.h"
 #include "operate/render/kube_quantity.h"
 
 namespace systole {
@@ -21,65 +24,88 @@ std::optional<std::size_t> main_container(const TakenFields& fields, const std::
   return 0;
 }
 
-// $(X) is put in by Kubernetes, which a shell does with ${X}; $$ is a dollar.
-ShellWord kubernetes_word(const std::string& text) {
-  ShellWord word;
-  std::string plain;  // not yet in raw
-  const auto flush = [&] {
-    if (!plain.empty()) word.raw += plain_word(plain).raw;
-    plain.clear();
-  };
+// What a container's variables are to Kubernetes, which puts them where $(NAME) stands: a text, or known there alone.
+using Variables = std::map<std::string, std::optional<std::string>>;
+
+bool is_variable_name(std::string_view name) {
+  return !name.empty() &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
+}
+
+// The parts of a text: as it stands, or a variable's name. $$ is a dollar.
+struct Part {
+  std::string text;
+  bool name = false;
+};
+std::vector<Part> parts_of(std::string_view text) {
+  std::vector<Part> parts(1);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '$') {
-      plain += text[++i];
-    } else if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '(') {
-      const std::size_t end = text.find(')', i);
-      const std::string name = end == text.npos ? "" : text.substr(i + 2, end - i - 2);
-      const bool variable =
-          !name.empty() &&
-          name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == name.npos;
-      if (!variable) {
-        plain += text[i];
-        continue;
-      }
-      flush();
-      word.raw += "\"${" + name + "}\"";
-      word.expands = true;
+    const bool dollar = text[i] == '$' && i + 1 < text.size();
+    const std::size_t end = dollar && text[i + 1] == '(' ? text.find(')', i) : text.npos;
+    const std::string_view name = end == text.npos ? "" : text.substr(i + 2, end - i - 2);
+    if (dollar && text[i + 1] == '$') {
+      parts.back().text += text[++i];
+    } else if (is_variable_name(name)) {
+      parts.push_back({std::string(name), true});
+      parts.emplace_back();
       i = end;
     } else {
-      plain += text[i];
+      parts.back().text += text[i];
     }
   }
-  flush();
-  word.text = word.expands ? text : plain_word(text).text;
-  if (!word.expands && word.raw.empty()) word.raw = "''";
-  if (!word.expands && text.find("$$") != text.npos) {
-    word.text.clear();
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      word.text += text[i];
-      if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '$') ++i;
+  return parts;
+}
+
+// The agent's variables, and those whose value is known there alone, are put in by a shell. A name that the container
+// has no variable of stays as it stands in a script, where it is a command of the shell's.
+ShellWord kubernetes_word(const std::string& text, const Variables& variables, bool script) {
+  ShellWord word;
+  std::string plain;
+  for (const Part& part : parts_of(text)) {
+    const auto said = variables.find(part.text);
+    const bool known = said != variables.end();
+    if (!part.name) {
+      plain += part.text;
+    } else if (known && said->second && !is_agents_variable(part.text)) {
+      plain += *said->second;
+    } else if (script) {
+      plain += known ? "${" + part.text + "}" : "$(" + part.text + ")";
+    } else {
+      word.raw += plain.empty() ? "" : plain_word(plain).raw;
+      word.raw += "\"${" + part.text + "}\"";
+      word.text += plain + "$(" + part.text + ")";
+      word.expands = true;
+      plain.clear();
     }
   }
+  if (!plain.empty() || !word.expands) word.raw += plain_word(plain).raw;
+  word.text += plain;
   return word;
 }
 
-void read_texts(TakenFields& fields, const std::string& at, std::vector<ShellWord>& words) {
-  const Node* list = fields.take(at);
-  if (list == nullptr) return;
-  for (const Node& item : list->items()) words.push_back(kubernetes_word(item.text()));
-}
-
 bool is_shell(const ShellWord& word) {
-  const std::string base = word.text.substr(word.text.rfind('/') + 1);
+  const std::string base = program_name(word);
   return base == "sh" || base == "bash" || base == "dash";
 }
 
-// [bash, -c, SCRIPT]: read as a script where it is one that can be, else taken as it is.
-void read_program_of(TakenFields& fields, const std::string& at, Draft& draft) {
+// The command and its arguments; what stands behind a shell's -c is a script.
+std::vector<ShellWord> container_words(TakenFields& fields, const std::string& at, const Variables& variables) {
   std::vector<ShellWord> words;
-  read_texts(fields, at + ".command", words);
-  const bool has_command = !words.empty();
-  read_texts(fields, at + ".args", words);
+  for (const char* list : {".command", ".args"}) {
+    const Node* texts = fields.take(at + list);
+    if (texts == nullptr) continue;
+    for (const Node& item : texts->items()) {
+      const bool script =
+          words.size() > 1 && is_shell(words[0]) && words.back().text[0] == '-' && words.back().text.ends_with('c');
+      words.push_back(kubernetes_word(item.text(), variables, script));
+    }
+  }
+  return words;
+}
+
+void read_program_of(TakenFields& fields, const std::string& at, const Variables& variables, Draft& draft) {
+  const bool has_command = fields.find(at + ".command") != nullptr;
+  const std::vector<ShellWord> words = container_words(fields, at, variables);
   if (!has_command && !words.empty()) {
     draft.wrong(
         error(ErrorKind::unsupported, "{}.args: they are those of the image's own program, which is not known here", at)
@@ -91,35 +117,62 @@ void read_program_of(TakenFields& fields, const std::string& at, Draft& draft) {
                     .hinted("say command: in the manifest"));
     return;
   }
-  const bool script = words.size() == 3 && is_shell(words[0]) && words[1].text.starts_with('-') &&
-                      words[1].text.ends_with('c') && !words[2].expands;
-  if (!script) return read_program(words, {}, draft);
-  Draft trial = draft;
-  read_script(words[2].text, at, trial);
-  if (trial.num_errors() == draft.num_errors() && trial.has("command")) {
-    draft = std::move(trial);
-    return;
-  }
-  draft.left_out(at + ".command", "the script is started once a rank, as it is");
-  set_command(words, {}, at + ".command", draft);
+  Setup setup;
+  if (const std::string folder = fields.text(at + ".workingDir"); !folder.empty())
+    setup.lines.push_back("cd " + plain_word(folder).raw);
+  read_program(words, setup, draft);
 }
 
-void read_environment(TakenFields& fields, const std::string& at, Draft& draft) {
-  const Node* env = fields.find(at + ".env");
-  if (env == nullptr) return;
-  for (std::size_t i = 0; i < env->items().size(); ++i) {
-    const std::string item = fmt::format("{}.env.{}", at, i);
-    const std::string name = fields.text(item + ".name");
-    if (const Node* value = fields.take(item + ".value")) {
-      draft.variable(name, value->text(), item + " " + name);
-    } else if (const Node* field = fields.take(item + ".valueFrom")) {
-      const bool secret = field->find("secretKeyRef") != nullptr;
-      draft.left_out(item + " " + name, secret ? "its value is a secret, which a workload does not hold"
-                                               : "its value is known only where it runs");
+// The text with earlier variables put in, as Kubernetes does; nothing where one of them is known there alone. Of a name
+// that no variable has the text keeps $(NAME).
+std::optional<std::string> expanded(const std::string& text, const Variables& variables, std::string& unknown) {
+  std::string all;
+  for (const Part& part : parts_of(text)) {
+    const auto said = part.name ? variables.find(part.text) : variables.end();
+    if (!part.name) {
+      all += part.text;
+    } else if (said == variables.end()) {
+      unknown = part.text;
+      all += "$(" + part.text + ")";
+    } else if (said->second) {
+      all += *said->second;
     } else {
-      draft.variable(name, "", item + " " + name);
+      unknown = part.text;
+      return std::nullopt;
     }
   }
+  return all;
+}
+
+Variables read_environment(TakenFields& fields, const std::string& at, Draft& draft) {
+  Variables variables;
+  const Node* env = fields.find(at + ".env");
+  if (env == nullptr) return variables;
+  for (std::size_t i = 0; i < env->items().size(); ++i) {
+    const std::string item = fmt::format("{}.env.{}", at, i);
+    const std::string name = fields.text(item + ".name"), from = item + " " + name;
+    const Node* value = fields.take(item + ".value");
+    const Node* field = value == nullptr ? fields.take(item + ".valueFrom") : nullptr;
+    if (field != nullptr) {
+      const bool secret = field->find("secretKeyRef") != nullptr;
+      draft.left_out(from, secret ? "its value is a secret, which a workload does not hold"
+                                  : "its value is known only where it runs");
+      variables[name] = std::nullopt;
+      continue;
+    }
+    std::string unknown;
+    std::optional<std::string> text = expanded(value == nullptr ? "" : value->text(), variables, unknown);
+    if (!text) {
+      draft.left_out(from, fmt::format("$({}) in it is known only where it runs", unknown));
+    } else {
+      if (!unknown.empty())
+        draft.note(from, fmt::format("$({}) stays as it stands: no variable in front of it has that name", unknown));
+      draft.variable(name, *text, from);
+    }
+    // The agent's own stand for what it sets, whatever the manifest says.
+    variables[name] = is_agents_variable(name) ? std::nullopt : std::move(text);
+  }
+  return variables;
 }
 
 void read_resources(TakenFields& fields, const std::string& at, Draft& draft) {
@@ -184,12 +237,12 @@ void read_pod(TakenFields& fields, const std::string& at, Draft& draft) {
   if (const std::string image = fields.text(container + ".image"); !image.empty()) {
     draft.set("image", image, container + ".image");
     if (image.ends_with(":latest") || image.substr(image.rfind('/') + 1).find_first_of(":@") == std::string::npos)
-      draft.left_out(container + ".image", "it is another image each day: render asks for a tag or a digest");
+      draft.note(container + ".image", "it is another image each day: render asks for a tag or a digest");
   }
   read_resources(fields, container, draft);
-  read_environment(fields, container, draft);
+  const Variables variables = read_environment(fields, container, draft);
   read_mounts(fields, at, container, draft);
-  read_program_of(fields, container, draft);
+  read_program_of(fields, container, variables, draft);
   if (const Node* selector = fields.take(at + ".nodeSelector"))
     for (const Node::Entry& entry : selector->entries())
       draft.set_entry("kubernetes.selector", entry.key, entry.value.text(), at + ".nodeSelector");

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "operate/import/launchers.h"
 #include "operate/import/slurm_flags.h"
+#include "operate/import/variables.h"
+#include "operate/import/wrappers.h"
 
 namespace systole {
 namespace {
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 enum class Role { nothing, setup, talk, places, other, python, launcher };
 
@@ -47,6 +46,8 @@ constexpr Known kKnown[] = {
     {"ls", Role::talk, kNoRank},
     {"cat", Role::talk, kNoRank},
     {"env", Role::talk, kNoRank},
+    {"command", Role::talk, kNoRank},
+    {"type", Role::talk, kNoRank},
     {"which", Role::talk, kNoRank},
     {"mkdir", Role::talk, kNoRank},
     {"sleep", Role::talk, kNoRank},
@@ -66,30 +67,54 @@ constexpr Known kKnown[] = {
     {"apt", Role::talk, kInstalls},
     {"apk", Role::talk, kInstalls},
     {"git", Role::talk, kInstalls},
+    {"uv", Role::talk, kInstalls},
+    {"poetry", Role::talk, kInstalls},
+    {"pixi", Role::talk, kInstalls},
+    {"pipenv", Role::talk, kInstalls},
+    {"pdm", Role::talk, kInstalls},
+    {"rye", Role::talk, kInstalls},
+    {"hatch", Role::talk, kInstalls},
     {"gcloud", Role::places, ""},
     {"sbatch", Role::places, ""},
 };
 
-Role role_of(const ShellCommand& command, std::string_view& why) {
-  const std::string name = base_name(command.words[0].text);
+// Of what the words start, behind what wraps it.
+Role role_of(const ShellCommand& command, const Draft& draft, std::string_view& why) {
+  std::vector<ShellWord> words = command.words;
+  if (const auto said = words_of_variable(words[0], draft)) {  // $LAUNCHER train.py
+    words.erase(words.begin());
+    words.insert(words.begin(), said->begin(), said->end());
+  }
+  const Unwrapped u = words.empty() ? Unwrapped() : unwrap(words);
+  if (u.script) return launcher_in(u.script->text).empty() ? Role::other : Role::launcher;
+  if (u.words.empty() && !command.words.empty()) {
+    why = kNoRank;
+    return Role::talk;
+  }
+  const std::string name = program_name(u.words[0]);
   const auto known = std::ranges::find(kKnown, name, &Known::name);
   if (known != std::end(kKnown)) {
     why = known->why;
     return known->role;
   }
-  if (!is_launcher(command.words[0].text)) return Role::other;
-  const bool module = command.words.size() > 2 && command.words[1].text == "-m" &&
-                      command.words[2].text.starts_with("torch.distributed.");
-  return name.starts_with("python") && !module ? Role::python : Role::launcher;
+  if (!is_launcher(name)) return Role::other;
+  return is_python(name) && !is_torchrun(u.words) ? Role::python : Role::launcher;
 }
 
 class ScriptReader {
  public:
-  ScriptReader(std::vector<ShellCommand> commands, const std::string& file, Draft& draft)
-      : commands_(std::move(commands)), file_(file), draft_(draft) {}
+  ScriptReader(std::vector<ShellCommand> commands, const std::string& file, Draft& draft, Setup setup)
+      : commands_(std::move(commands)), file_(file), draft_(draft), setup_(std::move(setup)) {}
 
   void read() {
+    if (refuse_document()) return;
+    for (const ShellCommand& command : commands_) remember(command);
     const ShellCommand* program = find_program();
+    std::string_view why;
+    alone_ = program == nullptr || role_of(*program, draft_, why) == Role::places;
+    for (const ShellCommand& command : commands_)
+      alone_ = alone_ && (command.words.empty() || command.words[0].text != "gcloud" ||
+                          !makes_machines(std::span(command.words).subspan(1)));
     for (const ShellCommand& command : commands_) {
       if (&command == program) break;  // what comes before it sets the stage
       before(command);
@@ -103,7 +128,46 @@ class ScriptReader {
   }
 
  private:
+  // NAME=value, export NAME=value: launchers' words may name them.
+  void remember(const ShellCommand& command) {
+    if (command.words.empty())
+      for (const auto& [name, value] : command.assignments) draft_.remember(name, value);
+    if (command.words.empty() || command.words[0].text != "export") return;
+    for (const ShellWord& word : std::span(command.words).subspan(1))
+      if (const auto said = assigned(word)) draft_.remember(said->first, said->second);
+  }
+
+  static std::optional<std::pair<std::string, ShellWord>> assigned(const ShellWord& word) {
+    const std::size_t equals = word.text.find('='), raw = word.raw.find('=');
+    if (equals == word.text.npos || raw == word.raw.npos) return std::nullopt;
+    ShellWord value = word;
+    value.text = word.text.substr(equals + 1);
+    value.raw = word.raw.substr(raw + 1);
+    return std::pair(word.text.substr(0, equals), std::move(value));
+  }
+
   static bool follows(const ShellCommand& command) { return command.before == "|" || command.before == "||"; }
+
+  // A key of YAML, or a brace of JSON, in the place of a program: nothing of such a text is a command.
+  bool refuse_document() {
+    for (const ShellCommand& command : commands_) {
+      if (command.words.empty()) continue;
+      const std::string& text = command.words[0].text;
+      const bool key = text.size() > 1 && text.ends_with(':');
+      if (!key && text[0] != '{') return false;
+      draft_.wrong(text == "systole:" ? error(ErrorKind::invalid, "it is a workload already")
+                                            .at({file_, command.line, 1})
+                                            .hinted("systole check " + file_)
+                                      : error(ErrorKind::invalid,
+                                              "it reads as {}, and no object of Kubernetes is in it: apiVersion and "
+                                              "kind",
+                                              key ? "YAML" : "JSON")
+                                            .at({file_, command.line, 1})
+                                            .hinted("paste the manifest whole, or the line that starts the program"));
+      return true;
+    }
+    return false;
+  }
 
   // The one of the strongest kind.
   const ShellCommand* find_program() {
@@ -112,7 +176,7 @@ class ScriptReader {
     for (const ShellCommand& command : commands_) {
       std::string_view why;
       if (command.words.empty() || follows(command)) continue;
-      const Role role = role_of(command, why);
+      const Role role = role_of(command, draft_, why);
       if (role < strongest) continue;
       another = role == strongest ? std::exchange(found, &command) : nullptr;
       found = &command;
@@ -128,17 +192,14 @@ class ScriptReader {
 
   bool quiet(const ShellCommand& command) const {
     std::string_view why;
-    return command.words.empty() || role_of(command, why) == Role::nothing;
+    return command.words.empty() || role_of(command, draft_, why) == Role::nothing;
   }
 
   void assign(const std::string& name, const ShellWord& value, bool exported) {
     const std::string from = (exported ? "export " : "") + name + "=" + value.raw;
     if (exported && !value.expands) return draft_.variable(name, value.text, from);
-    constexpr std::string_view kAgents[] = {"MASTER_ADDR", "MASTER_PORT", "RANK",
-                                            "WORLD_SIZE",  "NODE_RANK",   "LOCAL_RANK"};
-    if (std::ranges::find(kAgents, name) != std::end(kAgents))
-      return draft_.left_out(from, "the agent sets what ranks find each other by");
-    setup_.push_back(from);
+    if (is_agents_variable(name)) return draft_.left_out(from, "the agent sets what ranks find each other by");
+    setup_.lines.push_back(from);
   }
 
   void before(const ShellCommand& command) {
@@ -146,31 +207,25 @@ class ScriptReader {
       for (const auto& [name, value] : command.assignments) assign(name, value, false);
       return;
     }
-    const std::string name = base_name(command.words[0].text);
+    const std::string name = program_name(command.words[0]);
     if (name == "export") return exports(command);
     std::string_view why = "what it does is not known here; start it before";
-    switch (follows(command) ? Role::talk : role_of(command, why)) {
+    switch (follows(command) ? Role::talk : role_of(command, draft_, why)) {
       case Role::nothing: return;
-      case Role::setup: setup_.push_back(command.raw()); return;
+      case Role::setup: setup_.lines.push_back(command.raw()); return;
       case Role::places: return places(command, name);
       default: draft_.left_out(command.raw(), std::string(why)); return;
     }
   }
 
   void exports(const ShellCommand& command) {
-    for (const ShellWord& word : std::span(command.words).subspan(1)) {
-      const std::size_t equals = word.text.find('='), raw = word.raw.find('=');
-      if (equals == word.text.npos || raw == word.raw.npos) continue;
-      ShellWord value = word;
-      value.text = word.text.substr(equals + 1);
-      value.raw = word.raw.substr(raw + 1);
-      assign(word.text.substr(0, equals), value, true);
-    }
+    for (const ShellWord& word : std::span(command.words).subspan(1))
+      if (const auto said = assigned(word)) assign(said->first, said->second, true);
   }
 
   void places(const ShellCommand& command, const std::string& name) {
     const std::span<const ShellWord> words = std::span(command.words).subspan(1);
-    if (name == "gcloud") return read_gcloud(words, draft_);
+    if (name == "gcloud") return read_gcloud(words, alone_, draft_);
     std::vector<ShellWord> flags(words.begin(), words.end());
     std::string wrapped;  // sbatch --wrap "python3 train.py"
     for (std::size_t w = 0; w < flags.size(); ++w) {
@@ -181,7 +236,8 @@ class ScriptReader {
                   flags.begin() + static_cast<std::ptrdiff_t>(w + (apart ? 2 : 1)));
       break;
     }
-    const std::vector<ShellWord> rest = read_flags(flags, {sbatch_flags()}, {.program = "sbatch"}, draft_);
+    const std::vector<ShellWord> rest =
+        read_flags(flags, {sbatch_flags()}, {.program = "sbatch", .shortened = true}, draft_);
     if (!wrapped.empty()) return read_script(wrapped, "sbatch --wrap", draft_);
     draft_.wrong(error(ErrorKind::invalid, "sbatch {}: what that script starts stands in it",
                        rest.empty() ? "" : origin(rest[0].text))
@@ -193,15 +249,6 @@ class ScriptReader {
     for (const auto& [name, value] : program.assignments) assign(name, value, true);
     for (const std::string& to : program.redirections)
       draft_.left_out(to, "each rank's lines are kept with the run: systole logs");
-    // A plain variable matters only to words that a shell expands.
-    const bool expands = std::ranges::any_of(program.words, &ShellWord::expands);
-    if (!expands)
-      std::erase_if(setup_, [&](const std::string& line) {
-        const std::size_t equals = line.find('=');
-        const bool plain = equals != line.npos && line.find(' ') > equals;
-        if (plain) draft_.left_out(line, "no word of the program has it");
-        return plain;
-      });
     read_program(program.words, setup_, draft_);
   }
 
@@ -209,6 +256,7 @@ class ScriptReader {
   const std::string& file_;
   Draft& draft_;
   Setup setup_;
+  bool alone_ = true;
 };
 
 constexpr std::string_view kDirective = "#SBATCH";
@@ -235,10 +283,10 @@ bool begin_rendered(const ImportSource& source, Draft& draft) {
 
 }  // namespace
 
-void read_script(std::string_view text, const std::string& file, Draft& draft) {
+void read_script(std::string_view text, const std::string& file, Draft& draft, const Setup& setup) {
   Result<std::vector<ShellCommand>> commands = read_shell(text, file);
   if (!commands.ok()) return draft.wrong(commands.error());
-  ScriptReader(*std::move(commands), file, draft).read();
+  ScriptReader(*std::move(commands), file, draft, setup).read();
 }
 
 void read_batch_script(const ImportSource& source, Draft& draft) {
@@ -277,7 +325,22 @@ void read_batch_script(const ImportSource& source, Draft& draft) {
                       .hinted("import each part on its own"));
       continue;
     }
-    read_flags(words, {sbatch_flags()}, {.program = "sbatch"}, draft);
+    const Where where{source.file, line, 1};
+    if (const std::size_t at = find_hard_space(now); at != now.npos) {
+      draft.wrong(error(ErrorKind::invalid, "a no-break space stands there, which sbatch takes for no space")
+                      .at({source.file, line, static_cast<int>(at) + 1})
+                      .hinted("type the space again"));
+      continue;
+    }
+    const std::size_t before = draft.num_errors();
+    const std::vector<ShellWord> others =
+        read_flags(words, {sbatch_flags()}, {.program = "sbatch", .shortened = true}, draft);
+    draft.place_errors(before, where);
+    if (!others.empty())
+      draft.wrong(error(ErrorKind::invalid, "'{}' is no option; sbatch: Invalid directive found in batch script",
+                        origin(others[0].text))
+                      .at(Where(where))
+                      .hinted("take it out, or put the option in front of it that it is the value of"));
   }
   if (!ours) read_script(source.text, source.file, draft);
 }

@@ -11,9 +11,12 @@ bool is_name_part(char c) {
 }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-constexpr std::string_view kPrograms[] = {"if",     "then",     "else", "elif", "fi", "for", "while", "until",
-                                          "do",     "done",     "case", "esac", "[[", "]]",  "{",     "}",
-                                          "select", "function", "((",   "time", "!",  "let", "eval",  "coproc"};
+constexpr std::string_view kPrograms[] = {"if",     "then",     "else", "elif", "fi",  "for",  "while", "until",
+                                          "do",     "done",     "case", "esac", "[[",  "]]",   "{",     "}",
+                                          "select", "function", "((",   "!",    "let", "eval", "coproc"};
+
+// Spaces that no shell cuts words at, as web pages have them: U+00A0, U+2007, U+202F.
+constexpr std::string_view kHardSpaces[] = {"\xc2\xa0", "\xe2\x80\x87", "\xe2\x80\xaf"};
 
 class ShellReader {
  public:
@@ -144,6 +147,10 @@ Result<ShellWord> ShellReader::word() {
   while (!ends()) {
     const char c = now();
     if (std::string_view(" \t\r\n;&|<>()").find(c) != std::string_view::npos) break;
+    if (find_hard_space(text_.substr(at_, 3)) == 0)
+      return error(ErrorKind::invalid, "a no-break space stands there, which is no space to a shell")
+          .at(here(line_))
+          .hinted("type the space again");
     if (c == '\'' || c == '"') {
       TRY(quoted(word, c));
     } else if (c == '$' || c == '`') {
@@ -274,6 +281,12 @@ Result<std::vector<ShellCommand>> ShellReader::read() {
 }
 
 }  // namespace
+
+std::size_t find_hard_space(std::string_view text) {
+  std::size_t first = text.npos;
+  for (const std::string_view space : kHardSpaces) first = std::min(first, text.find(space));
+  return first;
+}
 
 std::string ShellCommand::raw() const {
   std::string text;

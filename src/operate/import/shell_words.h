@@ -31,6 +31,9 @@ struct ShellCommand {
 // `file` is for messages. Errors: invalid (a quote that does not end), unsupported (what is refused), at their line.
 Result<std::vector<ShellCommand>> read_shell(std::string_view text, const std::string& file);
 
+// Where the first no-break space stands, which looks like a space and ends no word; npos: there is none.
+std::size_t find_hard_space(std::string_view text);
+
 // The words of a line that no shell reads, such as one of #SBATCH: quotes count, nothing else. Errors: invalid.
 Result<std::vector<ShellWord>> read_plain_words(std::string_view line, const Where& where);
 

@@ -4,8 +4,6 @@
 #include <cctype>
 #include <charconv>
 
-#include "ground/base/quantity.h"
-
 namespace systole {
 namespace {
 
@@ -16,17 +14,33 @@ void count(Draft& draft, const Value& value) {
   if (const auto n = count_of(draft, value)) draft.ask(Member, *n, value.from);
 }
 
+// A whole number and a unit, of which Slurm reads the letter: 4G, 64GB, 64GiB, 4096 (MiB).
+std::optional<Bytes> slurm_bytes(std::string_view text) {
+  std::int64_t count = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (failed != std::errc() || count < 0) return std::nullopt;
+  std::string unit(text.substr(static_cast<std::size_t>(end - text.data())));
+  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (unit.ends_with("IB") && unit.size() == 3)
+    unit.resize(1);
+  else if (unit.ends_with("B") && unit.size() == 2)
+    unit.resize(1);
+  if (unit.empty()) unit = "M";
+  constexpr std::string_view kUnits = "KMGTP";
+  if (unit.size() != 1 || kUnits.find(unit[0]) == kUnits.npos) return std::nullopt;
+  std::int64_t bytes = count;
+  for (std::size_t u = 0; u <= kUnits.find(unit[0]); ++u)
+    if (__builtin_mul_overflow(bytes, std::int64_t{1024}, &bytes)) return std::nullopt;
+  return Bytes(bytes);
+}
+
 template <auto Member>
-void memory(Draft& draft, const Value& value) {  // 4G, 4096 (MiB); 0: all that there is
-  std::string text = value.text;
-  if (text == "0") return draft.left_out(value.from, "all of a node's: resources.memory says how much that is");
-  char unit = 'M';
-  if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.back())) != 0) {
-    unit = static_cast<char>(std::toupper(static_cast<unsigned char>(text.back())));
-    text.pop_back();
-  }
-  const Result<Bytes> bytes = parse_bytes(fmt::format("{}{}iB", text, unit));
-  if (!bytes.ok()) return draft.wrong(error(ErrorKind::invalid, "{}: no size", value.from).hinted("such as 4G"));
+void memory(Draft& draft, const Value& value) {  // 0: all that there is
+  const std::optional<Bytes> bytes = slurm_bytes(value.text);
+  if (!bytes)
+    return draft.wrong(
+        error(ErrorKind::invalid, "{}: no size", value.from).hinted("a whole number and K, M, G or T, such as 4G"));
+  if (bytes->count() == 0) return draft.left_out(value.from, "all of a node's: resources.memory says how much that is");
   draft.ask(Member, *bytes, value.from);
 }
 
@@ -63,31 +77,61 @@ void longest(Draft& draft, const Value& value) {
   draft.set("resources.longest", fmt::format("{}s", *seconds), value.from);
 }
 
-void gpus_of_node(Draft& draft, const Value& value) {  // [TYPE:]N
-  Value number = value;
-  if (const std::size_t colon = value.text.rfind(':'); colon != value.text.npos) {
-    draft.set("slurm.gpu_type", value.text.substr(0, colon), value.from);
-    number.text = value.text.substr(colon + 1);
+// [TYPE:]N, or TYPE, which is one.
+template <auto Member, std::int64_t kLeast>
+void typed_gpus(Draft& draft, const Value& value) {
+  const std::size_t colon = value.text.rfind(':');
+  std::string type = value.text.substr(0, colon == value.text.npos ? 0 : colon);
+  Value number{colon == value.text.npos ? value.text : value.text.substr(colon + 1), value.from};
+  const bool counted = number.text.find_first_not_of("0123456789") == number.text.npos && !number.text.empty();
+  const bool named =
+      !number.text.empty() && std::isalnum(static_cast<unsigned char>(number.text[0])) != 0 &&
+      number.text.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != number.text.npos;
+  if (!counted && named) {
+    type = value.text;
+    number.text = "1";
   }
-  if (const auto n = count_of(draft, number, 0)) draft.ask(&AskedResources::gpus_per_node, *n, value.from);
+  const auto n = count_of(draft, number, kLeast);
+  if (!n) return;
+  if (!type.empty()) draft.set("slurm.gpu_type", type, value.from);
+  draft.ask(Member, *n, value.from);
 }
 
-void gpus(Draft& draft, const Value& value) {
-  Value number = value;
-  if (const std::size_t colon = value.text.rfind(':'); colon != value.text.npos) {
-    draft.set("slurm.gpu_type", value.text.substr(0, colon), value.from);
-    number.text = value.text.substr(colon + 1);
-  }
-  if (const auto n = count_of(draft, number)) draft.ask(&AskedResources::gpus, *n, value.from);
+constexpr auto gpus_of_node = typed_gpus<&AskedResources::gpus_per_node, 0>;
+constexpr auto gpus_of_task = typed_gpus<&AskedResources::gpus_per_task, 0>;
+constexpr auto gpus = typed_gpus<&AskedResources::gpus, 1>;
+
+// What stands behind "gpu", "gres/gpu" and the like; nothing: it is another resource.
+std::optional<std::string> gpu_part(std::string part) {
+  for (const std::string_view kind : {"gres/", "gres:"})
+    if (part.starts_with(kind)) part = part.substr(kind.size());
+  if (!part.starts_with("gpu") || (part.size() > 3 && part[3] != ':' && part[3] != '=')) return std::nullopt;
+  if (const std::size_t sockets = part.find('('); sockets != part.npos) part.resize(sockets);  // gpu:4(S:0-1)
+  std::ranges::replace(part, '=', ':');
+  return part.size() <= 4 ? "1" : part.substr(4);
 }
 
-void gres(Draft& draft, const Value& value) {  // gpu, gpu:4, gpu:a100:4, others
-  for (const auto& [part, nothing] : pairs_of(value.text)) {
-    if (part != "gpu" && !part.starts_with("gpu:")) {
+void gres(Draft& draft, const Value& value) {  // gpu, gpu:4, gpu:a100, gpu:a100:4, others
+  if (value.text == "none") return;
+  for (const auto& [name, said] : pairs_of(value.text)) {
+    const std::string part = said.empty() ? name : name + "=" + said;
+    if (const auto count = gpu_part(part))
+      gpus_of_node(draft, {*count, value.from});
+    else
       draft.left_out("--gres=" + part, "only GPUs are asked for");
-      continue;
+  }
+}
+
+void tres_of_task(Draft& draft, const Value& value) {  // cpu=4,gres/gpu:a100=1
+  for (const auto& [name, said] : pairs_of(value.text)) {
+    const std::string part = said.empty() ? name : name + "=" + said;
+    if (name == "cpu") {
+      if (const auto n = count_of(draft, {said, value.from})) draft.ask(&AskedResources::cpus_per_task, *n, value.from);
+    } else if (const auto count = gpu_part(part)) {
+      gpus_of_task(draft, {*count, value.from});
+    } else {
+      draft.left_out("--tres-per-task=" + part, "only processors and GPUs are asked for");
     }
-    gpus_of_node(draft, {part == "gpu" ? "1" : part.substr(4), value.from});
   }
 }
 
@@ -171,7 +215,7 @@ constexpr Flag kSbatch[] = {
     {"cpus-per-gpu", '\0', kValue, count<&AskedResources::cpus_per_gpu>},
     {"gpus", 'G', kValue, gpus},
     {"gpus-per-node", '\0', kValue, gpus_of_node},
-    {"gpus-per-task", '\0', kValue, count<&AskedResources::gpus_per_task>},
+    {"gpus-per-task", '\0', kValue, gpus_of_task},
     {"gres", '\0', kValue, gres},
     {"mem", '\0', kValue, memory<&AskedResources::memory_per_node>},
     {"mem-per-cpu", '\0', kValue, memory<&AskedResources::memory_per_cpu>},
@@ -242,7 +286,7 @@ constexpr Flag kSbatch[] = {
     {"mem-update", '\0', kValue, nullptr, kPlaced},
     {"hint", '\0', kValue, nullptr, kPlaced},
     {"tres-bind", '\0', kValue, nullptr, kPlaced},
-    {"tres-per-task", '\0', kValue, nullptr, kPlaced},
+    {"tres-per-task", '\0', kValue, tres_of_task},
     {"resources", '\0', kValue, nullptr, kPlaced},
     {"network", '\0', kValue, nullptr, kPlaced},
     {"resv-ports", '\0', kPerhaps, nullptr, kPlaced},

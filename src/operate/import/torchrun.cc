@@ -1,4 +1,6 @@
 // torchrun, which is `python -m torch.distributed.run`: its agent gives way to ours, its ranks stay.
+#include <algorithm>
+
 #include "operate/import/flags.h"
 #include "operate/import/launchers.h"
 
@@ -62,12 +64,12 @@ void read_torchrun(std::span<const ShellWord> words, const Setup& setup, Draft& 
   std::string from = "torchrun";
   for (const ShellWord& word : words) from += " " + word.raw;
   // Two of its flags say how its program is called.
-  bool module = false, bare = false;
-  std::vector<ShellWord> rest = read_flags(words, {kFlags}, {.program = "torchrun"}, draft);
-  for (std::size_t w = 0; w + rest.size() < words.size(); ++w) {
-    module = module || words[w].text == "-m" || words[w].text == "--module";
-    bare = bare || words[w].text == "--no-python" || words[w].text == "--no_python";
-  }
+  std::vector<SeenFlag> seen;
+  const std::vector<ShellWord> rest = read_flags(words, {kFlags}, {.program = "torchrun", .seen = &seen}, draft);
+  const auto is_seen = [&](std::string_view name) {
+    return std::ranges::find(seen, name, &SeenFlag::name) != seen.end();
+  };
+  const bool module = is_seen("module"), bare = is_seen("no-python");
   if (rest.empty()) return set_command({}, setup, from, draft);
   std::vector<ShellWord> command;
   if (!bare) command = {plain_word("python3"), plain_word("-u")};

@@ -21,6 +21,10 @@ void config(Draft& draft, const Value& value) {
       draft.set("kubernetes.service_account", said, from);
     } else if (name == "partition") {
       draft.set("slurm.partition", said, from);
+    } else if (name == "queue") {
+      draft.left_out(from, "a queue of Volcano's; kubernetes.queue is one of Kueue's");
+    } else if (name == "image_repo") {
+      draft.left_out(from, "image names the whole image; systole render --on docker builds it");
     } else {
       draft.left_out(from, "no key of a workload says it");
     }

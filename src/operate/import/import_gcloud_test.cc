@@ -1,0 +1,174 @@
+// Lines of gcloud: each flag is a key, or is told; lists in both of its spellings; and the command comes back.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "operate/import/import_testing.h"
+#include "operate/import/shell_words.h"
+#include "operate/render/builtin_facts.h"
+
+namespace systole {
+namespace {
+
+std::string job(const std::string& flags) {
+  return "gcloud ai custom-jobs create --display-name=j "
+         "--worker-pool-spec=replica-count=1,container-image-uri=r/i:1 " +
+         flags;
+}
+
+TEST(ImportGcloudLists, are_cut_as_gcloud_cuts_them) {
+  for (const auto& [flags, command] : std::vector<std::pair<std::string, Words>>{
+           {"--command=python3,-m,t.task --args=--epochs=10 --args=--batch=128",
+            {"python3", "-m", "t.task", "--epochs=10", "--batch=128"}},
+           {"--command=python3 --command=t.py --args=--a,--b=1", {"python3", "t.py", "--a", "--b=1"}},
+           {"--command=python3,t.py --args='^;^--a=1,2;--b'", {"python3", "t.py", "--a=1,2", "--b"}},
+           {"--command='^::^python3::t,.py' --args ^@^--x,y@-z", {"python3", "t,.py", "--x,y", "-z"}},
+           {"--command=sh,-c,'torchrun --nproc-per-node=2 t.py'", {"python3", "-u", "t.py"}},
+           {"--command=torchrun --args=--nproc-per-node=2,t.py,--lr,1", {"python3", "-u", "t.py", "--lr", "1"}},
+           {"--command='python train.py' --args='--epochs=10,--batch-size=64'",
+            {"python", "train.py", "--epochs=10", "--batch-size=64"}}})
+    EXPECT_EQ(workload_of(job(flags)).command, command) << flags;
+  const Workload w = workload_of(
+      "gcloud ai custom-jobs create --worker-pool-spec='^;^machine-type=n1-standard-4;accelerator-type=NVIDIA_TESLA_T4;"
+      "accelerator-count=1;replica-count=4;container-image-uri=r/i:1' --command=python3,t.py");
+  EXPECT_EQ(w.resources.nodes, (CountRange{4, 4}));
+  EXPECT_EQ(w.resources.gpus_per_node, 1);
+  EXPECT_EQ(w.resources.accelerators, "t4:4");
+  EXPECT_NE(refused(job("--args=--a")).find("the image's own program"), std::string::npos);
+}
+
+TEST(ImportGcloudLists, pools_that_are_alike_are_nodes) {
+  const std::string pool = "--worker-pool-spec=machine-type=a2-highgpu-1g,container-image-uri=r/i:1,replica-count=";
+  const Workload w = workload_of("gcloud ai custom-jobs create " + pool + "1 " + pool + "3 --command=python3,t.py");
+  EXPECT_EQ(w.resources.nodes, (CountRange{4, 4}));
+  EXPECT_NE(refused("gcloud ai custom-jobs create " + pool +
+                    "1 --worker-pool-spec=machine-type=n1-standard-4,container-image-uri=r/i:1 --command=python3,t.py")
+                .find("another kind of machine"),
+            std::string::npos);
+  EXPECT_EQ(workload_of("gcloud ai custom-jobs create --worker-pool-spec=machine-type=n1-standard-4,"
+                        "executor-image-uri=r/e:1,local-package-path=.,script=task.py --args=--a=1")
+                .command,
+            (Words{"python3", "task.py", "--a=1"}));
+}
+
+// A command's words without order: flags and their values.
+std::multiset<std::string> flags_of(const std::string& text) {
+  std::multiset<std::string> flags;
+  for (const ShellCommand& command : read_shell(text, "f").value()) {
+    if (command.words.empty() || command.words[0].text != "gcloud") continue;
+    for (std::size_t w = 0; w < command.words.size(); ++w) {
+      std::string word = command.words[w].text;
+      const bool apart = word.starts_with("--") && word.find('=') == word.npos && w + 1 < command.words.size() &&
+                         !command.words[w + 1].text.starts_with("--");
+      flags.insert(apart ? word + "=" + command.words[++w].text : word);
+    }
+  }
+  return flags;
+}
+
+Result<Rendered> rendered(const Workload& w) {
+  return render({.target = RenderTarget::gcloud, .workload = w, .facts = builtin_facts(), .place = "rendered"});
+}
+
+const std::vector<std::string> kMakers = {
+    "gcloud compute instances create gpu-training-vm --zone=us-central1-a --machine-type=a2-highgpu-4g "
+    "--accelerator=type=nvidia-tesla-a100,count=4 --image-family=pytorch-latest-gpu "
+    "--image-project=deeplearning-platform-release --boot-disk-size=200GB --maintenance-policy=TERMINATE "
+    "--metadata=\"install-nvidia-driver=True\"",
+    "gcloud compute instances create spot-gpu-vm --zone=us-central1-a --machine-type=a2-highgpu-4g "
+    "--accelerator=type=nvidia-tesla-a100,count=4 --provisioning-model=SPOT --instance-termination-action=STOP "
+    "--image-family=pytorch-latest-gpu --image-project=deeplearning-platform-release",
+    "VM_NAME=vm\nZONE=us-central1-a\ngcloud compute instances create \"${VM_NAME}\" --zone=\"${ZONE}\" "
+    "--machine-type=\"g2-standard-4\" --maintenance-policy=TERMINATE --provisioning-model=SPOT "
+    "--instance-termination-action=STOP --boot-disk-size=\"200GB\" --image-family=\"debian-12\" "
+    "--image-project=\"debian-cloud\" --metadata=install-nvidia-driver=True "
+    "--scopes=\"https://www.googleapis.com/auth/cloud-platform\"",
+    "gcloud compute tpus tpu-vm create my-tpu --zone=us-central2-b --accelerator-type=v4-8 "
+    "--version=tpu-vm-tf-2.14.0",
+    "gcloud compute tpus tpu-vm create my-tpu --zone=us-central2-b --accelerator-type=v4-8 --version=x --spot "
+    "--project=my-lab-7",
+    "gcloud container node-pools create gpu-pool --cluster=ml-cluster --zone=us-central1-a "
+    "--machine-type=a2-highgpu-4g --accelerator=type=nvidia-tesla-a100,count=4 --num-nodes=2 --enable-autoscaling "
+    "--min-nodes=0 --max-nodes=4",
+    "gcloud container node-pools create gpu-pool --cluster torchrec-gke --zone us-central1-a --machine-type "
+    "a2-highgpu-8g --accelerator type=nvidia-tesla-a100,count=8 --num-nodes 2 --min-nodes 1 --max-nodes 4 "
+    "--enable-autoscaling",
+    "gcloud container node-pools create gpu-preemptible --cluster torchrec-gke --zone us-central1-a --machine-type "
+    "a2-highgpu-8g --accelerator type=nvidia-tesla-a100,count=8 --num-nodes 2 --preemptible",
+    "gcloud container clusters create ml-cluster --zone=us-central1-a --num-nodes=1 --machine-type=n1-standard-4",
+    "gcloud container clusters create torchrec-gke --zone us-central1-a --machine-type n1-standard-4 --num-nodes 1 "
+    "--enable-ip-alias",
+    "gcloud container node-pools create p --cluster=c --region=us-central1 --machine-type=n1-standard-8 "
+    "--accelerator=type=nvidia-tesla-t4,count=2 --num-nodes=3 --spot --node-labels=a=b,c=d "
+    "--additional-node-network=network=x,subnetwork=y --additional-node-network=network=z,subnetwork=w",
+    "gcloud compute instances create r --zone=z --machine-type=a3-highgpu-8g --reservation-affinity=specific "
+    "--reservation=mine --network=default --metadata='^;^a=1,2;b=3'"};
+
+TEST(ImportGcloudMachines, come_back_as_the_command_that_was_pasted) {
+  for (const std::string& line : kMakers) {
+    const Imported made = imported(line);
+    const Workload w = read_workload(made.yaml, "f").value();
+    EXPECT_EQ(w.kind, Workload::Kind::machines);
+    EXPECT_TRUE(made.left_out.empty()) << made.yaml;
+    EXPECT_NE(made.missing.find("command: [python3, train.py]"), std::string::npos);
+    const Result<Rendered> back = rendered(w);
+    ASSERT_TRUE(back.ok()) << to_string(back.error()) << made.yaml;
+    const std::string& text = back->files.front().text;
+    std::string said = line;
+    for (const auto& [name, value] : {std::pair("\"${VM_NAME}\"", "vm"), std::pair("\"${ZONE}\"", "us-central1-a")})
+      if (const std::size_t at = said.find(name); at != said.npos) said.replace(at, std::string(name).size(), value);
+    EXPECT_EQ(flags_of(text), flags_of(said)) << text << made.yaml;
+  }
+}
+
+TEST(ImportGcloudMachines, are_said_in_keys) {
+  const Workload vm = workload_of(kMakers[1]);
+  EXPECT_EQ(vm.resources.accelerators, "a2-highgpu-4g:1");
+  EXPECT_EQ(vm.resources.gpus_per_node, 4);
+  EXPECT_EQ(vm.resources.provisioning, Provisioning::spot);
+  EXPECT_EQ(vm.gcloud.zone, "us-central1-a");
+  EXPECT_EQ(vm.gcloud.machine, "a2-highgpu-4g");
+  EXPECT_EQ(vm.gcloud.options.at("instance-termination-action"), "STOP");
+  EXPECT_EQ(workload_of(kMakers[3]).resources.accelerators, "v4-8");
+  const Workload pool = workload_of(kMakers[5]);
+  EXPECT_EQ(pool.resources.accelerators, "a2-highgpu-4g:4");
+  EXPECT_EQ(pool.resources.nodes, (CountRange{1, 4}));
+  EXPECT_EQ(pool.gke.cluster, "ml-cluster");
+  EXPECT_EQ(pool.gke.location, "us-central1-a");
+  EXPECT_EQ(pool.gke.machine, "a2-highgpu-4g");
+  EXPECT_EQ(workload_of(kMakers[7]).resources.provisioning, Provisioning::spot) << "preemptible is spot's old name";
+  EXPECT_EQ(workload_of(kMakers[10]).resources.accelerators, "t4:6");
+  EXPECT_EQ(workload_of(kMakers[11]).resources.reservation, "mine");
+  // With a program they are the machines that it runs on.
+  const Workload both = workload_of(kMakers[7] + "\ntorchrun --nnodes=2 --nproc-per-node=8 train.py");
+  EXPECT_EQ(both.kind, Workload::Kind::train);
+  EXPECT_EQ(both.resources.accelerators, "a2-highgpu-8g:2");
+  EXPECT_TRUE(rendered(both).ok());
+  EXPECT_NE(refused("gcloud container node-pools create p --cluster=c --num-nodes=9 --min-nodes=1 --max-nodes=4 "
+                    "--enable-autoscaling")
+                .find("--num-nodes=9: it is outside of"),
+            std::string::npos);
+}
+
+TEST(ImportGcloudMachines, are_refused_where_resources_say_others) {
+  Workload w = workload_of(kMakers[0]);
+  w.resources.accelerators = "h100:8";
+  const Result<Rendered> other = rendered(w);
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().message, "the command makes a2-highgpu-4g:1, and resources.accelerators says h100:8");
+  const Result<Rendered> slurm =
+      render({.target = RenderTarget::slurm, .workload = w, .facts = builtin_facts(), .place = "rendered"});
+  ASSERT_FALSE(slurm.ok());
+  EXPECT_NE(slurm.error().message.find("nothing runs on them"), std::string::npos);
+  const Result<Workload> both = read_workload(
+      "systole: 1\nname: a\nworkload: machines\ncommand: x\ngcloud: { create: instances, name: a }\n", "f");
+  EXPECT_FALSE(both.ok());
+  EXPECT_FALSE(read_workload("systole: 1\nname: a\nworkload: machines\n", "f").ok());
+  EXPECT_FALSE(read_workload("systole: 1\nname: a\nworkload: machines\nmodel: { family: gpt }\n"
+                             "gcloud: { create: instances, name: a }\n",
+                             "f")
+                   .ok());
+}
+
+}  // namespace
+}  // namespace systole
