@@ -6,6 +6,7 @@
 #include "execute/checkpoint/box.h"
 #include "ground/base/document.h"
 #include "ground/base/nearest.h"
+#include "ground/store/git_lfs.h"
 
 namespace systole::checkpoint {
 
@@ -178,6 +179,7 @@ SafetensorsFile::SafetensorsFile(Store& store, std::string path, SafetensorsHead
     : store_(&store), path_(std::move(path)), header_(std::make_shared<const SafetensorsHeader>(std::move(header))) {}
 
 Result<SafetensorsFile> SafetensorsFile::open(Store& store, std::string path) {
+  TRY(refuse_lfs_pointer(store, path));
   const std::int64_t file_bytes = TRY(store.size(path)).count();
   std::vector<std::byte> head(static_cast<std::size_t>(std::min(file_bytes, kSizeBytes)));
   TRY(store.read(path, 0, head));

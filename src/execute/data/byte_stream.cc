@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ground/store/git_lfs.h"
+
 namespace systole {
 namespace {
 
@@ -177,6 +179,7 @@ Result<std::unique_ptr<ByteStream>> open_bytes(Store& store, const std::string& 
         .at({shown})
         .hinted("it was perhaps not written to its end: make it again, or leave it out of `files`");
   }
+  if (Status itself = refuse_lfs_pointer(store, path); !itself.ok()) return std::move(itself).error().at({shown});
   std::unique_ptr<ByteStream> bytes = std::make_unique<StoredBytes>(store, path, size->count());
   switch (compression_of(path, compression)) {
     case Compression::gzip: return std::unique_ptr<ByteStream>(std::make_unique<GzipBytes>(std::move(bytes), shown));

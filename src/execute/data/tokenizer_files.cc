@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "ground/store/git_lfs.h"
+
 namespace systole {
 namespace {
 
@@ -25,12 +27,18 @@ std::string beside(const std::string& folder, const std::string& name) {
 
 Status add_file(Store& store, const std::string& folder, const std::string& name, TokenizerFiles& files) {
   const std::string path = beside(folder, name);
+  TRY(refuse_lfs_pointer(store, path));
   std::string text = TRY(read_text(store, path, kLargestFile));
   if (!Json::accept(text) && name != "merges.txt") {
     return error(ErrorKind::corrupt, "this file is not JSON").at({path}).hinted("copy it again");
   }
   files.emplace(name, std::move(text));
   return {};
+}
+
+Result<std::string> model_file(Store& store, const std::string& path) {
+  TRY(refuse_lfs_pointer(store, path));
+  return read_text(store, path, kLargestFile);
 }
 
 Result<std::string> bundled(Store& store, const std::string& folder, bool whole) {
@@ -87,12 +95,11 @@ Result<std::string> read_tokenizer(Store& store, const std::string& path) {
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   if (name == "tokenizer.json") return bundled(store, folder, true);
   if (name == "vocab.json" || name == "merges.txt") return bundled(store, folder, false);
-  if (!store.list(path).ok()) return read_text(store, path, kLargestFile);
-  if (TRY(store.exists(beside(path, kPieces)))) return read_text(store, beside(path, kPieces), kLargestFile);
+  if (!store.list(path).ok()) return model_file(store, path);
+  if (TRY(store.exists(beside(path, kPieces)))) return model_file(store, beside(path, kPieces));
   if (TRY(store.exists(beside(path, "tokenizer.json")))) return bundled(store, path, true);
   if (TRY(store.exists(beside(path, "vocab.json")))) return bundled(store, path, false);
-  if (TRY(store.exists(beside(path, "tokenizer.model"))))
-    return read_text(store, beside(path, "tokenizer.model"), kLargestFile);
+  if (TRY(store.exists(beside(path, "tokenizer.model")))) return model_file(store, beside(path, "tokenizer.model"));
   return error(ErrorKind::not_found, "this folder holds no tokenizer")
       .at({path})
       .hinted("looked for: spiece.model, tokenizer.json, vocab.json with merges.txt, tokenizer.model");

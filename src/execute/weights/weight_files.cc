@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ground/base/document.h"
+#include "ground/store/git_lfs.h"
 
 namespace systole {
 namespace {
@@ -14,6 +15,7 @@ constexpr Bytes kLargestIndex = kMiB * 64;
 
 // tensor → file, as the index has it.
 Result<std::map<std::string, std::string>> read_index(Store& store, const std::string& path) {
+  TRY(refuse_lfs_pointer(store, path));
   const auto parsed = parse_json(TRY(read_text(store, path, kLargestIndex)), path);
   if (!parsed.ok()) {
     Error bad = parsed.error();
