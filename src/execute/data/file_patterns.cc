@@ -1,5 +1,7 @@
 // expand_files: patterns are matched name by name, folder by folder, so `texts/*/a?.txt` reads only what it must.
 
+#include "execute/data/file_patterns.h"
+
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -19,10 +21,9 @@ std::string join(const std::string& folder, const std::string& name) {
 
 // The entries of `folder` that match `name`; folders are wanted on the way, files at the end of a pattern.
 Result<std::vector<std::string>> matches(Store& store, const std::string& folder, const std::string& name, bool last) {
-  if (!has_wildcard(name)) {
-    const std::string path = join(folder, name);
-    return TRY(store.exists(path)) ? std::vector<std::string>{path} : std::vector<std::string>{};
-  }
+  const std::string path = join(folder, name);
+  if (TRY(store.exists(path))) return std::vector<std::string>{path};  // of that very name
+  if (!has_wildcard(name)) return std::vector<std::string>{};
   std::vector<std::string> found;
   for (std::string entry : TRY(store.list(folder))) {
     const bool is_folder = entry.ends_with('/');
@@ -34,6 +35,13 @@ Result<std::vector<std::string>> matches(Store& store, const std::string& folder
 }
 
 }  // namespace
+
+std::string brackets_hint(const std::string& pattern) {
+  if (pattern.find('[') == pattern.npos) return "";
+  std::string literal;
+  for (const char c : pattern) literal += c == '[' ? std::string("[[]") : std::string(1, c);
+  return fmt::format("; [...] is one of these characters, and a bracket itself is written [[]: {}", literal);
+}
 
 Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns,
                                               const std::string& prefix) {
@@ -53,7 +61,7 @@ Result<std::vector<std::string>> expand_files(Store& store, const std::vector<st
     }
     if (found.empty()) {
       return error(ErrorKind::not_found, "no file{} '{}{}'", has_wildcard(pattern) ? " matches" : "", prefix, pattern)
-          .hinted("check the name; paths are relative to the folder the command runs in");
+          .hinted("check the name; paths are relative to the folder the command runs in" + brackets_hint(pattern));
     }
     for (std::string& path : found) {
       if (!known.insert(path).second) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "execute/data/jsonl.h"
 #include "execute/data/utf8.h"
 #include "ground/base/utf8.h"
 
@@ -38,6 +40,7 @@ std::string_view view(const std::vector<std::byte>& bytes, std::size_t begin, st
 }
 
 bool is_blank(std::string_view line) { return line.empty() || line == "\r"; }
+bool is_blank_record(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
 
 }  // namespace
 
@@ -90,8 +93,10 @@ Result<bool> TextReader::next(Document& document) {
     TRY(check_utf8(document.text, first));
     if (jsonl()) {
       document.target.clear();
-      if (!is_blank(document.text)) {
-        const std::string record = std::move(document.text);
+      std::string record = std::exchange(document.text, {});
+      if (options_.invalid_utf8 == InvalidUtf8::replace)
+        stats_.replaced += static_cast<std::int64_t>(replace_half_pairs(record));
+      if (!is_blank_record(record)) {
         document.text = TRY(text_of_json(record, options_.field, where(first)));
         if (!options_.target.empty()) document.target = TRY(text_of_json(record, options_.target, where(first)));
       }
@@ -123,6 +128,7 @@ Result<bool> TextReader::read_raw(Document& document, Line& first) {
   if (!jsonl() && options_.document == DocumentRule::blank_line) return read_paragraph(document, first);
   if (!jsonl() && options_.document == DocumentRule::file) return read_whole(document, first);
   if (!TRY(append_line(document.text, first))) return false;
+  if (!jsonl() && is_blank(document.text)) document.text.clear();
   document.bytes = first.terminated ? 1 : 0;
   return true;
 }

@@ -170,6 +170,77 @@ TEST_F(TextSource, BadJsonIsPlaced) {
   }
 }
 
+TEST_F(TextSource, ABlankLineIsNoDocumentWhateverEndsIt) {
+  put("a.jsonl", "{\"text\": \"one\"}\r\n\r\n \t\r\n{\"text\": \"two\"}\r\n\r\n");
+  const Reading records = read({"a.jsonl"});
+  EXPECT_EQ(texts(records), (Texts{"one", "two"}));
+  EXPECT_EQ(records.stats.empty, 3);
+  EXPECT_EQ(records.stats.bytes, 6);
+  put("pairs.jsonl", "{\"in\": \"one\", \"out\": \"two\"}\r\n\r\n");
+  const Reading pairs = read({"pairs.jsonl"}, {.field = "in", .target = "out"});
+  ASSERT_EQ(pairs.documents.size(), 1u);
+  EXPECT_EQ(pairs.documents[0].target, "two");
+  EXPECT_EQ(pairs.stats.empty, 1);
+  put("a.txt", "one\r\n\r\ntwo\r\n\r\n");
+  const Reading lines = read({"a.txt"});
+  EXPECT_EQ(texts(lines), (Texts{"one\r", "two\r"}));
+  EXPECT_EQ(lines.stats.empty, 2);
+  EXPECT_EQ(lines.stats.bytes, 10);
+}
+
+TEST_F(TextSource, HalfASurrogatePairIsNamedOrReplaced) {
+  put("a.jsonl", R"({"text": "cut \ud83d end, \\ud83d, \ud83d\ude00, \uDE00"})"
+                 "\n");
+  const Reading refused = read({"a.jsonl"});
+  ASSERT_TRUE(refused.error);
+  EXPECT_EQ(refused.error->message, "\\ud83d is half a surrogate pair, and the other half is not beside it");
+  EXPECT_EQ(refused.error->where, (Where{"in/a.jsonl", 1, 15}));
+  EXPECT_NE(refused.error->hint.find("`invalid_utf8: replace`"), std::string::npos) << refused.error->hint;
+  const Reading replaced = read({"a.jsonl"}, {.invalid_utf8 = InvalidUtf8::replace});
+  EXPECT_EQ(texts(replaced), (Texts{"cut \xEF\xBF\xBD end, \\ud83d, \xF0\x9F\x98\x80, \xEF\xBF\xBD"}));
+  EXPECT_EQ(replaced.stats.replaced, 2);
+  put("a.jsonl", R"({"text": "\ud83d\ud83d\ude00\ud83d"})"
+                 "\n");
+  EXPECT_EQ(texts(read({"a.jsonl"}, {.invalid_utf8 = InvalidUtf8::replace})),
+            (Texts{"\xEF\xBF\xBD\xF0\x9F\x98\x80\xEF\xBF\xBD"}));
+}
+
+TEST_F(TextSource, WhatIsNoJsonIsNamed) {
+  const std::tuple<const char*, const char*, int> cases[] = {
+      {R"({"text": "fine", "score": NaN})", "not JSON: NaN, which Python writes, is no number of JSON's", 27},
+      {R"({"text": "fine", "score": -Infinity})", "not JSON: Infinity, which Python writes, is no number of JSON's",
+       28},
+      {R"({'text': 'fine'})", "not JSON: ' is as Python prints it", 2},
+      {R"({"text": "fine", "more": None})", "not JSON: None is as Python prints it", 26},
+      {"{\"text\": \"a\tb\"}",
+       "not JSON: invalid string: control character U+0009 (HT) must be escaped to \\u0009 or \\t", 12},
+      {"{", "the JSON record ends too early", 2}};
+  for (const auto& [line, message, col] : cases) {
+    put("a.jsonl", std::string(line) + "\n");
+    for (const InvalidUtf8 policy : {InvalidUtf8::error, InvalidUtf8::replace}) {
+      const Reading reading = read({"a.jsonl"}, {.invalid_utf8 = policy});
+      ASSERT_TRUE(reading.error) << line;
+      EXPECT_EQ(reading.error->message, message);
+      EXPECT_EQ(reading.error->where, (Where{"in/a.jsonl", 1, col})) << line;
+      EXPECT_FALSE(reading.error->hint.empty());
+    }
+  }
+}
+
+TEST_F(TextSource, APointerOfGitLfsIsNoText) {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 123\n";
+  for (const char* path : {"a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.zst"}) {
+    put(path, pointer);
+    for (const InvalidUtf8 policy : {InvalidUtf8::error, InvalidUtf8::bytes}) {
+      const Reading reading = read({path}, {.invalid_utf8 = policy});
+      ASSERT_TRUE(reading.error) << path;
+      EXPECT_EQ(reading.error->message, "this is a pointer of git-lfs, and the file itself of 123 B was not fetched");
+      EXPECT_EQ(reading.error->where.file, std::string("in/") + path);
+    }
+  }
+}
+
 TEST_F(TextSource, InvalidUtf8HasAPolicy) {
   put("a.txt", "fine\ncaf\xE9 noir\n");
   const Reading refused = read({"a.txt"});
@@ -227,6 +298,19 @@ TEST_F(TextSource, PatternsExpandInOrder) {
   EXPECT_EQ(expand_files(*store_, {"t/*.csv"}).error().kind, ErrorKind::not_found);
   EXPECT_EQ(expand_files(*store_, {"absent"}).error().kind, ErrorKind::not_found);
   EXPECT_EQ(expand_files(*store_, {"t/a.txt", "t/*"}).error().kind, ErrorKind::invalid);
+}
+
+TEST_F(TextSource, AFileOfAPatternsVeryNameIsIt) {
+  for (const char* path : {"data[1].txt", "data1.txt", "d[a]/x.txt", "da/x.txt", "why?.txt", "whyx.txt"})
+    put(path, "x");
+  EXPECT_EQ(expand_files(*store_, {"data[1].txt"}).value(), (Texts{"data[1].txt"}));
+  EXPECT_EQ(expand_files(*store_, {"data[[]1].txt"}).value(), (Texts{"data[1].txt"}));
+  EXPECT_EQ(expand_files(*store_, {"data[0-9].txt"}).value(), (Texts{"data1.txt"}));
+  EXPECT_EQ(expand_files(*store_, {"d[a]/*.txt"}).value(), (Texts{"d[a]/x.txt"}));
+  EXPECT_EQ(expand_files(*store_, {"why?.txt"}).value(), (Texts{"why?.txt"}));
+  const Error none = expand_files(*store_, {"more[1].txt"}).error();
+  EXPECT_NE(none.hint.find("a bracket itself is written [[]: more[[]1].txt"), std::string::npos) << none.hint;
+  EXPECT_EQ(expand_files(*store_, {"more.txt"}).error().hint.find('['), std::string::npos);
 }
 
 TEST(HeldOut, DependsOnContentAndSeedOnly) {
