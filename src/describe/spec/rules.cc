@@ -233,7 +233,8 @@ void check_tokenizer(const Workload& w, Rules& broken) {
     broken.push_back({{"data.tokenizer.vocabulary", "data.tokenizer.file"},
                       ErrorKind::invalid,
                       "the tokenizer's size is missing",
-                      "data.tokenizer.vocabulary: 8192, or data.tokenizer.file with a trained one"});
+                      fmt::format("data.tokenizer.vocabulary: {}, or data.tokenizer.file with a trained one",
+                                  w.model.vocabulary == 0 ? 8192 : std::min<std::int64_t>(8192, w.model.vocabulary))});
   }
   if (t.vocabulary != 0 && !t.file.empty()) {
     broken.push_back({{"data.tokenizer.vocabulary"},

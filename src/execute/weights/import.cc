@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kPartBytes = std::int64_t{256} << 10;
 constexpr std::size_t kMostTold = 12;
+constexpr const char* kHead = "lm_head.weight";
 
 bool is_taken(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
@@ -226,6 +227,12 @@ Status check_weights(const WeightFiles& files, const NameMap& map) {
   for (const std::string& name : files.names()) {
     if (!wanted.contains(name) && !is_empty_name(map, name)) spare.push_back(name);
   }
+  const auto hint_of_missing = [&](const std::string& name) -> std::string {
+    const std::string near = nearest_hint(name, spare);
+    if (name == kHead && near.empty() && files.tensors().contains(map.embedding))
+      return R"(where the head is the embedding: "tie_word_embeddings": true in config.json)";
+    return spare.empty() ? "the weights are of a smaller model, or incomplete" : near;
+  };
   Wrongs wrongs;
   std::set<std::string> told;
   for (const MappedTensor& mapped : map.tensors) {
@@ -234,8 +241,7 @@ Status check_weights(const WeightFiles& files, const NameMap& map) {
     if (found == files.tensors().end()) {
       wrongs.add([&] {
         return error(ErrorKind::not_found, "tensor '{}' ({}) is missing", mapped.theirs, to_string(mapped.shape))
-            .hinted(spare.empty() ? "the weights are of a smaller model, or incomplete"
-                                  : nearest_hint(mapped.theirs, spare));
+            .hinted(hint_of_missing(mapped.theirs));
       });
     } else if (found->second.shape != mapped.shape) {
       wrongs.add([&] {

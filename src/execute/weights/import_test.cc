@@ -281,6 +281,24 @@ TEST(Import, NamesWhatDoesNotFit) {
   EXPECT_TRUE(masks.ok()) << masks.error().message;
 }
 
+TEST(Import, AsksForTheTieWhereTheHeadIsMissing) {
+  const auto without_head = [](const std::string& name, bool embedding_too) {
+    const auto made = changed(name, [&](auto& tensors) {
+      std::erase_if(tensors, [&](const auto& t) {
+        return t.name == "lm_head.weight" || (embedding_too && t.name.ends_with("embed_tokens.weight"));
+      });
+    });
+    const WeightFiles files = WeightFiles::open(*made, "").value();
+    return check_weights(files, fitting(name_map(model_of(*golden(name))).value(), files)).error();
+  };
+  for (const char* name : {"llama", "t5_gated"}) {
+    const Error missing = without_head(name, false);
+    EXPECT_TRUE(missing.message.starts_with("tensor 'lm_head.weight' (")) << missing.message;
+    EXPECT_EQ(missing.hint, R"(where the head is the embedding: "tie_word_embeddings": true in config.json)") << name;
+  }
+  EXPECT_EQ(without_head("llama", true).hint, "the weights are of a smaller model, or incomplete");
+}
+
 TEST(NameMap, RefusesWhatTheFamilyIsNot) {
   ModelSpec model = model_of(*golden("gpt2"));
   model.norm = ModelSpec::Norm::rms;

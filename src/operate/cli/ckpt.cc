@@ -13,6 +13,7 @@
 #include "operate/cli/command.h"
 #include "operate/cli/hf_folder.h"
 #include "operate/cli/run_places.h"
+#include "operate/cli/workload_options.h"
 
 namespace systole::cli {
 namespace {
@@ -196,15 +197,23 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
              .hinted("--to: a folder that may be made and written"));
   }
   const std::unique_ptr<Store> store = open_posix_store(to.string()).value();
+  const std::int64_t rank = workload_of(run).value().model.adapter_rank;
   const ExportedFiles files = export_hf_folder(run, from, *store, {parse_bytes(options.shard).value()}).value();
   context.out.data(fmt::format("{}: {} tensors of step {}, {}: {}", options.to, files.tensors, from.manifest().step,
                                to_string(files.bytes), fmt::join(files.files, ", ")));
+  if (rank > 0) {
+    context.out.message(fmt::format(
+        "its adapters, of rank {}, are merged into the weights; systole ckpt export {} FILE.safetensors has "
+        "them apart",
+        rank, quoted(options.run)));
+  }
   Node list = Node::sequence();
   for (const std::string& file : files.files) list.push(file);
   context.out.json(Node::map({{"folder", options.to},
                               {"step", from.manifest().step},
                               {"tensors", files.tensors},
                               {"bytes", files.bytes.count()},
+                              {"merged_adapters", rank > 0},
                               {"files", list}}));
   return ExitCode::done;
 }

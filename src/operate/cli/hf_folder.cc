@@ -8,6 +8,7 @@
 #include "execute/data/tokenizer_files.h"
 #include "execute/train/state.h"
 #include "execute/weights/hf_config.h"
+#include "ground/store/git_lfs.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/observe/run_files.h"
 
@@ -15,8 +16,10 @@ namespace systole::cli {
 namespace {
 
 constexpr const char* kConfig = "config.json";
+constexpr const char* kHead = "lm_head.weight";  // never prefixed
 constexpr const char* kPieces = "spiece.model";
-constexpr Bytes kLargestConfig = kMiB * 16, kLargestPieces = kMiB * 256;
+constexpr const char* kOwnPieces = "tokenizer.model";  // Llama 2's, and what an export writes of a model made here
+constexpr Bytes kLargestConfig = kMiB * 16;
 
 Result<std::unique_ptr<Store>> open_folder(const std::string& path) {
   auto store = open_posix_store(path);
@@ -24,7 +27,7 @@ Result<std::unique_ptr<Store>> open_folder(const std::string& path) {
   return std::move(store).error().hinted("name the folder of a Hugging Face model: config.json, *.safetensors");
 }
 
-// The keys of the tokenizer beside the weights, if there is one that data can be made with.
+// The keys of the tokenizer beside the weights, if there is one.
 Result<std::vector<ImportedValue>> values_of_tokenizer(Store& store, const std::string& folder, bool t5) {
   const auto values = [](TokenizerFamily kind, const std::string& file) {
     return std::vector<ImportedValue>{{"data.tokenizer.kind", name_of(kind), false},
@@ -35,6 +38,7 @@ Result<std::vector<ImportedValue>> values_of_tokenizer(Store& store, const std::
   for (const char* name : {"tokenizer.json", "vocab.json"}) {
     if (TRY(store.exists(name))) return values(TokenizerFamily::byte_level_bpe, folder);
   }
+  if (TRY(store.exists(kOwnPieces))) return values(TokenizerFamily::sentencepiece, folder + "/" + kOwnPieces);
   return std::vector<ImportedValue>();
 }
 
@@ -95,6 +99,8 @@ Result<std::vector<ImportedValue>> values_of_weights(const std::string& folder) 
     return error(ErrorKind::not_found, "the folder '{}' has no config.json", folder)
         .hinted("name the folder of a Hugging Face model: config.json, *.safetensors");
   }
+  if (Status itself = refuse_lfs_pointer(*store, kConfig); !itself.ok())
+    return below(folder, std::move(itself).error());
   std::vector<ImportedValue> values =
       TRY(values_of_config(TRY(read_text(*store, kConfig, kLargestConfig)), folder + "/" + kConfig));
   const bool t5 = std::any_of(values.begin(), values.end(), [](const ImportedValue& value) {
@@ -123,6 +129,33 @@ Result<Workload> workload_around(const std::string& folder) {
   return bad;
 }
 
+namespace {
+
+// Transformers 5 writes a T5 with tie_word_embeddings: true and scale_decoder_outputs: false, be its head tied or not,
+// and the weights tell.
+bool head_may_be_embedding(std::string_view json) {
+  const auto parsed = parse_json(json, kConfig);
+  if (!parsed.ok()) return false;
+  const auto says = [&](const char* entry, std::string_view value) {
+    const Node* found = parsed->find(entry);
+    return found != nullptr && found->text() == value;
+  };
+  return says("model_type", "t5") && says("tie_word_embeddings", "true") && says("scale_decoder_outputs", "false");
+}
+
+// The head is read out of the embedding's tensor.
+NameMap with_head_of_embedding(NameMap map) {
+  const auto head = std::ranges::find(map.tensors, kHead, &MappedTensor::theirs);
+  CHECK(head != map.tensors.end() && map.tensors.front().theirs == map.embedding, "no head beside '{}'", map.embedding);
+  MappedTensor copy = std::move(*head);
+  map.tensors.erase(head);
+  copy.theirs = map.embedding;
+  map.tensors.insert(map.tensors.begin() + 1, std::move(copy));  // those of one tensor stand together
+  return map;
+}
+
+}  // namespace
+
 Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model) {
   HfFolder folder;
   folder.path = path;
@@ -131,6 +164,9 @@ Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model)
   if (!files.ok()) return below(path, std::move(files).error());
   folder.files = std::move(*files);
   folder.map = fitting(TRY(name_map(model)), folder.files);
+  const auto config = read_text(*folder.store, kConfig, kLargestConfig);
+  if (!model.tied && !folder.files.tensors().contains(kHead) && config.ok() && head_may_be_embedding(*config))
+    folder.map = with_head_of_embedding(std::move(folder.map));
   if (Status fits = check_weights(folder.files, folder.map); !fits.ok()) {
     Error wrong = std::move(fits).error();
     wrong.message = fmt::format("the weights in '{}' are not this model's: {}", path, wrong.message);
@@ -158,7 +194,9 @@ Result<Tokenizer> read_kept(const HfFolder& folder) {
 Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model) {
   const bool t5 = model.family == ModelSpec::Family::t5;
   if (t5 && TRY(folder.store->exists(kPieces))) {
-    auto tokenizer = Tokenizer::load_foreign(TRY(read_text(*folder.store, kPieces, kLargestPieces)));
+    auto bytes = read_tokenizer(*folder.store, kPieces);
+    if (!bytes.ok()) return below(folder.path, std::move(bytes).error());
+    auto tokenizer = Tokenizer::load_foreign(std::move(*bytes));
     if (!tokenizer.ok()) return std::move(tokenizer).error().at({folder.path + "/" + kPieces});
     return tokenizer;
   }
@@ -235,8 +273,47 @@ ParameterSource source_of(const checkpoint::Checkpoint& from) {
   return source;
 }
 
+// The numbers of a tensor of a checkpoint.
+Result<std::vector<double>> numbers_of(const checkpoint::Checkpoint& from, const checkpoint::TensorEntry& tensor) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes().count()));
+  TRY(from.read(tensor.name, checkpoint::Box::whole(tensor.shape), bytes));
+  std::vector<double> numbers(static_cast<std::size_t>(num_elements(tensor.shape)));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = load(tensor.dtype, bytes.data(), static_cast<std::int64_t>(i));
+  return numbers;
+}
+
+// W + scale A B in place of W [in, out], where adapters A [in, rank] and B [rank, out] stand beside it.
+ParameterSource with_adapters(ParameterSource source, const checkpoint::Checkpoint& from, double scale) {
+  source.read = [&from, scale, read = source.read, dtype = source.dtype](const std::string& name, const Shape& shape,
+                                                                         std::span<std::byte> into) -> Status {
+    TRY(read(name, shape, into));
+    const checkpoint::TensorEntry *a = from.manifest().find(name + ".lora_a"),
+                                  *b = from.manifest().find(name + ".lora_b");
+    if (a == nullptr || b == nullptr) return {};
+    const std::vector<double> left = TRY(numbers_of(from, *a)), right = TRY(numbers_of(from, *b));
+    const auto rank = static_cast<std::size_t>(a->shape.back());
+    const std::size_t rows = left.size() / rank, columns = right.size() / rank;
+    if (static_cast<std::int64_t>(rows * columns) != num_elements(shape))
+      return error(ErrorKind::corrupt, "the adapters of '{}' are of another size", name);
+    const DType type = TRY(dtype(name));
+    std::vector<double> row(columns);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto at = static_cast<std::int64_t>(r * columns);
+      for (std::size_t c = 0; c < columns; ++c) row[c] = load(type, into.data(), at + static_cast<std::int64_t>(c));
+      for (std::size_t k = 0; k < rank; ++k) {
+        const double weight = scale * left[r * rank + k];
+        for (std::size_t c = 0; c < columns; ++c) row[c] += weight * right[k * columns + c];
+      }
+      for (std::size_t c = 0; c < columns; ++c) store(type, into.data(), at + static_cast<std::int64_t>(c), row[c]);
+    }
+    return {};
+  };
+  return source;
+}
+
 Status write_tokenizer(const Tokenizer& tokenizer, Store& to, std::vector<std::string>& written) {
-  TokenizerFiles files{{tokenizer.keeps_text() ? "tokenizer.model" : kPieces, tokenizer.model()}};
+  TokenizerFiles files{{tokenizer.keeps_text() ? kOwnPieces : kPieces, tokenizer.model()}};
   if (tokenizer.family() == TokenizerFamily::byte_level_bpe) files = TRY(unbundle_tokenizer(tokenizer.model()));
   for (const auto& [name, text] : files) {
     TRY(write_whole(to, name, text));
@@ -250,11 +327,6 @@ Status write_tokenizer(const Tokenizer& tokenizer, Store& to, std::vector<std::s
 Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Checkpoint& from, Store& to,
                                        ExportOptions options) {
   const Workload workload = TRY(workload_of(run));
-  if (workload.model.adapter_rank > 0) {
-    return error(ErrorKind::unsupported, "'{}' has adapters beside its weights, and this layout has no place for them",
-                 run.path)
-        .hinted("systole ckpt export RUN FILE.safetensors writes them under their own names");
-  }
   NameMap map = TRY(name_map(workload.model));
   const bool text = workload.data.kind == DataSpec::Kind::text;
   std::optional<Tokenizer> tokenizer;
@@ -265,7 +337,8 @@ Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Ch
     options.dtypes = kept->dtypes;
     config = kept->config;
   }
-  ExportedFiles files = TRY(export_weights(source_of(from), map, to, options));
+  ExportedFiles files =
+      TRY(export_weights(with_adapters(source_of(from), from, workload.model.adapter_scale), map, to, options));
   TRY(write_whole(to, kConfig, config));
   files.files.emplace_back(kConfig);
   if (text) TRY(write_tokenizer(*tokenizer, to, files.files));

@@ -163,7 +163,108 @@ TEST_P(WeightsOfGpt2, AreLocked) {
   EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "other"));
 }
 
+constexpr const char* kPointer =
+    "version https://git-lfs.github.com/spec/v1\noid sha256:"
+    "0000000000000000000000000000000000000000000000000000000000000000\nsize 2471645608\n";
+
+TEST_P(WeightsOfGpt2, ThatGitLfsDidNotFetchAreNamed) {
+  for (const char* file : {"model.safetensors", "tokenizer.json", "config.json", "tokenizer_config.json"}) {
+    const bool there = std::filesystem::exists(systole_.folder() / "model" / file);
+    const std::string was = text_of(systole_.folder() / "model" / file);
+    systole_.write(std::string("model/") + file, kPointer);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"generate", "model", "--backend", "reference", "--prompt", "a"},
+          {"run", "job.yaml", "--backend", "reference", "--folder", "r"}}) {
+      const Captured got = systole_.run(words);
+      EXPECT_EQ(got.exit.code, 2) << file << got.err;
+      EXPECT_NE(got.err.find(std::string("model/") + file), std::string::npos) << got.err;
+      EXPECT_NE(got.err.find("this is a pointer of git-lfs, and the file itself of 2.30 GiB was not fetched"),
+                std::string::npos)
+          << got.err;
+      EXPECT_NE(got.err.find("git lfs pull"), std::string::npos) << got.err;
+    }
+    if (there) systole_.write(std::string("model/") + file, was);
+    if (!there) std::filesystem::remove(systole_.folder() / "model" / file);
+  }
+}
+
+TEST_P(WeightsOfGpt2, ThatWereChangedRefuseARunThatGoesOn) {
+  ASSERT_EQ(systole_.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const std::string good = text_of(kGolden / "gpt2" / "model.safetensors");
+  std::string bytes = good;
+  bytes.back() ^= 1;
+  systole_.write("model/model.safetensors", bytes);
+  const auto go_on = [&] {
+    return systole_.run({"resume", "tuned-1", "--backend", "reference", "--set", "train.steps=3"});
+  };
+  const Captured other = go_on();
+  EXPECT_EQ(other.exit.code, 2) << other.err;
+  EXPECT_NE(other.err.find("the weights in 'model' are others than the run was begun with (hash "), std::string::npos)
+      << other.err;
+  EXPECT_NE(other.err.find("hint: put the folder back as it was, or begin a new run: systole run "
+                           "runs/tuned-1/workload.yaml"),
+            std::string::npos)
+      << other.err;
+  systole_.write("model/model.safetensors", good);
+  EXPECT_EQ(go_on().exit.code, 0);
+  std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");
+  const Captured alone = systole_.run({"resume", "tuned-1", "--backend", "reference", "--set", "train.steps=4"});
+  EXPECT_EQ(alone.exit.code, 0) << "its checkpoints have them: " << alone.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfGpt2, testing::Values("gpt2"), [](const auto& name) { return name.param; });
+
+class Adapters : public Weights {};
+
+// What comes out is a model without adapters, which says what the run says.
+TEST_P(Adapters, AreMergedIntoTheWeightsThatComeOut) {
+  write_job("0.05");
+  const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference", "--set",
+                                     "model.adapters={rank: 2, scale: 3}", "--set", "train.steps=4"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
+  ASSERT_EQ(out.exit.code, 0) << out.err;
+  EXPECT_NE(out.err.find("its adapters, of rank 2, are merged into the weights"), std::string::npos) << out.err;
+  EXPECT_NE(text_of(systole_.folder() / "whole" / "model.safetensors"),
+            text_of(kGolden / name() / "model.safetensors"));
+  if (name() == "llama")  // a run puts bos before the prompt, and so does this model's tokenizer
+    EXPECT_EQ(generated("whole", "reference"), generated("tuned-1", "reference"));
+  EXPECT_NE(generated("whole", "reference"), expected()) << "the adapters were trained";
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Adapters, testing::Values("llama", "gpt2"),
+                         [](const auto& name) { return name.param; });
+
+// What a run with a tokenizer of its own exports begins another run.
+TEST(Exported, BeginsARun) {
+  const SystoleRunner systole;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += fmt::format("line {} of {}\n", i, i * 7919 % 1000);
+  systole.write("text.txt", text);
+  systole.write("job.yaml", R"(systole: 1
+name: own
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }
+data: { train: { files: text.txt }, folder: data, tokenizer: { vocabulary: 300 } }
+train: { batch: 2, steps: 2, optimizer: { kind: sgd, rate: 1e-2 } }
+)");
+  systole.write("more.yaml", R"(systole: 1
+name: more
+model: { weights: folder }
+data: { train: { files: text.txt }, folder: data }
+train: { batch: 2, steps: 2, optimizer: { kind: sgd, rate: 1e-2 } }
+)");
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  ASSERT_EQ(systole.run({"ckpt", "export", "own-1", "--to", "folder"}).exit.code, 0);
+  const Captured more = systole.run({"run", "more.yaml", "--backend", "reference"});
+  EXPECT_EQ(more.exit.code, 0) << more.err;
+  EXPECT_EQ(text_of(systole.folder() / "runs/more-1/tokenizer.model"),
+            text_of(systole.folder() / "runs/own-1/tokenizer.model"));
+  std::filesystem::remove(systole.folder() / "folder" / "tokenizer.model");
+  const Captured none = systole.run({"run", "more.yaml", "--backend", "reference"});
+  EXPECT_EQ(none.exit.code, 2);
+  EXPECT_NE(none.err.find("hint: data.tokenizer.vocabulary: 300, or data.tokenizer.file"), std::string::npos)
+      << none.err;
+}
 
 // A t5 answers, and its answer alone is printed. Its data are pairs, made with a tokenizer that keeps every byte.
 class WeightsOfT5 : public Weights {
@@ -252,6 +353,32 @@ TEST_P(WeightsOfT5, NeedTheirSentencePiece) {
   EXPECT_EQ(unigram.exit.code, 3) << unigram.err;
   EXPECT_NE(unigram.err.find("'Unigram' is not BPE"), std::string::npos) << unigram.err;
   EXPECT_NE(unigram.err.find("hint: put spiece.model beside config.json"), std::string::npos) << unigram.err;
+}
+
+// As transformers 5 writes one that was made with tie_word_embeddings: false: tied after all, and its scores unscaled.
+TEST_P(WeightsOfT5, MayHaveAHeadThatIsTheEmbeddingUnscaled) {
+  if (GetParam() != "t5") return;
+  std::string config = text_of(kGolden / "t5" / "config.json");
+  const std::string tied = "\"tie_word_embeddings\": true";
+  ASSERT_NE(config.find(tied), config.npos);
+  config.replace(config.find(tied), tied.size(), "\"scale_decoder_outputs\": false,\n  " + tied);
+  systole_.write("model/config.json", config);
+  const Captured said = answer("reference");
+  EXPECT_EQ(said.exit.code, 0) << said.err;
+  EXPECT_EQ(said.out, expected()) << "a scale moves no likeliest token";
+  const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference"});
+  EXPECT_EQ(ran.exit.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("the head of 'model' is its embedding, unscaled; here it begins as a copy of it"),
+            std::string::npos)
+      << ran.err;
+  // Without the words of transformers 5 it is a file without a head.
+  config.erase(config.find(tied), tied.size() + 2);
+  systole_.write("model/config.json", config);
+  const Captured none = answer("reference");
+  EXPECT_EQ(none.exit.code, 2);
+  EXPECT_NE(none.err.find("hint: where the head is the embedding: \"tie_word_embeddings\": true in config.json"),
+            std::string::npos)
+      << none.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfT5, testing::Values("t5", "t5_gated"),
