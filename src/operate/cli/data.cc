@@ -75,7 +75,8 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   const LoadedWorkload loaded = text_workload(options);
   const Workload& workload = loaded.workload;
   const Seconds began = context.clock.now();
-  const Data data = prepare_data(workload, loaded.source, data_progress(workload, context)).value();
+  const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
+  const Data data = prepare_data(workload, loaded.source, preparing.progress, false, preparing.data_patience).value();
   context.out.end_progress();
   context.out.data(text_of(*data.folder, data.dataset->manifest));
   Node made = Node::sequence();

@@ -1,5 +1,6 @@
 #include "operate/cli/job_lock.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -7,7 +8,10 @@
 #include <map>
 
 #include "ground/base/hash.h"
+#include "operate/cli/run_places.h"
 #include "operate/cli/version.h"
+#include "operate/cli/workload_options.h"
+#include "operate/observe/run_files.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
 #endif
@@ -17,6 +21,7 @@ namespace {
 
 constexpr std::int64_t kLockVersion = 1;
 constexpr const char* kImported = "imported_weights";  // there when model.weights is
+constexpr const char* kMadeUp = "made up";
 
 Result<std::string> hash_of_this_program() {
   std::ifstream file("/proc/self/exe", std::ios::binary);
@@ -71,7 +76,7 @@ Result<Node> lock_of(Prepared& p) {
                  {"libraries", libraries},
                  {"program", hash_of(*p.job.program)},
                  {"weights", fmt::format("{} from seed {}", parameters_hash(*p.job.model), p.workload.train.seed)},
-                 {"data", p.data.dataset ? p.data.dataset->manifest.key : "made up"},
+                 {"data", p.data.dataset ? p.data.dataset->manifest.key : kMadeUp},
                  {"workload", deciding(p.workload)}});
   if (!p.workload.model.weights.empty()) {
     CHECK(p.weights, "a lock of a run that goes on");
@@ -105,6 +110,79 @@ Result<Node> read_lock(const std::string& path) {
         .hinted("use a newer systole, or lock anew: systole lock WORKLOAD");
   }
   return lock;
+}
+
+namespace {
+
+std::string begin_anew(const std::string& what, const std::string& folder) {
+  return fmt::format("put {} back as it was, or begin a new run: systole run {}", what,
+                     quoted(folder + "/workload.yaml"));
+}
+
+bool same_tokens(const TokensManifest& a, const TokensManifest& b) {
+  const auto same = [](const SplitTokens& x, const SplitTokens& y) {
+    return std::ranges::equal(x.shards, y.shards, {}, &ShardInfo::id, &ShardInfo::id);
+  };
+  return a.tokenizer == b.tokenizer && same(a.train, b.train) && same(a.held_out, b.held_out);
+}
+
+// The files of `of` whose content is in none of `beside`.
+std::string files_only_in(const TokensManifest& of, const TokensManifest& beside) {
+  std::string files;
+  for (const SourceFile& file : of.sources) {
+    const bool there = std::ranges::any_of(
+        beside.sources, [&](const SourceFile& other) { return file.size == other.size && file.hash == other.hash; });
+    if (!there) files += fmt::format("{}'{}'", files.empty() ? "" : ", ", file.path);
+  }
+  return files;
+}
+
+}  // namespace
+
+Status same_data(const BegunWith& begun, const Prepared& prepared, const std::string& folder,
+                 const WorkloadSource& source) {
+  if (begun.dataset.empty() || !prepared.data.dataset) return {};
+  const TokensManifest& now = prepared.data.dataset->manifest;
+  if (begun.dataset == now.key) return {};
+  std::string what = "text or its tokenizer", files;
+  if (const auto then = read_tokens_manifest(*prepared.data.folder, begun.dataset); then.ok()) {
+    if (same_tokens(*then, now)) return {};  // by another version of Systole
+    const std::string fresh = files_only_in(now, *then), gone = files_only_in(*then, now);
+    if (!fresh.empty()) files = ": it is new in " + fresh;
+    if (fresh.empty() && !gone.empty()) files = ": now without " + gone;
+    what = !files.empty() ? "text" : then->tokenizer == now.tokenizer ? "way the text is read" : "tokenizer";
+  }
+  return source.placed(
+      error(ErrorKind::invalid, "the {} is another than the run was begun with (dataset {} then, {} now){}", what,
+            begun.dataset, now.key, files)
+          .hinted(begin_anew("it", folder)),
+      "data");
+}
+
+Result<BegunWith> begun_with(const std::string& folder) {
+  const std::string path = folder + "/" + kRunLock;
+  std::error_code unseen;  // claim_folder says what is wrong with the folder
+  for (const char* file : {kRunLock, RunFiles::plan})
+    if (!std::filesystem::exists(fmt::format("{}/{}", folder, file), unseen)) return BegunWith{};
+  const Node lock = TRY(read_lock(path));
+  const auto told = [&lock](const char* key) {
+    const Node* value = lock.find(key);
+    return value == nullptr || value->text() == kMadeUp ? std::string() : value->text();
+  };
+  return BegunWith{told("data"), told(kImported)};
+}
+
+Status same_weights(const BegunWith& begun, const Workload& workload, const std::string& folder) {
+  const std::string& path = workload.model.weights;
+  if (begun.weights.empty() || path.empty() || !is_hf_folder(path)) return {};
+  const std::unique_ptr<Store> store = TRY(open_posix_store(path));
+  const auto files = WeightFiles::open(*store, "");
+  if (!files.ok()) return below(path, files.error());
+  const std::string now = to_hex(TRY(files->hash()));
+  if (now == begun.weights) return {};
+  return error(ErrorKind::invalid, "the weights in '{}' are others than the run was begun with (hash {} then, {} now)",
+               path, begun.weights, now)
+      .hinted(begin_anew("the folder", folder));
 }
 
 Status check_lock(const Node& lock, const Node& now, const std::string& path) {

@@ -22,6 +22,20 @@ Result<std::string> lock_path_of(const std::string& workload);
 // Errors: not_found with how to make one; invalid, unsupported (a newer version), io.
 Result<Node> read_lock(const std::string& path);
 
+// What lock.json says of the run in a folder: the key of its dataset, and the hash of the weights it began from. Empty
+// where it says nothing, or there is no run. Errors: as read_lock.
+struct BegunWith {
+  std::string dataset, weights;
+};
+Result<BegunWith> begun_with(const std::string& folder);
+// Refuses a run that goes on with other tokens than it was begun with: the text, the held-out text or the tokenizer was
+// changed. Names the files, as far as the dataset of then is still there to tell. Errors: invalid.
+Status same_data(const BegunWith& begun, const Prepared& prepared, const std::string& folder,
+                 const WorkloadSource& source);
+// Refuses other weights in model.weights than the run began from; its checkpoints know them, so they may be gone.
+// Reads them all. Errors: invalid; those of reading.
+Status same_weights(const BegunWith& begun, const Workload& workload, const std::string& folder);
+
 // Errors: invalid, naming each thing that differs and both values.
 Status check_lock(const Node& lock, const Node& now, const std::string& path);
 

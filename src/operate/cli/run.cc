@@ -1,5 +1,9 @@
 // `systole run WORKLOAD`: plans, checks that it fits, trains, and leaves everything in the run's folder.
 
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "operate/cli/held_plan.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/rank_options.h"
@@ -33,6 +37,30 @@ std::string fresh_folder(const std::string& name) {
   return std::string(kRunsFolder) + "/" + next_run_name(runs.ok() ? runs->get() : nullptr, name);
 }
 
+// A run's name, taken: of several that begin at once each has its own. Given back should nothing come of it.
+class TakenName {
+ public:
+  explicit TakenName(const std::string& name) : folder_(fresh_folder(name)) {
+    std::error_code failed;
+    std::filesystem::create_directories(kRunsFolder, failed);
+    constexpr int kTries = 1000;  // what cannot be made or listed is told by whoever claims it
+    for (int tries = 0; tries < kTries && !failed; ++tries) {
+      folder_ = fresh_folder(name);
+      if (std::filesystem::create_directory(folder_, failed)) break;
+    }
+  }
+  ~TakenName() {
+    ::rmdir(folder_.c_str());  // empty ones alone
+    ::rmdir(kRunsFolder);
+  }
+  TakenName(const TakenName&) = delete;
+  TakenName& operator=(const TakenName&) = delete;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
 // They speak of a model's training.
 Status refuse_training_options(const RunOptions& options) {
   const char* given = options.locked || !options.run.lock.empty() ? "--locked"
@@ -49,7 +77,9 @@ ExitCode run(const RunOptions& options, Context& context) {
   const LoadedWorkload loaded = workload_to_run(options, arguments).value();
   if (options.or_resume && arguments.folder.empty())
     fail(error(ErrorKind::invalid, "--or-resume: of which run?").hinted("--folder: the same each time it is begun"));
-  if (arguments.folder.empty()) arguments.folder = fresh_folder(loaded.workload.name);
+  std::optional<TakenName> taken;
+  if (arguments.folder.empty() && arguments.dry_run) arguments.folder = fresh_folder(loaded.workload.name);
+  if (arguments.folder.empty()) arguments.folder = taken.emplace(loaded.workload.name).folder();
   if (!loaded.workload.command.empty()) {
     refuse_training_options(options).value();
     return run_program(loaded.workload, arguments.folder, options.run.ranks, options.run.budget, options.run.dry_run,

@@ -1,5 +1,6 @@
 #include "operate/cli/run_command.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
@@ -33,6 +34,12 @@ Status hold_to_lock(const Prepared& prepared, const Node& now, const std::string
         .hinted("--set train.steps=N ends it at a step");
   }
   return check_lock(TRY(read_lock(path)), now, path);
+}
+
+// As open_hf_folder reads a T5 that has no head of its own.
+bool head_is_embedding(const NameMap& map) {
+  return std::ranges::any_of(map.tensors,
+                             [&](const MappedTensor& t) { return t.ours == "head" && t.theirs == map.embedding; });
 }
 
 // Of all tensors of the state that was saved last.
@@ -131,8 +138,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
       budget_of(asked, arguments.plan ? &*arguments.plan : nullptr, machines, arguments.budget).value();
   const bool xla = is_xla(preparing.backend);
   if (xla) check_xla_run(arguments, preparing.backend, ranks).value();
-  // Agents of several nodes prepare the same data, one after the other.
-  if (!arguments.ranks.rendezvous.empty()) preparing.data_patience = Seconds(600.0);
+  BegunWith begun;  // by a run that goes on
+  if (begins != Begins::anew) begun = begun_with(arguments.folder).value();
   preparing.over_tcp = !arguments.ranks.rendezvous.empty() && arguments.ranks.local < ranks;
   // The ranks of this node share what it may take: all of them at most, here; as many as a generation has, in rank.cc.
   const Bytes of_node = limit_of(workload, preparing);
@@ -144,10 +151,29 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   SignalWatch signals;
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of who writes it
-  Prepared prepared = prepare(workload, preparing, context.clock, &ledger).value();
+  preparing.progress = [&signals, tell = preparing.progress](std::string_view stage, Bytes done) {
+    if (signals.stop_requested()) fail(error(ErrorKind::interrupted, "stopped before it began; data: {}", stage));
+    tell(stage, done);
+  };
+  const auto prepare_until_asked = [&]() -> Result<Prepared> {
+    try {
+      return prepare(workload, preparing, context.clock, &ledger);
+    } catch (const Failure& failure) { return failure.error(); }
+  };
+  Result<Prepared> made = prepare_until_asked();
   context.out.end_progress();
+  if (!made.ok() && made.error().kind == ErrorKind::interrupted && signals.signal() != SIGINT) {
+    context.out.message(made.error().message);  // whoever asked is to begin it again
+    return ExitCode::not_saved;
+  }
+  Prepared prepared = std::move(made).value();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
+  if (prepared.weights && head_is_embedding(prepared.weights->map)) {
+    context.out.warning(fmt::format(
+        "the head of '{}' is its embedding, unscaled; here it begins as a copy of it, and the two are trained apart",
+        prepared.weights->path));
+  }
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
   if (arguments.plan) {
@@ -170,7 +196,10 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     taken = TRY(claim_folder(arguments.folder, begins));
     resume = taken->holds_run;
     if (resume && begins == Begins::either) TRY(same_run(*taken, workload));
+    if (resume) TRY(same_data(begun, prepared, arguments.folder, preparing.source));
+    if (resume) TRY(same_weights(begun, workload, arguments.folder));
     TRY(check_disk(prepared, *taken));  // before anything says that there was a run
+    if (!resume) TRY(write_whole(*taken->store, kRunLock, to_json(*lock, 2) + "\n"));
     return Done{};
   };
   std::unique_ptr<RunBudget> budget;  // of who holds the folder
@@ -194,10 +223,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     processes.take = [&]() -> Status {
       TRY(take());
       TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(asked)));
-      if (!resume) {
-        TRY(write_whole(*taken->store, kRunLock, to_json(*lock, 2) + "\n"));
+      if (!resume)
         TRY(write_whole(*taken->store, RunFiles::plan, to_json(prepared.plan)));  // the last: by it there is a run
-      }
       context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, taken->path,
                                       count.said() ? arguments.ranks.ranks : std::to_string(ranks),
                                       prepared.plan.target.name, to_string(prepared.memory.total())));
@@ -261,7 +288,6 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
   const Device& device = *prepared.machine.device;
   request.began = [&](const TrainState& state) {
-    if (!resume) write_whole(*folder.store, kRunLock, to_json(*lock, 2) + "\n").value();
     context.out.message(kernels_text(device));
     lines.begin(state.step, state.tokens, state.trained);
   };

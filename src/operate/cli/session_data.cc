@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "execute/data/file_patterns.h"
 #include "execute/data/tokenizer_files.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
@@ -77,7 +78,7 @@ class FileCheck {
     if (const auto found = expand_files(root_, {below}, "/"); !found.ok())
       return missing(found.error(), spec.file, key, 0), std::nullopt;
     const auto refused = [&](Error bad) {
-      bad.message = fmt::format("'/{}': {}", below, bad.message);
+      bad.message = fmt::format("'/{}': {}", bad.where.file.empty() ? below : bad.where.file, bad.message);
       bad.where = {};
       if (bad.kind == ErrorKind::corrupt)
         bad.hint =
@@ -106,6 +107,7 @@ class FileCheck {
       const bool here = !std::filesystem::path(path).is_absolute();
       error.hint = here ? fmt::format("check the name; '{}' is looked for in the folder the command runs in", path)
                         : "check the name, or make the file first";
+      error.hint += brackets_hint(path);
     }
     add(std::move(error), key, item);
   }
@@ -186,6 +188,28 @@ Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
   }
 }
 
+// The lock under which something is made in the folder, once whoever has it is done or dead. `progress` hears of it
+// and may throw.
+Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, Seconds patience,
+                                               const systole::cli::Progress& progress) {
+  constexpr auto kLook = std::chrono::milliseconds(20);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count());
+  for (;; std::this_thread::sleep_for(kLook)) {
+    Result<std::unique_ptr<FileLock>> lock = lock_folder(folder);
+    if (lock.ok() || lock.error().kind != ErrorKind::busy || std::chrono::steady_clock::now() >= until) return lock;
+    if (progress) progress(fmt::format("waiting: {}", lock.error().message), Bytes());
+  }
+}
+
+// What is whole is opened by any number of processes at once; what is not is made by one at a time in a folder.
+Result<Dataset> open_or_build(Store& store, const std::string& folder, BuildOptions& options, bool apart,
+                              Seconds patience) {
+  Result<Dataset> whole = open_dataset(store, TRY(dataset_key(options)), options.row_length, options.policy);
+  if (whole.ok() || whole.error().kind != ErrorKind::not_found) return whole;
+  const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(folder, patience, options.progress));
+  return apart ? build_apart(store, options) : build_dataset(store, options);
+}
+
 }  // namespace
 
 Bytes Data::resident() const {
@@ -229,17 +253,6 @@ Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSourc
   return dataset_key(TRY(build_options(workload, *files, source)));
 }
 
-// The ranks of a run open its data one after the other.
-static Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, Seconds patience) {
-  constexpr auto kTurn = std::chrono::milliseconds(10);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count());
-  for (;;) {
-    Result<std::unique_ptr<FileLock>> lock = lock_folder(folder);
-    if (lock.ok() || lock.error().kind != ErrorKind::busy || std::chrono::steady_clock::now() >= until) return lock;
-    std::this_thread::sleep_for(kTurn);
-  }
-}
-
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
                           const systole::cli::Progress& progress, bool apart, Seconds patience) {
   Data data;
@@ -255,9 +268,8 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
         "data.folder");
   }
   data.folder = TRY(open_posix_store(workload.data.folder));
-  const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(workload.data.folder, patience));
   options.progress = progress;
-  Result<Dataset> built = apart ? build_apart(*data.folder, options) : build_dataset(*data.folder, options);
+  Result<Dataset> built = open_or_build(*data.folder, workload.data.folder, options, apart, patience);
   if (!built.ok())
     return built.error().kind == ErrorKind::invalid ? source.placed(built.error(), "data") : built.error();
   data.dataset = *std::move(built);

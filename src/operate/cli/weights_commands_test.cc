@@ -227,8 +227,9 @@ TEST_P(Adapters, AreMergedIntoTheWeightsThatComeOut) {
   EXPECT_NE(out.err.find("its adapters, of rank 2, are merged into the weights"), std::string::npos) << out.err;
   EXPECT_NE(text_of(systole_.folder() / "whole" / "model.safetensors"),
             text_of(kGolden / name() / "model.safetensors"));
-  if (name() == "llama")  // a run puts bos before the prompt, and so does this model's tokenizer
+  if (name() == "llama") {  // a run puts bos before the prompt, and so does this model's tokenizer
     EXPECT_EQ(generated("whole", "reference"), generated("tuned-1", "reference"));
+  }
   EXPECT_NE(generated("whole", "reference"), expected()) << "the adapters were trained";
 }
 

@@ -8,6 +8,11 @@
 #include "operate/render/quote.h"
 
 namespace systole::cli {
+namespace {
+
+constexpr Seconds kAsLongAsItTakes(1e9);  // somebody else who makes the data is waited for until they are done or dead
+
+}  // namespace
 
 void add_workload_arguments(Subcommand command, WorkloadArguments& arguments) {
   command.add_option("workload", arguments.path, "the workload's YAML file; - is standard input").required();
@@ -84,6 +89,7 @@ Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const
     options.memory_limit = *memory;
   }
   options.progress = data_progress(loaded.workload, context);
+  options.data_patience = kAsLongAsItTakes;
   return options;
 }
 
@@ -93,8 +99,13 @@ Progress data_progress(const Workload& workload, Context& context) {
   const std::string once = fmt::format(
       "data: training a tokenizer of {} tokens on up to {} of text; this may take a minute, and is kept in {}",
       with_commas(workload.data.tokenizer.vocabulary), to_string(workload.data.tokenizer.sample), workload.data.folder);
-  return [&context, once, told = false](std::string_view stage, Bytes done) mutable {
+  return [&context, once, told = false, waits = false](std::string_view stage, Bytes done) mutable {
     if (stage.empty()) return context.out.progress({});
+    if (stage.starts_with("waiting")) {
+      if (!waits) context.out.message(fmt::format("data: {}", stage));
+      waits = true;
+      return;
+    }
     context.out.progress(fmt::format("data: {}, {}", stage, to_string(done)));
     if (context.out.terminal() || told || stage != "training the tokenizer") return;
     told = true;
