@@ -194,10 +194,11 @@ Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, Second
                                                const systole::cli::Progress& progress) {
   constexpr auto kLook = std::chrono::milliseconds(20);
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count());
+  const std::string folder_is_held = fmt::format("the folder '{}' is in use by ", folder);
   for (;; std::this_thread::sleep_for(kLook)) {
     Result<std::unique_ptr<FileLock>> lock = lock_folder(folder);
     if (lock.ok() || lock.error().kind != ErrorKind::busy || std::chrono::steady_clock::now() >= until) return lock;
-    if (progress) progress(fmt::format("waiting: {}", lock.error().message), Bytes());
+    if (progress) progress(fmt::format("waiting for {}", lock.error().message.substr(folder_is_held.size())), Bytes());
   }
 }
 
