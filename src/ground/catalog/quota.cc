@@ -8,7 +8,7 @@
 namespace systole {
 namespace {
 
-constexpr std::string_view kOf[] = {"gpu", "tpu", "vcpu", "local_ssd"};
+constexpr std::string_view kOf[] = {"gpu", "tpu", "vcpu", "local_ssd", "disk", "address"};
 constexpr std::string_view kScopes[] = {"region", "global"};
 constexpr std::string_view kRequired[] = {"metric", "of", "unit", "terms", "source", "date"};
 constexpr std::string_view kOptional[] = {"id",       "scope", "dimension",  "accelerators",

@@ -13,7 +13,7 @@
 
 namespace systole {
 
-enum class QuotaOf { gpu, tpu, vcpu, local_ssd };
+enum class QuotaOf { gpu, tpu, vcpu, local_ssd, disk, address };
 std::string_view name_of(QuotaOf of);
 
 struct QuotaRow {

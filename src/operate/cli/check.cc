@@ -1,11 +1,13 @@
 // `systole check WORKLOAD`: every error of a workload at once, what it would need that this machine lacks, and what is
-// legal but looks like a mistake. Builds the whole Program on a device that runs nothing and looks whether the files of
-// text are there; reads none of them and allocates no arena.
+// legal but looks like a mistake; of a workload with keys of a cluster what render would refuse, too. Builds the whole
+// Program on a device that runs nothing and looks whether the files of text are there; reads none of them and allocates
+// no arena.
 
 #include "execute/backends/null/null.h"
 #include "ground/process/spawn.h"
 #include "operate/check/lint.h"
 #include "operate/cli/rank_threads.h"
+#include "operate/cli/rendering.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -24,6 +26,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     return ExitCode::done;
   }
   if (!workload.command.empty()) {
+    check_targets(loaded, options.workload.environment).value();
     const std::string program = find_program(workload.command.front()).value();
     context.out.data(
         fmt::format("{}: well: runs {}, about which nothing more is known", options.workload.path, program));
@@ -38,10 +41,12 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   const Status threads = check_threads(options.workload.backend, workload.resources, loaded.source);
   const Status files = check_data_files(workload, loaded.source);
   const Result<Job> made = make_job(workload, *device);
+  const Status targets = check_targets(loaded, options.workload.environment);
   std::vector<Error> errors;
   if (!threads.ok()) errors.push_back(threads.error());
   if (!files.ok()) errors.push_back(files.error());
   if (!made.ok()) errors.push_back(told_of_job(loaded.source, made.error()));
+  if (!targets.ok()) errors.push_back(targets.error());
   if (!errors.empty()) fail(together(std::move(errors)));
   const Job& job = *made;
   verify(*job.program);

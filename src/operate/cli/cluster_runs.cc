@@ -23,8 +23,13 @@ std::unique_ptr<ClusterRun> cluster_run_if_any(const std::string& run, Context& 
 std::unique_ptr<ClusterRun> cluster_run(const std::string& run, Context& context) {
   if (std::unique_ptr<ClusterRun> found = cluster_run_if_any(run, context)) return found;
   std::vector<std::string> names;
-  if (std::optional<Submissions> submissions = Submissions::open_if_there(kRunsFolder).value())
+  if (std::optional<Submissions> submissions = Submissions::open_if_there(kRunsFolder).value()) {
     names = submissions->names().value();
+    std::erase_if(names, [&](const std::string& name) {  // of a submission that failed a folder may be left
+      const Result<std::optional<Record>> record = submissions->find(name);
+      return record.ok() && !*record;
+    });
+  }
   fail(error(ErrorKind::not_found, "no run '{}' was submitted from here", run)
            .hinted(names.empty()
                        ? "systole submit WORKLOAD --on TARGET; systole runs --on kubernetes finds those of others"

@@ -13,6 +13,8 @@
 #include "operate/cli/plan_on_text.h"
 #include "operate/cli/plan_prove.h"
 #include "operate/cli/plan_scale.h"
+#include "operate/render/gke/cluster.h"
+#include "operate/render/names.h"
 
 namespace systole::cli {
 namespace {
@@ -109,6 +111,15 @@ std::optional<Error> contradicting_limits(const OfferedPlan& plan) {
                           deadline_words(in_budget->total)));
 }
 
+// Of machines of Google's alone: others' have no such limits.
+Result<std::vector<QuotaNeed>> quotas_of(const PlannedOffer& offer, CatalogTables& tables) {
+  if (!is_gcp_zone(offer.zone)) return std::vector<QuotaNeed>();
+  QuotaSpend nodes{.machine = offer.machine, .accelerator = offer.accelerator, .terms = offer.price.provisioning};
+  nodes.machines = offer.machines;
+  (offer.slice ? nodes.chips : nodes.gpus) = offer.chips;
+  return quota_needs(TRY(tables.quotas()), TRY(tables.machines()), gke_spends(std::move(nodes)));
+}
+
 Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions& options, CatalogView& view,
                          Context& context) {
   OfferedPlan plan;
@@ -145,6 +156,7 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   plan.searched = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   const SizeSearch sizes{view.tables, view.catalog, plan.rules, composer, plan.request};
   if (plan.choice.chosen) {
+    plan.quotas = TRY(quotas_of(plan.request.offers[plan.choice.chosen->offer], view.tables));
     plan.sizes = other_sizes(sizes, plan.request.offers[plan.choice.chosen->offer]);
     plan.sensitivities =
         sensitivities({view.tables, view.catalog, plan.rules, composer, plan.request}, *plan.choice.chosen);

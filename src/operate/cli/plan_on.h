@@ -5,6 +5,7 @@
 #include "operate/cli/options.h"
 #include "operate/cli/plan_here.h"
 #include "operate/cli/workload_options.h"
+#include "operate/render/quota_need.h"
 #include "predict/plan/sensitivities.h"
 #include "predict/plan/sizes.h"
 #include "predict/prove/proof.h"
@@ -54,6 +55,7 @@ struct OfferedPlan {
   std::vector<ProvedLayout> proved;        // with --prove: in the order of the search
   std::optional<SizeOption> larger;        // where nothing was chosen: what would do
   std::optional<ThisMachine> here;         // where --on names it, as any does
+  std::vector<QuotaNeed> quotas;           // of a project that makes the choice's nodes in a cluster of GKE
   std::string catalog_date, catalog_hash;
   Seconds searched;  // how long it took
 };

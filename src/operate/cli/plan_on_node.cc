@@ -3,6 +3,7 @@
 #include "operate/cli/plan_on_text.h"
 #include "operate/cli/plan_prove.h"
 #include "operate/cli/prediction_error.h"
+#include "operate/render/names.h"
 #include "predict/plan/layout_edit.h"
 
 namespace systole::cli {
@@ -108,6 +109,10 @@ Node offered_plan_node(const OfferedPlan& plan) {
                              {"parameters", plan.parameters},
                              {"offers", std::move(offers)}});
   document.set("chosen", choice.chosen ? estimated_node(plan, *choice.chosen) : Node());
+  if (choice.chosen) {
+    const std::string& zone = plan.request.offers[choice.chosen->offer].zone;
+    document.set("quotas", quota_node(plan.quotas, std::string(gcp_region_of(zone))));
+  }
   document.set("lost", std::move(lost));
   document.set("front", std::move(front));
   document.set("other_sizes", std::move(sizes));

@@ -51,6 +51,24 @@ TEST_F(PlanOn, the_document_says_the_same_and_its_edits_work) {
   EXPECT_EQ(parse_json(written.out, "plan.json").value().find("strategy")->text(), chosen->find("layout")->text());
 }
 
+// The limits of a project that the choice needs, which are often 0: those of its chips, and those beside them.
+TEST_F(PlanOn, tells_the_quota_that_the_choice_needs) {
+  const Captured gpus = plan("--on a3-highgpu-8g:1 --best 1");
+  ASSERT_EQ(gpus.exit.code, 0) << gpus.err;
+  for (const char* words : {"  quota   GPUS_ALL_REGIONS of the project: 8 GPUs; usually 0 in new projects\n",
+                            "GPUS_PER_GPU_FAMILY (gpu_family=NVIDIA_H100) in ", ": 8 GPUs; usually 0\n",
+                            "CPUS_PER_VM_FAMILY (vm_family=A3) in ", ": 208 vCPUs\n", "SSD_TOTAL_GB in ", ": 200 GB;",
+                            "IN_USE_ADDRESSES in "})
+    EXPECT_NE(gpus.out.find(words), std::string::npos) << words << "\n" << gpus.out;
+  const Captured chips = plan("--on v5e:2x2 --best 1 --json");
+  ASSERT_EQ(chips.exit.code, 0) << chips.err;
+  const Node document = parse_json(chips.out, "stdout").value();
+  const Node& first = document.find("search")->find("quotas")->items()[0];
+  EXPECT_EQ(first.find("metric")->text(), "TPU_LITE_PODSLICE_V5");
+  EXPECT_EQ(first.find("amount")->as_int().value(), 4);
+  EXPECT_NE(first.find("region")->text(), "");
+}
+
 TEST_F(PlanOn, an_option_is_explained_beside_the_choice) {
   const Captured by_number = plan("--on a2-highgpu-1g:1,v5e:1 --explain 1");
   EXPECT_EQ(by_number.exit.code, 0) << by_number.err;

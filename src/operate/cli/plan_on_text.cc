@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "operate/cli/plan_drawings.h"
 #include "operate/cli/plan_prove.h"
 #include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
+#include "operate/render/names.h"
 #include "predict/plan/layout_edit.h"
 
 namespace systole::cli {
@@ -81,6 +83,9 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
     cost += fmt::format(", ${:.3g} for a million tokens",
                         e.dollars->count() / (tokens_a_step(plan) * plan.request.steps) * 1e6);
   line("cost", cost);
+  const char* what = "quota";
+  for (const std::string& limit : quota_lines(plan.quotas, std::string(gcp_region_of(offer.zone))))
+    line(std::exchange(what, ""), limit);
   line("memory", fmt::format("{}{} of {}", to_string(e.memory.total()), plus_minus(of_memory), to_string(capacity)));
   line("", known_error_words(kind, of_memory));
   line("batch", batch_text(plan, e.candidate));

@@ -2,10 +2,10 @@
 
 #include "operate/render/render.h"
 
-#include <filesystem>
+#include <fmt/ranges.h>
 
 #include "ground/store/sha256.h"
-#include "ground/store/store.h"
+#include "operate/cli/rendered_folder.h"
 #include "operate/cli/rendering.h"
 
 namespace systole::cli {
@@ -14,15 +14,8 @@ namespace {
 struct RenderOptions {
   RenderArguments job;
   std::string out;
-  bool dry_run = false, mermaid = false;
+  bool dry_run = false, mermaid = false, replace = false;
 };
-
-void write(const RenderedFile& file, const std::string& folder) {
-  const std::filesystem::path path = std::filesystem::path(folder) / file.path;
-  std::filesystem::create_directories(path.parent_path());
-  const std::unique_ptr<Store> store = open_posix_store(path.parent_path().string()).value();
-  write_whole(*store, path.filename().string(), file.text).value();
-}
 
 ExitCode render(const RenderOptions& options, Context& context) {
   const std::string place = options.out.empty() ? "rendered/" + options.job.on : options.out;
@@ -34,9 +27,14 @@ ExitCode render(const RenderOptions& options, Context& context) {
     context.out.json(Node::map({{"run", rendered.run}, {"mermaid", rendered.drawing}}));
     return ExitCode::done;
   }
+  if (!options.dry_run) {
+    const WrittenFiles written = write_rendered(rendered, place, options.replace).value();
+    if (!written.replaced.empty()) context.out.message(fmt::format("replaced: {}", fmt::join(written.replaced, ", ")));
+    if (!written.removed.empty())
+      context.out.message(fmt::format("removed: {}, of the files before", fmt::join(written.removed, ", ")));
+  }
   Node files;
   for (const RenderedFile& file : rendered.files) {
-    if (!options.dry_run) write(file, place);
     if (options.dry_run) context.out.data(fmt::format("==> {}\n{}", file.path, file.text));
     files.push(Node::map({{"path", file.path}, {"sha256", sha256_of(file.text)}}));
   }
@@ -66,6 +64,7 @@ void add_render(Subcommand app, Context& context) {
       add_command(app, "render", "write the files by which a cluster starts a workload", options, context, render);
   add_render_arguments(command, options->job);
   command.add_option("--out", options->out, "the folder; without: rendered/TARGET");
+  command.add_flag("--replace", options->replace, "write over what is there: files of another run, edited ones");
   Option dry = command.add_flag("--dry-run", options->dry_run, "print the files, write none");
   command.add_flag("--mermaid", options->mermaid, "draw it, as text of Mermaid; write no files").excludes(dry);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ground/base/text_file.h"
 #include "operate/cli/run_systole.h"
 
 namespace systole::cli {
@@ -27,6 +28,116 @@ TEST(RenderCommand, gke_prints_the_limits_that_it_needs) {
   const Captured document = systole.run({"render", "job.yaml", "--on", "gke", "--json"});
   EXPECT_EQ(document.exit.code, 0) << document.err;
   EXPECT_NE(document.out.find("\"metric\": \"GPUS_ALL_REGIONS\""), std::string::npos) << document.out;
+}
+
+constexpr const char* kProgram = "systole: 1\nname: mine\ncommand: [/bin/true]\n";
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(RenderCommand, a_secret_in_env_is_refused_and_shown_nowhere) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kProgram) + "env: { MODE: fast, HF_TOKEN: hunter2 }\n");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"check", "job.yaml"}, {"render", "job.yaml", "--on", "slurm"}, {"run", "job.yaml"}}) {
+    const Captured refused = systole.run(words);
+    EXPECT_EQ(refused.exit.code, 2) << words[0];
+    EXPECT_TRUE(says(refused.err, "job.yaml:4: error: env: HF_TOKEN is a secret")) << refused.err;
+    EXPECT_FALSE(says(refused.out + refused.err, "hunter2")) << refused.err;
+  }
+  // The hint is what to type.
+  systole.write("job.yaml", std::string(kProgram) + "env: { MODE: fast }\nsecrets: { HF_TOKEN: 'env:HF_TOKEN' }\n");
+  EXPECT_EQ(systole.run({"check", "job.yaml"}).exit.code, 0);
+}
+
+// What a workload says of a cluster is held to that cluster.
+TEST(RenderCommand, check_refuses_what_render_refuses) {
+  const SystoleRunner systole;
+  const struct {
+    const char *keys, *on, *said;
+  } kWrong[] = {
+      {"gke: { project: my-lab-7, cluster: train }\n", "gke", "gke.location: '' is neither a zone nor a region"},
+      {"kubernetes: { queue: research }\n", "kubernetes", "image: a pod needs one"},
+      {"claims: { /data: corpus }\nimage: x:latest\n", "kubernetes", "image: "},
+      {"slurm: { partition: gpu }\nclaims: { /data: corpus }\n", "slurm", "claims"},
+      {"ssh: { hosts: [node1] }\nresources: { nodes: 2 }\n", "ssh", "ssh.hosts"},
+      {"resources: { accelerators: h1000 }\n", "slurm", "h1000"},
+  };
+  for (const auto& [keys, on, said] : kWrong) {
+    systole.write("job.yaml", std::string(kProgram) + keys);
+    const Captured rendered = systole.run({"render", "job.yaml", "--on", on});
+    EXPECT_EQ(rendered.exit.code, 2) << keys << rendered.err;
+    const Captured checked = systole.run({"check", "job.yaml"});
+    EXPECT_EQ(checked.exit.code, 2) << keys << checked.out;
+    EXPECT_TRUE(says(rendered.err, said)) << rendered.err;
+    EXPECT_TRUE(says(checked.err, said) && says(checked.err, std::string("(render --on ") + on + ")")) << checked.err;
+    EXPECT_TRUE(says(checked.err, "job.yaml")) << checked.err;
+  }
+  for (const char* keys : {"", "slurm: { partition: gpu }\nresources: { nodes: 2 }\n", "image: x@sha256:0\n",
+                           "ssh: { hosts: [node1, node2] }\n"}) {
+    systole.write("job.yaml", std::string(kProgram) + keys);
+    EXPECT_EQ(systole.run({"check", "job.yaml"}).exit.code, 0) << keys;
+  }
+}
+
+TEST(RenderCommand, loses_no_files_of_others) {
+  const SystoleRunner systole;
+  systole.write("a.yaml", "systole: 1\nname: a\ncommand: [/bin/true]\n");
+  systole.write("b.yaml", "systole: 1\nname: b\ncommand: [/bin/true]\n");
+  const auto render = [&](const char* file, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"render", file, "--on", "slurm"});
+    return systole.run(more);
+  };
+  const auto text = [&](const char* file) { return read_text_file((systole.folder() / file).string()).value(); };
+  ASSERT_EQ(render("a.yaml").exit.code, 0);
+  const std::string first = text("rendered/slurm/job.sbatch");
+  const Captured other = render("b.yaml");
+  EXPECT_EQ(other.exit.code, 2);
+  EXPECT_TRUE(says(other.err, "rendered/slurm holds the files of the run 'a'")) << other.err;
+  EXPECT_TRUE(says(other.err, "--out rendered/slurm-b, or --replace")) << other.err;
+  EXPECT_EQ(text("rendered/slurm/job.sbatch"), first);
+  EXPECT_EQ(render("b.yaml", {"--out", "rendered/slurm-b"}).exit.code, 0) << "the hint";
+  // The same run again: what changed is told, and what is no longer part of it goes.
+  const Captured again = render("a.yaml", {"--set", "slurm.partition=gpu"});
+  EXPECT_EQ(again.exit.code, 0) << again.err;
+  EXPECT_TRUE(says(again.err, "replaced: ") && says(again.err, "job.sbatch")) << again.err;
+  EXPECT_FALSE(says(render("a.yaml", {"--set", "slurm.partition=gpu"}).err, "replaced: "));
+  // Edited by hand.
+  systole.write("rendered/slurm/job.sbatch", text("rendered/slurm/job.sbatch") + "# mine\n");
+  const Captured edited = render("a.yaml");
+  EXPECT_EQ(edited.exit.code, 2);
+  EXPECT_TRUE(says(edited.err, "rendered/slurm/job.sbatch was edited since it was rendered")) << edited.err;
+  EXPECT_TRUE(says(text("rendered/slurm/job.sbatch"), "# mine"));
+  EXPECT_EQ(render("a.yaml", {"--replace"}).exit.code, 0);
+  EXPECT_EQ(text("rendered/slurm/job.sbatch"), first);
+  // Never written by render.
+  systole.write("own/job.sbatch", "mine\n");
+  const Captured own = render("a.yaml", {"--out", "own"});
+  EXPECT_EQ(own.exit.code, 2);
+  EXPECT_TRUE(says(own.err, "own/job.sbatch is there, and render did not write it")) << own.err;
+  EXPECT_EQ(text("own/job.sbatch"), "mine\n");
+}
+
+TEST(RenderCommand, a_rendering_leaves_none_of_the_one_before) {
+  const SystoleRunner systole;
+  const std::string gke = std::string(kProgram) + "image: registry.example/x@sha256:" + std::string(64, 'a') +
+                          "\ngke: { project: my-lab-7, cluster: train, location: us-central1-a }\n";
+  systole.write("job.yaml", gke + "resources: { accelerators: 'a3-highgpu-8g:2' }\n");
+  ASSERT_EQ(systole.run({"render", "job.yaml", "--on", "gke"}).exit.code, 0);
+  ASSERT_TRUE(std::filesystem::exists(systole.folder() / "rendered/gke/networks.yaml"));
+  systole.write("job.yaml", gke + "resources: { accelerators: 'a3-highgpu-8g:1' }\n");
+  const Captured again = systole.run({"render", "job.yaml", "--on", "gke"});
+  EXPECT_TRUE(says(again.err, "removed: networks.yaml, of the files before")) << again.err;
+  EXPECT_FALSE(std::filesystem::exists(systole.folder() / "rendered/gke/networks.yaml"));
+}
+
+// A submission that failed leaves no run to name.
+TEST(RenderCommand, stop_names_no_run_that_was_never_submitted) {
+  const SystoleRunner systole;
+  std::filesystem::create_directories(systole.folder() / "runs/.submitted/bert");
+  const Captured stopped = systole.run({"stop", "bret"});
+  EXPECT_EQ(stopped.exit.code, 2);
+  EXPECT_TRUE(says(stopped.err, "no run 'bret' was submitted from here")) << stopped.err;
+  EXPECT_FALSE(says(stopped.err, "bert")) << stopped.err;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "operate/cli/rendering.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "ground/catalog/tables.h"
 #include "ground/store/sha256.h"
@@ -33,7 +35,51 @@ RenderFacts facts_of(CatalogView& view) {
           .nccl = view.tables.nccl().value()};
 }
 
+// The targets that keys of a workload are of. A job of many nodes that names none is held to what all have in common.
+std::vector<RenderTarget> targets_named(const WorkloadSource& source) {
+  const auto says = [&](std::string_view key) {
+    return std::ranges::any_of(source.places, [&](const auto& place) { return place.first.starts_with(key); });
+  };
+  std::vector<RenderTarget> targets;
+  if (says("gke."))
+    targets.push_back(RenderTarget::gke);
+  else if (says("kubernetes.") || says("claims") || says("volumes"))
+    targets.push_back(RenderTarget::kubernetes);
+  if (says("ssh.")) targets.push_back(RenderTarget::ssh);
+  if (says("slurm.")) targets.push_back(RenderTarget::slurm);
+  const bool many = says("resources.nodes") || says("resources.accelerators") || says("resources.gpus_per_node");
+  if (targets.empty() && many) targets.push_back(RenderTarget::slurm);
+  return targets;
+}
+
 }  // namespace
+
+Status check_targets(const LoadedWorkload& loaded, const std::string& environment) {
+  const std::vector<RenderTarget> targets = targets_named(loaded.source);
+  if (targets.empty()) return {};
+  CatalogView view = TRY(open_catalog_view(*real_clock()));
+  std::vector<Error> wrong;
+  for (const RenderTarget target : targets) {
+    RenderAsk ask{.target = target, .workload = loaded.workload, .facts = facts_of(view)};
+    ask.workload_file = carried(to_yaml(loaded.workload));
+    ask.version = kVersion;
+    ask.place = "rendered";
+    ask.environment = environment;
+    Result<Rendered> rendered = systole::render(ask);
+    if (rendered.ok()) continue;
+    Error first = std::move(rendered).error();
+    std::vector<Error> all = std::exchange(first.others, {});
+    all.insert(all.begin(), std::move(first));
+    for (Error& one : all) {
+      one = loaded.source.placed(std::move(one));
+      if (one.where.file.empty()) one.where = {loaded.source.filename, 0, 0};
+      one.message += fmt::format(" (render --on {})", name_of(target));
+      wrong.push_back(std::move(one));
+    }
+  }
+  if (wrong.empty()) return {};
+  return together(std::move(wrong));
+}
 
 void add_render_arguments(Subcommand command, RenderArguments& arguments) {
   arguments.workload.command = true;
@@ -55,7 +101,7 @@ void add_render_arguments(Subcommand command, RenderArguments& arguments) {
                      "docker: the image that it is built on, NAME:TAG of the catalog's images");
   command
       .add_option("--accelerator", arguments.accelerator,
-                  "docker: what the image is for; without: cuda with GPUs, else cpu")
+                  "docker: what the image is for; without: what the workload runs on")
       .check(one_of({"cpu", "cuda", "tpu"}));
   command.add_option("--run", arguments.run, "what the run is called there; without: as the workload");
 }

@@ -32,4 +32,8 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
                        const std::function<std::string(const std::string& run)>& place,
                        const std::function<void(Workload&)>& settle = {});
 
+// What render would refuse of a workload, of each target that its keys name; without the files, and without a plan.
+// Errors: all at once, each at its place.
+Status check_targets(const LoadedWorkload& loaded, const std::string& environment);
+
 }  // namespace systole::cli

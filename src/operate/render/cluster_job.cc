@@ -27,6 +27,17 @@ Status check_mesh(const Workload& w, const ClusterJob& job) {
                   : fmt::format("resources.ranks_per_node: a divisor of {}, or another mesh", devices));
 }
 
+// The most of a job's accelerators that one machine has, as `systole plan --on` names them.
+std::string on_one_machine(const RenderAsk& ask, const ClusterJob& job) {
+  if (!job.slice) return job.machine->name + ":1";
+  const TpuSlice* most = nullptr;
+  for (const TpuSlice& slice : ask.facts.slices)
+    if (slice.accelerator == job.slice->accelerator && slice.hosts == 1 &&
+        (most == nullptr || most->chips < slice.chips))
+      most = &slice;
+  return most == nullptr ? job.slice->accelerator : most->by_shape();
+}
+
 Status check_model(const RenderAsk& ask, const ClusterJob& job) {
   const Workload& w = ask.workload;
   if (job.nodes.elastic())
@@ -36,10 +47,16 @@ Status check_model(const RenderAsk& ask, const ClusterJob& job) {
   if (job.devices_per_node() > 0 && !job.alone())
     return error(ErrorKind::unsupported, "a model runs on the {} of one node, and here are {} nodes",
                  job.tpu() ? "TPUs" : "GPUs", job.nodes.most)
-        .hinted(job.on.empty() ? "resources.nodes: 1; or on processors, without gpus_per_node; a program of your own "
-                                 "(command) runs on all"
-                               : "accelerators of one machine, or none and resources.nodes; a program of your own "
-                                 "(command) runs on all");
+        .hinted(job.machine == nullptr
+                    ? "resources.nodes: 1; or on processors, without gpus_per_node; a program of your own "
+                      "(command) runs on all"
+                : ask.plan != nullptr
+                    ? fmt::format("a plan for one machine: systole plan JOB.yaml --on {} --out plan.json; a program of "
+                                  "your own (command) runs on all",
+                                  on_one_machine(ask, job))
+                    : fmt::format("resources.accelerators: {}; or none, and resources.nodes; a program of your own "
+                                  "(command) runs on all",
+                                  on_one_machine(ask, job)));
   if (job.devices_per_node() > 0) return {};  // one process has them all
   return check_mesh(w, job);
 }

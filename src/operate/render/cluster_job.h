@@ -71,9 +71,8 @@ Result<Rendered> render_gcloud(const RenderAsk& ask);
 Result<Rendered> render_gke(const RenderAsk& ask, const ClusterJob& job);
 Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job);
 
-// What its nodes, `machine` each, cost in a zone, and the limits that they spend.
+// What its nodes, `machine` each, cost in a zone.
 JobCost cost_of(const RenderAsk& ask, const ClusterJob& job, const std::string& machine, const std::string& region,
                 const std::string& zone);
-std::vector<QuotaNeed> quota_needs(const RenderAsk& ask, const ClusterJob& job, const std::string& machine);
 
 }  // namespace systole

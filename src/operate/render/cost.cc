@@ -54,7 +54,10 @@ std::string line_of(const JobCost& cost, const Price& price) {
   if (cost.least != cost.most) line += to_string(*cost.rate(price, cost.least)) + " to ";
   line += to_string(*cost.rate(price, cost.most)) + " " + terms;
   if (const std::optional<Dollars> total = cost.total(price))
-    line += fmt::format("; {} {}: {}{}", to_string(*cost.time), cost.planned ? "as planned" : "at most at once",
+    line += fmt::format("; {} {}: {}{}", to_string(*cost.time),
+                        cost.planned   ? "as planned"
+                        : cost.bounded ? "at most at once"
+                                       : "if it takes resources.longest",
                         cost.least == cost.most ? "" : "up to ", to_string(*total));
   return line + fmt::format(" (list of {})", price.dated.date);
 }

@@ -19,6 +19,7 @@ struct JobCost {
   std::optional<Price> terms;        // of one on the terms that were asked for, where those are others
   std::optional<Seconds> time;       // how long it runs: as planned, else as it is allowed at once
   bool planned = false;              // the former
+  bool bounded = true;               // of the latter: it is ended then
   std::vector<std::string> besides;  // what is paid for and in no list
 
   std::optional<DollarsPerHour> rate(const Price& price, std::int64_t count) const;

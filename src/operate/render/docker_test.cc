@@ -10,6 +10,7 @@
 #include "ground/base/text_file.h"
 #include "ground/catalog/image.h"
 #include "ground/process/capture.h"
+#include "operate/render/builtin_facts.h"
 #include "operate/render/docker/docker.h"
 #include "operate/render/dockerfile_rules.h"
 #include "operate/render/hostile.h"
@@ -34,7 +35,7 @@ struct Ask {
 };
 
 Result<Rendered> rendered_of(const Workload& workload, const Ask& of) {
-  RenderAsk ask{.target = RenderTarget::docker, .workload = workload};
+  RenderAsk ask{.target = RenderTarget::docker, .workload = workload, .facts = builtin_facts()};
   ask.workload_file = {to_yaml(workload), std::string(64, '1')};
   ask.program_sha256 = std::string(64, '2');
   ask.version = "systole";
@@ -206,6 +207,27 @@ TEST(RenderDocker, cloud_build_is_as_its_schema_says) {
   EXPECT_FALSE(fits(Node::map({{"images", *build.find("images")}})));
   EXPECT_NE(rendered({.sets = {"image=ghcr.io/lab/job:1"}}).files.back().path, "cloudbuild.yaml")
       << "not Google's to push";
+}
+
+// What an image is built on has what it is for; what it is for is what the workload runs on.
+TEST(RenderDocker, a_base_is_for_its_accelerator) {
+  using enum ImageAccelerator;
+  const std::string nvidia = "nvidia/cuda:13.0.2-cudnn-runtime-ubuntu24.04", debian = "debian:bookworm-20260918-slim",
+                    torch = "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime";
+  const std::string tpu_on_cuda = refusal({.base = nvidia, .accelerator = tpu});
+  EXPECT_EQ(tpu_on_cuda, "--base: '" + nvidia + "' is for cuda, and --accelerator is tpu | " + debian);
+  EXPECT_NE(refusal({.base = debian, .accelerator = cuda}), "");
+  EXPECT_NE(refusal({.base = nvidia, .accelerator = cpu}), "");
+  EXPECT_NE(refusal({.base = nvidia}), "") << "a model without GPUs needs none of it";
+  EXPECT_NE(refusal({.sets = {kImage, "resources.gpus_per_node=8"}, .base = debian}), "");
+  EXPECT_NE(refusal({.workload = "ddp.yaml", .base = torch, .accelerator = tpu}), "");
+  EXPECT_EQ(refusal({.workload = "ddp.yaml", .base = torch}), "") << "a program says nothing of what it needs";
+  EXPECT_EQ(refusal({.sets = {kImage, "resources.gpus_per_node=8"}, .base = nvidia}), "");
+  const auto made_for = [](const char* accelerators) {
+    return rendered({.sets = {kImage, fmt::format("resources.accelerators={}", accelerators)}}).files[0].path;
+  };
+  EXPECT_EQ(made_for("'h100:8'"), "Dockerfile.cuda");
+  EXPECT_EQ(made_for("'v5e:2x2'"), "Dockerfile.tpu");
 }
 
 }  // namespace

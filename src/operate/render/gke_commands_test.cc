@@ -94,7 +94,17 @@ thing=$HOME/there/$(IFS=-; echo "${words[*]}")-$name
 case $verb in
 describe)
   [ ! -e "$HOME/broken" ] || { cat "$HOME/broken" >&2; exit 1; }
-  [ ! -e "$thing" ] || exit 0
+  if [ -e "$thing" ]; then
+    for word; do
+      case $word in
+      '--format=value(description)') sed -n 's/^--description=//p' "$thing" ;;
+      '--format=value(nodePools[].name)')
+        (cd "$HOME/there" && printf '%s;' default-pool container-node-pools-* | sed 's/container-node-pools-//g; s/\*;//') ;;
+      --format=*Labels.*) key=${word##*.}; sed -n "s/^--labels=/,/p" "$thing" | sed -n "s/.*,${key%)}=\([^,]*\).*/\1/p" ;;
+      esac
+    done
+    exit 0
+  fi
   case "${words[*]}" in
   'compute routers nats') echo "NAT \`$name\` not found" ;;
   compute*) printf 'Could not fetch resource:\n - The resource %s was not found\n' "$name" ;;
@@ -104,7 +114,7 @@ describe)
   esac >&2
   exit 1
   ;;
-create) [ ! -e "$thing" ] && : >"$thing" ;;
+create) [ ! -e "$thing" ] && printf '%s\n' "$@" >"$thing" ;;
 delete) rm "$thing" ;;
 esac
 )");
@@ -140,6 +150,10 @@ esac
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder_ + "/there")) names.insert(entry.path().filename());
     return names;
+  }
+  // What somebody made before, who said this of it: "--description=...".
+  void put(const std::string& thing, const std::string& said = "") const {
+    std::ofstream(folder_ + "/there/" + thing) << said << "\n";
   }
   void log_out() const { std::ofstream(folder_ + "/nobody") << "\n"; }
   // From here on it says this, whatever it is asked to describe.
@@ -203,6 +217,84 @@ TEST(GkeCommands, go_on_where_they_were_cut_off_and_need_an_account) {
   const Captured nobody = cloud.run(make);
   EXPECT_EQ(nobody.exit.code, 3);
   EXPECT_NE(nobody.err.find("gcloud auth login"), std::string::npos);
+}
+
+std::set<std::string> without(std::set<std::string> all, const std::set<std::string>& some) {
+  for (const std::string& one : some) all.erase(one);
+  return all;
+}
+
+TEST(GkeCommands, use_what_others_made_only_when_told_so) {
+  const GkeCluster cluster = clusters()[1];
+  const std::string make = gke_commands(cluster, "# made\n");
+  for (const auto& [thing, said] : {std::pair("compute-networks-train", ""),
+                                    {"compute-networks-train-gpu-2", "--description=ours"},
+                                    {"iam-service-accounts-train-nodes", "--description=systole-made-by=other"},
+                                    {"container-clusters-train", "--labels=managed-by=systole,systole-made-by=other"},
+                                    {"container-node-pools-ddp", "--labels=systole-run=other"}}) {
+    StandIn cloud("others");
+    cloud.put(thing, said);
+    const Captured refused = cloud.run(make);
+    EXPECT_EQ(refused.exit.code, 1) << thing << refused.err;
+    EXPECT_NE(refused.err.find("and the run 'ddp' did not make it"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("--accept-existing"), std::string::npos) << refused.err;
+    const Captured told = cloud.run(make, {"--accept-existing"});
+    EXPECT_EQ(told.exit.code, 0) << thing << told.err;
+    for (const Words& words : cloud.calls("gcloud")) EXPECT_EQ(wrong(words), "");
+  }
+  StandIn cloud("usage");
+  const Captured usage = cloud.run(make, {"--acept-existing"});
+  EXPECT_EQ(usage.exit.code, 2);
+  EXPECT_TRUE(cloud.there().empty());
+}
+
+TEST(GkeCommands, undo_takes_what_this_run_made_and_lists_the_rest) {
+  const GkeCluster cluster = clusters()[1];
+  const std::string make = gke_commands(cluster, "# made\n"), undo = gke_undo(cluster, "# made\n");
+  {  // what the network is others': it and what lies in it that was there stays
+    StandIn cloud("undo");
+    cloud.put("compute-networks-train", "--description=the lab's");
+    cloud.put("compute-routers-train");
+    ASSERT_EQ(cloud.run(make, {"--accept-existing"}).exit.code, 0);
+    const Captured all = cloud.run(undo, {"--all"});
+    EXPECT_EQ(all.exit.code, 0) << all.err;
+    EXPECT_EQ(cloud.there(),
+              (std::set<std::string>{"compute-networks-train", "compute-routers-train", "compute-routers-nats-train"}));
+    EXPECT_EQ(all.out,
+              "left as it is: compute routers train, which the run 'ddp' did not make\n"
+              "left as it is: compute networks train, which the run 'ddp' did not make\n");
+    for (const Words& words : cloud.calls("gcloud")) EXPECT_EQ(wrong(words), "");
+  }
+  {  // the cluster is others': nothing of it goes but this run's nodes
+    StandIn cloud("shared");
+    GkeCluster other = cluster;
+    other.run = "first";
+    other.pools[0].name = "first";
+    other.labels[0].second = "first";
+    ASSERT_EQ(cloud.run(gke_commands(other, "")).exit.code, 0);
+    const std::set<std::string> before = cloud.there();
+    ASSERT_EQ(cloud.run(make).exit.code, 1);
+    ASSERT_EQ(cloud.run(make, {"--accept-existing"}).exit.code, 0);
+    EXPECT_EQ(without(cloud.there(), before), std::set<std::string>{"container-node-pools-ddp"});
+    // Whose it is does not take it away either, as long as others have nodes there.
+    const Captured owner = cloud.run(gke_undo(other, ""), {"--all"});
+    EXPECT_EQ(owner.exit.code, 0) << owner.err;
+    EXPECT_NE(owner.out.find("container clusters train, in which others have nodes: ddp\n"), std::string::npos)
+        << owner.out;
+    EXPECT_TRUE(cloud.there().contains("container-clusters-train"));
+    const Captured all = cloud.run(undo, {"--all"});
+    EXPECT_EQ(all.exit.code, 0) << all.err;
+    EXPECT_EQ(cloud.there(), without(before, {"container-node-pools-first"}));
+    EXPECT_TRUE(all.out.starts_with("left as it is: container clusters train, which the run 'ddp' did not make\n"))
+        << all.out;
+    EXPECT_EQ(cloud.run(gke_undo(other, ""), {"--all"}).exit.code, 0);
+    EXPECT_TRUE(cloud.there().empty());
+  }
+  StandIn cloud("undo-usage");
+  ASSERT_EQ(cloud.run(make).exit.code, 0);
+  const std::set<std::string> made = cloud.there();
+  EXPECT_EQ(cloud.run(undo, {"--al"}).exit.code, 2);
+  EXPECT_EQ(cloud.there(), made);
 }
 
 // A token that expired is not a node that is gone: nothing is skipped, made or taken away, and what gcloud said is

@@ -112,8 +112,8 @@ TEST(RenderGke, costs_to_the_cent) {
   ASSERT_TRUE(h100.cost);
   EXPECT_NEAR(h100.cost->total(h100.cost->each)->count(), 8495.04, 0.005);
   EXPECT_EQ(cost_lines(*h100.cost).front(),
-            "2 x a3-highgpu-8g in us-central1: $176.98/h on demand; 48 h 00 min at most at once: $8,495.04 (list of "
-            "2026-09-17)");
+            "2 x a3-highgpu-8g in us-central1: $176.98/h on demand; 48 h 00 min if it takes resources.longest: "
+            "$8,495.04 (list of 2026-09-17)");
   // 16 chips at $1.20 are $19.20 an hour, at $0.29771 spot $4.76; how long is not said.
   const Rendered v5e =
       program({"command=[python3, x]", "resources={accelerators: 'v5e:4x4', provisioning: spot}", "ranks.notice=10s"});
@@ -144,7 +144,10 @@ TEST(RenderGke, what_no_list_prices_stays_unknown) {
   EXPECT_EQ(to_json(cost_node(*gb200.cost)).find("\"dollars\""), std::string::npos);
   const Rendered tpu = program({"command=[python3, x]", "resources={accelerators: 'tpu7x:4x4x4'}"});
   EXPECT_EQ(quota_lines(tpu.quotas, "us-central1"),
-            (std::vector<std::string>{"unknown: no list names the limit of 64 x tpu7x in us-central1"}));
+            (std::vector<std::string>{"unknown: no list names the limit of 64 x tpu7x in us-central1",
+                                      "HDB_TOTAL_GB in us-central1: 1600 GB", "CPUS in us-central1: 4 vCPUs",
+                                      "SSD_TOTAL_GB in us-central1: 100 GB; usually 250 to 500 in new projects",
+                                      "IN_USE_ADDRESSES in us-central1: 1 IP; usually 8; 4 in trial accounts"}));
 }
 
 TEST(RenderGke, names_the_limits_that_it_spends) {
@@ -156,14 +159,23 @@ TEST(RenderGke, names_the_limits_that_it_spends) {
             (std::vector<std::string>{"GPUS_ALL_REGIONS of the project: 16 GPUs; usually 0 in new projects",
                                       "GPUS_PER_GPU_FAMILY (gpu_family=NVIDIA_H100) in us-central1: 16 GPUs; usually 0",
                                       "CPUS_PER_VM_FAMILY (vm_family=A3) in us-central1: 416 vCPUs",
-                                      "LOCAL_SSD_TOTAL_GB_PER_VM_FAMILY (vm_family=A3) in us-central1: 12000 GB"}));
+                                      "LOCAL_SSD_TOTAL_GB_PER_VM_FAMILY (vm_family=A3) in us-central1: 12000 GB",
+                                      // The boot disks of two nodes and of the cluster's own, which has 4 processors.
+                                      "SSD_TOTAL_GB in us-central1: 300 GB; usually 250 to 500 in new projects",
+                                      "CPUS in us-central1: 4 vCPUs",
+                                      "IN_USE_ADDRESSES in us-central1: 1 IP; usually 8; 4 in trial accounts"}));
   EXPECT_EQ(
       lines({"command=[python3, x]", "resources={accelerators: 'v5e:4x4', provisioning: spot}", "ranks.notice=10s"})[0],
       "PREEMPTIBLE_TPU_LITE_PODSLICE_V5 in us-central1: 16 chips; usually 16 to 1536 seen");
   EXPECT_EQ(lines({"resources={nodes: 2, threads: 6, memory: 20GiB}"}),
-            (std::vector<std::string>{"CPUS in us-central1: 16 vCPUs"}));
-  EXPECT_TRUE(lines({"resources={accelerators: 'h100:16', provisioning: reserved, reservation: r}"}).empty())
-      << "they were spent when it was set aside";
+            (std::vector<std::string>{"CPUS in us-central1: 20 vCPUs",
+                                      "SSD_TOTAL_GB in us-central1: 300 GB; usually 250 to 500 in new projects",
+                                      "IN_USE_ADDRESSES in us-central1: 1 IP; usually 8; 4 in trial accounts"}));
+  EXPECT_EQ(lines({"resources={accelerators: 'h100:16', provisioning: reserved, reservation: r}"}),
+            (std::vector<std::string>{"SSD_TOTAL_GB in us-central1: 300 GB; usually 250 to 500 in new projects",
+                                      "CPUS in us-central1: 4 vCPUs",
+                                      "IN_USE_ADDRESSES in us-central1: 1 IP; usually 8; 4 in trial accounts"}))
+      << "what is reserved was spent when it was set aside; the cluster and disks were not";
 }
 
 TEST(RenderGke, tells_how_to_make_start_and_undo_it) {
@@ -275,7 +287,7 @@ TEST(RenderGke, the_cluster_has_what_pods_mount_read_and_are) {
                            "\"projects/other-lab/serviceAccounts/trainer@other-lab.iam.gserviceaccount.com\"",
                            "\"serviceAccount:${var.project}.svc.id.goog[research/ddp]\""})
     EXPECT_NE(terraform.find(part), std::string::npos) << part << "\n" << terraform;
-  EXPECT_NE(file(made, "undo.sh").find("left as it is, with what it holds: gs://my-corpus"), std::string::npos);
+  EXPECT_NE(file(made, "undo.sh").find("left+=('gs://my-corpus, with what it holds')"), std::string::npos);
   for (const auto& [what, line] : made.commands) {
     EXPECT_NE(what, "identity") << "cluster.sh does it";
     EXPECT_EQ(line.find("CLUSTER_PROJECT"), std::string::npos) << line;
@@ -353,6 +365,57 @@ TEST(RenderGke, is_drawn_as_every_target_is) {
   const std::string slurm = rendered(many, RenderTarget::slurm)->drawing;
   EXPECT_NE(slurm.find("61 more"), std::string::npos) << slurm;
   EXPECT_NE(slurm.find("node 63: ranks 504 to 511, 8 GPUs"), std::string::npos) << slurm;
+}
+
+TEST(RenderGke, says_how_its_devices_reach_each_other) {
+  const auto head = [](std::vector<std::string> sets) {
+    const Rendered made = program(std::move(sets));
+    const std::string& text = file(made, "job.yaml");
+    const std::size_t begin = text.find("# Topology: ");
+    std::string lines;
+    for (std::size_t at = begin; at < text.size() && text[at] == '#'; at = text.find('\n', at) + 1)
+      lines += text.substr(at, text.find('\n', at) + 1 - at);
+    for (std::size_t at = 0; at < lines.size();) {  // the drawing has both
+      const std::size_t first = lines.find(at == 0 ? ": " : "  ", at) + 2, end = lines.find('\n', at);
+      std::string line = lines.substr(first, end - first);
+      line.erase(0, line.find_first_not_of(' '));
+      EXPECT_NE(made.drawing.find(line), std::string::npos) << line << "\n" << made.drawing;
+      at = end + 1;
+    }
+    return lines;
+  };
+  EXPECT_EQ(head({"resources={accelerators: 'a2-highgpu-8g:4'}"}),
+            "# Topology: each node: 8 x a100-40gb, NVLink, 300 GB/s each way a chip\n"
+            "#   between nodes: TCP sockets (gVNIC), 12.5 Gbit/s a chip\n");
+  EXPECT_EQ(head({"resources={accelerators: 'a3-highgpu-8g:2'}"}),
+            "# Topology: each node: 8 x h100, NVLink, 450 GB/s each way a chip\n"
+            "#   between nodes: GPUDirect-TCPX, 100 Gbit/s a chip\n");
+  EXPECT_EQ(head({"resources={accelerators: 'a3-highgpu-8g:1'}"}),
+            "# Topology: each node: 8 x h100, NVLink, 450 GB/s each way a chip\n");
+  EXPECT_EQ(head({"resources={accelerators: 'n1-*+1xt4:2', threads: 2, memory: 8GiB}"}),
+            "# Topology: each node: 1 x t4, alone\n#   between nodes: TCP sockets\n");
+  EXPECT_EQ(head({"command=[python3, x]", "resources={accelerators: 'v5e:4x4', slices: 2}"}),
+            "# Topology: each slice: 16 chips of v5e on 4 hosts, a torus of 4x4, 45 GB/s each way a link\n"
+            "#   between slices: the data-centre network, 25 Gbit/s a chip\n");
+  EXPECT_EQ(head({"resources={nodes: 2, threads: 6, memory: 20GiB}"}), "");
+}
+
+// All that is mounted is drawn: claims, and each kind of volume.
+TEST(RenderGke, what_is_mounted_is_drawn) {
+  const std::string drawing = program(kAround).drawing;
+  for (const char* part :
+       {"/runs: filestore zonal, 10.0 TiB", "/data: bucket my-corpus, read only", "/more: bucket my-corpus",
+        "/fast: lustre p/us-central1-a/fast, 8.79 TiB", "/old: parallelstore p/us-central1-a/ps"})
+    EXPECT_NE(drawing.find(part), std::string::npos) << part << "\n" << drawing;
+  EXPECT_EQ(drawing.find("runs: /runs"), std::string::npos) << "the folder of runs lies in a volume that is drawn";
+}
+
+TEST(RenderGke, somebody_makes_the_namespace) {
+  const Rendered made = program(kAround);
+  EXPECT_NE(file(made, "cluster.sh").find("|| kubectl create namespace research\n"), std::string::npos);
+  for (const auto& [what, line] : made.commands) EXPECT_NE(what, "namespace") << "cluster.sh does it";
+  const std::string none = file(program({"resources={threads: 4, memory: 16GiB}"}), "cluster.sh");
+  EXPECT_EQ(none.find("create namespace"), std::string::npos);
 }
 
 TEST(RenderGke, takes_less_than_50_ms) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operate/render/drawing.h"
+#include "operate/render/topology.h"
 
 namespace systole {
 namespace {
@@ -73,9 +74,10 @@ std::vector<std::string> draw_groups(Drawing& d, const RenderAsk& ask, const Clu
     const bool drawn = g + 1 < kMostDrawn || g + 1 == count || count <= kMostDrawn;
     if (!drawn && g + 1 == kMostDrawn) groups.push_back(d.box(fmt::format("{} more slices", count - kMostDrawn)));
     if (!drawn) continue;
-    const std::string text = gke != nullptr ? pool_text(gke->pools[static_cast<std::size_t>(g)])
-                             : job.slice    ? fmt::format("slice {}: {}", g, job.slice->by_shape())
-                                            : fmt::format("run {}", job.run);
+    std::string text = gke != nullptr ? pool_text(gke->pools[static_cast<std::size_t>(g)])
+                       : job.slice    ? fmt::format("slice {}: {}", g, job.slice->by_shape())
+                                      : fmt::format("run {}", job.run);
+    if (const std::string domain = topology_of(ask, job).domain; !domain.empty()) text += "; " + domain;
     groups.push_back(d.open(text));
     draw_nodes(d, ask, job, g * each, each);
     d.close();
@@ -86,7 +88,16 @@ std::vector<std::string> draw_groups(Drawing& d, const RenderAsk& ask, const Clu
 // The folder of runs is in what is drawn already.
 bool is_mounted(const Workload& w, const std::string& folder) {
   const auto within = [&](const auto& each) { return folder == each.first || folder.starts_with(each.first + "/"); };
-  return std::ranges::any_of(w.claims, within);
+  return std::ranges::any_of(w.claims, within) || std::ranges::any_of(w.volumes, within);
+}
+
+std::string volume_text(const std::string& path, const VolumeSpec& volume) {
+  std::string kind = name_of(volume.kind);
+  std::ranges::replace(kind, '_', ' ');
+  std::string text = fmt::format("{}: {}", path, kind);
+  if (!volume.of.empty()) text += " " + volume.of;
+  if (volume.size) text += ", " + to_string(*volume.size);
+  return text + (volume.read_only ? ", read only" : "");
 }
 
 }  // namespace
@@ -105,9 +116,12 @@ std::string picture_of(const RenderAsk& ask, const ClusterJob& job, const GkeClu
     for (const GkeNetwork& network : gke->networks)
       join_all(d.box(fmt::format("network {}: {} to each node", network.name, network.subnets.size()),
                      Drawing::Shape::stadium));
-  if (job.slices > 1) join_all(d.box("data-centre network between slices", Drawing::Shape::stadium));
+  const Topology topology = topology_of(ask, job);
+  if (!topology.network.empty()) join_all(d.box(topology.network, Drawing::Shape::stadium));
   for (const auto& [path, claim] : ask.workload.claims)
     join_all(d.box(fmt::format("{}: claim {}", path, claim), Drawing::Shape::cylinder));
+  for (const auto& [path, volume] : ask.workload.volumes)
+    join_all(d.box(volume_text(path, volume), Drawing::Shape::cylinder));
   if (!is_mounted(ask.workload, job.folder)) join_all(d.box("runs: " + job.folder, Drawing::Shape::cylinder));
   return d.text();
 }

@@ -1,9 +1,9 @@
 #include "operate/render/quota_need.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include "operate/render/cluster_job.h"
 
 namespace systole {
 namespace {
@@ -16,36 +16,73 @@ std::string dimension_of(const QuotaRow& row, const std::string& machine) {
   return "vm_family=" + family;
 }
 
-}  // namespace
+class Needs {
+ public:
+  Needs(std::span<const QuotaRow> quotas, std::span<const MachineType> types) : quotas_(quotas), types_(types) {}
 
-std::vector<QuotaNeed> quota_needs(const RenderAsk& ask, const ClusterJob& job, const std::string& machine) {
-  Provisioning terms = job.terms.value_or(Provisioning::on_demand);
-  if (terms == Provisioning::reservation) return {};  // it was spent when the machines were set aside
-  std::vector<QuotaNeed> needs;
-  const std::string accelerator = job.machine == nullptr ? "" : job.machine->accelerator;
-  const auto add = [&](QuotaOf of, std::int64_t amount, const std::string& what, bool must) {
+  void add(const QuotaSpend& spend) {
+    if (spend.terms != Provisioning::reservation) {  // what is reserved was spent when it was set aside
+      add(spend, QuotaOf::gpu, spend.gpus, spend.accelerator, true);
+      add(spend, QuotaOf::tpu, spend.chips, spend.accelerator, true);
+      if (const MachineType* type = spend.chips > 0 ? nullptr : type_of(spend.machine)) add_machine(spend, *type);
+    }
+    add(spend, QuotaOf::disk, spend.disk_gb, "GB of boot disks of " + spend.machine, true);
+    add(spend, QuotaOf::address, spend.addresses, spend.addresses == 1 ? "external address" : "external addresses",
+        true);
+  }
+  std::vector<QuotaNeed> take() { return std::move(needs_); }
+
+ private:
+  void add_machine(const QuotaSpend& spend, const MachineType& type) {
+    if (type.vcpus)
+      add(spend, QuotaOf::vcpu, spend.machines * std::llround(type.vcpus->least), "vCPU of " + spend.machine, true);
+    if (type.local_ssd == "included" && type.local_ssd_gib)
+      add(spend, QuotaOf::local_ssd, spend.machines * std::llround(type.local_ssd_gib->least), "GB of local SSD",
+          false);
+  }
+
+  // `must`: without a limit of its own it is said that none is known.
+  void add(const QuotaSpend& spend, QuotaOf of, std::int64_t amount, const std::string& what, bool must) {
     if (amount == 0) return;
     const std::string words = fmt::format("{} x {}", amount, what);
-    const auto rows = quotas_of(ask.facts.quotas, of, machine, accelerator, terms);
-    for (const QuotaRow* row : rows) needs.push_back({*row, words, amount, dimension_of(*row, machine)});
     bool named = false;  // by more than what all have in common
-    for (const QuotaRow* row : rows) named |= !row->global;
-    if (must && !named) needs.push_back({std::nullopt, words, amount, ""});
-  };
-  const std::int64_t nodes = job.nodes.most;
-  add(QuotaOf::gpu, nodes * job.gpus_per_node, accelerator, true);
-  if (job.slice) add(QuotaOf::tpu, job.slices * job.slice->chips, accelerator, true);
-  // A host of TPUs comes with them.
-  const MachineType* type = job.slice ? nullptr : job.machine;
-  if (type == nullptr || !type->host.empty()) {
-    const auto found = std::ranges::find(ask.facts.machines, machine, &MachineType::name);
-    type = job.slice || found == ask.facts.machines.end() ? nullptr : &*found;
+    for (const QuotaRow* row : quotas_of(quotas_, of, spend.machine, spend.accelerator, spend.terms)) {
+      named |= !row->global;
+      note({*row, words, amount, dimension_of(*row, spend.machine)});
+    }
+    if (must && !named) needs_.push_back({std::nullopt, words, amount, ""});
   }
-  if (type == nullptr) return needs;
-  if (type->vcpus) add(QuotaOf::vcpu, nodes * std::llround(type->vcpus->least), "vCPU of " + machine, true);
-  if (type->local_ssd == "included" && type->local_ssd_gib)
-    add(QuotaOf::local_ssd, nodes * std::llround(type->local_ssd_gib->least), "GB of local SSD", false);
-  return needs;
+
+  void note(QuotaNeed need) {
+    const auto same = [&](const QuotaNeed& other) {
+      return other.row && other.row->metric == need.row->metric && other.dimension == need.dimension;
+    };
+    const auto found = std::ranges::find_if(needs_, same);
+    if (found != needs_.end()) {
+      found->amount += need.amount;
+      found->of += ", " + need.of;
+    } else {
+      needs_.push_back(std::move(need));
+    }
+  }
+
+  const MachineType* type_of(const std::string& name) const {
+    const auto found = std::ranges::find(types_, name, &MachineType::name);
+    return found == types_.end() ? nullptr : &*found;
+  }
+
+  std::span<const QuotaRow> quotas_;
+  std::span<const MachineType> types_;
+  std::vector<QuotaNeed> needs_;
+};
+
+}  // namespace
+
+std::vector<QuotaNeed> quota_needs(std::span<const QuotaRow> quotas, std::span<const MachineType> types,
+                                   std::span<const QuotaSpend> spends) {
+  Needs needs(quotas, types);
+  for (const QuotaSpend& spend : spends) needs.add(spend);
+  return needs.take();
 }
 
 std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const std::string& region) {
@@ -55,9 +92,11 @@ std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const 
       lines.push_back(fmt::format("unknown: no list names the limit of {} in {}", need.of, region));
       continue;
     }
+    std::string unit = need.row->unit;
+    if (need.amount == 1 && unit.ends_with('s')) unit.pop_back();
     std::string line =
         fmt::format("{}{} {}: {} {}", need.row->metric, need.dimension.empty() ? "" : " (" + need.dimension + ")",
-                    need.row->global ? "of the project" : "in " + region, need.amount, need.row->unit);
+                    need.row->global ? "of the project" : "in " + region, need.amount, unit);
     if (!need.row->usual.empty()) line += fmt::format("; usually {}", need.row->usual);
     lines.push_back(std::move(line));
   }

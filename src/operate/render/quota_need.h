@@ -1,15 +1,27 @@
 #pragma once
-// The limits of a project that a job runs into, and how much of each it needs.
+// The limits of a project that machines run into, and how much of each they need.
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ground/base/document.h"
+#include "ground/catalog/machine_type.h"
 #include "ground/catalog/quota.h"
 
 namespace systole {
+
+// Machines of one type, all on the same terms.
+struct QuotaSpend {
+  std::string machine, accelerator;  // the catalog's names; accelerator empty: processors alone
+  Provisioning terms = Provisioning::on_demand;
+  std::int64_t machines = 1;
+  std::int64_t gpus = 0, chips = 0;  // of all machines; chips of TPUs, whose hosts come with them
+  std::int64_t disk_gb = 0;          // of all their boot disks
+  std::int64_t addresses = 0;        // of the internet
+};
 
 // A value: it outlives the catalog that it was read from.
 struct QuotaNeed {
@@ -19,6 +31,11 @@ struct QuotaNeed {
   std::string dimension;        // "gpu_family=NVIDIA_H100"; empty: none
 };
 
+// In the order of what is spent; what several spend of the same limit is one need.
+std::vector<QuotaNeed> quota_needs(std::span<const QuotaRow> quotas, std::span<const MachineType> types,
+                                   std::span<const QuotaSpend> spends);
+
+// `region`: that the limits are of.
 std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const std::string& region);
 Node quota_node(const std::vector<QuotaNeed>& needs, const std::string& region);  // for --json
 

@@ -1,7 +1,10 @@
 #include "operate/render/docker/base_image.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
+#include "operate/render/cluster_job.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 
@@ -12,11 +15,17 @@ bool runs_on(const ImageRow& row, const char* accelerator) {
   return std::ranges::find(row.accelerators, accelerator) != row.accelerators.end();
 }
 
-std::string those_there_are(const RenderAsk& ask, bool models) {
+// A program may run on fewer devices than its image could, where nothing says what it needs.
+bool suits(const RenderAsk& ask, const ImageRow& row, const char* accelerator) {
+  const bool said = ask.image.accelerator || std::string_view(accelerator) != "cpu";
+  return runs_on(row, accelerator) || (!said && !ask.workload.command.empty());
+}
+
+std::string those_there_are(const RenderAsk& ask, const char* accelerator) {
+  const bool model = ask.workload.command.empty();
   std::string text;
   for (const ImageRow& row : ask.image.known)
-    if (!models || (row.for_models && runs_on(row, name_of(accelerator_of(ask)))))
-      text += (text.empty() ? "" : ", ") + row.tagged();
+    if (suits(ask, row, accelerator) && (row.for_models || !model)) text += (text.empty() ? "" : ", ") + row.tagged();
   return text.empty() ? "none; ~/.config/systole/catalog/images.csv takes your own" : text;
 }
 
@@ -29,15 +38,18 @@ const ImageRow* listed(const RenderAsk& ask, const std::string& name) {
   return found == ask.image.known.end() ? nullptr : &*found;
 }
 
-Result<BaseImage> named_image(const RenderAsk& ask, const std::string& name) {
+Result<BaseImage> named_image(const RenderAsk& ask, const char* accelerator, const std::string& name) {
   const bool model = ask.workload.command.empty();
   const auto wrong = [&](const std::string& why) {
     return error(ErrorKind::invalid, "--base: '{}' {}", comment_text(name), why)
-        .hinted(fmt::format("{}{}", those_there_are(ask, model),
+        .hinted(fmt::format("{}{}", those_there_are(ask, accelerator),
                             model ? "" : "; or your own by its digest, NAME@sha256:DIGEST"));
   };
   if (const ImageRow* row = listed(ask, name)) {
     if (model && !row->for_models) return wrong("is for programs of your own; a model needs none of what is in it");
+    if (!suits(ask, *row, accelerator))
+      return wrong(fmt::format("is for {}, and {} is {}", fmt::join(row->accelerators, " and "),
+                               ask.image.accelerator ? "--accelerator" : "what the workload asks for", accelerator));
     return of_row(*row);
   }
   TRY(check_image(name));
@@ -50,9 +62,12 @@ Result<BaseImage> named_image(const RenderAsk& ask, const std::string& name) {
 
 }  // namespace
 
-ImageAccelerator accelerator_of(const RenderAsk& ask) {
-  const bool gpus = ask.workload.resources.gpus_per_node.value_or(0) > 0;
-  return ask.image.accelerator.value_or(gpus ? ImageAccelerator::cuda : ImageAccelerator::cpu);
+Result<ImageAccelerator> accelerator_of(const RenderAsk& ask) {
+  if (ask.image.accelerator) return *ask.image.accelerator;
+  ClusterJob job;
+  job.gpus_per_node = ask.workload.resources.gpus_per_node.value_or(0);
+  TRY(set_hardware(ask, job));
+  return job.tpu() ? ImageAccelerator::tpu : job.gpus_per_node > 0 ? ImageAccelerator::cuda : ImageAccelerator::cpu;
 }
 
 const char* name_of(ImageAccelerator accelerator) {
@@ -73,19 +88,19 @@ Result<BaseImage> debian_image(const RenderAsk& ask) {
 
 Result<BaseImage> base_image(const RenderAsk& ask) {
   const Workload& w = ask.workload;
+  const char* accelerator = name_of(TRY(accelerator_of(ask)));
   BaseImage base;
   if (!ask.image.base.empty()) {
-    base = TRY(named_image(ask, ask.image.base));
+    base = TRY(named_image(ask, accelerator, ask.image.base));
   } else if (!w.command.empty()) {
     return error(ErrorKind::invalid, "--base: a program of your own brings the image that it runs in")
-        .hinted(those_there_are(ask, false) + "; or your own by its digest, NAME@sha256:DIGEST");
+        .hinted(those_there_are(ask, accelerator) + "; or your own by its digest, NAME@sha256:DIGEST");
   } else {
-    const char* accelerator = name_of(accelerator_of(ask));
     const auto found = std::ranges::find_if(
         ask.image.known, [&](const ImageRow& row) { return row.for_models && runs_on(row, accelerator); });
     if (found == ask.image.known.end())
       return error(ErrorKind::invalid, "no image of the list is for {}", accelerator)
-          .hinted(those_there_are(ask, false));
+          .hinted(those_there_are(ask, accelerator));
     base = of_row(*found);
   }
   if (is_production(ask) && base.reference.find('@') == base.reference.npos)

@@ -13,8 +13,9 @@ struct BaseImage {
   bool debian = false;            // Debian 12, whose packages Systole's libraries are
 };
 
-// What is asked for, else cuda where the workload has GPUs, else cpu.
-ImageAccelerator accelerator_of(const RenderAsk& ask);
+// What is asked for, else what the workload runs on: tpu, cuda where it has GPUs, else cpu. Errors: of its
+// accelerators.
+Result<ImageAccelerator> accelerator_of(const RenderAsk& ask);
 
 // Errors: invalid: no list has it, its tag names another image from time to time, or production asks for a digest; with
 // those there are.

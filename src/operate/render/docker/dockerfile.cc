@@ -134,7 +134,7 @@ Result<Rendered> render_docker(const RenderAsk& ask) {
   TRY(check_destination(w.image));
   ClusterJob job;
   job.run = TRY(run_name(ask.run, w));
-  const ImageAccelerator accelerator = accelerator_of(ask);
+  const ImageAccelerator accelerator = TRY(accelerator_of(ask));
   const bool program = !w.command.empty();
   Parts parts{TRY(base_image(ask)), TRY(debian_image(ask)), ""};
   if (!program && accelerator == ImageAccelerator::cuda) parts.plugin = "gpu";

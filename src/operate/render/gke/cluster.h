@@ -10,6 +10,7 @@
 
 #include "ground/catalog/provisioning.h"
 #include "operate/render/hcl.h"
+#include "operate/render/quota_need.h"
 
 namespace systole {
 
@@ -54,6 +55,9 @@ struct GkeIdentity {
   std::string google, name_space, account;
 };
 
+// The label of what several runs may use: the run whose script made it, and may take it away.
+inline constexpr const char* kGkeMadeBy = "systole-made-by";
+
 struct GkeCluster {
   std::string run, project, name;
   std::string location;  // of its control plane: a zone, or a region
@@ -75,13 +79,17 @@ struct GkeCluster {
 
   std::string account() const { return name + "-nodes"; }  // as whom its nodes speak to the cloud
   std::string account_email() const { return account() + "@" + project + ".iam.gserviceaccount.com"; }
-  // Of the cluster itself, which other runs use too.
+  // Of the cluster itself, which other runs use too: whose nodes cost what is not said, who made it is.
   std::vector<std::pair<std::string, std::string>> shared_labels() const {
     auto all = labels;
     std::erase_if(all, [](const auto& label) { return label.first == "systole-run"; });
     all.emplace_back("managed-by", "systole");
+    all.emplace_back(kGkeMadeBy, run);
     return all;
   }
+  // What has no labels says it as its description.
+  std::string mark() const { return std::string(kGkeMadeBy) + "=" + run; }
+  std::string name_space;  // of the job; empty or "default": it is there
   std::string context() const { return "gke_" + project + "_" + location + "_" + name; }  // of kubectl
   bool several_networks() const { return !networks.empty(); }
 };
@@ -93,6 +101,10 @@ inline constexpr const char* kGkeServiceRange = "10.8.0.0/20";
 inline constexpr const char* kGkeMoreRange = "192.168.0.0/16";  // all subnets of `networks` are within
 // For what GKE itself runs; jobs have pools of their own.
 inline constexpr const char* kGkeSystemMachine = "n1-standard-4";
+inline constexpr std::int64_t kGkeBootDiskGb = 100;  // of each node
+
+// What the nodes of a job spend of the project's limits with their disks, and the cluster and its NAT beside them.
+std::vector<QuotaSpend> gke_spends(QuotaSpend nodes);
 
 // `made`: the comment at the head.
 std::string gke_commands(const GkeCluster& cluster, const std::string& made);   // cluster.sh

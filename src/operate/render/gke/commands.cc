@@ -33,19 +33,37 @@ class Line {
   std::vector<std::string> options_;
 };
 
+// Where gcloud says which run made a thing.
+constexpr std::string_view kByDescription = "description", kByClusterLabel = "resourceLabels.systole-made-by",
+                           kByPoolLabel = "config.resourceLabels.systole-run";
+
 // `describe` and `create` of a thing, with what only the one or the other takes.
 class Thing {
  public:
   Thing(const GkeCluster& cluster, const std::string& kind, const std::string& name)
       : describe(cluster, fmt::format("gcloud {} describe {}", kind, shell_word(name))),
-        create(cluster, fmt::format("gcloud {} create {}", kind, shell_word(name))) {}
+        create(cluster, fmt::format("gcloud {} create {}", kind, shell_word(name))),
+        what_(kind + " " + name),
+        mark_(cluster.mark()) {}
   Thing& in(const char* name, std::string_view value) {
     describe.option(name, value);
     create.option(name, value);
     return *this;
   }
+  // Whose that is there it is, is not asked.
   std::string text() const { return "there " + describe.text() + " ||\n  " + create.text() + "\n"; }
+  // One that this run did not make is used only when told so.
+  std::string text_of_ours(std::string_view by = kByDescription) {
+    if (by == kByDescription) create.option("description", mark_);
+    return owned(what_, describe, by) + " ||\n  " + create.text() + "\n";
+  }
+  static std::string owned(const std::string& what, Line describe, std::string_view by) {
+    return fmt::format("ours {} {}", shell_word(what), describe.option("format", fmt::format("value({})", by)).text());
+  }
   Line describe, create;
+
+ private:
+  std::string what_, mark_;
 };
 
 std::string joined_labels(const GkeCluster& cluster, bool of_run = true) {
@@ -58,25 +76,74 @@ std::string joined_labels(const GkeCluster& cluster, bool of_run = true) {
 // "It is not there", in the words of gcloud's groups of commands. A token that expired, a right that is missing or a
 // network that is down say something else, and of what nobody saw nothing may be made, nor taken for gone.
 constexpr const char* kThere =
-    R"sh(there() { # whether what a command describes is there; ends the script where nobody knows
-  local said
-  said=$("$@" 2>&1 >/dev/null) && return
-  case $said in
+    R"sh(errors=$(mktemp)
+trap 'rm -f "$errors"' EXIT
+there() { # whether what a command describes is there, and $said what it says; ends the script where nobody knows
+  said=$("$@" 2>"$errors") && return
+  case $(cat "$errors") in
   *NOT_FOUND* | *'was not found'* | *'could not be found'* | *'does not exist'*) return 1 ;;
   *'code=404'* | *'HTTPError 404'* | *' not found: 404'* | *'NAT '*' not found'*) return 1 ;;
   esac
-  printf '%s\n' "$said" >&2
+  cat "$errors" >&2
   exit 3
+}
+made_here() { # whether it said that this run made it: a label's value, or a description
+  [ "${said#systole-made-by=}" = "$run" ]
 }
 )sh";
 
-std::string head(const std::string& made, const char* what) {
+constexpr const char* kAccept = R"sh(accept=
+case ${1:-} in
+'') ;;
+--accept-existing) accept=yes ;;
+*)
+  echo "usage: bash $0 [--accept-existing]" >&2
+  exit 2
+  ;;
+esac
+ours() { # WHAT COMMAND: whether it is there; what this run did not make is used only when told so
+  local what=$1
+  shift
+  there "$@" || return 1
+  if made_here || [ -n "$accept" ]; then return; fi
+  echo "$what is there, and the run '$run' did not make it" >&2
+  echo "  hint: bash $0 --accept-existing uses what is there as it is; or other names: gke.cluster, gke.network, --run" >&2
+  exit 1
+}
+)sh";
+
+constexpr const char* kLeave = R"sh(all=
+case ${1:-} in
+'') ;;
+--all) all=yes ;;
+*)
+  echo "usage: bash $0 [--all]" >&2
+  exit 2
+  ;;
+esac
+left=()
+tell() { # what was not taken away, and clean up
+  rm -f "$errors"
+  [ ${#left[@]} = 0 ] || printf 'left as it is: %s\n' "${left[@]}"
+}
+trap tell EXIT
+ours() { # WHAT COMMAND: whether it is there and this run made it; what others made is told at the end
+  local what=$1
+  shift
+  there "$@" || return 1
+  made_here && return
+  left+=("$what, which the run '$run' did not make")
+  return 1
+}
+)sh";
+
+std::string head(const GkeCluster& cluster, const std::string& made, const char* what, const char* arguments) {
   return fmt::format(
       "#!/bin/bash\n{}# {}\nset -euo pipefail\n"
       "account=$(gcloud auth list --filter=status:ACTIVE --format='value(account)')\n"
       "if [ -z \"$account\" ]; then\n  echo 'gcloud knows no account: gcloud auth login' >&2\n  exit 3\nfi\n"
-      "{}",
-      made, what, kThere);
+      "run={}\n{}{}",
+      made, what, shell_word(cluster.run), kThere, arguments);
 }
 
 std::string services(const GkeCluster& cluster) {
@@ -103,7 +170,7 @@ std::string own_network(const GkeCluster& c) {
   inside.create.option("source-ranges", fmt::format("{},{}", kGkeNodeRange, kGkePodRange));
   return "\n# Its own network: nodes have no address of the internet; they reach it through NAT, and Google "
          "directly.\n" +
-         network.text() + subnet.text() + router.text() + nat.text() + inside.text();
+         network.text_of_ours() + subnet.text_of_ours() + router.text_of_ours() + nat.text() + inside.text_of_ours();
 }
 
 std::string more_networks(const GkeCluster& c) {
@@ -112,17 +179,17 @@ std::string more_networks(const GkeCluster& c) {
     Thing network(c, "compute networks", each.name);
     network.create.option("subnet-mode", "custom").count("mtu", each.mtu);
     if (!each.profile.empty()) network.create.option("network-profile", each.profile);
-    text += network.text();
+    text += network.text_of_ours();
     for (const GkeNetwork::Subnet& sub : each.subnets) {
       Thing subnet(c, "compute networks subnets", sub.name);
       subnet.in("region", c.region).create.option("network", each.name).option("range", sub.range);
-      text += subnet.text();
+      text += subnet.text_of_ours();
     }
     if (!each.profile.empty()) continue;  // a VPC for RDMA takes no such rules
     Thing inside(c, "compute firewall-rules", each.name + "-inside");
     inside.create.option("network", each.name).option("direction", "INGRESS").option("allow", "tcp,udp,icmp");
     inside.create.option("source-ranges", kGkeMoreRange);
-    text += inside.text();
+    text += inside.text_of_ours();
   }
   return text.empty() ? ""
                       : "\n# What GPUs of several machines tell each other goes over networks of its own.\n" + text;
@@ -136,8 +203,8 @@ std::string node_account(const GkeCluster& c) {
   Line role(c, "gcloud projects add-iam-policy-binding " + shell_word(c.project));
   role.option("member", "serviceAccount:" + c.account_email());
   role.option("role", "roles/container.defaultNodeServiceAccount").option("condition", "None");
-  std::string text = "\n# Nodes may write logs and metrics and read images, no more.\n" + account.text() + role.text() +
-                     " >/dev/null\n";
+  std::string text = "\n# Nodes may write logs and metrics and read images, no more.\n" + account.text_of_ours() +
+                     role.text() + " >/dev/null\n";
   return text;
 }
 
@@ -147,6 +214,7 @@ std::string the_cluster(const GkeCluster& c) {
   Line& create = cluster.create;
   if (c.location != c.zone) create.option("node-locations", c.zone);
   create.option("release-channel", "regular").option("machine-type", kGkeSystemMachine).count("num-nodes", 1);
+  create.count("disk-size", kGkeBootDiskGb);
   create.flag("enable-ip-alias").flag("enable-private-nodes");
   create.option("network", c.network).option("subnetwork", c.network);
   create.option("cluster-secondary-range-name", "pods").option("services-secondary-range-name", "services");
@@ -159,7 +227,7 @@ std::string the_cluster(const GkeCluster& c) {
   if (c.secrets) create.flag("enable-secret-manager");
   if (!addons.empty()) create.option("addons", fmt::format("{}", fmt::join(addons, ",")));
   create.option("labels", joined_labels(c, false));
-  return "\n" + cluster.text();
+  return "\n" + cluster.text_of_ours(kByClusterLabel);
 }
 
 std::string accelerator(const GkeCluster& c, const GkePool& pool) {
@@ -174,7 +242,7 @@ std::string the_pool(const GkeCluster& c, const GkePool& pool) {
     policy.create = Line(c, "gcloud compute resource-policies create workload-policy " + shell_word(pool.policy));
     policy.in("region", c.region);
     policy.create.option("type", "HIGH_THROUGHPUT").option("accelerator-topology", pool.topology);
-    text += policy.text();
+    text += policy.text_of_ours();
   }
   Thing thing(c, "container node-pools", pool.name);
   thing.in("cluster", c.name).in("location", c.location);
@@ -205,10 +273,11 @@ std::string the_pool(const GkeCluster& c, const GkePool& pool) {
     for (const GkeNetwork::Subnet& subnet : network.subnets)
       create.option("additional-node-network", fmt::format("network={},subnetwork={}", network.name, subnet.name));
   if (!pool.disk.empty()) create.option("disk-type", pool.disk);
+  create.count("disk-size", kGkeBootDiskGb);
   create.option("image-type", c.image);
   create.option("service-account", c.account_email()).option("workload-metadata", "GKE_METADATA");
   create.option("labels", joined_labels(c));
-  return text + thing.text();
+  return text + thing.text_of_ours(kByPoolLabel);
 }
 
 std::string buckets(const GkeCluster& c) {
@@ -242,6 +311,8 @@ std::string inside_of_it(const GkeCluster& c) {
       "[ -z \"$before\" ] || command kubectl config use-context \"$before\" >/dev/null\n"
       "kubectl() {{\n  command kubectl --context={} \"$@\"\n}}\n",
       credentials.text(), shell_word(c.context()));
+  if (!c.name_space.empty() && c.name_space != "default")
+    text += fmt::format("kubectl get namespace {0} >/dev/null 2>&1 || kubectl create namespace {0}\n", c.name_space);
   if (c.several_networks()) text += "kubectl apply --server-side -f \"$(dirname \"$0\")/networks.yaml\"\n";
   for (const std::string& manifest : c.installers) text += fmt::format("kubectl apply {}\n", manifest);
   for (const std::string& manifest : c.operators) text += fmt::format("kubectl apply --server-side {}\n", manifest);
@@ -260,49 +331,74 @@ std::string inside_of_it(const GkeCluster& c) {
 }  // namespace
 
 std::string gke_commands(const GkeCluster& c, const std::string& made) {
-  std::string text = head(made, "Makes the cluster, or what is missing of it; may be run again.") + services(c) +
-                     own_network(c) + more_networks(c) + node_account(c) + the_cluster(c) +
+  std::string text = head(c, made, "Makes the cluster, or what is missing of it; may be run again.", kAccept) +
+                     services(c) + own_network(c) + more_networks(c) + node_account(c) + the_cluster(c) +
                      "\n# The nodes of the job.\n";
   for (const GkePool& pool : c.pools) text += the_pool(c, pool);
   return text + buckets(c) + identity(c) + inside_of_it(c);
 }
 
 std::string gke_undo(const GkeCluster& c, const std::string& made) {
+  // `by`: where it says who made it; empty: it goes with what it is in.
   const auto remove = [&](const std::string& kind, const std::string& name,
-                          const std::vector<std::pair<const char*, std::string>>& in) {
+                          const std::vector<std::pair<const char*, std::string>>& in, std::string_view by) {
     Line look(c, fmt::format("gcloud {} describe {}", kind, shell_word(name)));
     Line line(c, fmt::format("gcloud {} delete {} --quiet", kind, shell_word(name)));
     for (const auto& [key, value] : in) {
       look.option(key, value);
       line.option(key, value);
     }
-    return fmt::format("! there {} ||\n  {}\n", look.text(), line.text());
+    const std::string asks = by.empty() ? "there " + look.text() : Thing::owned(kind + " " + name, look, by);
+    return fmt::format("! {} ||\n  {}\n", asks, line.text());
   };
-  std::string text = head(made, "Takes away the nodes of the job; with --all the cluster and its networks too.");
+  const std::string region = c.region;
+  std::string text =
+      head(c, made, "Takes away the nodes of the job; with --all what else cluster.sh made for this run, and no more.",
+           kLeave);
   for (const GkePool& pool : c.pools) {
-    text += remove("container node-pools", pool.name, {{"cluster", c.name}, {"location", c.location}});
-    if (!pool.policy.empty()) text += remove("compute resource-policies", pool.policy, {{"region", c.region}});
+    text += remove("container node-pools", pool.name, {{"cluster", c.name}, {"location", c.location}}, kByPoolLabel);
+    if (!pool.policy.empty())
+      text += remove("compute resource-policies", pool.policy, {{"region", region}}, kByDescription);
   }
-  text += "[ \"${1:-}\" = --all ] || exit 0\n";
-  text += remove("container clusters", c.name, {{"location", c.location}});
+  text += "[ -n \"$all\" ] || exit 0\n";
+  Line look(c, "gcloud container clusters describe " + shell_word(c.name)),
+      pools(c, "gcloud container clusters describe " + shell_word(c.name)),
+      take(c, fmt::format("gcloud container clusters delete {} --quiet", shell_word(c.name)));
+  for (Line* line : {&look, &pools, &take}) line->option("location", c.location);
+  pools.option("format", "value(nodePools[].name)");
+  text += fmt::format(
+      "\n# A cluster in which others have nodes stays, and with it all that it uses.\n"
+      "if {}; then\n  others=$({})\n"
+      "  others=$(printf '%s\\n' \"$others\" | tr ';' '\\n' | grep -vx -e default-pool -e '' | paste -sd ' ' || true)\n"
+      "  if [ -n \"$others\" ]; then\n"
+      "    left+=('container clusters {}, in which others have nodes: '\"$others\")\n"
+      "  else\n    {}\n  fi\nfi\n"
+      "if there {}; then\n"
+      "  left+=('its networks, their NAT and rules, and the account of its nodes, which it uses')\n  exit 0\nfi\n\n",
+      Thing::owned("container clusters " + c.name, look, kByClusterLabel), pools.text(), c.name, take.text(),
+      look.text());
   for (const GkeNetwork& network : c.networks) {
-    if (network.profile.empty()) text += remove("compute firewall-rules", network.name + "-inside", {});
+    if (network.profile.empty()) text += remove("compute firewall-rules", network.name + "-inside", {}, kByDescription);
     for (const GkeNetwork::Subnet& subnet : network.subnets)
-      text += remove("compute networks subnets", subnet.name, {{"region", c.region}});
-    text += remove("compute networks", network.name, {});
+      text += remove("compute networks subnets", subnet.name, {{"region", region}}, kByDescription);
+    text += remove("compute networks", network.name, {}, kByDescription);
   }
-  text += remove("compute firewall-rules", c.network + "-inside", {});
-  text += remove("compute routers nats", c.network, {{"region", c.region}, {"router", c.network}});
-  text += remove("compute routers", c.network, {{"region", c.region}});
-  text += remove("compute networks subnets", c.network, {{"region", c.region}});
-  text += remove("compute networks", c.network, {});
+  text += remove("compute firewall-rules", c.network + "-inside", {}, kByDescription);
+  Line router(c, "gcloud compute routers describe " + shell_word(c.network));
+  router.option("region", region);
+  text += fmt::format("if {}; then\n", Thing::owned("compute routers " + c.network, router, kByDescription));
+  text += remove("compute routers nats", c.network, {{"region", region}, {"router", c.network}}, "");
+  text += remove("compute routers", c.network, {{"region", region}}, "") + "fi\n";
+  text += remove("compute networks subnets", c.network, {{"region", region}}, kByDescription);
+  text += remove("compute networks", c.network, {}, kByDescription);
+  Line account(c, "gcloud iam service-accounts describe " + shell_word(c.account_email()));
   Line role(c, "gcloud projects remove-iam-policy-binding " + shell_word(c.project));
   role.option("member", "serviceAccount:" + c.account_email());
   role.option("role", "roles/container.defaultNodeServiceAccount").option("condition", "None");
-  text += fmt::format("{} >/dev/null || true\n", role.text());
-  text += remove("iam service-accounts", c.account_email(), {});
-  for (const std::string& bucket : c.buckets)
-    text += fmt::format("echo 'left as it is, with what it holds: gs://{}'\n", bucket);
+  text += fmt::format("if {}; then\n{} >/dev/null || true\n{}fi\n",
+                      Thing::owned("iam service-accounts " + c.account_email(), account, kByDescription), role.text(),
+                      remove("iam service-accounts", c.account_email(), {}, ""));
+  for (const std::string& bucket : c.buckets) text += fmt::format("left+=('gs://{}, with what it holds')\n", bucket);
   return text;
 }
 

@@ -229,6 +229,7 @@ GkeCluster cluster_of(const RenderAsk& ask, const ClusterJob& job, const std::st
   GkeCluster cluster;
   cluster.run = job.run;
   cluster.project = w.gke.project;
+  cluster.name_space = w.kubernetes.name_space;
   cluster.name = w.gke.cluster;
   cluster.location = w.gke.location;
   cluster.zone = w.gke.zone.empty() ? w.gke.location : w.gke.zone;
@@ -284,6 +285,15 @@ std::string elsewhere(const RenderAsk& ask, const ClusterJob& job, const std::st
                      fmt::join(zones, ", "));
 }
 
+std::vector<QuotaNeed> quotas_of(const RenderAsk& ask, const ClusterJob& job, const std::string& machine) {
+  QuotaSpend nodes{.machine = machine, .terms = job.terms.value_or(Provisioning::on_demand)};
+  if (job.machine != nullptr) nodes.accelerator = job.machine->accelerator;
+  nodes.machines = job.nodes.most;
+  nodes.gpus = job.nodes.most * job.gpus_per_node;
+  if (job.slice) nodes.chips = job.slices * job.slice->chips;
+  return quota_needs(ask.facts.quotas, ask.facts.machines, gke_spends(std::move(nodes)));
+}
+
 void tell(const RenderAsk& ask, const GkeCluster& cluster, Rendered& rendered) {
   const std::string place = shell_word(ask.place);
   std::vector<std::pair<std::string, std::string>> commands;
@@ -301,7 +311,7 @@ void tell(const RenderAsk& ask, const GkeCluster& cluster, Rendered& rendered) {
                     "--threshold-rule=percent=1.0",
                     cluster.project, cluster.name, *budget));
   for (auto& [what, line] : rendered.commands) {
-    if (what == "identity") continue;  // cluster.sh does it
+    if (what == "identity" || what == "namespace") continue;  // cluster.sh does it
     // kubectl speaks to this cluster, whatever it speaks to otherwise.
     for (std::size_t at = line.find("kubectl "); at != line.npos; at = line.find("kubectl ", at + 8))
       line.insert(at + 8, "--context=" + cluster.context() + " ");
@@ -312,6 +322,14 @@ void tell(const RenderAsk& ask, const GkeCluster& cluster, Rendered& rendered) {
 }
 
 }  // namespace
+
+std::vector<QuotaSpend> gke_spends(QuotaSpend nodes) {
+  constexpr std::int64_t kNodesAnAddress = 64'512 / 64;  // ports of one of NAT's, and those that it keeps for a node
+  nodes.disk_gb = nodes.machines * kGkeBootDiskGb;
+  const QuotaSpend system{
+      .machine = kGkeSystemMachine, .disk_gb = kGkeBootDiskGb, .addresses = nodes.machines / kNodesAnAddress + 1};
+  return {std::move(nodes), system};
+}
 
 Result<Rendered> render_gke(const RenderAsk& ask, const ClusterJob& job) {
   std::vector<Error> wrong = refusals(ask, job);
@@ -335,8 +353,9 @@ Result<Rendered> render_gke(const RenderAsk& ask, const ClusterJob& job) {
       rendered.warnings.push_back(fmt::format(
           "labels: {} stays in the cluster: Google takes lower-case letters, digits, '-' and '_'", comment_text(key)));
   rendered.cost = cost_of(ask, job, *machine, cluster.region, cluster.zone);
+  rendered.cost->bounded = ask.workload.kubernetes.queued;
   rendered.cost->besides = {"what GKE takes for the cluster, its system machine, disks and traffic"};
-  rendered.quotas = quota_needs(ask, job, *machine);
+  rendered.quotas = quotas_of(ask, job, *machine);
   rendered.region = cluster.region;
   rendered.drawing = picture_of(ask, job, &cluster);
   return rendered;

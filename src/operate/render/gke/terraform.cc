@@ -115,7 +115,8 @@ void add_account(File& f) {
 HclBlock& add_node_config(HclBlock& block, const std::string& machine,
                           const std::vector<std::pair<std::string, std::string>>& labels) {
   HclBlock& config = block.add("node_config");
-  config.set("machine_type", machine).set("service_account", refer("google_service_account.nodes.email"));
+  config.set("machine_type", machine).set("disk_size_gb", kGkeBootDiskGb);
+  config.set("service_account", refer("google_service_account.nodes.email"));
   config.set("oauth_scopes", HclValue::list({"https://www.googleapis.com/auth/cloud-platform"}));
   config.set("resource_labels", File::labels(labels));
   config.add("workload_metadata_config", {{"mode", "GKE_METADATA"}});

@@ -11,6 +11,7 @@
 #include "operate/render/kubernetes/queue.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
+#include "operate/render/topology.h"
 
 namespace systole {
 namespace {
@@ -75,7 +76,7 @@ void check(const KubernetesJob& k, PodParts& parts) {
   const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
   if (w.image.empty()) {
     note(error(ErrorKind::invalid, "image: a pod needs one, with {} in it",
-               k.by_agent() ? fmt::format("systole {}", k.ask.version) : "the program")
+               k.by_agent() ? k.ask.version : std::string("the program"))
              .hinted("image: REGISTRY/NAME@sha256:DIGEST"));
   } else if (const Status image = check_image(w.image); !image.ok()) {
     note(image.error());
@@ -128,7 +129,7 @@ std::string manifest(const KubernetesJob& k, PodParts& parts) {
   }
   for (const Node& one : parts.objects) objects.push_back(one);
   objects.push_back(std::move(job));
-  std::string text = made_from(k.ask, k.job);
+  std::string text = made_from(k.ask, k.job) + topology_comment(k.ask, k.job);
   for (std::size_t o = 0; o < objects.size(); ++o) text += (o > 0 ? "---\n" : "") + to_sourced_yaml(objects[o]);
   return text;
 }
@@ -152,6 +153,9 @@ void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
   const auto command = [&](const char* what, std::string line) {
     rendered.commands.emplace_back(what, std::move(line));
   };
+  if (!w.kubernetes.name_space.empty() && w.kubernetes.name_space != "default")
+    command("namespace",
+            fmt::format("kubectl get namespace {0} >/dev/null 2>&1 || kubectl create namespace {0}", k.space));
   if (k.has_token())
     command("token", fmt::format("od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' | {} create secret generic {}-token "
                                  "--from-file=token=/dev/stdin",
@@ -171,7 +175,7 @@ void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
   if (w.image.find('@') == w.image.npos)
     warn(fmt::format("image: {} is what its tag names today; a digest is one image for ever", w.image));
   if (job.longest && !w.kubernetes.queued)
-    warn("resources.longest: a Job has no end that lets it save and go on; it is not used");
+    warn("resources.longest: nothing ends a Job then, as it could not save and go on; it only says what to expect");
   if (!w.command.empty() && k.by_agent() && !is_held(w, job.folder))
     warn(fmt::format("folder: {} is in no claim: the logs of its ranks end with their pods", comment_text(job.folder)));
 }
