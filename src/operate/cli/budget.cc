@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "ground/base/files.h"
 #include "ground/base/quantity.h"
 #include "operate/cluster/ledger.h"
 #include "operate/observe/run_files.h"
@@ -27,9 +28,9 @@ std::int64_t last_written(const std::string& folder) {
   std::int64_t last = 0;
   std::error_code failed;
   for (const char* of : {RunFiles::events, "logs"})
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder + "/" + of, failed)) {
-      if (!entry.is_regular_file(failed)) continue;
-      const auto time = fs::file_time_type::clock::to_sys(entry.last_write_time(failed));
+    for (const fs::path& path : paths_in(folder + "/" + of)) {
+      if (!is_file(path)) continue;
+      const auto time = fs::file_time_type::clock::to_sys(fs::last_write_time(path, failed));
       last = std::max<std::int64_t>(last, std::chrono::system_clock::to_time_t(
                                               std::chrono::time_point_cast<std::chrono::system_clock::duration>(time)));
     }

@@ -6,6 +6,7 @@
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/inspect.h"
 #include "execute/checkpoint/retention.h"
+#include "ground/base/files.h"
 #include "ground/base/parallel.h"
 #include "ground/base/quantity.h"
 #include "ground/base/units.h"
@@ -189,7 +190,7 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const RunPlace run = open_run(options.run.substr(0, options.run.rfind('@'))).value();
   const Checkpoint from = open_checkpoint(place).value();
-  const std::filesystem::path to = std::filesystem::absolute(options.to);
+  const std::filesystem::path to = absolute_path(options.to).value();
   std::error_code failed;
   std::filesystem::create_directories(to, failed);
   if (failed) {
@@ -226,7 +227,7 @@ ExitCode ckpt_export(const CkptOptions& options, Context& context) {
   if (!options.to.empty()) return export_model(options, context);
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const Checkpoint from = open_checkpoint(place).value();
-  const std::filesystem::path out = std::filesystem::absolute(options.out);
+  const std::filesystem::path out = absolute_path(options.out).value();
   Result<std::unique_ptr<Store>> folder = open_posix_store(out.parent_path().string());
   if (!folder.ok()) fail(std::move(folder).error().hinted("make the folder first, or name a file in another one"));
   const std::unique_ptr<Store> store = *std::move(folder);

@@ -83,7 +83,7 @@ int finish(Printer& out, ExitCode code) {
   const Status finished = out.finish();
   if (!finished.ok()) {
     out.error(finished.error());
-    return static_cast<int>(ExitCode::no);
+    if (code == ExitCode::done) return static_cast<int>(ExitCode::no);  // a run that was saved stays one
   }
   return static_cast<int>(code);
 }
@@ -158,6 +158,8 @@ int run_command_line(const std::vector<std::string>& arguments) {
     return finish(out, told(out, usage_error(*app, problem, arguments)));
   } catch (const Failure& failure) { return finish(out, told(out, failure.error())); } catch (const std::bad_alloc&) {
     return finish(out, told(out, error(ErrorKind::does_not_fit, "the machine has no memory left")));
+  } catch (const std::exception& unforeseen) {
+    return finish(out, told(out, error(ErrorKind::internal, "{}", unforeseen.what())));
   }
 }
 

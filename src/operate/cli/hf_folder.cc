@@ -8,6 +8,7 @@
 #include "execute/data/tokenizer_files.h"
 #include "execute/train/state.h"
 #include "execute/weights/hf_config.h"
+#include "ground/base/files.h"
 #include "ground/store/git_lfs.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/observe/run_files.h"
@@ -89,9 +90,7 @@ Result<std::string> HfFolder::hash() {
   return *hash_;
 }
 
-bool is_hf_folder(const std::string& path) {
-  return !path.empty() && std::filesystem::is_regular_file(std::filesystem::path(path) / kConfig);
-}
+bool is_hf_folder(const std::string& path) { return !path.empty() && is_file(std::filesystem::path(path) / kConfig); }
 
 Result<std::vector<ImportedValue>> values_of_weights(const std::string& folder) {
   const std::unique_ptr<Store> store = TRY(open_folder(folder));
@@ -220,7 +219,7 @@ Status keep_weights(Store& run, HfFolder& folder) {
   Node tensors = Node::map();
   for (const auto& [name, tensor] : folder.files.tensors()) tensors.set(name, name_of(tensor.dtype));
   const Node about = Node::map({{"systole_weights", 1},
-                                {"folder", std::filesystem::absolute(folder.path).lexically_normal().string()},
+                                {"folder", TRY(absolute_path(folder.path))},
                                 {"hash", TRY(folder.hash())},
                                 {"config", TRY(read_text(*folder.store, kConfig, kLargestConfig))},
                                 {"tensors", std::move(tensors)}});

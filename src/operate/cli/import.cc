@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "ground/base/files.h"
 #include "ground/base/text_file.h"
 #include "ground/store/store.h"
 #include "operate/cli/begin.h"
@@ -27,7 +28,7 @@ ImportSource source_of(const std::string& file) {
 
 ExitCode import(const ImportOptions& options, Context& context) {
   namespace fs = std::filesystem;
-  if (!options.out.empty() && fs::exists(options.out))
+  if (!options.out.empty() && path_exists(options.out))
     fail(error(ErrorKind::exists, "{} is there already", options.out).hinted("--out ANOTHER"));
   const Imported made = import_job(source_of(options.file)).value();
   Node left_out = Node::sequence();
@@ -49,7 +50,7 @@ ExitCode import(const ImportOptions& options, Context& context) {
     context.out.message("next: the same with --out job.yaml, and systole check job.yaml");
     return ExitCode::done;
   }
-  const fs::path place = fs::absolute(options.out);
+  const fs::path place = absolute_path(options.out).value();
   const std::unique_ptr<Store> store = open_posix_store(place.parent_path().string()).value();
   write_whole(*store, place.filename().string(), made.yaml).value();
   context.out.data("written: " + options.out);

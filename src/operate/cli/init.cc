@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "ground/base/files.h"
 #include "ground/store/store.h"
 #include "operate/cli/begin.h"
 #include "operate/import/pattern.h"
@@ -18,7 +19,7 @@ struct InitOptions {
 ExitCode init(const InitOptions& options, Context& context) {
   namespace fs = std::filesystem;
   const Pattern pattern = pattern_named(options.pattern).value();
-  const fs::path folder = fs::absolute(options.folder).lexically_normal();
+  const fs::path folder = absolute_path(options.folder).value();
   const std::string name = options.name.empty() ? "first" : options.name;
   const std::string text = first_workload(pattern, name).value();
   const std::string file = dns_label(name, 48, "a file").value() + ".yaml";
@@ -26,7 +27,7 @@ ExitCode init(const InitOptions& options, Context& context) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) fail(error(ErrorKind::io, "{}: {}", options.folder, failed.message()).hinted("another FOLDER"));
-  if (fs::exists(folder / file))
+  if (path_exists(folder / file))
     fail(error(ErrorKind::exists, "{} is there already", path).hinted("--name ANOTHER, or another FOLDER"));
   const std::unique_ptr<Store> store = open_posix_store(folder.string()).value();
   write_whole(*store, file, text).value();

@@ -1,5 +1,6 @@
 // `systole lock WORKLOAD`: writes what the result depends on beside the workload, for `run --locked`.
 
+#include "ground/base/files.h"
 #include "ground/store/store.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/workload_options.h"
@@ -21,7 +22,7 @@ ExitCode lock(const LockOptions& options, Context& context) {
   Prepared prepared = prepare(loaded.workload, preparing, context.clock).value();
   context.out.end_progress();
   const Node made = lock_of(prepared).value();
-  const std::filesystem::path place = std::filesystem::absolute(path);
+  const std::filesystem::path place = absolute_path(path).value();
   const std::unique_ptr<Store> folder = open_posix_store(place.parent_path().string()).value();
   write_whole(*folder, place.filename().string(), to_json(made, 2) + "\n").value();
   context.out.data("written: " + path);

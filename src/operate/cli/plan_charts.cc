@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "ground/base/files.h"
 #include "operate/cli/log_axis.h"
 #include "operate/cli/plan_on_text.h"
 #include "operate/cli/svg_picture.h"
@@ -162,7 +163,7 @@ std::string scaling_svg(const ScaledPlan& plan) {
 Status make_chart_folder(const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed || !std::filesystem::is_directory(folder))
+  if (failed || !is_folder(folder))
     return error(ErrorKind::io, "--charts: no folder '{}' can be made: {}", folder,
                  failed ? failed.message() : "it is no folder")
         .hinted("--charts charts");

@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 
+#include "ground/base/files.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/printer.h"
 #include "operate/cli/prove_job.h"
@@ -84,7 +84,7 @@ Result<prove::Proved> LayoutProver::proved(const Estimated& estimated) {
   prove::ProveOptions options;
   options.child = {"/proc/self/exe", "prove", "--child"};
   options.plugins = pjrt::plugins_folder();
-  options.temporary = std::filesystem::temp_directory_path().string();
+  options.temporary = temporary_folder();
   options.partitions = job.module.devices;
   const SignalWatch signals;
   options.limits.stop = [&signals] { return signals.stop_requested(); };

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ground/base/files.h"
 #include "ground/base/os_error.h"
 #include "ground/base/quantity.h"
 #include "ground/catalog/tables.h"
@@ -113,7 +114,7 @@ Result<prove::ProveOptions> options_of(const ProveArguments& arguments) {
   prove::ProveOptions options;
   options.child = {"/proc/self/exe", "prove", "--child"};
   options.plugins = pjrt::plugins_folder(arguments.plugins);
-  options.temporary = std::filesystem::temp_directory_path().string();
+  options.temporary = temporary_folder();
   options.fresh = arguments.fresh;
   options.whole = arguments.time;
   for (const std::string& flag : arguments.flags) options.flags.push_back(TRY(flag_of(flag)));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ground/base/files.h"
 #include "ground/process/machine.h"
 
 namespace systole::cli {
@@ -22,7 +23,7 @@ Result<int> count(std::string_view text) {
 // One rank a GPU. Device files of other drivers are not counted.
 int num_gpus() {
   int n = 0;
-  while (std::filesystem::exists("/dev/nvidia" + std::to_string(n))) ++n;
+  while (path_exists("/dev/nvidia" + std::to_string(n))) ++n;
   return n;
 }
 

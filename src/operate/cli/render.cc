@@ -1,6 +1,7 @@
 // `systole render WORKLOAD --on TARGET`: the files by which a cluster starts a workload, into a folder.
 
 #include "operate/render/render.h"
+#include "ground/base/files.h"
 
 #include <fmt/ranges.h>
 

@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "execute/checkpoint/restore.h"
+#include "ground/base/files.h"
+#include "ground/base/os_error.h"
 #include "operate/cli/cluster_runs.h"
 #include "operate/cli/run_places.h"
 
@@ -21,11 +23,10 @@ std::vector<std::string> folders_of(const ClusterRun& run) {
   if (!run.record.array) return {run.record.folder};
   std::vector<std::string> folders;
   const fs::path all = run.folder();
-  std::error_code failed;
   const std::string head = all.filename().string() + ".";
-  for (const fs::directory_entry& entry : fs::directory_iterator(all.parent_path(), failed))
-    if (entry.is_directory() && entry.path().filename().string().starts_with(head))
-      folders.push_back((fs::path(run.record.folder).parent_path() / entry.path().filename()).string());
+  for (const fs::path& path : paths_in(all.parent_path()))
+    if (is_folder(path) && path.filename().string().starts_with(head))
+      folders.push_back((fs::path(run.record.folder).parent_path() / path.filename()).string());
   std::ranges::sort(folders);
   return folders;
 }
@@ -43,19 +44,21 @@ std::string verified(const std::string& folder) {
 // All of it, or nothing: what came of a copy that failed is taken away. A folder that is there, and is empty, may be
 // one that cannot be replaced.
 void bring_whole(const ClusterRun& run, const std::string& folder, const std::string& place) {
-  const bool fresh = !fs::exists(place);
+  const bool fresh = !path_exists(place);
   const std::string part = fresh ? place + ".part" : place;
-  if (fresh && fs::path(part).has_parent_path()) fs::create_directories(fs::path(part).parent_path());
-  if (fresh && !fs::create_directory(part))
+  if (fresh) make_folders(fs::path(part).parent_path()).value();
+  std::error_code failed;
+  const bool made = fresh && fs::create_directory(part, failed);
+  if (failed) fail(os_error(failed.value(), "make the folder", part));
+  if (fresh && !made)
     fail(error(ErrorKind::exists, "there is a '{}': another copy is under way, or was ended half-way", part)
              .hinted(fmt::format("take it away when no other runs: rm -r {}", part)));
   const Status came = run.cluster->bring(run.record, folder, part);
-  if (came.ok() && fresh) fs::rename(part, place);
+  if (came.ok() && fresh) fs::rename(part, place, failed);
+  if (came.ok() && failed) fail(os_error(failed.value(), "rename to", place));
   if (came.ok()) return;
   std::error_code ignored;
-  std::vector<fs::path> left;
-  for (const fs::directory_entry& entry : fs::directory_iterator(part, ignored)) left.push_back(entry.path());
-  for (const fs::path& path : left) fs::remove_all(path, ignored);
+  for (const fs::path& path : paths_in(part)) fs::remove_all(path, ignored);
   if (fresh) fs::remove(part, ignored);
   fail(came.error());
 }
@@ -64,14 +67,14 @@ void bring_whole(const ClusterRun& run, const std::string& folder, const std::st
 std::string brought(const ClusterRun& run, const std::string& folder, const std::string& out) {
   if (out.empty() && run.cluster->shares_folders()) {
     const std::string here = (fs::path(run.record.from) / folder).lexically_normal().string();
-    if (fs::is_directory(here)) return here;
+    if (is_folder(here)) return here;
     fail(error(ErrorKind::not_found, "there is no folder '{}' on this machine", here)
              .hinted("run this where the cluster's folders are seen"));
   }
   std::string place = out.empty() ? fmt::format("{}/{}", kRunsFolder, run.record.run) : out;
   if (run.record.array) place += "/" + fs::path(folder).filename().string();
   while (place.size() > 1 && place.ends_with('/')) place.pop_back();
-  if (fs::exists(place) && !fs::is_empty(place))
+  if (is_file(place) || !paths_in(place).empty())
     fail(error(ErrorKind::exists, "the folder '{}' is not empty", place).hinted("another one: --out"));
   bring_whole(run, folder, place);
   return place;

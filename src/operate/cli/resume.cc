@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "execute/checkpoint/restore.h"
+#include "ground/base/files.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/cluster_runs.h"
 #include "operate/cli/run_command.h"
 #include "operate/cli/run_places.h"
@@ -39,7 +41,7 @@ Result<std::string> recorded_isa(const std::string& folder, const Workload& work
 // With more to spend it is the same workload, rendered anew; whatever else changes makes another run.
 SubmitAsk with_budget(ClusterRun& run, const std::vector<std::string>& sets) {
   const Record& record = run.record;
-  if (!std::filesystem::exists(record.place + "/workload.yaml"))
+  if (!path_exists(record.place + "/workload.yaml"))
     fail(error(ErrorKind::not_found, "what '{}' was rendered from is where {} submitted it", record.run, record.by)
              .hinted(fmt::format("systole resume {} --set ... there", record.run)));
   RenderArguments from{.on = record.target, .run = record.run};
@@ -92,7 +94,7 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   if (const auto run = cluster_run_if_any(options.run.folder, context)) return resume_there(*run, options, context);
   RunArguments arguments = options.run;
   arguments.folder = find_run(kRunsFolder, arguments.folder).value();
-  if (!std::filesystem::exists(arguments.folder + "/workload.yaml")) {
+  if (!path_exists(arguments.folder + "/workload.yaml")) {
     fail(error(ErrorKind::not_found, "the run '{}' has no workload.yaml: it ended before it began", arguments.folder)
              .hinted("begin it anew: systole run WORKLOAD; 'systole runs' lists the others"));
   }

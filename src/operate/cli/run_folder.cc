@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "ground/base/files.h"
 #include "ground/store/lock.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/run_files.h"
@@ -10,7 +11,7 @@ namespace systole::cli {
 
 Result<RunFolder> claim_folder(const std::string& path, Begins begins) {
   std::error_code failed;
-  if (begins == Begins::where_it_was && !std::filesystem::is_directory(path)) {
+  if (begins == Begins::where_it_was && !is_folder(path)) {
     return error(ErrorKind::not_found, "there is no run folder '{}'", path)
         .hinted("'systole runs' lists those there are");
   }

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -11,6 +10,8 @@
 
 #include "describe/graph/partition/pipeline.h"
 #include "ground/base/errors.h"
+#include "ground/base/files.h"
+#include "ground/base/os_error.h"
 #include "ground/process/machine.h"
 #include "operate/cli/make_plan.h"
 #include "operate/cli/rank_threads.h"
@@ -30,15 +31,15 @@ Result<Workload> load_workload(const std::string& path, const WorkloadOptions& o
     text << std::cin.rdbuf();
     return read_workload(text.str(), "standard input", options, source);
   }
-  if (std::filesystem::is_directory(path)) {
-    const bool run = std::filesystem::exists(path + "/workload.yaml");
+  if (is_folder(path)) {
+    const bool run = path_exists(path + "/workload.yaml");
     return error(ErrorKind::invalid, "'{}' is a folder, not a workload file", path)
         .hinted(run ? fmt::format("it holds a run: systole resume {}, or its {}/workload.yaml", path, path)
                     : "name the YAML file: examples/quickstart.yaml is one to begin with");
   }
   std::ifstream file(path);
   if (!file) {
-    if (std::filesystem::exists(path)) return error(ErrorKind::io, "cannot read '{}': {}", path, std::strerror(errno));
+    if (errno != ENOENT) return os_error(errno, "read", path);
     return error(ErrorKind::not_found, "there is no workload file '{}'", path)
         .hinted("examples/quickstart.yaml is one to begin with");
   }

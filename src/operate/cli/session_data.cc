@@ -13,6 +13,7 @@
 
 #include "execute/data/file_patterns.h"
 #include "execute/data/tokenizer_files.h"
+#include "ground/base/files.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
 #include "operate/cli/run_tokenizer.h"
@@ -21,12 +22,10 @@
 namespace systole::cli {
 namespace {
 
-std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
-
 // Paths of the store whose root is "/".
 std::vector<std::string> below_root(const std::vector<std::string>& paths) {
   std::vector<std::string> result;
-  for (const std::string& path : paths) result.push_back(absolute(path).substr(1));
+  for (const std::string& path : paths) result.push_back(absolute_path(path).value().substr(1));
   return result;
 }
 
@@ -59,7 +58,7 @@ class FileCheck {
       const auto found = expand_files(root_, {below[i]}, "/");
       if (!found.ok()) {
         missing(found.error(), patterns[i], key, i);
-      } else if (std::filesystem::is_directory(patterns[i])) {
+      } else if (is_folder(patterns[i])) {
         add(error(ErrorKind::invalid, "'/{}' is a folder", below[i])
                 .hinted(fmt::format("name its files: {}/*.txt", patterns[i])),
             key, i);
@@ -260,13 +259,10 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
   if (workload.data.kind != DataSpec::Kind::text) return data;
   data.files = TRY(open_posix_store("/"));
   BuildOptions options = TRY(build_options(workload, *data.files, source));
-  std::error_code failed;
-  std::filesystem::create_directories(workload.data.folder, failed);
-  if (failed) {
-    return source.placed(
-        error(ErrorKind::io, "cannot make the folder '{}': {}", absolute(workload.data.folder), failed.message())
-            .hinted("data.folder: a folder that may be written"),
-        "data.folder");
+  if (Status made = make_folders(workload.data.folder); !made.ok()) {
+    Error why = std::move(made).error();
+    if (why.hint.empty()) why.hint = "data.folder: a folder that may be written";
+    return source.placed(std::move(why), "data.folder");
   }
   data.folder = TRY(open_posix_store(workload.data.folder));
   options.progress = progress;

@@ -1,8 +1,7 @@
 // `systole submit WORKLOAD --on TARGET`: renders it, gives it to the target, and keeps which run that is.
 
 #include "operate/cluster/submit.h"
-
-#include <filesystem>
+#include "ground/base/files.h"
 
 #include "operate/cli/cluster_runs.h"
 #include "operate/cli/rendering.h"
@@ -35,7 +34,7 @@ SubmitAsk ask_of(const RenderedJob& job, const ClusterClient& cluster) {
   Record& record = ask.record;
   record.run = job.rendered.run;
   record.target = cluster.name();
-  record.from = std::filesystem::current_path().string();
+  record.from = working_folder().value();
   record.folder = job.rendered.folder;
   record.where = job.rendered.where;
   for (const auto& [what, value] : cluster.where()) record.where[what] = value;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "ground/base/clock.h"
+#include "ground/base/files.h"
 #include "ground/pjrt/client.h"
 #include "ground/pjrt/places.h"
 #include "ground/process/capture.h"
@@ -101,16 +102,15 @@ Result<SeenDevices> see_devices(const std::string& plugin, const std::string& fo
 std::vector<std::string> device_files(const std::string& plugin) {
   std::vector<std::string> found;
   for (const char* folder : {"/dev", "/dev/vfio"}) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
+    for (const std::filesystem::path& path : paths_in(folder)) {
+      const std::string name = path.filename().string();
       const auto numbered = [&](std::string_view start) {
         return name.size() > start.size() && name.rfind(start, 0) == 0 &&
                name.find_first_not_of("0123456789", start.size()) == std::string::npos;
       };
       const bool of_gpu = folder == std::string_view("/dev") && numbered("nvidia");
       const bool of_tpu = folder == std::string_view("/dev") ? numbered("accel") : numbered("");
-      if ((of_gpu && plugin != "tpu") || (of_tpu && plugin != "gpu")) found.push_back(entry.path().string());
+      if ((of_gpu && plugin != "tpu") || (of_tpu && plugin != "gpu")) found.push_back(path.string());
     }
   }
   std::sort(found.begin(), found.end());

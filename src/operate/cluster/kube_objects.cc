@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "ground/base/files.h"
 #include "ground/base/text_file.h"
 #include "operate/cluster/kube_api.h"
 #include "operate/render/kube_quantity.h"
@@ -103,20 +104,17 @@ Result<std::vector<Node>> read_documents(std::string_view text, const std::strin
 }
 
 Result<std::vector<Node>> read_objects(const Record& record) {
-  std::vector<std::string> paths;
-  std::error_code failed;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(record.place + "/files", failed))
-    if (entry.is_regular_file() && entry.path().extension() == ".yaml") paths.push_back(entry.path().string());
-  if (failed) return error(ErrorKind::io, "cannot list '{}/files': {}", record.place, failed.message());
-  std::ranges::sort(paths);
   std::vector<Node> objects;
-  for (const std::string& path : paths)
+  for (const fs::path& file : files_below(record.place + "/files")) {
+    if (file.extension() != ".yaml") continue;
+    const std::string path = file.string();
     for (Node& object : TRY(read_documents(TRY(read_text_file(path)), path))) {
       if (text_at(object, {"apiVersion"}).empty() || text_at(object, {"kind"}).empty() ||
           text_at(object, {"metadata", "name"}).empty())
         return error(ErrorKind::invalid, "this is no object of Kubernetes").at({path, 0, 0});
       objects.push_back(std::move(object));
     }
+  }
   if (std::ranges::none_of(objects, [](const Node& object) { return pod_maker(object) != nullptr; }))
     return error(ErrorKind::invalid, "nothing in '{}/files' makes pods", record.place);
   std::ranges::stable_partition(objects, [](const Node& object) { return pod_maker(object) == nullptr; });

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ground/base/base64.h"
+#include "ground/base/files.h"
 #include "ground/base/iso_time.h"
 #include "ground/base/text_file.h"
 #include "ground/net/token.h"
@@ -168,11 +169,10 @@ class Sending {
   Node note() const {
     Node data = Node::map({{"record.json", to_json(to_node(record_), 2)}});
     std::size_t size = 0;
-    std::error_code failed;
-    for (const fs::directory_entry& entry : fs::directory_iterator(record_.place + "/files", failed)) {
-      const Result<std::string> text = read_text_file(entry.path().string(), Bytes(std::int64_t{kMostNote}));
-      if (entry.path().extension() != ".yaml" || !text.ok() || (size += text->size()) > kMostNote) continue;
-      data.set(entry.path().filename().string(), *text);
+    for (const fs::path& path : paths_in(record_.place + "/files")) {
+      const Result<std::string> text = read_text_file(path.string(), Bytes(std::int64_t{kMostNote}));
+      if (path.extension() != ".yaml" || !text.ok() || (size += text->size()) > kMostNote) continue;
+      data.set(path.filename().string(), *text);
     }
     return own("ConfigMap", record_.run + kSubmissionNote).set("data", data);
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "describe/spec/workload.h"
+#include "ground/base/files.h"
 #include "ground/base/text_file.h"
 #include "ground/process/spawn.h"
 #include "operate/cluster/kube_bring.h"
@@ -221,7 +222,7 @@ class Kubernetes : public ClusterClient {
 
   // As they were rendered: here, or in the note on the cluster.
   Result<std::vector<Node>> objects_of(const Record& record) {
-    if (std::filesystem::exists(record.place + "/files")) return read_objects(record);
+    if (path_exists(record.place + "/files")) return read_objects(record);
     const Node note = TRY(note_of(record));
     std::vector<Node> objects;
     if (const Node* data = note.find("data"))

@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 
+#include "ground/base/files.h"
 #include "operate/cluster/ledger.h"
 
 namespace systole {
@@ -73,7 +74,7 @@ Result<Record> record_of(const Node& node) {
 
 Result<Submissions> Submissions::open(const std::string& runs) {
   std::error_code failed;
-  const std::string path = std::filesystem::absolute(runs).lexically_normal().string() + "/" + kFolder;
+  const std::string path = TRY(absolute_path(runs)) + "/" + kFolder;
   std::filesystem::create_directories(path, failed);
   if (failed) return os(failed, "make the folder", path);
   return Submissions(path, TRY(open_posix_store(path)));

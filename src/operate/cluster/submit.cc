@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 
+#include "ground/base/files.h"
 #include "ground/net/token.h"
 #include "ground/store/sha256.h"
 #include "operate/cluster/ledger.h"
@@ -286,7 +287,7 @@ Result<std::vector<Record>> adopt(ClusterClient& cluster, Desk desk) {
     const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
     if (TRY(desk.submissions.find(record.run))) continue;  // somebody was faster
     record.place = desk.submissions.place(record.run);
-    record.from = fs::current_path().string();
+    record.from = TRY(working_folder());
     record.audit = TRY(desk.audit.append("adopted", record.run, details(record)));
     TRY(desk.submissions.write(record));
     adopted.push_back(std::move(record));

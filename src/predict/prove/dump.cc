@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ground/base/files.h"
 #include "ground/pjrt/buffer_assignment.h"
 #include "ground/pjrt/hlo_module.h"
 
@@ -22,10 +23,10 @@ std::filesystem::path largest(const std::string& folder, std::string_view ending
   std::filesystem::path found;
   std::uintmax_t size = 0;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::uintmax_t bytes = entry.file_size(ignored);
-    if (!entry.path().filename().string().ends_with(ending) || (!found.empty() && bytes <= size)) continue;
-    found = entry.path();
+  for (const std::filesystem::path& path : paths_in(folder)) {
+    const std::uintmax_t bytes = std::filesystem::file_size(path, ignored);
+    if (!path.filename().string().ends_with(ending) || (!found.empty() && bytes <= size)) continue;
+    found = path;
     size = bytes;
   }
   return found;
