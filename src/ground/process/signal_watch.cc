@@ -1,46 +1,65 @@
 #include "ground/process/signal_watch.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 
 #include "ground/base/error.h"
+#include "ground/base/exit_code.h"
 
 namespace systole {
 namespace {
 
+struct Watched {
+  int number;
+  bool may_be_ignored;
+};
+constexpr std::array<Watched, 4> kWatched{{{SIGINT, false}, {SIGTERM, false}, {SIGHUP, true}, {SIGUSR1, true}}};
+
 // A handler receives nothing but the number, so these are the process's, as the signals are.
 std::atomic<bool> watched{false};
-std::atomic<int> signals_seen{0};
+std::atomic<int> stops_seen{0};  // SIGINT and SIGTERM
 std::atomic<int> first_signal{0};
+std::atomic<bool> ends_at_once{false};
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
 void note(int number) {
+  if (ends_at_once) ::_exit(number == SIGINT ? kExitInterrupted : kExitNotSaved);
   int none = 0;
   first_signal.compare_exchange_strong(none, number);
-  signals_seen.fetch_add(1);
+  if (number == SIGINT || number == SIGTERM) stops_seen.fetch_add(1);
 }
 
 }  // namespace
 
 SignalWatch::SignalWatch() {
   CHECK(!watched.exchange(true), "two signal watches");
-  signals_seen = 0;
+  stops_seen = 0;
   first_signal = 0;
+  ends_at_once = false;
   struct sigaction action {};
   action.sa_handler = note;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  CHECK(::sigaction(SIGINT, &action, &before_int_) == 0, "sigaction: {}", errno);
-  CHECK(::sigaction(SIGTERM, &action, &before_term_) == 0, "sigaction: {}", errno);
+  for (std::size_t i = 0; i < kWatched.size(); ++i) {
+    const auto [number, may_be_ignored] = kWatched[i];
+    CHECK(::sigaction(number, nullptr, &before_[i]) == 0, "sigaction: {}", errno);
+    if (may_be_ignored && before_[i].sa_handler == SIG_IGN) continue;
+    CHECK(::sigaction(number, &action, nullptr) == 0, "sigaction: {}", errno);
+  }
 }
 
 SignalWatch::~SignalWatch() {
-  ::sigaction(SIGINT, &before_int_, nullptr);
-  ::sigaction(SIGTERM, &before_term_, nullptr);
+  for (std::size_t i = 0; i < kWatched.size(); ++i) ::sigaction(kWatched[i].number, &before_[i], nullptr);
   watched = false;
 }
 
-int SignalWatch::count() const { return signals_seen.load(std::memory_order_relaxed); }
+void SignalWatch::end_at_once() { ends_at_once = true; }
+void SignalWatch::hold() { ends_at_once = false; }
+
+int SignalWatch::count() const { return std::max(stops_seen.load(std::memory_order_relaxed), signal() == 0 ? 0 : 1); }
 int SignalWatch::signal() const { return first_signal.load(std::memory_order_relaxed); }
 
 }  // namespace systole

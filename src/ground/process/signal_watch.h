@@ -1,7 +1,14 @@
 #pragma once
-// Being asked to stop: SIGINT and SIGTERM become a flag that a loop looks at between steps. While a SignalWatch lives
-// they do not end the process; the first asks it to finish, the second says that it should leave at once.
+// Being asked to stop: a flag that a loop looks at between steps. While a SignalWatch lives these signals do not end
+// the process.
+//
+//   SIGINT, SIGTERM   the first asks to finish, a second says to leave at once
+//   SIGHUP, SIGUSR1   ask to finish, as often as they come: a terminal that closes sends SIGHUP twice (the kernel and
+//   the
+//                     shell), and Slurm's --signal=USR1 comes before its SIGTERM. Ignored at the start, as under nohup,
+//                     they stay ignored.
 
+#include <array>
 #include <csignal>
 
 namespace systole {
@@ -19,8 +26,13 @@ class SignalWatch {
   int count() const;
   int signal() const;  // the first one's number, 0 before
 
+  // Until `hold` there is nothing to save, and no loop that looks: a signal ends the process where it is, with the exit
+  // code of one that was interrupted (SIGINT) or stopped. What it forked must die with it.
+  void end_at_once();
+  void hold();
+
  private:
-  struct sigaction before_int_, before_term_;
+  std::array<struct sigaction, 4> before_;
 };
 
 }  // namespace systole

@@ -34,5 +34,49 @@ TEST(SignalWatch, is_one_and_puts_back_what_was) {
   EXPECT_EQ(again.count(), 0);
 }
 
+// A terminal that closes sends it twice; Slurm's --signal=USR1 comes before its SIGTERM.
+TEST(SignalWatch, hangup_and_usr1_ask_to_finish_and_never_to_leave_at_once) {
+  for (const int number : {SIGHUP, SIGUSR1}) {
+    const SignalWatch watch;
+    std::raise(number);
+    std::raise(number);
+    EXPECT_EQ(watch.count(), 1);
+    EXPECT_EQ(watch.signal(), number);
+    std::raise(SIGTERM);
+    EXPECT_FALSE(watch.stop_at_once());
+    std::raise(SIGTERM);
+    EXPECT_TRUE(watch.stop_at_once());
+  }
+}
+
+TEST(SignalWatch, a_hangup_that_is_ignored_stays_ignored) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const SignalWatch watch;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(watch.stop_requested());
+  }
+  struct sigaction after {};
+  ::sigaction(SIGHUP, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, SIG_IGN);
+  std::signal(SIGHUP, SIG_DFL);
+}
+
+TEST(SignalWatch, before_there_is_anything_to_save_a_signal_ends_the_process) {
+  for (const auto& [number, code] : {std::pair(SIGINT, 130), {SIGTERM, 76}, {SIGHUP, 76}, {SIGUSR1, 76}}) {
+    const auto stopped = [number = number] {
+      SignalWatch watch;
+      watch.end_at_once();
+      std::raise(number);
+    };
+    EXPECT_EXIT(stopped(), testing::ExitedWithCode(code), "") << number;
+  }
+  SignalWatch watch;
+  watch.end_at_once();
+  watch.hold();
+  std::raise(SIGTERM);
+  EXPECT_EQ(watch.count(), 1);
+}
+
 }  // namespace
 }  // namespace systole

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/process/signal_watch.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -75,6 +76,8 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   const LoadedWorkload loaded = text_workload(options);
   const Workload& workload = loaded.workload;
   const Seconds began = context.clock.now();
+  SignalWatch signals;
+  signals.end_at_once();  // what is whole is kept
   const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   const Data data = prepare_data(workload, loaded.source, preparing.progress, false, preparing.data_patience).value();
   context.out.end_progress();

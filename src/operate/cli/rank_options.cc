@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 
 #include "ground/base/files.h"
@@ -78,8 +77,8 @@ void add_rank_arguments(Subcommand command, RankArguments& arguments) {
       .capture_default_str();
 }
 
-Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder,
-                                     const SignalWatch& signals, Context& context) {
+Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder, SignalWatch& signals,
+                                     Context& context) {
   LaunchOptions options;
   const int gpus = num_gpus(), here = arguments.local > 0 ? arguments.local : gpus;
   const RankRange range =
@@ -118,7 +117,8 @@ Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::
   options.line = [&context](int rank, std::string_view line) {
     context.out.message(fmt::format("[rank {}] {}", rank, line));
   };
-  options.stop = [&signals] { return LaunchStop{signals.count(), signals.signal()}; };
+  // Ranks are asked as they know it: a program of the user's ends at once by a SIGHUP or SIGUSR1 it does not expect.
+  options.stop = [&signals] { return LaunchStop{signals.count(), signals.signal() == SIGINT ? SIGINT : SIGTERM}; };
   return options;
 }
 

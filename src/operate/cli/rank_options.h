@@ -36,8 +36,8 @@ void add_rank_arguments(Subcommand command, RankArguments& arguments);
 
 // Everything but what is run: numbers, addresses, token, and what the ranks and the agent say, to `context`.
 // `folder`: for the logs; it is there. Errors: invalid, not_found (the token's file).
-Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder,
-                                     const SignalWatch& signals, Context& context);
+Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder, SignalWatch& signals,
+                                     Context& context);
 
 // A preemption that is announced counts as a SIGTERM to the agent. `preemption` must outlive the launch.
 void heed_preemption(LaunchOptions& options, const PreemptionWatch& preemption);

@@ -33,7 +33,7 @@ std::vector<std::string> folders_of(const ClusterRun& run) {
 
 // What the newest checkpoint in there is, after all of its bytes were held to their digests; "" without any.
 std::string verified(const std::string& folder) {
-  if (!fs::exists(folder + "/workload.yaml")) return "";
+  if (!path_exists(folder + "/workload.yaml")) return "";
   const CheckpointPlace place = find_checkpoints(folder).value();
   if (!place.store->exists(place.folder.dir).value()) return "";
   if (checkpoint::list_steps(place.folder).value().empty()) return "";

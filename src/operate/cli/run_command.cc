@@ -149,6 +149,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);
   SignalWatch signals;
+  signals.end_at_once();          // data may take hours to prepare, or another agent's to be waited for
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of who writes it
   preparing.progress = [&signals, tell = preparing.progress](std::string_view stage, Bytes done) {
@@ -246,6 +247,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   if (!arguments.chaos.empty()) {
     fail(error(ErrorKind::invalid, "--chaos is for ranks that are processes, and here is one").hinted("--ranks 2"));
   }
+  signals.hold();
   take().value();
   RunFolder& folder = *taken;
   begin_budget().value();

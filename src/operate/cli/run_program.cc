@@ -23,6 +23,7 @@ std::string words_of(const std::vector<std::string>& command) {
 ExitCode run_program(const Workload& workload, const std::string& folder, const RankArguments& arguments,
                      const BudgetArguments& asked, bool dry_run, Context& context) {
   SignalWatch signals;
+  signals.end_at_once();          // until it leads or follows
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   const std::string logs = folder + "/logs";
   LaunchOptions options = launch_options(arguments, logs, signals, context).value();
