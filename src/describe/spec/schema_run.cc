@@ -106,6 +106,7 @@ void add_run_keys(Schema& schema) {
   keys.push_back({.path = "checkpoint.folder",
                   .codec = text_codec(AT(checkpoint.folder)),
                   .doc = "Where they go; a relative path is inside the run's folder.",
+                  .more = "An absolute one, as on another disk, is of one run: another that begins there is refused.",
                   .default_yaml = "checkpoints"});
   keys.push_back({.path = "checkpoint.compress",
                   .codec = bool_codec(AT(checkpoint.compress)),

@@ -15,6 +15,7 @@
 #include "ground/process/core_wait.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/budget.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/progress_lines.h"
 #include "operate/cli/rank_threads.h"
@@ -198,7 +199,11 @@ ExitCode rank(const RankOptions& options, Context& given) {
   group.launch = identity.token.hex().substr(0, 16);
   group.generation = static_cast<std::int64_t>(identity.place.generation);
   group.clock = &context.clock;
-  if (number == 0) checkpoint::claim({folder.store.get(), workload.checkpoint.folder}, group).value();
+  if (number == 0) {
+    const CheckpointHome home =
+        checkpoint_home(*folder.store, folder.path, workload.checkpoint, Absent::is_an_error).value();
+    checkpoint::claim({home.store, home.dir}, group).value();
+  }
   RunRequest request;
   CommFaults faults;
   request.role = {number, nullptr, group};

@@ -7,6 +7,7 @@
 #include "execute/train/job.h"
 #include "ground/base/hash.h"
 #include "ground/base/text_file.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/rank_watch.h"
 #include "operate/cli/run_places.h"
 #include "operate/launch/launch.h"
@@ -47,8 +48,9 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
   std::filesystem::create_directories(folder, failed);  // of several nodes' one may be there before the one that leads
   const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
   TRY(make_dirs_synced(*store, "ranks/logs"));
-  const checkpoint::Folder checkpoints{store.get(), prepared.workload.checkpoint.folder,
-                                       TRY(keys_of(prepared.workload.checkpoint))};
+  // One that leads made the folder when it claimed the run's; one that follows may not see it, and looks only.
+  const CheckpointHome home = TRY(checkpoint_home(*store, folder, prepared.workload.checkpoint, Absent::is_made));
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
   if (!options.token) options.token = TRY(RunToken::make());
   std::unique_ptr<RankWatch> watch;
   const std::uint64_t launch_id = hash64(options.token->hex());

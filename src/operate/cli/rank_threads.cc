@@ -9,6 +9,7 @@
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
 #include "ground/process/machine.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/run_places.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
@@ -86,8 +87,9 @@ Result<TrainOutcome> run_in_threads(Prepared& first, const PrepareOptions& prepa
   group.launch = fmt::format("{}-{}", host_name(), getpid());
   std::erase_if(group.launch, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-'; });
   group.clock = &clock;
-  const checkpoint::Folder checkpoints{folder.store.get(), first.workload.checkpoint.folder,
-                                       TRY(keys_of(first.workload.checkpoint))};
+  const CheckpointHome home =
+      TRY(checkpoint_home(*folder.store, folder.path, first.workload.checkpoint, Absent::is_an_error));
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(first.workload.checkpoint))};
   TRY(checkpoint::prepare(checkpoints));
   TRY(checkpoint::claim(checkpoints, group));
   for (std::size_t r = 0; r < ranks.size(); ++r) {

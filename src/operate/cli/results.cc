@@ -34,7 +34,9 @@ std::vector<std::string> folders_of(const ClusterRun& run) {
 // What the newest checkpoint in there is, after all of its bytes were held to their digests; "" without any.
 std::string verified(const std::string& folder) {
   if (!path_exists(folder + "/workload.yaml")) return "";
-  const CheckpointPlace place = find_checkpoints(folder).value();
+  const Result<CheckpointPlace> found = find_checkpoints(folder);
+  if (!found.ok()) return "";  // they lie on a disk of its machines
+  const CheckpointPlace& place = *found;
   if (!place.store->exists(place.folder.dir).value()) return "";
   if (checkpoint::list_steps(place.folder).value().empty()) return "";
   const checkpoint::Restored newest = checkpoint::open_newest(place.folder).value();

@@ -1,7 +1,6 @@
 // `systole resume RUN`: goes on from the newest checkpoint that verifies.
 
 #include <algorithm>
-#include <filesystem>
 
 #include "execute/checkpoint/restore.h"
 #include "ground/base/files.h"
@@ -26,7 +25,8 @@ constexpr const char* kRecorded = "recorded";
 // none.
 Result<std::string> recorded_isa(const std::string& folder, const Workload& workload) {
   const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
-  const checkpoint::Folder checkpoints{store.get(), workload.checkpoint.folder, TRY(keys_of(workload.checkpoint))};
+  const CheckpointHome home = TRY(checkpoint_home(*store, folder, workload.checkpoint, Absent::is_an_error));
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(workload.checkpoint))};
   const std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(checkpoints));
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const Result<checkpoint::Manifest> manifest = checkpoint::load_manifest(checkpoints, *step);

@@ -8,6 +8,7 @@
 #include "execute/runtime/eager.h"
 #include "ground/process/signal_watch.h"
 #include "operate/check/lint.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/held_plan.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/job_lock.h"
@@ -44,8 +45,9 @@ bool head_is_embedding(const NameMap& map) {
 
 // Of all tensors of the state that was saved last.
 Result<std::string> result_hash(const Prepared& prepared, const RunFolder& folder, std::int64_t step) {
-  const checkpoint::Folder checkpoints{folder.store.get(), prepared.workload.checkpoint.folder,
-                                       TRY(keys_of(prepared.workload.checkpoint))};
+  const CheckpointHome home =
+      TRY(checkpoint_home(*folder.store, folder.path, prepared.workload.checkpoint, Absent::is_an_error));
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
   return checkpoint::state_hash(TRY(checkpoint::open_step(checkpoints, step)));
 }
 
@@ -196,6 +198,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   const auto take = [&]() -> Status {
     taken = TRY(claim_folder(arguments.folder, begins));
     resume = taken->holds_run;
+    TRY(claim_checkpoints(*taken, workload.checkpoint));
     if (resume && begins == Begins::either) TRY(same_run(*taken, workload));
     if (resume) TRY(same_data(begun, prepared, arguments.folder, preparing.source));
     if (resume) TRY(same_weights(begun, workload, arguments.folder));

@@ -4,6 +4,7 @@
 
 #include "ground/base/files.h"
 #include "ground/store/lock.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/run_files.h"
 
@@ -30,6 +31,16 @@ Result<RunFolder> claim_folder(const std::string& path, Begins begins) {
   return folder;
 }
 
+Status claim_checkpoints(RunFolder& run, const CheckpointSpec& spec) {
+  const Absent absent = run.holds_run ? Absent::is_an_error : Absent::is_made;
+  const CheckpointHome home = TRY(checkpoint_home(*run.store, run.path, spec, absent));
+  if (!home.outside()) return {};
+  run.checkpoints_lock = TRY(lock_folder(home.root));
+  if (run.holds_run || TRY(checkpoint::list_steps({home.store, home.dir})).empty()) return {};
+  return error(ErrorKind::exists, "checkpoint.folder: '{}' holds the checkpoints of another run", home.root)
+      .hinted("--set checkpoint.folder=" + home.root + "-2");
+}
+
 Status same_run(const RunFolder& run, const Workload& workload) {
   const std::string text = TRY(read_text(*run.store, RunFiles::workload));
   const Workload begun = TRY(read_workload(text, run.path + "/" + RunFiles::workload));
@@ -43,7 +54,8 @@ Status check_disk(const Prepared& p, const RunFolder& run) {
   for (const ProgramValue& value : p.job.program->values) {
     if (value.residence == Residence::parameter || value.residence == Residence::state) per_save += value.type.bytes();
   }
-  const checkpoint::Folder folder{run.store.get(), p.workload.checkpoint.folder};
+  const CheckpointHome home = TRY(checkpoint_home(*run.store, run.path, p.workload.checkpoint, Absent::is_an_error));
+  const checkpoint::Folder folder{home.store, home.dir};
   const CheckpointSpec& spec = p.workload.checkpoint;
   const checkpoint::Retention retention{static_cast<int>(spec.keep), spec.keep_every, spec.best};
   TRY(checkpoint::check_space(folder, per_save, retention, std::max<std::int64_t>(1, spec.every.steps), 0));

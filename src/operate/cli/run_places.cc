@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/command.h"
 #include "operate/observe/run_files.h"
 
@@ -53,12 +54,12 @@ Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpo
   }
   RunPlace run = TRY(open_run(name));
   const CheckpointSpec spec = TRY(workload_of(run)).checkpoint;
-  const std::string& dir = spec.folder;
-  place.path = run.path + "/" + dir;
-  place.root = run.path;
-  place.store = std::move(run.store);
+  CheckpointHome home = TRY(checkpoint_home(*run.store, run.path, spec, Absent::is_an_error));
+  place.path = home.path();
+  place.root = home.root;
+  place.store = home.outside() ? std::move(home.own) : std::move(run.store);
   const bool none = given.encryption.empty() && given.signing.empty() && given.trusted.empty();
-  place.folder = {place.store.get(), dir, TRY(none ? keys_of(spec) : checkpoint::read_keys(given))};
+  place.folder = {place.store.get(), home.dir, TRY(none ? keys_of(spec) : checkpoint::read_keys(given))};
   return place;
 }
 

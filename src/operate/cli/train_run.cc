@@ -16,6 +16,7 @@
 #include "execute/train/state.h"
 #include "ground/process/loaded_pages.h"
 #include "ground/process/machine.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/full_disk.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
@@ -247,9 +248,10 @@ std::string kernels_text(const Device& device) {
 Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunRequest& request, Clock& clock,
                              TimeLedger& ledger, EventSink& events) {
   TRY(fits(prepared));
-  Store& saves_to = request.disk != nullptr ? request.disk->over(*folder.store) : *folder.store;
-  const checkpoint::Folder checkpoints{&saves_to, prepared.workload.checkpoint.folder,
-                                       TRY(keys_of(prepared.workload.checkpoint))};
+  const CheckpointHome home =
+      TRY(checkpoint_home(*folder.store, folder.path, prepared.workload.checkpoint, Absent::is_an_error));
+  Store& saves_to = request.disk != nullptr ? request.disk->over(*home.store) : *home.store;
+  const checkpoint::Folder checkpoints{&saves_to, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
   const RankRole& role = request.role;
   if (role.first()) TRY(check_disk(prepared, folder));
   if (role.first()) TRY(checkpoint::prepare(checkpoints));
@@ -300,7 +302,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
           none.hint = fmt::format("`systole ckpt verify {}` says what is damaged; copy it back, or begin a new run",
                                   folder.path);
         }
-        return below(folder.path, std::move(none));
+        return below(home.root, std::move(none));
       }
     }
     if (!restored) TRY(begin_parameters(prepared, *folder.store, role));

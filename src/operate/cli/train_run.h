@@ -69,8 +69,12 @@ struct RunFolder {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<Store> store;
   bool holds_run = false;
+  std::unique_ptr<FileLock> checkpoints_lock = {};  // of their folder, where it is outside of the run's
 };
 Result<RunFolder> claim_folder(const std::string& path, Begins begins);
+// Of a run that begins it makes checkpoint.folder where that is outside, which must hold no other run's. Errors:
+// exists, busy, not_found, io.
+Status claim_checkpoints(RunFolder& run, const CheckpointSpec& spec);
 // Errors: invalid, when the run in the folder is another workload's; those of reading it.
 Status same_run(const RunFolder& run, const Workload& workload);
 
