@@ -18,8 +18,12 @@ Status introduce(int fd, const RunToken& token, NetDeadline deadline, const std:
   TRY(receive_all(fd, welcome, deadline, peer));
   const auto magic = std::as_bytes(std::span(kRendezvousMagic));
   if (std::equal(welcome.begin(), welcome.end(), magic.begin())) return Done{};
-  return error(ErrorKind::corrupt, "{} does not speak as a rendezvous of this version", peer)
-      .hinted("another program listens there, or another version of systole runs");
+  if (std::equal(welcome.begin(), welcome.begin() + kRendezvousName.size(), magic.begin())) {
+    return error(ErrorKind::unsupported, "{} is of another version of systole", peer)
+        .hinted("the same systole on all nodes: systole --version");
+  }
+  return error(ErrorKind::corrupt, "another program listens where {} should be", peer)
+      .hinted("--rendezvous HOST:PORT: the same on all nodes, with a port that nothing else has");
 }
 
 }  // namespace
@@ -40,6 +44,9 @@ Result<RendezvousClient> RendezvousClient::connect(const NetAddress& server, con
     std::this_thread::sleep_for(std::chrono::milliseconds(20 << i));
   }
   if (greeted.error().kind != ErrorKind::io) return std::move(greeted).error();
+  if (std::chrono::steady_clock::now() >= deadline)
+    return error(ErrorKind::io, "{} takes connections and says nothing: another program may listen there",
+                 client.peer_);
   return error(ErrorKind::invalid, "{} without answering our token", greeted.error().message)
       .hinted("all processes of a run need the token of that run");
 }

@@ -35,7 +35,8 @@ struct RendezvousLease {
 
 class RendezvousClient {
  public:
-  // Errors: invalid (the server closed without a word: another token), not_found (no such host), io.
+  // Errors: invalid (the server closed without a word: another token), unsupported (another version of ours), corrupt
+  // (another program), not_found (no such host), io (nobody listens, by the end of connect_time).
   static Result<RendezvousClient> connect(const NetAddress& server, const RunToken& token,
                                           RendezvousClientOptions options = {});
 

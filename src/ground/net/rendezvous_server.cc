@@ -189,9 +189,14 @@ class RendezvousServer::Loop {
     const std::span<const std::byte> hello(peer.in);
     const auto magic = std::as_bytes(std::span(kRendezvousMagic));
     const bool speaks = std::equal(magic.begin(), magic.end(), hello.begin());
+    const bool is_kin = std::equal(magic.begin(), magic.begin() + kRendezvousName.size(), hello.begin());
     const bool knows = token_.equals(hello.subspan(magic.size()));
     const std::size_t known = peers_.size() - strangers_.size();
-    if (!knows || !speaks || known >= options_.clients) return false;
+    if (!knows || !is_kin || known >= options_.clients) return false;
+    if (!speaks) {  // one of ours, of another version: it is told ours
+      (void)!::send(peer.fd.get(), magic.data(), magic.size(), MSG_NOSIGNAL);
+      return false;
+    }
     peer.known = true;
     strangers_.erase(peer.place);
     peer.in.clear();

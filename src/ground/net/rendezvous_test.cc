@@ -1,5 +1,6 @@
 // Client and server over 127.0.0.1.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <thread>
@@ -135,6 +136,42 @@ TEST_F(Rendezvous, the_wrong_token_is_named_as_the_likely_reason) {
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().kind, ErrorKind::invalid);
   EXPECT_NE(to_string(wrong.error()).find("token"), std::string::npos);
+}
+
+TEST_F(Rendezvous, another_version_is_told_ours_if_it_has_the_token) {
+  const auto welcome_of = [&](const RunToken& token) {
+    std::vector<std::byte> hello = encode_hello(token);
+    hello[6] = std::byte{2};
+    const Fd fd = connect_to(server_->address(), deadline_after(Seconds(10.0))).value();
+    std::vector<std::byte> welcome(8);
+    EXPECT_TRUE(send_all(fd.get(), hello, deadline_after(Seconds(10.0)), "server").ok());
+    return receive_all(fd.get(), welcome, deadline_after(Seconds(10.0)), "server").ok() ? welcome
+                                                                                        : std::vector<std::byte>();
+  };
+  const auto magic = std::as_bytes(std::span(kRendezvousMagic));
+  EXPECT_EQ(welcome_of(token_), std::vector<std::byte>(magic.begin(), magic.end()));
+  EXPECT_TRUE(welcome_of(RunToken::make().value()).empty());
+}
+
+// What a client is told by whoever listens at a wrong port, or is of another version.
+TEST(RendezvousStranger, is_named_by_what_it_says) {
+  const auto told_by = [](std::string_view answer) {
+    const ListeningSocket socket = listen_on({"127.0.0.1", 0}).value();
+    std::jthread stranger([&] {
+      pollfd one{socket.fd.get(), POLLIN, 0};
+      ::poll(&one, 1, 10'000);
+      const Fd peer(::accept(socket.fd.get(), nullptr, nullptr));
+      (void)!::send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+      char byte;
+      while (::recv(peer.get(), &byte, 1, 0) > 0) continue;
+    });
+    return to_string(
+        RendezvousClient::connect({"127.0.0.1", socket.port}, RunToken::make().value(), {.connect_time = Seconds(0.5)})
+            .error());
+  };
+  EXPECT_NE(told_by("SSH-2.0-OpenSSH_9.2\r\n").find("another program listens"), std::string::npos);
+  EXPECT_NE(told_by("").find("another program may listen there"), std::string::npos);
+  EXPECT_NE(told_by({"SYSRDV\2\n", 8}).find("is of another version of systole"), std::string::npos);
 }
 
 TEST_F(Rendezvous, a_server_that_ends_is_an_error_at_once) {

@@ -1,8 +1,8 @@
 #pragma once
 // The rendezvous on the wire, little-endian.
 //
-//   hello    8 bytes kRendezvousMagic, 16 of the run's token; from the client, first. Answered by the magic alone, or,
-//            without the token, by nothing at all
+//   hello    8 bytes kRendezvousMagic, 16 of the run's token; from the client, first. Answered by the magic alone, also
+//            where that of the client is another version's, who is then closed; without the token, by nothing at all
 //   frame    u32 length of what follows, at most kRendezvousFrame
 //   request  u8 operation, u64 generation, u64 holder, i64 number, u32 wait in milliseconds, text key, text value,
 //            u8 whether a text `expected` follows
@@ -23,6 +23,7 @@
 namespace systole {
 
 constexpr std::string_view kRendezvousMagic{"SYSRDV\1\n", 8};
+constexpr std::string_view kRendezvousName = kRendezvousMagic.substr(0, 6);  // of every version
 constexpr std::size_t kRendezvousHello = 8 + RunToken::kSize;
 constexpr std::size_t kRendezvousFrame = std::size_t{1} << 20;
 

@@ -6,6 +6,7 @@
 
 #include "ground/base/files.h"
 #include "ground/process/machine.h"
+#include "operate/cli/version.h"
 
 namespace systole::cli {
 namespace {
@@ -80,6 +81,8 @@ void add_rank_arguments(Subcommand command, RankArguments& arguments) {
 Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::string& folder, SignalWatch& signals,
                                      Context& context) {
   LaunchOptions options;
+  options.version = kVersion;
+  options.begins = [&signals] { signals.hold(); };
   const int gpus = num_gpus(), here = arguments.local > 0 ? arguments.local : gpus;
   const RankRange range =
       arguments.ranks.empty() ? RankRange{std::max(here, 1), std::max(here, 1)} : TRY(read_ranks(arguments.ranks));

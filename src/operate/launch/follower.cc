@@ -9,6 +9,51 @@ namespace systole {
 namespace {
 
 constexpr Seconds kBeat(0.02);
+constexpr Seconds kToldAfter(2.0);  // of waiting for others
+
+void tell(const LaunchOptions& options, const std::string& sentence) {
+  if (options.tell) options.tell(sentence);
+}
+
+Error name_is_taken(const LaunchOptions& options, const std::string& by) {
+  return error(ErrorKind::exists, "a node named '{}' is in this run already{}", options.node, by)
+      .hinted("--node: a name that no other node of the run has");
+}
+
+// Whoever leads may come later: a wrong address or port is told, and waited for as one that is right.
+Result<RendezvousClient> reach_leader(const LaunchOptions& options, const RunToken& token,
+                                      const std::string& cannot_lead) {
+  const NetDeadline until = deadline_after(options.membership.gather_time);
+  std::string told;
+  while (true) {
+    Result<RendezvousClient> client = RendezvousClient::connect(
+        options.rendezvous, token, {.connect_time = std::min(kToldAfter, options.membership.gather_time)});
+    if (client.ok()) return client;
+    Error why = std::move(client).error();
+    const bool may_come = why.kind == ErrorKind::io || why.kind == ErrorKind::not_found;
+    if (!may_come) return why;
+    if (std::chrono::steady_clock::now() >= until) {
+      why.message +=
+          cannot_lead.empty() ? "; this node follows and does not lead" : "; nor can it lead: " + cannot_lead;
+      why.hint = "--rendezvous HOST:PORT: the same on all nodes, the address of the one that leads";
+      return why;
+    }
+    if (why.message == told) continue;
+    told = why.message;
+    tell(options,
+         fmt::format("no node leads at {} yet: {}{}; waiting for one, {} at most", to_string(options.rendezvous),
+                     why.message, cannot_lead.empty() ? "" : "; this one cannot: " + cannot_lead,
+                     to_string(options.membership.gather_time)));
+  }
+}
+
+// The workload that the leader is about to run.
+Result<std::string> workload_of(const LaunchOptions& options, RendezvousClient& client) {
+  Result<std::string> workload = client.wait(kWorkloadKey, kToldAfter);
+  if (workload.ok() || workload.error().kind != ErrorKind::not_found) return workload;
+  tell(options, "the node that leads prepares the run; waiting for it");
+  return client.wait(kWorkloadKey, options.membership.gather_time);
+}
 
 class Follower {
  public:
@@ -20,14 +65,27 @@ class Follower {
     LeaseTerms terms{kNodeLeases + options_.node, to_text(NodeOffer{options_.slots, options_.host, options_.workload}),
                      options_.heartbeat, 0};
     const NetDeadline until = deadline_after(options_.heartbeat * 1.5);
+    std::optional<Seconds> left_before;
     while (true) {
       auto keeper = LeaseKeeper::start(options_.rendezvous, token, terms, [this](const Error&) { lost_ = true; });
       if (keeper.ok()) {
         keeper_ = std::move(keeper).value();
         return Done{};
       }
-      const bool may_pass = keeper.error().kind == ErrorKind::exists && std::chrono::steady_clock::now() < until;
-      if (!may_pass) return std::move(keeper).error();
+      if (keeper.error().kind != ErrorKind::exists) return std::move(keeper).error();
+      std::string by;
+      Seconds left;
+      for (const RendezvousLease& lease : TRY(client_.leases(terms.name))) {
+        if (lease.name != terms.name) continue;
+        const std::optional<NodeOffer> offer = parse_offer(lease.who);
+        by = offer ? ", at " + offer->host : "";
+        left = lease.left;
+      }
+      const bool is_renewed = left_before && left > *left_before;  // so it lives
+      if (is_renewed || std::chrono::steady_clock::now() >= until) return name_is_taken(options_, by);
+      if (!left_before)
+        tell(options_, fmt::format("node '{}' is in this run; waiting to see whether it lives", options_.node));
+      left_before = left;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   }
@@ -112,10 +170,17 @@ class Follower {
 
 }  // namespace
 
-Result<LaunchOutcome> follow_launch(const LaunchOptions& options, const RunToken& token) {
-  RendezvousClient client =
-      TRY(RendezvousClient::connect(options.rendezvous, token, {.connect_time = options.membership.gather_time}));
-  const std::string workload = TRY(client.wait(kWorkloadKey, options.membership.gather_time));
+Result<LaunchOutcome> follow_launch(const LaunchOptions& options, const RunToken& token,
+                                    const std::string& cannot_lead) {
+  RendezvousClient client = TRY(reach_leader(options, token, cannot_lead));
+  const std::string workload = TRY(workload_of(options, client));
+  const LeaderName leader = parse_leader(TRY(client.get(kLeaderKey)).value_or(""));
+  if (leader.version != options.version) {
+    return error(ErrorKind::unsupported, "node {} runs {}, and node {}, which leads, {}", options.node, options.version,
+                 leader.node, leader.version)
+        .hinted("the same systole on all nodes: systole --version");
+  }
+  if (leader.node == options.node) return name_is_taken(options, ": it leads");
   if (workload != options.workload) {
     return error(ErrorKind::invalid, "node {} runs another workload ({}) than this run ({})", options.node,
                  options.workload, workload)
@@ -124,6 +189,7 @@ Result<LaunchOutcome> follow_launch(const LaunchOptions& options, const RunToken
   NodeWork work = TRY(NodeWork::make(options, options.rendezvous, token));
   Follower follower(options, std::move(client), std::move(work));
   TRY(follower.join(token));
+  if (options.begins) options.begins();
   return follower.run();
 }
 

@@ -8,7 +8,8 @@
 
 namespace systole {
 
-// Errors: invalid (another workload or token than the leader's), exists (a node of this name is there already), io.
-Result<LaunchOutcome> follow_launch(const LaunchOptions& options, const RunToken& token);
+// `cannot_lead`: why this node does not; empty where it was told not to. Errors: those of `launch`.
+Result<LaunchOutcome> follow_launch(const LaunchOptions& options, const RunToken& token,
+                                    const std::string& cannot_lead);
 
 }  // namespace systole

@@ -12,15 +12,16 @@ Result<LaunchOutcome> launch(LaunchOptions options) {
         .hinted("32 hexadecimal digits, drawn once, the same for every node");
   }
   const RunToken token = options.token ? *options.token : TRY(RunToken::make());
-  if (options.follows) return follow_launch(options, token);
+  if (options.follows) return follow_launch(options, token, "");
   Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start(token, {.bind = options.rendezvous});
   if (server.ok()) {
+    if (options.begins) options.begins();
     if (options.lead) options.watch = TRY(options.lead());
     const std::unique_ptr<LaunchLeader> leader = TRY(LaunchLeader::make(options, std::move(server).value(), token));
     return leader->run();
   }
   // Another agent of this host listens there, or the address is another machine's.
-  return follow_launch(options, token);
+  return follow_launch(options, token, server.error().message);
 }
 
 }  // namespace systole

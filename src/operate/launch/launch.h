@@ -26,15 +26,15 @@ struct LaunchStop {
 };
 
 struct LaunchOptions {
-  MembershipOptions membership = {};   // the leader's counts
-  int slots = 1;                       // ranks that this node can run
-  std::string node = "node";           // one of a kind among the nodes of the run
-  NetAddress rendezvous = {};          // loopback and port 0: this node alone
-  std::optional<RunToken> token = {};  // of the run; made here when this node is alone
-  std::string host = "127.0.0.1";      // where the other nodes reach this one
-  bool follows = false;                // never leads, though it could listen at the rendezvous
-  std::string run = "run", workload = "none";
-  Command command = {};  // of every rank: argv, env, cwd
+  MembershipOptions membership = {};                            // the leader's counts
+  int slots = 1;                                                // ranks that this node can run
+  std::string node = "node";                                    // one of a kind among the nodes of the run
+  NetAddress rendezvous = {};                                   // loopback and port 0: this node alone
+  std::optional<RunToken> token = {};                           // of the run; made here when this node is alone
+  std::string host = "127.0.0.1";                               // where the other nodes reach this one
+  bool follows = false;                                         // never leads, though it could listen at the rendezvous
+  std::string run = "run", workload = "none", version = "any";  // of systole: of all nodes the same
+  Command command = {};                                         // of every rank: argv, env, cwd
   std::string log_folder = ".";
   Seconds heartbeat = Seconds(10.0);                // of nodes and ranks: silent for so long, one counts as lost
   Seconds start_time = Seconds(120.0);              // for a rank of our own to take its place
@@ -42,6 +42,9 @@ struct LaunchOptions {
   LocalRanks::LineSink line = {};                   // what the ranks of this node say
   std::function<LaunchStop()> stop = {};
   std::function<std::int64_t()> newest_checkpoint = {};  // its step, -1 for none
+  // Called once this agent has its place, as leader or follower: from here on it is `stop` that ends it. Before, it
+  // holds nothing that must be given back.
+  std::function<void()> begins = {};
   // Called once this agent leads, before any other agent is told of the run: what only one of them may do.
   // Returns who looks on, or null.
   std::function<Result<LaunchWatch*>()> lead = {};
@@ -51,8 +54,9 @@ struct LaunchOptions {
 };
 
 // Returns when the run has ended, with how; no rank of this node lives then.
-// Errors: invalid (another workload or token than the leader's), exists (a node of this name is there already),
-// not_found (the program), busy, io.
+// Errors: invalid (another workload or token than the leader's), unsupported (another version of systole), exists (a
+// node of this name is there already), corrupt (no rendezvous listens there), not_found (the program, the host), busy,
+// io (nobody leads there within gather_time).
 Result<LaunchOutcome> launch(LaunchOptions options);
 
 }  // namespace systole

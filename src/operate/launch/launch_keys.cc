@@ -69,6 +69,13 @@ Result<LaunchPlan> parse_plan(std::string_view text) {
   return plan;
 }
 
+std::string to_text(const LeaderName& leader) { return leader.node + "\n" + leader.version; }
+
+LeaderName parse_leader(std::string_view text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  return {std::string(text.substr(0, end)), std::string(text.substr(std::min(end + 1, text.size())))};
+}
+
 std::string to_text(const NodeOffer& offer) { return fmt::format("{} {} {}", offer.slots, offer.host, offer.workload); }
 
 std::optional<NodeOffer> parse_offer(std::string_view text) {

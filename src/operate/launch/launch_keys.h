@@ -3,6 +3,7 @@
 // the others follow.
 //
 //   workload             its hash
+//   leader               LeaderName, below; there before the workload is
 //   plan                 LaunchPlan, below
 //   ports/GENERATION     "host port port", where rank 0 of a user's program listens
 //   leaving/NODE         there when the node was asked to go
@@ -19,7 +20,8 @@
 
 namespace systole {
 
-inline const std::string kWorkloadKey = "workload", kPlanKey = "plan", kNodeLeases = "node/", kRankLeases = "rank/";
+inline const std::string kWorkloadKey = "workload", kLeaderKey = "leader", kPlanKey = "plan", kNodeLeases = "node/",
+                         kRankLeases = "rank/";
 inline std::string rank_lease(int rank) { return kRankLeases + std::to_string(rank); }
 inline std::string leaving_key(const std::string& node) { return "leaving/" + node + "/"; }
 inline std::string ports_key(std::uint64_t generation) { return "ports/" + std::to_string(generation); }
@@ -37,6 +39,12 @@ struct LaunchPlan {
 std::string to_text(const LaunchPlan& plan);
 // Errors: corrupt.
 Result<LaunchPlan> parse_plan(std::string_view text);
+
+struct LeaderName {
+  std::string node, version;  // of systole
+};
+std::string to_text(const LeaderName& leader);
+LeaderName parse_leader(std::string_view text);
 
 struct NodeOffer {
   int slots = 0;
