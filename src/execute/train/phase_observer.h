@@ -20,20 +20,20 @@ class PhaseObserver final : public ActionObserver {
     const Category category = category_of(function.name);
     if (stages_ != nullptr) stages_->function(function.name);
     before_ = ledger_.enter(category);
-    const bool own = function.name != "merge" && function.name != "norm";  // not parts of what follows
-    if (hooks_.on_phase && own) hooks_.on_phase(name_of(category));
+    if (hooks_.on_phase && tells_phase(function.name)) hooks_.on_phase(name_of(category));
     if (hooks_.on_action) hooks_.on_action(step, action, function);
-    const bool whole = function.name == kStepFunction;
-    if (hooks_.in_compute && (whole || function.name.starts_with("forward"))) hooks_.in_compute(step);
-    if (hooks_.in_backward && (whole || function.name.starts_with("backward"))) hooks_.in_backward(step);
+    if (hooks_.in_compute && is_forward(function.name)) hooks_.in_compute(step);
+    if (hooks_.in_backward && is_backward(function.name)) hooks_.in_backward(step);
   }
   void end(const Action&, const Function&) override { ledger_.enter(before_); }
   void begin_wait(const Function& function) override { before_ = ledger_.enter(category_of(function.name)); }
   void end_wait() override { ledger_.enter(before_); }
 
   std::int64_t step = 0;
-
- private:
+  // What the hooks are told of a function of a schedule.
+  static bool tells_phase(std::string_view function) { return function != "merge" && function != "norm"; }  // are parts
+  static bool is_forward(std::string_view name) { return name == kStepFunction || name.starts_with("forward"); }
+  static bool is_backward(std::string_view name) { return name == kStepFunction || name.starts_with("backward"); }
   static Category category_of(std::string_view function) {
     if (function == "update" || function == "norm") return Category::update;
     if (function == "reduce" || function == "merge") return Category::reduce;
@@ -43,6 +43,8 @@ class PhaseObserver final : public ActionObserver {
     if (function == "snapshot") return Category::snapshot;
     return Category::compute;
   }
+
+ private:
   TimeLedger& ledger_;
   const TrainHooks& hooks_;
   StageWatch* stages_;

@@ -13,6 +13,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "describe/graph/op.h"
+#include "execute/train/phase_observer.h"
 #include "ground/base/quantity.h"
 #include "operate/cli/full_disk.h"
 #include "operate/cli/wrong_clock.h"
@@ -261,7 +263,84 @@ Status add(std::string_view what, std::string_view value, Clock& clock, RunReque
   return add_stall(TRY(parse_stall(what, value)), clock, request, comm);
 }
 
+bool calls(const Graph& graph, std::string_view op) {
+  return std::ranges::any_of(graph.nodes(), [&](const GraphNode& node) {
+    return node.op->name == op || std::any_of(node.regions.begin(), node.regions.end(),
+                                              [&](const Graph& region) { return calls(region, op); });
+  });
+}
+
+struct Lack {
+  std::string what, hint;
+};
+
+// Why it can never act; nothing where it can.
+std::optional<Lack> lacks(const Injection& one, const InjectionScene& scene) {
+  const std::string_view at = one.value.substr(0, one.value.find('@'));
+  const std::string_view place = one.what == "stuck" ? at : one.what;
+  const auto plays = [&](auto is_it) {
+    return std::ranges::any_of(scene.program.schedules, [&](const Schedule& schedule) {
+      return schedule.name != "evaluate" && std::ranges::any_of(schedule.actions, [&](const Action& action) {
+               return is_it(scene.program.functions[static_cast<std::size_t>(action.function)]);
+             });
+    });
+  };
+  if (one.rank >= scene.ranks && one.rank > 0)
+    return Lack{fmt::format("there is no rank {}", one.rank),
+                scene.ranks == 1 ? "--ranks 2, or a mesh" : fmt::format("rank0 to rank{}", scene.ranks - 1)};
+  if (one.rank > 0 && scene.in_process)
+    return Lack{"of ranks that are threads, rank 0 alone can be held up", "without --in-process"};
+  const bool of_ranks = one.what == "link" || one.what == "lost" || one.what == "mismatch";
+  if (of_ranks && scene.ranks == 1) return Lack{"there is one rank", "--ranks 2, or a mesh"};
+  if (of_ranks && scene.in_process) return Lack{"ranks that are threads send nothing", "without --in-process"};
+  if (place == "data" && scene.workload.data.kind != DataSpec::Kind::text)
+    return Lack{"this kind of data is made up as it is needed, and has no reader to hold up",
+                "forward=TIME, or data.kind: text"};
+  if (place == "backward" && !plays([](const Function& f) { return PhaseObserver::is_backward(f.name); }))
+    return Lack{"this step has no backward pass of its own", "forward=TIME"};
+  if (one.what != "kill") return std::nullopt;
+  const auto gathers = [](const Function& f) { return calls(f.graph, "all_gather"); };
+  if (at == "gather" && (scene.ranks == 1 || !plays(gathers)))
+    return Lack{"no all_gather is run", "kill=reduce, or a mesh with fsdp"};
+  const std::string_view kOfFunctions[] = {"compute", "reduce", "update", "snapshot"};
+  const auto is_phase = [&](const Function& f) {
+    return PhaseObserver::tells_phase(f.name) && name_of(PhaseObserver::category_of(f.name)) == at;
+  };
+  if (std::ranges::find(kOfFunctions, at) != std::end(kOfFunctions) && !plays(is_phase))
+    return Lack{fmt::format("a step of this run has no phase {}", at), "kill=compute, update or write"};
+  return std::nullopt;
+}
+
+// Nothing where it names no step, or one that there may be.
+std::optional<std::int64_t> step_beyond(const Injection& one, const InjectionScene& scene) {
+  if (!scene.workload.train.steps || one.what == "kill" || one.what == "full" || one.what == "clock")
+    return std::nullopt;
+  const bool alone = one.what == "lost" || one.what == "mismatch" || one.what == "flip" || one.what == "nan";
+  const std::size_t sign = one.value.find_last_of("@+");
+  if (!alone && sign == one.value.npos) return std::nullopt;
+  const Result<std::int64_t> step = parse_count(alone ? one.value : one.value.substr(sign + 1));
+  return step.ok() && *step > *scene.workload.train.steps ? std::optional(*step) : std::nullopt;
+}
+
 }  // namespace
+
+Status check_injections(const std::string& text, const InjectionScene& scene) {
+  const std::unique_ptr<Clock> clock = real_clock();
+  for (const Injection& one : TRY(injections_of(text))) {
+    RunRequest request;
+    if (scene.ranks > 1) request.role.group.world = static_cast<int>(scene.ranks);
+    CommFaults comm;
+    TRY(add(one.what, one.value, *clock, request, comm));
+    const auto refused = [&](const std::string& why, const std::string& hint) {
+      return error(ErrorKind::invalid, "--inject {}={} would do nothing: {}", one.what, one.value, why).hinted(hint);
+    };
+    if (const std::optional<Lack> lack = lacks(one, scene)) return refused(lack->what, lack->hint);
+    if (const std::optional<std::int64_t> step = step_beyond(one, scene))
+      return refused(fmt::format("step {} is behind the last", *step),
+                     fmt::format("a step up to {}", *scene.workload.train.steps));
+  }
+  return {};
+}
 
 Status inject(const std::string& text, Clock& clock, RunRequest& request, CommFaults& comm) {
   for (const Injection& one : TRY(injections_of(text))) {

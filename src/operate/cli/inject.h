@@ -23,6 +23,16 @@
 
 namespace systole::cli {
 
+// What an injection would act on.
+struct InjectionScene {
+  const Workload& workload;
+  const Program& program;
+  std::int64_t ranks = 1;
+  bool in_process = false;  // the ranks are threads of this one
+};
+// Before anything is begun. Errors: invalid: it is none, or can never act on such a run.
+Status check_injections(const std::string& text, const InjectionScene& scene);
+
 // Errors: invalid, with the places there are; what is of ranks needs request.role. `comm`, which must outlive the run,
 // gets what is to be wrapped around the transport.
 Status inject(const std::string& text, Clock& clock, RunRequest& request, CommFaults& comm);

@@ -65,6 +65,8 @@ class TakenName {
 Status refuse_training_options(const RunOptions& options) {
   const char* given = options.locked || !options.run.lock.empty() ? "--locked"
                       : !options.run.inject.empty()               ? "--inject"
+                      : !options.run.chaos.empty()                ? "--chaos"
+                      : options.run.in_process                    ? "--in-process"
                       : options.run.eager                         ? "--eager"
                       : !options.workload.memory.empty()          ? "--memory"
                                                                   : nullptr;

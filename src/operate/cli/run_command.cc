@@ -179,6 +179,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   }
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
+  check_injections(arguments.inject, {workload, *prepared.job.program, ranks, arguments.in_process}).value();
   if (arguments.plan) {
     const std::optional<std::string> elsewhere = hold_to_plan(*arguments.plan, prepared.plan).value();
     if (elsewhere) context.out.message(*elsewhere);
