@@ -203,6 +203,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     if (resume && begins == Begins::either) TRY(same_run(*taken, workload));
     if (resume) TRY(same_data(begun, prepared, arguments.folder, preparing.source));
     if (resume) TRY(same_weights(begun, workload, arguments.folder));
+    if (resume) TRY(check_goes_on(prepared, *taken));
     TRY(check_disk(prepared, *taken));  // before anything says that there was a run
     if (!resume) TRY(write_whole(*taken->store, kRunLock, to_json(*lock, 2) + "\n"));
     return Done{};

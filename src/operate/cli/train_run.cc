@@ -45,22 +45,27 @@ std::string way_on(const Workload& workload, const checkpoint::Manifest& manifes
       helps ? fmt::format("with --pin-isa, which computes by {} here too, ", isa->text()) : "");
 }
 
-Status check_identity(const checkpoint::Checkpoint& from, const Job& job, const Device& device,
-                      const std::string& numerics) {
-  const bool exact = job.workload.train.exact;
-  const checkpoint::Identity& identity = from.manifest().identity;
+Status check_numbers(const checkpoint::Manifest& from, const Job& job) {
+  const checkpoint::Identity& identity = from.identity;
   if (identity.model_hash != parameters_hash(*job.model)) {
     return error(ErrorKind::invalid,
                  "the checkpoint of step {} is of another model ({}): names, shapes or types of its tensors differ",
-                 from.manifest().step, identity.model)
+                 from.step, identity.model)
         .hinted("'systole ckpt show' lists its tensors; take the workload that it was made with");
   }
   if (identity.workload_hash != numbers_hash(job.workload)) {
     return error(ErrorKind::invalid,
                  "the checkpoint of step {} was trained by a workload with other numbers (model, data or train)",
-                 from.manifest().step)
+                 from.step)
         .hinted("put the workload back, or begin a new run with --folder");
   }
+  return {};
+}
+
+Status check_identity(const checkpoint::Checkpoint& from, const Job& job, const Device& device,
+                      const std::string& numerics) {
+  const bool exact = job.workload.train.exact;
+  TRY(check_numbers(from.manifest(), job));
   if (const Node* before = from.manifest().extra.find("numerics");
       exact && before != nullptr && before->text() != numerics) {
     return error(ErrorKind::invalid, "exactness ends here: the run was computed by {}, this is {}", before->text(),
@@ -237,6 +242,17 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledg
 }
 
 }  // namespace
+
+Status check_goes_on(const Prepared& prepared, const RunFolder& run) {
+  const CheckpointHome home =
+      TRY(checkpoint_home(*run.store, run.path, prepared.workload.checkpoint, Absent::is_an_error));
+  const checkpoint::Folder folder{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
+  const std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(folder));
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    if (const auto manifest = checkpoint::load_manifest(folder, *step); manifest.ok())
+      return check_numbers(*manifest, prepared.job);
+  return {};
+}
 
 // A decomposition or a reference kernel that serves an op is among them.
 std::string kernels_text(const Device& device) {

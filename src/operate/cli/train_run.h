@@ -78,6 +78,10 @@ Status claim_checkpoints(RunFolder& run, const CheckpointSpec& spec);
 // Errors: invalid, when the run in the folder is another workload's; those of reading it.
 Status same_run(const RunFolder& run, const Workload& workload);
 
+// That a run goes on which the workload fits: by its newest checkpoint whose manifest reads. Before anything of the run
+// is written. Errors: invalid.
+Status check_goes_on(const Prepared& prepared, const RunFolder& run);
+
 // Room for all checkpoints that will be kept, and for one being written. Errors: does_not_fit, io.
 Status check_disk(const Prepared& prepared, const RunFolder& run);
 

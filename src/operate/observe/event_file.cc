@@ -109,15 +109,21 @@ class EventFile::Writer {
   std::jthread thread_;
 };
 
-EventFile::EventFile(std::unique_ptr<Writer> writer) : writer_(std::move(writer)) {}
-EventFile::~EventFile() = default;
+EventFile::EventFile(std::unique_ptr<Writer> writer, Store& store, std::string path)
+    : writer_(std::move(writer)), store_(store), path_(std::move(path)) {}
+EventFile::~EventFile() { static_cast<void>(close()); }
 
 Result<std::unique_ptr<EventFile>> EventFile::open(Store& store, const std::string& path, EventFileOptions options) {
   auto file = TRY(store.append_to(path));
-  return std::unique_ptr<EventFile>(new EventFile(std::make_unique<Writer>(std::move(file), std::move(options))));
+  return std::unique_ptr<EventFile>(
+      new EventFile(std::make_unique<Writer>(std::move(file), std::move(options)), store, path));
 }
 
-Status EventFile::close() { return writer_->close(); }
+Status EventFile::close() {
+  TRY(writer_->close());
+  const Result<Bytes> size = store_.size(path_);
+  return size.ok() && *size == Bytes() ? store_.remove(path_) : Status();
+}
 void EventFile::add(const Event& event) { writer_->add(event); }
 Status EventFile::flush() { return writer_->flush(); }
 std::optional<Error> EventFile::failed() const { return writer_->failed(); }

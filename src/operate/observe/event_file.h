@@ -26,7 +26,8 @@ struct EventFileOptions {
 
 class EventFile final : public EventSink {
  public:
-  // Appends to `path`, creating it. The store is borrowed. Errors: io, no_space, not_found (no such folder).
+  // Appends to `path`, creating it; one of which no event came is taken away when it is closed: who was refused before
+  // it began has no part in the run. The store is borrowed. Errors: io, no_space, not_found (no such folder).
   static Result<std::unique_ptr<EventFile>> open(Store& store, const std::string& path, EventFileOptions options = {});
   ~EventFile() override;  // as close(); a failure that nobody asked for is lost
 
@@ -39,8 +40,10 @@ class EventFile final : public EventSink {
 
  private:
   class Writer;
-  explicit EventFile(std::unique_ptr<Writer> writer);
+  EventFile(std::unique_ptr<Writer> writer, Store& store, std::string path);
   std::unique_ptr<Writer> writer_;
+  Store& store_;
+  std::string path_;
 };
 
 }  // namespace systole

@@ -15,6 +15,14 @@ std::vector<Event> read_back(Store& store, const std::string& path) {
   return parse_events(read_text(store, path).value(), path).value();
 }
 
+TEST(EventFile, without_an_event_leaves_none) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  EXPECT_TRUE(EventFile::open(*store, "000.jsonl").value()->close().ok());
+  EXPECT_FALSE(store->exists("000.jsonl").value());
+  { const auto dropped = EventFile::open(*store, "000.jsonl").value(); }
+  EXPECT_FALSE(store->exists("000.jsonl").value());
+}
+
 TEST(EventFile, flushed_events_are_in_the_file_in_order) {
   const auto store = make_memory_store();
   const auto file = EventFile::open(*store, "e.jsonl").value();
