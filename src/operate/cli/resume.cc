@@ -104,7 +104,13 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   from.sets = options.sets;
   from.memory = options.memory;
   from.backend = options.backend;
+  from.command = true;
   const LoadedWorkload loaded = load_workload(from).value();
+  if (!loaded.workload.command.empty()) {
+    fail(error(ErrorKind::unsupported, "'{}' is of a program of your own, which goes on from what it saved itself",
+               arguments.folder)
+             .hinted(fmt::format("begin it again: systole run {}/workload.yaml", quoted(arguments.folder))));
+  }
   from.pin_isa =
       options.pin_isa == kRecorded ? recorded_isa(arguments.folder, loaded.workload).value() : options.pin_isa;
   arguments.again = machine_words(from);

@@ -1,13 +1,19 @@
 #include "operate/cli/run_program.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 #include <optional>
 
+#include "ground/base/exit_code.h"
 #include "ground/base/hash.h"
+#include "ground/process/machine.h"
 #include "operate/cli/train_run.h"
 #include "operate/cli/workload_options.h"
 #include "operate/launch/secrets.h"
+#include "operate/observe/event_file.h"
+#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 namespace {
@@ -16,6 +22,27 @@ std::string words_of(const std::vector<std::string>& command) {
   std::string text;
   for (const std::string& word : command) text += (text.empty() ? "" : " ") + quoted(word);
   return text;
+}
+
+// A program's steps are its own affair: what is known of it is that it began, and how it ended.
+Opened opened(const std::string& folder, Context& context) {
+  Opened event;
+  event.run = std::filesystem::path(folder).filename().string();
+  event.at = context.clock.timestamp();
+  event.process = getpid();
+  event.host = host_name();
+  event.command = context.command_line;
+  return event;
+}
+
+Stopped ended(const Result<LaunchOutcome>& launched) {
+  Stopped event;
+  event.detail = launched.ok() ? launched->sentence : to_string(launched.error());
+  const int code = launched.ok() ? launched->exit_code : kExitNo;
+  event.saved = code == kExitSaved;
+  const bool asked = code == kExitSaved || code == kExitNotSaved || code == kExitInterrupted;
+  event.reason = code == kExitDone ? "finished" : code == kExitOverBudget ? "budget" : asked ? "signal" : "error";
+  return event;
 }
 
 }  // namespace
@@ -43,9 +70,13 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   std::error_code failed;
   std::filesystem::create_directories(logs, failed);  // of several nodes' one may be there before the one that leads
   std::optional<RunFolder> claimed;
+  std::unique_ptr<EventFile> events;  // of the agent that leads
   options.lead = [&]() -> Result<LaunchWatch*> {
     claimed = TRY(claim_folder(folder, Begins::anew));
     TRY(make_dirs_synced(*claimed->store, "logs"));
+    TRY(write_whole(*claimed->store, RunFiles::workload, to_yaml(workload)));
+    events = TRY(EventFile::open(*claimed->store, TRY(next_event_file(*claimed->store))));
+    events->add({Seconds(), opened(folder, context)});
     context.out.message(
         fmt::format("{}: {}, {} ranks of: {}", workload.name, folder, number, words_of(workload.command)));
     if (budget_buys) budget = TRY(RunBudget::begin(*budget_buys, machines, folder, asked, context.clock));
@@ -62,7 +93,13 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   if (budget_buys)  // it has its notice to save in before
     heed_budget(options,
                 [&, notice = options.membership.notice] { return budget != nullptr && budget->left() <= notice; });
-  const LaunchOutcome outcome = launch(std::move(options)).value();
+  const Seconds began = context.clock.now();
+  const Result<LaunchOutcome> launched = launch(std::move(options));
+  if (events != nullptr) {
+    events->add({context.clock.now() - began, ended(launched)});
+    if (const Status written = events->close(); !written.ok()) context.out.warning(written.error());
+  }
+  const LaunchOutcome& outcome = launched.value();
   if (budget != nullptr)
     if (const Status noted = budget->end(outcome.exit_code); !noted.ok()) context.out.warning(noted.error());
   const bool bad = outcome.exit_code == kExitNo;

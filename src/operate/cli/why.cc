@@ -16,6 +16,14 @@ struct WhyOptions {
 ExitCode explain_run(const WhyOptions& options, Context& context) {
   const RunPlace place = open_run(options.run).value();
   const RunRecord record = record_of(place).value();
+  const Result<Workload> workload = record.plan ? record.plan->workload : workload_of(place);
+  if (!record.plan && workload.ok() && !workload->command.empty()) {
+    const std::vector<Event> events = record.all();
+    const auto* stopped = events.empty() ? nullptr : std::get_if<Stopped>(&events.back().body);
+    fail(error(ErrorKind::unsupported, "'{}' is of a program of your own, of which nothing was predicted{}", place.path,
+               stopped != nullptr ? "; it ended so: " + stopped->detail : "")
+             .hinted(fmt::format("its output is in {0}/logs; systole runs shows its state", place.path)));
+  }
   if (!record.plan)
     fail(error(ErrorKind::not_found, "'{}' has no plan.json to hold it against", place.path)
              .hinted("systole logs shows its events"));
