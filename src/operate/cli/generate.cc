@@ -53,6 +53,7 @@ struct Origin {
   Tokenizer tokenizer;
   bool bos = true;  // stands before a text
   std::optional<std::int64_t> step;
+  std::string name;  // for people: the run, or the folder
   std::function<Status(Executor&)> load;
 };
 
@@ -68,6 +69,7 @@ Origin origin_of_run(const std::string& asked) {
           std::move(tokenizer),
           true,
           from.manifest().step,
+          run.path,
           [place, from](Executor& executor) { return load_parameters(executor, from); }};
 }
 
@@ -87,6 +89,7 @@ Origin origin_of_folder(const std::string& path) {
           std::move(tokenizer),
           bos,
           std::nullopt,
+          path,
           [folder](Executor& executor) { return load_weights(executor, *folder); }};
 }
 
@@ -129,12 +132,13 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const auto count = static_cast<std::int64_t>(made[0].tokens.size());
   context.out.stream("\n");
   context.out.message(fmt::format("{} tokens in {}, from {}; ended by {}", count, to_string(took),
-                                  origin.step ? fmt::format("step {}", *origin.step) : options.run,
+                                  origin.step ? fmt::format("step {} of {}", *origin.step, origin.name) : origin.name,
                                   name_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},
                               {"text", tokenizer.decode(made[0].tokens).value()},
                               {"tokens", count},
                               {"seconds_s", took.count()},
+                              {"from", origin.name},
                               {"step", origin.step ? Node(*origin.step) : Node()},
                               {"end", name_of(made[0].end)}}));
   return made[0].end == Generated::End::asked ? ExitCode::interrupted : ExitCode::done;

@@ -30,9 +30,29 @@ std::string time_text(const PlannedTime& time) {
   return table({"time of a step", ">", ">", ""}, rows);
 }
 
+// What is left after `done` steps, the evaluation at the end among it.
+std::string finish_text(const Plan& plan, std::int64_t done) {
+  const PlannedTime& time = plan.time;
+  const Seconds evaluation = time.run[Category::evaluation];
+  const std::string of_it = evaluation > Seconds() ? fmt::format(", evaluation {} of it", to_string(evaluation)) : "";
+  if (done == 0) return fmt::format("{:.0f} steps, {} to finish{}\n", time.steps, to_string(time.run.total()), of_it);
+  const double left = std::max(0.0, time.steps - static_cast<double>(done)), share = left / std::max(1.0, time.steps);
+  const auto once = [&](const Interval& each, Seconds all) {  // of what falls into the whole run, as make_plan has it
+    const double often = each.steps > 0          ? time.steps / static_cast<double>(each.steps)
+                         : each.time > Seconds() ? time.step.total() * time.steps / each.time
+                                                 : 0;
+    return all * ((often * share + 1) / (often + 1));
+  };
+  Seconds rest = time.step.total() * left;
+  if (left > 0) rest += once(plan.workload.train.evaluate, evaluation);
+  if (left > 0) rest += once(plan.workload.checkpoint.every, time.run[Category::snapshot]);
+  return fmt::format("{:.0f} steps, {} of them done; {:.0f} left, {} to finish\n", time.steps, done, left,
+                     to_string(rest));
+}
+
 }  // namespace
 
-std::string plan_text(const Plan& plan) {
+std::string plan_text(const Plan& plan, std::int64_t done) {
   const bool fits = plan.memory.limit.count() == 0 || plan.memory.total() <= plan.memory.limit;
   std::string text =
       fmt::format("{}: {} parameters ({} trained) on {}\n", plan.workload.name, with_commas(plan.program.parameters),
@@ -44,10 +64,7 @@ std::string plan_text(const Plan& plan) {
   text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()),
                       to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";
-  text += fmt::format("{:.0f} steps, {} to finish", plan.time.steps, to_string(plan.time.run.total()));
-  if (const Seconds evaluation = plan.time.run[Category::evaluation]; evaluation > Seconds())
-    text += fmt::format(", evaluation {} of it", to_string(evaluation));
-  text += "\n";
+  text += finish_text(plan, done);
   if (plan.model_utilisation > 0)
     text += fmt::format("{:.0f}% of {} matmul rate\n", 100 * plan.model_utilisation,
                         plan.target.calibrated ? "this machine's measured" : "the catalog's");

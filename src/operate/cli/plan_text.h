@@ -7,6 +7,7 @@
 
 namespace systole::cli {
 
-std::string plan_text(const Plan& plan);
+// `done`: steps of a run that goes on, whose time is no longer to be spent.
+std::string plan_text(const Plan& plan, std::int64_t done = 0);
 
 }  // namespace systole::cli

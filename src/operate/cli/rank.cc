@@ -244,7 +244,10 @@ ExitCode rank(const RankOptions& options, Context& given) {
   EventFileOptions listening;
   std::unique_ptr<Store> records = open_posix_store(options.folder).value();
   if (number == 0) {
-    request.began = [&](const TrainState& state) { lines.begin(state.step, state.tokens, state.trained); };
+    request.began = [&](const TrainState& state) {
+      lines.begin(state.step, state.tokens, state.trained);
+      if (state.step > 0) context.out.message(goes_on_text(state.step));
+    };
     listening.listener = [&lines](const Event& event) { lines.see(event); };
   } else {
     const std::string own = fmt::format("ranks/{}", number);

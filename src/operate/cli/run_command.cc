@@ -51,6 +51,16 @@ Result<std::string> result_hash(const Prepared& prepared, const RunFolder& folde
   return checkpoint::state_hash(TRY(checkpoint::open_step(checkpoints, step)));
 }
 
+// Of the newest checkpoint in a run's folder, where there is one.
+std::int64_t newest_step(const std::string& folder, const Workload& workload) {
+  const auto store = open_posix_store(folder);
+  if (!store.ok()) return 0;
+  const auto home = checkpoint_home(**store, folder, workload.checkpoint, Absent::is_an_error);
+  if (!home.ok()) return 0;
+  const auto steps = checkpoint::list_steps({home->store, home->dir});
+  return steps.ok() && !steps->empty() ? steps->back() : 0;
+}
+
 // About the last 100 steps of the process: 48 KiB.
 Result<std::unique_ptr<Ring>> open_spans(const RunFolder& folder, const std::string& event_file) {
   constexpr std::int64_t kSpans = 1024;
@@ -185,7 +195,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     if (elsewhere) context.out.message(*elsewhere);
   }
   if (arguments.dry_run) {
-    context.out.data(plan_text(prepared.plan));
+    context.out.data(plan_text(prepared.plan, begins == Begins::anew ? 0 : newest_step(arguments.folder, workload)));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
   }
   fits(prepared).value();

@@ -27,6 +27,11 @@ Error events_lost(const Error& why, const std::string& folder, const std::string
       .hinted(fmt::format("make room, then: systole resume {}", quoted(folder)));
 }
 
+std::string goes_on_text(std::int64_t step) {
+  return step > 0 ? fmt::format("it goes on from the checkpoint of step {}", step)
+                  : "there is no checkpoint to go on from: it begins from the start";
+}
+
 Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run) {
   try {
     return run();

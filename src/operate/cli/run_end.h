@@ -16,6 +16,9 @@ ExitCode exit_of(const TrainOutcome& outcome);
 Error events_lost(const Error& why, const std::string& folder, const std::string& file,
                   const Result<TrainOutcome>& outcome);
 
+// Where a run that was begun before begins now.
+std::string goes_on_text(std::int64_t step);
+
 // What the run throws is an outcome too: first its events are closed.
 Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run);
 
