@@ -102,10 +102,12 @@ void add_run_arguments(Subcommand command, RunArguments& arguments) {
                      "checkpoint); kill=PHASE@3 kills it");
   command.add_option("--chaos", arguments.chaos,
                      "kill, stop and delay ranks by chance, as this hazard file says: docs/guide/many-ranks.md");
+  const char* eager = std::getenv("SYSTOLE_EAGER");
+  arguments.eager = eager != nullptr && *eager != '\0' && std::string_view(eager) != "0";
   command.add_flag(
       "--eager", arguments.eager,
       "look at every value as it is made, slowly: the ops of the first step are listed, and the first value "
-      "that is no number ends the run with its name");
+      "that is no number ends the run with its name; SYSTOLE_EAGER=1 says the same");
   command.add_flag("--in-process", arguments.in_process, "ranks are threads of this process");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }

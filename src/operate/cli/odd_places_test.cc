@@ -1,0 +1,106 @@
+// Folders and names that people run into: gone, too long, on another disk.
+#include <gtest/gtest.h>
+
+#include "operate/cli/run_systole.h"
+#include "operate/cli/small_workload.h"
+
+namespace systole::cli {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(OddPlaces, are_told_in_a_sentence_by_every_command) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  systole.write("program.yaml", "systole: 1\nname: p\ncommand: [sh, -c, exit 0]\n");
+  systole.write("file", "");
+  const std::string n(300, 'n');
+  for (const std::string& words : {"check " + n,
+                                   "run " + n,
+                                   "data build " + n,
+                                   "doctor " + n,
+                                   "generate " + n,
+                                   "why " + n,
+                                   "logs " + n,
+                                   "resume " + n,
+                                   "lock " + n,
+                                   "plan " + n,
+                                   "import " + n,
+                                   "ckpt list " + n,
+                                   "prove " + n,
+                                   "submit " + n,
+                                   "runs " + n,
+                                   "init " + n,
+                                   "results " + n,
+                                   "render ../program.yaml --on slurm --out " + n,
+                                   "render ../program.yaml --on slurm --out ../file",
+                                   "run ../job.yaml --folder " + n,
+                                   "import ../file --out " + n + "/x",
+                                   "lock ../job.yaml --out " + n,
+                                   "plan ../job.yaml --out " + n}) {
+    const Captured told = systole.shell("mkdir -p here && cd here && \"$SYSTOLE\" " + words);
+    EXPECT_TRUE(told.exit.code >= 1 && told.exit.code <= 3) << words << "\n" << told.exit.code << told.err;
+    EXPECT_TRUE(has(told.err, "error: ")) << words << "\n" << told.err;
+    EXPECT_FALSE(has(told.err, "filesystem error") || has(told.err, "terminate")) << words << "\n" << told.err;
+  }
+  for (const char* words :
+       {"plan ../job.yaml", "run ../job.yaml --backend reference", "data build ../job.yaml", "resume", "init",
+        "import ../program.yaml --out x.yaml", "render ../program.yaml --on slurm", "check x", "runs", "why", "doctor",
+        "lock ../job.yaml --out l", "submit ../program.yaml --on slurm"}) {
+    const Captured told =
+        systole.shell("mkdir -p gone && cd gone && rmdir ../gone && \"$SYSTOLE\" " + std::string(words));
+    EXPECT_TRUE(told.exit.code >= 0 && told.exit.code <= 3) << words << "\n" << told.exit.code << told.err;
+    EXPECT_FALSE(has(told.err, "filesystem error") || has(told.err, "terminate")) << words << "\n" << told.err;
+  }
+}
+
+TEST(OddPlaces, checkpoints_lie_where_the_key_says) {
+  for (const char* folder : {"/ELSEWHERE/c", "../c", "./c", "c/d/", "."}) {
+    const SystoleRunner systole;
+    std::string place = folder;
+    if (place.starts_with("/ELSEWHERE")) place = systole.folder().string() + "/elsewhere/c";
+    systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { folder: \"" + place + "\" }\n");
+    ASSERT_EQ(systole.run({"check", "job.yaml", "--backend", "reference"}).exit.code, 0);
+    const Captured done = systole.run({"run", "job.yaml", "--backend", "reference"});
+    ASSERT_EQ(done.exit.code, 0) << folder << done.err;
+    const std::filesystem::path there =
+        place[0] == '/' ? std::filesystem::path(place) : (systole.folder() / "runs/small-1" / place).lexically_normal();
+    EXPECT_TRUE(std::filesystem::exists(there / "manifests/000000000004.json")) << there;
+    const Captured listed = systole.run({"ckpt", "list", "small-1"});
+    EXPECT_EQ(listed.exit.code, 0) << listed.err;
+    const Captured more =
+        systole.run({"resume", "small-1", "--backend", "reference", "--set", "train.steps=6", "--ranks", "2"});
+    EXPECT_EQ(more.exit.code, 0) << folder << more.err;
+    EXPECT_TRUE(std::filesystem::exists(there / "manifests/000000000006.json")) << there;
+  }
+}
+
+TEST(OddPlaces, a_folder_of_checkpoints_is_of_one_run_and_must_be_there) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { folder: ../c }\n");
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured second = systole.run({"run", "job.yaml", "--backend", "reference"});
+  EXPECT_EQ(second.exit.code, 1) << second.err;
+  EXPECT_TRUE(has(second.err, "holds the checkpoints of another run")) << second.err;
+  std::filesystem::rename(systole.folder() / "runs/c", systole.folder() / "runs/unmounted");
+  const Captured gone = systole.run({"resume", "small-1", "--backend", "reference", "--set", "train.steps=6"});
+  EXPECT_EQ(gone.exit.code, 2) << gone.err;
+  EXPECT_TRUE(has(gone.err, "there is no folder 'runs/c'")) << gone.err;
+}
+
+TEST(OddPlaces, a_name_with_a_space_is_a_run_like_another) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", replaced(kWorkload, "name: small", "name: my run"));
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  EXPECT_TRUE(has(systole.run({"runs"}).out, "my run-1  finished"));
+  EXPECT_EQ(systole.run({"resume", "my run-1", "--backend", "reference", "--set", "train.steps=6"}).exit.code, 0);
+  for (const char* name : {"a/b", "\"\"", "..", "-x"}) {
+    systole.write("job.yaml", replaced(kWorkload, "name: small", std::string("name: ") + name));
+    const Captured refused = systole.run({"check", "job.yaml", "--backend", "reference"});
+    EXPECT_EQ(refused.exit.code, 2) << name;
+    EXPECT_TRUE(has(refused.err, "job.yaml:2:7: error: ") && has(refused.err, "hint: name: ")) << refused.err;
+  }
+}
+
+}  // namespace
+}  // namespace systole::cli
