@@ -9,6 +9,7 @@
 #include "operate/cli/run_command.h"
 #include "operate/cli/run_places.h"
 #include "operate/observe/run_files.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 namespace {
@@ -109,7 +110,7 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   if (!loaded.workload.command.empty()) {
     fail(error(ErrorKind::unsupported, "'{}' is of a program of your own, which goes on from what it saved itself",
                arguments.folder)
-             .hinted(fmt::format("begin it again: systole run {}/workload.yaml", quoted(arguments.folder))));
+             .hinted(fmt::format("begin it again: systole run {}/workload.yaml", shell_word(arguments.folder))));
   }
   from.pin_isa =
       options.pin_isa == kRecorded ? recorded_isa(arguments.folder, loaded.workload).value() : options.pin_isa;

@@ -166,22 +166,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   signals.end_at_once();          // data may take hours to prepare, or another agent's to be waited for
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of who writes it
-  preparing.progress = [&signals, tell = preparing.progress](std::string_view stage, Bytes done) {
-    if (signals.stop_requested()) fail(error(ErrorKind::interrupted, "stopped before it began; data: {}", stage));
-    tell(stage, done);
-  };
-  const auto prepare_until_asked = [&]() -> Result<Prepared> {
-    try {
-      return prepare(workload, preparing, context.clock, &ledger);
-    } catch (const Failure& failure) { return failure.error(); }
-  };
-  Result<Prepared> made = prepare_until_asked();
+  Prepared prepared = prepare(workload, preparing, context.clock, &ledger).value();
   context.out.end_progress();
-  if (!made.ok() && made.error().kind == ErrorKind::interrupted && signals.signal() != SIGINT) {
-    context.out.message(made.error().message);  // whoever asked is to begin it again
-    return ExitCode::not_saved;
-  }
-  Prepared prepared = std::move(made).value();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (prepared.weights && head_is_embedding(prepared.weights->map)) {
