@@ -172,7 +172,8 @@ class NothingMore : public YAML::EventHandler {
         mark.pos >= 0 && text_.substr(std::min(text_.size(), static_cast<std::size_t>(mark.pos))).starts_with("---");
     fail(error(ErrorKind::invalid, "{}",
                second ? "a second document begins here, and one is read" : "text after the document's end")
-             .at({std::string(file_), mark.line + 1, mark.column + 1}));
+             .at({std::string(file_), mark.line + 1, mark.column + 1})
+             .hinted("one document a file"));
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}

@@ -42,7 +42,9 @@ Result<Mesh> Mesh::make(std::vector<Axis> axes) {
     for (std::size_t j = 0; j < i; ++j) {
       if (axes[j].name == axis.name) return error(ErrorKind::invalid, "mesh axis '{}' comes twice", axis.name);
     }
-    if (axis.size < 1) return error(ErrorKind::invalid, "mesh axis {}={} has no device", axis.name, axis.size);
+    if (axis.size < 1)
+      return error(ErrorKind::invalid, "mesh axis {}={} has no device", axis.name, axis.size)
+          .hinted(fmt::format("{}=1 or more", axis.name));
     if (axis.size > kMaxDevices / mesh.num_devices_) {
       return error(ErrorKind::invalid, "mesh has more than {} devices", kMaxDevices);
     }

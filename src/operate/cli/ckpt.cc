@@ -150,6 +150,7 @@ ExitCode ckpt_verify(const CkptOptions& options, Context& context) {
   for (std::int64_t step : steps) well = verify_step(place, step, list, text) && well;
   context.out.data(text);
   context.out.json(Node::map({{"folder", place.path}, {"checkpoints", list}}));
+  if (!well) context.out.message("hint: resume and generate take the newest that verifies");
   return well ? ExitCode::done : ExitCode::no;
 }
 

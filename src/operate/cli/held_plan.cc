@@ -32,7 +32,13 @@ bool planned_elsewhere(const Plan& plan) {
   return kind != plan.target.facts.end() && kind->second == kPlannedElsewhere;
 }
 
-Result<Plan> plan_in(const std::string& path) { return read_plan(TRY(read_text_file(path)), path); }
+Result<Plan> plan_in(const std::string& path) {
+  Result<Plan> plan = read_plan(TRY(read_text_file(path)), path);
+  if (plan.ok() || !plan.error().hint.empty()) return plan;
+  Error why = plan.error();
+  why.kind = ErrorKind::invalid;  // a file that is no plan, not damage to one
+  return std::move(why).hinted("a plan is what `systole plan WORKLOAD --out plan.json` writes");
+}
 
 Status lay_over_plan(std::span<const std::string> sets, Workload& workload) {
   for (const std::string& set : sets) {

@@ -23,6 +23,10 @@ ExitCode lock(const LockOptions& options, Context& context) {
   context.out.end_progress();
   const Node made = lock_of(prepared).value();
   const std::filesystem::path place = absolute_path(path).value();
+  if (!is_folder(place.parent_path())) {
+    fail(error(ErrorKind::not_found, "there is no folder '{}'", place.parent_path().string())
+             .hinted("--out: a file in a folder that is there"));
+  }
   const std::unique_ptr<Store> folder = open_posix_store(place.parent_path().string()).value();
   write_whole(*folder, place.filename().string(), to_json(made, 2) + "\n").value();
   context.out.data("written: " + path);

@@ -1,8 +1,11 @@
 #include "operate/cli/options.h"
 
+#include <fmt/ranges.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -22,17 +25,29 @@ Check at_least(std::int64_t lowest) {
 
 namespace {
 
-// One of CLI11's own checks under our type.
-Check taken_over(CLI::Validator check) {
-  std::string wanted = check.get_description();
-  return {std::move(wanted), [check = std::move(check)](const std::string& text) { return check(text); }};
+Check a_number(std::string wanted, bool (*is_good)(double)) {
+  return {wanted, [wanted, is_good](const std::string& text) -> std::string {
+            double number = 0;
+            const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+            const bool whole = failed == std::errc() && end == text.data() + text.size();
+            return whole && is_good(number) ? "" : fmt::format("'{}' is no {}", text, wanted);
+          }};
 }
 
 }  // namespace
 
-Check one_of(std::vector<std::string> words) { return taken_over(CLI::IsMember(std::move(words))); }
-Check not_negative() { return taken_over(CLI::NonNegativeNumber); }
-Check positive() { return taken_over(CLI::PositiveNumber); }
+Check one_of(std::vector<std::string> words) {
+  std::string wanted = fmt::format("{}", fmt::join(words, ", "));
+  return {wanted, [wanted, words = std::move(words)](const std::string& text) -> std::string {
+            return std::ranges::find(words, text) != words.end() ? "" : fmt::format("'{}' is none of {}", text, wanted);
+          }};
+}
+Check not_negative() {
+  return a_number("number of 0 or more", [](double number) { return number >= 0; });
+}
+Check positive() {
+  return a_number("number above 0", [](double number) { return number > 0; });
+}
 
 Option Option::required(bool is) const { return Option(option_->required(is)); }
 Option Option::check(const Check& check) const {

@@ -120,7 +120,13 @@ Result<prove::ProveOptions> options_of(const ProveArguments& arguments) {
   for (const std::string& flag : arguments.flags) options.flags.push_back(TRY(flag_of(flag)));
   if (arguments.partitions > 0) options.partitions = arguments.partitions;
   if (arguments.replicas > 0) options.replicas = arguments.replicas;
-  options.limits.timeout = TRY(parse_seconds(arguments.timeout));
+  const Result<Seconds> timeout = parse_seconds(arguments.timeout);
+  if (!timeout.ok()) {
+    Error why = timeout.error();
+    why.message.insert(0, "--timeout: ");
+    return why;
+  }
+  options.limits.timeout = *timeout;
   if (!arguments.max_memory.empty()) options.limits.memory = TRY(parse_bytes(arguments.max_memory));
   return options;
 }

@@ -30,7 +30,9 @@ int num_gpus() {
 Result<RunToken> read_token(const std::string& path) {
   std::ifstream file(path);
   std::string text;
-  if (!std::getline(file, text)) return error(ErrorKind::not_found, "--token-file: cannot read '{}'", path);
+  if (!std::getline(file, text))
+    return error(ErrorKind::not_found, "--token-file: cannot read '{}'", path)
+        .hinted("the file that all nodes of the run share; made by whoever starts it first");
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.pop_back();
   Result<RunToken> token = RunToken::parse(text);
   if (token.ok()) return token;

@@ -253,7 +253,9 @@ Status ShellReader::operation() {
 
 Result<std::vector<ShellCommand>> ShellReader::read() {
   if (const std::size_t nul = text_.find('\0'); nul != text_.npos)
-    return error(ErrorKind::invalid, "a NUL can stand in no script").at({file_});
+    return error(ErrorKind::invalid, "a NUL can stand in no script")
+        .at({file_})
+        .hinted("a script, line or manifest, as text");
   while (true) {
     skip_blanks();
     if (ends()) break;

@@ -115,7 +115,9 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   } else {
     note(run.error());
   }
-  const auto hosts = static_cast<std::int64_t>(ask.target == RenderTarget::ssh ? w.ssh.hosts.size() : 1);
+  // Without any the target asks for them.
+  const auto hosts =
+      static_cast<std::int64_t>(ask.target == RenderTarget::ssh ? std::max<std::size_t>(w.ssh.hosts.size(), 1) : 1);
   job.nodes = w.resources.nodes.value_or(CountRange{hosts, hosts});
   job.gpus_per_node = w.resources.gpus_per_node.value_or(0);
   if (const Status hardware = set_hardware(ask, job); !hardware.ok()) note(hardware.error());
