@@ -129,7 +129,8 @@ resource "google_container_cluster" "main" {
   initial_node_count = 1
   datapath_provider  = "ADVANCED_DATAPATH"
   resource_labels = {
-    "managed-by" = "systole"
+    "managed-by"      = "systole"
+    "systole-made-by" = "dlrm"
   }
   deletion_protection = false
   depends_on          = [google_project_service.container, google_project_iam_member.nodes]
@@ -153,10 +154,12 @@ resource "google_container_cluster" "main" {
 
   node_config {
     machine_type    = "n1-standard-4"
+    disk_size_gb    = 100
     service_account = google_service_account.nodes.email
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = {
-      "managed-by" = "systole"
+      "managed-by"      = "systole"
+      "systole-made-by" = "dlrm"
     }
 
     workload_metadata_config {
@@ -180,6 +183,7 @@ resource "google_container_node_pool" "dlrm" {
 
   node_config {
     machine_type    = "a2-highgpu-8g"
+    disk_size_gb    = 100
     service_account = google_service_account.nodes.email
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = {

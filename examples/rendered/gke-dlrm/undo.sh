@@ -1,37 +1,94 @@
 #!/bin/bash
 # systole: dlrm on gke, workload 111111111111
-# Takes away the nodes of the job; with --all the cluster and its networks too.
+# Takes away the nodes of the job; with --all what else cluster.sh made for this run, and no more.
 set -euo pipefail
 account=$(gcloud auth list --filter=status:ACTIVE --format='value(account)')
 if [ -z "$account" ]; then
   echo 'gcloud knows no account: gcloud auth login' >&2
   exit 3
 fi
-there() { # whether what a command describes is there; ends the script where nobody knows
-  local said
-  said=$("$@" 2>&1 >/dev/null) && return
-  case $said in
+run=dlrm
+errors=$(mktemp)
+trap 'rm -f "$errors"' EXIT
+there() { # whether what a command describes is there, and $said what it says; ends the script where nobody knows
+  said=$("$@" 2>"$errors") && return
+  case $(cat "$errors") in
   *NOT_FOUND* | *'was not found'* | *'could not be found'* | *'does not exist'*) return 1 ;;
   *'code=404'* | *'HTTPError 404'* | *' not found: 404'* | *'NAT '*' not found'*) return 1 ;;
   esac
-  printf '%s\n' "$said" >&2
+  cat "$errors" >&2
   exit 3
 }
-! there gcloud container node-pools describe dlrm --project=my-lab-7 --cluster=recsys --location=us-central1-a ||
+made_here() { # whether it said that this run made it: a label's value, or a description
+  [ "${said#systole-made-by=}" = "$run" ]
+}
+all=
+case ${1:-} in
+'') ;;
+--all) all=yes ;;
+*)
+  echo "usage: bash $0 [--all]" >&2
+  exit 2
+  ;;
+esac
+left=()
+tell() { # what was not taken away, and clean up
+  rm -f "$errors"
+  [ ${#left[@]} = 0 ] || printf 'left as it is: %s\n' "${left[@]}"
+}
+trap tell EXIT
+ours() { # WHAT COMMAND: whether it is there and this run made it; what others made is told at the end
+  local what=$1
+  shift
+  there "$@" || return 1
+  made_here && return
+  left+=("$what, which the run '$run' did not make")
+  return 1
+}
+! ours 'container node-pools dlrm' gcloud container node-pools describe dlrm \
+  --project=my-lab-7 \
+  --cluster=recsys \
+  --location=us-central1-a \
+  --format='value(config.resourceLabels.systole-run)' ||
   gcloud container node-pools delete dlrm --quiet --project=my-lab-7 --cluster=recsys --location=us-central1-a
-[ "${1:-}" = --all ] || exit 0
-! there gcloud container clusters describe recsys --project=my-lab-7 --location=us-central1-a ||
-  gcloud container clusters delete recsys --quiet --project=my-lab-7 --location=us-central1-a
-! there gcloud compute firewall-rules describe recsys-inside --project=my-lab-7 ||
+[ -n "$all" ] || exit 0
+
+# A cluster in which others have nodes stays, and with it all that it uses.
+if ours 'container clusters recsys' gcloud container clusters describe recsys \
+  --project=my-lab-7 \
+  --location=us-central1-a \
+  --format='value(resourceLabels.systole-made-by)'; then
+  others=$(gcloud container clusters describe recsys \
+  --project=my-lab-7 \
+  --location=us-central1-a \
+  --format='value(nodePools[].name)')
+  others=$(printf '%s\n' "$others" | tr ';' '\n' | grep -vx -e default-pool -e '' | paste -sd ' ' || true)
+  if [ -n "$others" ]; then
+    left+=('container clusters recsys, in which others have nodes: '"$others")
+  else
+    gcloud container clusters delete recsys --quiet --project=my-lab-7 --location=us-central1-a
+  fi
+fi
+if there gcloud container clusters describe recsys --project=my-lab-7 --location=us-central1-a; then
+  left+=('its networks, their NAT and rules, and the account of its nodes, which it uses')
+  exit 0
+fi
+
+! ours 'compute firewall-rules recsys-inside' gcloud compute firewall-rules describe recsys-inside --project=my-lab-7 --format='value(description)' ||
   gcloud compute firewall-rules delete recsys-inside --quiet --project=my-lab-7
+if ours 'compute routers recsys' gcloud compute routers describe recsys --project=my-lab-7 --region=us-central1 --format='value(description)'; then
 ! there gcloud compute routers nats describe recsys --project=my-lab-7 --region=us-central1 --router=recsys ||
   gcloud compute routers nats delete recsys --quiet --project=my-lab-7 --region=us-central1 --router=recsys
 ! there gcloud compute routers describe recsys --project=my-lab-7 --region=us-central1 ||
   gcloud compute routers delete recsys --quiet --project=my-lab-7 --region=us-central1
-! there gcloud compute networks subnets describe recsys --project=my-lab-7 --region=us-central1 ||
+fi
+! ours 'compute networks subnets recsys' gcloud compute networks subnets describe recsys --project=my-lab-7 --region=us-central1 --format='value(description)' ||
   gcloud compute networks subnets delete recsys --quiet --project=my-lab-7 --region=us-central1
-! there gcloud compute networks describe recsys --project=my-lab-7 ||
+! ours 'compute networks recsys' gcloud compute networks describe recsys --project=my-lab-7 --format='value(description)' ||
   gcloud compute networks delete recsys --quiet --project=my-lab-7
+if ours 'iam service-accounts recsys-nodes@my-lab-7.iam.gserviceaccount.com' gcloud iam service-accounts describe recsys-nodes@my-lab-7.iam.gserviceaccount.com \
+  --project=my-lab-7 \
+  --format='value(description)'; then
 gcloud projects remove-iam-policy-binding my-lab-7 \
   --project=my-lab-7 \
   --member=serviceAccount:recsys-nodes@my-lab-7.iam.gserviceaccount.com \
@@ -39,3 +96,4 @@ gcloud projects remove-iam-policy-binding my-lab-7 \
   --condition=None >/dev/null || true
 ! there gcloud iam service-accounts describe recsys-nodes@my-lab-7.iam.gserviceaccount.com --project=my-lab-7 ||
   gcloud iam service-accounts delete recsys-nodes@my-lab-7.iam.gserviceaccount.com --quiet --project=my-lab-7
+fi

@@ -275,8 +275,9 @@ resource "google_container_cluster" "main" {
   datapath_provider       = "ADVANCED_DATAPATH"
   enable_multi_networking = true
   resource_labels = {
-    team         = "vision"
-    "managed-by" = "systole"
+    team              = "vision"
+    "managed-by"      = "systole"
+    "systole-made-by" = "h100"
   }
   deletion_protection = false
   depends_on          = [google_project_service.container, google_project_iam_member.nodes]
@@ -300,11 +301,13 @@ resource "google_container_cluster" "main" {
 
   node_config {
     machine_type    = "n1-standard-4"
+    disk_size_gb    = 100
     service_account = google_service_account.nodes.email
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = {
-      team         = "vision"
-      "managed-by" = "systole"
+      team              = "vision"
+      "managed-by"      = "systole"
+      "systole-made-by" = "h100"
     }
 
     workload_metadata_config {
@@ -323,6 +326,7 @@ resource "google_container_node_pool" "h100" {
 
   node_config {
     machine_type    = "a3-highgpu-8g"
+    disk_size_gb    = 100
     service_account = google_service_account.nodes.email
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = {

@@ -1,37 +1,91 @@
 #!/bin/bash
 # systole: v5e on gke, workload 111111111111
-# Takes away the nodes of the job; with --all the cluster and its networks too.
+# Takes away the nodes of the job; with --all what else cluster.sh made for this run, and no more.
 set -euo pipefail
 account=$(gcloud auth list --filter=status:ACTIVE --format='value(account)')
 if [ -z "$account" ]; then
   echo 'gcloud knows no account: gcloud auth login' >&2
   exit 3
 fi
-there() { # whether what a command describes is there; ends the script where nobody knows
-  local said
-  said=$("$@" 2>&1 >/dev/null) && return
-  case $said in
+run=v5e
+errors=$(mktemp)
+trap 'rm -f "$errors"' EXIT
+there() { # whether what a command describes is there, and $said what it says; ends the script where nobody knows
+  said=$("$@" 2>"$errors") && return
+  case $(cat "$errors") in
   *NOT_FOUND* | *'was not found'* | *'could not be found'* | *'does not exist'*) return 1 ;;
   *'code=404'* | *'HTTPError 404'* | *' not found: 404'* | *'NAT '*' not found'*) return 1 ;;
   esac
-  printf '%s\n' "$said" >&2
+  cat "$errors" >&2
   exit 3
 }
-! there gcloud container node-pools describe v5e --project=my-lab-7 --cluster=train --location=us-west4-a ||
+made_here() { # whether it said that this run made it: a label's value, or a description
+  [ "${said#systole-made-by=}" = "$run" ]
+}
+all=
+case ${1:-} in
+'') ;;
+--all) all=yes ;;
+*)
+  echo "usage: bash $0 [--all]" >&2
+  exit 2
+  ;;
+esac
+left=()
+tell() { # what was not taken away, and clean up
+  rm -f "$errors"
+  [ ${#left[@]} = 0 ] || printf 'left as it is: %s\n' "${left[@]}"
+}
+trap tell EXIT
+ours() { # WHAT COMMAND: whether it is there and this run made it; what others made is told at the end
+  local what=$1
+  shift
+  there "$@" || return 1
+  made_here && return
+  left+=("$what, which the run '$run' did not make")
+  return 1
+}
+! ours 'container node-pools v5e' gcloud container node-pools describe v5e \
+  --project=my-lab-7 \
+  --cluster=train \
+  --location=us-west4-a \
+  --format='value(config.resourceLabels.systole-run)' ||
   gcloud container node-pools delete v5e --quiet --project=my-lab-7 --cluster=train --location=us-west4-a
-[ "${1:-}" = --all ] || exit 0
-! there gcloud container clusters describe train --project=my-lab-7 --location=us-west4-a ||
-  gcloud container clusters delete train --quiet --project=my-lab-7 --location=us-west4-a
-! there gcloud compute firewall-rules describe train-inside --project=my-lab-7 ||
+[ -n "$all" ] || exit 0
+
+# A cluster in which others have nodes stays, and with it all that it uses.
+if ours 'container clusters train' gcloud container clusters describe train \
+  --project=my-lab-7 \
+  --location=us-west4-a \
+  --format='value(resourceLabels.systole-made-by)'; then
+  others=$(gcloud container clusters describe train --project=my-lab-7 --location=us-west4-a --format='value(nodePools[].name)')
+  others=$(printf '%s\n' "$others" | tr ';' '\n' | grep -vx -e default-pool -e '' | paste -sd ' ' || true)
+  if [ -n "$others" ]; then
+    left+=('container clusters train, in which others have nodes: '"$others")
+  else
+    gcloud container clusters delete train --quiet --project=my-lab-7 --location=us-west4-a
+  fi
+fi
+if there gcloud container clusters describe train --project=my-lab-7 --location=us-west4-a; then
+  left+=('its networks, their NAT and rules, and the account of its nodes, which it uses')
+  exit 0
+fi
+
+! ours 'compute firewall-rules train-inside' gcloud compute firewall-rules describe train-inside --project=my-lab-7 --format='value(description)' ||
   gcloud compute firewall-rules delete train-inside --quiet --project=my-lab-7
+if ours 'compute routers train' gcloud compute routers describe train --project=my-lab-7 --region=us-west4 --format='value(description)'; then
 ! there gcloud compute routers nats describe train --project=my-lab-7 --region=us-west4 --router=train ||
   gcloud compute routers nats delete train --quiet --project=my-lab-7 --region=us-west4 --router=train
 ! there gcloud compute routers describe train --project=my-lab-7 --region=us-west4 ||
   gcloud compute routers delete train --quiet --project=my-lab-7 --region=us-west4
-! there gcloud compute networks subnets describe train --project=my-lab-7 --region=us-west4 ||
+fi
+! ours 'compute networks subnets train' gcloud compute networks subnets describe train --project=my-lab-7 --region=us-west4 --format='value(description)' ||
   gcloud compute networks subnets delete train --quiet --project=my-lab-7 --region=us-west4
-! there gcloud compute networks describe train --project=my-lab-7 ||
+! ours 'compute networks train' gcloud compute networks describe train --project=my-lab-7 --format='value(description)' ||
   gcloud compute networks delete train --quiet --project=my-lab-7
+if ours 'iam service-accounts train-nodes@my-lab-7.iam.gserviceaccount.com' gcloud iam service-accounts describe train-nodes@my-lab-7.iam.gserviceaccount.com \
+  --project=my-lab-7 \
+  --format='value(description)'; then
 gcloud projects remove-iam-policy-binding my-lab-7 \
   --project=my-lab-7 \
   --member=serviceAccount:train-nodes@my-lab-7.iam.gserviceaccount.com \
@@ -39,3 +93,4 @@ gcloud projects remove-iam-policy-binding my-lab-7 \
   --condition=None >/dev/null || true
 ! there gcloud iam service-accounts describe train-nodes@my-lab-7.iam.gserviceaccount.com --project=my-lab-7 ||
   gcloud iam service-accounts delete train-nodes@my-lab-7.iam.gserviceaccount.com --quiet --project=my-lab-7
+fi

@@ -15,8 +15,9 @@ TEST(GitLfs, APointerIsToldFromTheFileItself) {
   EXPECT_EQ(refused.message, "this is a pointer of git-lfs, and the file itself of 2.30 GiB was not fetched");
   EXPECT_EQ(refused.where.file, "pointer");
   EXPECT_EQ(refused.hint, "in its repository: git lfs pull");
-  for (const std::string text : {std::string(), std::string("version 2\n"), std::string("{}"),
-                                 "version https://git-lfs.github.com/spec/v1\n" + std::string(2000, 'x')}) {
+  for (const std::string& text :
+       std::vector<std::string>{std::string(), std::string("version 2\n"), std::string("{}"),
+                                "version https://git-lfs.github.com/spec/v1\n" + std::string(2000, 'x')}) {
     write_whole(*store, "file", text).value();
     EXPECT_TRUE(refuse_lfs_pointer(*store, "file").ok()) << text;
   }

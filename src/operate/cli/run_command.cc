@@ -65,7 +65,10 @@ std::int64_t newest_step(const std::string& folder, const Workload& workload) {
 Result<std::unique_ptr<Ring>> open_spans(const RunFolder& folder, const std::string& event_file) {
   constexpr std::int64_t kSpans = 1024;
   TRY(make_dirs_synced(*folder.store, RunFiles::spans));
-  return Ring::create(folder.path + "/" + span_file_of(event_file), kSpans);
+  const std::string file = span_file_of(event_file);
+  if (TRY(folder.store->exists(file)))
+    TRY(folder.store->remove(file));  // of one that was refused before its first event
+  return Ring::create(folder.path + "/" + file, kSpans);
 }
 
 // What a run through XLA does not do, of what its options ask for. Its devices are all of this process.
@@ -295,6 +298,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   request.began = [&](const TrainState& state) {
     context.out.message(kernels_text(device));
     lines.begin(state.step, state.tokens, state.trained);
+    if (resume) context.out.message(goes_on_text(state.step));
   };
   const std::string file = next_event_file(*folder.store).value();
   const std::unique_ptr<EventFile> events =

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "describe/spec/workload.h"
 #include "ground/base/document.h"
 #include "ground/base/nearest.h"
 #include "operate/render/names.h"
@@ -132,8 +133,14 @@ Result<Pattern> pattern_named(std::string_view name) {
 Result<std::string> first_workload(Pattern pattern, const std::string& name) {
   constexpr std::size_t kMostName = 48;  // of a run
   TRY(dns_label(name, kMostName, "a run"));
-  return fmt::format("# A first workload for {}.\nsystole: 1\n{}{}{}", about(pattern),
-                     to_yaml(Node::map({{"name", name}})), kModel, body_of(pattern));
+  std::string text = fmt::format("# A first workload for {}.\nsystole: 1\n{}{}{}", about(pattern),
+                                 to_yaml(Node::map({{"name", name}})), kModel, body_of(pattern));
+  if (Result<Workload> read = read_workload(text, "--name"); !read.ok()) {
+    Error why = std::move(read).error();
+    why.where = {};  // a line of what was not written
+    return why;
+  }
+  return text;
 }
 
 std::string target_of(Pattern pattern) {

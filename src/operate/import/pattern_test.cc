@@ -44,12 +44,13 @@ TEST(PatternNames, are_told_apart) {
 }
 
 TEST(PatternNames, of_runs_are_text_and_nothing_else) {
-  for (const char* name : {"a: b", "x\ncommand: [rm]", "it's", "NO", "1e3", "$(x)1"}) {
+  for (const char* name : {"a: b", "it's", "NO", "1e3", "$(x)1"}) {
     const std::string text = first_workload(Pattern::local, name).value();
     EXPECT_EQ(read_workload(text, "f").value().name, name);
     EXPECT_TRUE(read_workload(text, "f").value().command.empty());
   }
-  EXPECT_EQ(first_workload(Pattern::local, "!!").error().kind, ErrorKind::invalid);
+  for (const char* name : {"!!", "x\ncommand: [rm]", "a/b"})
+    EXPECT_EQ(first_workload(Pattern::local, name).error().kind, ErrorKind::invalid) << name;
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST(RenderKubernetes, no_text_of_a_users_becomes_structure) {
 TEST(RenderKubernetes, refuses_what_would_fail_hours_later_all_at_once) {
   EXPECT_EQ(
       refusals("linear.yaml", {}),
-      "image: a pod needs one, with systole systole in it | image: REGISTRY/NAME@sha256:DIGEST\n"
+      "image: a pod needs one, with systole in it | image: REGISTRY/NAME@sha256:DIGEST\n"
       "folder: 'runs' is in no claim: checkpoints would end with their pod | claims: { /runs: NAME }, folder: /runs\n"
       "resources.threads: a pod says how many processors it needs | resources: { threads: 8 }: of each rank\n"
       "resources.memory: a pod says how much memory it needs | resources: { memory: 16GiB }: of all ranks of a node\n");
