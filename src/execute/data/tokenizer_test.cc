@@ -172,6 +172,19 @@ TEST_P(TokenizerOfKind, RefusesAVocabularyThatCannotBe) {
 INSTANTIATE_TEST_SUITE_P(Kinds, TokenizerOfKind, testing::Values(TokenizerKind::bpe, TokenizerKind::unigram),
                          [](const auto& kind) { return std::string(name_of(kind.param)); });
 
+TEST(Tokenizer, IsTrainedOnATextWithoutASpace) {
+  std::vector<std::string> numbers;
+  for (int n = 1; n <= 300; ++n) numbers.push_back(std::to_string(n));
+  for (const TokenizerKind kind : {TokenizerKind::bpe, TokenizerKind::unigram}) {
+    const Result<Tokenizer> tokenizer = Tokenizer::train({.kind = kind, .vocabulary = 270}, numbers);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    Encoder encoder(*tokenizer);
+    std::vector<std::int32_t> tokens;
+    encoder.encode("12 and  7", tokens);
+    EXPECT_EQ(tokenizer->decode(tokens).value(), "12 and  7");
+  }
+}
+
 TEST(Tokenizer, RefusesWhatIsNoModel) {
   EXPECT_EQ(Tokenizer::load("").error().kind, ErrorKind::corrupt);
   EXPECT_EQ(Tokenizer::load("no model at all").error().kind, ErrorKind::corrupt);
