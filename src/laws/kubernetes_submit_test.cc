@@ -113,7 +113,7 @@ TEST_F(KubernetesSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_mo
 }
 
 TEST_F(KubernetesSubmit, an_evicted_pod_is_a_preemption_and_the_run_goes_on) {
-  run(slow_steps(300));
+  run(slow_steps(1500));
   systole("submit job.yaml --on kubernetes");
   ASSERT_TRUE(writes("line", "step 50 "));
   const std::string pod = out("kubectl get pods -l systole/run=line -o name | tail -n 1 | cut -d/ -f2 | tr -d '\\n'");
