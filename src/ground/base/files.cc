@@ -48,7 +48,11 @@ Status make_folders(const fs::path& path) {
   if (path.empty()) return {};
   std::error_code failed;
   fs::create_directories(path, failed);
-  if (failed) return os_error(failed.value(), "make the folder", path.string());
+  if (failed) {
+    Error refused = os_error(failed.value(), "make the folder", path.string());
+    if (refused.kind == ErrorKind::not_found) refused.kind = ErrorKind::io;  // all above it is made: the file system refuses
+    return refused;
+  }
   if (is_folder(path)) return {};
   return os_error(ENOTDIR, "make the folder", path.string());
 }
