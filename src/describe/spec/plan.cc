@@ -41,6 +41,7 @@ static void fields(F& f, PlannedTime& t) {
   f("compute_s_by_kind", t.compute_by_kind);
   f("steps", t.steps);
   f("known_error", t.known_error);
+  f("unknown", t.unknown);
 }
 
 template <typename F>

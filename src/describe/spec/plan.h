@@ -54,7 +54,8 @@ struct PlannedTime {
   TimeByCategory run;                                            // the whole run, everything included
   std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // of a step: contractions, attention, ...
   double steps = 0;                                              // predicted number of steps
-  double known_error = 0;  // relative, of predictions of this kind; 0: not known yet
+  double known_error = 0;              // relative, of predictions of this kind; 0: not known yet
+  std::optional<std::string> unknown;  // why no time could be predicted: all are 0, and so are steps that time decides
 };
 
 // Of hardware that is rented: what of, and what the whole run costs at the price of that day.

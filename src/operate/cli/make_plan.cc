@@ -43,6 +43,7 @@ double times_of(const Interval& interval, double steps, Seconds whole) {
 PlannedTime planned_time(const Prepared& p) {
   const ScheduleEstimate& train = p.estimate.schedule_named("train");
   PlannedTime time;
+  time.unknown = p.estimate.unknown;
   time.step = step_time(train);
   const TrainSpec& spec = p.workload.train;
   const Seconds step = time.step.total();
@@ -58,7 +59,7 @@ PlannedTime planned_time(const Prepared& p) {
                             : static_cast<double>(std::max<std::int64_t>(1, p.job.model->context()));
   if (spec.steps) time.steps = static_cast<double>(*spec.steps);
   if (spec.tokens) time.steps = static_cast<double>(*spec.tokens) / (labels * static_cast<double>(spec.batch));
-  if (spec.time) time.steps = *spec.time / step;
+  if (spec.time && step > Seconds()) time.steps = *spec.time / step;
   const Seconds whole = step * time.steps;
   const double saves = times_of(p.workload.checkpoint.every, time.steps, whole) + 1,
                evaluations = times_of(spec.evaluate, time.steps, whole) + 1;

@@ -22,6 +22,7 @@ struct PlanOptions {
 
 // How far off such times have been, as far as anybody knows.
 std::string error_text(const Plan& plan, bool xla) {
+  if (plan.time.unknown) return "";
   const std::string off = "how far off these times are ";
   if (xla)
     return off + fmt::format("is unknown: none of {} was held against runs; plan --on predicts with known errors\n",

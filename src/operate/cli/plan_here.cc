@@ -13,7 +13,8 @@ Result<std::optional<ThisMachine>> this_machine(const Workload& asked, std::int6
   const Machine machine = TRY(open_machine("cpu", workload.resources, clock));
   const Job job = TRY(make_job(workload, *machine.device));
   here.name = machine.device->target().name;
-  here.step = estimate(*job.program, machine.speed).schedule_named("train").time;
+  const Estimate times = estimate(*job.program, machine.speed);
+  if (!times.unknown) here.step = times.schedule_named("train").time;
   here.memory = plan_memory(*job.program, OutsideArena()).total();
   here.calibrated = machine.speed.calibrated;
   return std::optional(std::move(here));

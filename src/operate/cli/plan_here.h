@@ -12,10 +12,10 @@
 namespace systole::cli {
 
 struct ThisMachine {
-  std::string name;         // "avx512, oneDNN 2.6.3 avx512-bf16, 2 threads"
-  Seconds step;             // as `plan` without --on predicts it
-  Bytes memory, limit;      // of training, without its text; what may be used
-  bool calibrated = false;  // else its speed is an estimate of machines of its kind
+  std::string name;             // "avx512, oneDNN 2.6.3 avx512-bf16, 2 threads"
+  std::optional<Seconds> step;  // as `plan` without --on predicts it; nothing: a rate is missing
+  Bytes memory, limit;          // of training, without its text; what may be used
+  bool calibrated = false;      // else its speed is an estimate of machines of its kind
   bool fits() const { return memory <= limit; }
 };
 

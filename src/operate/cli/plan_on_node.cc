@@ -76,8 +76,8 @@ Node here_node(const OfferedPlan& plan) {
   if (!plan.here) return {};
   const ThisMachine& here = *plan.here;
   return Node::map({{"name", here.name},
-                    {"step_seconds", here.step.count()},
-                    {"total_seconds", here.step.count() * plan.request.steps},
+                    {"step_seconds", here.step ? Node(here.step->count()) : Node()},
+                    {"total_seconds", here.step ? Node(here.step->count() * plan.request.steps) : Node()},
                     {"dollars", 0.0},
                     {"memory_bytes", here.memory.count()},
                     {"memory_limit_bytes", here.limit.count()},

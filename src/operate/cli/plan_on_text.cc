@@ -236,11 +236,12 @@ std::string here_text(const OfferedPlan& plan) {
   std::string text = fmt::format("{}: ", here.name);
   const std::string memory = fmt::format("{} of {}", to_string(here.memory), to_string(here.limit));
   if (!here.fits()) return text + fmt::format("does not fit: {}\n", memory);
-  text +=
-      fmt::format("{} a step, {} for $0, {}", to_string(here.step), to_string(here.step * plan.request.steps), memory);
-  if (plan.choice.chosen)
-    text += fmt::format(", {:.3g} x as long as the choice", here.step.count() / plan.choice.chosen->step.seconds);
-  if (!here.calibrated) text += "; its speed is estimated: systole calibrate measures it";
+  text += here.step ? fmt::format("{} a step, {} for $0, {}", to_string(*here.step),
+                                  to_string(*here.step * plan.request.steps), memory)
+                    : fmt::format("a step of unknown length, for $0, {}", memory);
+  if (here.step && plan.choice.chosen)
+    text += fmt::format(", {:.3g} x as long as the choice", here.step->count() / plan.choice.chosen->step.seconds);
+  if (here.step && !here.calibrated) text += "; its speed is estimated: systole calibrate measures it";
   return text + "\nnext: systole run " + words_of(plan.arguments) + " trains on it\n";
 }
 

@@ -21,6 +21,7 @@ std::string memory_text(const PlannedMemory& memory) {
 }
 
 std::string time_text(const PlannedTime& time) {
+  if (time.unknown) return "time of a step: unknown: " + *time.unknown + "\n";
   Seconds sum;
   for (const auto& [kind, seconds] : time.compute_by_kind) sum += seconds;
   std::vector<std::vector<std::string>> rows;
@@ -64,6 +65,9 @@ std::string plan_text(const Plan& plan, std::int64_t done) {
   text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()),
                       to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";
+  if (plan.time.unknown)
+    return text + (plan.time.steps > 0 ? fmt::format("{:.0f} steps\n", plan.time.steps) : "") +
+           fmt::format("program {}\n", plan.program.hash);
   text += finish_text(plan, done);
   if (plan.model_utilisation > 0)
     text += fmt::format("{:.0f}% of {} matmul rate\n", 100 * plan.model_utilisation,

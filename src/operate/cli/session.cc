@@ -125,7 +125,10 @@ Status look_at_stages(Prepared& p, Clock& clock) {
     estimates.push_back(estimate(program, p.machine.speed));
     stages.push_back({&program, &estimates.back()});
   }
-  p.estimate = among_stages(stages, stage, p.machine.speed.cores_move_bytes);
+  Estimate among = among_stages(stages, stage, p.machine.speed.cores_move_bytes);
+  for (const Estimate& other : estimates)
+    if (!among.unknown) among.unknown = other.unknown;
+  p.estimate = std::move(among);
   return {};
 }
 
@@ -182,6 +185,32 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
     limit = options.memory_limit || workload.resources.memory ? std::min(limit, own) : own;
   p.plan = make_plan(p, limit, clock);
   return p;
+}
+
+std::optional<Error> idle_axes(const Prepared& p) {
+  const std::vector<Axis> unused = unused_axes(*p.job.program);
+  if (unused.empty()) return std::nullopt;
+  std::vector<std::pair<std::string, std::int64_t>> mesh;  // all devices at work
+  std::vector<std::string> told;
+  std::int64_t idle = 1;
+  for (const Axis& axis : unused) {
+    told.push_back(fmt::format("'{}' of {}", axis.name, axis.size));
+    idle *= axis.size;
+  }
+  bool rows = false;
+  for (const auto& [axis, size] : p.workload.mesh) {
+    if (std::ranges::find(unused, axis, &Axis::name) != unused.end() || size == 1) continue;
+    const bool cuts_rows = !rows && (axis == "data" || axis == "fsdp");
+    rows = rows || cuts_rows;
+    mesh.emplace_back(axis, cuts_rows ? size * idle : size);
+  }
+  if (!rows) mesh.emplace(mesh.begin(), "data", idle);
+  std::vector<std::string> axes;
+  for (const auto& [axis, size] : mesh) axes.push_back(fmt::format("{}: {}", axis, size));
+  return error(ErrorKind::invalid,
+               "mesh: nothing of this model is cut along the ax{} {}: {} devices at a time do the same work",
+               unused.size() == 1 ? "is" : "es", fmt::join(told, " and "), idle)
+      .hinted(fmt::format("--set 'mesh={{{}}}' cuts the batch among all devices", fmt::join(axes, ", ")));
 }
 
 Status fits(const Prepared& p) {

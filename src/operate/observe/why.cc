@@ -162,6 +162,7 @@ WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes
   if (!steps.empty()) report.loss = steps.back().loss;
   report.planned_steps = plan.time.steps;
   report.calibrated = plan.target.calibrated;
+  report.unknown = plan.time.unknown;
   report.planned_flops = plan.program.executed_flops * report.counted_steps;
   report.planned_arena = plan.memory.arena;
   report.planned_memory = plan.memory.total();
@@ -198,6 +199,7 @@ Node to_node(const WhyReport& r) {
                     {"planned_steps", r.planned_steps},
                     {"wall_s", r.wall.count()},
                     {"calibrated", r.calibrated},
+                    {"prediction_unknown", r.unknown ? Node(*r.unknown) : Node()},
                     {"time", rows},
                     {"predicted_compute_s_of_a_step", kinds},
                     {"measured_compute_s_of_a_step", measured_kinds},

@@ -29,9 +29,10 @@ struct WhyReport {
   std::int64_t processes = 0, killed = 0;
   std::int64_t steps = 0;
   double planned_steps = 0;
-  Seconds wall{};            // sum of the rows' measured
-  std::vector<WhyRow> rows;  // categories with any time, in Category's order, `other` last
-  bool calibrated = false;   // the predictions rest on a measurement of this machine
+  Seconds wall{};                      // sum of the rows' measured
+  std::vector<WhyRow> rows;            // categories with any time, in Category's order, `other` last
+  bool calibrated = false;             // the predictions rest on a measurement of this machine
+  std::optional<std::string> unknown;  // why no time was predicted
 
   std::int64_t counted_steps = 0;
   Flops planned_flops{}, counted_flops{};  // of the counted steps

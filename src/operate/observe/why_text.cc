@@ -25,10 +25,12 @@ std::string against_plan(std::int64_t counted, std::int64_t planned, const char*
                      100.0 * (static_cast<double>(counted) / static_cast<double>(planned) - 1));
 }
 
-std::string line_of(const WhyRow& row, Seconds wall) {
+// `unpredicted`: no time was.
+std::string line_of(const WhyRow& row, Seconds wall, bool unpredicted) {
   const bool rest = row.category == Category::other;
   // What a vendor's compiler takes is not in the catalog, and the next run loads what it made.
-  const bool unknown = row.category == Category::compile && row.predicted == Seconds() && !row.cause.empty();
+  const bool unknown =
+      unpredicted || (row.category == Category::compile && row.predicted == Seconds() && !row.cause.empty());
   std::string line = fmt::format("{:<20}{:>13}{:>12}{:>13}", rest ? "other (unclaimed)" : name_of(row.category),
                                  unknown                      ? "unknown"
                                  : row.predicted == Seconds() ? ""
@@ -111,9 +113,10 @@ std::string account_of(const WhyReport& r) {
 
 std::string to_text(const WhyReport& r) {
   std::string text = head_of(r);
-  if (!r.calibrated) text += "predictions are UNCALIBRATED, of another machine of this kind\n";
+  if (r.unknown) text += "no time was predicted: " + *r.unknown + "\n";
+  if (!r.unknown && !r.calibrated) text += "predictions are UNCALIBRATED, of another machine of this kind\n";
   text += fmt::format("{:<20}{:>13}{:>12}{:>13}\n", "", "predicted", "measured", "difference");
-  for (const WhyRow& row : r.rows) text += line_of(row, r.wall);
+  for (const WhyRow& row : r.rows) text += line_of(row, r.wall, r.unknown.has_value());
   text += kinds_of(r) + account_of(r);
   for (const Note& note : r.notes) text += fmt::format("{}: {}: {}\n", note.level, note.what, note.text);
   return text;

@@ -101,14 +101,21 @@ Bytes touched_between(const Program& program, int function) {
 
 Estimate estimate(const Program& program, const MachineSpeed& speed) {
   check(speed).value();
-  Estimate result{speed.name, speed.source, speed.calibrated, {}, memory_by_owner(program), program.arena};
-  std::vector<TimeByClass> times;
-  std::vector<Seconds> elapsed;
-  for (std::size_t f = 0; f < program.functions.size(); ++f) {
-    const Graph& graph = program.functions[f].graph;
-    const Bytes ago = touched_between(program, static_cast<int>(f));
-    times.push_back(graph_time(graph, speed, ago));
-    elapsed.push_back(overlapped_time(graph, speed, ago).value_or(times.back().total()));
+  Estimate result{speed.name, speed.source, speed.calibrated, {}, {}, memory_by_owner(program), program.arena};
+  std::vector<TimeByClass> times(program.functions.size());
+  std::vector<Seconds> elapsed(program.functions.size());
+  try {
+    for (std::size_t f = 0; f < program.functions.size(); ++f) {
+      const Graph& graph = program.functions[f].graph;
+      const Bytes ago = touched_between(program, static_cast<int>(f));
+      times[f] = graph_time(graph, speed, ago);
+      elapsed[f] = overlapped_time(graph, speed, ago).value_or(times[f].total());
+    }
+  } catch (const Failure& failure) {
+    if (failure.error().kind != ErrorKind::not_found) throw;
+    result.unknown = failure.error().message;
+    std::ranges::fill(times, TimeByClass());
+    std::ranges::fill(elapsed, Seconds());
   }
   for (const Schedule& schedule : program.schedules)
     result.schedules.push_back(estimate_schedule(program, schedule, times, elapsed));
@@ -116,6 +123,7 @@ Estimate estimate(const Program& program, const MachineSpeed& speed) {
 }
 
 Result<double> matmul_ratio(const ScheduleEstimate& schedule, const MachineSpeed& speed) {
+  if (schedule.time <= Seconds()) return error(ErrorKind::not_found, "the time of '{}' is not known", schedule.name);
   if (!schedule.matmul_type) return error(ErrorKind::not_found, "schedule '{}' has no contractions", schedule.name);
   const DType dtype = *schedule.matmul_type;
   if (!speed.matmul.contains(dtype))

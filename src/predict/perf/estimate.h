@@ -27,6 +27,7 @@ struct Estimate {
   std::string machine;  // of the MachineSpeed
   std::string speed_source;
   bool calibrated = false;
+  std::optional<std::string> unknown;  // why nothing is known of times, which are all zero then: a rate is missing
   std::vector<ScheduleEstimate> schedules;
   MemoryByOwner memory;
   Bytes arena;
@@ -39,11 +40,12 @@ struct Estimate {
 // several the one that touches most.
 Bytes touched_between(const Program& program, int function);
 
-// Errors: Failure as op_time; invalid as check(speed).
+// Where the machine has no rate for something that the Program does, its times are unknown; all else is told.
+// Errors: Failure(invalid) as check(speed).
 Estimate estimate(const Program& program, const MachineSpeed& speed);
 
 // Model FLOPs of the schedule over its predicted time, against the machine's matmul rate. Errors: as utilisation;
-// not_found when the schedule has no contractions.
+// not_found when the schedule has no contractions, or its time is not known.
 Result<double> matmul_ratio(const ScheduleEstimate& schedule, const MachineSpeed& speed);
 
 }  // namespace systole

@@ -103,6 +103,22 @@ TEST(Estimate, ratio_to_the_matmul_rate) {
   EXPECT_NE(withheld.error().message.find("assumed matmul rate (f32) of round"), std::string::npos);
 }
 
+// All but its times is known of what a machine has no rate for.
+TEST(Estimate, of_a_type_without_a_rate_is_unknown) {
+  const Program program = two_functions(Stream::compute, {});
+  MachineSpeed speed = round_machine();
+  speed.matmul.clear();
+  speed.contraction.clear();
+  const Estimate e = estimate(program, speed);
+  ASSERT_TRUE(e.unknown.has_value());
+  EXPECT_NE(e.unknown->find("'round' has no matmul rate for f32"), std::string::npos) << *e.unknown;
+  EXPECT_EQ(e.schedules[0].time, Seconds());
+  EXPECT_EQ(e.schedules[0].work.model_flops, estimate(program, round_machine()).schedules[0].work.model_flops);
+  EXPECT_EQ(e.arena, program.arena);
+  EXPECT_FALSE(matmul_ratio(e.schedules[0], round_machine()).ok());
+  EXPECT_FALSE(estimate(program, round_machine()).unknown.has_value());
+}
+
 TEST(Estimate, refuses_a_machine_without_rates) {
   EXPECT_THROW(estimate(two_functions(Stream::compute, {}), MachineSpeed{}), Failure);
 }

@@ -66,6 +66,7 @@ Program TrainingBuilder::build(const Graph& loss, const std::optional<Graph>& ev
   }
   if (trained_.empty()) fail(error(ErrorKind::invalid, "nothing to train: every parameter is frozen"));
   scalar_ = strategy_.precision.compute == DType::f64 ? DType::f64 : DType::f32;
+  moment_ = trained_.front().type.dtype;
   add_output("loss", scalar_, exact() || staged() ? 1 : microbatches());
   sums_ = {"loss"};
   for (const GraphOutput& output : typed.outputs()) {
@@ -286,12 +287,12 @@ void TrainingBuilder::add_zero() {
 void TrainingBuilder::add_state() {
   for (const Parameter& p : trained_) {
     for (const std::string& name : states_of(p))
-      add_value(name, p.type.with(scalar_), layouts_.state(p), Residence::state, 1, p);
+      add_value(name, p.type.with(moment_), layouts_.state(p), Residence::state, 1, p);
   }
   add_value("updates", Type(DType::i32, {}), layouts_.whole(), Residence::state, 1);
-  add_value("rate", Type(scalar_, {}), layouts_.whole(), Residence::input, 1);
-  add_value("label_count", Type(scalar_, {}), layouts_.whole(), Residence::input, 1);
-  add_output("norm", scalar_, 1);
+  add_value("rate", Type(moment_, {}), layouts_.whole(), Residence::input, 1);
+  add_value("label_count", Type(moment_, {}), layouts_.whole(), Residence::input, 1);
+  add_output("norm", moment_, 1);
   add_output("skipped", DType::i32, 1);
 }
 
@@ -319,7 +320,7 @@ void TrainingBuilder::add_reduce() {
 }
 
 void TrainingBuilder::add_update() {
-  Graph g = update_graph({strategy_.optimizer, trained_, scalar_, [this](const Parameter& p) { return reduce_type(p); },
+  Graph g = update_graph({strategy_.optimizer, trained_, moment_, [this](const Parameter& p) { return reduce_type(p); },
                           exact() || staged()});
   if (alone()) {
     add_function("update", std::move(g), {}, {});

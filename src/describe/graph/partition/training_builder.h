@@ -111,7 +111,8 @@ class TrainingBuilder {
   TrainingLayouts layouts_;
   ProgramBuilder builder_;
   std::vector<Parameter> trained_;
-  DType scalar_ = DType::f32;      // of losses, norms and moments
+  DType scalar_ = DType::f32;      // of losses
+  DType moment_ = DType::f32;      // of norms and moments: as parameters are kept
   std::vector<std::string> sums_;  // what the loss's graph gives, sums over rows: "loss"; in no pipeline others too
   // Of a pipeline.
   PipelineStrategy pipeline_;

@@ -108,8 +108,8 @@ void TrainingBuilder::add_norm() {
         build_moves(mine, moves_between(p.type, part, layouts_.whole(), layouts_.mesh()), layouts_.mesh(), nullptr));
     layers.push_back(layer_name(p.name) ? p.type.size(0) : 1);
   }
-  g.output("square_sum", squares_by_blocks(gradients, layers));
-  add_value("square_sum", Type(scalar_, {}), layouts_.whole(), Residence::partial_sum, 1);
+  g.output("square_sum", cast(squares_by_blocks(gradients, layers), moment_));
+  add_value("square_sum", Type(moment_, {}), layouts_.whole(), Residence::partial_sum, 1);
   add_function("norm", std::move(g), in, {});
 }
 

@@ -235,11 +235,11 @@ void TrainingBuilder::add_stage_sums() {
     from.emplace(name, layouts_.reduced(p));
     gradients.push_back(squares.input(name, p.type.with(reduce_type(p))));
   }
-  const Type scalar(scalar_, {});
+  const Type scalar(scalar_, {}), square_sum(moment_, {});
   if (gradients.empty()) {
-    squares.output("square_sum", constant(squares, scalar, 0));
+    squares.output("square_sum", constant(squares, square_sum, 0));
   } else {
-    const Value norm = global_norm(gradients);
+    const Value norm = cast(global_norm(gradients), moment_);
     squares.output("square_sum", mul(norm, norm));
   }
   Graph g = cut(squares, from, {{"square_sum", layouts_.whole()}}, true).graph;
@@ -262,7 +262,7 @@ void TrainingBuilder::add_stage_sums() {
   const auto summed = [&](Value x) { return stages == 1 ? x : all_reduce(x, kPipelineAxis, stages); };
   sums.output("square_sum", summed(own));
   sums.output("loss", summed(*loss));
-  add_value("square_sum", scalar, layouts_.whole(), Residence::partial_sum, 1);
+  add_value("square_sum", square_sum, layouts_.whole(), Residence::partial_sum, 1);
   builder_.set_overlap(false);  // stages' graphs differ, and must begin these in one order
   add_function("norm", std::move(sums), in, {});
   builder_.set_overlap(strategy_.overlap);

@@ -52,8 +52,8 @@ Graph update_graph(const UpdateGraph& update) {
   const Value updates = g.input("updates", Type(DType::i32, {})), rate = g.input("rate", Type(update.scalar, {})),
               count = g.input("label_count", Type(update.scalar, {}));
   const Value one = constant(g, count.type(), 1);
-  const Value size =
-      update.squares_given ? sqrt(g.input("square_sum", Type(update.scalar, {}))) : global_norm(gradients);
+  const Value size = update.squares_given ? sqrt(g.input("square_sum", Type(update.scalar, {})))
+                                          : cast(global_norm(gradients), update.scalar);
   const Value norm = div(size, count);
   const Value apply = is_finite(norm);
   Value scale = div(one, count);

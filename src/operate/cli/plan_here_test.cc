@@ -1,0 +1,101 @@
+// What plan and run say of this machine before anything starts: types without a rate, calibrations of other numbers of
+// threads, memory that ranks share, axes that cut nothing; and that what was accepted then runs.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "ground/base/document.h"
+#include "ground/process/machine.h"
+#include "operate/cli/run_systole.h"
+#include "operate/cli/small_workload.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kText = R"(systole: 1
+name: tiny
+model: { family: llama, layers: 2, width: 16, heads: 2, kv_heads: 1, mlp: 32, context: 16 }
+data:
+  train: { files: text.txt, document: line }
+  held_out: { fraction: 10% }
+  tokenizer: { vocabulary: 300 }
+  folder: data
+train:
+  batch: 2
+  steps: 2
+  optimizer: { rate: 1e-3 }
+)";
+
+class PlanHere : public testing::Test {
+ protected:
+  PlanHere() {
+    std::string text;
+    for (int i = 0; i < 300; ++i)
+      text += fmt::format("word {} of a list that goes on for a while, in its {}th line\n", i * 7 % 50, i);
+    systole_.write("text.txt", text);
+    systole_.write("text.yaml", kText);
+    systole_.write("job.yaml", kWorkload);
+  }
+  Captured shell(const std::string& words) const { return systole_.shell("$SYSTOLE " + words); }
+  static bool says(const std::string& text, const std::string& words) { return text.find(words) != text.npos; }
+  // The first edit of a hint, up to what explains it.
+  static std::string hint_of(const std::string& err) {
+    const std::size_t at = err.rfind("hint: ");
+    return at == err.npos ? "" : err.substr(at + 6, err.find('\n', at) - at - 6);
+  }
+  SystoleRunner systole_;
+};
+
+TEST_F(PlanHere, every_type_of_the_reference_runs_with_or_without_a_rate) {
+  for (const std::string& job : {std::string("text.yaml"), std::string("job.yaml")}) {
+    for (const std::string precision :
+         {"f64", "f16", "f8e4m3", "f8e5m2", "{parameter: f64}", "{reduce: f64}", "{reduce: f16}", "{accumulate: f64}",
+          "{parameter: f64, compute: bf16}", "{compute: f16, parameter: f64, reduce: f8e5m2}"}) {
+      SCOPED_TRACE(job + " " + precision);
+      const std::string words =
+          job + " --backend reference --set train.steps=2 --set 'train.precision=" + precision + "' ";
+      const Captured plan = shell("plan " + words);
+      EXPECT_EQ(plan.exit.code, 0) << plan.err;
+      const bool known =
+          precision.find("f16") == precision.npos && precision.find("f8") == precision.npos && precision != "f64";
+      EXPECT_EQ(says(plan.out, "time of a step: unknown: "), !known || says(precision, "compute: f16")) << plan.out;
+      const Captured run = shell("run " + words + "--folder run");
+      EXPECT_EQ(run.exit.code, 0) << run.out << run.err;
+      EXPECT_EQ(shell("why run").exit.code, 0);
+      std::filesystem::remove_all(systole_.folder() / "run");
+    }
+  }
+}
+
+TEST_F(PlanHere, f64_holds_on_meshes_exact_and_in_pipelines) {
+  for (const char* more : {"--set mesh.data=2 --in-process", "--set mesh.fsdp=2 --in-process",
+                           "--set mesh.pipe=2 --set train.microbatches=2 --in-process",
+                           "--set train.exact=true --set train.logical_shards=2 --set mesh.data=2 --in-process"}) {
+    for (const char* precision : {"{parameter: f64}", "{reduce: f64}", "f64"}) {
+      SCOPED_TRACE(std::string(more) + " " + precision);
+      const Captured run = shell(
+          fmt::format("run text.yaml --backend reference --folder run --set 'train.precision={}' {}", precision, more));
+      EXPECT_EQ(run.exit.code, 0) << run.out << run.err;
+      std::filesystem::remove_all(systole_.folder() / "run");
+    }
+  }
+}
+
+TEST_F(PlanHere, a_prediction_that_could_not_be_made_is_told_as_unknown) {
+  const Captured run = shell("run text.yaml --backend reference --set train.precision=f16 --folder run");
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  const Captured why = shell("why run");
+  EXPECT_TRUE(says(why.out, "no time was predicted: ") && says(why.out, "no matmul rate for f16")) << why.out;
+  EXPECT_TRUE(says(why.out, "unknown")) << why.out;
+  const Node plan =
+      parse_json(shell("plan text.yaml --backend reference --set train.precision=f16 --json").out, "p").value();
+  EXPECT_TRUE(says(plan.find("time")->find("unknown")->text(), "f16"));
+}
+
+// Of what is refused for its memory the hint fits: of all ranks of a node, in the words of who set the limit.
+// A calibration is of a number of threads; each has an entry of its own.
+#endif
+
+}  // namespace
+}  // namespace systole::cli
