@@ -93,6 +93,17 @@ TEST_F(PlanHere, a_prediction_that_could_not_be_made_is_told_as_unknown) {
   EXPECT_TRUE(says(plan.find("time")->find("unknown")->text(), "f16"));
 }
 
+TEST_F(PlanHere, groups_of_values_are_saved) {
+  const Captured run =
+      shell("run text.yaml --set probe.every=1 --set 'probe.save=[gradients, parameters]' --folder run");
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  for (const char* name : {"gradient.blocks.1.attn.q", "blocks.0.attn.q", "embed.tokens", "gradient.embed.tokens"})
+    EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "run/probes/2" / (std::string(name) + ".npy"))) << name;
+  const Captured shown = shell("run text.yaml --set probe.every=1 --set probe.values=parameters --folder shown");
+  EXPECT_TRUE(says(shown.out, "step 1  embed.tokens ") && !says(shown.out, "gradient/")) << shown.out;
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "shown/probes/2/embed.tokens.npy"));
+}
+
 // Of what is refused for its memory the hint fits: of all ranks of a node, in the words of who set the limit.
 // A calibration is of a number of threads; each has an entry of its own.
 #endif

@@ -27,10 +27,6 @@ bool matches(const std::vector<std::string>& globs, const std::string& name) {
 
 Probes::Probes(const ProbeSpec& spec, Executor& executor, Store& folder, std::function<void(const std::string&)> told)
     : spec_(spec), executor_(executor), folder_(folder), told_(std::move(told)) {
-  const std::vector<std::string> globs = spec.all();
-  const auto asked = [&globs](std::string_view group) {
-    return std::find(globs.begin(), globs.end(), group) != globs.end();
-  };
   const std::vector<ProgramValue>& values = executor.program().values;
   for (std::size_t v = 0; v < values.size(); ++v) {
     const std::string& name = values[v].name;
@@ -38,21 +34,24 @@ Probes::Probes(const ProbeSpec& spec, Executor& executor, Store& folder, std::fu
     const bool layered = layer_name(name).has_value();
     if (name.starts_with(kProbe)) {
       const std::string own = name.substr(kProbe.size());
-      add(own, index, own.starts_with("block."), false);
+      add(own, index, own.starts_with("block."), "");
     } else if (values[v].residence == Residence::parameter) {
-      add(name, index, layered, asked("parameters"));
+      add(name, index, layered, "parameters");
     } else if (name.starts_with(kGradient)) {
-      add(name, index, layered, asked("gradients"));
+      add(name, index, layered, "gradients");
     }
   }
 }
 
-void Probes::add(const std::string& name, int value, bool stacked, bool all) {
+void Probes::add(const std::string& name, int value, bool stacked, const std::string& group) {
   const Type& type = executor_.program().values[static_cast<std::size_t>(value)].type;
   for (std::int64_t i = 0; i < (stacked ? type.size(0) : 1); ++i) {
     const std::string own = stacked ? of_layer(name, i) : name;
-    const bool asked = matches(spec_.values, own), saved = matches(spec_.save, own);
-    if (all || asked || saved) shown_.push_back({own, value, stacked ? i : -1, saved});
+    const auto named = [&](const std::vector<std::string>& globs) {
+      return matches(globs, own) || std::ranges::find(globs, group) != globs.end();
+    };
+    const bool asked = named(spec_.values), saved = named(spec_.save);
+    if (asked || saved) shown_.push_back({own, value, stacked ? i : -1, saved});
   }
 }
 

@@ -29,7 +29,7 @@ class Probes {
     std::int64_t index;  // -1: all of it
     bool saved;
   };
-  void add(const std::string& name, int value, bool stacked, bool all);
+  void add(const std::string& name, int value, bool stacked, const std::string& group);
   Status show(const Shown& shown, std::int64_t step, std::string& lines);
 
   const ProbeSpec& spec_;
