@@ -175,7 +175,7 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside) {
 }
 
 Status check_fit(const Workload& workload, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
-                 const Device& device, std::int64_t rank) {
+                 const Device& device, std::int64_t rank, const MemoryBound& bound) {
   const Bytes total = plan.total();
   if (limit.count() == 0 || total <= limit) return {};
   std::string largest;
@@ -194,12 +194,18 @@ Status check_fit(const Workload& workload, const MemoryPlan& plan, const Outside
     }
   }
   if (fits.empty())
-    fits = fmt::format("resources.memory: {}B or more, or a smaller model{}", total.count(),
+    fits = fmt::format("{}{}B or more{}, or a smaller model{}",
+                       bound.by_option ? "--memory " : "resources.memory: ", total.count() * bound.sharers,
+                       bound.sharers > 1 ? fmt::format(" for {} ranks together", bound.sharers) : "",
                        closest.empty() ? "" : "; " + closest);
   return error(ErrorKind::does_not_fit,
-               "does not fit{}: needs {} bytes, limit {} (short by {}); largest: {}; nothing was started",
-               of_stage(workload, rank), with_commas(total.count()), with_commas(limit.count()),
-               with_commas((total - limit).count()), largest)
+               "does not fit{}: {}needs {} bytes, limit {} (short by {}){}; largest: {}; nothing was started",
+               of_stage(workload, rank), bound.sharers > 1 ? "a rank " : "", with_commas(total.count()),
+               with_commas(limit.count()), with_commas((total - limit).count()),
+               bound.sharers > 1 ? fmt::format(", of {} that {} ranks share equally",
+                                               with_commas(limit.count() * bound.sharers), bound.sharers)
+                                 : "",
+               largest)
       .hinted(fits);
 }
 

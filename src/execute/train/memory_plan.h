@@ -34,9 +34,15 @@ MemoryPlan plan_memory(const Program& program, const OutsideArena& outside);
 // are, and `temporaries`, the most that it told of a function.
 MemoryPlan plan_memory(const Program& program, Bytes temporaries);
 
+// Where a limit comes from, and who shares it.
+struct MemoryBound {
+  bool by_option = false;    // --memory; else resources.memory, or what there is
+  std::int64_t sharers = 1;  // ranks of a node, equally: the limit is of one
+};
+
 // Refuses what does not fit: numbers, the largest owners, and edits that would make it fit (each tried by planning it).
 // `rank`: whose plan it is; of a pipeline the stage is named. Errors: does_not_fit.
 Status check_fit(const Workload& workload, const MemoryPlan& plan, const OutsideArena& outside, Bytes limit,
-                 const Device& device, std::int64_t rank = 0);
+                 const Device& device, std::int64_t rank = 0, const MemoryBound& bound = {});
 
 }  // namespace systole

@@ -39,8 +39,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   preparing.data_may_be_absent = true;
   // As `run` has it: ranks share the machine.
   const std::int64_t ranks = ranks_of(loaded.workload);
-  if (ranks > 1 && (!is_xla(preparing.backend) || preparing.backend == "xla-cpu"))
-    preparing.memory_limit = Bytes(limit_of(loaded.workload, preparing).count() / ranks);
+  if (ranks > 1 && (!is_xla(preparing.backend) || preparing.backend == "xla-cpu")) preparing.sharers = ranks;
   const Workload workload = ranks > 1 ? for_ranks(loaded.workload) : loaded.workload;
   const Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();

@@ -105,6 +105,26 @@ TEST_F(PlanHere, groups_of_values_are_saved) {
 }
 
 // Of what is refused for its memory the hint fits: of all ranks of a node, in the words of who set the limit.
+TEST_F(PlanHere, hints_about_memory_fit_when_they_are_typed) {
+  for (const char* verb : {"plan", "run --dry-run"}) {
+    for (const std::string ranks : {"", " --set mesh.data=8 "}) {
+      const std::string words = fmt::format("{} job.yaml --set train.batch=8 --backend reference{}", verb, ranks);
+      const Captured option = shell(words + " --memory 10MB");
+      EXPECT_EQ(option.exit.code, 1) << option.err;
+      const std::string edit = hint_of(option.err);
+      ASSERT_TRUE(edit.starts_with("--memory ")) << option.err;
+      const std::string value = edit.substr(9, edit.find(' ', 9) - 9);
+      const Captured fits = shell(words + " --memory " + value);
+      EXPECT_EQ(fits.exit.code, 0) << value << "\n" << fits.err;
+      EXPECT_EQ(says(option.err, "8 ranks share equally"), !ranks.empty()) << option.err;
+      const Captured key = shell(words + " --set resources.memory=10MB");
+      const std::string of_key = hint_of(key.err);
+      ASSERT_TRUE(of_key.starts_with("resources.memory: ")) << key.err;
+      EXPECT_EQ(shell(words + " --set resources.memory=" + of_key.substr(18, of_key.find(' ', 18) - 18)).exit.code, 0);
+    }
+  }
+}
+
 // A calibration is of a number of threads; each has an entry of its own.
 #endif
 

@@ -189,7 +189,7 @@ ExitCode rank(const RankOptions& options, Context& given) {
   preparing.data_patience = Seconds(60);
   preparing.rank = number;
   preparing.alone = true;  // whoever started the ranks has looked at all stages
-  preparing.memory_limit = Bytes(limit_of(workload, preparing).count() / identity.place.local_ranks);
+  preparing.sharers = identity.place.local_ranks;
   if (identity.place.num_nodes > 1) preparing.link = agreed_link(*seat, context.clock).value();
   Prepared prepared = prepare(workload, preparing, context.clock).value();
   RunFolder folder{options.folder, nullptr, open_posix_store(options.folder).value()};

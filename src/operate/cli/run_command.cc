@@ -161,7 +161,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   // The ranks of this node share what it may take: all of them at most, here; as many as a generation has, in rank.cc.
   const Bytes of_node = limit_of(workload, preparing);
   const std::int64_t here = preparing.over_tcp && arguments.ranks.local > 0 ? arguments.ranks.local : ranks;
-  if (ranks > 1 && (!xla || preparing.backend == "xla-cpu")) preparing.memory_limit = Bytes(of_node.count() / here);
+  if (ranks > 1 && (!xla || preparing.backend == "xla-cpu")) preparing.sharers = here;
   if (arguments.plan) room_for(*arguments.plan, of_node, preparing.backend).value();
   std::unique_ptr<Ring> spans;  // outlives the ledger
   TimeLedger ledger(context.clock, Category::startup);

@@ -74,8 +74,9 @@ Error told_of_job(const WorkloadSource& source, Error error) {
 Error together(std::vector<Error> errors) { return systole::together(std::move(errors)); }
 
 Bytes limit_of(const Workload& workload, const PrepareOptions& options) {
-  if (options.memory_limit) return *options.memory_limit;
-  return workload.resources.memory.value_or(memory_limit());
+  const Bytes of_node =
+      options.memory_limit ? *options.memory_limit : workload.resources.memory.value_or(memory_limit());
+  return Bytes(of_node.count() / options.sharers);
 }
 
 namespace {
@@ -182,7 +183,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   Bytes limit = limit_of(workload, options);
   // A chip has memory of its own, and no more of it than there is.
   if (const Bytes own = p.machine.device->target().memory_limit; is_xla(options.backend) && own > Bytes())
-    limit = options.memory_limit || workload.resources.memory ? std::min(limit, own) : own;
+    limit = options.memory_limit || workload.resources.memory || options.sharers > 1 ? std::min(limit, own) : own;
+  p.bound = {options.memory_limit.has_value(), options.sharers};
   p.plan = make_plan(p, limit, clock);
   return p;
 }
@@ -215,9 +217,9 @@ std::optional<Error> idle_axes(const Prepared& p) {
 
 Status fits(const Prepared& p) {
   const Bytes limit = p.plan.memory.limit;
-  TRY(check_fit(p.workload, p.memory, p.outside, limit, *p.machine.device, p.rank));
+  TRY(check_fit(p.workload, p.memory, p.outside, limit, *p.machine.device, p.rank, p.bound));
   for (const StageMemory& other : p.other_stages)
-    TRY(check_fit(p.workload, other.memory, other.outside, limit, *p.machine.device, other.rank));
+    TRY(check_fit(p.workload, other.memory, other.outside, limit, *p.machine.device, other.rank, p.bound));
   return {};
 }
 

@@ -72,6 +72,7 @@ struct Prepared {
   std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
   std::int64_t rank = 0;               // of the mesh, whose Program it is
   std::optional<HfFolder> weights;     // that it begins from, found to fit
+  MemoryBound bound;                   // who set the limit of `plan`
 };
 
 struct PrepareOptions {
@@ -80,7 +81,8 @@ struct PrepareOptions {
   bool over_tcp = false;  // as in MachineUse
   std::optional<RanksLink> link;
   std::shared_ptr<XlaHost> xla;       // as in MachineUse; opened by the first that is planned for
-  std::optional<Bytes> memory_limit;  // over the workload's and the machine's
+  std::optional<Bytes> memory_limit;  // --memory, over the workload's and the machine's
+  std::int64_t sharers = 1;           // processes or threads that share it equally: ranks of one node
   std::int64_t rank = 0;              // the device of the mesh that is planned for
   bool alone = false;                 // a rank of a run: other stages are not looked at, somebody has
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
@@ -100,7 +102,7 @@ Status fits(const Prepared& prepared);
 Error told_of_job(const WorkloadSource& source, Error error);
 // One error, the others behind it. REQUIRES: at least one.
 Error together(std::vector<Error> errors);
-// The limit that the whole process is held to.
+// The limit that this process is held to: of a node's its share.
 Bytes limit_of(const Workload& workload, const PrepareOptions& options);
 
 // What rows the workload's model is trained on, of text that `tokenizer` made.
