@@ -125,6 +125,19 @@ TEST_F(PlanHere, hints_about_memory_fit_when_they_are_typed) {
   }
 }
 
+TEST_F(PlanHere, ranks_beside_a_mesh_name_the_edit) {
+  const Captured run =
+      shell("run job.yaml --in-process --ranks 2 --backend reference --folder run --set checkpoint.every=2");
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  const Captured refused = shell("resume run --in-process --ranks 4 --backend reference --set train.steps=6");
+  EXPECT_EQ(refused.exit.code, 2) << refused.err;
+  EXPECT_TRUE(says(refused.err, "hint: --set mesh.data=4 in place of --ranks")) << refused.err;
+  const Captured resumed = shell("resume run --in-process --set mesh.data=4 --backend reference --set train.steps=6");
+  EXPECT_EQ(resumed.exit.code, 0) << resumed.err;
+  const Captured several = shell("run text.yaml --dry-run --ranks 8 --set 'mesh={fsdp: 2, model: 2}'");
+  EXPECT_TRUE(says(several.err, "hint: --set mesh.fsdp=4 in place of --ranks")) << several.err;
+}
+
 // A calibration is of a number of threads; each has an entry of its own.
 #endif
 

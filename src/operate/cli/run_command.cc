@@ -115,6 +115,18 @@ void add_run_arguments(Subcommand command, RunArguments& arguments) {
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
+// How the mesh gets so many devices, as an edit that stands for --ranks.
+std::string mesh_of_ranks(const std::vector<std::pair<std::string, std::int64_t>>& mesh, std::int64_t ranks) {
+  for (const char* rows : {"data", "fsdp"}) {
+    const auto cuts_rows = std::ranges::find(mesh, rows, &std::pair<std::string, std::int64_t>::first);
+    std::int64_t others = 1;
+    for (const auto& [axis, size] : mesh) others *= axis == rows ? 1 : size;
+    if (cuts_rows != mesh.end() && ranks % others == 0)
+      return fmt::format("--set mesh.{}={} in place of --ranks, or leave --ranks out", rows, ranks / others);
+  }
+  return fmt::format("--set 'mesh={{data: {}}}' in place of --ranks, or leave --ranks out", ranks);
+}
+
 // The mesh that the number of ranks asks for where the workload has none.
 Workload on_ranks(Workload workload, const RankRange& count, const RunArguments& arguments) {
   if (workload.mesh.empty() && count.most > 1) workload.mesh = {{"data", count.most}};
@@ -122,7 +134,7 @@ Workload on_ranks(Workload workload, const RankRange& count, const RunArguments&
   if (count.said() &&
       (count.most != ranks || (!workload.mesh.empty() && count.least != ranks && count.most != ranks))) {
     fail(error(ErrorKind::invalid, "--ranks {}: the workload's mesh has {} devices", arguments.ranks.ranks, ranks)
-             .hinted("leave --ranks out, or make the mesh of that many"));
+             .hinted(mesh_of_ranks(workload.mesh, count.most)));
   }
   if (ranks == 1) return workload;
   const char* alone = arguments.eager ? "--eager" : !arguments.lock.empty() ? "--locked" : nullptr;
