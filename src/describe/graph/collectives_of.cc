@@ -1,6 +1,7 @@
 #include "describe/graph/collectives_of.h"
 
 #include <algorithm>
+#include <set>
 
 #include "describe/graph/passes/rewrite.h"
 #include "ground/mesh/collective_cost.h"
@@ -34,6 +35,25 @@ const Link* link_of(const Target& target, const std::string& axis) {
 }
 
 }  // namespace
+
+std::vector<Axis> unused_axes(const Program& program) {
+  std::set<std::string> used;
+  for (const Function& function : program.functions) {
+    for (const CollectiveUse& use : collectives_of(function.graph))
+      for (std::string& axis : axes_of(use.call.axis)) used.insert(std::move(axis));
+    for (const GraphNode& node : function.graph.nodes())
+      if (is_transfer(node)) used.insert(transfer_call(function.graph, node).axis);
+  }
+  std::vector<Axis> unused;
+  for (std::size_t a = 0; a < program.mesh.axes().size(); ++a) {
+    const Axis& axis = program.mesh.axes()[a];
+    const bool cuts = std::ranges::any_of(program.values, [&](const ProgramValue& value) {
+      return value.cut && value.cut->layout.at[a] != Layout::kWhole;
+    });
+    if (axis.size > 1 && !cuts && !used.contains(axis.name)) unused.push_back(axis);
+  }
+  return unused;
+}
 
 std::vector<CollectiveUse> collectives_of(const Graph& graph) {
   std::vector<CollectiveUse> uses;

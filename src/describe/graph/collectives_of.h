@@ -28,6 +28,9 @@ Bytes bytes_sent(const Program& program, const Function& function, std::int64_t 
 // the operand. In bytes, of any mesh at once.
 double mean_bytes_sent(const CollectiveCall& call);
 
+// Axes along which nothing is cut and nothing is sent: the devices along them do the same work.
+std::vector<Axis> unused_axes(const Program& program);
+
 // Gives every collective over links that the target knows the algorithm that is cheapest there.
 Graph with_algorithms(const Graph& graph, const Mesh& mesh, const Target& target);
 

@@ -45,6 +45,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
+  if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
   for (const Error& note : preparing.notes) {

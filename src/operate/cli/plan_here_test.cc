@@ -125,6 +125,24 @@ TEST_F(PlanHere, hints_about_memory_fit_when_they_are_typed) {
   }
 }
 
+TEST_F(PlanHere, an_axis_that_cuts_nothing_is_told_of) {
+  for (const char* verb : {"plan", "run --dry-run"}) {
+    const Captured seen = shell(fmt::format("{} job.yaml --backend reference --set mesh.model=2", verb));
+    EXPECT_EQ(seen.exit.code, 0) << seen.err;
+    EXPECT_TRUE(says(seen.err, "warning: mesh: nothing of this model is cut along the axis 'model' of 2")) << seen.err;
+    EXPECT_TRUE(says(seen.err, "--set 'mesh={data: 2}'")) << seen.err;
+    const Captured both =
+        shell(fmt::format("{} job.yaml --backend reference --set 'mesh={{data: 2, model: 2}}'", verb));
+    EXPECT_TRUE(says(both.err, "--set 'mesh={data: 4}'")) << both.err;
+  }
+  const Captured mended = shell("plan job.yaml --backend reference --set 'mesh={data: 2}'");
+  EXPECT_FALSE(says(mended.err, "is cut along")) << mended.err;
+  for (const char* axis : {"data", "fsdp", "model", "pipe"})
+    EXPECT_FALSE(
+        says(shell(fmt::format("plan text.yaml --backend reference --set mesh.{}=2", axis)).err, "is cut along"))
+        << axis;
+}
+
 TEST_F(PlanHere, ranks_beside_a_mesh_name_the_edit) {
   const Captured run =
       shell("run job.yaml --in-process --ranks 2 --backend reference --folder run --set checkpoint.every=2");

@@ -190,6 +190,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
         "the head of '{}' is its embedding, unscaled; here it begins as a copy of it, and the two are trained apart",
         prepared.weights->path));
   }
+  if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
   check_injections(arguments.inject, {workload, *prepared.job.program, ranks, arguments.in_process}).value();

@@ -1,5 +1,8 @@
 #include "operate/cli/session.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -8,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "describe/graph/collectives_of.h"
 #include "describe/graph/partition/pipeline.h"
 #include "ground/base/errors.h"
 #include "ground/base/files.h"

@@ -98,6 +98,8 @@ struct PrepareOptions {
 Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Clock& clock, TimeLedger* ledger = nullptr);
 // Refuses what does not fit its limit, on this device or one of another stage. Errors: does_not_fit.
 Status fits(const Prepared& prepared);
+// That devices along an axis of the mesh do the same work, with what to do instead; nothing: all axes are used.
+std::optional<Error> idle_axes(const Prepared& prepared);
 // An error of make_job at its place in the workload, with what to do.
 Error told_of_job(const WorkloadSource& source, Error error);
 // One error, the others behind it. REQUIRES: at least one.
