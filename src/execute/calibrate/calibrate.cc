@@ -317,12 +317,14 @@ std::string value_text(const CalibratedFact& fact) {
   }
 }
 
-std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view machine, std::string_view date) {
+std::string calibrated_entry(std::int64_t threads) { return fmt::format("{}-{}", kThisMachine, threads); }
+
+std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view entry, std::string_view machine,
+                         std::string_view date) {
   std::string text = fmt::format(
-      "# Written by `systole calibrate`; holds for this machine alone.\n"
-      "systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    doc: \"{}\"\n    calibrated: true\n    "
-      "facts:\n",
-      machine);
+      "# Written by `systole calibrate`; holds for this machine and this number of threads.\n"
+      "systole_catalog: 1\nentries:\n  {}:\n    kind: cpu\n    doc: \"{}\"\n    calibrated: true\n    facts:\n",
+      entry, machine);
   for (const CalibratedFact& fact : facts) {
     const std::string spread = fact.spread > 0 ? fmt::format(", spread {:.1f}%", 100 * fact.spread) : "";
     text += fmt::format("      {}: {{ value: {}, source: \"{}{}\", date: {} }}\n", fact.key, value_text(fact), fact.how,

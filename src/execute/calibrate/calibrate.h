@@ -1,5 +1,5 @@
 #pragma once
-// Measures this machine: how fast it computes, moves and stores, for the catalog's entry `this-machine`. It knows no
+// Measures this machine: how fast it computes, moves and stores, for an entry of the catalog. It knows no
 // workload: what it runs are single ops, each a Program of its own on the Device that runs everything else, so what is
 // measured is what serves.
 //
@@ -35,9 +35,12 @@ struct CalibrateOptions {
 Result<std::vector<CalibratedFact>> calibrate(Device& device, Clock& clock, const CalibrateOptions& options);
 
 std::string value_text(const CalibratedFact& fact);  // as the catalog has it: "310.2 GFLOP/s"
-// A catalog file with the one entry `this-machine`; `machine`: what must be the same for it to hold; `date`:
-// YYYY-MM-DD.
-std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view machine, std::string_view date);
+// What the catalog calls this machine; of so many threads "this-machine-2", each an entry in a file of its own.
+constexpr std::string_view kThisMachine = "this-machine";
+std::string calibrated_entry(std::int64_t threads);
+// A catalog file with the one entry; `machine`: what must be the same for it to hold; `date`: YYYY-MM-DD.
+std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view entry, std::string_view machine,
+                         std::string_view date);
 
 // write, fsync and read of a file in `folder`, of `bytes`. calibrate() calls it.
 Result<std::vector<CalibratedFact>> measure_disk(const std::string& folder, Bytes bytes, Clock& clock);

@@ -68,9 +68,10 @@ TEST(Calibrate, writes_a_catalog_that_reads_back) {
       {"memory.bandwidth", 1.4e10, CatalogUnit::bytes_per_second, 0.1, "x + y"},
       {"cache.l2.size", 4 << 20, CatalogUnit::bytes, 0, "what the system says"},
       {"call", 1.5e-6, CatalogUnit::seconds, 0.5, "neg of 16 numbers"}};
-  const CatalogFile file{"this-machine.yaml", catalog_text(facts, "a CPU, avx512, 2 threads", "2026-11-21")};
+  const CatalogFile file{"this-machine-2.yaml",
+                         catalog_text(facts, calibrated_entry(2), "a CPU, avx512, 2 threads", "2026-11-21")};
   const Catalog catalog = Catalog::read(std::span(&file, 1)).value();
-  const CatalogEntry* entry = catalog.find("this-machine").value();
+  const CatalogEntry* entry = catalog.find("this-machine-2").value();
   EXPECT_TRUE(entry->calibrated);
   EXPECT_EQ(entry->doc, "a CPU, avx512, 2 threads");
   EXPECT_DOUBLE_EQ(entry->flop_rate("matmul.bf16")->count(), 3.85e11);

@@ -11,8 +11,6 @@
 namespace systole::cli {
 namespace {
 
-constexpr const char* kFile = "this-machine.yaml";
-
 struct CalibrateCommandOptions {
   bool quick = false;
   bool no_disk = false;
@@ -53,13 +51,17 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   const std::vector<CalibratedFact> facts = calibrate(*machine.device, context.clock, how).value();
   const std::unique_ptr<Store> store = open_posix_store(folder).value();
   const std::string date = context.clock.timestamp().substr(0, 10);
-  write_whole(*store, kFile, catalog_text(facts, machine.identity, date)).value();
+  const int threads = machine.device->target().threads;
+  const std::string entry = calibrated_entry(threads), file = entry + ".yaml";
+  write_whole(*store, file, catalog_text(facts, entry, machine.identity, date)).value();
   Node list = Node::map();
   for (const CalibratedFact& fact : facts)
     list.set(fact.key, Node::map({{"value", fact.value}, {"unit", name_of(fact.unit)}, {"spread", fact.spread}}));
-  context.out.json(Node::map({{"file", folder + "/" + kFile}, {"machine", machine.identity}, {"facts", list}}));
-  context.out.message(
-      fmt::format("written: {}/{}{}", folder, kFile, options.out.empty() ? "; plans read it from now on" : ""));
+  context.out.json(Node::map({{"file", folder + "/" + file}, {"machine", machine.identity}, {"facts", list}}));
+  context.out.message(fmt::format(
+      "written: {}/{}{}", folder, file,
+      options.out.empty() ? fmt::format("; plans for {} thread{} read it from now on", threads, threads == 1 ? "" : "s")
+                          : ""));
   return ExitCode::done;
 }
 
@@ -71,7 +73,9 @@ void add_calibrate(Subcommand app, Context& context) {
                                    calibrate_machine);
   command.add_flag("--quick", options->quick, "10 s instead of a minute; larger spreads");
   command.add_flag("--no-disk", options->no_disk, "leave the disk of the working folder out");
-  command.add_option("--threads", options->threads, "threads that runs will use; without: all there are")
+  command
+      .add_option("--threads", options->threads,
+                  "threads that runs will use, for each number an entry of its own; without: all there are")
       .check(at_least(1));
   command.add_option("--out", options->out, "the catalog's folder; without: the user's");
 }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
 #include "execute/backends/reference/reference.h"
+#include "execute/calibrate/calibrate.h"
 #include "ground/process/machine.h"
 #include "operate/cli/xla_machine.h"
 #include "predict/perf/catalog_speed.h"
@@ -61,14 +63,9 @@ void tell_numerics(const std::string& backend, std::int64_t ranks, Machine& mach
 #endif
 }
 
-// Why the user's calibration does not hold where the machine's identity begins so: it is of another machine, or of a
-// day that no clock has come to. Hosts' clocks may be hours apart.
-std::optional<Error> refusal_of(const CatalogEntry& own, const std::string& identity, Clock& clock) {
-  if (!own.doc.starts_with(identity)) {
-    return error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'", own.date(),
-                 own.doc, identity)
-        .hinted("systole calibrate");
-  }
+// Why a calibration of this machine does not hold: it is of a day that no clock has come to. Hosts' clocks may be hours
+// apart.
+std::optional<Error> refusal_of_date(const CatalogEntry& own, Clock& clock) {
   const std::string tomorrow = to_iso8601(clock.calendar() + std::chrono::hours(24)).substr(0, 10);
   if (own.date() > tomorrow) {
     return error(ErrorKind::invalid, "the calibration is of {}, which is still to come: today is {}", own.date(),
@@ -78,15 +75,46 @@ std::optional<Error> refusal_of(const CatalogEntry& own, const std::string& iden
   return std::nullopt;
 }
 
-const CatalogEntry* own_entry(const Catalog& catalog) {
-  const auto own = catalog.entries().find("this-machine");
-  return own != catalog.entries().end() ? &own->second : nullptr;
+bool is_calibration(std::string_view name) {
+  return name == kThisMachine || name.starts_with(std::string(kThisMachine) + "-");
+}
+
+// The newest of the user's calibrations of this processor, or of others; null: there is none.
+const CatalogEntry* newest_own(const Catalog& catalog, const std::string& identity) {
+  const CatalogEntry* newest = nullptr;
+  for (const auto& [name, entry] : catalog.entries())
+    if (entry.kind == "cpu" && is_calibration(name) && entry.doc.starts_with(identity) &&
+        (newest == nullptr || entry.date() >= newest->date()))
+      newest = &entry;
+  return newest;
+}
+
+// "… , 2 threads)" without the number of threads.
+std::string_view but_threads(std::string_view identity) { return identity.substr(0, identity.rfind(", ")); }
+
+// Why none of the user's calibrations, of which `other` is the newest, is of this machine as this process computes.
+Error refusal_of(const CatalogEntry& other, const std::string& identity, std::int64_t threads) {
+  const std::string again =
+      threads == allowed_cores() ? "systole calibrate" : fmt::format("systole calibrate --threads {}", threads);
+  if (but_threads(other.doc) == but_threads(identity))
+    return error(ErrorKind::invalid, "there is no calibration for {} thread{}; that of {} is '{}'", threads,
+                 threads == 1 ? "" : "s", other.date(), other.doc)
+        .hinted(again);
+#ifdef SYSTOLE_HAS_CPU
+  if (cpu_is_pinned() && other.doc.starts_with(processor_name() + "; "))
+    return error(ErrorKind::invalid, "the calibration of {} is of other instructions: '{}', this is '{}'", other.date(),
+                 other.doc, identity)
+        .hinted("leave --pin-isa out: what a process is held to is not calibrated");
+#endif
+  return error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'", other.date(),
+               other.doc, identity)
+      .hinted(again);
 }
 
 Result<RanksLink> link_in(const Catalog& catalog, Clock& clock, std::int64_t ranks, bool over_tcp) {
   const char* transport = over_tcp ? "tcp" : "shm";
-  const CatalogEntry* own = own_entry(catalog);
-  if (own != nullptr && !refusal_of(*own, processor_name() + "; ", clock)) {
+  const CatalogEntry* own = newest_own(catalog, processor_name() + "; ");
+  if (own != nullptr && !refusal_of_date(*own, clock)) {
     if (const std::optional<LinkCost> measured = TRY(link_among(*own, transport, ranks)))
       return RanksLink{*measured, fmt::format("{}, systole calibrate of {}", transport, own->date())};
   }
@@ -101,8 +129,8 @@ Result<Catalog> read_catalog(bool chips) {
   std::vector<CatalogFile> files = builtin_catalog_files();
   const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
   std::vector<CatalogFile> own = TRY(read_catalog_folder(folder));
-  const bool only_calibrated =
-      std::ranges::all_of(own, [](const CatalogFile& file) { return file.name.ends_with("this-machine.yaml"); });
+  const bool only_calibrated = std::ranges::all_of(
+      own, [](const CatalogFile& file) { return is_calibration(std::filesystem::path(file.name).stem().string()); });
   if (!chips && only_calibrated)
     std::erase_if(files, [](const CatalogFile& file) { return file.name.ends_with("chips.yaml"); });
   std::ranges::move(own, std::back_inserter(files));
@@ -168,16 +196,19 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
       is_xla(backend)
           ? TRY(catalog_entry_of_xla(backend, static_cast<const XlaDevice&>(*machine.device).kind(), catalog))
           : default_entry(machine.device->target().name);
-  // Calibration has measured the cpu backend's kernels, not XLA's.
-  if (const CatalogEntry* own = own_entry(catalog); own != nullptr && !is_xla(backend)) {
-    machine.stale = refusal_of(*own, machine.identity, clock);
-    const Result<MachineSpeed> speed = speed_of(*own, machine.device->target().threads);
-    if (!machine.stale && !speed.ok()) {
-      machine.stale =
-          error(ErrorKind::invalid, "the calibration of {} cannot be used: {}", own->date(), speed.error().message)
-              .hinted("systole calibrate");
+  // Calibration has measured the cpu backend's kernels, not XLA's, nor the reference.
+  if (const CatalogEntry* any = newest_own(catalog, ""); any != nullptr && backend == "cpu") {
+    const int threads = machine.device->target().threads;
+    const CatalogEntry* own = newest_own(catalog, machine.identity);
+    machine.stale = own == nullptr ? refusal_of(*any, machine.identity, threads) : refusal_of_date(*own, clock);
+    if (!machine.stale) {
+      if (const Result<MachineSpeed> speed = speed_of(*own, threads); speed.ok())
+        machine.catalog_entry = own->name;
+      else
+        machine.stale =
+            error(ErrorKind::invalid, "the calibration of {} cannot be used: {}", own->date(), speed.error().message)
+                .hinted(fmt::format("systole calibrate --threads {}", threads));
     }
-    if (!machine.stale) machine.catalog_entry = "this-machine";
   }
   const CatalogEntry* entry = TRY(catalog.find(machine.catalog_entry));
   machine.catalog_date = entry->date();

@@ -157,6 +157,29 @@ TEST_F(PlanHere, ranks_beside_a_mesh_name_the_edit) {
 }
 
 // A calibration is of a number of threads; each has an entry of its own.
+TEST_F(PlanHere, calibrations_stand_side_by_side_by_threads) {
+  const auto planned = [&](const std::string& more) { return shell("plan job.yaml " + more); };
+  if (allowed_cores() < 2) GTEST_SKIP() << "one core: there are no two numbers of threads";
+  const Captured made = shell("calibrate --quick --no-disk --threads 1");
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  EXPECT_TRUE(says(made.err, "this-machine-1.yaml; plans for 1 thread read it")) << made.err;
+  const Captured two = planned("--set resources.threads=2");
+  EXPECT_TRUE(says(two.err, "there is no calibration for 2 threads; that of 20")) << two.err;
+  EXPECT_TRUE(
+      says(two.err, allowed_cores() == 2 ? "hint: systole calibrate\n" : "hint: systole calibrate --threads 2\n"))
+      << two.err;
+  EXPECT_EQ(planned("--set resources.threads=2 --quiet").err, "");
+  systole_.shell(
+      "cd .config/systole/catalog && sed 's/this-machine-1/this-machine-2/; s/ 1 thread)/ 2 threads)/' "
+      "this-machine-1.yaml > this-machine-2.yaml");
+  for (const char* threads : {"1", "2"}) {
+    const Captured seen = planned(std::string("--set resources.threads=") + threads);
+    EXPECT_TRUE(says(seen.out, std::string("times are calibrated: this-machine-") + threads)) << seen.out << seen.err;
+  }
+  // The reference is not what was measured, and nothing that is calibrated would change that.
+  const Captured reference = planned("--backend reference");
+  EXPECT_TRUE(says(reference.out, "UNCALIBRATED") && !says(reference.err, "calibration")) << reference.err;
+}
 #endif
 
 }  // namespace

@@ -61,6 +61,8 @@ Status pin_cpu_isa(const CpuIsa& isa) {
   return {};
 }
 
+bool cpu_is_pinned() { return pinned_kernels() >= 0; }
+
 std::string cpu_numerics(const CpuIsa& isa) {
   return fmt::format("{}, {}{}", cpu::name_of(isa.kernels), cpu::dnnl_name(isa.products),
                      cpu::widens_bf16(isa.products) ? ", bf16 in f32" : "");

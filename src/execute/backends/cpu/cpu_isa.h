@@ -32,6 +32,9 @@ bool has_cpu_isa(const CpuIsa& isa);
 // it; invalid, where its devices compute with another already.
 Status pin_cpu_isa(const CpuIsa& isa);
 
+// Whether pin_cpu_isa has held it.
+bool cpu_is_pinned();
+
 // All that a device's bits depend on besides its Program and, unless it is exact, its threads: "avx512, oneDNN 2.6.3
 // avx512-bf16". Of another set than this process's: what it would be on this machine.
 std::string cpu_numerics(const CpuIsa& isa);
