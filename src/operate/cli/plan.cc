@@ -59,9 +59,14 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     if (peak) context.out.data(*peak + "\n");
   }
   if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
-  if (!options.out.empty()) { write_text_file(options.out, to_json(prepared.plan)).value(); }
+  if (!options.out.empty()) {
+    write_text_file(options.out, to_json(prepared.plan)).value();
+    context.out.message("written: " + options.out);
+  }
   fits(prepared).value();
-  context.out.message("next: systole run " + words_of(options.workload));
+  context.out.message("next: systole run " + (options.out.empty()
+                                                  ? words_of(options.workload)
+                                                  : "--plan " + quoted(options.out) + machine_words(options.workload)));
   return ExitCode::done;
 }
 

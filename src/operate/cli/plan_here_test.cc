@@ -156,6 +156,19 @@ TEST_F(PlanHere, ranks_beside_a_mesh_name_the_edit) {
   EXPECT_TRUE(says(several.err, "hint: --set mesh.fsdp=4 in place of --ranks")) << several.err;
 }
 
+TEST_F(PlanHere, a_plan_that_is_written_is_what_is_run_next) {
+  const Captured plan = shell("plan job.yaml --backend reference --out 'my plan.json'");
+  ASSERT_EQ(plan.exit.code, 0) << plan.err;
+  EXPECT_TRUE(says(plan.err, "written: my plan.json\n")) << plan.err;
+  const std::size_t next = plan.err.find("next: systole ");
+  ASSERT_NE(next, std::string::npos) << plan.err;
+  const std::string words = plan.err.substr(next + 14, plan.err.find('\n', next) - next - 14);
+  EXPECT_TRUE(says(words, "--plan 'my plan.json'")) << words;
+  const Captured run = shell(words);
+  EXPECT_EQ(run.exit.code, 0) << run.err;
+}
+
+#ifdef SYSTOLE_HAS_CPU
 // A calibration is of a number of threads; each has an entry of its own.
 TEST_F(PlanHere, calibrations_stand_side_by_side_by_threads) {
   const auto planned = [&](const std::string& more) { return shell("plan job.yaml " + more); };

@@ -247,6 +247,7 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
     context.out.json(document);
     if (!out.empty() && plan.choice.chosen) {
       write_text_file(out, to_json(document, 1) + "\n").value();
+      context.out.message("written: " + out);
       context.out.message(fmt::format("next: systole run --plan {}, where {} device{}", quoted(out),
                                       plan.choice.chosen->candidate.devices(),
                                       plan.choice.chosen->candidate.devices() == 1 ? " is" : "s are"));
