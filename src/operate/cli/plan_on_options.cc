@@ -73,6 +73,7 @@ Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& wor
   rules.chips_at_most = options.chips_at_most;
   rules.products = TRY(product_types(options.precision, workload));
   rules.stack = stack;
+  rules.in_f16 = workload.train.precision.compute == DType::f16;
   return rules;
 }
 

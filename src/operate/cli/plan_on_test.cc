@@ -88,6 +88,15 @@ TEST_F(PlanOn, f32_is_priced_as_f32_or_not_at_all) {
                  "--set train.precision=bf16");
 }
 
+TEST_F(PlanOn, chips_without_bf16_are_refused_for_it) {
+  expect_refused("--on t4:4", 3, "t4 has no bf16", "--set train.precision=f32");
+  for (const char* precision : {"f32", "f16"}) {
+    const Captured seen = plan(std::string("--on t4:4 --best 1 --set train.precision=") + precision);
+    EXPECT_EQ(seen.exit.code, 0) << seen.err;
+    EXPECT_EQ(seen.out.find("computed in bf16"), std::string::npos) << seen.out;
+  }
+}
+
 TEST_F(PlanOn, precision_is_part_of_the_choice_where_it_is_asked_for) {
   const Captured seen = plan("--on v5p:2x2x1,h100:1 --best 1 --precision bf16,fp8 --json");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

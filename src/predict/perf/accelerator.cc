@@ -79,7 +79,10 @@ Result<Accelerator> accelerator_of(const CatalogEntry& entry) {
   for (const ProductType type :
        {ProductType::bf16, ProductType::fp8, ProductType::int8, ProductType::fp4, ProductType::tf32}) {
     std::optional<Accelerator::Products> products = TRY(products_of(entry, name_of(type), devices));
-    if (!products && type == ProductType::bf16) products = TRY(products_of(entry, "f16", devices));
+    if (!products && type == ProductType::bf16) {
+      products = TRY(products_of(entry, "f16", devices));
+      chip.has_bf16 = !products;
+    }
     if (products) chip.products[type] = *products;
   }
   if (!chip.products.contains(ProductType::bf16)) TRY(entry.flop_rate("matmul.bf16"));

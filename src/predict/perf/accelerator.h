@@ -28,6 +28,7 @@ struct Accelerator {
     double reached = 1;  // share of it in the best products of the best libraries
   };
   std::map<ProductType, Products> products;
+  bool has_bf16 = true;  // else the products called bf16 are those of f16, the only type of 16 bits that it has
   BytesPerSecond memory;
   double memory_reached = 1;  // share of it in a copy of something large
   Bytes capacity;

@@ -55,12 +55,14 @@ Result<std::vector<CacheLevel>> caches_of(const CatalogEntry& entry, double time
 // Without limit: what moves the bytes then says how long it takes.
 const FlopRate kFree(std::numeric_limits<double>::infinity());
 
-// Products of a type that the maker of a chip states no rate of are no faster than those of the type that he does: it
-// is the narrowest of bf16, f16 and f32. The rates stay out of `matmul`, which is what ratios are told of.
-void bound_products(MachineSpeed& speed, FlopRate most) {
+// Products in f32 and f16 of which the maker of a chip states no rate are no faster than those in 16 bits of which he
+// does. A chip without a rate in bf16 has no bf16. The rates stay out of `matmul`, which is what ratios are told of.
+void bound_products(MachineSpeed& speed) {
+  const auto half = speed.matmul.contains(DType::bf16) ? speed.matmul.find(DType::bf16) : speed.matmul.find(DType::f16);
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const auto stated = speed.matmul.find(dtype);
-    const FlopRate rate = stated != speed.matmul.end() ? stated->second : most;
+    if (stated == speed.matmul.end() && (half == speed.matmul.end() || dtype == DType::bf16)) continue;
+    const FlopRate rate = stated != speed.matmul.end() ? stated->second : half->second;
     speed.contraction.try_emplace(dtype, rate);
     for (auto* attention : {&speed.attention, &speed.attention_grad})
       attention->try_emplace(dtype, AttentionSpeed{rate, kFree});
@@ -77,7 +79,7 @@ Result<MachineSpeed> speed_of_chip(const CatalogEntry& entry) {
                              entry.name, entry.date());
   speed.matmul = TRY(rates_by_type(entry, "matmul.", 1 / devices));
   speed.memory = TRY(entry.bytes_per_second("memory.bandwidth")) * (1 / devices);
-  bound_products(speed, TRY(entry.flop_rate("matmul.bf16")) * (1 / devices));
+  bound_products(speed);
   speed.chain = speed.kernel = speed.elementary = kFree;
   if (entry.facts.contains("chain.f32")) speed.chain = FlopRate(TRY(entry.per_second("chain.f32")) / devices);
   if (entry.facts.contains("kernel.f32")) speed.kernel = TRY(entry.flop_rate("kernel.f32")) * (1 / devices);

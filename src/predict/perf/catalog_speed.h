@@ -4,9 +4,10 @@
 // memory.bandwidth, memory.update (may be absent), cache.<level>.size with cache.<level>.bandwidth, call. A cache's
 // size is a core's own.
 //
-// Of a chip (kind tpu or gpu) the speed is one device's, and matmul.bf16 and memory.bandwidth are enough: what else it
-// does is then bounded by memory bandwidth, its products in other types by the rate in bf16, and a kernel starts in no
-// time. Such a time is a bound from below, of a machine that was not calibrated.
+// Of a chip (kind tpu or gpu) the speed is one device's, and matmul.bf16 (of one without bf16 matmul.f16) and
+// memory.bandwidth are enough: what else it does is then bounded by memory bandwidth, its products in f32 and f16 by
+// the rate in 16 bits, and a kernel starts in no time. Such a time is a bound from below, of a machine that was not
+// calibrated.
 
 #include "ground/catalog/catalog.h"
 #include "predict/perf/machine_speed.h"

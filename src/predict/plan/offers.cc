@@ -109,7 +109,7 @@ Status OfferMaker::push(const std::string& target, PlannedOffer offer) {
   const Accelerator& chip = offer.offered.cluster.chip;
   bool any = false;
   for (const ProductType type : rules_.products) {
-    if (!chip.products.contains(type)) continue;
+    if (!chip.products.contains(type) || (type == ProductType::bf16 && !chip.has_bf16 && !rules_.in_f16)) continue;
     any = true;
     PlannedOffer one = offer;
     set_products(one.offered, type);
@@ -121,6 +121,10 @@ Status OfferMaker::push(const std::string& target, PlannedOffer offer) {
     if (std::ranges::none_of(found_.offers, same)) found_.offers.push_back(std::move(one));
   }
   if (any) return {};
+  if (!chip.has_bf16 && std::ranges::find(rules_.products, ProductType::bf16) != rules_.products.end())
+    return error(ErrorKind::unsupported, "--on {}: {} has no bf16: of 16 bits it multiplies f16 alone", target,
+                 chip.name)
+        .hinted("--set train.precision=f32; or --set train.precision=f16, of which no gradient is scaled here");
   std::vector<const char*> asked;
   for (const ProductType type : rules_.products) asked.push_back(name_of(type));
   return error(ErrorKind::unsupported, "--on {}: nobody states how fast {} does products in {}", target, chip.name,

@@ -39,6 +39,7 @@ struct OfferRules {
   std::int64_t chips_at_most = 16'384;
   StackProfile stack;
   std::vector<ProductType> products = {ProductType::bf16};  // each makes an offer of its own
+  bool in_f16 = false;  // what computes in 16 bits does so in f16, which chips have that have no bf16
 };
 
 struct PlannedOffers {

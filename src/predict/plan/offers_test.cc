@@ -68,6 +68,24 @@ TEST_F(Offers, chips_come_in_the_machines_that_hold_them) {
   EXPECT_EQ(of("h100:64@a3-edgegpu-8g")[0].target, "a3-edgegpu-8g:8");
 }
 
+// T4 and V100 multiply f16, and bf16 not at all.
+TEST_F(Offers, of_chips_without_bf16_nothing_is_priced_in_it) {
+  for (const std::string chip : {"t4", "v100"}) {
+    expect_refused(chip + ":4", {}, ErrorKind::unsupported, chip + " has no bf16", "--set train.precision=f32");
+    OfferRules half;
+    half.in_f16 = true;
+    EXPECT_GE(of(chip + ":4", half).size(), 1u);
+    OfferRules wide;
+    wide.products = {ProductType::f32};
+    EXPECT_GE(of(chip + ":4", wide).size(), 1u);
+  }
+  const PlannedOffers any = asked("any").value();
+  const auto left_out = [&](const std::string& name) {
+    return std::ranges::any_of(any.left_out, [&](const auto& one) { return one.first == name; });
+  };
+  EXPECT_TRUE(left_out("t4") && left_out("v100"));
+}
+
 TEST_F(Offers, slices_by_shape_name_and_chips_are_one) {
   const std::vector<PlannedOffer> by_shape = of("v5p:4x4x4"), by_name = of("v5p-128"), by_chips = of("v5p:64");
   for (const auto* found : {&by_shape, &by_name, &by_chips}) {

@@ -68,7 +68,7 @@ class Sensitive {
 
   void precisions() {
     const Workload& asked = search_.composer.asked();
-    if (asked.train.precision.compute == DType::f32) {
+    if (asked.train.precision.compute == DType::f32 && offer_.offered.cluster.chip.has_bf16) {
       Workload half = asked;
       half.train.precision.compute = DType::bf16;
       Offered other = offer_.offered;
