@@ -97,6 +97,28 @@ TEST_F(PlanOn, chips_without_bf16_are_refused_for_it) {
   }
 }
 
+// Two slices, between which little goes: the choice is a pipeline, which XLA does not run.
+TEST_F(PlanOn, a_pipeline_says_what_it_needs_and_what_does_without) {
+  systole_.write("big.yaml",
+                 "systole: 1\nname: big\nmodel: { preset: llama3-70b }\ndata: { train: { files: a.txt }, tokenizer: { "
+                 "vocabulary: 32000 } }\ntrain: { batch: 256, steps: 1000, optimizer: { rate: 1e-4 }, precision: bf16 "
+                 "}\n");
+  const Captured seen = systole_.shell("$SYSTOLE plan big.yaml --on v6e:8x8:2 --best 1 --quiet");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  ASSERT_NE(seen.out.find("  layout  pipe="), std::string::npos) << seen.out;
+  EXPECT_NE(seen.out.find("  needs   software that runs pipelines: `run --device tpu | gpu` and `prove` take"),
+            std::string::npos)
+      << seen.out;
+  EXPECT_NE(seen.out.find("; option 1 does without"), std::string::npos) << seen.out;
+  const std::size_t option = seen.out.find("\n1  ");
+  ASSERT_NE(option, std::string::npos) << seen.out;
+  EXPECT_EQ(seen.out.substr(option, seen.out.find('\n', option + 1) - option).find("pipe"), std::string::npos);
+  const Captured scaled = systole_.shell("$SYSTOLE plan big.yaml --on v6e --scale 256,512 --quiet");
+  EXPECT_EQ(scaled.out.find("pipe=") != std::string::npos,
+            scaled.out.find("\npipe needs software") != std::string::npos)
+      << scaled.out;
+}
+
 TEST_F(PlanOn, precision_is_part_of_the_choice_where_it_is_asked_for) {
   const Captured seen = plan("--on v5p:2x2x1,h100:1 --best 1 --precision bf16,fp8 --json");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

@@ -62,6 +62,16 @@ double tokens_a_step(const OfferedPlan& plan) {
   return static_cast<double>(plan.workload.train.batch * std::max<std::int64_t>(1, plan.context));
 }
 
+// What does without a pipeline.
+std::string needs_text(const OfferedPlan& plan, const Estimated& e) {
+  for (std::size_t i = 0; i < plan.choice.lost.size(); ++i) {
+    const LostOption& lost = plan.choice.lost[i];
+    if (lost.layout && lost.offer == e.offer && !lost.estimated->candidate.staged())
+      return fmt::format("{}; option {} does without", kPipelineNeeds, i + 1);
+  }
+  return std::string(kPipelineNeeds) + "; no layout without one fits";
+}
+
 std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   const Estimated& e = *plan.choice.chosen;
   const PlannedOffer& offer = plan.request.offers[e.offer];
@@ -91,6 +101,7 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   line("batch", batch_text(plan, e.candidate));
   const std::string sets = set_words(plan, e.candidate);
   line("written", sets.empty() ? "as the workload has it" : sets);
+  if (e.candidate.staged()) line("needs", needs_text(plan, e));
   if (const ProductType type = offer.offered.kernels.products; type != ProductType::bf16 && type != ProductType::f32)
     line("", fmt::format("products in {} are the stack's doing: no key of the workload asks for them", name_of(type)));
   return text + "\n" + time_text(e.step) + "\n" + memory_text(e.memory, capacity);
@@ -111,6 +122,10 @@ std::string lost_text(const OfferedPlan& plan, bool all) {
   }
   std::string text =
       "\n" + table({"#>", "option", "step>", "total>", "dollars>", "it lost because", "would win with"}, rows);
+  const auto staged = [](const LostOption& lost) { return lost.estimated && lost.estimated->candidate.staged(); };
+  if (!(plan.choice.chosen && plan.choice.chosen->candidate.staged()) &&
+      std::any_of(plan.choice.lost.begin(), plan.choice.lost.begin() + static_cast<std::ptrdiff_t>(shown), staged))
+    text += fmt::format("pipe needs {}\n", kPipelineNeeds);
   if (shown < plan.choice.lost.size())
     text += fmt::format("{} more; --all lists them\n", plan.choice.lost.size() - shown);
   if (plan.choice.not_looked_at > 0)

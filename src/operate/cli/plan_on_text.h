@@ -15,6 +15,10 @@ std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& 
 Result<const LostOption*> lost_option(const OfferedPlan& plan, const std::string& words);
 std::string explained_text(const OfferedPlan& plan, const LostOption* lost, const Printer& out);
 
+// What goes through XLA runs no pipeline.
+constexpr std::string_view kPipelineNeeds =
+    "software that runs pipelines: `run --device tpu | gpu` and `prove` take a step as one program, and refuse pipe";
+
 const char* words_of(StepShare share);      // "exposed: parameters (fsdp)"
 const char* share_colour(StepShare share);  // "#0072B2"
 

@@ -6,6 +6,7 @@
 #include "operate/cli/catalog_view.h"
 #include "operate/cli/plan_charts.h"
 #include "operate/cli/plan_drawings.h"
+#include "operate/cli/plan_on_text.h"
 #include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
 
@@ -85,7 +86,11 @@ std::string scaled_plan_text(const ScaledPlan& plan) {
   text +=
       "\nefficiency: tokens/s of a chip, over those of the smallest size; of those added: the same of the chips beyond "
       "the "
-      "largest smaller size that pays; waits: exposed messages, of the step\n\n";
+      "largest smaller size that pays; waits: exposed messages, of the step\n";
+  const auto staged = [](const ScalePoint& point) { return point.best && point.best->candidate.staged(); };
+  if (std::ranges::any_of(plan.curves, [&](const ScaleCurve& c) { return std::ranges::any_of(c.points, staged); }))
+    text += fmt::format("pipe needs {}\n", kPipelineNeeds);
+  text += "\n";
   for (const ScaleCurve& curve : plan.curves) {
     text += curve.stop ? fmt::format("{}: stop at {} chips: {}\n", curve.hardware, curve.points[*curve.stop].chips,
                                      curve.reason)

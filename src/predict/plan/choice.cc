@@ -54,6 +54,7 @@ class Chooser {
   void find_front();
   void add_offers();
   void add_layouts(const std::vector<Estimated>& best);
+  void add_without_pipeline();
   std::string limits_missed(const Estimated& e, std::string& edit) const;
   LostOption lost_offer(const Estimated& e) const;
   LostOption lost_layout(const Estimated& e) const;
@@ -98,6 +99,7 @@ OfferChoice Chooser::run() {
   find_front();
   add_offers();
   if (choice_.chosen) add_layouts(found.best);
+  if (choice_.chosen) add_without_pipeline();
   return std::move(choice_);
 }
 
@@ -239,6 +241,18 @@ void Chooser::add_layouts(const std::vector<Estimated>& best) {
       choice_.lost.push_back(lost_layout(one));
 }
 
+// Not everything that runs a Program runs its stages: the best of the offer without any stands beside the choice.
+void Chooser::add_without_pipeline() {
+  const auto is_other = [&](const LostOption& lost) {
+    return lost.layout && lost.offer == choice_.chosen->offer && !lost.estimated->candidate.staged();
+  };
+  if (!choice_.chosen->candidate.staged() || std::ranges::any_of(choice_.lost, is_other)) return;
+  AloneResult alone = search_alone(composer_, request_, request_.offers[choice_.chosen->offer], false);
+  if (!alone.best) return;
+  alone.best->offer = choice_.chosen->offer;
+  choice_.lost.push_back(lost_layout(*alone.best));
+}
+
 // What it misses; empty: nothing. `edit`: what would let it pass.
 std::string Chooser::limits_missed(const Estimated& e, std::string& edit) const {
   std::string missed;
@@ -314,8 +328,10 @@ std::optional<Estimated> best_of_all(const Composer& composer, const ChoiceReque
   return Chooser(composer, request).best();
 }
 
-AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer) {
+AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer,
+                         bool pipelines) {
   SearchRequest alone;
+  alone.pipelines = pipelines;
   alone.offered = {offer.offered};
   alone.steps = request.steps;
   alone.best = 1;

@@ -67,6 +67,7 @@ struct AloneResult {
   std::optional<Bytes> least_memory;
   std::int64_t candidates = 0;
 };
-AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer);
+AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer,
+                         bool pipelines = true);
 
 }  // namespace systole

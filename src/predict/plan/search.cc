@@ -374,9 +374,9 @@ SearchResult search(const Composer& composer, const SearchRequest& request) {
   if (!composer.one_stack()) {
     SearchResult found = Search(composer, request, false).run();
     found.counts.without_pipelines = true;
-    if (!found.best.empty() || !request.staged_stacks) return found;
+    if (!found.best.empty() || !request.staged_stacks || !request.pipelines) return found;
   }
-  return Search(composer, request, true).run();
+  return Search(composer, request, request.pipelines).run();
 }
 
 }  // namespace systole

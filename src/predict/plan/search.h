@@ -44,6 +44,7 @@ struct SearchRequest {
   std::size_t best = 100;
   bool of_groups = false;  // also the best of each group that has none among those
   bool exhaustive = false;
+  bool pipelines = true;
   bool staged_stacks = true;  // pipelines of a model with several stacks of layers, where nothing else fits
   int threads = 2;
 };
