@@ -119,6 +119,12 @@ TEST_F(PlanOn, a_pipeline_says_what_it_needs_and_what_does_without) {
       << scaled.out;
 }
 
+TEST_F(PlanOn, rows_that_are_nothing_are_left_out) {
+  const Captured seen = plan("--on a2-highgpu-2g:1 --best 1");
+  EXPECT_EQ(seen.out.find(" 0.0%"), std::string::npos) << seen.out;
+  EXPECT_EQ(seen.out.find(" ns "), std::string::npos) << seen.out;
+}
+
 TEST_F(PlanOn, precision_is_part_of_the_choice_where_it_is_asked_for) {
   const Captured seen = plan("--on v5p:2x2x1,h100:1 --best 1 --precision bf16,fp8 --json");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

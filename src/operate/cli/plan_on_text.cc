@@ -25,8 +25,8 @@ std::string time_text(const StepTime& step) {
   std::vector<std::vector<std::string>> rows;
   for (int s = 0; s < kNumStepShares; ++s) {
     const auto share = static_cast<StepShare>(s);
-    if (step[share] <= 0) continue;
     const double part = step[share] / step.seconds;
+    if (part < kLeastShown) continue;
     rows.push_back({words_of(share), to_string(Seconds(step[share])), fmt::format("{:.1f}%", 100 * part), bar(part)});
   }
   return table({"where the time goes", ">", ">", ""}, rows);
@@ -35,16 +35,13 @@ std::string time_text(const StepTime& step) {
 std::string memory_text(const DeviceMemory& memory, Bytes capacity) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, bytes] : memory.terms)
-    if (bytes.count() != 0) {
-      const std::string text = bytes < Bytes() ? "-" + to_string(Bytes(-bytes.count())) : to_string(bytes);
-      rows.push_back({name, text, bar(bytes / capacity)});
-    }
+    if (bytes.count() != 0) rows.push_back({name, to_string(bytes), bar(bytes / capacity)});
   rows.push_back({"total", to_string(memory.total()), bar(memory.total() / capacity)});
   rows.push_back({"device", to_string(capacity), ""});
   return table({"where the memory goes", ">", ""}, rows);
 }
 
-std::string price_text(const PlannedOffer& offer) {
+std::string price_text(const PlannedOffer& offer, const std::string& today) {
   if (!offer.offered.price) return "price unknown" + (offer.price.note.empty() ? "" : ": " + offer.price.note);
   return fmt::format("{} {} in {} (price of {})", to_string(*offer.offered.price), name_of(offer.price.provisioning),
                      offer.zone, offer.price.dated.date.empty() ? "no date" : offer.price.dated.date);
@@ -313,7 +310,7 @@ std::string explained_text(const OfferedPlan& plan, const LostOption* lost, cons
                       edit_words(plan, *lost).empty() ? "" : "; would win with " + edit_words(plan, *lost));
   std::vector<std::vector<std::string>> rows;
   const auto add = [&](const std::string& what, double x, double y) {
-    if (x == 0 && y == 0) return;
+    if (x < kLeastShown * a.step.seconds && y < kLeastShown * b.step.seconds) return;
     rows.push_back(
         {what, to_string(Seconds(x)), to_string(Seconds(y)), (y > x ? "+" : "") + to_string(Seconds(y - x))});
   };

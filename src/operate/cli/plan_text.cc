@@ -26,7 +26,8 @@ std::string time_text(const PlannedTime& time) {
   for (const auto& [kind, seconds] : time.compute_by_kind) sum += seconds;
   std::vector<std::vector<std::string>> rows;
   for (const auto& [kind, seconds] : time.compute_by_kind)
-    rows.push_back({kind, to_string(seconds), fmt::format("{:.0f}%", 100 * (seconds / sum)), bar(seconds / sum)});
+    if (seconds >= sum * 0.0005)  // less is told as 0%
+      rows.push_back({kind, to_string(seconds), fmt::format("{:.0f}%", 100 * (seconds / sum)), bar(seconds / sum)});
   rows.push_back({"step", to_string(time.step.total()), "", ""});
   return table({"time of a step", ">", ">", ""}, rows);
 }

@@ -119,8 +119,10 @@ DeviceMemory device_memory(const MemoryParts& parts, const StackProfile& stack) 
   const auto share = [](Bytes bytes, double of) {
     return Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.count()) * of));
   };
-  return {{{"arena", parts.arena},
-           {"copies", parts.copies},
+  // Copies may be less than nothing: what the stack needs less than the Program then is no part of the arena.
+  const Bytes less = std::min(Bytes(), parts.copies);
+  return {{{"arena", parts.arena + less},
+           {"copies", parts.copies - less},
            {"scores", parts.scores},
            {"logits", Bytes(stack.whole_step ? 0 : parts.logits * kLogitCopies)},
            {"loss held", Bytes(stack.holds_loss ? parts.logits_held * kHeldLogitCopy : 0)},

@@ -30,8 +30,8 @@ MemoryParts placeless_memory(const Program& program, const KernelChoice& kernels
 constexpr double kUsableMemory = 0.84;
 
 struct DeviceMemory {
-  // "arena", "copies", "scores", "logits", "loss held", "fragments", "context". "copies" may be below 0: what the stack
-  // needs less than the Program.
+  // "arena", "copies", "scores", "logits", "loss held", "fragments", "context"; none below 0. Where the stack needs
+  // less for parameters than the Program, "arena" is by so much less than the Program's.
   std::vector<std::pair<std::string, Bytes>> terms;
   Bytes total() const;
 };

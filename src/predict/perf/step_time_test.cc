@@ -228,15 +228,25 @@ TEST(DeviceMemory, parameters_and_state_are_the_papers) {
   const auto state = [](const std::string& stored) {
     const Priced p = priced({.mesh = "fsdp: 8", .batch = 8, .more = "fully_sharded: " + stored}, entry("h100"));
     const MemoryByOwner owners = memory_by_owner(*p.programs[0]);
-    const DeviceMemory memory = device_memory(*p.programs[0], {}, stack());
-    Bytes bytes = owners[Residence::parameter] + owners[Residence::state];
-    for (const auto& [name, term] : memory.terms)
-      if (name == "copies") bytes += term;
+    const Bytes bytes =
+        owners[Residence::parameter] + owners[Residence::state] + memory_parts(*p.programs[0], {}).copies;
     return static_cast<double>(bytes.count()) / 6738415616.0;
   };
   EXPECT_NEAR(state("nothing"), 14, 0.01);          // 2 + 4 + 4 + 4
   EXPECT_NEAR(state("state"), 2 + 12.0 / 8, 0.01);  // Rajbhandari et al., "ZeRO", figure 1
   EXPECT_NEAR(state("parameters"), 2.0 / 8 + 12.0 / 8, 0.01);
+}
+
+// What a stack needs less than the Program is no row of its own.
+TEST(DeviceMemory, no_term_is_below_zero_and_the_sum_stays) {
+  const Priced p = priced({.mesh = "fsdp: 8", .batch = 8, .more = "fully_sharded: state"}, entry("h100"));
+  const MemoryParts parts = memory_parts(*p.programs[0], {});
+  ASSERT_LT(parts.copies, Bytes());
+  const DeviceMemory memory = device_memory(parts, stack());
+  for (const auto& [name, term] : memory.terms) EXPECT_GE(term, Bytes()) << name;
+  MemoryParts without = parts;
+  without.copies = Bytes();
+  EXPECT_EQ(memory.total(), device_memory(without, stack()).total() + parts.copies);
 }
 
 // Llama-2's 32,000 words for each of 4,096 tokens of a row, in f32: of the microbatch before, where there is one.
