@@ -84,6 +84,20 @@ TEST(Search, counts_the_layouts_of_all_offers) {
   EXPECT_EQ(sum_of(all), all.candidates);
 }
 
+TEST(Search, may_leave_pipelines_out) {
+  const Composer composer(tiny_workload(kTinyModels[1], 4), gpu_target());
+  SearchRequest request{.offered = {offered("h100", 4, 10)}};
+  request.exhaustive = true;
+  const auto staged = [&] {
+    const SearchResult found = search(composer, request);
+    return std::ranges::count_if(found.best, [](const Estimated& e) { return e.candidate.staged(); });
+  };
+  request.best = 1000;
+  EXPECT_GT(staged(), 0);
+  request.pipelines = false;
+  EXPECT_EQ(staged(), 0);
+}
+
 // Two stacks: a pipeline is an answer where memory leaves no other.
 TEST(Search, pipelines_of_several_stacks_are_looked_at_where_nothing_else_fits) {
   SearchRequest request{.offered = {offered("h100", 2)}};
