@@ -132,7 +132,15 @@ void PriceList::check_places() const {
   check(f.machine, machines, "machine");
 }
 
-std::string text_of(const std::vector<const PriceRow*>& found, SourceNotes& notes) {
+// Lists state a price on demand of machines that are not had so.
+bool is_not_had(const PriceRow& row, Provisioning terms, std::span<const MachineType> machines) {
+  if (terms != Provisioning::on_demand || row.of != PriceOf::machine || !row.cell(terms).amount) return false;
+  const auto type = std::ranges::find(machines, row.item, &MachineType::name);
+  return type != machines.end() && !type->had_by(terms);
+}
+
+std::string text_of(const std::vector<const PriceRow*>& found, std::span<const MachineType> machines,
+                    SourceNotes& notes) {
   std::vector<std::string> headers{"what", "region"};
   std::vector<std::vector<std::string>> rows;
   for (const PriceRow* row : found) rows.push_back({what_text(*row), row->region.empty() ? "everywhere" : row->region});
@@ -140,7 +148,9 @@ std::string text_of(const std::vector<const PriceRow*>& found, SourceNotes& note
     const auto stated = [&](const PriceRow* row) { return row->cell(column.terms).stated; };
     if (std::ranges::none_of(found, stated)) continue;
     headers.emplace_back(column.header);
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(cell_text(found[i]->cell(column.terms)));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i].push_back((is_not_had(*found[i], column.terms, machines) ? "^" : "") +
+                        cell_text(found[i]->cell(column.terms)));
   }
   headers.emplace_back("source");
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(notes.price(found[i]->dated));
@@ -149,7 +159,8 @@ std::string text_of(const std::vector<const PriceRow*>& found, SourceNotes& note
 
 const char* const kLegend =
     "\n$ by the hour without tax; flex: flex-start; cal: calendar; 1 y, 3 y: committed for so long\n"
-    "-: the list says nothing; part: the GPUs of a machine without the machine\n";
+    "-: the list says nothing; ^: listed, but the machine is not had on demand; part: the GPUs of a machine without "
+    "the machine\n";
 
 // This machine is had for nothing.
 PriceRow at_hand(const std::string& today) {
@@ -180,7 +191,7 @@ ExitCode prices(const PricesOptions& options, Context& context) {
   const bool unfiltered = f.accelerator.empty() && f.machine.empty() && f.region.empty() && f.zone.empty();
   SourceNotes notes(view.today, true);
   std::string text = found.empty() ? "no list names a price of that: it is unknown, which is not 0\n"
-                                   : text_of(found, notes) + kLegend;
+                                   : text_of(found, view.tables.machines().value(), notes) + kLegend;
   if (unfiltered) text += "this-machine is an offer too: $0.00/h, one's own\n";
   if (elsewhere > 0)
     text += fmt::format("{} more of regions where no zone is known to have the hardware: --all\n", elsewhere);

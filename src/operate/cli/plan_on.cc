@@ -135,6 +135,7 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   if (options.prove > 0) TRY(LayoutProver::check(plan.request.offers, view.catalog));
   plan.catalog_date = view.catalog.date();
   plan.catalog_hash = view.catalog.hash();
+  plan.today = view.today;
   const auto begin = std::chrono::steady_clock::now();
   context.out.progress(fmt::format("{} offers", plan.request.offers.size()));
   const Composer composer(plan.workload, target_of_accelerators(), plan.request.threads);
@@ -207,6 +208,17 @@ Target target_of_accelerators() {
   return target;
 }
 
+void warn_of_terms(const Workload& workload, Context& context) {
+  const Provisioning terms = workload.resources.provisioning.value_or(Provisioning::on_demand);
+  if (terms == Provisioning::on_demand) return;
+  context.out.warning(
+      fmt::format(
+          "resources.provisioning: {}: dollars here are those of machines on demand; other terms are not planned "
+          "yet, nor how often a machine is taken away",
+          name_of(terms)),
+      "systole catalog prices lists what each of the terms costs");
+}
+
 Status check_layers(const WorkloadArguments& arguments, const Workload& workload) {
   if (workload.model.family != ModelSpec::Family::mlp) return {};
   return error(ErrorKind::unsupported,
@@ -228,6 +240,7 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
   if (plan.workload.train.precision.compute == DType::f32)
     context.out.warning("train.precision computes in f32, which accelerators do many times slower than bf16",
                         "--set train.precision=bf16");
+  warn_of_terms(plan.workload, context);
   for (const auto& [accelerator, why] : plan.left_out)
     context.out.message(fmt::format("left out: {}: {}", accelerator, why));
   if (!options.explain.empty()) {

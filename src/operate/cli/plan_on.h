@@ -38,6 +38,9 @@ struct ProvedLayout {
   bool cached = false;
 };
 
+// What plans do not price yet: terms other than on demand.
+void warn_of_terms(const Workload& workload, Context& context);
+
 // Errors: unsupported: a model without layers that repeat.
 Status check_layers(const WorkloadArguments& arguments, const Workload& workload);
 
@@ -56,7 +59,7 @@ struct OfferedPlan {
   std::optional<SizeOption> larger;        // where nothing was chosen: what would do
   std::optional<ThisMachine> here;         // where --on names it, as any does
   std::vector<QuotaNeed> quotas;           // of a project that makes the choice's nodes in a cluster of GKE
-  std::string catalog_date, catalog_hash;
+  std::string catalog_date, catalog_hash, today;
   Seconds searched;  // how long it took
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 Node maybe(const std::optional<Dollars>& dollars) { return dollars ? Node(dollars->count()) : Node(); }
 
-Node offer_node(const PlannedOffer& offer) {
+Node offer_node(const PlannedOffer& offer, const std::string& today) {
+  const Dated& dated = offer.price.dated;
   return Node::map(
       {{"name", offer.offered.name},
        {"target", offer.target},
@@ -23,8 +24,9 @@ Node offer_node(const PlannedOffer& offer) {
        {"price", Node::map({{"dollars_per_hour", offer.offered.price ? Node(offer.offered.price->count()) : Node()},
                             {"zone", offer.zone.empty() ? Node() : Node(offer.zone)},
                             {"provisioning", name_of(offer.price.provisioning)},
-                            {"date", offer.price.dated.date.empty() ? Node() : Node(offer.price.dated.date)},
-                            {"source", offer.price.dated.source.empty() ? Node() : Node(offer.price.dated.source)},
+                            {"date", dated.date.empty() ? Node() : Node(dated.date)},
+                            {"old", offer.offered.price && is_old(dated.date, today, kPriceIsOldAfter)},
+                            {"source", dated.source.empty() ? Node() : Node(dated.source)},
                             {"note", offer.price.note}})}});
 }
 
@@ -90,7 +92,7 @@ Node here_node(const OfferedPlan& plan) {
 Node offered_plan_node(const OfferedPlan& plan) {
   const OfferChoice& choice = plan.choice;
   Node offers = Node::sequence(), lost = Node::sequence(), front = Node::sequence(), sizes = Node::sequence();
-  for (const PlannedOffer& offer : plan.request.offers) offers.push(offer_node(offer));
+  for (const PlannedOffer& offer : plan.request.offers) offers.push(offer_node(offer, plan.today));
   for (const LostOption& one : choice.lost)
     lost.push(Node::map({{"offer", one.offer},
                          {"estimate", one.estimated ? estimated_node(plan, *one.estimated) : Node()},

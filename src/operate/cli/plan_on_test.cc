@@ -97,6 +97,29 @@ TEST_F(PlanOn, chips_without_bf16_are_refused_for_it) {
   }
 }
 
+TEST_F(PlanOn, terms_that_are_not_planned_are_told_of) {
+  const Captured spot = plan("--on v5e:1 --best 1 --set resources.provisioning=spot");
+  EXPECT_EQ(spot.exit.code, 0) << spot.err;
+  EXPECT_NE(spot.err.find("resources.provisioning: spot: dollars here are those of machines on demand"),
+            std::string::npos)
+      << spot.err;
+  const Captured scaled = plan("--on v5e --scale 1,4 --set resources.provisioning=spot");
+  EXPECT_NE(scaled.err.find("resources.provisioning: spot"), std::string::npos) << scaled.err;
+  EXPECT_EQ(plan("--on v5e:1 --best 1").err.find("resources.provisioning"), std::string::npos);
+}
+
+TEST_F(PlanOn, a_price_says_its_age_or_why_there_is_none) {
+  const Captured known = plan("--on a2-highgpu-1g:1 --best 1");
+  const std::size_t at = known.out.find("(price of 20");
+  ASSERT_NE(at, std::string::npos) << known.out;
+  const Node priced = parse_json(plan("--on a2-highgpu-1g:1 --best 1 --json").out, "stdout").value();
+  const bool old = priced.find("search")->find("offers")->items()[0].find("price")->find("old")->as_bool().value();
+  EXPECT_EQ(known.out.find(" days old)", at) == known.out.find(")", at) - 9, old) << known.out;
+  const Captured unknown = plan("--on h100:1 --best 1");
+  EXPECT_NE(unknown.out.find("price unknown: it is not had on demand, only by spot (from $"), std::string::npos)
+      << unknown.out;
+}
+
 // Two slices, between which little goes: the choice is a pipeline, which XLA does not run.
 TEST_F(PlanOn, a_pipeline_says_what_it_needs_and_what_does_without) {
   systole_.write("big.yaml",

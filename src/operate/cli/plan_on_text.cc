@@ -44,7 +44,7 @@ std::string memory_text(const DeviceMemory& memory, Bytes capacity) {
 std::string price_text(const PlannedOffer& offer, const std::string& today) {
   if (!offer.offered.price) return "price unknown" + (offer.price.note.empty() ? "" : ": " + offer.price.note);
   return fmt::format("{} {} in {} (price of {})", to_string(*offer.offered.price), name_of(offer.price.provisioning),
-                     offer.zone, offer.price.dated.date.empty() ? "no date" : offer.price.dated.date);
+                     offer.zone, age_text(offer.price.dated.date, today, kPriceIsOldAfter));
 }
 
 std::string batch_text(const OfferedPlan& plan, const Candidate& candidate) {

@@ -183,7 +183,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error of who writes it
   Prepared prepared = prepare(workload, preparing, context.clock, &ledger).value();
   context.out.end_progress();
-  if (prepared.machine.stale && !context.out.quiet()) context.out.warning(*prepared.machine.stale);
+  if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (prepared.weights && head_is_embedding(prepared.weights->map)) {
     context.out.warning(fmt::format(

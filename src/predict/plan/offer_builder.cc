@@ -10,11 +10,16 @@
 namespace systole {
 namespace {
 
-// Of a device, one way; nothing where the catalog does not say.
-std::optional<BytesPerSecond> network_of(const MachineType& type) {
-  if (type.gpu_nics && type.gpu_nic) return *type.gpu_nic * (static_cast<double>(*type.gpu_nics) / type.accelerators);
-  if (type.network) return *type.network * (1 / type.accelerators);
-  return std::nullopt;
+// ", only by spot (from $2.25/h in us-central1-a) or flex_start (unknown)": of one machine.
+std::string other_terms(const std::map<Provisioning, const Offer*>& least) {
+  std::string text;
+  for (const auto& [terms, offer] : least) {
+    const std::string price = offer->price.known() ? fmt::format("from {} in {}", to_string(*offer->price.amount),
+                                                                 offer->zone.empty() ? offer->region : offer->zone)
+                                                   : std::string("price unknown");
+    text += fmt::format("{}{} ({})", text.empty() ? ", only by " : " or ", name_of(terms), price);
+  }
+  return text;
 }
 
 }  // namespace
@@ -41,12 +46,15 @@ Status OfferBuilder::price(const std::string& target, PlannedOffer& offer, const
   };
   const Offer* best = nullptr;
   bool there = false;
+  std::map<Provisioning, const Offer*> least;  // on each of the terms
   std::set<std::string> regions, zones;
   for (const Offer* one : all) {
     regions.insert(one->region);
     if (allowed(rules_.regions, one->region)) zones.insert(one->zone);
     if (!allowed(rules_.regions, one->region) || !allowed(rules_.zones, one->zone)) continue;
     there = true;
+    const auto of_terms = least.try_emplace(one->provisioning, one).first;
+    if (costs_less(one->price, of_terms->second->price)) of_terms->second = one;
     if (one->provisioning != Provisioning::on_demand && one->provisioning != Provisioning::own) continue;
     if (best == nullptr || costs_less(one->price, best->price)) best = one;
   }
@@ -59,7 +67,7 @@ Status OfferBuilder::price(const std::string& target, PlannedOffer& offer, const
         .hinted(have.empty() ? "no region is known to have it" : fmt::format("it is in {}", fmt::join(have, ", ")));
   }
   if (best == nullptr) {
-    offer.price.note = there ? "it is not had on demand" : "no list names it";
+    offer.price.note = there ? "it is not had on demand" + other_terms(least) : "no list names it";
     return {};
   }
   offer.price = best->price;

@@ -64,7 +64,8 @@ TEST_F(Offers, chips_come_in_the_machines_that_hold_them) {
   ASSERT_EQ(few.size(), 1u);
   EXPECT_EQ(few[0].machine, "a3-highgpu-4g");
   EXPECT_FALSE(few[0].offered.price.has_value());
-  EXPECT_EQ(few[0].price.note, "it is not had on demand");
+  EXPECT_TRUE(few[0].price.note.starts_with("it is not had on demand, only by spot (from $")) << few[0].price.note;
+  EXPECT_NE(few[0].price.note.find(" or flex_start ("), std::string::npos) << few[0].price.note;
   EXPECT_EQ(of("h100:64@a3-edgegpu-8g")[0].target, "a3-edgegpu-8g:8");
 }
 
