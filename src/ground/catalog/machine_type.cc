@@ -47,6 +47,13 @@ const TableColumns kMachineColumns{"machines", kRequired, kOptional};
 
 std::string_view name_of(MachineKind kind) { return kKinds[static_cast<int>(kind)]; }
 
+std::optional<BytesPerSecond> network_of_accelerator(const MachineType& type) {
+  if (type.accelerators <= 0) return std::nullopt;
+  if (type.gpu_nics && type.gpu_nic) return *type.gpu_nic * (static_cast<double>(*type.gpu_nics) / type.accelerators);
+  if (type.network) return *type.network * (1 / type.accelerators);
+  return std::nullopt;
+}
+
 MachineType read_machine_type(TableRow& row) {
   MachineType type;
   type.name = row.name("machine");

@@ -43,6 +43,9 @@ struct MachineType {
   std::string accelerators_text() const;
 };
 
+// What each of its accelerators has of the network between machines, one way; nothing where it is not known.
+std::optional<BytesPerSecond> network_of_accelerator(const MachineType& type);
+
 extern const TableColumns kMachineColumns;
 MachineType read_machine_type(TableRow& row);
 

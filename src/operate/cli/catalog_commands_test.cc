@@ -101,6 +101,23 @@ TEST(CatalogCommand, an_accelerator_that_is_attached) {
   EXPECT_TRUE(says(catalog(systole, {"slices", "v5e-4"}).out, "v5litepod-4"));
 }
 
+// What a machine has of the network is its own, not that of the largest of its family; a TPU has several links.
+TEST(CatalogCommand, figures_of_a_row_are_of_one_thing) {
+  const SystoleRunner systole;
+  for (const auto& [machine, gbits] :
+       {std::pair("g2-standard-8", "16"), std::pair("g2-standard-4", "10"), std::pair("g2-standard-24", "16"),
+        std::pair("g2-standard-96", "12.5"), std::pair("a2-megagpu-16g", "6.25"), std::pair("a3-highgpu-8g", "100")}) {
+    const std::string told = catalog(systole, {"machines", machine}).out;
+    EXPECT_TRUE(says(told, fmt::format(", {} Gbit/s an accelerator", gbits))) << told;
+  }
+  EXPECT_FALSE(says(catalog(systole, {"machines", "a3-highgpu-1g"}).out, "measured"));
+  const std::string compared = catalog(systole, {"compare", "v5p", "v5e", "h100"}).out;
+  EXPECT_TRUE(says(compared, "540 GB/s") && says(compared, "6 of 90.0 GB/s")) << compared;
+  EXPECT_TRUE(says(compared, "180 GB/s") && says(compared, "450 GB/s") && says(compared, "NVLink")) << compared;
+  const std::string prices = catalog(systole, {"prices", "--machine", "a3-highgpu-*g", "--region", "us-central1"}).out;
+  EXPECT_TRUE(says(prices, "^11.06") && says(prices, "^: listed, but the machine is not had on demand")) << prices;
+}
+
 TEST(CatalogCommand, wrong_questions_are_refused_with_the_nearest_names) {
   const SystoleRunner systole;
   const struct {

@@ -32,6 +32,21 @@ std::string link_key(const CatalogEntry& chip) {
   return chip.facts.contains("nvlink.bandwidth") ? "nvlink.bandwidth" : "pcie.bandwidth";
 }
 
+// All links of a chip one way: of a TPU two along each dim of its torus. `made_of`: "6 of 90.0 GB/s", "NVLink".
+std::string links_text(const CatalogEntry& chip, SourceNotes& notes, std::string& made_of) {
+  const std::string key = link_key(chip);
+  const auto link = chip.facts.find(key);
+  made_of = key == "nvlink.bandwidth" ? "NVLink" : key == "pcie.bandwidth" ? "PCIe" : "-";
+  if (link == chip.facts.end() || key != "link.bandwidth") return fact_text(chip, key, notes);
+  const auto dims = chip.facts.find("torus.dims");
+  made_of = "each " + to_string(BytesPerSecond(link->second.value));
+  if (dims == chip.facts.end()) return kUnknown;
+  const double links = 2 * dims->second.value;
+  made_of = fmt::format("{:g} of {}", links, to_string(BytesPerSecond(link->second.value)));
+  return to_string(BytesPerSecond(link->second.value * links)) + " " +
+         notes.note(link->second.source, link->second.date, kFactIsOldAfter);
+}
+
 std::string peak_text(const ComparedChip& one, SourceNotes& notes) {
   if (!one.peak) return kUnknown;
   const Fact& fact = *one.peak->fact;
@@ -42,8 +57,10 @@ std::string peak_text(const ComparedChip& one, SourceNotes& notes) {
 // One accelerator's cells, from the peak down to what a dollar buys.
 std::vector<std::string> column_of(const ComparedChip& one, SourceNotes& notes) {
   const CatalogEntry& chip = *one.chip;
+  std::string made_of;
   std::vector<std::string> cells{peak_text(one, notes), fact_text(chip, "memory", notes),
-                                 fact_text(chip, "memory.bandwidth", notes), fact_text(chip, link_key(chip), notes)};
+                                 fact_text(chip, "memory.bandwidth", notes), links_text(chip, notes, made_of)};
+  cells.push_back(made_of);
   if (one.offer) {
     const std::string& place = one.offer->zone.empty() ? one.offer->region : one.offer->zone;
     const char* const own = one.offer->provisioning == Provisioning::own ? " own" : "";
@@ -62,9 +79,9 @@ std::string text_of(const std::vector<ComparedChip>& compared, const CompareOpti
   SourceNotes notes(today, true);
   std::vector<std::string> headers{"of one chip"};
   std::vector<std::vector<std::string>> rows;
-  for (const std::string& what :
-       {options.dtype + ", dense", std::string("memory"), std::string("  bandwidth"), std::string("link, one way"),
-        options.terms, std::string("  cheapest as"), std::string("  in"), std::string("$1 at peak")})
+  for (const std::string& what : {options.dtype + ", dense", std::string("memory"), std::string("  bandwidth"),
+                                  std::string("all links, one way"), std::string("  which are"), options.terms,
+                                  std::string("  cheapest as"), std::string("  in"), std::string("$1 at peak")})
     rows.push_back({what});
   for (const ComparedChip& one : compared) {
     headers.push_back(one.chip->name);
@@ -97,6 +114,8 @@ Node node_of(const ComparedChip& one, const std::string& today) {
     set_dated(fact, found->second.source, found->second.date, today, kFactIsOldAfter);
     facts.set(key, std::move(fact));
   }
+  if (link_key(*one.chip) == "link.bandwidth" && one.chip->facts.contains("torus.dims"))
+    facts.set("links", 2 * one.chip->facts.at("torus.dims").value);
   return node.set("peak", std::move(peak))
       .set("facts", std::move(facts))
       .set("price", std::move(price))

@@ -68,6 +68,12 @@ Node node_of(const MachineType& type, const std::string& today) {
   return node;
 }
 
+// Whether the row names this machine: "a2-highgpu-8g / a2-ultragpu-8g".
+bool is_of(const Fabric& fabric, const MachineType& type) {
+  const std::string all = " " + fabric.machine + " ";
+  return all.find(" " + type.name + " ") != all.npos;
+}
+
 // "gpu nics   4 of 200 Gbit/s" and the like, for what is known.
 std::string text_of(const MachineType& type, const Fabric* fabric, const std::string& today) {
   SourceNotes notes(today);
@@ -97,11 +103,13 @@ std::string text_of(const MachineType& type, const Fabric* fabric, const std::st
   add("note", type.note);
   add("from", notes.fact(type.dated));
   if (fabric != nullptr) {
+    // The row of a family is of one of its machines; what others have an accelerator follows from their own cards.
+    const std::optional<BytesPerSecond> each =
+        is_of(*fabric, type) && fabric->per_accelerator ? fabric->per_accelerator : network_of_accelerator(type);
     add("between machines",
-        fabric->transport + (fabric->per_accelerator
-                                 ? fmt::format(", {} Gbit/s an accelerator", gbit_text(fabric->per_accelerator))
-                                 : std::string()));
-    if (fabric->measured) add("measured", fmt::format("{} ({})", to_string(*fabric->measured), fabric->measured_how));
+        fabric->transport + (each ? fmt::format(", {} Gbit/s an accelerator", gbit_text(each)) : std::string()));
+    if (fabric->measured && is_of(*fabric, type))
+      add("measured", fmt::format("{} ({})", to_string(*fabric->measured), fabric->measured_how));
     add("placement", fabric->placement);
     add("from", notes.fact(fabric->dated));
   }

@@ -91,7 +91,7 @@ Result<PlannedOffer> OfferBuilder::of_machines(const std::string& target, const 
   ClusterOptions options;
   options.devices = machines * each;
   options.host = each;
-  options.network = network_of(type);
+  options.network = network_of_accelerator(type);
   offer.offered.cluster = TRY(cluster_of(chip, options));
   offer.accelerator = chip.name;
   offer.machine = type.name;
