@@ -43,7 +43,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   const Workload workload = ranks > 1 ? for_ranks(loaded.workload) : loaded.workload;
   const Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
-  if (prepared.machine.stale && !context.out.quiet()) context.out.warning(*prepared.machine.stale);
+  if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);
   if (const auto ragged = empty_rows(prepared.workload))
