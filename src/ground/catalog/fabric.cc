@@ -1,5 +1,7 @@
 #include "ground/catalog/fabric.h"
 
+#include <algorithm>
+
 namespace systole {
 namespace {
 
@@ -44,6 +46,17 @@ Fabric read_fabric(TableRow& row) {
   fabric.dated = row.dated();
   fabric.note = row.string("note");
   return fabric;
+}
+
+const Fabric* fabric_of(std::span<const Fabric> fabrics, const MachineType& machine) {
+  const auto joins = [&](const Fabric& f) {
+    const bool family = machine.family == f.family || machine.family.starts_with(f.family + " ");
+    const bool direct = f.transport.find("RDMA") != f.transport.npos || f.transport.find("TCPX") != f.transport.npos;
+    return family && std::ranges::find(f.accelerators, machine.accelerator) != f.accelerators.end() &&
+           (!direct || !machine.gpudirect.empty());
+  };
+  const auto found = std::ranges::find_if(fabrics, joins);
+  return found == fabrics.end() ? nullptr : &*found;
 }
 
 }  // namespace systole

@@ -2,10 +2,12 @@
 // What joins machines to each other: the network between them and what collectives were measured to get out of it.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ground/base/units.h"
+#include "ground/catalog/machine_type.h"
 #include "ground/catalog/table_row.h"
 
 namespace systole {
@@ -26,5 +28,9 @@ struct Fabric {
 
 extern const TableColumns kFabricColumns;
 Fabric read_fabric(TableRow& row);
+
+// The network that machines of this type join; null: none is known. "A2" of the networks are "A2 Standard" and "A2
+// Ultra" of the machines; a part of an A3 has none of its network.
+const Fabric* fabric_of(std::span<const Fabric> fabrics, const MachineType& machine);
 
 }  // namespace systole

@@ -148,9 +148,7 @@ ExitCode machines(const MachinesOptions& options, Context& context) {
     if (!accelerator.empty()) machine_for(known, pattern, accelerator).value();
     fail(error(ErrorKind::not_found, "no machine type is called '{}'", pattern).hinted(nearest_hint(pattern, names)));
   }
-  const Fabric* fabric = nullptr;
-  for (const Fabric& one : view.tables.fabrics().value())
-    if (one.family == found.front()->family) fabric = &one;
+  const Fabric* fabric = fabric_of(view.tables.fabrics().value(), *found.front());
   context.out.data(options.name.empty() || found.size() != 1 ? list_text(found, view.today)
                                                              : text_of(*found.front(), fabric, view.today));
   Node list = Node::sequence();

@@ -159,8 +159,8 @@ std::string text_of(const std::vector<const PriceRow*>& found, std::span<const M
 
 const char* const kLegend =
     "\n$ by the hour without tax; flex: flex-start; cal: calendar; 1 y, 3 y: committed for so long\n"
-    "-: the list says nothing; ^: listed, but the machine is not had on demand; part: the GPUs of a machine without "
-    "the machine\n";
+    "-: the list says nothing; ^: listed, but the machine is not had on demand\n"
+    "part: the GPUs of a machine without the machine\n";
 
 // This machine is had for nothing.
 PriceRow at_hand(const std::string& today) {

@@ -15,6 +15,8 @@
 namespace systole::cli {
 namespace {
 
+constexpr double kLeastShown = 0.0005;  // of a step: less is told as 0.0%
+
 std::string dollars_text(const std::optional<Dollars>& dollars) { return dollars ? to_string(*dollars) : "unknown"; }
 
 std::string bar(double share) {
@@ -85,7 +87,7 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   line("", known_error_words(kind, of_step));
   line("total", fmt::format("{} for {} steps", to_string(e.total), with_commas(std::llround(plan.request.steps))));
   std::string cost = e.dollars ? to_string(*e.dollars) + " at " : "";
-  cost += price_text(offer);
+  cost += price_text(offer, plan.today);
   if (e.dollars)
     cost += fmt::format(", ${:.3g} for a million tokens",
                         e.dollars->count() / (tokens_a_step(plan) * plan.request.steps) * 1e6);

@@ -58,18 +58,6 @@ Result<std::optional<AskedHardware>> resolved(const RenderAsk& ask) {
   return std::optional(std::move(planned));  // its machine is the one that was priced
 }
 
-// "A2" of the networks are "A2 Standard" and "A2 Ultra" of the machines; a part of an A3 has none of its network.
-const Fabric* fabric_of(std::span<const Fabric> fabrics, const MachineType& machine) {
-  const auto joins = [&](const Fabric& f) {
-    const bool family = machine.family == f.family || machine.family.starts_with(f.family + " ");
-    const bool direct = f.transport.find("RDMA") != f.transport.npos || f.transport.find("TCPX") != f.transport.npos;
-    return family && std::ranges::find(f.accelerators, machine.accelerator) != f.accelerators.end() &&
-           (!direct || !machine.gpudirect.empty());
-  };
-  const auto found = std::ranges::find_if(fabrics, joins);
-  return found == fabrics.end() ? nullptr : &*found;
-}
-
 // A number that the workload says of the same thing.
 Status check_number(const char* key, std::int64_t said, std::int64_t is, const ClusterJob& job, const char* what) {
   if (said == is) return {};
