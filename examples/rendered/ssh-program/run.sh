@@ -24,7 +24,7 @@ mkfifo "$here/open"
 leader=
 while read -r p login name <&4; do
   tar -C "$files" -cf - -- start.sh agent.sh workload.yaml |
-    on "$p" "$login" "umask 077; mkdir -p -- $folder/files && tar -C $folder/files -xf -" || refuse "cannot bring the files to $name"
+    on "$p" "$login" "umask 077; mkdir -p -- $folder/files && tar -C $folder/files -xof -" || refuse "cannot bring the files to $name"
   printf %s "$token" | on "$p" "$login" "umask 077; cat >$folder/token.$name" || refuse "cannot write on $name"
   [ -n "$leader" ] || leader=$name
 done 4<"$files/hosts"

@@ -8,6 +8,8 @@
 namespace systole {
 namespace {
 
+constexpr std::size_t kMostUnknown = 100;  // told one by one; a document of 4 MiB may have half a million
+
 std::string join(const std::string& section, std::string_view name) {
   return section.empty() ? std::string(name) : section + "." + std::string(name);
 }
@@ -15,6 +17,7 @@ std::string join(const std::string& section, std::string_view name) {
 }  // namespace
 
 void GivenKeys::unknown(const Node::Entry& entry, const std::string& section) {
+  if (++unknown_ > kMostUnknown) return;
   std::vector<std::string> names = schema().names_under(section);
   if (section.empty()) names.emplace_back(kEnvironments);
   const std::vector<std::string> near = nearest(entry.key, names);
@@ -123,6 +126,8 @@ void GivenKeys::collect(const Node& document, const WorkloadOptions& options) {
             .hinted("leave out --env, or add environments: { " + options.environment + ": { train: { ... } } }"));
   }
   for (const std::string& set : options.sets) collect_set(set);
+  if (unknown_ > kMostUnknown)
+    add(error(ErrorKind::invalid, "and {} more unknown keys", unknown_ - kMostUnknown).at({filename_, 0, 0}));
 }
 
 const GivenValue* GivenKeys::find(const std::string& path) const {

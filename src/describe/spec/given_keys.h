@@ -50,6 +50,7 @@ class GivenKeys {
   std::string filename_;
   ByPath given_;
   std::map<std::string, Where> sections_;
+  std::size_t unknown_ = 0;      // keys
   std::set<std::string> meant_;  // keys and sections that an unknown key was perhaps to be
 };
 

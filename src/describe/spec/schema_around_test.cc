@@ -102,5 +102,16 @@ kubernetes:
   refuses("metrics_port: 70000", "too high");
 }
 
+// ssh takes a word that begins with '-' as an option of its own: this one is a program that it runs here.
+TEST(SchemaAround, a_machine_is_no_option_of_ssh) {
+  EXPECT_EQ(read(std::string(kProgram) + "ssh: { hosts: [alice@node-1:2222, 10.0.0.1] }\n").ssh.hosts.size(), 2U);
+  for (const char* host : {"-oProxyCommand=touch${IFS}here", "--", "-l", "a@-b", "-a@b", "a b", "a;b", "a:0", "a:x", "",
+                           "a:70000", "@b", "a@"}) {
+    const std::string said = errors_of(std::string(kProgram) + "ssh: { hosts: [fine, '" + host + "'] }\n");
+    EXPECT_NE(said.find(std::string("'") + host + "' is no [USER@]HOST[:PORT]"), std::string::npos) << host << said;
+    EXPECT_NE(said.find("test.yaml:"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace systole

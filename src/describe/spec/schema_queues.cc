@@ -132,7 +132,8 @@ void add_queue_keys(std::vector<Key>& keys) {
   keys.push_back(
       {.path = "kubernetes.metrics_port",
        .codec = optional_count_codec(AT(kubernetes.metrics_port), 1, 65535),
-       .doc = "Port at which a program of your own (command) serves Prometheus metrics; Google collects them.",
+       .doc = "Port at which Prometheus metrics are served, and Google collects them: a model's by rank 0, those of a "
+              "program of your own (command) by itself.",
        .optional = true});
 }
 

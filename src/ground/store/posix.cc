@@ -14,10 +14,12 @@
 #include "ground/base/fd.h"
 #include "ground/base/os_error.h"
 #include "ground/store/path.h"
-#include "ground/store/store.h"
+#include "ground/store/private_store.h"
 
 namespace systole {
 namespace {
+
+constexpr mode_t kPrivate = 0600;
 
 template <typename Call>
 auto uninterrupted(Call call) {
@@ -61,7 +63,7 @@ class PosixFile : public WritableFile {
 
 class PosixStore : public Store {
  public:
-  PosixStore(Fd root, std::string name) : root_(std::move(root)), name_(std::move(name)) {}
+  PosixStore(Fd root, std::string name, mode_t mode) : root_(std::move(root)), name_(std::move(name)), mode_(mode) {}
 
   Result<std::unique_ptr<WritableFile>> create(std::string_view path) override { return open_to_write(path, O_TRUNC); }
   Result<std::unique_ptr<WritableFile>> append_to(std::string_view path) override {
@@ -90,6 +92,7 @@ class PosixStore : public Store {
     struct stat info;
     if (::fstatat(root_.get(), name(path).c_str(), &info, 0) != 0) return os_error(errno, "read", full(path));
     if (S_ISDIR(info.st_mode)) return os_error(EISDIR, "read", full(path));
+    if (!S_ISREG(info.st_mode)) return error(ErrorKind::invalid, "'{}' is a device or a pipe, not a file", full(path));
     return Bytes(static_cast<std::int64_t>(info.st_size));
   }
 
@@ -171,7 +174,7 @@ class PosixStore : public Store {
   std::string full(std::string_view path) const { return path.empty() ? name_ : fmt::format("{}/{}", name_, path); }
 
   Result<Fd> open(std::string_view path, int flags, std::string_view doing) const {
-    const int fd = uninterrupted([&] { return ::openat(root_.get(), name(path).c_str(), flags | O_CLOEXEC, 0666); });
+    const int fd = uninterrupted([&] { return ::openat(root_.get(), name(path).c_str(), flags | O_CLOEXEC, mode_); });
     if (fd < 0) return os_error(errno, doing, full(path));
     return Fd(fd);
   }
@@ -179,6 +182,7 @@ class PosixStore : public Store {
   Result<std::unique_ptr<WritableFile>> open_to_write(std::string_view path, int flags) const {
     TRY(split_file_path(path));
     Fd fd = TRY(open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags, "create"));
+    if (mode_ == kPrivate && ::fchmod(fd.get(), mode_) != 0) return os_error(errno, "keep to its owner", full(path));
     return std::unique_ptr<WritableFile>(std::make_unique<PosixFile>(std::move(fd), full(path)));
   }
 
@@ -190,17 +194,21 @@ class PosixStore : public Store {
 
   Fd root_;
   std::string name_;
+  mode_t mode_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Store>> open_posix_store(std::string root) {
+Result<std::unique_ptr<Store>> open_store(std::string root, mode_t mode) {
   Fd fd(uninterrupted([&] { return ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (fd.get() < 0 && errno == ENOTDIR) {
     return error(ErrorKind::invalid, "'{}' is a file, and a folder is needed", root);
   }
   if (fd.get() < 0) return os_error(errno, "open the folder", root);
-  return std::unique_ptr<Store>(std::make_unique<PosixStore>(std::move(fd), std::move(root)));
+  return std::unique_ptr<Store>(std::make_unique<PosixStore>(std::move(fd), std::move(root), mode));
 }
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_posix_store(std::string root) { return open_store(std::move(root), 0666); }
+Result<std::unique_ptr<Store>> open_private_store(std::string root) { return open_store(std::move(root), kPrivate); }
 
 }  // namespace systole

@@ -11,12 +11,19 @@ std::string ClusterRun::folder(const std::string& task) const {
   return path.lexically_normal().string() + (task.empty() ? "" : "." + task);
 }
 
+Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target, const ClusterClient::Whereabouts& where,
+                                                    Printer& out) {
+  std::unique_ptr<ClusterClient> cluster = TRY(systole::open_cluster(target, where));
+  if (const std::optional<Error> doubt = cluster->doubt()) out.warning(*doubt);
+  return cluster;
+}
+
 std::unique_ptr<ClusterRun> cluster_run_if_any(const std::string& run, Context& context) {
   std::optional<Submissions> submissions = Submissions::open_if_there(kRunsFolder).value();
   if (!submissions || run.empty() || run.find('/') != run.npos || run.starts_with('.')) return nullptr;
   std::optional<Record> record = submissions->find(run).value();
   if (!record) return nullptr;
-  std::unique_ptr<ClusterClient> cluster = open_cluster(record->target, record->where).value();
+  std::unique_ptr<ClusterClient> cluster = open_cluster(record->target, record->where, context.out).value();
   return std::make_unique<ClusterRun>(std::move(*submissions), std::move(*record), std::move(cluster), context.clock);
 }
 

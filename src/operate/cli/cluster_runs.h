@@ -36,6 +36,10 @@ class ClusterRun {
   Clock& clock_;
 };
 
+// As systole::open_cluster; warns where it is doubtful that it is the one that is meant.
+Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target, const ClusterClient::Whereabouts& where,
+                                                    Printer& out);
+
 // What gives a rendered job to the cluster, under the name of its run, from this folder.
 SubmitAsk ask_of(const RenderedJob& job, const ClusterClient& cluster);
 

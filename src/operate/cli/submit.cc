@@ -52,7 +52,8 @@ SubmitAsk ask_of(const RenderedJob& job, const ClusterClient& cluster) {
 namespace {
 
 ExitCode submit(const SubmitOptions& options, Context& context) {
-  const std::unique_ptr<ClusterClient> cluster = open_cluster(options.job.on, {{"context", options.context}}).value();
+  const std::unique_ptr<ClusterClient> cluster =
+      open_cluster(options.job.on, {{"context", options.context}}, context.out).value();
   Submissions submissions = Submissions::open(kRunsFolder).value();
   Audit audit(submissions.path(), context.clock);
   const RenderedJob job = render_job(

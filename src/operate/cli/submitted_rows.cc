@@ -33,7 +33,7 @@ std::vector<std::vector<Seen>> look_at(const std::vector<Asked>& asked, Context&
     std::vector<Record> of_target;
     for (const std::size_t i : at) of_target.push_back(asked[i].record);
     const auto look_there = [&]() -> Result<std::vector<std::vector<Seen>>> {
-      return systole::look(*TRY(open_cluster(target, of_target[0].where)), of_target);
+      return systole::look(*TRY(open_cluster(target, of_target[0].where, context.out)), of_target);
     };
     Result<std::vector<std::vector<Seen>>> there = look_there();
     if (!there.ok()) context.out.warning(there.error());

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ground/store/lock.h"
+#include "ground/store/private_store.h"
 #include "ground/store/sha256.h"
 #include "ground/store/store.h"
 #include "operate/cluster/record.h"
@@ -63,7 +64,7 @@ Result<std::unique_ptr<FileLock>> locked(const std::string& folder, Clock& clock
 
 Result<std::string> Audit::append(const std::string& act, const std::string& run, const Node& more) {
   const std::unique_ptr<FileLock> lock = TRY(locked(folder_, clock_));
-  const std::unique_ptr<Store> store = TRY(open_posix_store(folder_));
+  const std::unique_ptr<Store> store = TRY(open_private_store(folder_));
   std::string there;
   if (TRY(store->exists(kFile))) there = TRY(read_text(*store, kFile));
   const std::string file = folder_ + "/" + kFile;

@@ -56,6 +56,14 @@ TEST_F(AuditFile, holds_as_it_was_written) {
   EXPECT_EQ(line.find("at")->text(), "2000-01-01T00:00:00.000Z");
 }
 
+TEST_F(AuditFile, is_its_owners_alone) {
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(file()).permissions(), perms::owner_read | perms::owner_write);
+  std::filesystem::permissions(file(), perms(0644));  // as it was once written
+  audit_.append("stop", "line", {}).value();
+  EXPECT_EQ(std::filesystem::status(file()).permissions(), perms::owner_read | perms::owner_write);
+}
+
 TEST_F(AuditFile, a_changed_line_shows) {
   std::string changed = text();
   changed.replace(changed.find("submitted"), 9, "forgotten");

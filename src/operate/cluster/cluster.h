@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -107,6 +108,8 @@ class ClusterClient {
   virtual Result<std::vector<Record>> recall(const std::string& run);
   // Whether the program is brought there from here; else it is there, as in an image.
   virtual bool brings_program() const { return true; }
+  // What makes it doubtful that it is the one that is meant, told whenever it is spoken to.
+  virtual std::optional<Error> doubt() const { return {}; }
   // What people should know of it before something is sent; asks it. Errors: io.
   virtual Result<std::vector<std::string>> warnings() { return std::vector<std::string>(); }
 };

@@ -77,7 +77,7 @@ Result<Node> pod_for(const Record& record, const Node& pod, const std::string& f
 class Unpacking {
  public:
   static Result<Unpacking> start(const std::string& into) {
-    Command command{.argv = {"tar", "-xf", "-", "-C", into, "--no-same-owner"}};
+    Command command{.argv = {"tar", "-C", into, "--no-same-owner", "--no-same-permissions", "-xf", "-"}};
     command.in = ChildStream::pipe();
     command.out = command.err = ChildStream::null();
     return Unpacking(TRY(Process::start(command)));

@@ -46,7 +46,7 @@ Result<KubeCredentials::Shown> KubeCredentials::shown() {
   }
   Shown shown{.headers = {}, .certificate = user.certificate, .key = user.key, .number = number_};
   if (!user.token_file.empty()) {
-    add_token(shown.headers, TRY(word_of(TRY(read_text_file(user.token_file, kMiB)), user.token_file)));
+    add_token(shown.headers, TRY(word_of(TRY(read_secret_file(user.token_file, kMiB, user.of_pod)), user.token_file)));
   } else if (!user.token.empty()) {
     add_token(shown.headers, TRY(word_of(user.token, fmt::format("the token of user '{}'", user.name))));
   } else if (!user.username.empty()) {

@@ -6,7 +6,10 @@
 #include "ground/base/base64.h"
 #include "ground/base/document.h"
 #include "ground/base/nearest.h"
+#include "ground/base/shown_text.h"
 #include "ground/base/text_file.h"
+#include "ground/net/socket.h"
+#include "ground/net/url.h"
 #include "operate/cluster/kube_fields.h"
 
 namespace systole {
@@ -18,6 +21,8 @@ struct File {
   std::string path;
   Node root;
 };
+
+constexpr Bytes kMostSecret = kMiB;  // of a token or a key
 
 bool true_at(const Node& map, std::string_view key) { return text_at(map, {key}) == "true"; }
 
@@ -132,6 +137,13 @@ Result<KubeUser> user_of(const Kubeconfig::Found& found, const std::string& name
         .hinted(
             "fetch the credentials again with a program of today; of GKE: gcloud container clusters "
             "get-credentials NAME");
+  // curl would read it whoever else may.
+  if (user.key.text.empty() && !user.key.file.empty())
+    user.key.text = TRY(read_secret_file(std::exchange(user.key.file, {}), kMostSecret));
+  const bool secret = !user.token.empty() || !user.password.empty() || body->find("client-key-data") != nullptr ||
+                      (user.exec && !user.exec->env.empty());
+  if (std::optional<Error> open = readable_by_others(file->path); secret && open)
+    return std::move(*open).at({file->path, 0, 0});
   if (user.certificate.empty() != user.key.empty())
     return error(ErrorKind::invalid, "user '{}': a client certificate and its key go together", name).at(body->where());
   return user;
@@ -142,6 +154,31 @@ bool has_credentials(const KubeUser& user) {
          user.exec;
 }
 
+// Credentials go there: over TLS, or not out of this machine.
+Status check_server(const std::string& server, const std::string& cluster, const Node& body) {
+  const Node* node = body.find("server");
+  const Where where = node == nullptr ? body.where() : node->where();
+  const UrlParts url(server);
+  const bool plain = url.scheme == "http://";
+  const bool odd = server.find_first_of(" \t\r\n\\") != server.npos;
+  if ((!plain && url.scheme != "https://") || url.host.empty() || odd)
+    return error(ErrorKind::invalid, "cluster '{}': server is '{}', which is no https://HOST", cluster,
+                 without_passwords(server))
+        .at(where);
+  if (!url.user.empty())
+    return error(ErrorKind::invalid, "cluster '{}': its server's address has a user in it, '{}'", cluster,
+                 without_passwords(server))
+        .at(where)
+        .hinted("who we are stands under users: username and password, token or exec");
+  if (plain && !is_loopback(url.bare_host()))
+    return error(ErrorKind::invalid,
+                 "cluster '{}': server is '{}', without TLS: whoever is on the way there could read the credentials",
+                 cluster, server)
+        .at(where)
+        .hinted("https://HOST; or http://127.0.0.1:PORT, behind a tunnel: kubectl proxy, or ssh -L PORT:HOST:PORT");
+  return {};
+}
+
 Result<KubeAccess> access_of(const Kubeconfig& config, const std::string& context) {
   const Kubeconfig::Found found = TRY(config.find("contexts", "context", context));
   const auto named = [&](const char* key) { return text_at(*found.body, {key}); };
@@ -150,10 +187,7 @@ Result<KubeAccess> access_of(const Kubeconfig& config, const std::string& contex
   const Kubeconfig::Found cluster = TRY(config.find("clusters", "cluster", named("cluster")));
   access.server = text_at(*cluster.body, {"server"});
   while (access.server.ends_with('/')) access.server.pop_back();
-  if (!access.server.starts_with("https://") && !access.server.starts_with("http://"))
-    return error(ErrorKind::invalid, "cluster '{}': server is '{}', which is no https://HOST", named("cluster"),
-                 access.server)
-        .at(cluster.body->where());
+  TRY(check_server(access.server, named("cluster"), *cluster.body));
   access.trust.authorities = TRY(pem_at(*cluster.file, *cluster.body, "certificate-authority"));
   access.trust.server_name = text_at(*cluster.body, {"tls-server-name"});
   access.trust.proxy = text_at(*cluster.body, {"proxy-url"});
@@ -182,6 +216,7 @@ Result<KubeAccess> access_of_pod(const KubeconfigAsk& ask) {
   access.trust.authorities.file = ask.pod_folder + "/ca.crt";
   access.user.name = "service account";
   access.user.token_file = token;
+  access.user.of_pod = true;
   if (Result<std::string> space = read_text_file(ask.pod_folder + "/namespace", kKiB); space.ok() && !space->empty())
     access.name_space = space->substr(0, space->find('\n'));
   return access;

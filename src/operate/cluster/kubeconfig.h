@@ -25,13 +25,14 @@ struct KubeUser {
   std::string name;
   PemText certificate, key;
   std::string token, token_file;  // the file counts, and is read anew
+  bool of_pod = false;            // the file is as Kubernetes mounts it: for all in the pod
   std::string username, password;
   std::optional<ExecPlugin> exec;
 };
 
 struct KubeAccess {
   std::string context;     // "in-cluster" of a pod
-  std::string server;      // https://HOST[:PORT][/PATH], without a '/' behind
+  std::string server;      // https://HOST[:PORT][/PATH], without a '/' behind; http:// on this machine alone
   std::string name_space;  // the context's; "default" without
   HttpTrust trust;         // of the server; who we are is in `user`
   KubeUser user;
@@ -47,7 +48,8 @@ struct KubeconfigAsk {
 KubeconfigAsk kubeconfig_of_environment(std::string context);
 
 // Errors, at their place: not_found, no file, context, cluster or user of that name, with the nearest; invalid, what is
-// no kubeconfig, or a context without credentials.
+// no kubeconfig, a context without credentials, a server that they would go to without TLS, or credentials that others
+// may read.
 Result<KubeAccess> kube_access(const KubeconfigAsk& ask);
 
 }  // namespace systole

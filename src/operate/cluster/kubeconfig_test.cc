@@ -42,6 +42,7 @@ struct Kubeconfig : testing::Test {
   ~Kubeconfig() override { std::filesystem::remove_all(folder_); }
   std::string write(const std::string& name, const std::string& text) const {
     write_text_file(folder_ + "/" + name, text).value();
+    std::filesystem::permissions(folder_ + "/" + name, std::filesystem::perms(0600));
     return folder_ + "/" + name;
   }
   void plugin(const std::string& script) const {
@@ -107,8 +108,31 @@ TEST_F(Kubeconfig, what_is_none_is_refused_at_its_place) {
   EXPECT_EQ(access(text).error().kind, ErrorKind::invalid);
 }
 
+TEST_F(Kubeconfig, credentials_that_others_may_read_are_refused) {
+  const std::string path = write("config", kConfig);
+  std::filesystem::permissions(path, std::filesystem::perms(0640));
+  const Error open = kube_access({.files = {path}}).error();
+  EXPECT_EQ(open.hint, "chmod 600 " + path);
+  EXPECT_TRUE(kube_access({.context = "far", .files = {path}}).error().message.find("read by others") !=
+              std::string::npos)
+      << "what its plugin's environment holds";
+  std::string text = kConfig;
+  text.replace(text.find("client-key-data: S0VZCg=="), 25, "client-key: key.pem");
+  write("key.pem", "KEY\n");
+  EXPECT_EQ(access(text).value().user.key.text, "KEY\n");
+  std::filesystem::permissions(folder_ + "/key.pem", std::filesystem::perms(0604));
+  EXPECT_EQ(access(text).error().hint, "chmod 600 " + folder_ + "/key.pem");
+  text = kConfig;
+  text.replace(text.find("client-certificate-data: Q0VSVAo=, client-key-data: S0VZCg=="), 60, "tokenFile: token");
+  write("token", "secret\n");
+  std::filesystem::permissions(folder_ + "/token", std::filesystem::perms(0644));
+  KubeCredentials credentials(access(text).value(), clock_);
+  EXPECT_EQ(credentials.shown().error().hint, "chmod 600 " + folder_ + "/token");
+}
+
 TEST_F(Kubeconfig, a_pod_has_its_service_account) {
   write("token", "secret\n");
+  std::filesystem::permissions(folder_ + "/token", std::filesystem::perms(0644));  // as it is mounted
   write("namespace", "work\n");
   const KubeAccess pod =
       kube_access({.context = "", .files = {}, .pod_folder = folder_, .pod_host = "fd00::1", .pod_port = "443"})

@@ -37,12 +37,16 @@ class Kubernetes : public ClusterClient {
     std::vector<std::string> all;
     if (std::string version = version_warning(TRY(api_->version())); !version.empty())
       all.push_back(std::move(version));
-    if (!api_->access().trust.checks_certificate)
-      all.push_back(
-          fmt::format("whoever answers for the cluster of context '{}' is believed: its kubeconfig says "
-                      "insecure-skip-tls-verify",
-                      api_->access().context));
     return all;
+  }
+  std::optional<Error> doubt() const override {
+    const KubeAccess& access = api_->access();
+    if (access.trust.checks_certificate) return {};
+    return error(ErrorKind::invalid,
+                 "INSECURE: the kubeconfig of context '{}' says insecure-skip-tls-verify: whoever answers at {} is "
+                 "believed, and gets the credentials of user '{}'",
+                 access.context, access.server, access.user.name)
+        .hinted("certificate-authority or certificate-authority-data in place of insecure-skip-tls-verify");
   }
 
   Result<std::string> send(const Record& record) override {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ground/base/text_file.h"
-#include "ground/store/store.h"
+#include "ground/store/private_store.h"
 #include "operate/cluster/cluster.h"
 #include "operate/cluster/words.h"
 
@@ -86,7 +86,7 @@ Status add_to_ledger(const std::string& path, std::string_view lines) {
   const std::filesystem::path place(path);
   const std::string before = TRY(ledger_text(path)), after = with_lines_of(before, lines);
   if (after == before) return {};
-  const std::unique_ptr<Store> store = TRY(open_posix_store(place.parent_path().string()));
+  const std::unique_ptr<Store> store = TRY(open_private_store(place.parent_path().string()));
   return write_whole(*store, place.filename().string(), after);
 }
 

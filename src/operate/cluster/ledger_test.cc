@@ -1,6 +1,9 @@
 #include "operate/cluster/ledger.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
 
 #include "operate/cluster/cluster.h"
 
@@ -75,6 +78,15 @@ TEST(Ledger, leaves_out_what_is_no_line_of_it) {
       "began 17 0 1000 4 5\nbegan 99999999999999999999 0 5 1\nended 17 0 11");
   ASSERT_EQ(turns.size(), 1u);
   EXPECT_EQ(turns[0].id, "99999999999999999999");
+}
+
+TEST(Ledger, is_its_owners_alone) {
+  std::string folder = (std::filesystem::temp_directory_path() / "systole-ledger-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  add_to_ledger(folder + "/ledger", "began 1 0 100 2\n").value();
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(folder + "/ledger").permissions(), perms::owner_read | perms::owner_write);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

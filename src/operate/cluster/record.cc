@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "ground/base/files.h"
+#include "ground/store/private_store.h"
 #include "operate/cluster/ledger.h"
 
 namespace systole {
@@ -77,7 +78,7 @@ Result<Submissions> Submissions::open(const std::string& runs) {
   const std::string path = TRY(absolute_path(runs)) + "/" + kFolder;
   std::filesystem::create_directories(path, failed);
   if (failed) return os(failed, "make the folder", path);
-  return Submissions(path, TRY(open_posix_store(path)));
+  return Submissions(path, TRY(open_private_store(path)));
 }
 
 Result<std::optional<Submissions>> Submissions::open_if_there(const std::string& runs) {

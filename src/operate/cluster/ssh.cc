@@ -184,7 +184,7 @@ class Ssh : public ClusterClient {
     packs.out = ChildStream::pipe();
     Process packing = TRY(Process::start(packs));
     Command unpacks;
-    unpacks.argv = {"tar", "-C", into, "-xf", "-"};
+    unpacks.argv = {"tar", "-C", into, "--no-same-owner", "--no-same-permissions", "-xf", "-"};
     unpacks.in = ChildStream::to(packing.out());
     Process unpacking = TRY(Process::start(unpacks));
     const Exit unpacked = unpacking.wait();

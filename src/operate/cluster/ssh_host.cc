@@ -105,7 +105,7 @@ while read -r word size; do
   files) # SIZE, after a line with the token
     read -r token
     rm -rf -- "$mine/files" && mkdir -- "$mine/files"
-    why=$(head -c "$size" | tar -C "$mine/files" -xf - 2>&1) || { say "no $why"; break; }
+    why=$(head -c "$size" | tar -C "$mine/files" -xof - 2>&1) || { say "no $why"; break; }
     why=$({ printf %s "$token" >"$mine/token"; } 2>&1) || { say "no $why"; break; }
     say ok
     ;;

@@ -17,7 +17,8 @@ namespace systole {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 32;
-constexpr int kNoConnection = 255;  // of ssh(1)
+constexpr std::size_t kMostLine = 64 << 10;  // bytes of an answer, and of what is read of an error
+constexpr int kNoConnection = 255;           // of ssh(1)
 
 // Reads so many bytes of text first, and is that text then: the words themselves are too long for some, and quoting
 // them for whatever shell a login has is a risk.
@@ -115,6 +116,10 @@ Result<std::string> HostTalk::hear(Seconds patience) {
       heard_.erase(0, newline + 1);
       return line;
     }
+    if (heard_.size() > kMostLine)
+      return error(ErrorKind::invalid, "{} answers with a line of more than {} KiB: it is no machine as it should be",
+                   host_.name, kMostLine >> 10)
+          .hinted("look at what its login's start files print");
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) return silent(host_, fmt::format("nothing came in {:.0f} seconds", patience.count()));
     pollfd ready{ours_.get(), POLLIN, 0};
@@ -138,7 +143,7 @@ Error HostTalk::gone() {
   if (process_->wait(Seconds(5.0))) {
     std::array<char, 4096> buffer;
     ::fcntl(process_->err(), F_SETFL, O_NONBLOCK);
-    for (ssize_t got; (got = ::read(process_->err(), buffer.data(), buffer.size())) > 0;)
+    for (ssize_t got; err.size() < kMostLine && (got = ::read(process_->err(), buffer.data(), buffer.size())) > 0;)
       err.append(buffer.data(), static_cast<std::size_t>(got));
   }
   return silent(host_, ssh_failure(err));

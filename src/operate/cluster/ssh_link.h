@@ -32,7 +32,7 @@ class HostTalk {
 
   Status say(std::string_view bytes);
   Status send_file(const std::string& path);
-  // A line of its answer. Errors: io, none comes in this time.
+  // A line of its answer. Errors: io, none comes in this time; invalid, one longer than 64 KiB.
   Result<std::string> hear(Seconds patience = kHostPatience);
   // say and hear.
   Result<std::string> ask(const std::string& line, Seconds patience = kHostPatience);

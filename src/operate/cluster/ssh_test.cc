@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
 #include "ground/base/text_file.h"
 #include "operate/cluster/record.h"
+#include "operate/cluster/ssh_link.h"
 
 namespace systole {
 namespace {
@@ -52,6 +54,27 @@ TEST_F(FromSsh, what_cannot_be_written_here_ends_it) {
   const Status came = brought("/line", "/no such folder");  // more than a pipe holds is on its way
   ASSERT_FALSE(came.ok());
   EXPECT_TRUE(came.error().message.starts_with("cannot write into")) << came.error().message;
+}
+
+// Whoever packs says whose files are and what they may: here they are ours, and nobody runs them as another.
+TEST_F(FromSsh, what_comes_is_ours) {
+  std::filesystem::create_directories(folder_ + "/home");
+  ::chmod((folder_ + "/line/model").c_str(), 06755);
+  ssh("sh -c \"$(printf %s \"$line\" | sed 's/tar -cf/tar --owner=12345 --group=12345 -cf/')\"");
+  const Status came = brought("/line", "/home");
+  ASSERT_TRUE(came.ok()) << to_string(came.error());
+  struct stat info {};
+  ASSERT_EQ(::stat((folder_ + "/home/model").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, ::geteuid());
+  EXPECT_EQ(info.st_mode & 07000, 0U);
+}
+
+TEST_F(FromSsh, an_answer_without_an_end_is_refused) {
+  ssh("head -c 3000000 /dev/zero | tr '\\0' x; cat >/dev/null");
+  HostTalk talk = HostTalk::open({"-", "here", "here"}, "true").value();
+  const Result<std::string> said = talk.hear();
+  ASSERT_FALSE(said.ok());
+  EXPECT_NE(said.error().message.find("a line of more than 64 KiB"), std::string::npos) << said.error().message;
 }
 
 TEST_F(FromSsh, a_connection_that_is_cut_is_said) {

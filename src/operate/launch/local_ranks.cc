@@ -61,7 +61,7 @@ Status LocalRanks::start(std::uint64_t generation, int rank, Command command) {
   Fd ours(ends[0]), theirs(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   const std::string path = folder_ + "/" + log_name(generation, rank);
-  Fd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  Fd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));  // a program may print secrets
   if (log.get() < 0) return os_error(errno, "open", path);
   command.in = ChildStream::null();
   command.out = command.err = ChildStream::to(theirs.get());  // one pipe, so that their order stays

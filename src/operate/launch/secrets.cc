@@ -1,15 +1,11 @@
 #include "operate/launch/secrets.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "describe/spec/secret.h"
+#include "ground/base/text_file.h"
 #include "ground/process/capture.h"
 
 namespace systole {
@@ -25,30 +21,12 @@ Result<std::string> of_variable(const std::string& name) {
       .hinted(fmt::format("export {}, or file:/PATH", name));
 }
 
-// `own`: nobody else may read it. The file that is looked at is the one that is read.
+// `own`: nobody else may read it.
 Result<std::string> of_file(const std::string& path, bool own) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0)
-    return error(errno == ENOENT ? ErrorKind::unsupported : ErrorKind::io, "{}: {}", path, std::strerror(errno))
-        .hinted(fmt::format("(umask 077; cat > {}), on each node", path));
-  struct stat status = {};
-  std::string text;
-  bool failed = ::fstat(file, &status) != 0;
-  if (!failed && S_ISREG(status.st_mode) && !(own && (status.st_mode & 077) != 0)) {
-    std::array<char, 4096> part{};
-    for (ssize_t n = 0; text.size() <= kMost && (n = ::read(file, part.data(), part.size())) != 0;) {
-      failed = n < 0 && errno != EINTR;
-      if (failed) break;
-      if (n > 0) text.append(part.data(), static_cast<std::size_t>(n));
-    }
-  }
-  ::close(file);
-  if (failed) return error(ErrorKind::io, "{} cannot be read", path);
-  if (!S_ISREG(status.st_mode)) return error(ErrorKind::invalid, "{} is no file", path);
-  if (own && (status.st_mode & 077) != 0)
-    return error(ErrorKind::invalid, "{} may be read by others than its owner", path)
-        .hinted(fmt::format("chmod 600 {}", path));
-  return text;
+  Result<std::string> text = read_secret_file(path, Bytes(2 * kMost), !own);
+  if (text.ok() || text.error().kind != ErrorKind::not_found) return text;
+  return error(ErrorKind::unsupported, "{}", text.error().message)
+      .hinted(fmt::format("(umask 077; cat > {}), on each node", path));
 }
 
 // A pod has it as a file; elsewhere Google's program asks for it, whose output nobody sees.
@@ -114,6 +92,12 @@ Result<std::vector<std::pair<std::string, std::string>>> read_secrets(const Work
     secrets.emplace_back(name, std::move(*value));
   }
   return secrets;
+}
+
+void keep_to_owner(const Workload& workload) {
+  const CheckpointSpec& keys = workload.checkpoint;
+  if (workload.secrets.empty() && keys.encryption_key.empty() && keys.signing_key.empty()) return;
+  ::umask(::umask(077) | 077);
 }
 
 }  // namespace systole

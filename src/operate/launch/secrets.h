@@ -17,4 +17,8 @@ namespace systole {
 // has them.
 Result<std::vector<std::pair<std::string, std::string>>> read_secrets(const Workload& workload);
 
+// What a process whose workload names secrets or keys of checkpoints writes, and what its ranks write, is its owner's
+// alone from here on (umask): it may hold what they made.
+void keep_to_owner(const Workload& workload);
+
 }  // namespace systole

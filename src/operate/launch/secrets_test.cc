@@ -72,8 +72,9 @@ TEST_F(Secrets, of_a_file_that_others_may_read_are_refused) {
 }
 
 TEST_F(Secrets, that_are_not_there_or_hold_nothing_are_refused) {
-  refuses("file:" + path("none"), "No such file");
-  refuses("file:" + folder_.string(), "is no file");
+  refuses("file:" + path("none"), "there is no file");
+  refuses("file:" + folder_.string(), "is a folder, not a file");
+  refuses("file:/dev/zero", "is a device, not a file");
   write("secret", "\n", fs::perms::owner_read);
   refuses("file:" + path("secret"), "there is nothing in it");
   write("secret", kPlanted + std::string(1, '\0'), fs::perms::owner_read);
@@ -112,7 +113,7 @@ TEST_F(Secrets, of_secret_manager_are_files_in_a_pod) {
   ::setenv("SYSTOLE_SECRETS", path("pod").c_str(), 1);
   EXPECT_EQ(token("secret-manager:p/hub").value(), kPlanted);
   fs::remove(folder_ / "pod/TOKEN");
-  refuses("secret-manager:p/hub", "No such file");
+  refuses("secret-manager:p/hub", "there is no file");
 }
 
 }  // namespace

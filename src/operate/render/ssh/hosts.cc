@@ -1,9 +1,7 @@
 // run.sh: brings the files to plain machines by ssh, starts an agent on each and lives as long as they do.
-#include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <set>
 
+#include "describe/spec/ssh_host.h"
 #include "operate/render/cluster_job.h"
 #include "operate/render/quote.h"
 #include "operate/render/ssh/host_script.h"
@@ -13,44 +11,13 @@
 namespace systole {
 namespace {
 
-struct Host {
-  std::string login, name, port = "-";  // as ssh takes it; as the machines reach each other; '-' for ssh's own
-};
-
-Result<Host> read_host(const std::string& text) {
-  const auto wrong = [&] {
-    return error(ErrorKind::invalid, "ssh.hosts: '{}' is no [USER@]HOST[:PORT]", comment_text(text))
-        .hinted("as in alice@node1:2222; HOST is how the machines reach each other, too");
-  };
-  const auto plain = [](std::string_view part) {
-    return !part.empty() && part[0] != '-' && std::ranges::all_of(part, [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
-    });
-  };
-  Host host;
-  std::string rest = text;
-  if (const std::size_t colon = rest.find(':'); colon != rest.npos) {
-    host.port = rest.substr(colon + 1);
-    int number = 0;
-    const char* const end_of_port = host.port.data() + host.port.size();
-    const auto [end, failed] = std::from_chars(host.port.data(), end_of_port, number);
-    if (failed != std::errc() || end != end_of_port || number < 1 || number > 65535) return wrong();
-    rest.resize(colon);
-  }
-  host.login = host.name = rest;
-  if (const std::size_t at = rest.find('@'); at != rest.npos) {
-    if (!plain(rest.substr(0, at))) return wrong();
-    host.name = rest.substr(at + 1);
-  }
-  if (!plain(host.name)) return wrong();
-  return host;
-}
-
-Result<std::vector<Host>> hosts_of(const Workload& w) {
-  std::vector<Host> hosts;
+Result<std::vector<NamedHost>> hosts_of(const Workload& w) {
+  std::vector<NamedHost> hosts;
   std::set<std::string> names;
   for (const std::string& text : w.ssh.hosts) {
-    hosts.push_back(TRY(read_host(text)));
+    const std::optional<NamedHost> host = read_named_host(text);
+    CHECK(host, "the schema let through what is no host");
+    hosts.push_back(*host);
     if (!names.insert(hosts.back().name).second)
       return error(ErrorKind::invalid, "ssh.hosts: '{}' is there twice", hosts.back().name)
           .hinted("resources.ranks_per_node for several ranks on one machine");
@@ -104,7 +71,7 @@ mkfifo "$here/open"
 leader=
 while read -r p login name <&4; do
   tar -C "$files" -cf - -- start.sh agent.sh CARRIED |
-    on "$p" "$login" "umask 077; mkdir -p -- $folder/files && tar -C $folder/files -xf -" || refuse "cannot bring the files to $name"
+    on "$p" "$login" "umask 077; mkdir -p -- $folder/files && tar -C $folder/files -xof -" || refuse "cannot bring the files to $name"
   printf %s "$token" | on "$p" "$login" "umask 077; cat >$folder/token.$name" || refuse "cannot write on $name"
   [ -n "$leader" ] || leader=$name
   SHARED
@@ -156,7 +123,7 @@ std::string run_script(const RenderAsk& ask, const ClusterJob& job) {
 
 Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job) {
   const Workload& w = ask.workload;
-  const std::vector<Host> hosts = TRY(hosts_of(w));
+  const std::vector<NamedHost> hosts = TRY(hosts_of(w));
   if (job.nodes.most != static_cast<std::int64_t>(hosts.size()))
     return error(ErrorKind::invalid, "resources.nodes: {}, and ssh.hosts are {}", job.nodes.most, hosts.size())
         .hinted("leave resources.nodes out, or name as many hosts");
@@ -179,7 +146,7 @@ Result<Rendered> render_ssh(const RenderAsk& ask, const ClusterJob& job) {
   Rendered rendered;
   rendered.run = job.run;
   std::string list;
-  for (const Host& host : hosts) list += fmt::format("{} {} {}\n", host.port, host.login, host.name);
+  for (const NamedHost& host : hosts) list += fmt::format("{} {} {}\n", host.port, host.login, host.name);
   rendered.files = {{"run.sh", run_script(ask, job), true},
                     {"hosts", list},
                     {"agent.sh", kAgent},
