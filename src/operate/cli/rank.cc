@@ -19,6 +19,7 @@
 #include "operate/cli/inject.h"
 #include "operate/cli/progress_lines.h"
 #include "operate/cli/rank_threads.h"
+#include "operate/cli/run_command.h"
 #include "operate/cli/run_end.h"
 #include "operate/cli/workload_options.h"
 #include "operate/launch/rank_seat.h"
@@ -30,7 +31,7 @@ namespace systole::cli {
 namespace {
 
 struct RankOptions {
-  std::string folder, backend = "cpu", pin_isa, memory, inject;
+  std::string folder, backend = "cpu", pin_isa, memory, inject, metrics;
   BudgetArguments budget;
 };
 
@@ -241,6 +242,8 @@ ExitCode rank(const RankOptions& options, Context& given) {
     request.budget = budget->of_trainer();
   }
   ProgressLines lines(context.out, prepared.plan, workload.observe.every);
+  RunMetrics metrics;
+  std::unique_ptr<TextServer> served;
   EventFileOptions listening;
   std::unique_ptr<Store> records = open_posix_store(options.folder).value();
   if (number == 0) {
@@ -248,7 +251,12 @@ ExitCode rank(const RankOptions& options, Context& given) {
       lines.begin(state.step, state.tokens, state.trained);
       if (state.step > 0) context.out.message(goes_on_text(state.step));
     };
-    listening.listener = [&lines](const Event& event) { lines.see(event); };
+    served = serve_metrics(options.metrics, metrics).value();
+    listening.listener = [&lines, &metrics](const Event& event) {
+      lines.see(event);
+      metrics.see(event);
+    };
+    if (served != nullptr) context.out.message(fmt::format("metrics: http://{}/metrics", to_string(served->address())));
   } else {
     const std::string own = fmt::format("ranks/{}", number);
     make_dirs_synced(*records, own).value();
@@ -294,6 +302,7 @@ void add_rank(Subcommand app, Context& context) {
   command.add_option("--pin-isa", options->pin_isa, "as run --pin-isa");
   command.add_option("--memory", options->memory, "of all ranks of this node");
   command.add_option("--inject", options->inject, "as run --inject");
+  command.add_option("--metrics", options->metrics, "as run --metrics");
   add_budget_arguments(command, options->budget);
 }
 

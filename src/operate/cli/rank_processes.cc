@@ -29,6 +29,7 @@ std::vector<std::string> rank_command(const RankProcesses& processes) {
   if (!processes.inject.empty()) argv.insert(argv.end(), {"--inject", processes.inject});
   if (processes.budget_buys)
     argv.insert(argv.end(), {"--budget-time", fmt::format("{}s", processes.budget_buys->count())});
+  if (!processes.metrics.empty()) argv.insert(argv.end(), {"--metrics", processes.metrics});
   if (!processes.ledger.empty()) argv.insert(argv.end(), {"--ledger", processes.ledger});
   return argv;
 }

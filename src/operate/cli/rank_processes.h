@@ -19,6 +19,7 @@ struct RankProcesses {
   std::string backend, pin_isa, inject, chaos;  // chaos: a hazard file, or empty
   Bytes memory;                                 // of all ranks of this node
   std::string folder;                           // the run's
+  std::string metrics;                          // where rank 0 serves them, as --metrics says it; empty: nowhere
   std::optional<Seconds> budget_buys;           // of its machines' time
   std::string ledger;                           // of whoever started it; empty: the run's own
   std::function<bool()> budget_is_used;         // empty: there is none

@@ -7,6 +7,7 @@
 #include "describe/spec/workload.h"
 #include "ground/store/store.h"
 #include "operate/cli/command.h"
+#include "operate/observe/run_metrics.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/node_call.h"
 #endif
@@ -157,6 +158,11 @@ std::string metrics_page() {
     text +=
         fmt::format("| `{}` | {} |\n", name_of(static_cast<Category>(c)), systole::describe(static_cast<Category>(c)));
   }
+  text +=
+      "\n## Over HTTP\n\n`systole run --metrics [HOST:]PORT` serves these at `/metrics`, in the text format of "
+      "Prometheus, from the process of rank 0.\nWithout a host it listens on loopback. `kubernetes.metrics_port` asks "
+      "for it in a pod. What is not known yet is left out.\n\n| metric | type | |\n|---|---|---|\n";
+  for (const MetricRow& row : metric_rows()) text += fmt::format("| `{}` | {} | {} |\n", row.name, row.type, row.help);
   return text;
 }
 

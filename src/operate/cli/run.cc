@@ -68,6 +68,7 @@ Status refuse_training_options(const RunOptions& options) {
                       : !options.run.chaos.empty()                ? "--chaos"
                       : options.run.in_process                    ? "--in-process"
                       : options.run.eager                         ? "--eager"
+                      : !options.run.metrics.empty()              ? "--metrics"
                       : !options.workload.memory.empty()          ? "--memory"
                                                                   : nullptr;
   if (given == nullptr) return Done{};

@@ -111,6 +111,9 @@ void add_run_arguments(Subcommand command, RunArguments& arguments) {
       "--eager", arguments.eager,
       "look at every value as it is made, slowly: the ops of the first step are listed, and the first value "
       "that is no number ends the run with its name; SYSTOLE_EAGER=1 says the same");
+  command.add_option("--metrics", arguments.metrics,
+                     "serve the metrics of rank 0 as Prometheus reads them, at http://[HOST:]PORT/metrics; without a "
+                     "host to this machine alone");
   command.add_flag("--in-process", arguments.in_process, "ranks are threads of this process");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
@@ -145,10 +148,21 @@ Workload on_ranks(Workload workload, const RankRange& count, const RunArguments&
   return for_ranks(workload);
 }
 
+Result<std::unique_ptr<TextServer>> serve_metrics(const std::string& at, const RunMetrics& metrics) {
+  if (at.empty()) return std::unique_ptr<TextServer>();
+  const bool port_alone = at.find_first_not_of("0123456789") == at.npos;
+  const Result<NetAddress> address = parse_address(port_alone ? "127.0.0.1:" + at : at);
+  if (!address.ok())
+    return error(ErrorKind::invalid, "--metrics: '{}' is no [HOST:]PORT", at)
+        .hinted("--metrics 9090, or --metrics 0.0.0.0:9090 for whoever reaches this machine");
+  return TextServer::start({.bind = *address, .text = [&metrics] { return metrics.text(); }});
+}
+
 ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const RunArguments& arguments, Begins begins,
                       Context& given) {
   const std::unique_ptr<Clock> wrong = injected_clock(arguments.inject, -1, given.clock).value();
   for (const auto& [name, value] : asked.env) ::setenv(name.c_str(), value.c_str(), 1);  // of its ranks, too
+  if (!arguments.dry_run) keep_to_owner(asked);
   if (!arguments.dry_run)
     for (const auto& [name, value] : read_secrets(asked).value()) ::setenv(name.c_str(), value.c_str(), 1);
   Context context{given.out, wrong != nullptr ? *wrong : given.clock, given.command_line};
@@ -241,6 +255,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   if (ranks > 1 && !arguments.in_process && !xla) {
     RankProcesses processes;
     processes.take = [&]() -> Status {
+      const RunMetrics none;
+      (void)TRY(serve_metrics(arguments.metrics, none));  // rank 0 can
       TRY(take());
       TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(asked)));
       if (!resume)
@@ -258,6 +274,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     processes.chaos = arguments.chaos;
     processes.memory = of_node;
     processes.folder = arguments.folder;
+    processes.metrics = arguments.metrics;
     processes.budget_buys = budget_buys;
     processes.ledger = arguments.budget.ledger;
     if (budget_buys) processes.budget_is_used = [&] { return budget != nullptr && budget->left() <= Seconds(); };
@@ -267,6 +284,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     fail(error(ErrorKind::invalid, "--chaos is for ranks that are processes, and here is one").hinted("--ranks 2"));
   }
   signals.hold();
+  RunMetrics metrics;
+  const std::unique_ptr<TextServer> served = serve_metrics(arguments.metrics, metrics).value();
   take().value();
   RunFolder& folder = *taken;
   begin_budget().value();
@@ -314,8 +333,12 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     if (resume) context.out.message(goes_on_text(state.step));
   };
   const std::string file = next_event_file(*folder.store).value();
-  const std::unique_ptr<EventFile> events =
-      EventFile::open(*folder.store, file, {.listener = [&lines](const Event& event) { lines.see(event); }}).value();
+  const auto listener = [&lines, &metrics](const Event& event) {
+    lines.see(event);
+    metrics.see(event);
+  };
+  const std::unique_ptr<EventFile> events = EventFile::open(*folder.store, file, {.listener = listener}).value();
+  if (served != nullptr) context.out.message(fmt::format("metrics: http://{}/metrics", to_string(served->address())));
   spans = open_spans(folder, file).value();
   request.ring = spans.get();
   context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,

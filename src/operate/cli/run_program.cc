@@ -66,6 +66,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
     context.out.json(Node::map({{"min_ranks", m.min_ranks}, {"max_ranks", m.max_ranks}}));
     return ExitCode::done;
   }
+  keep_to_owner(workload);
   for (auto& [name, value] : read_secrets(workload).value()) options.command.env.emplace_back(name, std::move(value));
   std::error_code failed;
   std::filesystem::create_directories(logs, failed);  // of several nodes' one may be there before the one that leads

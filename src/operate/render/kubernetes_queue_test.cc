@@ -175,10 +175,22 @@ TEST(RenderIdentity, metrics_are_collected_where_somebody_serves_them) {
   EXPECT_TRUE(schemas().wrong(with(monitoring, "spec.endpoints.0.intervall", "15s")).has_value());
   const Node& policy = of_kind(objects, "NetworkPolicy");
   EXPECT_EQ(at(policy, "spec.ingress.1.ports.0.port").text(), "9090") << "or the policy keeps the collector out";
-  EXPECT_TRUE(has(refusals("linear.yaml", program_on("", {"kubernetes.metrics_port=9090"})),
-                  "a model serves no metrics; they are in its run's folder"));
+  EXPECT_EQ(at(monitoring, "spec.selector.matchLabels").entries().size(), 1U) << "each of a program's nodes may serve";
   for (const Node& object : objects_of(workload("ddp.yaml", program_on(""))))
     EXPECT_NE(object.find("kind")->text(), "PodMonitoring");
+}
+
+TEST(RenderIdentity, a_model_serves_its_metrics_itself) {
+  const std::vector<std::string> port = {"mesh={data: 4}", "resources.nodes=4", "kubernetes.metrics_port=9090"};
+  const Rendered made = rendered(workload("linear.yaml", program_on("", port))).value();
+  const std::vector<Node> objects = documents(made.files[0].text);
+  expect_official(objects);
+  EXPECT_TRUE(has(made.files[0].text, " --metrics 0.0.0.0:9090")) << made.files[0].text;
+  const Node& pods = at(of_kind(objects, "PodMonitoring"), "spec.selector.matchLabels");
+  EXPECT_EQ(pods.find("batch.kubernetes.io/job-completion-index")->text(), "0") << "rank 0's pod";
+  EXPECT_FALSE(has(
+      rendered(workload("linear.yaml", program_on("", {"mesh={data: 4}", "resources.nodes=4"}))).value().files[0].text,
+      "--metrics"));
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ std::string start_script(const RenderAsk& ask, const ClusterJob& job, const Meet
   if (!meeting.seed.empty())
     run += fmt::format(" --set \"train.seed=$(({} + {}))\"", ask.workload.train.seed, meeting.seed);
   text += fmt::format("exec \"$program\" run {} --folder \"$folder\" --or-resume{}", run, job.run_arguments);
+  if (!meeting.metrics.empty()) text += " --metrics " + meeting.metrics;
   if (!meeting.leader.empty()) {
     text += fmt::format(" \\\n  --rendezvous \"{}:{}\" --token-file \"{}\" --node \"{}\"", meeting.leader, meeting.port,
                         meeting.token_file, meeting.node);

@@ -15,6 +15,7 @@ struct Meeting {
   std::string leader, port;            // where the agents meet; empty: one node alone
   std::string node, host, token_file;  // this node's name, address (empty: found by the route), the run's token
   std::string more;                    // words of `systole run`
+  std::string metrics;                 // where a model's metrics are served, HOST:PORT; empty: nowhere
   std::string before;                  // lines of sh, run first
   std::string start;                   // the last line, in the place of the agent's; empty: the agent
   std::string seed;                    // what is added up to train.seed, a number; empty: nothing

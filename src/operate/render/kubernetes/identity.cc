@@ -18,23 +18,22 @@ apiVersion: monitoring.googleapis.com/v1
 kind: PodMonitoring
 metadata: { name: $name, namespace: $namespace, labels: $labels }
 spec:
-  selector: { matchLabels: { systole/run: $name } }
+  selector: { matchLabels: $pods }
   endpoints: [{ port: metrics, interval: 15s }]
 )";
 
 void add_metrics(const KubernetesJob& k, PodParts& parts) {
   const KubernetesSpec& spec = k.workload().kubernetes;
   if (!spec.metrics_port) return;
-  if (k.workload().command.empty())
-    return parts.wrong.push_back(
-        error(ErrorKind::unsupported,
-              "kubernetes.metrics_port: a model serves no metrics; they are in its run's folder")
-            .hinted("take it out; systole logs -f NAME shows them, and systole results NAME brings them"));
   if (*spec.metrics_port == kRendezvousPort)
     parts.wrong.push_back(error(ErrorKind::invalid, "kubernetes.metrics_port: agents meet at {}", kRendezvousPort)
                               .hinted("another port"));
   parts.ports.push(Node::map({{"name", "metrics"}, {"containerPort", *spec.metrics_port}}));
-  parts.objects.push_back(fill(kMonitoring, {{"name", k.job.run}, {"namespace", k.space}, {"labels", k.labels}}));
+  Node pods = Node::map({{"systole/run", k.job.run}});
+  // Of a model rank 0 serves them, in the first pod.
+  if (k.workload().command.empty() && !k.job.alone()) pods.set("batch.kubernetes.io/job-completion-index", "0");
+  parts.objects.push_back(
+      fill(kMonitoring, {{"name", k.job.run}, {"namespace", k.space}, {"labels", k.labels}, {"pods", pods}}));
 }
 
 }  // namespace

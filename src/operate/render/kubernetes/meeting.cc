@@ -32,6 +32,9 @@ Meeting meeting_of(const KubernetesJob& k, const PodParts& parts) {
     meeting.start = start_by_others(k);
     return meeting;
   }
+  // The collector is elsewhere in the cluster; the run's network policy keeps others out.
+  if (const auto& port = k.workload().kubernetes.metrics_port; port && k.workload().command.empty())
+    meeting.metrics = fmt::format("0.0.0.0:{}", *port);
   if (job.alone()) return meeting;
   // The first leads; it listens at its own address, which it has before the Service has a name for it.
   const std::string node = node_index(k);

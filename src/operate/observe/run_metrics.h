@@ -1,0 +1,35 @@
+#pragma once
+// A run's events as metrics in the text format of Prometheus (version 0.0.4): what a process that trains serves of
+// itself. Thread-safe.
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "describe/spec/run.h"
+
+namespace systole {
+
+struct MetricRow {
+  const char *name, *type, *help;  // type: gauge or counter
+};
+const std::vector<MetricRow>& metric_rows();  // in the order of the text
+
+class RunMetrics {
+ public:
+  void see(const Event& event);
+  std::string text() const;
+
+ private:
+  void set(const char* name, double value) { values_[name] = value; }
+  void add(const char* name, double value) { values_[name] += value; }
+
+  mutable std::mutex mutex_;
+  std::string run_;
+  std::map<std::string, double> values_;  // of the metrics without a label
+  std::optional<TimeByCategory> seconds_;
+};
+
+}  // namespace systole
