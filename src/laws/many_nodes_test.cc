@@ -16,7 +16,7 @@ class ManyNodes : public RankedRuns {
   static bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
   void SetUp() override {
     RankedRuns::SetUp();
-    shop_.write("token", "00112233445566778899aabbccddeeff\n");
+    shop_.write_secret("token", "00112233445566778899aabbccddeeff\n");
     port_ = free_port().value();
   }
   std::vector<std::string> node(const std::string& name, std::vector<std::string> more = {},

@@ -87,6 +87,11 @@ void Workshop::write(const std::string& leaf, const std::string& text) const {
   std::ofstream(path(leaf), std::ios::binary) << text;
 }
 
+void Workshop::write_secret(const std::string& leaf, const std::string& text) const {
+  write(leaf, text);
+  std::filesystem::permissions(path(leaf), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
 Command Workshop::command(std::vector<std::string> arguments) const {
   Command command;
   command.argv = {SYSTOLE_PROGRAM};

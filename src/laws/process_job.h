@@ -31,6 +31,7 @@ class Workshop {
 
   std::string path(const std::string& leaf) const { return root_ + "/" + leaf; }
   void write(const std::string& leaf, const std::string& text) const;
+  void write_secret(const std::string& leaf, const std::string& text) const;  // that only its owner may read
 
   // `systole ARGUMENTS...` in the folder, ready to start.
   Command command(std::vector<std::string> arguments) const;

@@ -162,7 +162,7 @@ TEST_F(SurvivedFaults, two_launches_in_one_folder) {
 
 TEST_F(SurvivedFaults, a_port_that_another_program_has) {
   const ListeningSocket other = listen_on({"127.0.0.1", 0}).value();
-  shop_.write("token", "00112233445566778899aabbccddeeff\n");
+  shop_.write_secret("token", "00112233445566778899aabbccddeeff\n");
   std::jthread mute([&](const std::stop_token& stop) {  // takes who comes and says nothing that is known here
     while (!stop.stop_requested()) {
       const Fd fd(::accept4(other.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -71,7 +71,7 @@ TEST_F(WrongClocks, a_recovery_takes_as_long_as_it_takes) {
 // Leases and patience are of whoever keeps them.
 TEST_F(WrongClocks, two_agents_train_one_job) {
   const std::string whole = undisturbed({"--ranks", "4"});
-  shop_.write("token", "00112233445566778899aabbccddeeff\n");
+  shop_.write_secret("token", "00112233445566778899aabbccddeeff\n");
   const int port = free_port().value();
   const auto node = [&](const std::string& name, const std::string& inject) {
     return words(

@@ -1,14 +1,15 @@
 // `systole generate [RUN]`: text out of a run's newest checkpoint, or of a Hugging Face model. The text streams to
 // stdout as it comes: what goes on from the prompt, after it, or the answer of a model that encodes the prompt, alone.
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <iostream>
-#include <iterator>
 
 #include "describe/models/list.h"
 #include "execute/data/tokenizer.h"
 #include "execute/serve/generate.h"
 #include "execute/train/state.h"
+#include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/hf_folder.h"
@@ -37,7 +38,7 @@ std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t v
 // As the model's rows have them: a document begins with bos where `bos` says so, the input of a pair ends with eos.
 std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool bos, bool encoded) {
   std::string text = prompt;
-  if (prompt == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  if (prompt == "-") text = read_text_from(STDIN_FILENO, "standard input").value();
   std::vector<std::int32_t> tokens;
   if (!encoded && (bos || text.empty())) tokens.push_back(tokenizer.bos());
   Encoder(tokenizer).encode(text, tokens);

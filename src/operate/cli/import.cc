@@ -1,8 +1,8 @@
 // `systole import FILE`: what others start with sbatch, torchrun, torchx, gcloud or kubectl as a workload.
 
+#include <unistd.h>
+
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 
 #include "ground/base/files.h"
 #include "ground/base/text_file.h"
@@ -19,7 +19,7 @@ struct ImportOptions {
 };
 
 ImportSource source_of(const std::string& file) {
-  if (file == "-") return {{std::istreambuf_iterator<char>(std::cin), {}}, "standard input"};
+  if (file == "-") return {read_text_from(STDIN_FILENO, "standard input").value(), "standard input"};
   ImportSource source{read_text_file(file).value(), file};
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   source.beside = [folder](const std::string& name) { return read_text_file((folder / name).string()); };

@@ -4,10 +4,10 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "ground/base/hash.h"
+#include "ground/base/text_file.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/version.h"
 #include "operate/cli/workload_options.h"
@@ -94,13 +94,13 @@ Result<std::string> lock_path_of(const std::string& workload) {
 }
 
 Result<Node> read_lock(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
+  const Result<std::string> text = read_text_file(path);
+  if (!text.ok() && text.error().kind != ErrorKind::not_found) return text.error();
+  if (!text.ok()) {
     return error(ErrorKind::not_found, "there is no lock '{}'", path)
         .hinted("systole lock WORKLOAD writes it; every run leaves one in its folder: --lock RUN/lock.json");
   }
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  Node lock = TRY(parse_json(text, path));
+  Node lock = TRY(parse_json(*text, path));
   const Node* version = lock.find("systole_lock");
   if (version == nullptr)
     return error(ErrorKind::invalid, "'{}' is no lock", path).hinted("systole lock WORKLOAD writes one");

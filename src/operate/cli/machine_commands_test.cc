@@ -47,7 +47,7 @@ TEST(Calibration, of_another_machine_is_passed_over) {
 TEST(Calibration, of_links_is_taken_by_how_ranks_speak) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);
-  systole.write("token", "00112233445566778899aabbccddeeff\n");
+  systole.write_secret("token", "00112233445566778899aabbccddeeff\n");
   const auto link = [&](std::vector<std::string> more) {
     std::vector<std::string> words{"run", "job.yaml", "--ranks", "4", "--dry-run", "--json"};
     words.insert(words.end(), more.begin(), more.end());

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "ground/base/os_error.h"
+#include "ground/base/shown_text.h"
 
 namespace systole::cli {
 namespace {
@@ -82,9 +83,12 @@ void Printer::flush(std::FILE* file) {
   closed_ = failed_ == EPIPE;
 }
 
+// Much of what is shown is of others: names in a manifest, a server's message, the line of a program.
 void Printer::put(std::FILE* file, std::string_view text) {
-  write(file, text);
-  if (!text.empty() && text.back() != '\n') write(file, "\n");
+  const bool inked = colour_ && (file == out_ ? out_terminal_ : err_terminal_);
+  const std::string shown = file == err_ ? printable(without_passwords(text), inked) : printable(text, inked);
+  write(file, shown);
+  if (!shown.empty() && shown.back() != '\n') write(file, "\n");
   flush(file);
 }
 
@@ -104,8 +108,9 @@ void Printer::stream(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (json_ || text.empty()) return;
   clear_progress();
-  write(out_, text);
   newline_ = text.back() == '\n';
+  // A terminal's alone: what goes to a file or a program is left as it is. A character may come in two pieces.
+  write(out_, out_terminal_ ? printable_piece(text) : std::string(text));
   flush(out_);
 }
 
@@ -118,7 +123,7 @@ void Printer::json(const Node& fields) {
   if (fields.entries().empty()) return put(out_, head);
   head.replace(head.size() - 2, 2, ",");  // "\n}"
   write(out_, head);
-  put(out_, std::string_view(to_json(fields, 2)).substr(1));  // "{"
+  put(out_, std::string_view(to_json(fields, 2)).substr(1));  // "{"; a string's control characters stay the same string
 }
 
 void Printer::message(std::string_view text) {
@@ -171,7 +176,7 @@ void Printer::progress(std::string_view text) {
   const Seconds now = clock_.now();
   if (!text.empty() && painted_ && now - *painted_ < kRepaint) return;
   painted_ = now;
-  write(err_, "\r\x1b[K" + cut_to(text, columns_of(fileno(err_)) - 1));
+  write(err_, "\r\x1b[K" + cut_to(printable(text), columns_of(fileno(err_)) - 1));
   flush(err_);
   drawn_ = !text.empty();
 }
@@ -224,10 +229,10 @@ std::string table(std::vector<std::string> headers, const std::vector<std::vecto
 }
 
 Node error_node(const Error& error) {
-  Node node = Node::map({{"kind", name_of(error.kind)}, {"message", error.message}});
-  if (!error.where.file.empty()) node.set("file", error.where.file);
+  Node node = Node::map({{"kind", name_of(error.kind)}, {"message", without_passwords(error.message)}});
+  if (!error.where.file.empty()) node.set("file", without_passwords(error.where.file));
   if (error.where.line > 0) node.set("line", error.where.line).set("col", error.where.col);
-  if (!error.hint.empty()) node.set("hint", error.hint);
+  if (!error.hint.empty()) node.set("hint", without_passwords(error.hint));
   if (!error.others.empty()) {
     Node others = Node::sequence();
     for (const Error& other : error.others) others.push(error_node(other));

@@ -3,13 +3,11 @@
 
 #include <fmt/ranges.h>
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 
 #include "ground/base/files.h"
-#include "ground/base/os_error.h"
 #include "ground/base/quantity.h"
+#include "ground/base/text_file.h"
 #include "ground/catalog/tables.h"
 #include "ground/pjrt/places.h"
 #include "ground/process/signal_watch.h"
@@ -56,7 +54,6 @@ Result<std::pair<std::string, pjrt::OptionValue>> flag_of(std::string word) {
   return std::pair(word.substr(0, at), TRY(pjrt::option_value(std::string_view(word).substr(at + 1))));
 }
 
-// Of a file, a pipe or a device: no more than a module may have is ever read.
 Result<std::string> read_module(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
@@ -67,17 +64,7 @@ Result<std::string> read_module(const std::string& path) {
   if (std::filesystem::is_regular_file(path, ignored) &&
       std::filesystem::file_size(path, ignored) > prove::kLargestModule)
     return prove::too_large(path);
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  for (std::size_t step = std::size_t{1} << 20; file.good();) {
-    const std::size_t before = text.size();
-    text.resize(before + step);
-    file.read(text.data() + before, static_cast<std::streamsize>(step));
-    text.resize(before + static_cast<std::size_t>(file.gcount()));
-    if (text.size() > prove::kLargestModule) return prove::too_large(path);
-  }
-  if (!file.eof()) return os_error(errno, "read", path);
-  return text;
+  return read_text_file(path, Bytes(static_cast<std::int64_t>(prove::kLargestModule)));
 }
 
 bool is_workload(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }

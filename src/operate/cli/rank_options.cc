@@ -2,9 +2,9 @@
 
 #include <charconv>
 #include <csignal>
-#include <fstream>
 
 #include "ground/base/files.h"
+#include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "operate/cli/version.h"
 
@@ -27,17 +27,22 @@ int num_gpus() {
   return n;
 }
 
+std::string make_token(const std::string& file) {
+  return fmt::format("make one: (umask 077; od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > {})", file);
+}
+
 Result<RunToken> read_token(const std::string& path) {
-  std::ifstream file(path);
-  std::string text;
-  if (!std::getline(file, text))
-    return error(ErrorKind::not_found, "--token-file: cannot read '{}'", path)
-        .hinted("the file that all nodes of the run share; made by whoever starts it first");
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.pop_back();
-  Result<RunToken> token = RunToken::parse(text);
+  Result<std::string> text = read_secret_file(path, kKiB * 4);
+  if (!text.ok()) {
+    Error why = std::move(text).error();
+    why.message = "--token-file: " + why.message;
+    if (why.kind == ErrorKind::not_found) why.hint = make_token(path);
+    return why;
+  }
+  text->resize(text->find_last_not_of(" \r\n") + 1);
+  Result<RunToken> token = RunToken::parse(*text);
   if (token.ok()) return token;
-  return error(ErrorKind::invalid, "'{}': {}", path, token.error().message)
-      .hinted("make one: od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > token, readable by you alone");
+  return error(ErrorKind::invalid, "'{}': {}", path, token.error().message).hinted(make_token(path));
 }
 
 }  // namespace
@@ -108,7 +113,7 @@ Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::
     options.node = arguments.node.empty() ? host_name() : arguments.node;
     if (arguments.token_file.empty()) {
       return error(ErrorKind::invalid, "a run on several nodes needs the token that they share")
-          .hinted("--token-file FILE; make one: od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > FILE");
+          .hinted("--token-file FILE; " + make_token("FILE"));
     }
     options.token = TRY(read_token(arguments.token_file));
   } else if (!arguments.token_file.empty() || !arguments.node.empty() || !arguments.host.empty()) {
@@ -120,6 +125,8 @@ Result<LaunchOptions> launch_options(const RankArguments& arguments, const std::
   options.log_folder = folder;
   options.tell = [&context](std::string_view sentence) { context.out.message(sentence); };
   options.line = [&context](int rank, std::string_view line) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    line.remove_prefix(line.rfind('\r') + 1);  // what a terminal would show of a bar that is drawn over itself
     context.out.message(fmt::format("[rank {}] {}", rank, line));
   };
   // Ranks are asked as they know it: a program of the user's ends at once by a SIGHUP or SIGUSR1 it does not expect.

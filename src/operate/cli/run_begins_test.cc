@@ -66,7 +66,8 @@ TEST_F(RunBegins, one_plan_runs_with_every_seed_and_nothing_else) {
 TEST_F(RunBegins, a_program_on_two_nodes_has_one_folder) {
   systole_.write("own.yaml", "systole: 1\nname: own\ncommand: [sh, -c, \"echo $RANK of $WORLD_SIZE\"]\n");
   const Captured done = systole_.shell(
-      "od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > token; port=$((20000 + $$ % 10000)); go() { \"$SYSTOLE\" run "
+      "umask 077; od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > token; port=$((20000 + $$ % 10000)); go() { "
+      "\"$SYSTOLE\" run "
       "own.yaml --ranks 2 --local-ranks 1 --rendezvous 127.0.0.1:$port --token-file token --node $1 --host 127.0.0.1 "
       "--folder both --or-resume; }; go a >a 2>&1 & first=$!; go b >b 2>&1; second=$?; wait $first; echo $? $second; "
       "cat a b; cat both/logs/*");

@@ -62,6 +62,23 @@ TEST_F(Secrets, of_a_file_reach_the_ranks_and_nothing_else) {
   expect_only_ranks_have_it(systole_.run({"run", "job.yaml", "--ranks", "2"}));
 }
 
+// What ranks make of a secret is in no file that others may read, whatever the umask; their logs never are.
+TEST_F(Secrets, make_files_that_are_their_owners_alone) {
+  write_job("file:" + path());
+  systole_.write("program.sh", "echo made >one/made\n");
+  EXPECT_EQ(systole_
+                .shell("umask 022; \"$SYSTOLE\" run job.yaml --ranks 1 --folder one >/dev/null 2>&1; cat one/made; "
+                       "find one -perm /077")
+                .out,
+            "made\n");
+  systole_.write("job.yaml", "systole: 1\nname: mine\ncommand: [echo, token]\n");
+  EXPECT_EQ(systole_
+                .shell("umask 022; \"$SYSTOLE\" run job.yaml --ranks 1 --folder two >/dev/null 2>&1; "
+                       "stat -c %a two/logs/*")
+                .out,
+            "600\n");
+}
+
 TEST_F(Secrets, of_the_environment_reach_the_ranks_and_nothing_else) {
   write_job("env:MINE");
   expect_only_ranks_have_it(systole_.shell("MINE=$(cat the-secret) \"$SYSTOLE\" run job.yaml --ranks 2"));
@@ -112,9 +129,9 @@ TEST_F(Secrets, what_is_not_there_or_open_to_others_is_refused_without_a_word_of
     EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "runs")) << "nothing was started";
   };
   refuses("env:NOT_THERE", 3, "no variable NOT_THERE in the environment that starts it");
-  refuses("file:/not/there", 3, "No such file");
+  refuses("file:/not/there", 3, "there is no file");
   refuses("kubernetes:hub/token", 3, "is there in a pod alone");
-  refuses("file:" + systole_.folder().string(), 2, "is no file");
+  refuses("file:" + systole_.folder().string(), 2, "is a folder, not a file");
   using std::filesystem::perms;
   std::filesystem::permissions(path(), perms::owner_read | perms::group_read);
   refuses("file:" + path(), 2, "may be read by others than its owner");

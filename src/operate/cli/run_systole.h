@@ -27,6 +27,13 @@ class SystoleRunner {
     std::ofstream(folder_ / name) << text;
   }
 
+  // One that only its owner may read.
+  void write_secret(const std::string& name, const std::string& text) const {
+    write(name, text);
+    std::filesystem::permissions(folder_ / name,
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  }
+
   Captured run(std::vector<std::string> arguments, const std::string& input = "") const {
     arguments.insert(arguments.begin(), kSystole);
     return run_words(std::move(arguments), input, folder_);

@@ -148,7 +148,8 @@ ExitCode check_audit(const std::string& folder, Context& context) {
 
 // Those that others submitted to that cluster get a record here.
 void adopt_from(const RunsOptions& options, Context& context) {
-  const std::unique_ptr<ClusterClient> cluster = open_cluster(options.on, {{"context", options.context}}).value();
+  const std::unique_ptr<ClusterClient> cluster =
+      open_cluster(options.on, {{"context", options.context}}, context.out).value();
   Submissions submissions = Submissions::open(options.folder).value();
   Audit audit(submissions.path(), context.clock);
   for (const Record& record : adopt(*cluster, {submissions, audit, context.clock}).value())

@@ -1,21 +1,16 @@
 #include "operate/cli/session.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iostream>
-#include <iterator>
-#include <sstream>
 #include <utility>
 
 #include "describe/graph/collectives_of.h"
 #include "describe/graph/partition/pipeline.h"
 #include "ground/base/errors.h"
 #include "ground/base/files.h"
-#include "ground/base/os_error.h"
+#include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "operate/cli/make_plan.h"
 #include "operate/cli/rank_threads.h"
@@ -30,10 +25,10 @@ Result<Workload> load_workload(const std::string& path, const WorkloadOptions& o
 }
 
 Result<Workload> load_workload(const std::string& path, const WorkloadOptions& options, WorkloadSource& source) {
-  std::stringstream text;
+  constexpr Bytes kMost{kMostYaml};
   if (path == "-") {
-    text << std::cin.rdbuf();
-    return read_workload(text.str(), "standard input", options, source);
+    const std::string text = TRY(read_text_from(STDIN_FILENO, "standard input", kMost));
+    return read_workload(text, "standard input", options, source);
   }
   if (is_folder(path)) {
     const bool run = path_exists(path + "/workload.yaml");
@@ -41,14 +36,11 @@ Result<Workload> load_workload(const std::string& path, const WorkloadOptions& o
         .hinted(run ? fmt::format("it holds a run: systole resume {}, or its {}/workload.yaml", path, path)
                     : "name the YAML file: examples/quickstart.yaml is one to begin with");
   }
-  std::ifstream file(path);
-  if (!file) {
-    if (errno != ENOENT) return os_error(errno, "read", path);
-    return error(ErrorKind::not_found, "there is no workload file '{}'", path)
-        .hinted("examples/quickstart.yaml is one to begin with");
-  }
-  text << file.rdbuf();
-  return read_workload(text.str(), path, options, source);
+  const Result<std::string> text = read_text_file(path, kMost);
+  if (text.ok()) return read_workload(*text, path, options, source);
+  if (text.error().kind != ErrorKind::not_found) return text.error();
+  return error(ErrorKind::not_found, "there is no workload file '{}'", path)
+      .hinted("examples/quickstart.yaml is one to begin with");
 }
 
 RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenizer, std::int64_t batch_rows,
