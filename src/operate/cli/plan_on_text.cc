@@ -23,6 +23,8 @@ std::string bar(double share) {
   return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30 + 0.5), '#');
 }
 
+constexpr double kLeastShown = 0.0005;  // of a step; less is told as 0.0%
+
 std::string time_text(const StepTime& step) {
   std::vector<std::vector<std::string>> rows;
   for (int s = 0; s < kNumStepShares; ++s) {
