@@ -11,14 +11,14 @@ namespace {
 
 void check_lora(const DecoderConfig& config) {
   const LoraConfig& lora = config.lora;
-  if (lora.rank < 0) fail(error(ErrorKind::invalid, "model.lora.rank is {}, must not be negative", lora.rank));
+  if (lora.rank < 0) fail(error(ErrorKind::invalid, "model.adapters.rank is {}, must not be negative", lora.rank));
   std::vector<std::string> names;
   for (const Projection& p : decoder_projections()) {
     if (has_projection(config, p)) names.emplace_back(p.name);
   }
   for (const std::string& target : lora.targets) {
     if (std::find(names.begin(), names.end(), target) != names.end()) continue;
-    fail(error(ErrorKind::invalid, "model.lora.targets has no '{}'", target).hinted(nearest_hint(target, names)));
+    fail(error(ErrorKind::invalid, "adapters: the model has no '{}'", target).hinted(nearest_hint(target, names)));
   }
 }
 
