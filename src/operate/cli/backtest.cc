@@ -70,7 +70,7 @@ std::string text_of(const std::vector<ReportTable>& tables, Printer& out) {
   std::string text;
   for (const ReportTable& t : tables) {
     text += (text.empty() ? "" : "\n") + out.ink(Ink::bold, t.title) + "\n";
-    text += table(t.headers, t.rows);
+    text += table(t.headers, t.rows, out.width());
   }
   return text;
 }
@@ -131,7 +131,7 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
     context.out.data(to_yaml(stacks));
     document.set("stacks", to_yaml(stacks));
   }
-  context.out.data(text_of(report_tables(judged.scores, judged.apart(), report), context.out));
+  context.out.prose(text_of(report_tables(judged.scores, judged.apart(), report), context.out));
   context.out.json(document);
   if (std::ranges::any_of(judged.scores.rows, [](const ScoredRow& row) { return row.predicted.has_value(); }))
     return ExitCode::done;

@@ -46,7 +46,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   if (!options.no_disk) how.disk_folder = ".";
   how.told = [&context](const CalibratedFact& fact) {
     const std::string spread = fact.spread > 0 ? fmt::format("±{:.0f}%", 50 * fact.spread) : "";
-    context.out.data(fmt::format("{:<30}{:>14}  {:<6}{}", fact.key, value_text(fact), spread, fact.how));
+    context.out.prose(fmt::format("{:<30}{:>14}  {:<6}{}", fact.key, value_text(fact), spread, fact.how));
   };
   const std::vector<CalibratedFact> facts = calibrate(*machine.device, context.clock, how).value();
   const std::unique_ptr<Store> store = open_posix_store(folder).value();

@@ -49,22 +49,10 @@ std::string SourceNotes::note(const std::string& source, const std::string& date
   return dates_below_ ? number + star : fmt::format("{}{} {}", when, star, number);
 }
 
-std::string wrapped(std::string_view text, std::size_t width, const std::string& indent) {
-  std::string lines;
-  for (std::string before; !text.empty(); before = indent) {
-    const std::size_t room = width - before.size();
-    std::size_t end = text.size() <= room ? text.size() : text.rfind(' ', room);
-    if (end == text.npos || end == 0) end = std::min(text.find(' '), text.size());
-    lines += before + std::string(text.substr(0, end)) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
-std::string SourceNotes::text() const {
+std::string SourceNotes::text(int width) const {
   std::string text;
   for (std::size_t i = 0; i < sources_.size(); ++i)
-    text += wrapped(fmt::format("[{}] {}", i + 1, sources_[i]), 100, "    ");
+    text += wrapped(fmt::format("[{}] {}", i + 1, sources_[i]), note_columns(width), "    ");
   if (any_old_)
     text += fmt::format("* old on {}: a price of more than {} days, any other figure of more than {}, or no date\n",
                         today_, kPriceIsOldAfter, kFactIsOldAfter);

@@ -57,17 +57,17 @@ Node node_of(const CatalogEntry& entry, const std::string& today) {
                     {"facts", std::move(facts)}});
 }
 
-std::string text_of(const CatalogEntry& entry, const std::string& today) {
+std::string text_of(const CatalogEntry& entry, const std::string& today, int width) {
   SourceNotes notes(today);
   std::vector<std::vector<std::string>> rows;
   for (const auto& [key, fact] : entry.facts)
     rows.push_back({key, value_text(fact), notes.note(fact.source, fact.date, kFactIsOldAfter)});
   std::string text = fmt::format("{}  {}; {}\n", entry.name, entry.doc, entry.status);
   if (!entry.also.empty()) text += fmt::format("also: {}\n", fmt::join(entry.also, ", "));
-  return text + "\n" + table({"fact", "value>", "date and source"}, rows) + notes.text();
+  return text + "\n" + table({"fact", "value>", "date and source"}, rows, width) + notes.text(width);
 }
 
-std::string list_text(const std::vector<const CatalogEntry*>& entries, const std::string& today) {
+std::string list_text(const std::vector<const CatalogEntry*>& entries, const std::string& today, int width) {
   std::vector<std::vector<std::string>> rows;
   bool old = false;
   for (const CatalogEntry* entry : entries) {
@@ -77,8 +77,8 @@ std::string list_text(const std::vector<const CatalogEntry*>& entries, const std
                     peak_text(*entry, "fp8"), peak_text(*entry, "int8"), peak_text(*entry, "f32"),
                     entry->date() + (is_old(entry->date(), today, kFactIsOldAfter) ? "*" : "")});
   }
-  return table({"accelerator", "kind", "GiB>", "GB/s>", "bf16>", "f16>", "fp8>", "int8>", "f32>", "newest fact"},
-               rows) +
+  return table({"accelerator", "kind", "GiB>", "GB/s>", "bf16>", "f16>", "fp8>", "int8>", "f32>", "newest fact"}, rows,
+               width) +
          "\nbf16 to f32: TFLOP/s (int8: TOP/s), dense, of a chip; v: of its vector units; -: not known, or none\n" +
          (old ? fmt::format("* old: more than {} days before {}\n", kFactIsOldAfter, today) : "") +
          "sources: systole catalog accelerators NAME\n";
@@ -93,7 +93,8 @@ ExitCode accelerators(const AcceleratorsOptions& options, Context& context) {
     for (const auto& [name, entry] : view.catalog.entries())
       if (is_accelerator(entry) && (options.kind.empty() || entry.kind == options.kind)) entries.push_back(&entry);
   }
-  context.out.data(options.name.empty() ? list_text(entries, view.today) : text_of(*entries.front(), view.today));
+  context.out.prose(options.name.empty() ? list_text(entries, view.today, context.out.width())
+                                         : text_of(*entries.front(), view.today, context.out.width()));
   Node list = Node::sequence();
   for (const CatalogEntry* entry : entries) list.push(node_of(*entry, view.today));
   context.out.json(Node::map({{"today", view.today}, {"accelerators", std::move(list)}}));

@@ -74,8 +74,8 @@ std::vector<std::string> column_of(const ComparedChip& one, SourceNotes& notes) 
   return cells;
 }
 
-std::string text_of(const std::vector<ComparedChip>& compared, const CompareOptions& options,
-                    const std::string& today) {
+std::string text_of(const std::vector<ComparedChip>& compared, const CompareOptions& options, const std::string& today,
+                    int width) {
   SourceNotes notes(today, true);
   std::vector<std::string> headers{"of one chip"};
   std::vector<std::vector<std::string>> rows;
@@ -88,7 +88,7 @@ std::string text_of(const std::vector<ComparedChip>& compared, const CompareOpti
     const std::vector<std::string> cells = column_of(one, notes);
     for (std::size_t i = 0; i < cells.size(); ++i) rows[i].push_back(cells[i]);
   }
-  return table(std::move(headers), rows) + notes.text();
+  return table(std::move(headers), rows, width) + notes.text(width);
 }
 
 Node node_of(const ComparedChip& one, const std::string& today) {
@@ -130,7 +130,7 @@ ExitCode compare(const CompareOptions& options, Context& context) {
   if (!options.region.empty()) filter.regions = {options.region};
   const std::vector<ComparedChip> compared =
       compare_chips(view.tables, view.catalog, options.names, options.dtype, filter).value();
-  context.out.data(text_of(compared, options, view.today));
+  context.out.prose(text_of(compared, options, view.today, context.out.width()));
   Node list = Node::sequence();
   for (const ComparedChip& one : compared) list.push(node_of(one, view.today));
   context.out.json(Node::map({{"today", view.today},

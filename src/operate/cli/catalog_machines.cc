@@ -75,7 +75,7 @@ bool is_of(const Fabric& fabric, const MachineType& type) {
 }
 
 // "gpu nics   4 of 200 Gbit/s" and the like, for what is known.
-std::string text_of(const MachineType& type, const Fabric* fabric, const std::string& today) {
+std::string text_of(const MachineType& type, const Fabric* fabric, const std::string& today, int width) {
   SourceNotes notes(today);
   std::vector<std::array<std::string, 2>> rows;
   const auto add = [&](const char* what, const std::string& text) {
@@ -114,19 +114,21 @@ std::string text_of(const MachineType& type, const Fabric* fabric, const std::st
     add("from", notes.fact(fabric->dated));
   }
   std::string text = type.name + "\n\n";
-  for (const auto& row : rows) text += wrapped(fmt::format("{:<17}  {}", row[0], row[1]), 100, std::string(19, ' '));
-  return text + notes.text();
+  for (const auto& row : rows)
+    text += wrapped(fmt::format("{:<17}  {}", row[0], row[1]), note_columns(width), std::string(19, ' '));
+  return text + notes.text(width);
 }
 
-std::string list_text(const std::vector<const MachineType*>& types, const std::string& today) {
+std::string list_text(const std::vector<const MachineType*>& types, const std::string& today, int width) {
   SourceNotes notes(today);
   std::vector<std::vector<std::string>> rows;
   for (const MachineType* type : types)
     rows.push_back({type->name, type->accelerators_text(), range_text(type->vcpus), range_text(type->memory_gib),
                     range_text(type->local_ssd_gib), gbit_text(type->network), had_text(*type),
                     notes.fact(type->dated)});
-  return table({"machine", "accelerators", "vCPUs>", "GiB>", "SSD GiB>", "Gbit/s>", "had", "date and source"}, rows) +
-         "\n" + kLegend + notes.text();
+  return table({"machine", "accelerators", "vCPUs>", "GiB>", "SSD GiB>", "Gbit/s>", "had", "date and source"}, rows,
+               width) +
+         "\n" + kLegend + notes.text(width);
 }
 
 ExitCode machines(const MachinesOptions& options, Context& context) {
@@ -149,8 +151,9 @@ ExitCode machines(const MachinesOptions& options, Context& context) {
     fail(error(ErrorKind::not_found, "no machine type is called '{}'", pattern).hinted(nearest_hint(pattern, names)));
   }
   const Fabric* fabric = fabric_of(view.tables.fabrics().value(), *found.front());
-  context.out.data(options.name.empty() || found.size() != 1 ? list_text(found, view.today)
-                                                             : text_of(*found.front(), fabric, view.today));
+  context.out.prose(options.name.empty() || found.size() != 1
+                        ? list_text(found, view.today, context.out.width())
+                        : text_of(*found.front(), fabric, view.today, context.out.width()));
   Node list = Node::sequence();
   for (const MachineType* type : found) list.push(node_of(*type, view.today));
   context.out.json(Node::map({{"today", view.today}, {"machines", std::move(list)}}));

@@ -140,7 +140,7 @@ bool is_not_had(const PriceRow& row, Provisioning terms, std::span<const Machine
 }
 
 std::string text_of(const std::vector<const PriceRow*>& found, std::span<const MachineType> machines,
-                    SourceNotes& notes) {
+                    SourceNotes& notes, int width) {
   std::vector<std::string> headers{"what", "region"};
   std::vector<std::vector<std::string>> rows;
   for (const PriceRow* row : found) rows.push_back({what_text(*row), row->region.empty() ? "everywhere" : row->region});
@@ -154,7 +154,7 @@ std::string text_of(const std::vector<const PriceRow*>& found, std::span<const M
   }
   headers.emplace_back("source");
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(notes.price(found[i]->dated));
-  return table(std::move(headers), rows);
+  return table(std::move(headers), rows, width);
 }
 
 const char* const kLegend =
@@ -190,12 +190,13 @@ ExitCode prices(const PricesOptions& options, Context& context) {
   const CatalogFilters& f = options.filters;
   const bool unfiltered = f.accelerator.empty() && f.machine.empty() && f.region.empty() && f.zone.empty();
   SourceNotes notes(view.today, true);
-  std::string text = found.empty() ? "no list names a price of that: it is unknown, which is not 0\n"
-                                   : text_of(found, view.tables.machines().value(), notes) + kLegend;
+  std::string text = found.empty()
+                         ? "no list names a price of that: it is unknown, which is not 0\n"
+                         : text_of(found, view.tables.machines().value(), notes, context.out.width()) + kLegend;
   if (unfiltered) text += "this-machine is an offer too: $0.00/h, one's own\n";
   if (elsewhere > 0)
     text += fmt::format("{} more of regions where no zone is known to have the hardware: --all\n", elsewhere);
-  context.out.data(text + notes.text());
+  context.out.prose(text + notes.text(context.out.width()));
   Node rows = Node::sequence();
   for (const PriceRow* row : found) rows.push(node_of(*row, view.today));
   if (unfiltered) rows.push(node_of(own, view.today));

@@ -50,16 +50,17 @@ Node node_of(const TpuSlice& slice, const std::string& today) {
   return node;
 }
 
-std::string text_of(const std::vector<TpuSlice>& slices, const std::string& today) {
+std::string text_of(const std::vector<TpuSlice>& slices, const std::string& today, int width) {
   SourceNotes notes(today, true);
   std::vector<std::vector<std::string>> rows;
   for (const TpuSlice& slice : slices)
     rows.push_back({slice.name, slice.by_shape(), with_commas(slice.chips), with_commas(slice.cores),
                     with_commas(slice.devices), with_commas(slice.hosts), closes_text(slice),
                     slice.machine.empty() ? "-" : slice.machine, notes.fact(slice.dated)});
-  return table({"slice", "by shape", "chips>", "cores>", "devices>", "hosts>", "rings", "host", "source"}, rows) +
+  return table({"slice", "by shape", "chips>", "cores>", "devices>", "hosts>", "rings", "host", "source"}, rows,
+               width) +
          "\nrings: axes whose ends are joined; names count chips of v5litepod and v6e, cores of all others\n" +
-         notes.text();
+         notes.text(width);
 }
 
 ExitCode slices(const SlicesOptions& options, Context& context) {
@@ -79,9 +80,9 @@ ExitCode slices(const SlicesOptions& options, Context& context) {
     context.out.data("no slices: " +
                      (accelerator.empty() ? std::string("of so few chips") : accelerator + " has none"));
   else
-    context.out.data(text_of(found, view.today) + (found.size() == 1 && !found.front().note.empty()
-                                                       ? "note: " + found.front().note + "\n"
-                                                       : std::string()));
+    context.out.prose(
+        text_of(found, view.today, context.out.width()) +
+        (found.size() == 1 && !found.front().note.empty() ? "note: " + found.front().note + "\n" : std::string()));
   Node list = Node::sequence();
   for (const TpuSlice& slice : found) list.push(node_of(slice, view.today));
   context.out.json(Node::map({{"today", view.today}, {"slices", std::move(list)}}));

@@ -1,6 +1,7 @@
 #pragma once
 // What the commands of `systole catalog` share: the catalog with the user's files over it, filters, and sources.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ void add_place_filters(Subcommand command, CatalogFilters& filters);
 // The catalog's name for what was asked; "" where nothing was. Errors: not_found with the nearest names.
 Result<std::string> asked_accelerator(const CatalogView& view, const std::string& asked);
 
+// Of paragraphs: they are easier to read in lines that are not very long.
+inline std::size_t note_columns(int width) { return static_cast<std::size_t>(std::min(width, 100)); }
+
 // Sources are long and few: rows carry a number, the texts stand below the table. What is old is marked.
 class SourceNotes {
  public:
@@ -38,8 +42,8 @@ class SourceNotes {
   std::string note(const std::string& source, const std::string& date, std::int64_t old_after);
   std::string fact(const Dated& dated) { return note(dated.source, dated.date, kFactIsOldAfter); }
   std::string price(const Dated& dated) { return note(dated.source, dated.date, kPriceIsOldAfter); }
-  // The sources by number, in lines of 100 columns, then what '*' means where one was set.
-  std::string text() const;
+  // The sources by number, in lines of note_columns(width), then what '*' means where one was set.
+  std::string text(int width) const;
 
  private:
   std::string today_;
@@ -51,8 +55,6 @@ class SourceNotes {
 void set_dated(Node& node, const std::string& source, const std::string& date, const std::string& today,
                std::int64_t old_after);
 
-// Broken between words into lines of `width` columns, all but the first indented.
-std::string wrapped(std::string_view text, std::size_t width, const std::string& indent);
 std::string range_text(const std::optional<NumberRange>& range);   // "4", "1-48", "-"
 std::string gbit_text(const std::optional<BytesPerSecond>& rate);  // "200", "-": Gbit/s
 Node maybe_number(const std::optional<double>& value);             // null without one

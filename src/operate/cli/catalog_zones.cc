@@ -76,9 +76,9 @@ ExitCode zones(const ZonesOptions& options, Context& context) {
   if (rows.empty())
     context.out.data("no zone that the catalog knows has that");
   else
-    context.out.data(table({"zone", "accelerator", "machines", "published", "source"}, rows) +
-                     "\npublished: the vendor's pages name the zone; the others were seen through its interfaces\n" +
-                     notes.text());
+    context.out.prose(table({"zone", "accelerator", "machines", "published", "source"}, rows, context.out.width()) +
+                      "\npublished: the vendor's pages name the zone; the others were seen through its interfaces\n" +
+                      notes.text(context.out.width()));
   context.out.json(Node::map({{"today", view.today}, {"zones", std::move(list)}}));
   return ExitCode::done;
 }

@@ -61,7 +61,8 @@ ExitCode ckpt_list(const CkptOptions& options, Context& context) {
   if (rows.empty())
     context.out.message(fmt::format("no checkpoint in '{}'", place.path));
   else
-    context.out.data(table({"step>", "written (UTC)", "metric>", "tensors>", "size>", "its own>", ""}, rows));
+    context.out.data(
+        table({"step>", "written (UTC)", "metric>", "tensors>", "size>", "its own>", ""}, rows, context.out.width()));
   context.out.json(Node::map({{"folder", place.path}, {"checkpoints", list}}));
   return ExitCode::done;
 }
@@ -101,7 +102,7 @@ ExitCode ckpt_show(const CkptOptions& options, Context& context) {
   }
   context.out.data(fmt::format("step {}  {}  model {} {}\nextra {}\n", m.step, m.date, m.identity.model,
                                m.identity.model_hash, to_json(m.extra)) +
-                   table({"tensor", "role", "type", "bytes>"}, rows));
+                   table({"tensor", "role", "type", "bytes>"}, rows, context.out.width()));
   context.out.json(Node::map({{"step", m.step},
                               {"date", m.date},
                               {"model", m.identity.model},

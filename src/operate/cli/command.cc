@@ -145,14 +145,14 @@ int run_command_line(const std::vector<std::string>& arguments) {
     return finish(out, context.exit);
   } catch (const CLI::CallForHelp&) {
     const auto [command, stranger] = descend(*app, arguments);
-    out.data(help_text(*command));
+    out.prose(help_text(*command));
     return finish(out, ExitCode::done);
   } catch (const CLI::CallForVersion& version) {
     out.data(version.what());
     return finish(out, ExitCode::done);
   } catch (const CLI::ParseError& problem) {
     if (arguments.empty()) {
-      out.data(app->help());
+      out.prose(app->help());
       return finish(out, ExitCode::usage);
     }
     return finish(out, told(out, usage_error(*app, problem, arguments)));

@@ -54,7 +54,7 @@ std::vector<std::string> cells(const std::string& name, const SplitTokens& split
           std::to_string(split.shards.size())};
 }
 
-std::string text_of(Store& store, const TokensManifest& m) {
+std::string text_of(Store& store, const TokensManifest& m, int width) {
   std::vector<std::vector<std::string>> rows{cells("train", m.train, document_lengths(store, m.key, false).value())};
   if (m.held_out.documents > 0)
     rows.push_back(cells("held out", m.held_out, document_lengths(store, m.key, true).value()));
@@ -62,7 +62,7 @@ std::string text_of(Store& store, const TokensManifest& m) {
   for (const SourceFile& source : m.sources)
     text += fmt::format("  from {}  {}\n", source.path, to_string(source.size));
   text += table({"", "documents>", "tokens>", "text bytes>", "bytes/token>", "median>", "p99>", "longest>", "shards>"},
-                rows);
+                rows, width);
   if (m.empty > 0) text += fmt::format("{} empty documents were passed over\n", with_commas(m.empty));
   if (m.replaced > 0) text += fmt::format("{} ill-formed parts of UTF-8 were replaced\n", with_commas(m.replaced));
   if (m.cut > 0) text += fmt::format("{} pairs are longer than their rows and were cut\n", with_commas(m.cut));
@@ -81,7 +81,7 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   const Data data = prepare_data(workload, loaded.source, preparing.progress, false, preparing.data_patience).value();
   context.out.end_progress();
-  context.out.data(text_of(*data.folder, data.dataset->manifest));
+  context.out.prose(text_of(*data.folder, data.dataset->manifest, context.out.width()));
   Node made = Node::sequence();
   for (const std::string& what : data.dataset->built) made.push(what);
   Node node = node_of(data.dataset->manifest);
@@ -119,7 +119,7 @@ ExitCode data_show(const DataOptions& options, Context& context) {
              .hinted("systole data build " + words_of(options.workload)));
   }
   const TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();
-  context.out.data(text_of(*folder.store, manifest));
+  context.out.prose(text_of(*folder.store, manifest, context.out.width()));
   context.out.json(Node::map({{"folder", workload.data.folder}, {"datasets", Node::sequence({node_of(manifest)})}}));
   return ExitCode::done;
 }

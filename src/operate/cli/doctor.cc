@@ -85,7 +85,7 @@ ExitCode print_findings(const std::vector<Finding>& findings, Context& context) 
     list.push(
         Node::map({{"name", finding.name}, {"verdict", verdict}, {"text", finding.text}, {"hint", finding.hint}}));
   }
-  context.out.data(text + fmt::format("{} ok, {} to look at, {} wrong", count[0], count[1], count[2]));
+  context.out.prose(text + fmt::format("{} ok, {} to look at, {} wrong", count[0], count[1], count[2]));
   context.out.json(
       Node::map({{"ok", count[0]}, {"warn", count[1]}, {"fail", count[2]}, {"findings", std::move(list)}}));
   return count[2] == 0 ? ExitCode::done : ExitCode::no;

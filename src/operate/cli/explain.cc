@@ -12,7 +12,7 @@ struct ExplainOptions {
 
 ExitCode explain(const ExplainOptions& options, Context& context) {
   const std::string text = explain_key(options.topic).value();
-  context.out.data(text);
+  context.out.prose(text);
   context.out.json(Node::map({{"topic", options.topic}, {"text", text}}));
   return ExitCode::done;
 }

@@ -29,7 +29,7 @@ std::string help_on(const std::vector<std::string>& topic, const CLI::App& app) 
 
 ExitCode help(const HelpOptions& options, const CLI::App& app, Context& context) {
   const std::string text = help_on(options.topic, app);
-  context.out.data(text);
+  context.out.prose(text);
   context.out.json(Node::map({{"text", text}}));
   return ExitCode::done;
 }

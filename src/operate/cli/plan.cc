@@ -52,11 +52,11 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     context.out.warning(note);
     context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");
   }
-  context.out.data(plan_text(prepared.plan) + error_text(prepared.plan, is_xla(preparing.backend)));
+  context.out.prose(plan_text(prepared.plan) + error_text(prepared.plan, is_xla(preparing.backend)));
   if (is_xla(preparing.backend)) {
     const auto peak = predicted_peak_text(preparing.backend, prepared.machine.catalog_entry, *prepared.job.program,
                                           temporaries_of(*prepared.machine.device));
-    if (peak) context.out.data(*peak + "\n");
+    if (peak) context.out.prose(*peak + "\n");
   }
   if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
   if (!options.out.empty()) {

@@ -244,9 +244,9 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
   for (const auto& [accelerator, why] : plan.left_out)
     context.out.message(fmt::format("left out: {}: {}", accelerator, why));
   if (!options.explain.empty()) {
-    context.out.data(explained_text(plan, lost_option(plan, options.explain).value(), context.out));
+    context.out.prose(explained_text(plan, lost_option(plan, options.explain).value(), context.out));
   } else {
-    context.out.data(offered_plan_text(plan, options.all, context.out));
+    context.out.prose(offered_plan_text(plan, options.all, context.out));
   }
   if (const auto much = exposed_warning(plan)) context.out.warning(*much);
   if (!options.charts.empty()) {

@@ -108,7 +108,7 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   return text + "\n" + time_text(e.step) + "\n" + memory_text(e.memory, capacity);
 }
 
-std::string lost_text(const OfferedPlan& plan, bool all) {
+std::string lost_text(const OfferedPlan& plan, bool all, int width) {
   if (plan.choice.lost.empty()) return "";
   constexpr std::size_t kShown = 24;
   const std::size_t shown = all ? plan.choice.lost.size() : std::min(kShown, plan.choice.lost.size());
@@ -122,7 +122,7 @@ std::string lost_text(const OfferedPlan& plan, bool all) {
                     lost.reason, edit_words(plan, lost)});
   }
   std::string text =
-      "\n" + table({"#>", "option", "step>", "total>", "dollars>", "it lost because", "would win with"}, rows);
+      "\n" + table({"#>", "option", "step>", "total>", "dollars>", "it lost because", "would win with"}, rows, width);
   const auto staged = [](const LostOption& lost) { return lost.estimated && lost.estimated->candidate.staged(); };
   if (!(plan.choice.chosen && plan.choice.chosen->candidate.staged()) &&
       std::any_of(plan.choice.lost.begin(), plan.choice.lost.begin() + static_cast<std::ptrdiff_t>(shown), staged))
@@ -135,7 +135,7 @@ std::string lost_text(const OfferedPlan& plan, bool all) {
   return text;
 }
 
-std::string sizes_text(const OfferedPlan& plan) {
+std::string sizes_text(const OfferedPlan& plan, int width) {
   if (plan.sizes.empty() || !plan.choice.chosen) return "";
   const Estimated& chosen = *plan.choice.chosen;
   std::vector<std::vector<std::string>> rows;
@@ -155,10 +155,10 @@ std::string sizes_text(const OfferedPlan& plan) {
     rows.push_back({size.offer.offered.name, to_string(Seconds(e.step.seconds)), to_string(e.total),
                     dollars_text(e.dollars), fmt::format("{:.0f}%", 100 * efficiency)});
   }
-  return "\n" + table({"other sizes", "step>", "total>", "dollars>", "speed a device>"}, rows);
+  return "\n" + table({"other sizes", "step>", "total>", "dollars>", "speed a device>"}, rows, width);
 }
 
-std::string sensitivities_text(const OfferedPlan& plan) {
+std::string sensitivities_text(const OfferedPlan& plan, int width) {
   if (plan.sensitivities.empty()) return "";
   std::vector<std::vector<std::string>> rows;
   for (const Sensitivity& one : plan.sensitivities) {
@@ -169,16 +169,16 @@ std::string sensitivities_text(const OfferedPlan& plan) {
     rows.push_back({one.what, to_string(one.step) + (one.of == Sensitivity::Of::precision ? plus_minus(known) : ""),
                     steps, dollars_text(one.dollars), to_string(one.memory), one.fits ? "" : "does not fit"});
   }
-  return "\n" + table({"the same layout, but", "step>", "by>", "dollars>", "memory>", ""}, rows);
+  return "\n" + table({"the same layout, but", "step>", "by>", "dollars>", "memory>", ""}, rows, width);
 }
 
-std::string front_text(const OfferedPlan& plan) {
+std::string front_text(const OfferedPlan& plan, int width) {
   if (plan.request.wanted != Wanted::front) return "";
   std::vector<std::vector<std::string>> rows;
   for (const Estimated& e : plan.choice.front)
     rows.push_back({plan.request.offers[e.offer].offered.name, to_string(e.candidate), to_string(e.total),
                     dollars_text(e.dollars), fmt::format("{:.1f}%", 100 * e.utilisation)});
-  return "\n" + table({"nothing is both faster and cheaper than", "layout", "total>", "dollars>", "MFU>"}, rows);
+  return "\n" + table({"nothing is both faster and cheaper than", "layout", "total>", "dollars>", "MFU>"}, rows, width);
 }
 
 std::string counts_text(const OfferedPlan& plan) {
@@ -275,10 +275,10 @@ std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& 
                   steps_words(plan), plan.rules.stack.name);
   if (plan.choice.chosen) text += chosen_text(plan, out);
   if (!out.quiet()) text += time_drawing(plan);
-  text += proved_text(plan) + front_text(plan);
+  text += proved_text(plan, out.width()) + front_text(plan, out.width());
   if (!out.quiet()) text += front_drawing(plan);
-  return text + lost_text(plan, all) + here_text(plan) + sizes_text(plan) + sensitivities_text(plan) +
-         counts_text(plan);
+  return text + lost_text(plan, all, out.width()) + here_text(plan) + sizes_text(plan, out.width()) +
+         sensitivities_text(plan, out.width()) + counts_text(plan);
 }
 
 Result<const LostOption*> lost_option(const OfferedPlan& plan, const std::string& words) {

@@ -132,7 +132,7 @@ const ProvedLayout* proof_of_layout(const OfferedPlan& plan, const Estimated& es
   return nullptr;
 }
 
-std::string proved_text(const OfferedPlan& plan) {
+std::string proved_text(const OfferedPlan& plan, int width) {
   if (plan.proved.empty()) return "";
   std::vector<std::vector<std::string>> rows;
   const bool timed =
@@ -152,8 +152,8 @@ std::string proved_text(const OfferedPlan& plan) {
   }
   const auto first = std::ranges::find_if(plan.proved, [](const ProvedLayout& one) { return one.proof.has_value(); });
   return "\n" +
-         table({"memory, as the compiler has it", "predicted>", "compiled>", "verdict", timed ? "its step>" : ""},
-               rows) +
+         table({"memory, as the compiler has it", "predicted>", "compiled>", "verdict", timed ? "its step>" : ""}, rows,
+               width) +
          (first == plan.proved.end()
               ? ""
               : fmt::format("compiled by {}; predicted is with what the vendor's runtime and stack take besides\n",

@@ -44,7 +44,7 @@ class LayoutProver {
 
 // Null: it was not looked at.
 const ProvedLayout* proof_of_layout(const OfferedPlan& plan, const Estimated& estimated);
-std::string proved_text(const OfferedPlan& plan);
+std::string proved_text(const OfferedPlan& plan, int width);
 Node proved_node(const ProvedLayout* proved);
 
 }  // namespace systole::cli

@@ -68,7 +68,7 @@ Node point_node(const ScalePoint& point) {
 
 }  // namespace
 
-std::string scaled_plan_text(const ScaledPlan& plan) {
+std::string scaled_plan_text(const ScaledPlan& plan, int width) {
   std::string text = fmt::format(
       "{}: {}; the stack is '{}'\n\n", plan.workload.name,
       plan.request.batch_scales ? fmt::format("{} rows a step on the smallest size, as many a chip on all others",
@@ -82,7 +82,7 @@ std::string scaled_plan_text(const ScaledPlan& plan) {
       rows.push_back(cells(curve.points[i], curve.hardware, curve.stop == i && i + 1 < sizes));
   text += table({"chips>", "of", "step>", "MFU>", "tokens/s>", "efficiency>", "of those added>", "waits>", "1M tokens>",
                  "layout"},
-                rows);
+                rows, width);
   text +=
       "\nefficiency: tokens/s of a chip, over those of the smallest size; of those added: the same of the chips beyond "
       "the "
@@ -141,7 +141,7 @@ ExitCode plan_scale(const WorkloadArguments& arguments, const PlanOnOptions& opt
   plan.curves = scale({view.tables, view.catalog, plan.rules, composer, threads}, plan.request).value();
   context.out.end_progress();
   warn_of_terms(plan.workload, context);
-  context.out.data((context.out.quiet() ? "" : scaling_drawing(plan)) + scaled_plan_text(plan));
+  context.out.prose((context.out.quiet() ? "" : scaling_drawing(plan)) + scaled_plan_text(plan, context.out.width()));
   context.out.json(scaled_plan_node(plan));
   if (const std::string svg = scaling_svg(plan); !options.charts.empty() && !svg.empty())
     write_text_file(options.charts + "/scaling.svg", svg).value();

@@ -15,7 +15,7 @@ struct ScaledPlan {
   std::string catalog_date, catalog_hash;
 };
 
-std::string scaled_plan_text(const ScaledPlan& plan);
+std::string scaled_plan_text(const ScaledPlan& plan, int width);
 Node scaled_plan_node(const ScaledPlan& plan);
 
 ExitCode plan_scale(const WorkloadArguments& arguments, const PlanOnOptions& options, Context& context);

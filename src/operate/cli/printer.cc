@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -12,6 +13,7 @@
 namespace systole::cli {
 namespace {
 
+constexpr int kColumns = 80;      // of a terminal that does not say how wide it is
 constexpr Seconds kRepaint{0.1};  // a line that changes more often cannot be read, and fills a log
 
 bool wants_colour() {
@@ -22,7 +24,7 @@ bool wants_colour() {
 
 int columns_of(int fd) {
   winsize size{};
-  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : kColumns;
 }
 
 const char* code_of(Ink ink) {
@@ -50,12 +52,34 @@ std::size_t shown_width(std::string_view text) {
   return width;
 }
 
-std::string cut_to(std::string_view text, int columns) {
+// How many bytes its first so many columns are.
+std::size_t bytes_of(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
-  for (int shown = 0; end < text.size(); ++end) {
+  for (std::size_t shown = 0; end < text.size(); ++end) {
     if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80 && ++shown > columns) break;
   }
-  return std::string(text.substr(0, end));
+  return end;
+}
+
+std::string cut_to(std::string_view text, int columns) {
+  return std::string(text.substr(0, bytes_of(text, static_cast<std::size_t>(columns))));
+}
+
+// Which columns of these widths stand side by side in `width`: where not all do, the wide ones of prose go first, then
+// the last. The first stays.
+std::vector<bool> side_by_side(const std::vector<std::size_t>& widths, std::size_t width) {
+  std::vector<bool> beside(widths.size(), true);
+  for (;;) {
+    std::size_t total = 0, last = 0, widest = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (!beside[i]) continue;
+      total += widths[i] + (i > 0 ? 2 : 0);
+      last = i;
+      if (i > 0 && (widest == 0 || widths[i] >= widths[widest])) widest = i;
+    }
+    if (total <= width || last == 0) return beside;
+    beside[widths[widest] > width / 3 ? widest : last] = false;
+  }
 }
 
 }  // namespace
@@ -103,6 +127,8 @@ void Printer::data(std::string_view text) {
   clear_progress();
   put(out_, text);
 }
+
+void Printer::prose(std::string_view text) { data(folded(text, width_)); }
 
 void Printer::stream(std::string_view text) {
   const std::lock_guard lock(mutex_);
@@ -202,7 +228,54 @@ Status Printer::finish() {
   return os_error(failed_, "write", "stdout");
 }
 
-std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows) {
+std::string wrapped(std::string_view text, std::size_t width, const std::string& indent) {
+  std::string lines;
+  for (std::string before; !text.empty(); before = indent) {
+    const std::size_t room = width > before.size() ? width - before.size() : 1;
+    std::size_t end = text.size();
+    if (shown_width(text) > room) {
+      const std::size_t word = text.find_first_not_of(' ');  // what is before it is its own indent
+      end = text.rfind(' ', bytes_of(text, room));
+      if (end == text.npos || end < word) end = std::min(text.find(' ', word), text.size());
+    }
+    const std::string_view line = text.substr(0, end);
+    lines += before + std::string(line.substr(0, line.find_last_not_of(' ') + 1)) + "\n";
+    text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
+  }
+  return lines;
+}
+
+namespace {
+
+// Where the lines of a wide one go on: below its second column, where it has one in its left half, else further in than
+// it begins.
+std::size_t hanging(std::string_view line, std::size_t width) {
+  const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+  const std::size_t gap = line.substr(0, width / 2).rfind("  ");
+  return gap != line.npos && gap > indent ? gap + 2 : indent + 4;
+}
+
+}  // namespace
+
+std::string folded(std::string_view text, int width) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const bool newline = end < text.size();
+    if (shown_width(line) <= static_cast<std::size_t>(width)) {
+      lines += line;
+      if (newline) lines += '\n';
+    } else {
+      lines += wrapped(line, static_cast<std::size_t>(width),
+                       std::string(hanging(line, static_cast<std::size_t>(width)), ' '));
+    }
+    text.remove_prefix(newline ? end + 1 : end);
+  }
+  return lines;
+}
+
+std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows, int width) {
   std::vector<bool> right;
   std::vector<std::size_t> widths;
   for (std::string& header : headers) {
@@ -212,10 +285,12 @@ std::string table(std::vector<std::string> headers, const std::vector<std::vecto
   }
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], shown_width(row[i]));
+  const std::vector<bool> beside = side_by_side(widths, static_cast<std::size_t>(width));
   std::string text;
   const auto add = [&](const std::vector<std::string>& row) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
+      if (!beside[i]) continue;
       const std::string space(widths[i] - shown_width(row[i]), ' ');
       if (i > 0) line += "  ";
       line += right[i] ? space + row[i] : row[i] + space;
@@ -224,7 +299,14 @@ std::string table(std::vector<std::string> headers, const std::vector<std::vecto
     text += line + "\n";
   };
   add(headers);
-  for (const auto& row : rows) add(row);
+  for (const auto& row : rows) {
+    add(row);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (beside[i] || row[i].empty()) continue;
+      const std::string label = headers[i].empty() ? "" : headers[i] + ": ";
+      text += wrapped("    " + label + row[i], static_cast<std::size_t>(width), std::string(6, ' '));
+    }
+  }
   return text;
 }
 

@@ -6,9 +6,13 @@
 //   {"systole":"runs","version":1, ...}      or      {"systole":"runs","version":1,"error":{"kind":...}}
 //
 // Thread-safe: progress comes from the thread that writes the events. A reader that goes away (`| head`) is no error.
+//
+// On a terminal, lines fit its width: a table that is wider folds, its last columns below their row, and sentences are
+// broken between words. Elsewhere nothing folds: a row is a line, whoever reads it.
 
 #include <atomic>
 #include <cstdio>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -21,7 +25,8 @@
 
 namespace systole::cli {
 
-constexpr int kJsonVersion = 1;  // of the documents that --json prints
+constexpr int kJsonVersion = 1;                             // of the documents that --json prints
+constexpr int kUnfolded = std::numeric_limits<int>::max();  // columns where nothing is folded
 
 enum class Ink { plain, bold, dim, red, green, yellow };
 
@@ -37,11 +42,13 @@ class Printer {
   bool json() const { return json_; }
   bool quiet() const { return quiet_; }
   bool terminal() const { return err_terminal_; }  // is stderr one, so that progress may be drawn
-  int width() const { return width_; }             // of stdout in columns; 100 when it is no terminal
+  int width() const { return width_; }             // of stdout in columns; kUnfolded when it is no terminal
   bool closed() const { return closed_; }          // whoever read stdout has gone
 
   // Data for people; left out with --json. A newline is added where there is none.
   void data(std::string_view text);
+  // The same of sentences: on a terminal, lines that are too wide are broken between words.
+  void prose(std::string_view text);
   // As it is, at once, newline or not: generated text that streams.
   void stream(std::string_view text);
   // The document of this command: `fields`, a map, after "systole" and "version". Left out without --json, and when
@@ -75,7 +82,7 @@ class Printer {
   std::FILE* err_;
   std::string command_;
   bool json_ = false, quiet_ = false, out_terminal_ = false, err_terminal_ = false, colour_ = true;
-  int width_ = 100;
+  int width_ = kUnfolded;
   int failed_ = 0;  // errno of the first write to stdout that failed
   std::atomic<bool> closed_ = false;
   std::optional<Seconds> painted_;  // when progress was drawn last
@@ -86,8 +93,16 @@ class Printer {
 };
 
 // Columns of text: a header and rows of equally many cells. Cells whose header ends in '>' are right-aligned (the sign
-// is not shown). Two spaces between columns, none at the end of a line.
-std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows);
+// is not shown). Two spaces between columns, none at the end of a line. Where that is wider than `width`, the columns
+// that find no room stand below their row, each with its header: "    it lost because: slower".
+std::string table(std::vector<std::string> headers, const std::vector<std::vector<std::string>>& rows,
+                  int width = kUnfolded);
+
+// Broken between words into lines of `width` columns, all but the first indented.
+std::string wrapped(std::string_view text, std::size_t width, const std::string& indent);
+
+// The lines of a text that are wider than `width` broken between words, indented by four beyond their own indent.
+std::string folded(std::string_view text, int width);
 
 // An Error as {"kind","message","file","line","col","hint","others"}.
 Node error_node(const Error& error);

@@ -1,4 +1,4 @@
-// What a terminal gets, by way of a pseudo-terminal.
+// What a terminal gets, by way of a pseudo-terminal; and the folding of tables.
 
 #include "operate/cli/printer.h"
 
@@ -8,10 +8,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <memory>
 
 #include "ground/base/clock.h"
 #include "ground/base/fd.h"
+#include "operate/cli/run_systole.h"
+#include "operate/cli/small_workload.h"
 
 namespace systole::cli {
 namespace {
@@ -49,6 +53,13 @@ std::size_t times(const std::string& text, const std::string& part) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
   return count;
+}
+
+std::size_t widest(const std::string& text) {
+  std::size_t most = 0, begun = 0;
+  for (std::size_t end = text.find('\n'); end != text.npos; begun = end + 1, end = text.find('\n', begun))
+    most = std::max(most, end - begun);
+  return most;
 }
 
 constexpr const char* kClear = "\r\x1b[K";
@@ -104,6 +115,88 @@ TEST(Printer, a_reader_that_goes_away_is_no_error) {
   errno = 0;
   EXPECT_TRUE(out.finish().ok());
   std::fclose(file);
+}
+
+TEST(Table, folds_where_it_is_too_wide) {
+  const std::vector<std::string> headers{"#>", "option", "step>", "why"};
+  const std::vector<std::vector<std::string>> rows{
+      {"1", "a3-highgpu-8g:8", "1.2 s", ""},
+      {"2", "v5p:4x4x4", "0.9 s", "it costs more than twice as much as the first one does, which nobody pays"}};
+  EXPECT_EQ(table(headers, rows, 60),
+            "#  option            step\n"
+            "1  a3-highgpu-8g:8  1.2 s\n"
+            "2  v5p:4x4x4        0.9 s\n"
+            "    why: it costs more than twice as much as the first one\n"
+            "      does, which nobody pays\n");
+  EXPECT_EQ(widest(table(headers, rows, 200)), 100u);
+  for (int width = 21; width < 120; ++width)  // 21: the longest word and its indent
+    EXPECT_LE(widest(table(headers, rows, width)), static_cast<std::size_t>(width)) << width;
+  EXPECT_EQ(times(table(headers, rows), "\n"), 3u) << "a row is a line where no terminal says how wide it is";
+  // Many narrow columns: the last ones go below.
+  EXPECT_EQ(table({"a", "b>", "c>"}, {{"xxxxxxxx", "11111111", "22222222"}}, 20),
+            "a                b\nxxxxxxxx  11111111\n    c: 22222222\n");
+}
+
+TEST(Folded, breaks_between_words_alone) {
+  EXPECT_EQ(folded("one two three\n  four five six\nshort", 10),
+            "one two\n    three\n  four\n      five\n      six\nshort");
+  EXPECT_EQ(folded("unbreakable_long_word", 5), "unbreakable_long_word\n");
+  EXPECT_EQ(folded("", 5), "");
+  EXPECT_EQ(folded("    a_long_word of it\n", 8), "    a_long_word\n        of\n        it\n")
+      << "an indent is no word";
+  EXPECT_EQ(folded("a  b   cccccccc\n", 9), "a  b\n   cccccccc\n") << "no line ends in spaces, nor begins with them";
+  EXPECT_EQ(folded("--key  what it is and does\n", 16), "--key  what it\n       is and\n       does\n");
+}
+
+TEST(Printer, folds_on_a_terminal_alone) {
+  const std::string words = "one two three four five six seven eight nine ten eleven twelve";
+  FakeClock clock;
+  Terminal terminal(30);
+  Printer shown(clock, terminal.file(), stderr);
+  EXPECT_EQ(shown.width(), 30);
+  shown.prose(words);
+  EXPECT_EQ(terminal.text(), "one two three four five six\r\n    seven eight nine ten\r\n    eleven twelve\r\n");
+  std::FILE* file = std::tmpfile();
+  Printer piped(clock, file, stderr);
+  EXPECT_EQ(piped.width(), kUnfolded);
+  piped.prose(words);
+  EXPECT_EQ(std::ftell(file), static_cast<long>(words.size()) + 1);
+  std::fclose(file);
+}
+
+// The same through the program, as a person sees it.
+TEST(Terminals, data_build_leaves_nothing_behind) {
+  const SystoleRunner systole;
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += fmt::format("word {} of a list, in its {}th line\n", i * 7 % 50, i);
+  systole.write("some.txt", text);
+  systole.write("job.yaml", R"(systole: 1
+name: text
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }
+data: { train: { files: some.txt }, held_out: { fraction: 10% }, tokenizer: { vocabulary: 300 } }
+train: { batch: 2, steps: 2, optimizer: { rate: 1e-3 } }
+)");
+  const std::unique_ptr<Clock> clock = real_clock();
+  const Seconds began = clock->now();
+  const Captured seen = systole.shell("script -qec \"$SYSTOLE data build job.yaml\" /dev/null");
+  const double took = (clock->now() - began).count();
+  ASSERT_EQ(seen.exit.code, 0) << seen.out << seen.err;
+  EXPECT_LT(static_cast<double>(times(seen.out, kClear)), 20 + 20 * took) << "ten a second, of two processes";
+  for (std::size_t at = seen.out.find("data: "); at != seen.out.npos; at = seen.out.find("data: ", at + 1)) {
+    const std::size_t next = std::min(seen.out.find_first_of("\r\n", at), seen.out.size());
+    EXPECT_EQ(seen.out.substr(next, std::string_view(kClear).size()), kClear) << seen.out.substr(at, 80);
+  }
+}
+
+TEST(Terminals, head_ends_every_command_quietly) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  for (const char* command : {"explain keys", "catalog prices", "run job.yaml --backend reference --folder r",
+                              "plan job.yaml", "show program job.yaml --all", "runs", "help"}) {
+    const Captured seen = systole.shell(fmt::format("trap '' PIPE; $SYSTOLE {} -q 2>err | true; cat err", command));
+    EXPECT_EQ(seen.out.find("error"), std::string::npos) << command << ": " << seen.out;
+    EXPECT_EQ(seen.out.find("roken pipe"), std::string::npos) << command << ": " << seen.out;
+  }
 }
 
 }  // namespace

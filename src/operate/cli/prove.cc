@@ -87,7 +87,7 @@ ExitCode list_cache(Context& context) {
   const std::unique_ptr<Store> store = open_proof_store(folder).value();
   const std::vector<prove::ProofCache::Entry> entries =
       store == nullptr ? std::vector<prove::ProofCache::Entry>() : prove::ProofCache(*store).list().value();
-  context.out.data(cache_text(entries, folder));
+  context.out.prose(cache_text(entries, folder, context.out.width()));
   Node list = Node::sequence();
   for (const prove::ProofCache::Entry& entry : entries) {
     Node node = to_node(entry.proof);
@@ -148,7 +148,7 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
       fail(error(ErrorKind::invalid, "--predict: '{}' is no workload: of a module only its compiler knows",
                  arguments.file)
                .hinted("systole prove job.yaml --on v5e:2x2 --predict, or leave --predict out"));
-    context.out.data(predicted_text(*job, slice));
+    context.out.prose(predicted_text(*job, slice));
     context.out.json(predicted_node(*job, slice));
     return job->peak.needed() <= slice.memory ? ExitCode::done : ExitCode::no;
   }
@@ -171,8 +171,9 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
       prove::prove(code, arguments.file, slice, options, cache ? &*cache : nullptr, context.clock).value();
   context.out.end_progress();
   for (const Error& note : proved.notes) context.out.warning(note);
-  context.out.data(proof_text(proved.proof, slice, job ? job->name : arguments.file, proved.cached) +
-                   (job ? beside_text(*job, proved.proof) : ""));
+  context.out.prose(
+      proof_text(proved.proof, slice, job ? job->name : arguments.file, proved.cached, context.out.width()) +
+      (job ? beside_text(*job, proved.proof, context.out.width()) : ""));
   Node document = to_node(proved.proof);
   if (job) document.set("program", beside_node(*job, proved.proof));
   if (proved.proof.step) document.set("published", prove::known_ratio_node(prove::published_steps(), slice.chip));

@@ -110,7 +110,7 @@ Result<JobOnSlice> job_on(const Workload& workload, const prove::Slice& slice, c
   return lowered(workload.name, *job.program, slice, catalog);
 }
 
-std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {
+std::string beside_text(const JobOnSlice& job, const prove::Proof& proof, int width) {
   const Function& step = job.program.function_named(kStepFunction);
   const prove::Beside both = prove::beside(job.program, step, job.module, proof);
   std::string text = fmt::format("\nthe Program on {}\n", job.mesh);
@@ -124,7 +124,7 @@ std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {
     row("outputs that are not aliased", both.ours.outputs - both.ours.aliased, job.peak.outputs,
         proof.memory->outputs - proof.memory->aliased);
     row("needed", both.ours.needed(), job.peak.needed(), proof.memory->needed());
-    text += table({"memory of a device", "planned>", "predicted>", "compiled>", "difference>"}, rows);
+    text += table({"memory of a device", "planned>", "predicted>", "compiled>", "difference>"}, rows, width);
     const double off = job.peak.needed() / proof.memory->needed() - 1;
     text += fmt::format("predicted is {:.1f}% {} what is compiled\n", 100 * std::abs(off), off < 0 ? "below" : "above");
     text += terms_text(job.peak);
@@ -142,8 +142,8 @@ std::string beside_text(const JobOnSlice& job, const prove::Proof& proof) {
     rows.push_back({kind.kind, with_commas(kind.ours), with_commas(kind.theirs), to_string(kind.our_bytes),
                     to_string(kind.their_bytes), signed_bytes(kind.their_bytes - kind.our_bytes)});
   }
-  text +=
-      "\n" + table({"collectives", "planned>", "compiled>", "bytes planned>", "bytes compiled>", "difference>"}, rows);
+  text += "\n" + table({"collectives", "planned>", "compiled>", "bytes planned>", "bytes compiled>", "difference>"},
+                       rows, width);
   if (equal) return text + "the bytes that were planned\n";
   for (const prove::CompiledCollective& collective : both.unplanned)
     text += fmt::format("not planned: {} of {}, {} times, for {}\n", collective.kind, to_string(collective.bytes),

@@ -35,7 +35,7 @@ Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string&
 Result<JobOnSlice> job_on(const Workload& workload, const prove::Slice& slice, const Catalog& catalog);
 
 // What the Program plans and perf predicts beside what the compiler made: after proof_text.
-std::string beside_text(const JobOnSlice& job, const prove::Proof& proof);
+std::string beside_text(const JobOnSlice& job, const prove::Proof& proof, int width);
 Node beside_node(const JobOnSlice& job, const prove::Proof& proof);
 
 // The prediction alone, against the memory that a device is sold with.

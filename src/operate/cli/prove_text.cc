@@ -34,7 +34,7 @@ std::string memory_text(const CompiledMemory& memory, const Slice& slice) {
   return text;
 }
 
-std::string collectives_text(const Proof& proof) {
+std::string collectives_text(const Proof& proof, int width) {
   const std::vector<CompiledCollective>& all = proof.executed.collectives;
   if (all.empty()) return proof.partitions * proof.replicas > 1 ? "\nno collectives\n" : "";
   std::vector<std::vector<std::string>> rows;
@@ -48,7 +48,7 @@ std::string collectives_text(const Proof& proof) {
                     to_string(collective.all()), collective.group > 0 ? std::to_string(collective.group) : "all",
                     collective.source.empty() ? "-" : collective.source});
   }
-  std::string text = "\n" + table({"collective", "times>", "bytes>", "all>", "among>", "from"}, rows);
+  std::string text = "\n" + table({"collective", "times>", "bytes>", "all>", "among>", "from"}, rows, width);
   if (all.size() > kShown) text += fmt::format("and {} kinds more: --json has all\n", all.size() - kShown);
   return text + fmt::format("{} times, {}, in one run of the program\n", with_commas(times), to_string(sum));
 }
@@ -111,7 +111,7 @@ std::string flags_text(const Proof& proof, const Slice& slice) {
 
 }  // namespace
 
-std::string proof_text(const Proof& proof, const Slice& slice, const std::string& name, bool cached) {
+std::string proof_text(const Proof& proof, const Slice& slice, const std::string& name, bool cached, int width) {
   const std::int64_t used = proof.partitions * proof.replicas;
   std::string text = fmt::format("{} on {}: {}\n", name, proof.slice, proof.fits ? "fits" : "does not fit");
   if (!proof.refusal.empty()) text += proof.refusal + "\n";
@@ -120,11 +120,11 @@ std::string proof_text(const Proof& proof, const Slice& slice, const std::string
                       cached ? fmt::format("; proved at {}", proof.made) : "");
   text += flags_text(proof, slice);
   if (proof.memory) text += memory_text(*proof.memory, slice);
-  text += collectives_text(proof);
+  text += collectives_text(proof, width);
   return text + time_text(proof, slice);
 }
 
-std::string cache_text(const std::vector<prove::ProofCache::Entry>& entries, const std::string& folder) {
+std::string cache_text(const std::vector<prove::ProofCache::Entry>& entries, const std::string& folder, int width) {
   if (entries.empty()) return fmt::format("no proofs in {}\n", folder);
   std::vector<std::vector<std::string>> rows;
   Bytes sum;
@@ -135,7 +135,7 @@ std::string cache_text(const std::vector<prove::ProofCache::Entry>& entries, con
                     proof.memory ? to_string(proof.memory->needed()) : "-",
                     proof.compute ? to_string(*proof.compute) : "-", proof.compiler, entry.key.substr(0, 12)});
   }
-  return table({"proved", "on", "", "needed>", "compute>", "by", "key"}, rows) +
+  return table({"proved", "on", "", "needed>", "compute>", "by", "key"}, rows, width) +
          fmt::format("{} in {}, which takes at most {}\n", to_string(sum), folder, to_string(prove::kCacheLimit));
 }
 

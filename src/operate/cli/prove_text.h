@@ -11,9 +11,10 @@
 namespace systole::cli {
 
 // `name`: of the program; `cached`: it was proved before.
-std::string proof_text(const prove::Proof& proof, const prove::Slice& slice, const std::string& name, bool cached);
+std::string proof_text(const prove::Proof& proof, const prove::Slice& slice, const std::string& name, bool cached,
+                       int width);
 
 // `systole prove --cache`.
-std::string cache_text(const std::vector<prove::ProofCache::Entry>& entries, const std::string& folder);
+std::string cache_text(const std::vector<prove::ProofCache::Entry>& entries, const std::string& folder, int width);
 
 }  // namespace systole::cli

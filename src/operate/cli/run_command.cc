@@ -213,7 +213,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     if (elsewhere) context.out.message(*elsewhere);
   }
   if (arguments.dry_run) {
-    context.out.data(plan_text(prepared.plan, begins == Begins::anew ? 0 : newest_step(arguments.folder, workload)));
+    context.out.prose(plan_text(prepared.plan, begins == Begins::anew ? 0 : newest_step(arguments.folder, workload)));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
   }
   fits(prepared).value();

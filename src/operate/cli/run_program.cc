@@ -104,7 +104,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   if (budget != nullptr)
     if (const Status noted = budget->end(outcome.exit_code); !noted.ok()) context.out.warning(noted.error());
   const bool bad = outcome.exit_code == kExitNo;
-  context.out.data(bad ? fmt::format("{}; logs are in {}", outcome.sentence, logs) : outcome.sentence);
+  context.out.prose(bad ? fmt::format("{}; logs are in {}", outcome.sentence, logs) : outcome.sentence);
   context.out.json(Node::map({{"folder", folder}, {"ending", outcome.sentence}, {"exit_code", outcome.exit_code}}));
   return static_cast<ExitCode>(outcome.exit_code);
 }

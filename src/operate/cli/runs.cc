@@ -76,14 +76,15 @@ std::vector<std::string> cells(const SubmittedRow& row) {
 void show_table(const std::vector<RunRow>& runs, const std::vector<std::string>& states, Context& context) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < runs.size(); ++i) rows.push_back(cells(runs[i], states[i]));
-  context.out.data(table({"run", "state", "started (UTC)", "steps>", "tokens>", "loss>", "bits/byte>", "time>"}, rows));
+  context.out.data(table({"run", "state", "started (UTC)", "steps>", "tokens>", "loss>", "bits/byte>", "time>"}, rows,
+                         context.out.width()));
 }
 
 void show_table(const std::vector<SubmittedRow>& submitted, Context& context) {
   std::vector<std::vector<std::string>> rows;
   for (const SubmittedRow& row : submitted) rows.push_back(cells(row));
-  context.out.data(
-      "\n" + table({"submitted", "as", "state", "at (UTC)", "on", "again>", "node hours>", "dollars>", ""}, rows));
+  context.out.data("\n" + table({"submitted", "as", "state", "at (UTC)", "on", "again>", "node hours>", "dollars>", ""},
+                                rows, context.out.width()));
 }
 
 Node document(const std::vector<RunRow>& runs, const std::vector<std::string>& states,

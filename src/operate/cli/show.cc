@@ -106,7 +106,7 @@ ExitCode show_schedule(const ShowOptions& options, Context& context) {
     text += fmt::format("{}schedule {}\n", text.empty() ? "" : "\n", schedule->name);
     text += table({"action>", "stream", "function", "chunk>", "microbatch>", "slot>", "waits", "FLOPs>", "moves B>",
                    "scratch B>"},
-                  rows);
+                  rows, context.out.json() ? kUnfolded : context.out.width());
   }
   return print(context, text);
 }

@@ -29,7 +29,7 @@ ExitCode explain_run(const WhyOptions& options, Context& context) {
              .hinted("systole logs shows its events"));
   const WhyReport report = systole::why(*record.plan, record.processes, record.spans);
   const RanksReport ranks = report_ranks(*place.store, "").value();
-  context.out.data(to_text(report) + to_text(ranks));
+  context.out.prose(to_text(report) + to_text(ranks));
   Node document = to_node(report);
   if (!ranks.empty()) document.set("many_ranks", to_node(ranks));
   context.out.json(document);
