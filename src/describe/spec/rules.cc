@@ -6,6 +6,7 @@
 #include "describe/spec/rules_layout.h"
 #include "describe/spec/schema.h"
 #include "describe/spec/ssh_host.h"
+#include "ground/base/counted.h"
 
 namespace systole {
 namespace {
@@ -314,10 +315,11 @@ void check_end(const Workload& w, Rules& broken) {
 void check_training(const Workload& w, Rules& broken) {
   const TrainSpec& t = w.train;
   if (t.batch != 0 && t.microbatches > t.batch) {
-    broken.push_back({{"train.microbatches", "train.batch"},
-                      ErrorKind::invalid,
-                      fmt::format("{} microbatches of {} rows: some would be empty", t.microbatches, t.batch),
-                      fmt::format("train.microbatches: {} at most", most_microbatches(t))});
+    broken.push_back(
+        {{"train.microbatches", "train.batch"},
+         ErrorKind::invalid,
+         fmt::format("{} of {}: some would be empty", counted(t.microbatches, "microbatch"), counted(t.batch, "row")),
+         fmt::format("train.microbatches: {} at most", most_microbatches(t))});
   }
   const OptimizerSpec& o = t.optimizer;
   const bool decays = o.schedule == OptimizerSpec::Schedule::warmup_stable_decay;

@@ -6,6 +6,7 @@
 
 #include "execute/checkpoint/names.h"
 #include "execute/checkpoint/read_piece.h"
+#include "ground/base/counted.h"
 #include "ground/base/parallel.h"
 
 namespace systole::checkpoint {
@@ -147,8 +148,8 @@ Result<Restored> newest_of(const Folder& folder, const std::function<Result<Chec
     rejected.push_back({step, folder.manifest(step), std::move(opened).error()});
   }
   if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint").at({folder.manifests()});
-  Error none =
-      error(ErrorKind::corrupt, "none of the {} checkpoints verifies", rejected.size()).at({folder.manifests()});
+  Error none = error(ErrorKind::corrupt, "none of the {} verifies", counted(rejected.size(), "checkpoint"))
+                   .at({folder.manifests()});
   for (Rejected& one : rejected) none.others.push_back(std::move(one.reason));
   return none;
 }

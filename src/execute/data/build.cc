@@ -5,6 +5,7 @@
 
 #include "execute/data/encode.h"
 #include "execute/data/sample.h"
+#include "ground/base/counted.h"
 
 namespace systole {
 namespace {
@@ -188,8 +189,8 @@ class Builder {
           .hinted("check `document:` and the files; a smaller `held_out` fraction sets fewer aside");
     }
     if (!options_.held_out && options_.held_out_fraction > 0 && held_out == 0) {
-      return error(ErrorKind::invalid, "no document was set aside: {} documents, a fraction of {}", documents,
-                   options_.held_out_fraction)
+      return error(ErrorKind::invalid, "no document was set aside: {}, a fraction of {}",
+                   counted(documents, "document"), options_.held_out_fraction)
           .hinted("raise the fraction, cut the text into smaller documents, or name held-out files");
     }
     if (!options_.tokenizer_model) progress("training the tokenizer", reader.stats().bytes);

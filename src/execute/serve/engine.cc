@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/graph/partition/serving.h"
+#include "ground/base/counted.h"
 
 namespace systole {
 namespace {
@@ -87,7 +88,7 @@ Status Engine::prefill(std::int64_t slot, std::span<const std::int32_t> tokens) 
     return error(ErrorKind::invalid, "a prompt without tokens")
         .hinted("begin with the tokenizer's token for the beginning of a document");
   if (length > cache_)
-    return error(ErrorKind::invalid, "a prompt of {} tokens for a cache of {}", length, cache_)
+    return error(ErrorKind::invalid, "a prompt of {} for a cache of {}", counted(length, "token"), cache_)
         .hinted("shorten the prompt, or train with a longer model.context");
   for (const std::int32_t token : tokens) TRY(check_token(token));
   const std::int64_t bucket = *std::lower_bound(buckets_.begin(), buckets_.end(), length);

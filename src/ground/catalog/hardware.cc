@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "ground/base/units.h"
 
@@ -105,7 +106,7 @@ Result<AskedHardware> Reader::of_tpus(const CatalogEntry& chip, std::span<const 
   std::ranges::sort(known, {}, [&](std::int64_t k) { return std::pair(std::abs(k - chips), k); });
   known.erase(std::unique(known.begin(), known.end()), known.end());
   if (known.size() > 2) known.resize(2);
-  return invalid("{} has no slice of {} chips", chip.name, chips)
+  return invalid("{} has no slice of {}", chip.name, counted(chips, "chip"))
       .hinted(fmt::format("the nearest have {} chips: {}:{}", fmt::join(known, " and "), chip.name,
                           known.empty() ? 0 : known.front()));
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -167,7 +168,7 @@ void OfferFinder::add_slice(const ZoneRow& zone, const TpuSlice& slice) {
   const auto host = std::ranges::find(machines_, slice.machine, &MachineType::name);
   add_each(offer, host == machines_.end() ? nullptr : &*host, [&](Provisioning terms) {
     return price({PriceOf::chip, slice.accelerator, zone.region, zone.zone, of_class, slice.chips, terms},
-                 fmt::format("{} chips of {}", slice.chips, slice.accelerator));
+                 fmt::format("{} of {}", counted(slice.chips, "chip"), slice.accelerator));
   });
 }
 

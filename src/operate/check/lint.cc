@@ -1,4 +1,5 @@
 #include "operate/check/lint.h"
+#include "ground/base/counted.h"
 
 #include <fmt/format.h>
 
@@ -81,7 +82,7 @@ std::optional<Lint> empty_rows(const Workload& w) {
   if (train.exact ? of_shard > 1 : train.microbatches > 1)
     in.push_back(fmt::format("{} microbatches", train.exact ? of_shard : train.microbatches));
   if (devices > 1) in.push_back(fmt::format("{} devices", devices));
-  const auto number = [](std::int64_t n) { return fmt::format("{} row{}", n, n == 1 ? "" : "s"); };
+  const auto number = [](std::int64_t n) { return counted(n, "row"); };
   Lint found;
   found.rule = train.exact ? "ragged_shards" : "ragged_microbatches";
   found.key = train.exact ? "train.logical_shards" : train.microbatches > 1 ? "train.microbatches" : "train.batch";

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/command.h"
@@ -62,7 +63,8 @@ Status check_rows_of(const std::string& set, const Scores& scores) {
   std::set<std::string_view> found;
   for (const ScoredRow& row : scores.rows) found.insert(row.set);
   if (set.empty() || found.contains(set)) return {};
-  return error(ErrorKind::not_found, "--set: none of the {} rows is of the set '{}'", scores.rows.size(), set)
+  return error(ErrorKind::not_found, "--set: none of the {} is of the set '{}'", counted(scores.rows.size(), "row"),
+               set)
       .hinted(fmt::format("they are of: {}", fmt::join(found, ", ")));
 }
 
@@ -108,7 +110,7 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   PrepareOptions prepare_options;
   prepare_options.threads = static_cast<int>(options.threads);
   prepare_options.progress = [&](std::size_t done, std::size_t all) {
-    context.out.progress(fmt::format("{} of {} layouts", done, all));
+    context.out.progress(fmt::format("{} of {}", done, counted(all, "layout")));
   };
   const std::vector<PreparedRow> rows = prepare(std::move(published), given, catalog, prepare_options);
   context.out.end_progress();

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "ground/base/counted.h"
 #include "operate/cli/command.h"
 #include "operate/cli/session.h"
 
@@ -60,8 +61,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   context.out.json(Node::map({{"file", folder + "/" + file}, {"machine", machine.identity}, {"facts", list}}));
   context.out.message(fmt::format(
       "written: {}/{}{}", folder, file,
-      options.out.empty() ? fmt::format("; plans for {} thread{} read it from now on", threads, threads == 1 ? "" : "s")
-                          : ""));
+      options.out.empty() ? fmt::format("; plans for {} read it from now on", counted(threads, "thread")) : ""));
   return ExitCode::done;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "ground/base/counted.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/cli/machine.h"
 
@@ -54,8 +55,8 @@ std::string SourceNotes::text(int width) const {
   for (std::size_t i = 0; i < sources_.size(); ++i)
     text += wrapped(fmt::format("[{}] {}", i + 1, sources_[i]), note_columns(width), "    ");
   if (any_old_)
-    text += fmt::format("* old on {}: a price of more than {} days, any other figure of more than {}, or no date\n",
-                        today_, kPriceIsOldAfter, kFactIsOldAfter);
+    text += fmt::format("* old on {}: a price of more than {}, any other figure of more than {}, or no date\n", today_,
+                        counted(kPriceIsOldAfter, "day"), kFactIsOldAfter);
   return text.empty() ? text : "\n" + text;
 }
 

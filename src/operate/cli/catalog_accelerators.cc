@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "ground/base/counted.h"
 #include "ground/catalog/compare.h"
 #include "operate/cli/catalog_view.h"
 
@@ -80,7 +81,7 @@ std::string list_text(const std::vector<const CatalogEntry*>& entries, const std
   return table({"accelerator", "kind", "GiB>", "GB/s>", "bf16>", "f16>", "fp8>", "int8>", "f32>", "newest fact"}, rows,
                width) +
          "\nbf16 to f32: TFLOP/s (int8: TOP/s), dense, of a chip; v: of its vector units; -: not known, or none\n" +
-         (old ? fmt::format("* old: more than {} days before {}\n", kFactIsOldAfter, today) : "") +
+         (old ? fmt::format("* old: more than {} before {}\n", counted(kFactIsOldAfter, "day"), today) : "") +
          "sources: systole catalog accelerators NAME\n";
 }
 

@@ -4,6 +4,7 @@
 // no arena.
 
 #include "execute/backends/null/null.h"
+#include "ground/base/counted.h"
 #include "ground/process/spawn.h"
 #include "operate/check/lint.h"
 #include "operate/cli/rank_threads.h"
@@ -56,8 +57,9 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     warnings.push(Node::map({{"key", lint.key}, {"text", lint.text}, {"hint", lint.hint}}));
   }
   const std::int64_t parameters = num_parameters(*job.model);
-  context.out.data(fmt::format("{}: well: {} parameters, {} trained, for {}\n", options.workload.path,
-                               with_commas(parameters), with_commas(num_trainable(*job.model)), device->target().name));
+  context.out.prose(fmt::format("{}: well: {}, {} trained, for {}\n", options.workload.path,
+                                counted(parameters, "parameter"), with_commas(num_trainable(*job.model)),
+                                device->target().name));
   context.out.json(Node::map({{"well", true},
                               {"parameters", parameters},
                               {"trained_parameters", num_trainable(*job.model)},

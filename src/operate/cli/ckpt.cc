@@ -6,6 +6,7 @@
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/inspect.h"
 #include "execute/checkpoint/retention.h"
+#include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/base/parallel.h"
 #include "ground/base/quantity.h"
@@ -36,7 +37,8 @@ Node maybe(const std::optional<double>& number) { return number ? Node(*number) 
 
 std::string health_of(const checkpoint::Summary& s) {
   if (s.unreadable) return "damaged: " + s.unreadable->message;
-  if (!s.missing_chunks.empty()) return fmt::format("damaged: {} chunk files are missing", s.missing_chunks.size());
+  if (!s.missing_chunks.empty())
+    return fmt::format("damaged: {} missing", counted(s.missing_chunks.size(), "chunk file"));
   return s.blessed ? "blessed" : "";
 }
 
@@ -70,10 +72,9 @@ ExitCode ckpt_list(const CkptOptions& options, Context& context) {
 void show_tensor(const Checkpoint& from, const std::string& name, Context& context) {
   const checkpoint::TensorSummary s = checkpoint::summarize(from, name).value();
   const checkpoint::TensorEntry& entry = *from.manifest().find(name);
-  context.out.data(
-      fmt::format("{}  {}{}  {} elements\n  min {:.6g}  max {:.6g}  mean {:.6g}  rms {:.6g}  not finite {}\n", name,
-                  name_of(entry.dtype), dims(entry.shape), with_commas(s.elements), s.min, s.max, s.mean, s.rms,
-                  with_commas(s.not_finite)));
+  context.out.data(fmt::format("{}  {}{}  {}\n  min {:.6g}  max {:.6g}  mean {:.6g}  rms {:.6g}  not finite {}\n", name,
+                               name_of(entry.dtype), dims(entry.shape), counted(s.elements, "element"), s.min, s.max,
+                               s.mean, s.rms, with_commas(s.not_finite)));
   context.out.json(Node::map({{"name", name},
                               {"dtype", name_of(entry.dtype)},
                               {"elements", s.elements},
@@ -128,8 +129,8 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
   Node chunks = Node::sequence();
   for (const checkpoint::Damage& d : damage) {
     const Error reason = below(place.root, d.reason);
-    text += fmt::format("step {}: damaged: {} ({} of {} tensors)\n", step, to_string(reason), d.tensors.size(),
-                        manifest->tensors.size());
+    text += fmt::format("step {}: damaged: {} ({} of {})\n", step, to_string(reason), d.tensors.size(),
+                        counted(manifest->tensors.size(), "tensor"));
     Node names = Node::sequence();
     for (const std::string& name : d.tensors) names.push(name);
     chunks.push(Node::map({{"chunk", d.chunk}, {"error", error_node(d.reason)}, {"tensors", names}}));
@@ -179,10 +180,10 @@ ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
                          {"text", d.text}}));
   }
   if (rows.empty())
-    context.out.data(fmt::format("the same: {} tensors, every bit\n", tensors));
+    context.out.data(fmt::format("the same: {}, every bit\n", counted(tensors, "tensor")));
   else
-    context.out.data(table({"tensor", "", "elements that differ", "largest>", "first>"}, rows) +
-                     fmt::format("{} of {} tensors differ\n", rows.size(), tensors));
+    context.out.data(table({"tensor", "", "elements that differ", "largest>", "first>"}, rows, context.out.width()) +
+                     fmt::format("{} of {} differ\n", rows.size(), counted(tensors, "tensor")));
   context.out.json(Node::map({{"tensors", tensors}, {"equal", rows.empty()}, {"differences", list}}));
   return rows.empty() ? ExitCode::done : ExitCode::no;
 }
@@ -202,8 +203,8 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
   const std::unique_ptr<Store> store = open_posix_store(to.string()).value();
   const std::int64_t rank = workload_of(run).value().model.adapter_rank;
   const ExportedFiles files = export_hf_folder(run, from, *store, {parse_bytes(options.shard).value()}).value();
-  context.out.data(fmt::format("{}: {} tensors of step {}, {}: {}", options.to, files.tensors, from.manifest().step,
-                               to_string(files.bytes), fmt::join(files.files, ", ")));
+  context.out.data(fmt::format("{}: {} of step {}, {}: {}", options.to, counted(files.tensors, "tensor"),
+                               from.manifest().step, to_string(files.bytes), fmt::join(files.files, ", ")));
   if (rank > 0) {
     context.out.message(fmt::format(
         "its adapters, of rank {}, are merged into the weights; systole ckpt export {} FILE.safetensors has "

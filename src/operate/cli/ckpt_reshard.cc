@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 
 #include "execute/checkpoint/reshard.h"
+#include "ground/base/counted.h"
 #include "ground/base/parallel.h"
 #include "ground/base/units.h"
 #include "ground/store/lock.h"
@@ -64,10 +65,10 @@ ExitCode ckpt_reshard(const ReshardOptions& options, Context& context) {
       saving);
   if (!report.ok()) fail(told_in(place, report.error()));
   const std::int64_t step = from.manifest().step;
-  context.out.data(
-      fmt::format("step {}: {} chunk files, were {}; the {} ranks of {} read {} pieces, would have read {}\n", step,
-                  report->chunks_after, report->chunks_before, mesh.num_devices(),
-                  options.mesh.empty() ? "one device" : options.mesh, report->reads_after, report->reads_before));
+  context.out.data(fmt::format("step {}: {}, were {}; the {} of {} read {}, would have read {}\n", step,
+                               counted(report->chunks_after, "chunk file"), report->chunks_before,
+                               counted(mesh.num_devices(), "rank"), options.mesh.empty() ? "one device" : options.mesh,
+                               counted(report->reads_after, "piece"), report->reads_before));
   context.out.json(Node::map({{"folder", place.path},
                               {"step", step},
                               {"chunks_before", report->chunks_before},

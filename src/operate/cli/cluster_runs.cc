@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 
 namespace systole::cli {
@@ -47,7 +48,7 @@ std::string told(const Record& record, const Seen& seen) {
   std::string text = name_of(seen.phase);
   if (!record.id.empty()) text += fmt::format(" as {} job {}", record.target, record.id);
   if (!seen.nodes.empty() && !is_over(seen.phase)) text += " on " + seen.nodes;
-  if (seen.restarts > 0) text += fmt::format(", begun again {} time{}", seen.restarts, seen.restarts == 1 ? "" : "s");
+  if (seen.restarts > 0) text += fmt::format(", begun again {}", counted(seen.restarts, "time"));
   if (!seen.reason.empty()) text += ": " + seen.reason;
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/counted.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/workload_options.h"
 
@@ -58,14 +59,14 @@ std::string text_of(Store& store, const TokensManifest& m, int width) {
   std::vector<std::vector<std::string>> rows{cells("train", m.train, document_lengths(store, m.key, false).value())};
   if (m.held_out.documents > 0)
     rows.push_back(cells("held out", m.held_out, document_lengths(store, m.key, true).value()));
-  std::string text = fmt::format("dataset {}  {} tokens in the vocabulary\n", m.key, with_commas(m.vocabulary));
+  std::string text = fmt::format("dataset {}  {} in the vocabulary\n", m.key, counted(m.vocabulary, "token"));
   for (const SourceFile& source : m.sources)
     text += fmt::format("  from {}  {}\n", source.path, to_string(source.size));
   text += table({"", "documents>", "tokens>", "text bytes>", "bytes/token>", "median>", "p99>", "longest>", "shards>"},
                 rows, width);
   if (m.empty > 0) text += fmt::format("{} empty documents were passed over\n", with_commas(m.empty));
   if (m.replaced > 0) text += fmt::format("{} ill-formed parts of UTF-8 were replaced\n", with_commas(m.replaced));
-  if (m.cut > 0) text += fmt::format("{} pairs are longer than their rows and were cut\n", with_commas(m.cut));
+  if (m.cut > 0) text += fmt::format("cut, for they were longer than their rows: {}\n", counted(m.cut, "pair"));
   if (m.held_out_also_in_train > 0) {
     text += fmt::format("{} training documents equal a held-out one\n", with_commas(m.held_out_also_in_train));
   }
@@ -114,8 +115,8 @@ ExitCode data_show(const DataOptions& options, Context& context) {
   const DataFolder folder = open_data(workload, options);
   const std::string key = dataset_key_of(workload, loaded.source).value();
   if (std::find(folder.keys.begin(), folder.keys.end(), key) == folder.keys.end()) {
-    fail(error(ErrorKind::not_found, "the data of '{}' is not built: '{}' holds {} dataset{} of other text or options",
-               options.workload.path, workload.data.folder, folder.keys.size(), folder.keys.size() == 1 ? "" : "s")
+    fail(error(ErrorKind::not_found, "the data of '{}' is not built: '{}' holds {} of other text or options",
+               options.workload.path, workload.data.folder, counted(folder.keys.size(), "dataset"))
              .hinted("systole data build " + words_of(options.workload)));
   }
   const TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();

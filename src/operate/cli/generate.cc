@@ -9,6 +9,7 @@
 #include "execute/data/tokenizer.h"
 #include "execute/serve/generate.h"
 #include "execute/train/state.h"
+#include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
@@ -79,8 +80,8 @@ Origin origin_of_folder(const std::string& path) {
   const auto folder = std::make_shared<HfFolder>(open_hf_folder(path, workload.model).value());
   Tokenizer tokenizer = tokenizer_of(*folder, workload.model).value();
   if (tokenizer.vocabulary() > workload.model.vocabulary) {
-    fail(error(ErrorKind::invalid, "the tokenizer in '{}' has {} tokens, its model {}", path, tokenizer.vocabulary(),
-               workload.model.vocabulary)
+    fail(error(ErrorKind::invalid, "the tokenizer in '{}' has {}, its model {}", path,
+               counted(tokenizer.vocabulary(), "token"), workload.model.vocabulary)
              .hinted("put the tokenizer there that the model was trained with"));
   }
   const bool bos = tokenizer.puts_bos();
@@ -132,7 +133,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Seconds took = context.clock.now() - began;
   const auto count = static_cast<std::int64_t>(made[0].tokens.size());
   context.out.stream("\n");
-  context.out.message(fmt::format("{} tokens in {}, from {}; ended by {}", count, to_string(took),
+  context.out.message(fmt::format("{} in {}, from {}; ended by {}", counted(count, "token"), to_string(took),
                                   origin.step ? fmt::format("step {} of {}", *origin.step, origin.name) : origin.name,
                                   name_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},

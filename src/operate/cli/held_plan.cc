@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/xla_machine.h"
 
@@ -57,9 +58,9 @@ Status room_for(const Plan& plan, Bytes of_node, const std::string& backend) {
   if (!planned_elsewhere(plan) || (is_xla(backend) && backend != "xla-cpu")) return {};
   const double all = static_cast<double>(plan.memory.arena.count()) * static_cast<double>(plan.program.devices);
   if (all <= static_cast<double>(of_node.count())) return {};
-  return error(ErrorKind::does_not_fit, "the plan is for {} device{} of {}, {} each; all that this machine has is {}",
-               plan.program.devices, plan.program.devices == 1 ? "" : "s", plan.target.name,
-               to_string(plan.memory.arena), to_string(of_node))
+  return error(ErrorKind::does_not_fit, "the plan is for {} of {}, {} each; all that this machine has is {}",
+               counted(plan.program.devices, "device"), plan.target.name, to_string(plan.memory.arena),
+               to_string(of_node))
       .hinted("on that hardware; or plan for what is here: systole plan without --on");
 }
 

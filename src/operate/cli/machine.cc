@@ -9,6 +9,7 @@
 
 #include "execute/backends/reference/reference.h"
 #include "execute/calibrate/calibrate.h"
+#include "ground/base/counted.h"
 #include "ground/process/machine.h"
 #include "operate/cli/xla_machine.h"
 #include "predict/perf/catalog_speed.h"
@@ -97,8 +98,8 @@ Error refusal_of(const CatalogEntry& other, const std::string& identity, std::in
   const std::string again =
       threads == allowed_cores() ? "systole calibrate" : fmt::format("systole calibrate --threads {}", threads);
   if (but_threads(other.doc) == but_threads(identity))
-    return error(ErrorKind::invalid, "there is no calibration for {} thread{}; that of {} is '{}'", threads,
-                 threads == 1 ? "" : "s", other.date(), other.doc)
+    return error(ErrorKind::invalid, "there is no calibration for {}; that of {} is '{}'", counted(threads, "thread"),
+                 other.date(), other.doc)
         .hinted(again);
 #ifdef SYSTOLE_HAS_CPU
   if (cpu_is_pinned() && other.doc.starts_with(processor_name() + "; "))
@@ -147,8 +148,8 @@ Status check_threads(std::int64_t threads, const std::string& key) {
   const std::optional<double> quota = cgroup_cores();
   const std::string by = quota && *quota <= cores ? fmt::format("its control group gives this process {:.4g}", *quota)
                                                   : fmt::format("this process may run on {}", cores);
-  return error(ErrorKind::invalid, "{}: {} threads, and {} core{}: a team waits for its slowest", key,
-               with_commas(threads), by, by.ends_with(" 1") ? "" : "s")
+  return error(ErrorKind::invalid, "{}: {}, and {} core{}: a team waits for its slowest", key,
+               counted(threads, "thread"), by, by.ends_with(" 1") ? "" : "s")
       .hinted(fmt::format("{}{}{}, or leave it out; systole doctor tells of quotas", key,
                           key.starts_with('-') ? " " : ": ", cores));
 }

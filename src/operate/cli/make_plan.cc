@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "describe/graph/collectives_of.h"
+#include "ground/base/counted.h"
 #include "operate/cli/version.h"
 
 namespace systole::cli {
@@ -78,18 +79,18 @@ PlannedTime planned_time(const Prepared& p) {
 
 std::string strategy_text(const Prepared& p) {
   const Mesh& mesh = p.job.program->mesh;
-  const std::string rows = fmt::format("{} microbatch{} of {} rows", p.workload.train.microbatches,
-                                       p.workload.train.microbatches == 1 ? "" : "es", p.job.microbatch_rows);
+  const std::string rows = fmt::format("{} of {}", counted(p.workload.train.microbatches, "microbatch"),
+                                       counted(p.job.microbatch_rows, "row"));
   if (const std::optional<ShardTurns>& shards = p.job.program->shards) {
-    const std::string cut = fmt::format("exact: {} logical shards of {} rows", shards->shards,
-                                        p.job.microbatch_rows * shards->microbatches);
+    const std::string cut = fmt::format("exact: {} of {}", counted(shards->shards, "logical shard"),
+                                        counted(p.job.microbatch_rows * shards->microbatches, "row"));
     return mesh.trivial() ? "one device, " + cut
-                          : fmt::format("{} devices, {}, {}; rank {} owns {}", mesh.num_devices(), to_string(mesh), cut,
-                                        p.rank, shards->owned);
+                          : fmt::format("{}, {}, {}; rank {} owns {}", counted(mesh.num_devices(), "device"),
+                                        to_string(mesh), cut, p.rank, shards->owned);
   }
   if (mesh.trivial()) return "one device, " + rows;
   const char* stored = name_of(strategy_of(p.workload).sharding.stored);
-  return fmt::format("each of {} devices, {}{}, {} of all", mesh.num_devices(), to_string(mesh),
+  return fmt::format("each of {}, {}{}, {} of all", counted(mesh.num_devices(), "device"), to_string(mesh),
                      mesh.find("fsdp").ok() ? fmt::format(" ({} in parts over fsdp)", stored) : "", rows);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "operate/cli/log_axis.h"
 #include "operate/cli/plan_on_text.h"
@@ -52,7 +53,7 @@ std::string front_svg(const OfferedPlan& plan) {
   }
   const LogAxis x = axis_over(hours, kLeft, kWidth - kRight), y = axis_over(dollars, kHeight - kBottom, kTop);
   SvgPicture picture(kWidth, kHeight);
-  picture.words(kLeft, 26, fmt::format("{}: time and dollars of {} options", plan.workload.name, all.size()),
+  picture.words(kLeft, 26, fmt::format("{}: time and dollars of {}", plan.workload.name, counted(all.size(), "option")),
                 TextAnchor::start, 15);
   draw_axes(picture, x, ticks_of(x), y, "hours of training", "dollars");
   std::vector<std::pair<double, double>> front;

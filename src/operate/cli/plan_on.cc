@@ -6,6 +6,7 @@
 #include <map>
 
 #include "describe/models/list.h"
+#include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/cli/plan_charts.h"
@@ -137,7 +138,7 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   plan.catalog_hash = view.catalog.hash();
   plan.today = view.today;
   const auto begin = std::chrono::steady_clock::now();
-  context.out.progress(fmt::format("{} offers", plan.request.offers.size()));
+  context.out.progress(counted(plan.request.offers.size(), "offer"));
   const Composer composer(plan.workload, target_of_accelerators(), plan.request.threads);
   plan.parameters = num_parameters(composer.model());
   plan.trainable = num_trainable(composer.model());
@@ -261,9 +262,8 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
     if (!out.empty() && plan.choice.chosen) {
       write_text_file(out, to_json(document, 1) + "\n").value();
       context.out.message("written: " + out);
-      context.out.message(fmt::format("next: systole run --plan {}, where {} device{}", quoted(out),
-                                      plan.choice.chosen->candidate.devices(),
-                                      plan.choice.chosen->candidate.devices() == 1 ? " is" : "s are"));
+      context.out.message(fmt::format("next: systole run --plan {}, on {}", quoted(out),
+                                      counted(plan.choice.chosen->candidate.devices(), "device")));
     }
   }
   if (plan.choice.chosen) return ExitCode::done;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ground/base/counted.h"
 #include "operate/cli/plan_drawings.h"
 #include "operate/cli/plan_prove.h"
 #include "operate/cli/prediction_error.h"
@@ -54,9 +55,8 @@ std::string price_text(const PlannedOffer& offer, const std::string& today) {
 std::string batch_text(const OfferedPlan& plan, const Candidate& candidate) {
   const std::int64_t rows = local_rows(plan.workload.train.batch, candidate);
   const std::int64_t ranks = candidate.row_parts();
-  return fmt::format("{} rows = {} of a microbatch x {} microbatch{} x {} data rank{}",
-                     with_commas(rows * candidate.microbatches * ranks), rows, candidate.microbatches,
-                     candidate.microbatches == 1 ? "" : "es", ranks, ranks == 1 ? "" : "s");
+  return fmt::format("{} = {} of a microbatch x {} x {}", counted(rows * candidate.microbatches * ranks, "row"), rows,
+                     counted(candidate.microbatches, "microbatch"), counted(ranks, "data rank"));
 }
 
 double tokens_a_step(const OfferedPlan& plan) {
@@ -87,7 +87,7 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   line("step", fmt::format("{}{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)),
                            plus_minus(of_step), 100 * e.utilisation, tokens_a_step(plan) / e.step.seconds));
   line("", known_error_words(kind, of_step));
-  line("total", fmt::format("{} for {} steps", to_string(e.total), with_commas(std::llround(plan.request.steps))));
+  line("total", fmt::format("{} for {}", to_string(e.total), counted(std::llround(plan.request.steps), "step")));
   std::string cost = e.dollars ? to_string(*e.dollars) + " at " : "";
   cost += price_text(offer, plan.today);
   if (e.dollars)
@@ -130,8 +130,8 @@ std::string lost_text(const OfferedPlan& plan, bool all, int width) {
   if (shown < plan.choice.lost.size())
     text += fmt::format("{} more; --all lists them\n", plan.choice.lost.size() - shown);
   if (plan.choice.not_looked_at > 0)
-    text += fmt::format("{} other offers cannot be the choice and were not looked at one by one; --all does\n",
-                        plan.choice.not_looked_at);
+    text += fmt::format("not looked at one by one, for they cannot be the choice: {}; --all does\n",
+                        counted(plan.choice.not_looked_at, "other offer"));
   return text;
 }
 
@@ -189,10 +189,10 @@ std::string counts_text(const OfferedPlan& plan) {
             "layouts without one fit\n"
           : "";
   return fmt::format(
-      "\n{} layouts of {} offer{}: {} priced from their Programs, {} composed; {} left by their bounds, {} over "
+      "\n{} of {}: {} priced from their Programs, {} composed; {} left by their bounds, {} over "
       "memory, {} over a limit, {} without a price, {} impossible; {}\n{}",
-      with_commas(c.candidates), plan.request.offers.size(), plan.request.offers.size() == 1 ? "" : "s",
-      with_commas(c.computed), with_commas(c.composed), with_commas(c.left),
+      counted(c.candidates, "layout"), counted(plan.request.offers.size(), "offer"), with_commas(c.computed),
+      with_commas(c.composed), with_commas(c.left),
       with_commas(c.over_memory_by_bound + c.over_memory_composed + c.over_memory), with_commas(c.over_limit),
       with_commas(c.unpriced), with_commas(c.impossible), to_string(plan.searched), pipelines);
 }
@@ -263,16 +263,15 @@ std::string here_text(const OfferedPlan& plan) {
 
 // "1,000 steps"
 std::string steps_words(const OfferedPlan& plan) {
-  const std::string steps = with_commas(std::llround(plan.request.steps)) + " steps";
+  const std::string steps = counted(std::llround(plan.request.steps), "step");
   if (!plan.workload.train.time) return steps;
   return fmt::format("{}, as many as the choice does in train.time, {}", steps, to_string(*plan.workload.train.time));
 }
 
 std::string offered_plan_text(const OfferedPlan& plan, bool all, const Printer& out) {
-  std::string text =
-      fmt::format("{}: {} parameters, {} rows of {} tokens a step, {}; the stack is '{}'\n\n", plan.workload.name,
-                  with_commas(plan.parameters), with_commas(plan.workload.train.batch), with_commas(plan.context),
-                  steps_words(plan), plan.rules.stack.name);
+  std::string text = fmt::format("{}: {}, {} of {} a step, {}; the stack is '{}'\n\n", plan.workload.name,
+                                 counted(plan.parameters, "parameter"), counted(plan.workload.train.batch, "row"),
+                                 counted(plan.context, "token"), steps_words(plan), plan.rules.stack.name);
   if (plan.choice.chosen) text += chosen_text(plan, out);
   if (!out.quiet()) text += time_drawing(plan);
   text += proved_text(plan, out.width()) + front_text(plan, out.width());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/cli/plan_charts.h"
@@ -69,12 +70,12 @@ Node point_node(const ScalePoint& point) {
 }  // namespace
 
 std::string scaled_plan_text(const ScaledPlan& plan, int width) {
-  std::string text = fmt::format(
-      "{}: {}; the stack is '{}'\n\n", plan.workload.name,
-      plan.request.batch_scales ? fmt::format("{} rows a step on the smallest size, as many a chip on all others",
-                                              with_commas(plan.workload.train.batch))
-                                : fmt::format("{} rows a step on all sizes", with_commas(plan.workload.train.batch)),
-      plan.rules.stack.name);
+  std::string text = fmt::format("{}: {}; the stack is '{}'\n\n", plan.workload.name,
+                                 plan.request.batch_scales
+                                     ? fmt::format("{} a step on the smallest size, as many a chip on all others",
+                                                   counted(plan.workload.train.batch, "row"))
+                                     : fmt::format("{} a step on all sizes", counted(plan.workload.train.batch, "row")),
+                                 plan.rules.stack.name);
   std::vector<std::vector<std::string>> rows;
   const std::size_t sizes = plan.curves.empty() ? 0 : plan.curves.front().points.size();
   for (std::size_t i = 0; i < sizes; ++i)
@@ -92,8 +93,8 @@ std::string scaled_plan_text(const ScaledPlan& plan, int width) {
     text += fmt::format("pipe needs {}\n", kPipelineNeeds);
   text += "\n";
   for (const ScaleCurve& curve : plan.curves) {
-    text += curve.stop ? fmt::format("{}: stop at {} chips: {}\n", curve.hardware, curve.points[*curve.stop].chips,
-                                     curve.reason)
+    text += curve.stop ? fmt::format("{}: stop at {}: {}\n", curve.hardware,
+                                     counted(curve.points[*curve.stop].chips, "chip"), curve.reason)
                        : fmt::format("{}: {}\n", curve.hardware, curve.reason);
     if (const std::string known = error_text(plan, curve); !known.empty()) text += "  " + known + "\n";
   }

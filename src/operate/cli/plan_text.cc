@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/counted.h"
 #include "operate/cli/printer.h"
 
 namespace systole::cli {
@@ -37,7 +38,8 @@ std::string finish_text(const Plan& plan, std::int64_t done) {
   const PlannedTime& time = plan.time;
   const Seconds evaluation = time.run[Category::evaluation];
   const std::string of_it = evaluation > Seconds() ? fmt::format(", evaluation {} of it", to_string(evaluation)) : "";
-  if (done == 0) return fmt::format("{:.0f} steps, {} to finish{}\n", time.steps, to_string(time.run.total()), of_it);
+  const std::string all = counted(std::llround(time.steps), "step");
+  if (done == 0) return fmt::format("{}, {} to finish{}\n", all, to_string(time.run.total()), of_it);
   const double left = std::max(0.0, time.steps - static_cast<double>(done)), share = left / std::max(1.0, time.steps);
   const auto once = [&](const Interval& each, Seconds all) {  // of what falls into the whole run, as make_plan has it
     const double often = each.steps > 0          ? time.steps / static_cast<double>(each.steps)
@@ -48,8 +50,8 @@ std::string finish_text(const Plan& plan, std::int64_t done) {
   Seconds rest = time.step.total() * left;
   if (left > 0) rest += once(plan.workload.train.evaluate, evaluation);
   if (left > 0) rest += once(plan.workload.checkpoint.every, time.run[Category::snapshot]);
-  return fmt::format("{:.0f} steps, {} of them done; {:.0f} left, {} to finish\n", time.steps, done, left,
-                     to_string(rest));
+  return fmt::format("{}, {} of them done; {} left, {} to finish\n", all, with_commas(done),
+                     with_commas(std::llround(left)), to_string(rest));
 }
 
 }  // namespace
@@ -57,7 +59,7 @@ std::string finish_text(const Plan& plan, std::int64_t done) {
 std::string plan_text(const Plan& plan, std::int64_t done) {
   const bool fits = plan.memory.limit.count() == 0 || plan.memory.total() <= plan.memory.limit;
   std::string text =
-      fmt::format("{}: {} parameters ({} trained) on {}\n", plan.workload.name, with_commas(plan.program.parameters),
+      fmt::format("{}: {} ({} trained) on {}\n", plan.workload.name, counted(plan.program.parameters, "parameter"),
                   with_commas(plan.program.trainable), plan.target.name);
   text += fmt::format("{}; {} model FLOPs a step, {} executed, {} moved{}\n", plan.strategy,
                       with_commas(plan.program.model_flops.count()), with_commas(plan.program.executed_flops.count()),
@@ -67,7 +69,7 @@ std::string plan_text(const Plan& plan, std::int64_t done) {
                       to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";
   if (plan.time.unknown)
-    return text + (plan.time.steps > 0 ? fmt::format("{:.0f} steps\n", plan.time.steps) : "") +
+    return text + (plan.time.steps > 0 ? counted(std::llround(plan.time.steps), "step") + "\n" : "") +
            fmt::format("program {}\n", plan.program.hash);
   text += finish_text(plan, done);
   if (plan.model_utilisation > 0)

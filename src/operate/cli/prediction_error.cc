@@ -1,5 +1,7 @@
 #include "operate/cli/prediction_error.h"
 
+#include "ground/base/counted.h"
+
 namespace systole::cli {
 namespace {
 
@@ -41,12 +43,12 @@ std::string known_error_words(const PredictionKind& kind, const KnownError* know
     if (!unseen || kind.stack != "default" || known->accelerator != kind.accelerator)
       words = fmt::format("few or no published rows of {}; ", kind_words(kind));
     if (unseen)
-      words += fmt::format("mean error of {} published rows ({}) on {}, each as if its stack had never been seen",
-                           known->rows, known->work, on_words(*known));
+      words += fmt::format("mean error of {} ({}) on {}, each as if its stack had never been seen",
+                           counted(known->rows, "published row"), known->work, on_words(*known));
   }
   if (known->stack != kUnseenStack)
-    words += fmt::format("mean error of {} published rows ({}) of {} on {}, fitted without their source", known->rows,
-                         known->work, known->stack, on_words(*known));
+    words += fmt::format("mean error of {} ({}) of {} on {}, fitted without their source",
+                         counted(known->rows, "published row"), known->work, known->stack, on_words(*known));
   return words + fmt::format("; 90% lie within {:.{}f}%", 100 * known->p90, known->p90 < 0.1 ? 1 : 0);
 }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "ground/base/counted.h"
 #include "ground/base/os_error.h"
 #include "ground/base/shown_text.h"
 
@@ -191,7 +192,7 @@ void Printer::error(const Error& error) {
     const std::lock_guard lock(mutex_);
     clear_progress();
     put(err_, error_text(error));
-    if (count > 1) put(err_, fmt::format("{} errors", count));
+    if (count > 1) put(err_, counted(count, "error"));
   }
   json(Node::map({{"error", error_node(error)}}));
 }

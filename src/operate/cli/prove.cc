@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/base/quantity.h"
 #include "ground/base/text_file.h"
@@ -140,8 +141,8 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
               .value();
     options.partitions = job->module.devices;
     if (job->module.devices == 1 && slice.devices > 1)
-      context.out.message(fmt::format("{} has no mesh: one of {} devices is used; --mesh data={} uses all",
-                                      arguments.file, slice.devices, slice.devices));
+      context.out.message(fmt::format("{} has no mesh: one of {} is used; --mesh data={} uses all", arguments.file,
+                                      counted(slice.devices, "device"), slice.devices));
   }
   if (arguments.predict) {
     if (!job)

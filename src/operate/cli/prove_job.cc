@@ -5,6 +5,7 @@
 #include "describe/graph/partition/joined.h"
 #include "execute/backends/null/null.h"
 #include "execute/train/job.h"
+#include "ground/base/counted.h"
 #include "ground/base/hash.h"
 #include "operate/cli/printer.h"
 #include "operate/cli/prove_compute.h"
@@ -91,7 +92,8 @@ Result<JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string&
   std::int64_t devices = 1;
   for (const auto& [axis, size] : loaded.workload.mesh) devices *= size;
   if (devices > slice.devices)
-    return error(ErrorKind::invalid, "its mesh has {} devices, and {} has {}", devices, slice.name, slice.devices)
+    return error(ErrorKind::invalid, "its mesh has {}, and {} has {}", counted(devices, "device"), slice.name,
+                 slice.devices)
         .at({arguments.path, 0, 0})
         .hinted("--mesh, or --on a larger slice");
   Result<Job> job = make_job(loaded.workload, *make_null_device(target_of(slice)));
@@ -146,8 +148,8 @@ std::string beside_text(const JobOnSlice& job, const prove::Proof& proof, int wi
                        rows, width);
   if (equal) return text + "the bytes that were planned\n";
   for (const prove::CompiledCollective& collective : both.unplanned)
-    text += fmt::format("not planned: {} of {}, {} times, for {}\n", collective.kind, to_string(collective.bytes),
-                        with_commas(collective.executed), collective.source.empty() ? "-" : collective.source);
+    text += fmt::format("not planned: {} of {}, {}, for {}\n", collective.kind, to_string(collective.bytes),
+                        counted(collective.executed, "time"), collective.source.empty() ? "-" : collective.source);
   return text;
 }
 

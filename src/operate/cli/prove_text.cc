@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/counted.h"
 #include "operate/cli/printer.h"
 #include "predict/prove/published.h"
 
@@ -50,7 +51,7 @@ std::string collectives_text(const Proof& proof, int width) {
   }
   std::string text = "\n" + table({"collective", "times>", "bytes>", "all>", "among>", "from"}, rows, width);
   if (all.size() > kShown) text += fmt::format("and {} kinds more: --json has all\n", all.size() - kShown);
-  return text + fmt::format("{} times, {}, in one run of the program\n", with_commas(times), to_string(sum));
+  return text + fmt::format("{}, {}, in one run of the program\n", counted(times, "time"), to_string(sum));
 }
 
 // A second opinion: the compiler's schedule with the network's and the memory's time.
@@ -91,9 +92,8 @@ std::string time_text(const Proof& proof, const Slice& slice) {
     text += "\n" + table({"without cycles", "times>", "bytes>"}, rows);
   }
   if (!proof.executed.endless.empty())
-    text +=
-        fmt::format("{} loop{} whose rounds are not known {} counted once\n", proof.executed.endless.size(),
-                    proof.executed.endless.size() == 1 ? "" : "s", proof.executed.endless.size() == 1 ? "is" : "are");
+    text += fmt::format("counted once, for their rounds are not known: {}\n",
+                        counted(proof.executed.endless.size(), "loop"));
   return text;
 }
 
@@ -115,7 +115,7 @@ std::string proof_text(const Proof& proof, const Slice& slice, const std::string
   const std::int64_t used = proof.partitions * proof.replicas;
   std::string text = fmt::format("{} on {}: {}\n", name, proof.slice, proof.fits ? "fits" : "does not fit");
   if (!proof.refusal.empty()) text += proof.refusal + "\n";
-  text += fmt::format("{} of {} devices; {}, {} and {}{}\n", used, proof.slice_devices, proof.compiler,
+  text += fmt::format("{} of {}; {}, {} and {}{}\n", used, counted(proof.slice_devices, "device"), proof.compiler,
                       to_string(proof.took), to_string(proof.took_memory),
                       cached ? fmt::format("; proved at {}", proof.made) : "");
   text += flags_text(proof, slice);

@@ -1,6 +1,7 @@
 // `systole render WORKLOAD --on TARGET`: the files by which a cluster starts a workload, into a folder.
 
 #include "operate/render/render.h"
+#include "ground/base/counted.h"
 #include "ground/base/files.h"
 
 #include <fmt/ranges.h>
@@ -40,7 +41,8 @@ ExitCode render(const RenderOptions& options, Context& context) {
     files.push(Node::map({{"path", file.path}, {"sha256", sha256_of(file.text)}}));
   }
   for (const std::string& warning : rendered.warnings) context.out.warning(warning);
-  if (!options.dry_run) context.out.data(fmt::format("written: {} files in {}", rendered.files.size(), place));
+  if (!options.dry_run)
+    context.out.data(fmt::format("written: {} in {}", counted(rendered.files.size(), "file"), place));
   Node commands;
   for (const auto& [what, line] : rendered.commands) {
     context.out.message(fmt::format("{:<6} {}", what + ":", line));

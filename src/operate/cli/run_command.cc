@@ -6,6 +6,7 @@
 
 #include "execute/checkpoint/compare.h"
 #include "execute/runtime/eager.h"
+#include "ground/base/counted.h"
 #include "ground/process/signal_watch.h"
 #include "operate/check/lint.h"
 #include "operate/cli/checkpoint_home.h"
@@ -136,7 +137,8 @@ Workload on_ranks(Workload workload, const RankRange& count, const RunArguments&
   const std::int64_t ranks = ranks_of(workload);
   if (count.said() &&
       (count.most != ranks || (!workload.mesh.empty() && count.least != ranks && count.most != ranks))) {
-    fail(error(ErrorKind::invalid, "--ranks {}: the workload's mesh has {} devices", arguments.ranks.ranks, ranks)
+    fail(error(ErrorKind::invalid, "--ranks {}: the workload's mesh has {}", arguments.ranks.ranks,
+               counted(ranks, "device"))
              .hinted(mesh_of_ranks(workload.mesh, count.most)));
   }
   if (ranks == 1) return workload;
@@ -261,9 +263,10 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
       TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(asked)));
       if (!resume)
         TRY(write_whole(*taken->store, RunFiles::plan, to_json(prepared.plan)));  // the last: by it there is a run
-      context.out.message(fmt::format("{}: {} on {} ranks of {}, {} planned for each", workload.name, taken->path,
-                                      count.said() ? arguments.ranks.ranks : std::to_string(ranks),
-                                      prepared.plan.target.name, to_string(prepared.memory.total())));
+      context.out.message(fmt::format(
+          "{}: {} on {} of {}, {} planned for each", workload.name, taken->path,
+          count.said() && arguments.ranks.ranks != "1" ? arguments.ranks.ranks + " ranks" : counted(ranks, "rank"),
+          prepared.plan.target.name, to_string(prepared.memory.total())));
       return begin_budget();
     };
     processes.ranks = arguments.ranks;

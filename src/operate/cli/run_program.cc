@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "ground/base/counted.h"
 #include "ground/base/exit_code.h"
 #include "ground/base/hash.h"
 #include "ground/process/machine.h"
@@ -55,14 +56,15 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   const std::string logs = folder + "/logs";
   LaunchOptions options = launch_options(arguments, logs, signals, context).value();
   const MembershipOptions& m = options.membership;
-  const std::string number =
-      m.min_ranks == m.max_ranks ? std::to_string(m.min_ranks) : fmt::format("{} to {}", m.min_ranks, m.max_ranks);
+  const std::string ranks = m.min_ranks == m.max_ranks
+                                ? counted(m.min_ranks, "rank")
+                                : fmt::format("{} to {}", m.min_ranks, counted(m.max_ranks, "rank"));
   find_program(workload.command.front()).value();
   const std::int64_t machines = machines_of(arguments, m.max_ranks);
   const std::optional<Seconds> budget_buys = budget_of(workload, nullptr, machines, asked).value();
   std::unique_ptr<RunBudget> budget;
   if (dry_run) {
-    context.out.data(fmt::format("would start {} ranks of: {}", number, words_of(workload.command)));
+    context.out.data(fmt::format("would start {} of: {}", ranks, words_of(workload.command)));
     context.out.json(Node::map({{"min_ranks", m.min_ranks}, {"max_ranks", m.max_ranks}}));
     return ExitCode::done;
   }
@@ -78,8 +80,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
     TRY(write_whole(*claimed->store, RunFiles::workload, to_yaml(workload)));
     events = TRY(EventFile::open(*claimed->store, TRY(next_event_file(*claimed->store))));
     events->add({Seconds(), opened(folder, context)});
-    context.out.message(
-        fmt::format("{}: {}, {} ranks of: {}", workload.name, folder, number, words_of(workload.command)));
+    context.out.message(fmt::format("{}: {}, {} of: {}", workload.name, folder, ranks, words_of(workload.command)));
     if (budget_buys) budget = TRY(RunBudget::begin(*budget_buys, machines, folder, asked, context.clock));
     return nullptr;
   };

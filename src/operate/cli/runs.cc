@@ -1,6 +1,7 @@
 // `systole runs`: the runs there are, newest first, out of the index; --rebuild makes the index anew from the folders.
 // Then those that were submitted to a cluster, as it sees them.
 
+#include "ground/base/counted.h"
 #include "ground/base/units.h"
 #include "ground/store/lock.h"
 #include "operate/cli/cluster_runs.h"
@@ -110,7 +111,7 @@ Result<Indexed> read_index(const RunsOptions& options, const std::string& file, 
   SubmittedIndex submitted = TRY(SubmittedIndex::open(file));
   if (options.rebuild) {
     const int count = TRY(index.rebuild(store));
-    context.out.message(fmt::format("read {} run{} out of their folders", count, count == 1 ? "" : "s"));
+    context.out.message(fmt::format("read {} out of their folders", counted(count, "run")));
   } else {
     TRY(index.refresh(store));
   }
@@ -142,7 +143,7 @@ ExitCode check_audit(const std::string& folder, Context& context) {
   std::vector<std::string> known;
   for (const Record& record : submissions->list().value()) known.push_back(record.audit);
   const AuditCheck check = verify_audit(submissions->path(), known).value();
-  context.out.data(fmt::format("{} lines, each holds; the last is {:.12}", check.lines, check.last));
+  context.out.data(fmt::format("{}, each holds; the last is {:.12}", counted(check.lines, "line"), check.last));
   context.out.json(Node::map({{"lines", check.lines}, {"last", check.last}}));
   return ExitCode::done;
 }

@@ -13,6 +13,7 @@
 
 #include "execute/data/file_patterns.h"
 #include "execute/data/tokenizer_files.h"
+#include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
@@ -236,8 +237,8 @@ static Status check_marks(const Workload& workload, const Tokenizer& tokenizer, 
 std::optional<Error> Data::cut_pairs() const {
   if (!dataset || dataset->manifest.cut == 0) return std::nullopt;
   const TokensManifest& m = dataset->manifest;
-  return error(ErrorKind::invalid, "{} of {} pairs are longer than their rows and were cut", with_commas(m.cut),
-               with_commas(m.train.documents + m.held_out.documents))
+  return error(ErrorKind::invalid, "{} of {} are longer than their rows and were cut", with_commas(m.cut),
+               counted(m.train.documents + m.held_out.documents, "pair"))
       .hinted("a larger model.context or model.target_context, or a larger vocabulary, whose tokens are longer");
 }
 
@@ -271,8 +272,8 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
     return built.error().kind == ErrorKind::invalid ? source.placed(built.error(), "data") : built.error();
   data.dataset = *std::move(built);
   if (data.dataset->tokenizer.vocabulary() > workload.model.vocabulary) {
-    return source.placed(error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {} tokens",
-                               workload.model.vocabulary, data.dataset->tokenizer.vocabulary())
+    return source.placed(error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {}",
+                               workload.model.vocabulary, counted(data.dataset->tokenizer.vocabulary(), "token"))
                              .hinted(fmt::format("model.vocabulary: {} or more", data.dataset->tokenizer.vocabulary())),
                          "model.vocabulary");
   }

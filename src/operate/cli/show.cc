@@ -6,6 +6,7 @@
 #include "describe/graph/program_summary.h"
 #include "describe/graph/text.h"
 #include "describe/stablehlo/module.h"
+#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/workload_options.h"
@@ -140,7 +141,7 @@ std::string topology_text(const Mesh& mesh) {
   if (mesh.trivial()) return "topology: one device\n";
   const std::vector<Axis>& axes = mesh.axes();
   const std::int64_t columns = axes.back().size, rows = mesh.num_devices() / columns;
-  std::string text = fmt::format("topology: {} ranks, mesh {}; {} along a row\n", with_commas(mesh.num_devices()),
+  std::string text = fmt::format("topology: {}, mesh {}; {} along a row\n", counted(mesh.num_devices(), "rank"),
                                  to_string(mesh), axes.back().name);
   std::vector<std::vector<std::string>> cells;
   for (std::int64_t row = 0; row < std::min(rows, kShownRows); ++row) {
@@ -157,7 +158,7 @@ std::string topology_text(const Mesh& mesh) {
     heads.push_back(fmt::format("{} {}>", axes.back().name, c));
   text += table(heads, cells);
   if (rows > kShownRows || columns > kShownColumns) {
-    text += fmt::format("the first {} of {} rows, {} of {} along each\n", std::min(rows, kShownRows), with_commas(rows),
+    text += fmt::format("the first {} of {}, {} of {} along each\n", std::min(rows, kShownRows), counted(rows, "row"),
                         std::min(columns, kShownColumns), columns);
   }
   return text;

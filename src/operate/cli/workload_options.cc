@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/counted.h"
 #include "ground/base/quantity.h"
 #include "operate/cli/hf_folder.h"
 #include "operate/cli/xla_machine.h"
@@ -96,9 +97,10 @@ Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const
 Progress data_progress(const Workload& workload, Context& context) {
   // Measured on two busy cores, 4 MiB of source code as sample, 12 MB to encode: 10 s with 2,048 or 8,192 tokens, 19 s
   // with 32,000.
-  const std::string once = fmt::format(
-      "data: training a tokenizer of {} tokens on up to {} of text; this may take a minute, and is kept in {}",
-      with_commas(workload.data.tokenizer.vocabulary), to_string(workload.data.tokenizer.sample), workload.data.folder);
+  const std::string once =
+      fmt::format("data: training a tokenizer of {} on up to {} of text; this may take a minute, and is kept in {}",
+                  counted(workload.data.tokenizer.vocabulary, "token"), to_string(workload.data.tokenizer.sample),
+                  workload.data.folder);
   return [&context, once, told = false, waits = false](std::string_view stage, Bytes done) mutable {
     if (stage.empty()) return context.out.progress({});
     if (stage.starts_with("waiting")) {

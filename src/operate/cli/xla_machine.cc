@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ground/base/counted.h"
 #include "ground/pjrt/places.h"
 #include "ground/process/machine.h"
 #include "operate/cli/executable_folder.h"
@@ -42,8 +43,8 @@ Status try_it(const std::string& backend, const pjrt::PluginPlace& place, std::i
   if (seen->devices.empty())
     return error(ErrorKind::unsupported, "--device {}: the plugin sees no device", backend)
         .hinted(way_without(backend));
-  return error(ErrorKind::unsupported, "--device {}: the mesh has {} devices, and the plugin sees {} ({})", backend,
-               devices, seen->devices.size(), seen->devices[0].kind)
+  return error(ErrorKind::unsupported, "--device {}: the mesh has {}, and the plugin sees {} ({})", backend,
+               counted(devices, "device"), seen->devices.size(), seen->devices[0].kind)
       .hinted(fmt::format("a mesh of {}; systole doctor devices", seen->devices.size()));
 }
 
@@ -78,7 +79,7 @@ Result<std::shared_ptr<XlaHost>> open_xla_host(const std::string& backend, std::
 std::string xla_numerics(const std::string& backend, const Device& device, std::int64_t devices) {
   std::string text = static_cast<const XlaDevice&>(device).numerics();
   if (backend == "xla-cpu") text += ", " + processor_name();  // it compiles for the cores that it finds
-  return devices > 1 ? fmt::format("{} devices of {}", devices, text) : text;
+  return devices > 1 ? fmt::format("{} of {}", counted(devices, "device"), text) : text;
 }
 
 Status check_executables(const Node* before, const Device& device) {

@@ -1,4 +1,5 @@
 #include "operate/doctor/devices.h"
+#include "ground/base/counted.h"
 
 #include <algorithm>
 #include <map>
@@ -34,8 +35,8 @@ Finding examine_rank(const RuntimeFacts& runtime, std::int64_t rank, const Devic
   const auto number = static_cast<std::size_t>(rank);
   if (number >= runtime.devices.size()) {
     return {name, Verdict::fail,
-            fmt::format("none: {} sees {} device{}, and there are {} ranks", runtime.device, runtime.devices.size(),
-                        runtime.devices.size() == 1 ? "" : "s", facts.ranks),
+            fmt::format("none: {} sees {}, and there are {}", runtime.device, counted(runtime.devices.size(), "device"),
+                        counted(facts.ranks, "rank")),
             runtime.devices.empty() ? "a machine with as many, or --device xla-cpu"
                                     : fmt::format("--ranks {}", runtime.devices.size())};
   }

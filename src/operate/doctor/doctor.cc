@@ -1,4 +1,5 @@
 #include "operate/doctor/doctor.h"
+#include "ground/base/counted.h"
 
 #include <fmt/ranges.h>
 
@@ -180,14 +181,14 @@ Finding calibration(const Examined& e) {
   }
   const std::optional<int> age = days_between(c.date, e.today);
   if (!age) return doubtful("calibration", fmt::format("of '{}', which is no date", c.date), "systole calibrate");
-  const std::string text = fmt::format("of {}, {} old", c.date, *age == 1 ? "1 day" : fmt::format("{} days", *age));
+  const std::string text = fmt::format("of {}, {} old", c.date, counted(*age, "day"));
   if (*age > kOld) return doubtful("calibration", text, "systole calibrate: systems change");
   return well("calibration", text);
 }
 
 Finding threads(const Examined& e) {
   if (!e.threads) return well("threads", fmt::format("{}, as many as cores", e.machine.cores));
-  const std::string text = fmt::format("{} asked for, {} cores to be had", *e.threads, e.machine.cores);
+  const std::string text = fmt::format("{} asked for, {} to be had", *e.threads, counted(e.machine.cores, "core"));
   if (*e.threads > e.machine.cores)
     return wrong("threads", text, fmt::format("resources.threads: {}, or leave it out", e.machine.cores));
   return well("threads", text);

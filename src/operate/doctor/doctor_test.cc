@@ -104,7 +104,7 @@ TEST_F(Doctor, threads_beyond_the_cores_are_wrong) {
   write("proc/self/cgroup", "0::/\n");
   write("cgroup/cpu.max", "100000 100000\n");
   examined_.threads = 8;
-  expect("threads", Verdict::fail, "8 asked for, 1 cores to be had", "resources.threads: 1");
+  expect("threads", Verdict::fail, "8 asked for, 1 core to be had", "resources.threads: 1");
   examined_.threads = 1;
   expect("threads", Verdict::ok, "1 asked for", "");
 }

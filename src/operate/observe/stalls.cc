@@ -1,4 +1,5 @@
 #include "operate/observe/stalls.h"
+#include "ground/base/counted.h"
 
 #include <algorithm>
 #include <vector>
@@ -35,7 +36,7 @@ std::optional<Stalls> find_stalls(std::span<const StepEnded> steps, Category cat
 }
 
 std::string to_string(const Stalls& stalls) {
-  return fmt::format("{} of {} steps stalled, {} in all, the longest {} at step {}", stalls.steps, stalls.of,
+  return fmt::format("{} of {} stalled, {} in all, the longest {} at step {}", stalls.steps, counted(stalls.of, "step"),
                      to_string(stalls.took), to_string(stalls.longest), stalls.longest_step);
 }
 

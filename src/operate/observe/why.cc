@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ground/base/counted.h"
 #include "operate/observe/stalls.h"
 
 namespace systole {
@@ -112,8 +113,7 @@ void fill_rows(WhyReport& report, const TimeByCategory& predicted, const TimeByC
     if (predicted[category] == Seconds() && measured[category] == Seconds() && category != Category::other) continue;
     WhyRow row{category, predicted[category], measured[category], ""};
     if (cause.times > 0) {
-      row.cause =
-          fmt::format("{}, {} time{}, {}", cause.text, cause.times, cause.times == 1 ? "" : "s", to_string(cause.took));
+      row.cause = fmt::format("{}, {}, {}", cause.text, counted(cause.times, "time"), to_string(cause.took));
     } else if (const std::optional<Stalls> stalls = find_stalls(steps, category)) {
       row.cause = to_string(*stalls);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ground/base/counted.h"
 #include "operate/observe/why.h"
 
 namespace systole {
@@ -42,7 +43,7 @@ std::string line_of(const WhyRow& row, Seconds wall, bool unpredicted) {
 }
 
 std::string head_of(const WhyReport& r) {
-  std::string text = fmt::format("{} · {} · {} · {} steps", r.run, r.state, to_string(r.wall), with_commas(r.steps));
+  std::string text = fmt::format("{} · {} · {} · {}", r.run, r.state, to_string(r.wall), counted(r.steps, "step"));
   if (r.planned_steps > 0) text += fmt::format(" (planned {})", with_commas(std::llround(r.planned_steps)));
   if (r.loss) text += fmt::format(" · loss {:.4f}", *r.loss);
   if (r.bits_per_byte) text += fmt::format(" · {:.4f} bits per byte held out", *r.bits_per_byte);
@@ -89,11 +90,11 @@ std::string kinds_of(const WhyReport& r) {
 std::string account_of(const WhyReport& r) {
   std::string text;
   if (r.counted_steps > 0 && r.counted_flops == Flops()) {
-    text += fmt::format("FLOPs   {} planned, counted by nobody: XLA ran {} steps as it saw fit\n",
-                        with_commas(r.planned_flops.count()), r.counted_steps);
+    text += fmt::format("FLOPs   {} planned, counted by nobody: XLA ran {} as it saw fit\n",
+                        with_commas(r.planned_flops.count()), counted(r.counted_steps, "step"));
   } else if (r.counted_steps > 0) {
-    text += fmt::format("FLOPs   {} ({} steps)\n",
-                        against_plan(r.counted_flops.count(), r.planned_flops.count(), "counted"), r.counted_steps);
+    text += fmt::format("FLOPs   {} ({})\n", against_plan(r.counted_flops.count(), r.planned_flops.count(), "counted"),
+                        counted(r.counted_steps, "step"));
   }
   if (r.measured_arena > Bytes())
     text += fmt::format("arena   {}\n", against_plan(r.measured_arena.count(), r.planned_arena.count(), "B"));

@@ -1,5 +1,6 @@
 #include "operate/render/cluster_job.h"
 
+#include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "operate/render/budget.h"
 #include "operate/render/names.h"
@@ -16,12 +17,12 @@ Status check_mesh(const Workload& w, const ClusterJob& job) {
   for (const auto& [axis, size] : w.mesh) devices *= size;
   if (job.ranks().most == devices) return {};
   if (w.mesh.empty()) {
-    return error(ErrorKind::invalid, "{} ranks on {} node{}, and the workload has no mesh to lay them out",
-                 job.ranks().most, job.nodes.most, job.nodes.most == 1 ? "" : "s")
+    return error(ErrorKind::invalid, "{} on {}, and the workload has no mesh to lay them out",
+                 counted(job.ranks().most, "rank"), counted(job.nodes.most, "node"))
         .hinted(fmt::format("mesh: {{ data: {} }}", job.ranks().most));
   }
-  return error(ErrorKind::invalid, "the mesh has {} devices; {} node{} of {} rank{} are {}", devices, job.nodes.most,
-               job.nodes.most == 1 ? "" : "s", job.ranks_per_node, job.ranks_per_node == 1 ? "" : "s", job.ranks().most)
+  return error(ErrorKind::invalid, "the mesh has {}; {} of {} are {}", counted(devices, "device"),
+               counted(job.nodes.most, "node"), counted(job.ranks_per_node, "rank"), job.ranks().most)
       .hinted(devices % job.ranks_per_node == 0
                   ? fmt::format("resources.nodes: {}, or another mesh", devices / job.ranks_per_node)
                   : fmt::format("resources.ranks_per_node: a divisor of {}, or another mesh", devices));

@@ -1,4 +1,5 @@
 #include "operate/render/topology.h"
+#include "ground/base/counted.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,9 +20,9 @@ std::string network_rate(const Fabric* fabric) {
 
 Topology of_slices(const ClusterJob& job, const CatalogEntry* chip) {
   Topology topology;
-  topology.domain = fmt::format("each slice: {} chips of {} on {} host{}, a torus of {}{}", job.slice->chips,
-                                job.slice->accelerator, job.slice->hosts, job.slice->hosts == 1 ? "" : "s",
-                                job.slice->shape_text(), rate_of(chip, "link.bandwidth", "link"));
+  topology.domain = fmt::format("each slice: {} of {} on {}, a torus of {}{}", counted(job.slice->chips, "chip"),
+                                job.slice->accelerator, counted(job.slice->hosts, "host"), job.slice->shape_text(),
+                                rate_of(chip, "link.bandwidth", "link"));
   if (job.slices > 1) topology.network = "between slices: the data-centre network" + network_rate(job.fabric);
   return topology;
 }

@@ -1,4 +1,5 @@
 #include "predict/plan/choice.h"
+#include "ground/base/counted.h"
 
 #include <algorithm>
 #include <cmath>
@@ -227,10 +228,10 @@ void Chooser::add_offers() {
   choice_.lost.insert(choice_.lost.end(), refused_.begin(), refused_.end());
   for (const auto& [offer, alone] : unfit_) {
     LostOption lost{.offer = offer, .estimated = {}, .reason = {}, .edit = {}};
-    lost.reason = alone.least_memory
-                      ? memory_reason(request_.offers[offer], *alone.least_memory)
-                      : fmt::format("no layout of {} devices cuts {} rows and this model evenly",
-                                    request_.offers[offer].offered.cluster.devices, composer_.asked().train.batch);
+    lost.reason = alone.least_memory ? memory_reason(request_.offers[offer], *alone.least_memory)
+                                     : fmt::format("no layout of {} cuts {} and this model evenly",
+                                                   counted(request_.offers[offer].offered.cluster.devices, "device"),
+                                                   counted(composer_.asked().train.batch, "row"));
     choice_.lost.push_back(std::move(lost));
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ground/base/counted.h"
 #include "ground/base/units.h"
 #include "ground/catalog/hardware.h"
 #include "predict/plan/offer_builder.h"
@@ -102,8 +103,8 @@ Status OfferMaker::add_machines(const std::string& target, const AskedHardware& 
 
 Status OfferMaker::push(const std::string& target, PlannedOffer offer) {
   if (offer.chips > rules_.chips_at_most)
-    return error(ErrorKind::invalid, "--on {} has {} chips, and --chips-at-most allows {}", target,
-                 with_commas(offer.chips), with_commas(rules_.chips_at_most))
+    return error(ErrorKind::invalid, "--on {} has {}, and --chips-at-most allows {}", target,
+                 counted(offer.chips, "chip"), with_commas(rules_.chips_at_most))
         .hinted(fmt::format("--chips-at-most {}, or fewer of them", offer.chips));
   offer.offered.stack = rules_.stack;
   const Accelerator& chip = offer.offered.cluster.chip;
