@@ -286,7 +286,7 @@ ExitCode rank(const RankOptions& options, Context& given) {
   }
   if (!written.ok()) fail(events_lost(written.error(), options.folder, file, outcome));
   const TrainOutcome& ended = outcome.value();
-  if (number == 0) tell_end(ended, "", options.folder, "", context);
+  if (number == 0) tell_end(ended, prepared.workload, "", options.folder, "", context);
   return exit_of(ended);
 }
 

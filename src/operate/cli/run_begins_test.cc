@@ -29,7 +29,7 @@ TEST_F(RunBegins, the_same_words_begin_a_run_and_go_on_with_it) {
   EXPECT_NE(killed.exit.signal, 0) << killed.err;
   const Captured done = run({});
   EXPECT_EQ(done.exit.code, 0) << done.err;
-  EXPECT_TRUE(has(done.out, "finished at step 20")) << done.out;
+  EXPECT_TRUE(has(done.out, "finished at step 20, 160 rows seen")) << done.out;
   const Captured seen = systole_.run({"logs", "here"});
   EXPECT_FALSE(has(done.out, "step 5:")) << "from step 10, not from the beginning: " << done.out;
   const Captured again = run({});

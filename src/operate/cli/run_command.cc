@@ -362,7 +362,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   std::string result;
   if (held && end.ending == Ending::finished && end.saved)
     result = result_hash(prepared, folder, end.state.step).value();
-  tell_end(end, result, folder.path, arguments.again, context);
+  tell_end(end, prepared.workload, result, folder.path, arguments.again, context);
   if (end.ending == Ending::stopped && signals.signal() == SIGINT && !end.saved) return ended(ExitCode::interrupted);
   return ended(exit_of(end));
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ground/base/counted.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -38,8 +39,8 @@ Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run) {
   } catch (const Failure& failure) { return failure.error(); }
 }
 
-void tell_end(const TrainOutcome& outcome, const std::string& result, const std::string& folder,
-              const std::string& again, Context& context) {
+void tell_end(const TrainOutcome& outcome, const Workload& workload, const std::string& result,
+              const std::string& folder, const std::string& again, Context& context) {
   Node fields = Node::map({{"folder", folder},
                            {"step", outcome.state.step},
                            {"tokens", outcome.state.tokens},
@@ -57,13 +58,14 @@ void tell_end(const TrainOutcome& outcome, const std::string& result, const std:
   fields.set("ending", ending);
   if (!result.empty()) fields.set("result", result);
   context.out.json(fields);
+  const char* const unit = workload.data.kind == DataSpec::Kind::text ? "token" : "row";
   std::string text =
-      fmt::format("{} at step {}, {} tokens seen", ending, outcome.state.step, with_commas(outcome.state.tokens));
+      fmt::format("{} at step {}, {} seen", ending, outcome.state.step, counted(outcome.state.tokens, unit));
   if (evaluated && outcome.evaluation->bits_per_byte)
     text += fmt::format("; {:.4f} bits per byte on held-out text", *outcome.evaluation->bits_per_byte);
-  context.out.data(text);
+  context.out.prose(text);
   if (!result.empty()) context.out.data("result " + result);
-  if (!outcome.detail.empty()) context.out.data(outcome.detail);
+  if (!outcome.detail.empty()) context.out.prose(outcome.detail);
   if (outcome.budget_used) {
     context.out.data("its budget is used");
     context.out.message(fmt::format("next: systole resume {} --set objective.budget=DOLLARS{}", quoted(folder), again));

@@ -23,7 +23,7 @@ std::string goes_on_text(std::int64_t step);
 Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run);
 
 // `result`: the hash of its state, where one was asked for. `again`: what `systole resume FOLDER` needs besides.
-void tell_end(const TrainOutcome& outcome, const std::string& result, const std::string& folder,
-              const std::string& again, Context& context);
+void tell_end(const TrainOutcome& outcome, const Workload& workload, const std::string& result,
+              const std::string& folder, const std::string& again, Context& context);
 
 }  // namespace systole::cli
