@@ -46,7 +46,7 @@ TEST(RunProgram, elastic_runs_go_on_with_fewer) {
   const Captured done = systole.run({"run", "job.yaml", "--ranks", "2:3"});
   EXPECT_EQ(done.exit.code, 0) << done.err;
   EXPECT_EQ(done.out, "2 ranks finished\n");
-  EXPECT_TRUE(has(done.err, "slot 2 of node node is left out")) << done.err;
+  EXPECT_TRUE(has(done.err, "slot 2 is excluded from now on")) << done.err;
 }
 
 TEST(RunProgram, a_signal_is_passed_on) {

@@ -57,8 +57,8 @@ TEST_F(LaunchFailures, a_rank_that_fails_twice_is_left_out_and_the_others_finish
   script("test $SYSTOLE_NUM_RANKS = 3 && test $SYSTOLE_RANK = 2 && exit 9; sleep 1", 2, 3);
   EXPECT_EQ(run(), (LaunchOutcome{0, "2 ranks finished"}));
   EXPECT_TRUE(has(told_,
-                  "rank 2 ended with exit code 9, for the 2. time without a checkpoint in between: slot 2 of node "
-                  "node is left out from now on"))
+                  "rank 2 ended with exit code 9, 2 times without a checkpoint in between: slot 2 is excluded from now "
+                  "on"))
       << told_;
 }
 

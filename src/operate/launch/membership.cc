@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "ground/base/counted.h"
 #include "ground/base/error.h"
 
 namespace systole {
@@ -21,8 +22,6 @@ template <typename Action>
 void order(std::vector<LaunchAction>& actions, Action action) {
   actions.emplace_back(std::in_place_type<Action>, std::move(action));
 }
-
-std::string plural(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
 }  // namespace
 
@@ -69,7 +68,7 @@ void Membership::gather(Actions& actions) {
   } else if (now_ >= *deadline_) {
     // Of what had begun and where no rank failed, nodes were lost: begun again it may have others.
     const int code = generation_ > 0 && left_out_.empty() ? kExitNotSaved : kExitNo;
-    end({code, fmt::format("{} of the {} ranks needed have a place after {}", count, options_.min_ranks,
+    end({code, fmt::format("{} of the {} needed have a place after {}", count, counted(options_.min_ranks, "rank"),
                            to_string(options_.gather_time))},
         actions);
   }
@@ -112,8 +111,8 @@ void Membership::on(const NodeLeft& event, Actions& actions) {
   if (phase_ == Phase::running && !lost.empty()) {
     const std::string cause = fmt::format("node {} is gone ({})", event.node, event.why);
     if (may_restart(cause)) {
-      order(actions, Tell{fmt::format("{}, with {}: generation {} ends", cause,
-                                      plural(static_cast<std::int64_t>(lost.size()), "rank"), generation_)});
+      order(actions,
+            Tell{fmt::format("{}, with {}: generation {} ends", cause, counted(lost.size(), "rank"), generation_)});
     }
     return kill(actions, cause);
   }
@@ -158,8 +157,7 @@ void Membership::on(const RankExited& event, Actions& actions) {
   }
   if (!alive_.empty()) return;
   if (phase_ == Phase::running && faults_.empty()) {
-    return end({kExitDone, fmt::format("{} finished", plural(static_cast<std::int64_t>(ranks_.size()), "rank"))},
-               actions);
+    return end({kExitDone, fmt::format("{} finished", counted(ranks_.size(), "rank"))}, actions);
   }
   if (phase_ != Phase::running) all_gone(actions);
 }
@@ -189,9 +187,9 @@ void Membership::decide(Actions& actions) {
     if (fault.failure != Failure::victim) blame(fault, actions);
     const auto left = static_cast<int>(usable().size());
     if (!outcome_ && left < options_.min_ranks && !left_out_.empty()) {
-      const std::string times = plural(options_.failures_until_left_out, "time");
-      outcome_ = {kExitNo, fmt::format("{}, {} in a row: {} of the {} ranks needed are left", cause, times, left,
-                                       options_.min_ranks)};
+      const std::string times = counted(options_.failures_until_left_out, "time");
+      outcome_ = {kExitNo, fmt::format("{}, {} in a row: {} of the {} needed are left", cause, times, left,
+                                       counted(options_.min_ranks, "rank"))};
     }
     if (!outcome_ && may_restart(cause)) {
       order(actions, Tell{fmt::format("{}: generation {} ends", cause, generation_)});
@@ -208,9 +206,9 @@ void Membership::blame(const Fault& fault, Actions& actions) {
   while (!times.empty() && times.front() <= now_ - kHour) times.pop_front();
   if (static_cast<int>(times.size()) < options_.failures_until_left_out) return;
   left_out_.insert(slot);
-  order(actions, Tell{fmt::format("{} {}, for the {}. time without a checkpoint in between: slot {} of node {} is left "
-                                  "out from now on",
-                                  name_of(fault.rank), fault.what, times.size(), slot.index, slot.node)});
+  const std::string where = nodes_.size() > 1 ? " of node " + slot.node : "";
+  order(actions, Tell{fmt::format("{} {}, {} without a checkpoint in between: slot {}{} is excluded from now on",
+                                  name_of(fault.rank), fault.what, counted(times.size(), "time"), slot.index, where)});
 }
 
 // Whether one more restart is within the cap; counts it. Otherwise the launch will end.
@@ -222,7 +220,7 @@ bool Membership::may_restart(const std::string& cause) {
   while (!restarted_.empty() && restarted_.front() <= now_ - kHour) restarted_.pop_front();
   if (static_cast<int>(restarted_.size()) >= options_.restarts_per_hour) {
     outcome_ = {kExitNo, fmt::format("{}, and {} within an hour are as many as allowed", cause,
-                                     plural(options_.restarts_per_hour, "restart"))};
+                                     counted(options_.restarts_per_hour, "restart"))};
     return false;
   }
   restarted_.push_back(now_);
@@ -292,9 +290,8 @@ void Membership::on(const Tick&, Actions& actions) {
   if (phase_ == Phase::gathering) return gather(actions);
   if (phase_ == Phase::running && deadline_ && now_ >= *deadline_) return decide(actions);
   if (phase_ == Phase::draining && now_ >= *deadline_) {
-    order(actions,
-          Tell{fmt::format("{} did not end within {} of being asked to: killed",
-                           plural(static_cast<std::int64_t>(alive_.size()), "rank"), to_string(options_.notice))});
+    order(actions, Tell{fmt::format("{} did not end within {} of being asked to: killed",
+                                    counted(alive_.size(), "rank"), to_string(options_.notice))});
     return kill(actions);
   }
   if (phase_ == Phase::killing && now_ >= *deadline_) {

@@ -153,8 +153,8 @@ TEST(Membership, a_rank_that_fails_twice_is_left_out_and_named) {
   l(NodeJoined{"a", 3}).killed(2).all_gone();
   EXPECT_EQ(l.started(), 3);
   l.killed(2);
-  EXPECT_NE(l.told().find("rank 2 was killed by SIGKILL, for the 2. time"), std::string::npos) << l.told();
-  EXPECT_NE(l.told().find("slot 2 of node a is left out"), std::string::npos);
+  EXPECT_NE(l.told().find("rank 2 was killed by SIGKILL, 2 times"), std::string::npos) << l.told();
+  EXPECT_NE(l.told().find("slot 2 is excluded from now on"), std::string::npos);
   EXPECT_EQ(l.all_gone().started(), 2);
   // Below the least it gives up, and says why.
   l.killed(0).all_gone();
