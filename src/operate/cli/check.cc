@@ -22,15 +22,14 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const Workload& workload = loaded.workload;
   if (workload.kind == Workload::Kind::machines) {
-    context.out.data(fmt::format("{}: well: machines, of which nothing runs", options.workload.path));
+    context.out.data(fmt::format("{}: OK: machines, of which nothing runs", options.workload.path));
     context.out.json(Node::map({{"well", true}, {"machines", workload.gcloud.name}}));
     return ExitCode::done;
   }
   if (!workload.command.empty()) {
     check_targets(loaded, options.workload.environment).value();
     const std::string program = find_program(workload.command.front()).value();
-    context.out.data(
-        fmt::format("{}: well: runs {}, about which nothing more is known", options.workload.path, program));
+    context.out.data(fmt::format("{}: OK: runs {}, about which nothing more is known", options.workload.path, program));
     context.out.json(Node::map({{"well", true}, {"program", program}}));
     return ExitCode::done;
   }
@@ -57,7 +56,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     warnings.push(Node::map({{"key", lint.key}, {"text", lint.text}, {"hint", lint.hint}}));
   }
   const std::int64_t parameters = num_parameters(*job.model);
-  context.out.prose(fmt::format("{}: well: {}, {} trained, for {}\n", options.workload.path,
+  context.out.prose(fmt::format("{}: OK: {}, {} trained, for {}\n", options.workload.path,
                                 counted(parameters, "parameter"), with_commas(num_trainable(*job.model)),
                                 device->target().name));
   context.out.json(Node::map({{"well", true},

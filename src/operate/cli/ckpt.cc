@@ -63,8 +63,8 @@ ExitCode ckpt_list(const CkptOptions& options, Context& context) {
   if (rows.empty())
     context.out.message(fmt::format("no checkpoint in '{}'", place.path));
   else
-    context.out.data(
-        table({"step>", "written (UTC)", "metric>", "tensors>", "size>", "its own>", ""}, rows, context.out.width()));
+    context.out.data(table({"step>", "written (UTC)", "metric>", "tensors>", "size>", "freed if deleted>", ""}, rows,
+                           context.out.width()));
   context.out.json(Node::map({{"folder", place.path}, {"checkpoints", list}}));
   return ExitCode::done;
 }
@@ -135,7 +135,7 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
     for (const std::string& name : d.tensors) names.push(name);
     chunks.push(Node::map({{"chunk", d.chunk}, {"error", error_node(d.reason)}, {"tensors", names}}));
   }
-  if (damage.empty()) text += fmt::format("step {}: well, {} read\n", step, to_string(manifest->chunk_bytes()));
+  if (damage.empty()) text += fmt::format("step {}: OK, {} read\n", step, to_string(manifest->chunk_bytes()));
   list.push(Node::map(
       {{"step", step}, {"well", damage.empty()}, {"bytes_read", manifest->chunk_bytes().count()}, {"damage", chunks}}));
   return damage.empty();

@@ -137,7 +137,7 @@ ExitCode data_verify(const DataOptions& options, Context& context) {
                          {"bytes_read", read.ok() ? read->count() : 0},
                          {"error", read.ok() ? Node() : error_node(read.error())}}));
     if (read.ok()) {
-      context.out.data(fmt::format("dataset {}: well, {} read", key, to_string(*read)));
+      context.out.data(fmt::format("dataset {}: OK, {} read", key, to_string(*read)));
     } else {
       context.out.data(fmt::format("dataset {}: damaged: {}", key, to_string(read.error())));
       exit = ExitCode::no;

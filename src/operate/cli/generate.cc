@@ -95,6 +95,16 @@ Origin origin_of_folder(const std::string& path) {
           [folder](Executor& executor) { return load_weights(executor, *folder); }};
 }
 
+const char* words_of(Generated::End end) {
+  switch (end) {
+    case Generated::End::stop: return "at the end of the document";
+    case Generated::End::max_tokens: return "with as many tokens as were asked for";
+    case Generated::End::cache_full: return "where the model's context is full";
+    case Generated::End::asked: return "by a signal";
+  }
+  return "";
+}
+
 ExitCode generate_text(const GenerateCommand& options, Context& context) {
   GenerateOptions wanted = options.generate;
   check(wanted.sampling).value();
@@ -133,9 +143,9 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Seconds took = context.clock.now() - began;
   const auto count = static_cast<std::int64_t>(made[0].tokens.size());
   context.out.stream("\n");
-  context.out.message(fmt::format("{} in {}, from {}; ended by {}", counted(count, "token"), to_string(took),
+  context.out.message(fmt::format("{} in {}, from {}; ended {}", counted(count, "token"), to_string(took),
                                   origin.step ? fmt::format("step {} of {}", *origin.step, origin.name) : origin.name,
-                                  name_of(made[0].end)));
+                                  words_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},
                               {"text", tokenizer.decode(made[0].tokens).value()},
                               {"tokens", count},

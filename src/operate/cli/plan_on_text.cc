@@ -189,7 +189,7 @@ std::string counts_text(const OfferedPlan& plan) {
             "layouts without one fit\n"
           : "";
   return fmt::format(
-      "\n{} of {}: {} priced from their Programs, {} composed; {} left by their bounds, {} over "
+      "\n{} of {}: {} priced from their Programs, {} estimated; {} skipped by a lower bound, {} over "
       "memory, {} over a limit, {} without a price, {} impossible; {}\n{}",
       counted(c.candidates, "layout"), counted(plan.request.offers.size(), "offer"), with_commas(c.computed),
       with_commas(c.composed), with_commas(c.left),

@@ -90,7 +90,7 @@ TEST(RunProgram, other_commands_refuse_it_and_check_takes_it) {
   EXPECT_TRUE(has(plan.err, "hint: systole run job.yaml --ranks 2")) << plan.err;
   const Captured checked = systole.run({"check", "job.yaml"});
   EXPECT_EQ(checked.exit.code, 0);
-  EXPECT_TRUE(has(checked.out, "job.yaml: well: runs /")) << checked.out;
+  EXPECT_TRUE(has(checked.out, "job.yaml: OK: runs /")) << checked.out;
   const Captured dry = systole.run({"run", "job.yaml", "--ranks", "2:8", "--dry-run"});
   EXPECT_EQ(dry.out, "would start 2 to 8 ranks of: sh -c true\n");
 }
