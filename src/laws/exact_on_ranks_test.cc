@@ -164,5 +164,33 @@ TEST_F(ExactOverRanks, an_elastic_run_ends_as_one_worker_would) {
   EXPECT_EQ(end_of("elastic"), whole);
 }
 
+// A run that begins from another's checkpoint (resume.from) does what that run did from there on: alone, over threads
+// and processes, and elastic; killed before its own first checkpoint, it begins there again.
+TEST_F(ExactOverRanks, a_run_from_anothers_checkpoint_ends_as_that_run) {
+  const ExactEnd whole = one_worker();
+  ASSERT_EQ(ran("source", {"--set", "checkpoint.keep=10"}).exit.code, 0);
+  const auto begun_at = [&](std::int64_t step) { return fmt::format("resume.from=source@{}", step); };
+  const auto expect_same = [&](const std::string& run, std::int64_t step, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--set", begun_at(step)};  // who goes on may say where it began
+    words.insert(words.end(), more.begin(), more.end());
+    const Captured done = ran(run, words);
+    ASSERT_EQ(done.exit.code, 0) << run << ": " << done.out << done.err;
+    const ExactEnd end = end_of(run);
+    EXPECT_EQ(end.state, whole.state) << run;
+    const std::vector<std::string> rest(whole.losses.begin() + step, whole.losses.end());
+    EXPECT_EQ(end.losses, rest) << run;
+  };
+  expect_same("alone", 4, {});
+  expect_same("alone-late", 20, {});
+  expect_same("threads", 8, {"--set", mesh("fsdp", 3), "--in-process"});
+  expect_same("processes", 12, {"--set", mesh("data", 2)});
+  // A generation that begins at 8 dies in step 21; the next has fewer updates left.
+  expect_same("elastic", 8, {"--ranks", "1:3", "--inject", "kill=update@13"});
+  const Captured killed = ran(
+      "again", {"--set", begun_at(8), "--set", mesh("data", 2), "--max-restarts", "0", "--inject", "kill=update@3"});
+  EXPECT_NE(killed.exit.code, 0) << "in step 11, before the save of step 12: " << killed.out;
+  expect_same("again", 8, {"--set", mesh("fsdp", 3)});
+}
+
 }  // namespace
 }  // namespace systole::laws

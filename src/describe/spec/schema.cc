@@ -146,6 +146,7 @@ bool goes_with_command(const Key& key) {
                                           "resources.reservation",
                                           "resources.price",
                                           "objective.budget",
+                                          "resume.from",
                                           "image",
                                           "env",
                                           "claims",

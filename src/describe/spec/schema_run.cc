@@ -49,6 +49,31 @@ void add_secret_keys(std::vector<Key>& keys) {
                   .optional = true});
 }
 
+Codec resume_codec() {
+  Codec codec = text_codec(AT(resume.from));
+  codec.type = "RUN, RUN@STEP, a folder of checkpoints, latest or blessed";
+  codec.read = [read = codec.read](const Node& node, Workload& w) -> Status {
+    TRY(read(node, w));
+    return w.resume.from.empty() ? node.wrong("a run or a folder of checkpoints") : Status();
+  };
+  return codec;
+}
+
+void add_resume_keys(std::vector<Key>& keys) {
+  keys.push_back(
+      {.path = "resume.from",
+       .codec = resume_codec(),
+       .doc = "A new run begins from this checkpoint of another run: parameters, optimizer, step and place "
+              "in the data.",
+       .more = "A run's folder, name or number, or a folder of checkpoints, and then its newest checkpoint; "
+               "@500 behind it is that of step 500, @blessed the last that `systole ckpt bless` marked. "
+               "latest and blessed alone are of the newest run that has one. Model, data and optimizer "
+               "must be the other run's; train.steps counts from its first step. With command it is the program's "
+               "to read: each rank has it in SYSTOLE_RESUME_FROM. "
+               "docs/guide/checkpoints.md",
+       .optional = true});
+}
+
 void add_rank_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "ranks.patience",
                   .codec = optional_seconds_codec(AT(ranks.patience)),
@@ -74,6 +99,7 @@ void add_rank_keys(std::vector<Key>& keys) {
 
 void add_run_keys(Schema& schema) {
   schema.sections.push_back({"checkpoint", "Saved states, from which a killed run goes on.", {}, {}});
+  schema.sections.push_back({"resume", "Where a run begins that goes on from another's checkpoint.", {}, {}});
   schema.sections.push_back({"resources", "What may be used.", {}, {}});
   schema.sections.push_back({"pipeline", "How the stages of the mesh's axis pipe take turns.", {}, {}});
   schema.sections.push_back({"ranks", "When ranks are late or lost, and when a run is asked to stop.", {}, {}});
@@ -113,6 +139,7 @@ void add_run_keys(Schema& schema) {
                   .doc = "Chunks of which a sample shrinks by 10% are compressed with zstd; the others are not.",
                   .default_yaml = "true"});
   add_secret_keys(keys);
+  add_resume_keys(keys);
   keys.push_back({.path = "mesh",
                   .codec = mesh_codec(AT(mesh)),
                   .doc = "How the devices are laid out: axes and their sizes, outermost first.",

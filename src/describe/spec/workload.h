@@ -226,6 +226,13 @@ struct CheckpointSpec {
   std::string encryption_key, signing_key, trusted_key;
 };
 
+// Where a run begins that goes on from another's checkpoint.
+struct ResumeSpec {
+  std::string from;  // a run or a folder of checkpoints, with @STEP, @latest or @blessed; latest; blessed; empty: none
+};
+// Each rank of a program of the user's own has resume.from in this variable, as it stands.
+inline constexpr const char* kResumeFrom = "SYSTOLE_RESUME_FROM";
+
 // "4", or "2:8" where there may be more and fewer while it runs.
 struct CountRange {
   std::int64_t least = 1, most = 1;
@@ -347,6 +354,7 @@ struct Workload {
   DataSpec data;
   TrainSpec train;
   CheckpointSpec checkpoint;
+  ResumeSpec resume;
   std::vector<std::pair<std::string, std::int64_t>> mesh;  // axes, outermost first; empty: one device
   std::vector<ParameterSharding> sharding;
   StoredInParts fully_sharded = StoredInParts::parameters;

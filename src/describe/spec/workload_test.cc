@@ -140,6 +140,16 @@ TEST(Workload, a_misspelt_section_is_told_alone_and_first) {
   EXPECT_TRUE(steps.ends_with("hint: did you mean 'steps'?")) << steps;
 }
 
+TEST(Workload, resume_from_goes_with_a_model_and_with_a_command) {
+  const Workload model = read(std::string(kSmall) + "resume: { from: runs/a-1@500 }\n");
+  EXPECT_EQ(model.resume.from, "runs/a-1@500");
+  EXPECT_EQ(read(to_yaml(model)).resume.from, "runs/a-1@500");
+  EXPECT_EQ(to_yaml(read(kSmall)).find("resume"), std::string::npos) << "nothing is said of it where nobody said it";
+  EXPECT_EQ(read("systole: 1\nname: x\ncommand: [sh]\nresume: { from: /a }\n").resume.from, "/a");
+  EXPECT_TRUE(errors_of(std::string(kSmall) + "resume: { from: '' }\n")
+                  .ends_with("hint: RUN, RUN@STEP, a folder of checkpoints, latest or blessed"));
+}
+
 TEST(Workload, a_setting_has_no_line_and_column) {
   EXPECT_TRUE(errors_of(kSmall, {"", {"train.batch=-1"}}).starts_with("--set train.batch=-1: error: train.batch: -1"));
 }

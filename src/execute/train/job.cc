@@ -45,7 +45,7 @@ std::string parameters_hash(const Model& model) {
 }
 
 // Where it runs, on what terms, and in which layout computes the same.
-std::string numbers_hash(const Workload& workload) {
+Workload numbers_of(const Workload& workload) {
   Workload decides;
   decides.version = workload.version;
   decides.kind = workload.kind;
@@ -58,7 +58,9 @@ std::string numbers_hash(const Workload& workload) {
   decides.train.evaluate = {};
   decides.train.evaluate_batches = 0;
   decides.train.exact = false;  // kept with the numerics of a run that is (numerics.h)
-  return to_hex(hash128(to_yaml(decides)));
+  return decides;
 }
+
+std::string numbers_hash(const Workload& workload) { return to_hex(hash128(to_yaml(numbers_of(workload)))); }
 
 }  // namespace systole

@@ -14,7 +14,9 @@ Result<Job> make_job(const Workload& workload, const Device& device, std::int64_
 
 // A string that equals between two jobs exactly when their parameters do: names, shapes, types.
 std::string parameters_hash(const Model& model);
-// Of everything in the workload that decides the numbers: model, data, train.
+// Everything in the workload that decides the numbers, alone: model, data, train; not how long.
+Workload numbers_of(const Workload& workload);
+// Of that.
 std::string numbers_hash(const Workload& workload);
 
 }  // namespace systole

@@ -7,6 +7,7 @@
 #include "ground/base/counted.h"
 #include "ground/process/spawn.h"
 #include "operate/check/lint.h"
+#include "operate/cli/origin.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/rendering.h"
 #include "operate/cli/workload_options.h"
@@ -17,6 +18,11 @@ namespace {
 struct CheckOptions {
   WorkloadArguments workload;
 };
+
+Status check_origin(const Workload& workload, const WorkloadSource& source) {
+  if (workload.resume.from.empty()) return {};
+  return fits_origin(workload, TRY(find_origin(workload, source)), source);
+}
 
 ExitCode check_workload(const CheckOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
@@ -42,11 +48,13 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   const Status files = check_data_files(workload, loaded.source);
   const Result<Job> made = make_job(workload, *device);
   const Status targets = check_targets(loaded, options.workload.environment);
+  const Status origin = check_origin(workload, loaded.source);
   std::vector<Error> errors;
   if (!threads.ok()) errors.push_back(threads.error());
   if (!files.ok()) errors.push_back(files.error());
   if (!made.ok()) errors.push_back(told_of_job(loaded.source, made.error()));
   if (!targets.ok()) errors.push_back(targets.error());
+  if (!origin.ok()) errors.push_back(origin.error());
   if (!errors.empty()) fail(together(std::move(errors)));
   const Job& job = *made;
   verify(*job.program);

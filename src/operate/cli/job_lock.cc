@@ -8,6 +8,7 @@
 
 #include "ground/base/hash.h"
 #include "ground/base/text_file.h"
+#include "operate/cli/origin.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/version.h"
 #include "operate/cli/workload_options.h"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::int64_t kLockVersion = 1;
 constexpr const char* kImported = "imported_weights";  // there when model.weights is
+constexpr const char* kOrigin = "resume_from";         // there when resume.from is
 constexpr const char* kMadeUp = "made up";
 
 Result<std::string> hash_of_this_program() {
@@ -39,7 +41,7 @@ Node deciding(const Workload& workload) {
   Node kept = Node::map();
   for (const Node::Entry& e : all.entries()) {
     if (e.key != "name" && e.key != "labels" && e.key != "observe" && e.key != "probe" && e.key != "checkpoint" &&
-        e.key != "resources")
+        e.key != "resources" && e.key != "resume")
       kept.set(e.key, e.value);
   }
   return kept;
@@ -58,6 +60,7 @@ std::string what_to_do(const std::string& key, const std::string& path) {
   if (key == "systole.hash" || key == "systole.version") return "run it with the program that the lock was made with";
   if (key == "machine" || key == "libraries") return "run it on a machine like the one that the lock was made on";
   if (key == "data") return "put the files of text back as they were";
+  if (key.starts_with(kOrigin)) return "begin from the checkpoint that it was locked with: resume.from";
   if (key == kImported) return "put the files of model.weights back as they were";
   return fmt::format("put it back, or lock what is now: systole lock; the lock is '{}'", path);
 }
@@ -82,6 +85,7 @@ Result<Node> lock_of(Prepared& p) {
     CHECK(p.weights, "a lock of a run that goes on");
     lock.set(kImported, TRY(p.weights->hash()));
   }
+  if (p.origin) lock.set(kOrigin, Node::map({{"step", p.origin->step()}, {"hash", hash_of(*p.origin)}}));
   return lock;
 }
 
@@ -139,22 +143,28 @@ std::string files_only_in(const TokensManifest& of, const TokensManifest& beside
 
 }  // namespace
 
-Status same_data(const BegunWith& begun, const Prepared& prepared, const std::string& folder,
-                 const WorkloadSource& source) {
-  if (begun.dataset.empty() || !prepared.data.dataset) return {};
+Result<std::optional<OtherData>> other_data(const BegunWith& begun, const Prepared& prepared) {
+  if (begun.dataset.empty() || !prepared.data.dataset) return std::optional<OtherData>();
   const TokensManifest& now = prepared.data.dataset->manifest;
-  if (begun.dataset == now.key) return {};
+  if (begun.dataset == now.key) return std::optional<OtherData>();
   std::string what = "text or its tokenizer", files;
   if (const auto then = read_tokens_manifest(*prepared.data.folder, begun.dataset); then.ok()) {
-    if (same_tokens(*then, now)) return {};  // by another version of Systole
+    if (same_tokens(*then, now)) return std::optional<OtherData>();  // by another version of Systole
     const std::string fresh = files_only_in(now, *then), gone = files_only_in(*then, now);
     if (!fresh.empty()) files = ": it is new in " + fresh;
     if (fresh.empty() && !gone.empty()) files = ": now without " + gone;
     what = !files.empty() ? "text" : then->tokenizer == now.tokenizer ? "way the text is read" : "tokenizer";
   }
+  return std::optional(OtherData{what, files, now.key});
+}
+
+Status same_data(const BegunWith& begun, const Prepared& prepared, const std::string& folder,
+                 const WorkloadSource& source) {
+  const std::optional<OtherData> other = TRY(other_data(begun, prepared));
+  if (!other) return {};
   return source.placed(
-      error(ErrorKind::invalid, "the {} is another than the run was begun with (dataset {} then, {} now){}", what,
-            begun.dataset, now.key, files)
+      error(ErrorKind::invalid, "the {} is another than the run was begun with (dataset {} then, {} now){}",
+            other->what, begun.dataset, other->now, other->files)
           .hinted(begin_anew("it", folder)),
       "data");
 }

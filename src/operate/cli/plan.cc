@@ -4,6 +4,7 @@
 #include "ground/base/text_file.h"
 #include "ground/store/store.h"
 #include "operate/check/lint.h"
+#include "operate/cli/origin.h"
 #include "operate/cli/plan_on.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/predicted_peak.h"
@@ -45,6 +46,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
+  if (prepared.origin) context.out.message(fmt::format("begins from '{}' (resume.from)", prepared.origin->name));
   if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
@@ -52,7 +54,8 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     context.out.warning(note);
     context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");
   }
-  context.out.prose(plan_text(prepared.plan) + error_text(prepared.plan, is_xla(preparing.backend)));
+  context.out.prose(plan_text(prepared.plan, prepared.origin ? prepared.origin->step() : 0) +
+                    error_text(prepared.plan, is_xla(preparing.backend)));
   if (is_xla(preparing.backend)) {
     const auto peak = predicted_peak_text(preparing.backend, prepared.machine.catalog_entry, *prepared.job.program,
                                           temporaries_of(*prepared.machine.device));

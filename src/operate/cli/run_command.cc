@@ -7,12 +7,14 @@
 #include "execute/checkpoint/compare.h"
 #include "execute/runtime/eager.h"
 #include "ground/base/counted.h"
+#include "ground/base/files.h"
 #include "ground/process/signal_watch.h"
 #include "operate/check/lint.h"
 #include "operate/cli/checkpoint_home.h"
 #include "operate/cli/held_plan.h"
 #include "operate/cli/inject.h"
 #include "operate/cli/job_lock.h"
+#include "operate/cli/origin.h"
 #include "operate/cli/plan_text.h"
 #include "operate/cli/predicted_peak.h"
 #include "operate/cli/probes.h"
@@ -52,14 +54,43 @@ Result<std::string> result_hash(const Prepared& prepared, const RunFolder& folde
   return checkpoint::state_hash(TRY(checkpoint::open_step(checkpoints, step)));
 }
 
-// Of the newest checkpoint in a run's folder, where there is one.
+// A run that is there keeps where it began; one that begins, where it begins now.
+Status keep_origin(const RunFolder& run, const Workload& asked, Prepared& prepared, const WorkloadSource& source) {
+  const std::string text = TRY(read_text(*run.store, RunFiles::workload));
+  const std::string kept = TRY(read_workload(text, run.path + "/" + RunFiles::workload)).resume.from;
+  TRY(keeps_origin(asked, kept, run.path, source));
+  prepared.workload.resume.from = kept;
+  return {};
+}
+
+void tell_origin(const Prepared& prepared, Context& context) {
+  if (!prepared.origin) return;
+  const Origin& origin = *prepared.origin;
+  for (const checkpoint::Rejected& one : origin.passed_over) {
+    Error told = below(origin.place.root, one.reason);
+    told.message = fmt::format("resume.from: the checkpoint of step {} was passed over: {}", one.step, told.message);
+    if (told.hint.empty())
+      told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", quoted(origin.place.path));
+    context.out.warning(told);
+  }
+  const checkpoint::Keys* keys = origin.place.folder.keys.get();
+  if (keys != nullptr && keys->encryption && prepared.workload.checkpoint.encryption_key.empty())
+    context.out.warning(fmt::format("'{}' is encrypted, and the checkpoints of this run will not be", origin.name),
+                        "checkpoint.encryption_key, as that run has it");
+  context.out.message(fmt::format("begins from '{}' (resume.from)", origin.name));
+}
+
+// Of the newest checkpoint in a run's folder, where there is one; else of the one that the run began from.
 std::int64_t newest_step(const std::string& folder, const Workload& workload) {
   const auto store = open_posix_store(folder);
   if (!store.ok()) return 0;
   const auto home = checkpoint_home(**store, folder, workload.checkpoint, Absent::is_an_error);
   if (!home.ok()) return 0;
   const auto steps = checkpoint::list_steps({home->store, home->dir});
-  return steps.ok() && !steps->empty() ? steps->back() : 0;
+  if (steps.ok() && !steps->empty()) return steps->back();
+  if (workload.resume.from.empty()) return 0;
+  const auto origin = find_origin(workload, {});
+  return origin.ok() ? origin->step() : 0;
 }
 
 // About the last 100 steps of the process: 48 KiB.
@@ -185,6 +216,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   if (xla) check_xla_run(arguments, preparing.backend, ranks).value();
   BegunWith begun;  // by a run that goes on
   if (begins != Begins::anew) begun = begun_with(arguments.folder).value();
+  preparing.has_begun = begins != Begins::anew && path_exists(arguments.folder + "/" + RunFiles::plan);
   preparing.over_tcp = !arguments.ranks.rendezvous.empty() && arguments.ranks.local < ranks;
   // The ranks of this node share what it may take: all of them at most, here; as many as a generation has, in rank.cc.
   const Bytes of_node = limit_of(workload, preparing);
@@ -206,6 +238,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
         "the head of '{}' is its embedding, unscaled; here it begins as a copy of it, and the two are trained apart",
         prepared.weights->path));
   }
+  tell_origin(prepared, context);
   if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
@@ -215,7 +248,10 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     if (elsewhere) context.out.message(*elsewhere);
   }
   if (arguments.dry_run) {
-    context.out.prose(plan_text(prepared.plan, begins == Begins::anew ? 0 : newest_step(arguments.folder, workload)));
+    const std::int64_t done = prepared.origin          ? prepared.origin->step()
+                              : begins == Begins::anew ? 0
+                                                       : newest_step(arguments.folder, workload);
+    context.out.prose(plan_text(prepared.plan, done));
     if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
   }
   fits(prepared).value();
@@ -231,6 +267,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     resume = taken->holds_run;
     TRY(claim_checkpoints(*taken, workload.checkpoint));
     if (resume && begins == Begins::either) TRY(same_run(*taken, workload));
+    if (resume) TRY(keep_origin(*taken, asked, prepared, preparing.source));
     if (resume) TRY(same_data(begun, prepared, arguments.folder, preparing.source));
     if (resume) TRY(same_weights(begun, workload, arguments.folder));
     if (resume) TRY(check_goes_on(prepared, *taken));
@@ -260,7 +297,9 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
       const RunMetrics none;
       (void)TRY(serve_metrics(arguments.metrics, none));  // rank 0 can
       TRY(take());
-      TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(asked)));
+      Workload kept = asked;
+      kept.resume = prepared.workload.resume;
+      TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(kept)));
       if (!resume)
         TRY(write_whole(*taken->store, RunFiles::plan, to_json(prepared.plan)));  // the last: by it there is a run
       context.out.message(fmt::format(

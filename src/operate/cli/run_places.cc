@@ -28,12 +28,37 @@ Result<Workload> workload_of(const RunPlace& run) {
   return read_workload(TRY(read_text(*run.store, RunFiles::workload)), run.path + "/" + RunFiles::workload);
 }
 
+checkpoint::KeyRefs key_refs_of(const CheckpointSpec& spec) {
+  return {spec.encryption_key, spec.signing_key, spec.trusted_key};
+}
+
 Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec) {
-  return checkpoint::read_keys({spec.encryption_key, spec.signing_key, spec.trusted_key});
+  return checkpoint::read_keys(key_refs_of(spec));
+}
+
+Result<std::optional<CheckpointPlace>> checkpoints_in(const std::string& folder, const checkpoint::KeyRefs& keys) {
+  if (folder.empty()) return std::optional<CheckpointPlace>();
+  Result<std::unique_ptr<Store>> store = open_posix_store(folder);
+  if (!store.ok() || !TRY((*store)->exists("manifests"))) return std::optional<CheckpointPlace>();
+  CheckpointPlace place;
+  place.path = place.root = folder;
+  place.store = std::move(*store);
+  place.folder = {place.store.get(), "", TRY(checkpoint::read_keys(keys))};
+  return std::optional(std::move(place));
+}
+
+Result<CheckpointPlace> checkpoints_of(RunPlace run, const CheckpointSpec& spec, const checkpoint::KeyRefs& keys) {
+  CheckpointHome home = TRY(checkpoint_home(*run.store, run.path, spec, Absent::is_an_error));
+  CheckpointPlace place;
+  place.path = home.path();
+  place.root = home.root;
+  place.store = home.outside() ? std::move(home.own) : std::move(run.store);
+  place.folder = {place.store.get(), home.dir, TRY(checkpoint::read_keys(keys))};
+  return place;
 }
 
 Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpoint::KeyRefs& given) {
-  CheckpointPlace place;
+  std::optional<std::int64_t> wanted;
   std::string name = asked;
   if (const std::size_t at = asked.rfind('@'); at != asked.npos) {
     name = asked.substr(0, at);
@@ -43,24 +68,18 @@ Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpo
     if (failed != std::errc() || end != step.data() + step.size() || number < 0) {
       return error(ErrorKind::invalid, "'{}' names no step after the @", asked).hinted("as in quickstart-1@500");
     }
-    place.step = number;
+    wanted = number;
   }
-  Result<std::unique_ptr<Store>> folder = name.empty() ? error(ErrorKind::not_found, "") : open_posix_store(name);
-  if (folder.ok() && TRY((*folder)->exists("manifests"))) {
-    place.path = place.root = name;
-    place.store = std::move(*folder);
-    place.folder = {place.store.get(), "", TRY(checkpoint::read_keys(given))};
-    return place;
+  if (std::optional<CheckpointPlace> folder = TRY(checkpoints_in(name, given))) {
+    folder->step = wanted;
+    return std::move(*folder);
   }
   RunPlace run = TRY(open_run(name));
   const CheckpointSpec spec = TRY(workload_of(run)).checkpoint;
-  CheckpointHome home = TRY(checkpoint_home(*run.store, run.path, spec, Absent::is_an_error));
-  place.path = home.path();
-  place.root = home.root;
-  place.store = home.outside() ? std::move(home.own) : std::move(run.store);
   const bool none = given.encryption.empty() && given.signing.empty() && given.trusted.empty();
-  place.folder = {place.store.get(), home.dir, TRY(none ? keys_of(spec) : checkpoint::read_keys(given))};
-  return place;
+  CheckpointPlace of_run = TRY(checkpoints_of(std::move(run), spec, none ? key_refs_of(spec) : given));
+  of_run.step = wanted;
+  return of_run;
 }
 
 Error below(const std::string& root, Error error) {

@@ -36,6 +36,12 @@ struct CheckpointPlace {
 // The secrets that a workload refers to. Errors: as checkpoint::read_keys.
 Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec);
 
+// A folder of checkpoints by itself; nothing: it is none. Errors: as checkpoint::read_keys; io.
+Result<std::optional<CheckpointPlace>> checkpoints_in(const std::string& folder, const checkpoint::KeyRefs& keys);
+// Those of a run with this spec. Errors: not_found (a folder outside of the run's); as checkpoint::read_keys.
+Result<CheckpointPlace> checkpoints_of(RunPlace run, const CheckpointSpec& spec, const checkpoint::KeyRefs& keys);
+checkpoint::KeyRefs key_refs_of(const CheckpointSpec& spec);
+
 // "RUN", "RUN@STEP", or the same with a checkpoint folder instead of a run. Keys: `given` where it has some, else those
 // of the run's workload. Errors: not_found, invalid, io.
 Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpoint::KeyRefs& given = {});

@@ -89,6 +89,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   options.workload = to_hex(hash128(to_yaml(workload)));
   options.command.argv = workload.command;
   for (const auto& [name, value] : workload.env) options.command.env.emplace_back(name, value);
+  if (!workload.resume.from.empty()) options.command.env.emplace_back(kResumeFrom, workload.resume.from);
   const std::unique_ptr<PreemptionWatch> preemption = PreemptionWatch::start({workload.ranks.preemption}).value();
   heed_preemption(options, *preemption);
   options.membership.notice = workload.ranks.notice.value_or(RanksSpec::kNotice);

@@ -13,6 +13,7 @@
 #include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "operate/cli/make_plan.h"
+#include "operate/cli/origin.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/xla_machine.h"
 #include "predict/perf/stages_time.h"
@@ -135,6 +136,11 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   Prepared p;
   p.workload = workload;
   p.rank = options.rank;
+  if (!workload.resume.from.empty() && options.begins && !options.has_begun && !options.alone) {
+    p.origin = std::make_shared<const Origin>(TRY(find_origin(workload, options.source)));
+    TRY(fits_origin(workload, *p.origin, options.source));
+    p.workload.resume.from = p.origin->name;
+  }
   TRY(check_threads(options.backend, workload.resources, options.source));
   if (is_xla(options.backend)) {
     TRY(check_xla(workload, options.source));
@@ -166,6 +172,7 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
     if (!weights.ok()) return options.source.placed(std::move(weights).error(), "model.weights");
     p.weights = std::move(*weights);
   }
+  if (p.origin) TRY(fits_origin(p, options.source));
   {
     std::optional<InCategory> compiling;
     if (ledger != nullptr) compiling.emplace(*ledger, Category::compile);

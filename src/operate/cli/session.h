@@ -58,6 +58,8 @@ struct StageMemory {
   MemoryPlan memory;
 };
 
+struct Origin;  // origin.h
+
 // The Plan of a job on a machine, and what it was made from.
 struct Prepared {
   Workload workload;
@@ -72,7 +74,10 @@ struct Prepared {
   std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
   std::int64_t rank = 0;               // of the mesh, whose Program it is
   std::optional<HfFolder> weights;     // that it begins from, found to fit
-  MemoryBound bound;                   // who set the limit of `plan`
+  // The checkpoint that it begins from, found to fit; null: none, or it has begun. resume.from of `workload` is its
+  // name.
+  std::shared_ptr<const Origin> origin;
+  MemoryBound bound;  // who set the limit of `plan`
 };
 
 struct PrepareOptions {
@@ -89,6 +94,7 @@ struct PrepareOptions {
   Progress progress;
   Seconds data_patience;     // how long another process may work on the data
   bool begins = true;        // model.weights are needed; a run that goes on has its own
+  bool has_begun = false;    // so that resume.from is not looked at: the run kept what it meant
   WorkloadSource source;     // for the places in errors; empty: they have none
   std::vector<Error> notes;  // out: what was left unknown, and why
 };

@@ -75,6 +75,24 @@ TEST_F(TextRuns, go_on_in_the_text_that_they_were_begun_with) {
   EXPECT_TRUE(has(same.out, "finished at step 14")) << same.out;
 }
 
+TEST_F(TextRuns, begin_from_another_in_its_text_alone) {
+  begin();
+  const auto from = [&](const std::string& folder) {
+    return systole_.run({"run", "job.yaml", "--backend", "reference", "--folder", folder, "--set", "resume.from=r@8",
+                         "--set", "train.steps=12"});
+  };
+  const Captured same = from("s");
+  EXPECT_EQ(same.exit.code, 0) << same.err;
+  EXPECT_EQ(systole_.run({"ckpt", "diff", "r", "s"}).exit.code, 0) << "its place in the data goes along";
+  systole_.write("text.txt", lines("omega", 300));
+  const Captured other = from("t");
+  EXPECT_EQ(other.exit.code, 2) << other.err;
+  EXPECT_TRUE(has(other.err, "the text is another than 'r' was trained on (dataset ")) << other.err;
+  EXPECT_TRUE(has(other.err, "job.yaml:4:")) << other.err;
+  EXPECT_TRUE(has(other.err, "hint: put it back as it was, or take resume.from out to begin anew")) << other.err;
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "t"));
+}
+
 TEST_F(TextRuns, may_have_their_text_moved) {
   begin();
   std::filesystem::rename(systole_.folder() / "text.txt", systole_.folder() / "moved.txt");

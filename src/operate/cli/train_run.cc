@@ -18,6 +18,7 @@
 #include "ground/process/machine.h"
 #include "operate/cli/checkpoint_home.h"
 #include "operate/cli/full_disk.h"
+#include "operate/cli/origin.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/cli/xla_machine.h"
@@ -35,14 +36,29 @@ std::string numerics_of(const Workload& workload, const Machine& machine) {
   return workload.train.exact ? exact_numerics(workload, machine.numerics) : machine.device->target().name;
 }
 
-// How a run that another machine began goes on, where this one could compute as that one did.
-std::string way_on(const Workload& workload, const checkpoint::Manifest& manifest, const std::string& before) {
+// How a run that another machine began goes on, where this one could compute as that one did. `option`: that says so.
+std::string way_on(const Workload& workload, const checkpoint::Manifest& manifest, const std::string& before,
+                   const std::string& option) {
   const Node* isa = manifest.extra.find("isa");
   const auto pinned = isa != nullptr ? numerics_pinned_to(isa->text()) : std::nullopt;
   const bool helps = pinned && before == exact_numerics(workload, *pinned);
   return fmt::format(
       "go on where it began, {}or with --set train.exact=false: from the same bytes, but other roundings",
-      helps ? fmt::format("with --pin-isa, which computes by {} here too, ", isa->text()) : "");
+      helps ? fmt::format("with {}, which computes by {} here too, ", option, isa->text()) : "");
+}
+
+enum class Goes { on, from_another };
+
+Status check_numerics(const checkpoint::Manifest& from, const Workload& workload, const std::string& numerics,
+                      Goes goes) {
+  const Node* before = from.extra.find("numerics");
+  if (!workload.train.exact || before == nullptr || before->text() == numerics) return {};
+  const Node* isa = from.extra.find("isa");
+  const std::string option =
+      goes == Goes::on || isa == nullptr ? "--pin-isa" : fmt::format("--pin-isa {}", isa->text());
+  return error(ErrorKind::invalid, "exactness ends here: the run was computed by {}, this is {}", before->text(),
+               numerics)
+      .hinted(way_on(workload, from, before->text(), option));
 }
 
 Status check_numbers(const checkpoint::Manifest& from, const Job& job) {
@@ -66,12 +82,7 @@ Status check_identity(const checkpoint::Checkpoint& from, const Job& job, const 
                       const std::string& numerics) {
   const bool exact = job.workload.train.exact;
   TRY(check_numbers(from.manifest(), job));
-  if (const Node* before = from.manifest().extra.find("numerics");
-      exact && before != nullptr && before->text() != numerics) {
-    return error(ErrorKind::invalid, "exactness ends here: the run was computed by {}, this is {}", before->text(),
-                 numerics)
-        .hinted(way_on(job.workload, from.manifest(), before->text()));
-  }
+  TRY(check_numerics(from.manifest(), job.workload, numerics, Goes::on));
   return exact ? check_executables(from.manifest().extra.find("executables"), device) : Status();
 }
 
@@ -171,12 +182,20 @@ Status begin_parameters(Prepared& p, Store& run, const RankRole& role) {
 }
 
 // The newest checkpoint that all ranks can restore: rank 0 proposes, newest first, and each says whether it could.
+// `only`: no other step will do.
 Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoints, const RankRole& role,
                                             const Mesh& mesh,
-                                            const std::function<Status(const checkpoint::Checkpoint&)>& take) {
+                                            const std::function<Status(const checkpoint::Checkpoint&)>& take,
+                                            std::optional<std::int64_t> only = {}) {
   Communicator* group = role.communicator;
+  if (group == nullptr && only) {
+    checkpoint::Checkpoint opened = TRY(checkpoint::open_step(checkpoints, *only, checkpoint::Verify::lengths));
+    TRY(take(opened));
+    return checkpoint::Restored{std::move(opened), {}};
+  }
   if (group == nullptr) return checkpoint::restore_newest(checkpoints, take);
-  std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(checkpoints));
+  std::vector<std::int64_t> steps{only.value_or(0)};
+  if (!only) steps = TRY(checkpoint::list_steps(checkpoints));
   std::sort(steps.begin(), steps.end(), std::greater<>());
   std::vector<checkpoint::Rejected> rejected;
   for (std::size_t next = 0;; ++next) {
@@ -194,7 +213,20 @@ Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoint
     }
   }
   if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint");
-  return rejected.front().reason;
+  Error none = std::move(rejected.front().reason);
+  if (none.kind == ErrorKind::not_found) none.kind = ErrorKind::corrupt;  // a file of one that is there
+  return none;
+}
+
+// What the run began with, where it is not yet in a checkpoint of its own: the state of another run's.
+Result<TrainState> begin_from_origin(Prepared& p, Store& run, const RankRole& role,
+                                     const std::function<Status(const checkpoint::Checkpoint&)>& take) {
+  const Origin origin = TRY(find_origin(p.workload, {}));
+  if (!p.workload.model.weights.empty()) TRY(begin_parameters(p, run, role));  // to export in their form
+  Result<checkpoint::Restored> restored =
+      newest_for_all(origin.place.folder, role, p.job.program->mesh, take, origin.step());
+  if (!restored.ok()) return told_in(origin.place, std::move(restored).error());
+  return state_from(restored->checkpoint.manifest().extra);
 }
 
 void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledger, Clock& clock, Seconds opened,
@@ -251,7 +283,13 @@ Status check_goes_on(const Prepared& prepared, const RunFolder& run) {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
     if (const auto manifest = checkpoint::load_manifest(folder, *step); manifest.ok())
       return check_numbers(*manifest, prepared.job);
-  return {};
+  if (!steps.empty() || prepared.workload.resume.from.empty()) return {};
+  const Origin origin = TRY(find_origin(prepared.workload, {}));
+  return check_numbers(origin.checkpoint.manifest(), prepared.job);
+}
+
+Status computes_alike(const checkpoint::Manifest& from, const Prepared& prepared) {
+  return check_numerics(from, prepared.workload, numerics_of(prepared.workload, prepared.machine), Goes::from_another);
 }
 
 // A decomposition or a reference kernel that serves an op is among them.
@@ -299,11 +337,11 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   bool restored = false;
   {
     const InCategory restoring(ledger, Category::restore);
+    const auto take = [&](const checkpoint::Checkpoint& from) -> Status {
+      TRY(check_identity(from, prepared.job, *prepared.machine.device, numerics));
+      return load_state(*prepared.executor, from, role.rank);
+    };
     if (request.resume) {
-      const auto take = [&](const checkpoint::Checkpoint& from) -> Status {
-        TRY(check_identity(from, prepared.job, *prepared.machine.device, numerics));
-        return load_state(*prepared.executor, from, role.rank);
-      };
       Result<checkpoint::Restored> newest = newest_for_all(checkpoints, role, prepared.job.program->mesh, take);
       if (newest.ok()) {
         for (const checkpoint::Rejected& rejected : newest->rejected) {
@@ -321,7 +359,10 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
         return below(home.root, std::move(none));
       }
     }
-    if (!restored) TRY(begin_parameters(prepared, *folder.store, role));
+    if (!restored && !prepared.workload.resume.from.empty())
+      state = TRY(begin_from_origin(prepared, *folder.store, role, take));
+    else if (!restored)
+      TRY(begin_parameters(prepared, *folder.store, role));
     if (request.resume && !restored && writes)
       TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }

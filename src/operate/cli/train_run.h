@@ -82,6 +82,9 @@ Status same_run(const RunFolder& run, const Workload& workload);
 // is written. Errors: invalid.
 Status check_goes_on(const Prepared& prepared, const RunFolder& run);
 
+// That an exact run which begins from the checkpoint computes as the one that saved it. Errors: invalid.
+Status computes_alike(const checkpoint::Manifest& from, const Prepared& prepared);
+
 // Room for all checkpoints that will be kept, and for one being written. Errors: does_not_fit, io.
 Status check_disk(const Prepared& prepared, const RunFolder& run);
 

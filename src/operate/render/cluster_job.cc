@@ -98,6 +98,7 @@ void check_texts(const Workload& w, std::vector<Error>& wrong) {
     wrong.push_back(error(ErrorKind::invalid, "env: {} KiB of environment; 128 KiB can be given", size >> 10)
                         .hinted("a file that the program reads"));
   look(w.folder, "folder");
+  look(w.resume.from, "resume.from");
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ void add_rendezvous(const KubernetesJob& k, PodParts& parts) {
     k.job.launcher == Launcher::torchrun ? add_torchrun(k, parts) : add_program(k, parts);
   }
   for (const auto& [name, value] : k.workload().env) parts.set_env(name, kube_value(value));
+  if (const std::string& from = k.workload().resume.from; !from.empty()) parts.set_env(kResumeFrom, kube_value(from));
 }
 
 std::string start_by_others(const KubernetesJob& k) {

@@ -1,0 +1,311 @@
+#include "operate/cli/origin.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+#include "execute/train/job.h"
+#include "execute/train/trainer.h"
+#include "ground/base/files.h"
+#include "ground/base/hash.h"
+#include "operate/cli/checkpoint_home.h"
+#include "operate/cli/command.h"
+#include "operate/cli/job_lock.h"
+#include "operate/cli/session.h"
+#include "operate/cli/train_run.h"
+
+namespace systole::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKey = "resume.from";
+constexpr std::string_view kLatest = "latest", kBlessed = "blessed";
+
+// What resume.from says.
+struct Asked {
+  std::string place;  // a run or a folder of checkpoints; empty: the newest run that has one
+  std::optional<std::int64_t> step;
+  bool blessed = false;
+};
+
+Result<Asked> read_asked(const std::string& text) {
+  if (text == kLatest) return Asked{};
+  if (text == kBlessed) return Asked{.blessed = true};
+  const std::size_t at = text.rfind('@');
+  if (at == text.npos || text.find('/', at) != text.npos) return Asked{.place = text};
+  Asked asked{.place = text.substr(0, at)};
+  const std::string_view which = std::string_view(text).substr(at + 1);
+  if (which == kLatest) return asked;
+  asked.blessed = which == kBlessed;
+  if (asked.blessed) return asked;
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(which.data(), which.data() + which.size(), number);
+  if (which.empty() || failed != std::errc() || end != which.data() + which.size() || number < 0) {
+    return error(ErrorKind::invalid, "'{}' names no step after the @", text)
+        .hinted(fmt::format("as in {0}@500; {0}@latest and {0}@blessed do as well",
+                            asked.place.empty() ? "quickstart-1" : asked.place));
+  }
+  asked.step = number;
+  return asked;
+}
+
+std::string runs_of(const Workload& workload) { return workload.folder.empty() ? kRunsFolder : workload.folder; }
+
+Result<bool> holds_run(const std::string& folder) {
+  const Result<std::unique_ptr<Store>> store = open_posix_store(folder);
+  return store.ok() && TRY(is_run(**store, ""));
+}
+
+// Whose checkpoints these are, where the folder lies in the run's.
+std::string run_around(const std::string& folder) {
+  const Result<std::string> path = absolute_path(folder);
+  if (!path.ok()) return "";
+  const std::string parent = fs::path(*path).parent_path().string();
+  const Result<bool> is_one = holds_run(parent);
+  if (!is_one.ok() || !*is_one) return "";
+  Result<std::unique_ptr<Store>> store = open_posix_store(parent);
+  if (!store.ok()) return "";
+  const RunPlace run{parent, std::move(*store)};
+  const Result<Workload> workload = workload_of(run);
+  if (!workload.ok()) return "";
+  const Result<CheckpointHome> home = checkpoint_home(*run.store, parent, workload->checkpoint, Absent::is_an_error);
+  return home.ok() && home->path() == *path ? parent : "";
+}
+
+Result<Origin> choose(CheckpointPlace place, std::string run, const Asked& asked) {
+  const auto found = [&]() -> Result<checkpoint::Restored> {
+    if (!asked.step && !asked.blessed) return checkpoint::open_newest(place.folder, checkpoint::Verify::lengths);
+    std::int64_t step = asked.step.value_or(0);
+    if (asked.blessed) {
+      const std::vector<std::int64_t> steps = TRY(checkpoint::list_blessed(place.folder));
+      if (steps.empty()) {
+        return error(ErrorKind::not_found, "no checkpoint in '{}' is blessed", place.path)
+            .hinted(fmt::format("systole ckpt bless {}@STEP marks one; `systole ckpt list` lists what there is",
+                                run.empty() ? place.path : run));
+      }
+      step = steps.back();
+    }
+    return checkpoint::Restored{TRY(checkpoint::open_step(place.folder, step, checkpoint::Verify::lengths)), {}};
+  };
+  Result<checkpoint::Restored> restored = found();
+  if (!restored.ok()) return told_in(place, std::move(restored).error());
+  const std::int64_t step = restored->checkpoint.manifest().step;
+  place.step = step;
+  std::string name = fmt::format("{}@{}", TRY(absolute_path(run.empty() ? place.path : run)), step);
+  return Origin{std::move(place), std::move(run), std::move(name), std::move(restored->checkpoint),
+                std::move(restored->rejected)};
+}
+
+// Its own keys decide what of a run is read; who trusts one key alone trusts it here, too.
+Result<CheckpointPlace> place_in(RunPlace run, const Workload& asking) {
+  const Workload its = TRY(workload_of(run));
+  if (!its.has_model()) {
+    return error(ErrorKind::invalid, "'{}' is of a program of its own (command), whose checkpoints are not known here",
+                 run.path);
+  }
+  checkpoint::KeyRefs keys = key_refs_of(its.checkpoint);
+  if (!asking.checkpoint.trusted_key.empty()) keys.trusted = asking.checkpoint.trusted_key;
+  return checkpoints_of(std::move(run), its.checkpoint, keys);
+}
+
+// Whether a run has what is asked for, by the names of its files.
+Result<bool> has_asked(const std::string& folder, const Asked& asked) {
+  RunPlace run{folder, TRY(open_posix_store(folder))};
+  const Result<Workload> its = workload_of(run);
+  if (!its.ok() || !its->has_model()) return false;
+  const CheckpointHome home = TRY(checkpoint_home(*run.store, folder, its->checkpoint, Absent::is_an_error));
+  const checkpoint::Folder checkpoints{home.store, home.dir};
+  const std::vector<std::int64_t> steps =
+      TRY(asked.blessed ? checkpoint::list_blessed(checkpoints) : checkpoint::list_steps(checkpoints));
+  return asked.step ? std::ranges::find(steps, *asked.step) != steps.end() : !steps.empty();
+}
+
+// The newest run that has what is asked for.
+Result<std::string> newest_with(const std::string& runs, const Asked& asked) {
+  std::vector<std::pair<std::string, std::string>> all;  // when it was opened, folder
+  if (const auto store = open_posix_store(runs); store.ok()) {
+    for (const std::string& name : TRY(list_runs(**store)))
+      all.emplace_back(TRY(opened_at(**store, name)), runs + "/" + name);
+  }
+  std::ranges::sort(all, std::greater<>());
+  for (const auto& [opened, folder] : all)
+    if (TRY(has_asked(folder, asked))) return folder;
+  return error(ErrorKind::not_found, "no run in '{}' has a {}checkpoint", runs, asked.blessed ? "blessed " : "")
+      .hinted(asked.blessed ? "systole ckpt bless RUN@STEP marks one" : "resume.from: the folder of a run");
+}
+
+Result<Origin> look_for(const Workload& workload) {
+  const Asked asked = TRY(read_asked(workload.resume.from));
+  std::string run = asked.place.empty() ? TRY(newest_with(runs_of(workload), asked)) : asked.place;
+  if (!TRY(holds_run(run))) {
+    if (std::optional<CheckpointPlace> folder = TRY(checkpoints_in(run, {}))) {
+      run = run_around(run);
+      if (run.empty()) {
+        folder->folder.keys = TRY(keys_of(workload.checkpoint));
+        return choose(std::move(*folder), "", asked);
+      }
+    } else {
+      run = TRY(find_run(runs_of(workload), run));
+    }
+  }
+  CheckpointPlace place = TRY(place_in({run, TRY(open_posix_store(run))}, workload));
+  return choose(std::move(place), std::move(run), asked);
+}
+
+// An error of another file, told at the key.
+Error at_key(Error error, const WorkloadSource& source) {
+  const std::string file = to_string(error.where);
+  error.message = fmt::format("{}: {}{}", kKey, file.empty() ? "" : file + ": ", error.message);
+  error.where = {};
+  if (error.hint.empty()) error.hint = "'systole runs' lists the runs, `systole ckpt list RUN` the checkpoints of one";
+  return source.placed(std::move(error), kKey);
+}
+
+void flatten_into(const Node& node, const std::string& path, std::map<std::string, std::string>& leaves) {
+  if (node.is_map()) {
+    for (const Node::Entry& e : node.entries())
+      flatten_into(e.value, path.empty() ? e.key : path + "." + e.key, leaves);
+  } else {
+    leaves[path] = node.is_scalar() ? node.text() : to_json(node);
+  }
+}
+
+std::map<std::string, std::string> numbers_by_key(const Workload& workload) {
+  std::map<std::string, std::string> leaves;
+  flatten_into(to_node(numbers_of(workload)), "", leaves);
+  return leaves;
+}
+
+// The keys that decide numbers and have other values than in the origin's run.
+std::vector<Error> other_keys(const Workload& workload, const Origin& origin, const WorkloadSource& source) {
+  std::vector<Error> errors;
+  if (origin.run.empty()) return errors;
+  Result<std::unique_ptr<Store>> store = open_posix_store(origin.run);
+  if (!store.ok()) return errors;
+  const Result<Workload> its = workload_of({origin.run, std::move(*store)});
+  if (!its.ok()) return errors;
+  const std::map<std::string, std::string> here = numbers_by_key(workload), there = numbers_by_key(*its);
+  std::map<std::string, std::string> keys = here;
+  keys.insert(there.begin(), there.end());
+  for (const auto& [key, any] : keys) {
+    const auto mine = here.find(key), theirs = there.find(key);
+    if (mine != here.end() && theirs != there.end() && mine->second == theirs->second) continue;
+    errors.push_back(source.placed(
+        error(ErrorKind::invalid, "{} is {}, and '{}', from which the run is to begin (resume.from), has {}", key,
+              mine == here.end() ? "not said" : mine->second, origin.run,
+              theirs == there.end() ? "none" : theirs->second)
+            .hinted(theirs == there.end()
+                        ? fmt::format("take {} out, or resume.from", key)
+                        : fmt::format("{}: {}, or take resume.from out to begin anew", key, theirs->second)),
+        key));
+  }
+  return errors;
+}
+
+Error other_run(const Origin& origin, const char* differs, const WorkloadSource& source) {
+  return source.placed(
+      error(ErrorKind::invalid, "resume.from: the checkpoint '{}' is of a run with {}", origin.name, differs)
+          .hinted("the workload that it was made with, or take resume.from out to begin anew"),
+      kKey);
+}
+
+// That there is something left to train.
+Status goes_further(const Workload& workload, const Origin& origin, const WorkloadSource& source) {
+  const TrainState state = TRY(state_from(origin.checkpoint.manifest().extra));
+  const TrainSpec& train = workload.train;
+  const auto nothing_left = [&](const char* key, const std::string& done, const std::string& asked, std::string hint) {
+    return source.placed(error(ErrorKind::invalid, "{}: {} are done in '{}' (resume.from), and {} is all that is asked",
+                               key, done, origin.name, asked)
+                             .hinted(std::move(hint)),
+                         key);
+  };
+  if (train.steps && state.step >= *train.steps)
+    return nothing_left("train.steps", fmt::format("{} steps", state.step), std::to_string(*train.steps),
+                        fmt::format("train.steps: {}, which counts those", 2 * state.step));
+  if (train.tokens && state.tokens >= *train.tokens)
+    return nothing_left("train.tokens", fmt::format("{} tokens", state.tokens), std::to_string(*train.tokens),
+                        fmt::format("train.tokens: {}, which counts those", 2 * state.tokens));
+  if (train.time && state.trained >= *train.time)
+    return nothing_left("train.time", to_string(state.trained), to_string(*train.time),
+                        fmt::format("train.time: {:.0f}s, which counts those", 2 * state.trained.count() + 1));
+  return {};
+}
+
+}  // namespace
+
+Result<Origin> find_origin(const Workload& workload, const WorkloadSource& source) {
+  Result<Origin> found = look_for(workload);
+  if (!found.ok()) return at_key(std::move(found).error(), source);
+  return found;
+}
+
+Status fits_origin(const Workload& workload, const Origin& origin, const WorkloadSource& source) {
+  const checkpoint::Manifest& manifest = origin.checkpoint.manifest();
+  if (manifest.identity.workload_hash != numbers_hash(workload)) {
+    std::vector<Error> errors = other_keys(workload, origin, source);
+    if (errors.empty()) return other_run(origin, "other numbers (model, data or train)", source);
+    return together(std::move(errors));
+  }
+  return goes_further(workload, origin, source);
+}
+
+Status fits_origin(Prepared& p, const WorkloadSource& source) {
+  const Origin& origin = *p.origin;
+  const checkpoint::Manifest& manifest = origin.checkpoint.manifest();
+  if (manifest.identity.model_hash != parameters_hash(*p.job.model))
+    return other_run(origin, "another model: names, shapes or types of its tensors differ", source);
+  if (Status alike = computes_alike(manifest, p); !alike.ok())
+    return source.placed(std::move(alike).error(), "train.exact");
+  if (origin.run.empty()) return {};
+  const BegunWith begun = TRY(begun_with(origin.run));
+  if (const std::optional<OtherData> other = TRY(other_data(begun, p))) {
+    return source.placed(
+        error(ErrorKind::invalid, "the {} is another than '{}' was trained on (dataset {} then, {} now){}", other->what,
+              origin.run, begun.dataset, other->now, other->files)
+            .hinted("put it back as it was, or take resume.from out to begin anew"),
+        "data.train.files");
+  }
+  if (!begun.weights.empty() && p.weights) {
+    if (const std::string now = TRY(p.weights->hash()); now != begun.weights) {
+      return source.placed(
+          error(ErrorKind::invalid, "the weights in '{}' are others than '{}' began from (hash {} then, {} now)",
+                p.weights->path, origin.run, begun.weights, now)
+              .hinted("put the folder back as it was, or take resume.from out to begin anew"),
+          "model.weights");
+    }
+  }
+  return {};
+}
+
+Status keeps_origin(const Workload& asked, const std::string& kept, const std::string& run,
+                    const WorkloadSource& source) {
+  const std::string& from = asked.resume.from;
+  if (from == kept) return {};
+  const Result<Asked> words = read_asked(from);
+  if (!kept.empty() && !from.empty() && words.ok()) {
+    const Asked was = TRY(read_asked(kept));
+    if (words->place.empty()) return {};
+    bool same_place = false;
+    for (const std::string& place : {words->place, runs_of(asked) + "/" + words->place, run_around(words->place)})
+      same_place = same_place || (!place.empty() && TRY(absolute_path(place)) == was.place);
+    if (const auto found = find_run(runs_of(asked), words->place); found.ok())
+      same_place = same_place || TRY(absolute_path(*found)) == was.place;
+    if (same_place && (!words->step || words->step == was.step)) return {};
+  }
+  return source.placed(
+      error(ErrorKind::invalid, "resume.from is {}, and the run '{}' began {}", from.empty() ? "not said" : from, run,
+            kept.empty() ? "without it" : fmt::format("from '{}'", kept))
+          .hinted(kept.empty() ? "take it out, or begin a new run: another --folder"
+                               : fmt::format("resume.from: {}, or begin a new run: another --folder", kept)),
+      kKey);
+}
+
+std::string hash_of(const Origin& origin) {
+  checkpoint::Manifest manifest = origin.checkpoint.manifest();
+  manifest.date.clear();
+  return to_hex(hash128(checkpoint::to_text(manifest)));
+}
+
+}  // namespace systole::cli
