@@ -11,9 +11,10 @@ namespace systole {
 namespace {
 
 // As they stand in a workload that a person reads.
-constexpr std::string_view kOrder[] = {"systole", "name",   "workload",  "command",    "model",      "data",   "train",
-                                       "mesh",    "image",  "resources", "ranks",      "checkpoint", "env",    "claims",
-                                       "folder",  "labels", "slurm",     "kubernetes", "gke",        "gcloud", "ssh"};
+constexpr std::string_view kOrder[] = {"systole",    "name", "workload", "command",   "model",  "data",
+                                       "train",      "mesh", "image",    "resources", "ranks",  "checkpoint",
+                                       "resume",     "env",  "claims",   "folder",    "labels", "slurm",
+                                       "kubernetes", "gke",  "gcloud",   "ssh"};
 
 void set_path(Node& node, const std::string& path, Node value) {
   const std::size_t dot = path.find('.');

@@ -81,6 +81,19 @@ TEST(ImportLaunchers, are_found_in_scripts_of_a_shell) {
     EXPECT_NE(refused(std::string("bash -c '") + script + "'"), "") << script;
 }
 
+TEST(ImportLaunchers, restore_from_becomes_resume_from) {
+  const Workload apart = workload_of("CKPT=/data/last\nN=4\ntorchrun --nproc-per-node=2 t.py --restore-from $CKPT -v");
+  EXPECT_EQ(apart.resume.from, "/data/last");
+  EXPECT_EQ(apart.command, (Words{"bash", "-c", "exec python3 -u t.py --restore-from \"$SYSTOLE_RESUME_FROM\" -v"}));
+  const std::string unknown = "python3 t.py --restore_from=$(cat last)";
+  EXPECT_EQ(workload_of(unknown).resume.from, "") << "known where a rank runs alone";
+  EXPECT_TRUE(notes(imported(unknown), "--restore_from"));
+  EXPECT_EQ(workload_of("python3 t.py --restore_from").command, (Words{"python3", "t.py", "--restore_from"}));
+  const std::string twice = "python3 t.py --restore_from=\"$SYSTOLE_RESUME_FROM\"";
+  EXPECT_EQ(workload_of(twice).resume.from, "") << "what import has written stays";
+  EXPECT_EQ(workload_of(twice).command[0], "bash") << "a shell reads the variable";
+}
+
 TEST(ImportLaunchers, are_known_by_other_names) {
   for (const char* line : {"python -m torch.distributed.run --nproc-per-node=8 train.py --lr 1",
                            "python3 -X faulthandler -m torch.distributed.launch --nproc_per_node=8 train.py --lr 1",

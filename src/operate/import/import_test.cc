@@ -220,7 +220,13 @@ TEST(ImportGcloud, knows_every_flag_of_the_lines_that_people_paste) {
       EXPECT_NE(key, tells(made, flag)) << flag << " of\n" << made.yaml;
     }
     EXPECT_TRUE(notes(made, "--restore_from"));
-    EXPECT_EQ(workload_of(text).command.size(), 5u) << "flags of the program stay its words";
+    EXPECT_TRUE(std::regex_search(made.yaml, std::regex("from: /tmp/checkpoint +# [^\n]*--restore_from"))) << made.yaml;
+    const Workload w = workload_of(text);
+    EXPECT_EQ(w.resume.from, "/tmp/checkpoint");
+    EXPECT_EQ(w.command, (Words{"bash", "-c",
+                                "exec python3 /home/user/train.py --restore_from=\"$SYSTOLE_RESUME_FROM\" --port=6006 "
+                                "--logdir=/tmp/b"}))
+        << "flags of the program stay its words";
   }
   const Workload pool = workload_of(std::string(lines[6].line) + "\ntorchrun --nproc-per-node=4 train.py");
   EXPECT_EQ(pool.resources.nodes, (CountRange{1, 4}));

@@ -123,11 +123,30 @@ std::string spelt(std::span<const ShellWord> words) {
   return text;
 }
 
-// Flags of the user's program that a workload could say of a model of its own.
-void tell_of_program_flags(const std::vector<ShellWord>& words, Draft& draft) {
-  for (const ShellWord& word : words)
-    if (word.text.starts_with("--restore_from"))
-      draft.note(word.text, "stays a word of your program's; a model of Systole's own goes on with systole resume");
+// The flag by which a program is told what to begin from: its place becomes resume.from, which each rank has in its
+// environment, and the word names that. False: there is none, or only a shell knows the place.
+bool take_restore_from(std::vector<ShellWord>& words, Draft& draft) {
+  for (std::size_t w = 1; w < words.size(); ++w) {
+    const std::string text = words[w].text, flag = text.substr(0, text.find('='));
+    if (flag != "--restore_from" && flag != "--restore-from") continue;
+    const bool joined = flag.size() < text.size();
+    if (!joined && (w + 1 == words.size() || words[w + 1].text.starts_with('-'))) continue;
+    ShellWord& word = words[joined ? w : w + 1];
+    const std::string from = joined ? text : text + " " + word.text;
+    ShellWord place = word;
+    if (joined) place = {text.substr(flag.size() + 1), text.substr(flag.size() + 1), word.expands};
+    place = with_variables(place, draft);
+    if (place.expands || place.text.empty()) {
+      draft.note(from, "stays a word of your program's: what it names is known where a rank runs");
+      return false;
+    }
+    draft.set("resume.from", place.text, from);
+    const std::string head = joined ? flag + "=" : "";
+    word = {fmt::format("{}${}", head, kResumeFrom), fmt::format("{}\"${}\"", head, kResumeFrom), true};
+    draft.note(from, fmt::format("each rank has the place in {}", kResumeFrom));
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -164,7 +183,7 @@ void set_command(std::vector<ShellWord> words, Setup setup, const std::string& f
     draft.wrong(error(ErrorKind::invalid, "{}: it starts no program", origin(from)).hinted("paste the whole line"));
     return;
   }
-  tell_of_program_flags(words, draft);
+  const bool restores = take_restore_from(words, draft);
   std::string name;
   for (const ShellWord& word : words) {
     const std::string base = base_name(word.text);
@@ -172,7 +191,9 @@ void set_command(std::vector<ShellWord> words, Setup setup, const std::string& f
   }
   draft.propose("name", name.empty() ? base_name(words[0].text) : name, from);
   words.insert(words.begin(), setup.wrappers.begin(), setup.wrappers.end());
-  const bool expands = std::ranges::any_of(words, &ShellWord::expands);
+  const bool expands = std::ranges::any_of(words, [&](const ShellWord& word) {
+    return word.expands && !(restores && word.raw.find(kResumeFrom) != std::string::npos);
+  });
   // A plain variable matters only to words that a shell expands.
   if (!expands)
     std::erase_if(setup.lines, [&](const std::string& line) {
@@ -182,7 +203,7 @@ void set_command(std::vector<ShellWord> words, Setup setup, const std::string& f
       return plain;
     });
   Node list = Node::sequence();
-  if (expands || setup.login || !setup.lines.empty()) {
+  if (expands || restores || setup.login || !setup.lines.empty()) {
     std::string script;
     for (const std::string& line : setup.lines) script += line + "\n";
     script += "exec";
