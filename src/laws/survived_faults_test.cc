@@ -80,11 +80,18 @@ TEST_F(SurvivedFaults, a_rank_that_stands_still_for_a_while) {
 TEST_F(SurvivedFaults, a_rank_that_keeps_the_others_waiting_is_named_and_the_run_goes_on_without_its_patience) {
   const std::string whole = undisturbed({"--ranks", "3", "--set", "train.batch=6"});
   Process agent = start("stuck", words("stuck", {"--ranks", "3", "--set", "train.batch=6", "--set", "ranks.patience=4s",
-                                                 "--inject", "rank2.stuck=backward@9"}));
+                                                 "--inject", "rank2.stuck=backward@9,compute=20ms"}));
   const std::optional<Exit> exit = agent.wait(Seconds(60.0));
   ASSERT_TRUE(exit && exit->code == 0) << said("stuck");
   EXPECT_TRUE(has(said("stuck"), "rank 2 is stuck: in backward of step 9")) << said("stuck");
+  EXPECT_TRUE(has(said("stuck"), "in step 9: rank ")) << said("stuck");
   EXPECT_TRUE(has(said("stuck"), "waited 4.0")) << said("stuck");
+  std::optional<Recovered> recovered;
+  for (const Event& event : agent_events("stuck"))
+    if (const auto* back = std::get_if<Recovered>(&event.body)) recovered = *back;
+  ASSERT_TRUE(recovered) << said("stuck");
+  EXPECT_GE(recovered->detected.count(), 3.9) << "since rank 2 stands still, not since the others gave up";
+  EXPECT_EQ(recovered->from_step.value_or(-1) + recovered->steps_lost.value_or(-1), 8) << said("stuck");
   EXPECT_EQ(shop_.state_hash("stuck", kSteps), whole);
 }
 
@@ -199,6 +206,16 @@ TEST_F(SurvivedFaults, a_rehearsal_by_chance_ends_as_if_nothing_had_been) {
   EXPECT_EQ(alone.exit.code, 2) << alone.err;
 }
 
+TEST_F(SurvivedFaults, a_loss_without_a_checkpoint_says_that_it_begins_from_the_start) {
+  Process agent =
+      start("none", words("none", {"--ranks", "2", "--inject", "compute=20ms", "--set", "checkpoint.every=1000"}));
+  ASSERT_TRUE(wait_for_step(agent, "none", 9)) << said("none");
+  ASSERT_EQ(::kill(pid_of_rank(agent.pid(), 1), SIGKILL), 0);
+  EXPECT_EQ(agent.wait().code, 0) << said("none");
+  EXPECT_TRUE(has(said("none"), ", from the start, as there is no checkpoint, ")) << said("none");
+  EXPECT_FALSE(has(said("none"), "no checkpoint, 0 steps again")) << said("none");
+}
+
 // Each part has a name, and together they are what passed.
 TEST_F(SurvivedFaults, seconds_from_a_kill_to_the_next_step_have_names) {
   Process agent = start("back", words("back", {"--ranks", "2", "--inject", "compute=20ms"}));
@@ -219,6 +236,10 @@ TEST_F(SurvivedFaults, seconds_from_a_kill_to_the_next_step_have_names) {
   for (const Seconds part : {recovered->ended, recovered->restarted, recovered->restored, recovered->stepped})
     EXPECT_GE(part.count(), 0);
   EXPECT_GT(recovered->restarted.count(), 0);
+  EXPECT_TRUE(has(said("back"), fmt::format(", from the checkpoint of step {}, {} step",
+                                            recovered->from_step.value_or(-1), recovered->steps_lost.value_or(-1))))
+      << said("back");
+  EXPECT_GE(recovered->from_step.value_or(-1) + recovered->steps_lost.value_or(-1), 9) << "what had ended";
   EXPECT_LT(recovered->total().count(), passed + 0.1);
   EXPECT_GT(recovered->total().count(), passed - 1.0) << "seen within a second of its end";
   const Captured why = shop_.systole({"why", "back"});

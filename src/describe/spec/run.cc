@@ -110,6 +110,8 @@ static void fields(F& f, Recovered& e) {
   f("restarted_s", e.restarted);
   f("restored_s", e.restored);
   f("stepped_s", e.stepped);
+  f("from_step", e.from_step);
+  f("steps_lost", e.steps_lost);
 }
 
 namespace {

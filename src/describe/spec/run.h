@@ -144,6 +144,8 @@ struct Recovered {
   std::int64_t generation = 0;
   std::string cause;
   Seconds detected{}, ended{}, restarted{}, restored{}, stepped{};
+  // The step of the checkpoint that it goes on from, 0: from the start; and how many that had ended come again.
+  std::optional<std::int64_t> from_step = {}, steps_lost = {};
   Seconds total() const { return detected + ended + restarted + restored + stepped; }
   bool operator==(const Recovered&) const = default;
 };

@@ -132,7 +132,7 @@ TEST_P(EachTransport, a_mismatch_names_both_ranks_and_both_collectives) {
   const auto shapes = on_ranks(
       2, Seconds(10.0), [](std::int32_t r, Transport& t) { return run_once(t, sum_over(2, {r == 0 ? 100 : 102})); });
   for (const Status& status : shapes)
-    expect_names(status, ErrorKind::invalid, {"rank 0", "rank 1", "all_reduce #0, step 0 of 20"});
+    expect_names(status, ErrorKind::invalid, {"rank 0", "rank 1", "all_reduce #0, exchange 0 of 20"});
 
   const auto kinds = on_ranks(2, Seconds(10.0), [](std::int32_t r, Transport& t) {
     CollectiveCall call = sum_over(2, {100});

@@ -93,7 +93,7 @@ MessageStamp MessageStamp::unpacked(std::uint64_t bits) {
 std::string to_string(const MessageStamp& stamp) {
   if (stamp.kind == MessageStamp::kTransfers && stamp.shape != 0)
     return fmt::format("transfer #{}, microbatch {}", stamp.sequence, stamp.step);
-  return fmt::format("{} #{}, step {}", name_of_kind(stamp.kind), stamp.sequence, stamp.step);
+  return fmt::format("{} #{}, exchange {}", name_of_kind(stamp.kind), stamp.sequence, stamp.step);
 }
 
 std::span<const std::byte> run_at(const Outgoing& message, Bytes at, Bytes most) {

@@ -81,7 +81,7 @@ TEST(Transport, errors_name_ranks_and_collectives) {
   const std::string text =
       to_string(mismatched_message(3, {17, 0, 1, 0xaaaaaa}, Bytes(64), 5, {16, 2, 0, 0xbbbbbb}, Bytes(32)));
   for (const char* part :
-       {"rank 3", "rank 5", "all_reduce #17, step 1 of 64 B", "all_gather #16, step 0 of 32 B", "hint"})
+       {"rank 3", "rank 5", "all_reduce #17, exchange 1 of 64 B", "all_gather #16, exchange 0 of 32 B", "hint"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
   EXPECT_NE(missing_rank(0, 2, {17, 0, 1, 0}, Seconds(2), "its process is stopped").message.find("rank 2"),
             std::string::npos);

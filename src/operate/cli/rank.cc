@@ -277,7 +277,9 @@ ExitCode rank(const RankOptions& options, Context& given) {
   const Status written = events->close();
   context.out.end_progress();
   if (!outcome.ok() && communicator.lost()) {
-    context.out.message(to_string(outcome.error()));
+    Error gave_up = outcome.error();
+    gave_up.message = fmt::format("in step {}: {}", flight->read().now.step, gave_up.message);
+    context.out.message(to_string(gave_up));
     return ExitCode::not_saved;
   }
   if (!outcome.ok() && ReplayCheck::found(outcome.error())) {

@@ -8,6 +8,7 @@
 
 #include "ground/process/machine.h"
 #include "operate/observe/rank_files.h"
+#include "operate/observe/rank_report.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -134,6 +135,7 @@ void RankWatch::hear(const HoldUp& hold_up) {
   event.took = hold_up.took;
   event.usual = hold_up.usual;
   event.text = to_string(hold_up);
+  if (hold_up.kind == HoldUp::Kind::stuck || hold_up.kind == HoldUp::Kind::lost_message) held_up_by_ = hold_up.rank;
   tell_(event.text);
   add(std::move(event));
 }
@@ -144,6 +146,7 @@ void RankWatch::starts(std::uint64_t generation, int ranks, Seconds now) {
     recovery_->ended = now - ended_;
   }
   generation_ = generation;
+  held_up_by_ = -1;
   started_ = now;
   files_.assign(static_cast<std::size_t>(ranks), "");
   clocks_.assign(files_.size(), {});
@@ -151,7 +154,8 @@ void RankWatch::starts(std::uint64_t generation, int ranks, Seconds now) {
   looked_at_ = now;
 }
 
-// Its last sign of life is the last change in its log: it was lost no earlier.
+// Its last sign of life is the last change in its log: it was lost no earlier. Of a rank that the others gave up
+// waiting for, theirs are younger.
 void RankWatch::ends(std::uint64_t, const std::string& cause, int rank, Seconds now) {
   const std::vector<Flight> last = flights();
   compare_clocks(last, now);
@@ -161,10 +165,15 @@ void RankWatch::ends(std::uint64_t, const std::string& cause, int rank, Seconds 
   ended_ = now;
   Seconds sign = now;
   for (const Flight& flight : last) {
-    if (flight.identity.rank == rank && newest_of(flight) != Seconds())
-      sign = std::clamp(here(flight, newest_of(flight)), started_, now);
+    const std::int64_t its = flight.identity.rank;
+    if ((its == rank || its == held_up_by_) && newest_of(flight) != Seconds())
+      sign = std::min(sign, std::clamp(here(flight, newest_of(flight)), started_, now));
   }
   recovery_->detected = now - sign;
+  std::int64_t reached = 0;
+  for (const Flight& flight : last)
+    if (!flight.recent.empty()) reached = std::max(reached, flight.recent.back().step);
+  if (reached > 0) reached_ = reached;
 }
 
 void RankWatch::look(Seconds now) {
@@ -183,10 +192,16 @@ void RankWatch::follow_recovery(const std::vector<Flight>& found, Seconds now) {
   recovery_->restarted = *met - started_;
   recovery_->restored = std::max(*restored - *met, Seconds());
   recovery_->stepped = std::max(*stepped - *restored, Seconds());
+  for (const Flight& flight : found) {
+    if (flight.recent.empty()) continue;
+    recovery_->from_step = flight.recent.back().step - flight.steps;
+    recovery_->steps_lost = std::max<std::int64_t>(0, reached_ - *recovery_->from_step);
+    break;
+  }
   const Recovered& r = *recovery_;
-  tell_(fmt::format("back after {}: detected {}, ended {}, restarted {}, restored {}, first step {}",
-                    to_string(r.total()), to_string(r.detected), to_string(r.ended), to_string(r.restarted),
-                    to_string(r.restored), to_string(r.stepped)));
+  tell_(fmt::format("back after {}{}: detected {}, ended {}, restarted {}, restored {}, first step {}",
+                    to_string(r.total()), goes_on_from(r), to_string(r.detected), to_string(r.ended),
+                    to_string(r.restarted), to_string(r.restored), to_string(r.stepped)));
   add(*recovery_);
   recovery_.reset();
 }

@@ -65,6 +65,8 @@ class RankWatch final : public LaunchWatch {
   StragglerWatch stragglers_;
   Seconds opened_, started_, ended_, looked_at_;
   std::uint64_t generation_ = 0;
+  int held_up_by_ = -1;                // the rank of this generation that was said to hold the others up for good
+  std::int64_t reached_ = 0;           // the last step that ended in a generation that was lost
   std::vector<std::string> files_;     // by rank, of this generation; empty: not found yet
   std::vector<OtherClock> clocks_;     // by rank
   std::vector<Seconds> newest_;        // by rank: the last moment that was seen of its clock

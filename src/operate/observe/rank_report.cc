@@ -67,6 +67,15 @@ std::string cell(Seconds time) { return time < Seconds(0.0005) ? std::string() :
 
 }  // namespace
 
+std::string goes_on_from(const Recovered& back) {
+  if (!back.from_step) return "";
+  const std::int64_t lost = back.steps_lost.value_or(0);
+  return fmt::format(", {}, {} step{} again",
+                     *back.from_step > 0 ? fmt::format("from the checkpoint of step {}", *back.from_step)
+                                         : std::string("from the start, as there is no checkpoint"),
+                     lost, lost == 1 ? "" : "s");
+}
+
 RanksReport ranks_report(const std::vector<std::vector<Flight>>& by_rank, const std::vector<Event>& of_agents) {
   RanksReport report;
   for (const std::vector<Flight>& flights : by_rank) {
@@ -113,10 +122,10 @@ std::string to_text(const RanksReport& r) {
   for (const HeldUp& held : r.held_up) text += held.text + "\n";
   for (const Recovered& back : r.recovered) {
     text += fmt::format(
-        "generation {}, after {}: {} to the next step: detected {}, ended {}, restarted {}, restored {}, "
+        "generation {}, after {}: {} to the next step{}: detected {}, ended {}, restarted {}, restored {}, "
         "first step {}\n",
-        back.generation, back.cause, to_string(back.total()), to_string(back.detected), to_string(back.ended),
-        to_string(back.restarted), to_string(back.restored), to_string(back.stepped));
+        back.generation, back.cause, to_string(back.total()), goes_on_from(back), to_string(back.detected),
+        to_string(back.ended), to_string(back.restarted), to_string(back.restored), to_string(back.stepped));
   }
   for (const RankRow& row : r.ranks) {
     if (!row.last_seen.empty()) text += fmt::format("rank {} was last seen {}\n", row.rank, row.last_seen);
@@ -158,13 +167,16 @@ Node to_node(const RanksReport& r) {
                          {"text", h.text}}));
   }
   for (const Recovered& back : r.recovered) {
-    recovered.push(Node::map({{"generation", back.generation},
-                              {"cause", back.cause},
-                              {"detected_s", back.detected.count()},
-                              {"ended_s", back.ended.count()},
-                              {"restarted_s", back.restarted.count()},
-                              {"restored_s", back.restored.count()},
-                              {"stepped_s", back.stepped.count()}}));
+    Node row = Node::map({{"generation", back.generation},
+                          {"cause", back.cause},
+                          {"detected_s", back.detected.count()},
+                          {"ended_s", back.ended.count()},
+                          {"restarted_s", back.restarted.count()},
+                          {"restored_s", back.restored.count()},
+                          {"stepped_s", back.stepped.count()}});
+    if (back.from_step) row.set("from_step", *back.from_step);
+    if (back.steps_lost) row.set("steps_lost", *back.steps_lost);
+    recovered.push(std::move(row));
   }
   Node report = Node::map();
   report.set("ranks", std::move(rows));

@@ -36,6 +36,8 @@ struct RanksReport {
 Result<RanksReport> report_ranks(Store& store, const std::string& dir);
 RanksReport ranks_report(const std::vector<std::vector<Flight>>& by_rank, const std::vector<Event>& of_agents);
 
+// ", from the checkpoint of step 100, 12 steps again"; empty where that is not known.
+std::string goes_on_from(const Recovered& back);
 std::string to_text(const RanksReport& report);
 Node to_node(const RanksReport& report);
 

@@ -227,7 +227,7 @@ TEST(Stragglers, who_does_another_collective_than_the_others_is_the_odd_one) {
   std::vector<Flight> flights;
   for (int rank = 0; rank < 4; ++rank) flights.push_back(job.log(rank).read());
   EXPECT_FALSE(what_ended(flights)) << "no rank complained";
-  job.log(0).failed("rank 0 is in all_reduce #7, step 0 of 256 B, but rank 1 sent it all_reduce #7 of 12 B");
+  job.log(0).failed("rank 0 is in all_reduce #7, exchange 0 of 256 B, but rank 1 sent it all_reduce #7 of 12 B");
   flights[0] = job.log(0).read();
   const std::optional<HoldUp> odd = what_ended(flights);
   ASSERT_TRUE(odd);
@@ -270,6 +270,12 @@ TEST(RankReports, the_waterfall_names_who_held_the_others_up) {
   EXPECT_NE(text.find("detected 20.0 ms, ended 100 ms, restarted 1.00 s, restored 200 ms, first step 50.0 ms"),
             std::string::npos)
       << text;
+  recovered.from_step = 100, recovered.steps_lost = 12;
+  EXPECT_EQ(goes_on_from(recovered), ", from the checkpoint of step 100, 12 steps again");
+  recovered.from_step = 0, recovered.steps_lost = 1;
+  EXPECT_EQ(goes_on_from(recovered), ", from the start, as there is no checkpoint, 1 step again");
+  const Node again = to_node(ranks_report(by_rank, {{Seconds(2), recovered}}));
+  EXPECT_EQ(again.find("recovered")->items()[0].find("steps_lost")->text(), "1");
   const Node node = to_node(report);
   EXPECT_EQ(node.find("ranks")->items().size(), 3u);
   EXPECT_EQ(node.find("slowest")->find("stage")->text(), "backward");
