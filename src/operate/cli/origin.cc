@@ -178,9 +178,10 @@ std::map<std::string, std::string> numbers_by_key(const Workload& workload) {
   return leaves;
 }
 
-// The keys that decide numbers and have other values than in the origin's run.
+// The keys that decide numbers and have other values than in the origin's run. A key that one of the two has not, and
+// the document does not give, comes of another that differs: told where nothing else is.
 std::vector<Error> other_keys(const Workload& workload, const Origin& origin, const WorkloadSource& source) {
-  std::vector<Error> errors;
+  std::vector<Error> errors, of_others;
   if (origin.run.empty()) return errors;
   Result<std::unique_ptr<Store>> store = open_posix_store(origin.run);
   if (!store.ok()) return errors;
@@ -191,17 +192,17 @@ std::vector<Error> other_keys(const Workload& workload, const Origin& origin, co
   keys.insert(there.begin(), there.end());
   for (const auto& [key, any] : keys) {
     const auto mine = here.find(key), theirs = there.find(key);
-    if (mine != here.end() && theirs != there.end() && mine->second == theirs->second) continue;
-    errors.push_back(source.placed(
+    const bool is_here = mine != here.end(), is_there = theirs != there.end();
+    if (is_here && is_there && mine->second == theirs->second) continue;
+    std::vector<Error>& list = (is_here && is_there) || source.places.contains(key) ? errors : of_others;
+    list.push_back(source.placed(
         error(ErrorKind::invalid, "{} is {}, and '{}', from which the run is to begin (resume.from), has {}", key,
-              mine == here.end() ? "not said" : mine->second, origin.run,
-              theirs == there.end() ? "none" : theirs->second)
-            .hinted(theirs == there.end()
-                        ? fmt::format("take {} out, or resume.from", key)
-                        : fmt::format("{}: {}, or take resume.from out to begin anew", key, theirs->second)),
+              is_here ? mine->second : "not said", origin.run, is_there ? theirs->second : "none")
+            .hinted(is_there ? fmt::format("{}: {}, or take resume.from out to begin anew", key, theirs->second)
+                             : fmt::format("take {} out, or resume.from", key)),
         key));
   }
-  return errors;
+  return errors.empty() ? of_others : errors;
 }
 
 Error other_run(const Origin& origin, const char* differs, const WorkloadSource& source) {

@@ -102,6 +102,7 @@ TEST_F(ResumeFrom, of_another_kind_is_refused_before_anything_starts) {
                  "other.yaml:6:", "other.yaml");
   systole_.write("other.yaml", replaced(replaced(kJob, "kind: sgd", "kind: adamw"), ", momentum: 0.9", ""));
   expect_refused("line-1@10", "train.optimizer.kind is adamw", "other.yaml:8:", "other.yaml");
+  EXPECT_FALSE(has(from("line-1@10", {}, "other.yaml").err, "train.optimizer.beta1")) << "it comes of the kind";
   systole_.write("other.yaml", replaced(kJob, "inputs: 8", "inputs: 4"));
   expect_refused("line-1@10", "model.inputs is 4", "other.yaml:3:", "other.yaml");
   systole_.write("other.yaml", replaced(kJob, "noise: 0.1", "noise: 0.2"));
