@@ -198,10 +198,12 @@ Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoint
   if (!only) steps = TRY(checkpoint::list_steps(checkpoints));
   std::sort(steps.begin(), steps.end(), std::greater<>());
   std::vector<checkpoint::Rejected> rejected;
+  bool proposed = false;
   for (std::size_t next = 0;; ++next) {
     std::int64_t step = next < steps.size() ? steps[next] : -1;
     TRY(group->broadcast(std::as_writable_bytes(std::span(&step, 1)), 0));
     if (step < 0) break;
+    proposed = true;
     Result<checkpoint::Checkpoint> opened = checkpoint::open_step(checkpoints, step);
     const Status taken = opened.ok() ? take(*opened) : Status(opened.error());
     if (TRY(least_of(taken.ok() ? 1 : 0, *group, mesh)) == 1)
@@ -212,7 +214,10 @@ Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoint
       rejected.push_back({step, checkpoints.manifest(step), taken.error()});
     }
   }
-  if (rejected.empty()) return error(ErrorKind::not_found, "there is no checkpoint");
+  if (!proposed) return error(ErrorKind::not_found, "there is no checkpoint");
+  if (rejected.empty())
+    return error(ErrorKind::interrupted, "other ranks cannot read the checkpoint{} that this one can",
+                 only ? fmt::format(" of step {}", *only) : std::string("s"));
   Error none = std::move(rejected.front().reason);
   if (none.kind == ErrorKind::not_found) none.kind = ErrorKind::corrupt;  // a file of one that is there
   return none;
