@@ -176,7 +176,19 @@ std::int32_t first_named(const BytePairParts& parts, std::initializer_list<std::
   return -1;
 }
 
-// Marks the ends of documents: named in the files, or by their usual names.
+// What a post-processor puts around a text are tokens.
+Status check_marks(const BytePairParts& parts, const BytePairModel& model) {
+  for (const auto* marks : {&parts.before, &parts.after}) {
+    for (const std::int32_t token : *marks) {
+      if (token < 0 || static_cast<std::size_t>(token) >= model.spellings.size())
+        return damaged("its post-processor puts a token that is not there");
+    }
+  }
+  return {};
+}
+
+// Marks the ends of documents: named in the files, else the mark that stands before a text, or by their usual names.
+// REQUIRES: check_marks.
 Status find_ends(const BytePairParts& parts, BytePairModel& model) {
   for (const auto& [name, what] : {std::pair(&parts.bos, "bos_token"), std::pair(&parts.eos, "eos_token")}) {
     if (!name->empty() && token_named(parts, *name) < 0)
@@ -189,8 +201,9 @@ Status find_ends(const BytePairParts& parts, BytePairModel& model) {
     return error(ErrorKind::unsupported, "nothing says which token of this tokenizer ends a document")
         .hinted(R"(put a tokenizer_config.json beside it with {"eos_token": "..."})");
   }
-  model.bos =
-      parts.bos.empty() ? first_named(parts, {"<|begin_of_text|>", "<s>", "<bos>"}) : token_named(parts, parts.bos);
+  model.bos = !parts.bos.empty()      ? token_named(parts, parts.bos)
+              : !parts.before.empty() ? parts.before.front()
+                                      : first_named(parts, {"<|begin_of_text|>", "<s>", "<bos>"});
   if (model.bos < 0) model.bos = model.eos;
   model.spellings[static_cast<std::size_t>(model.bos)].clear();
   model.spellings[static_cast<std::size_t>(model.eos)].clear();
@@ -242,12 +255,15 @@ Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view ser
   auto model = std::make_shared<BytePairModel>(MergeTable(merges));
   model->family = TokenizerFamily::byte_level_bpe;
   TRY(find_spellings(parts, *model));
+  TRY(check_marks(parts, *model));
   TRY(find_ends(parts, *model));
   TRY(check_special(*model, merges));
   find_added(parts, *model);
   model->patterns = std::move(parts.patterns);
   model->ignore_merges = parts.ignore_merges;
-  model->puts_bos = parts.puts_bos;
+  model->before = std::move(parts.before), model->after = std::move(parts.after);
+  if (model->before.empty() && parts.puts_bos) model->before = {model->bos};
+  if (model->after.empty() && parts.puts_eos) model->after = {model->eos};
   if (parts.ignore_merges) find_whole_words(parts, *model);
   return std::shared_ptr<TokenizerModel>(std::move(model));
 }

@@ -37,7 +37,8 @@ struct BytePairParts {
   std::vector<SplitPattern> patterns;
   bool ignore_merges = false;  // a word that is a token is taken whole, whatever the merges would make of it
   std::string bos, eos;        // as the files name them; empty: not said
-  bool puts_bos = false;       // a template or add_bos_token says so
+  std::vector<std::int32_t> before, after;  // as in TokenizerModel: a post-processor says so
+  bool puts_bos = false, puts_eos = false;  // so do add_bos_token and add_eos_token, where no post-processor does
 };
 
 // Errors: corrupt; unsupported.

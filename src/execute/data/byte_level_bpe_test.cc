@@ -3,6 +3,7 @@
 
 #include "execute/data/byte_level_bpe.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,9 +67,51 @@ TEST(ByteLevelBpe, KnowsItsEnds) {
   EXPECT_EQ(llama3.bos(), 0);
   EXPECT_EQ(llama3.eos(), 1);
   EXPECT_EQ(gpt2.vocabulary(), 700);
-  EXPECT_FALSE(gpt2.puts_bos());
-  EXPECT_TRUE(llama3.puts_bos());
+  EXPECT_TRUE(gpt2.before().empty());
+  EXPECT_EQ(std::vector(llama3.before().begin(), llama3.before().end()), (std::vector{llama3.bos()}));
+  EXPECT_TRUE(gpt2.after().empty() && llama3.after().empty());
   for (const std::int32_t token : {llama3.bos(), llama3.eos()}) EXPECT_TRUE(llama3.bytes_of(token).empty());
+}
+
+// What `tokenizers` puts around a text that stands alone.
+TEST(ByteLevelBpe, PostProcessorsPutTheirMarks) {
+  const std::string whole = read_text(golden(), "llama3.json").value();
+  const auto marks = [&](const std::string& post, const std::string& config = "{}") {
+    const std::size_t at = whole.find("\"post_processor\"");
+    const std::size_t end = whole.find("\"decoder\"");
+    EXPECT_TRUE(at < end && end != whole.npos);
+    const std::string text = whole.substr(0, at) + "\"post_processor\": " + post + ", " + whole.substr(end);
+    const auto made = Tokenizer::load(bundle_tokenizer({{"tokenizer.json", text}, {"tokenizer_config.json", config}}));
+    if (!made.ok()) return made.error().message;
+    return fmt::format("{} $A {}", fmt::join(made->before(), " "), fmt::join(made->after(), " "));
+  };
+  EXPECT_EQ(marks("null"), " $A ");
+  EXPECT_EQ(marks(R"({"type": "ByteLevel"})", R"({"add_bos_token": true, "add_eos_token": true})"), "0 $A 1");
+  for (const char* type : {"RobertaProcessing", "BertProcessing"}) {
+    const std::string post =
+        fmt::format(R"({{"type": "{}", "sep": ["<|end_of_text|>", 1], "cls": ["<|begin_of_text|>", 0]}})", type);
+    EXPECT_EQ(marks(post), "0 $A 1");
+    EXPECT_EQ(marks(R"({"type": "Sequence", "processors": [{"type": "ByteLevel"}, )" + post + "]}"), "0 $A 1");
+  }
+  const std::string special = R"("special_tokens": {"a": {"ids": [5, 6]}, "b": {"ids": [7]}})";
+  const std::string single = R"("single": [{"SpecialToken": {"id": "a"}}, {"SpecialToken": {"id": "b"}}, )"
+                             R"({"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "b"}}])";
+  const std::string named = R"({"bos_token": "<|begin_of_text|>"})";
+  EXPECT_EQ(marks(R"({"type": "TemplateProcessing", )" + single + ", " + special + "}", named), "5 6 7 $A 7");
+  EXPECT_EQ(marks(R"({"type": "TemplateProcessing", )" + single + R"(, "special_tokens": {}})", named),
+            "the tokenizer's tokenizer.json is damaged: its template has no token 'a'");
+  EXPECT_EQ(
+      marks(R"({"type": "TemplateProcessing", "single": ["$A"]})"),
+      "the tokenizer's tokenizer.json is damaged: a piece of its template is neither a special token nor the text");
+  for (const char* token : {"99999999", "4294967296", "-1"}) {
+    EXPECT_EQ(marks(R"({"type": "RobertaProcessing", "cls": ["<|begin_of_text|>", 0], "sep": ["x", )" +
+                    std::string(token) + "]}"),
+              "this tokenizer is damaged: its post-processor puts a token that is not there")
+        << token;
+  }
+  EXPECT_EQ(marks(R"({"type": "RobertaProcessing"})"),
+            "the tokenizer's tokenizer.json is damaged: its RobertaProcessing has no cls");
+  EXPECT_EQ(marks(R"({"type": "Newer"})"), "the tokenizer's post_processor: of the unknown kind 'Newer'");
 }
 
 TEST(ByteLevelBpe, TheFilesBesideItSayMore) {

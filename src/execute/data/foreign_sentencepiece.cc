@@ -52,7 +52,6 @@ Result<std::shared_ptr<TokenizerModel>> load_foreign_sentencepiece(std::string_v
   if (model->eos < 0)
     return error(ErrorKind::unsupported, "this SentencePiece model has no token that ends a text (</s>)");
   model->bos = processor.bos_id() >= 0 ? processor.bos_id() : processor.pad_id() >= 0 ? processor.pad_id() : model->eos;
-  model->puts_bos = false;
   model->keeps_text = false;
   for (int token = 0; token < processor.GetPieceSize(); ++token) {
     const bool mark = processor.IsControl(token) || processor.IsUnknown(token);

@@ -142,6 +142,7 @@ Result<std::shared_ptr<TokenizerModel>> load_sentencepiece(std::string_view seri
   model->bos = model->processor.bos_id();
   model->eos = model->processor.eos_id();
   if (model->bos < 0 || model->eos < 0) return unfit("it has no <s> or no </s>");
+  model->before = {model->bos};
   TRY(find_bytes(*model));
   find_spellings(*model);
   if (!keeps_text(*model)) return unfit("it normalises the text or adds and removes spaces");

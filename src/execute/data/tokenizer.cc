@@ -37,7 +37,8 @@ int Tokenizer::vocabulary() const { return static_cast<int>(model_->spellings.si
 Bytes Tokenizer::resident() const { return model_->resident(); }
 std::int32_t Tokenizer::bos() const { return model_->bos; }
 std::int32_t Tokenizer::eos() const { return model_->eos; }
-bool Tokenizer::puts_bos() const { return model_->puts_bos; }
+std::span<const std::int32_t> Tokenizer::before() const { return model_->before; }
+std::span<const std::int32_t> Tokenizer::after() const { return model_->after; }
 bool Tokenizer::keeps_text() const { return model_->keeps_text; }
 bool Tokenizer::begins_with_space() const { return model_->begins_with_space; }
 

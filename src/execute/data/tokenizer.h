@@ -65,9 +65,10 @@ class Tokenizer {
   Bytes resident() const;    // that it holds, about
   std::int32_t bos() const;  // starts every piece of a document; never predicted, unless it is eos too
   std::int32_t eos() const;  // ends a document
-  // Whether the model that it comes with was trained with bos before every text, as its files say. (What is trained
-  // here is, whatever they say.)
-  bool puts_bos() const;
+  // What the model that it comes with was trained to see before and after every text, as its files say: most often bos,
+  // and nothing. (What is trained here has bos and eos, whatever they say.)
+  std::span<const std::int32_t> before() const;
+  std::span<const std::int32_t> after() const;
   bool keeps_text() const;  // the promise above
   // Whether a text's first token spells a space that is not of the text: only with load_foreign. `decode` leaves spaces
   // there out.

@@ -190,14 +190,18 @@ Status check_rest(const Json& json) {
   return {};
 }
 
+// A token's number; -1, which no token has: too large for one.
+std::int32_t token_of(const Json& number) {
+  const auto id = number.get<std::int64_t>();
+  return id >= 0 && id < std::int64_t{1} << 30 ? static_cast<std::int32_t>(id) : -1;
+}
+
 Status read_added(const Json& json, BytePairParts& parts) {
   if (absent(json, "added_tokens")) return {};
   for (const Json& token : json["added_tokens"]) {
     if (!token.is_object() || !token.contains("id") || !token["id"].is_number_integer())
       return damaged("tokenizer.json", "an added token has no number");
-    BytePairParts::Added added{text_of(token, "content"), -1, flag_of(token, "special", false)};
-    if (const auto id = token["id"].get<std::int64_t>(); id >= 0 && id < std::int64_t{1} << 30)
-      added.token = static_cast<std::int32_t>(id);
+    BytePairParts::Added added{text_of(token, "content"), token_of(token["id"]), flag_of(token, "special", false)};
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {
       if (!added.special && flag_of(token, key, false))
         return refused("added token", fmt::format("'{}' takes in what is around it ({})", added.text, key));
@@ -224,23 +228,64 @@ Status read_names(const TokenizerFiles& files, BytePairParts& parts) {
     read_name(json, "bos_token", parts.bos);
     read_name(json, "eos_token", parts.eos);
     parts.puts_bos = flag_of(json, "add_bos_token", parts.puts_bos);
+    parts.puts_eos = flag_of(json, "add_eos_token", parts.puts_eos);
   }
   return {};
 }
 
-// The first special token that a template puts before a text.
-void read_template(const Json& step, BytePairParts& parts) {
-  if (!step.is_object()) return;
-  if (step.contains("processors")) {
-    for (const Json& inner : step["processors"]) {
-      if (inner.is_object() && !inner.contains("processors")) read_template(inner, parts);
+// ["<s>", 0], as RobertaProcessing and BertProcessing have it.
+Status add_named(const Json& step, const char* key, std::vector<std::int32_t>& marks) {
+  const auto found = step.find(key);
+  if (found == step.end() || !found->is_array() || found->size() != 2 || !(*found)[1].is_number_integer())
+    return damaged("tokenizer.json", fmt::format("its {} has no {}", text_of(step, "type"), key));
+  marks.push_back(token_of((*found)[1]));
+  return {};
+}
+
+// The tokens of a special token of a template.
+Status add_special(const Json& step, const std::string& name, std::vector<std::int32_t>& marks) {
+  const Json ids = step.value("special_tokens", Json::object()).value(name, Json::object()).value("ids", Json::array());
+  if (ids.empty()) return damaged("tokenizer.json", fmt::format("its template has no token '{}'", name));
+  for (const Json& id : ids) {
+    if (!id.is_number_integer()) return damaged("tokenizer.json", fmt::format("the ids of '{}' are no numbers", name));
+    marks.push_back(token_of(id));
+  }
+  return {};
+}
+
+Status read_template(const Json& step, std::vector<std::int32_t>& before, std::vector<std::int32_t>& after) {
+  bool text_seen = false;
+  for (const Json& piece : step.value("single", Json::array())) {
+    if (piece.is_object() && piece.contains("SpecialToken")) {
+      TRY(add_special(step, text_of(piece["SpecialToken"], "id"), text_seen ? after : before));
+    } else if (piece.is_object() && piece.contains("Sequence")) {
+      text_seen = true;
+    } else {
+      return damaged("tokenizer.json", "a piece of its template is neither a special token nor the text");
     }
   }
-  if (!step.contains("single") || !step["single"].is_array() || step["single"].empty()) return;
-  const Json& first = step["single"].front();
-  if (!first.is_object() || !first.contains("SpecialToken") || !first["SpecialToken"].is_object()) return;
-  parts.puts_bos = true;
-  if (parts.bos.empty()) parts.bos = text_of(first["SpecialToken"], "id");
+  return {};
+}
+
+// What the file puts around a text that stands alone: `tokenizers`' processors/{template,roberta,bert,sequence}.rs.
+// Each step of a sequence puts its marks around what the one before it made. ByteLevel puts none.
+Status read_post_processor(const Json& step, BytePairParts& parts) {
+  if (step.is_null()) return {};
+  const std::string type = text_of(step, "type");
+  std::vector<std::int32_t> before, after;
+  if (type == "Sequence") {
+    for (const Json& inner : step.value("processors", Json::array())) TRY(read_post_processor(inner, parts));
+  } else if (type == "RobertaProcessing" || type == "BertProcessing") {
+    TRY(add_named(step, "cls", before));
+    TRY(add_named(step, "sep", after));
+  } else if (type == "TemplateProcessing") {
+    TRY(read_template(step, before, after));
+  } else if (type != "ByteLevel") {
+    return refused("post_processor", fmt::format("of the unknown kind '{}'", type));
+  }
+  parts.before.insert(parts.before.begin(), before.begin(), before.end());
+  parts.after.insert(parts.after.end(), after.begin(), after.end());
+  return {};
 }
 
 Status read_whole(const std::string& text, BytePairParts& parts) {
@@ -250,7 +295,7 @@ Status read_whole(const std::string& text, BytePairParts& parts) {
   TRY(check_rest(json));
   TRY(read_pre_tokenizers(json, parts));
   TRY(read_added(json, parts));
-  if (json.contains("post_processor")) read_template(json["post_processor"], parts);
+  if (json.contains("post_processor")) TRY(read_post_processor(json["post_processor"], parts));
   return {};
 }
 

@@ -33,7 +33,7 @@ class TokenizerModel {
   std::string serialised;
   Hash128 hash;
   std::int32_t bos = 0, eos = 0;
-  bool puts_bos = true;
+  std::vector<std::int32_t> before, after;  // that the model it comes with has around every text
   bool keeps_text = true;
   bool begins_with_space = false;
   std::vector<std::string> spellings;         // by token; empty for the special ones

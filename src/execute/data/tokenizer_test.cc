@@ -201,7 +201,7 @@ TEST(Tokenizer, ForeignModelsReadPromptsAndPairsAlone) {
   EXPECT_TRUE(Tokenizer::load(tokenizer_of(TokenizerKind::bpe).model(), TokenizerUse::pairs).value().keeps_text());
   const Tokenizer tokenizer = Tokenizer::load_foreign(model).value();
   EXPECT_EQ(tokenizer.eos(), 1);
-  EXPECT_FALSE(tokenizer.puts_bos());
+  EXPECT_TRUE(tokenizer.before().empty() && tokenizer.after().empty());
   EXPECT_TRUE(tokenizer.begins_with_space());
   EXPECT_EQ(tokenizer.bytes_of(0), "");
   EXPECT_EQ(tokenizer.bytes_of(2), "");

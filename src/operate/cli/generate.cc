@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 #include "describe/models/list.h"
 #include "execute/data/tokenizer.h"
@@ -36,12 +37,14 @@ std::vector<std::int32_t> never_drawn(const Tokenizer& tokenizer, std::int64_t v
   return never;
 }
 
-// As the model's rows have them: a document begins with bos where `bos` says so, the input of a pair ends with eos.
-std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt, bool bos, bool encoded) {
+// As the model's rows have them: a document begins with `before`, the input of a pair ends with eos.
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, const std::string& prompt,
+                                    std::span<const std::int32_t> before, bool encoded) {
   std::string text = prompt;
   if (prompt == "-") text = read_text_from(STDIN_FILENO, "standard input").value();
   std::vector<std::int32_t> tokens;
-  if (!encoded && (bos || text.empty())) tokens.push_back(tokenizer.bos());
+  if (!encoded) tokens.assign(before.begin(), before.end());
+  if (!encoded && tokens.empty() && text.empty()) tokens.push_back(tokenizer.bos());
   Encoder(tokenizer).encode(text, tokens);
   if (encoded) tokens.push_back(tokenizer.eos());
   return tokens;
@@ -53,7 +56,7 @@ struct Origin {
   ResourcesSpec resources;
   DType parameter = DType::f32;
   Tokenizer tokenizer;
-  bool bos = true;  // stands before a text
+  std::vector<std::int32_t> before;  // a text
   std::optional<std::int64_t> step;
   std::string name;  // for people: the run, or the folder
   std::function<Status(Executor&)> load;
@@ -64,12 +67,13 @@ Origin origin_of_run(const std::string& asked) {
   const RunPlace run = open_run(asked.substr(0, asked.rfind('@'))).value();
   const Workload workload = workload_of(run).value();
   Tokenizer tokenizer = kept_tokenizer(run).value();
+  const std::int32_t bos = tokenizer.bos();
   const checkpoint::Checkpoint from = open_checkpoint(*place).value();
   return {workload.model,
           workload.resources,
           workload.train.precision.parameter,
           std::move(tokenizer),
-          true,
+          {bos},
           from.manifest().step,
           run.path,
           [place, from](Executor& executor) { return load_parameters(executor, from); }};
@@ -84,12 +88,12 @@ Origin origin_of_folder(const std::string& path) {
                counted(tokenizer.vocabulary(), "token"), workload.model.vocabulary)
              .hinted("put the tokenizer there that the model was trained with"));
   }
-  const bool bos = tokenizer.puts_bos();
+  std::vector<std::int32_t> before(tokenizer.before().begin(), tokenizer.before().end());
   return {workload.model,
           workload.resources,
           DType::f32,
           std::move(tokenizer),
-          bos,
+          std::move(before),
           std::nullopt,
           path,
           [folder](Executor& executor) { return load_weights(executor, *folder); }};
@@ -116,7 +120,12 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Machine machine = open_machine(options.backend, resources, context.clock).value();
   const std::unique_ptr<const Model> model = make_model(origin.model);
   const bool encoded = model->task() == Task::pairs;
-  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.bos, encoded)};
+  const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.before, encoded)};
+  if (!origin.step && !encoded && !tokenizer.after().empty()) {
+    context.out.message(fmt::format(
+        "the model's tokenizer ends a text with {} that {} left out here, so that it goes on",
+        tokenizer.after().size() == 1 ? "a token" : "tokens", tokenizer.after().size() == 1 ? "is" : "are"));
+  }
   EngineOptions engine_options;
   engine_options.parameter = origin.parameter;
   // A published model's context is made for more than one prompt.
@@ -147,6 +156,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
                                   origin.step ? fmt::format("step {} of {}", *origin.step, origin.name) : origin.name,
                                   words_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},
+                              {"prompt_tokens", length},
                               {"text", tokenizer.decode(made[0].tokens).value()},
                               {"tokens", count},
                               {"seconds_s", took.count()},

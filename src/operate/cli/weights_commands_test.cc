@@ -209,6 +209,25 @@ TEST_P(WeightsOfGpt2, ThatWereChangedRefuseARunThatGoesOn) {
   EXPECT_EQ(go_on().exit.code, 0);
 }
 
+// A mark before the text is of the prompt; one behind it would end what is to go on.
+TEST_P(WeightsOfGpt2, HaveWhatAPostProcessorPutsBeforeAText) {
+  const auto prompt_tokens = [&](bool told) {
+    const Captured got = systole_.run({"generate", "model", "--backend", "reference", "--prompt", "aaa", "--tokens",
+                                       "2", "--min-tokens", "2", "--json"});
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    EXPECT_EQ(got.err.find("ends a text with a token that is left out here") != std::string::npos, told) << got.err;
+    return parse_json(got.out, "stdout").value().find("prompt_tokens")->as_int().value();
+  };
+  const std::int64_t plain = prompt_tokens(false);
+  std::string tokenizer = text_of(kGolden / "gpt2" / "tokenizer.json");
+  const std::string none = R"("post_processor":null)";
+  ASSERT_NE(tokenizer.find(none), tokenizer.npos);
+  tokenizer.replace(tokenizer.find(none), none.size(),
+                    R"("post_processor":{"type":"RobertaProcessing","cls":["<s>",0],"sep":["</s>",1]})");
+  systole_.write("model/tokenizer.json", tokenizer);
+  EXPECT_EQ(prompt_tokens(true), plain + 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfGpt2, testing::Values("gpt2"), [](const auto& name) { return name.param; });
 
 class Adapters : public Weights {};
