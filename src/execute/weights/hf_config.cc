@@ -222,6 +222,16 @@ Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const
   return std::move(config.values);
 }
 
+bool head_may_be_embedding(std::string_view json) {
+  const auto parsed = parse_json(json, "config.json");
+  if (!parsed.ok()) return false;
+  const auto says = [&](const char* entry, std::string_view value) {
+    const Node* found = parsed->find(entry);
+    return found != nullptr && found->text() == value;
+  };
+  return says("model_type", "t5") && says("tie_word_embeddings", "true") && says("scale_decoder_outputs", "false");
+}
+
 std::string config_of(const ModelSpec& m, std::optional<std::int64_t> eos) {
   Node config = Node::map();
   if (m.family == ModelSpec::Family::llama) {

@@ -17,6 +17,10 @@ namespace systole {
 // entry that we cannot follow.
 Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const std::string& name);
 
+// Whether the head of the model may be its embedding though the keys give it one of its own: transformers 5 writes a T5
+// with tie_word_embeddings: true and scale_decoder_outputs: false, be its head tied or not, and the weights tell.
+bool head_may_be_embedding(std::string_view json);
+
 // A config.json of such a model. `eos`: the token that a t5's answer ends with, where it is known. REQUIRES:
 // name_map(model) is ok.
 std::string config_of(const ModelSpec& model, std::optional<std::int64_t> eos = std::nullopt);

@@ -7,6 +7,16 @@
 namespace systole {
 namespace {
 
+TEST(HfConfig, SaysWhetherTheWeightsTellOfTheHead) {
+  const auto may = [](const std::string& entries) { return head_may_be_embedding("{" + entries + "}"); };
+  EXPECT_TRUE(may(R"("model_type": "t5", "tie_word_embeddings": true, "scale_decoder_outputs": false)"));
+  EXPECT_FALSE(may(R"("model_type": "t5", "tie_word_embeddings": true, "scale_decoder_outputs": true)"));
+  EXPECT_FALSE(may(R"("model_type": "t5", "tie_word_embeddings": false, "scale_decoder_outputs": false)"));
+  EXPECT_FALSE(may(R"("model_type": "t5", "tie_word_embeddings": false)"));
+  EXPECT_FALSE(may(R"("model_type": "llama", "tie_word_embeddings": true, "scale_decoder_outputs": false)"));
+  EXPECT_FALSE(head_may_be_embedding("no JSON"));
+}
+
 Result<Workload> workload(const std::string& config, const std::string& model) {
   WorkloadOptions options;
   options.weights = [&](const std::string&) { return values_of_config(config, "config.json"); };

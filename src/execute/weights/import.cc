@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::int64_t kPartBytes = std::int64_t{256} << 10;
 constexpr std::size_t kMostTold = 12;
-constexpr const char* kHead = "lm_head.weight";
 
 bool is_taken(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
@@ -185,8 +184,8 @@ class Importer {
     }
     if (same) return {};
     return error(ErrorKind::invalid, "tensor '{}' is not equal to '{}', and config.json makes them one", copy, original)
-        .hinted(copy == "lm_head.weight" ? "if they were trained apart, tie_word_embeddings: false in config.json"
-                                         : "the file was put together of several models, or damaged");
+        .hinted(copy == kHead ? "if they were trained apart, tie_word_embeddings: false in config.json"
+                              : "the file was put together of several models, or damaged");
   }
 
  private:

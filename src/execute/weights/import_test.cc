@@ -299,6 +299,20 @@ TEST(Import, AsksForTheTieWhereTheHeadIsMissing) {
   EXPECT_EQ(without_head("llama", true).hint, "the weights are of a smaller model, or incomplete");
 }
 
+TEST(Import, ReadsTheHeadOutOfTheEmbedding) {
+  const auto made = changed("t5_gated", [](auto& tensors) {
+    std::erase_if(tensors, [](const auto& t) { return t.name == "lm_head.weight"; });
+  });
+  const WeightFiles files = WeightFiles::open(*made, "").value();
+  const NameMap map = with_head_of_embedding(name_map(model_of(*golden("t5_gated"))).value());
+  Parameters parameters(map, DType::f32);
+  ASSERT_TRUE(import_weights(files, map, parameters.places()).ok());
+  for (const std::size_t at : {0u, 7u, 320u * 12u - 1}) {
+    EXPECT_NE(parameters.number("head", at), 0);
+    EXPECT_EQ(parameters.number("head", at), parameters.number("embed.tokens", at));
+  }
+}
+
 TEST(NameMap, RefusesWhatTheFamilyIsNot) {
   ModelSpec model = model_of(*golden("gpt2"));
   model.norm = ModelSpec::Norm::rms;

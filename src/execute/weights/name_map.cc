@@ -1,5 +1,7 @@
 #include "execute/weights/name_map.h"
 
+#include <algorithm>
+
 namespace systole {
 namespace {
 
@@ -186,10 +188,9 @@ Result<NameMap> name_map(const ModelSpec& model) {
   NameMap map = TRY(family_map(model));
   map.embedding = map.tensors.front().theirs;
   if (model.tied) {
-    map.copies.emplace_back("lm_head.weight");
+    map.copies.emplace_back(kHead);
   } else {
-    map.tensors.push_back(
-        {"lm_head.weight", {model.vocabulary, model.width}, "head", model.width, 0, false});  // never prefixed
+    map.tensors.push_back({kHead, {model.vocabulary, model.width}, "head", model.width, 0, false});
   }
   return map;
 }
@@ -200,6 +201,17 @@ NameMap without_prefix(NameMap map) {
   }
   if (map.embedding.starts_with(map.prefix)) map.embedding.erase(0, map.prefix.size());
   map.prefix.clear();
+  return map;
+}
+
+NameMap with_head_of_embedding(NameMap map) {
+  const auto head =
+      std::find_if(map.tensors.begin(), map.tensors.end(), [](const MappedTensor& t) { return t.theirs == kHead; });
+  CHECK(head != map.tensors.end() && map.tensors.front().theirs == map.embedding, "no head beside '{}'", map.embedding);
+  MappedTensor copy = std::move(*head);
+  map.tensors.erase(head);
+  copy.theirs = map.embedding;
+  map.tensors.insert(map.tensors.begin() + 1, std::move(copy));  // those of one tensor stand together
   return map;
 }
 

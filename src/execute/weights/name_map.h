@@ -15,6 +15,8 @@
 
 namespace systole {
 
+constexpr const char* kHead = "lm_head.weight";  // of every family, and never prefixed
+
 struct MappedTensor {
   std::string theirs;
   Shape shape;               // of theirs: [columns] or [rows, columns]
@@ -37,5 +39,8 @@ Result<NameMap> name_map(const ModelSpec& model);
 
 // Without the prefix.
 NameMap without_prefix(NameMap map);
+
+// The head is read out of the embedding's tensor, where the files have none of its own. REQUIRES: the model has one.
+NameMap with_head_of_embedding(NameMap map);
 
 }  // namespace systole

@@ -17,7 +17,6 @@ namespace systole::cli {
 namespace {
 
 constexpr const char* kConfig = "config.json";
-constexpr const char* kHead = "lm_head.weight";  // never prefixed
 constexpr const char* kPieces = "spiece.model";
 constexpr const char* kOwnPieces = "tokenizer.model";  // Llama 2's, and what an export writes of a model made here
 constexpr Bytes kLargestConfig = kMiB * 16;
@@ -128,33 +127,6 @@ Result<Workload> workload_around(const std::string& folder) {
   return bad;
 }
 
-namespace {
-
-// Transformers 5 writes a T5 with tie_word_embeddings: true and scale_decoder_outputs: false, be its head tied or not,
-// and the weights tell.
-bool head_may_be_embedding(std::string_view json) {
-  const auto parsed = parse_json(json, kConfig);
-  if (!parsed.ok()) return false;
-  const auto says = [&](const char* entry, std::string_view value) {
-    const Node* found = parsed->find(entry);
-    return found != nullptr && found->text() == value;
-  };
-  return says("model_type", "t5") && says("tie_word_embeddings", "true") && says("scale_decoder_outputs", "false");
-}
-
-// The head is read out of the embedding's tensor.
-NameMap with_head_of_embedding(NameMap map) {
-  const auto head = std::ranges::find(map.tensors, kHead, &MappedTensor::theirs);
-  CHECK(head != map.tensors.end() && map.tensors.front().theirs == map.embedding, "no head beside '{}'", map.embedding);
-  MappedTensor copy = std::move(*head);
-  map.tensors.erase(head);
-  copy.theirs = map.embedding;
-  map.tensors.insert(map.tensors.begin() + 1, std::move(copy));  // those of one tensor stand together
-  return map;
-}
-
-}  // namespace
-
 Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model) {
   HfFolder folder;
   folder.path = path;
@@ -164,8 +136,9 @@ Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model)
   folder.files = std::move(*files);
   folder.map = fitting(TRY(name_map(model)), folder.files);
   const auto config = read_text(*folder.store, kConfig, kLargestConfig);
-  if (!model.tied && !folder.files.tensors().contains(kHead) && config.ok() && head_may_be_embedding(*config))
-    folder.map = with_head_of_embedding(std::move(folder.map));
+  folder.head_is_embedding =
+      !model.tied && !folder.files.tensors().contains(kHead) && config.ok() && head_may_be_embedding(*config);
+  if (folder.head_is_embedding) folder.map = with_head_of_embedding(std::move(folder.map));
   if (Status fits = check_weights(folder.files, folder.map); !fits.ok()) {
     Error wrong = std::move(fits).error();
     wrong.message = fmt::format("the weights in '{}' are not this model's: {}", path, wrong.message);

@@ -25,6 +25,7 @@ struct HfFolder {
   std::unique_ptr<Store> store;  // rooted there
   WeightFiles files;
   NameMap map;
+  bool head_is_embedding = false;  // in the files; here it is a copy, which training moves apart
 
   // Of every byte of the weights and their config, in hex; read the first time it is asked for. Errors: io.
   Result<std::string> hash();
@@ -58,9 +59,8 @@ Result<std::optional<KeptWeights>> kept_weights(Store& run);
 
 // Writes a checkpoint of the run as a Hugging Face model: tensors of the types they were imported as, else f32;
 // config.json as it came, or made; the tokenizer's files. Bit for bit what was imported, as long as nothing was
-// trained. Errors: unsupported when Hugging Face has no such model, or the run has adapters; io, no_space; those of
-// reading.
+// trained. Adapters are merged into the weights that they stand beside. Errors: unsupported when Hugging Face has no
+// such model; io, no_space; those of reading.
 Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Checkpoint& from, Store& to,
                                        ExportOptions options);
-
 }  // namespace systole::cli

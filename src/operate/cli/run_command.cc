@@ -40,12 +40,6 @@ Status hold_to_lock(const Prepared& prepared, const Node& now, const std::string
   return check_lock(TRY(read_lock(path)), now, path);
 }
 
-// As open_hf_folder reads a T5 that has no head of its own.
-bool head_is_embedding(const NameMap& map) {
-  return std::ranges::any_of(map.tensors,
-                             [&](const MappedTensor& t) { return t.ours == "head" && t.theirs == map.embedding; });
-}
-
 // Of all tensors of the state that was saved last.
 Result<std::string> result_hash(const Prepared& prepared, const RunFolder& folder, std::int64_t step) {
   const CheckpointHome home =
@@ -233,7 +227,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
-  if (prepared.weights && head_is_embedding(prepared.weights->map)) {
+  if (prepared.weights && prepared.weights->head_is_embedding) {
     context.out.warning(fmt::format(
         "the head of '{}' is its embedding, unscaled; here it begins as a copy of it, and the two are trained apart",
         prepared.weights->path));
