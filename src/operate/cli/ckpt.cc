@@ -15,7 +15,6 @@
 #include "operate/cli/command.h"
 #include "operate/cli/hf_folder.h"
 #include "operate/cli/run_places.h"
-#include "operate/cli/workload_options.h"
 
 namespace systole::cli {
 namespace {
@@ -25,6 +24,7 @@ using checkpoint::Checkpoint;
 struct CkptOptions {
   std::string run, other, tensor, out, role = "parameters", to, shard = "5GB";
   checkpoint::KeyRefs keys;
+  bool adapters = false;
 };
 
 std::string dims(const Shape& shape) {
@@ -202,14 +202,18 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
   }
   const std::unique_ptr<Store> store = open_posix_store(to.string()).value();
   const std::int64_t rank = workload_of(run).value().model.adapter_rank;
-  const ExportedFiles files = export_hf_folder(run, from, *store, {parse_bytes(options.shard).value()}).value();
+  const bool merged = rank > 0 && !options.adapters;
+  const ExportedFiles files = options.adapters
+                                  ? export_peft_folder(run, from, *store).value()
+                                  : export_hf_folder(run, from, *store, {parse_bytes(options.shard).value()}).value();
   context.out.data(fmt::format("{}: {} of step {}, {}: {}", options.to, counted(files.tensors, "tensor"),
-                               from.manifest().step, to_string(files.bytes), fmt::join(files.files, ", ")));
-  if (rank > 0) {
+                               from.manifest().step,
+                               to_string(files.bytes), fmt::join(files.files, ", ")));
+  if (merged) {
     context.out.message(fmt::format(
-        "its adapters, of rank {}, are merged into the weights; systole ckpt export {} FILE.safetensors has "
-        "them apart",
-        rank, quoted(options.run)));
+        "its adapters, of rank {}, are merged into the weights; with --adapters they are written alone, as PEFT keeps "
+        "them",
+        rank));
   }
   Node list = Node::sequence();
   for (const std::string& file : files.files) list.push(file);
@@ -217,7 +221,7 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
                               {"step", from.manifest().step},
                               {"tensors", files.tensors},
                               {"bytes", files.bytes.count()},
-                              {"merged_adapters", rank > 0},
+                              {"merged_adapters", merged},
                               {"files", list}}));
   return ExitCode::done;
 }
@@ -228,6 +232,10 @@ ExitCode ckpt_export(const CkptOptions& options, Context& context) {
              .hinted("systole ckpt export RUN model.safetensors, or systole ckpt export RUN --to FOLDER"));
   }
   if (!options.to.empty()) return export_model(options, context);
+  if (options.adapters) {
+    fail(error(ErrorKind::invalid, "--adapters writes a folder")
+             .hinted("systole ckpt export RUN --to FOLDER --adapters"));
+  }
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const Checkpoint from = open_checkpoint(place).value();
   const std::filesystem::path out = absolute_path(options.out).value();
@@ -282,6 +290,8 @@ void add_ckpt(Subcommand app, Context& context) {
   out.add_option("file", out_options.out, "the file to write, tensors named as here");
   out.add_option("--to", out_options.to,
                  "instead: the folder to write as a Hugging Face model, with config.json and tokenizer");
+  out.add_flag("--adapters", out_options.adapters,
+               "with --to: of a run with adapters these alone, in PEFT's layout, for the weights that it began from");
   out.add_option("--shard-size", out_options.shard, "with --to: a file takes no more than this, as 5GB")
       .capture_default_str();
   out.add_option("--role", out_options.role, "parameters, or state of the optimizer")

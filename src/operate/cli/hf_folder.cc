@@ -8,6 +8,7 @@
 #include "execute/data/tokenizer_files.h"
 #include "execute/train/state.h"
 #include "execute/weights/hf_config.h"
+#include "execute/weights/peft.h"
 #include "ground/base/files.h"
 #include "ground/store/git_lfs.h"
 #include "operate/cli/run_tokenizer.h"
@@ -315,6 +316,18 @@ Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Ch
   files.files.emplace_back(kConfig);
   if (text) TRY(write_tokenizer(*tokenizer, to, files.files));
   return files;
+}
+
+Result<ExportedFiles> export_peft_folder(const RunPlace& run, const checkpoint::Checkpoint& from, Store& to) {
+  const Workload workload = TRY(workload_of(run));
+  const std::optional<KeptWeights> kept = TRY(kept_weights(*run.store));
+  if (!kept) {
+    return error(ErrorKind::invalid, "'{}' did not begin from model.weights, which its adapters would stand beside",
+                 run.path)
+        .hinted("without --adapters the model is written, its adapters merged into it");
+  }
+  return export_adapters(source_of(from), TRY(name_map(workload.model)), to,
+                         {kept->folder, workload.model.adapter_scale, workload.model.family == ModelSpec::Family::gpt});
 }
 
 }  // namespace systole::cli

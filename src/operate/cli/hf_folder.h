@@ -63,4 +63,7 @@ Result<std::optional<KeptWeights>> kept_weights(Store& run);
 // such model; io, no_space; those of reading.
 Result<ExportedFiles> export_hf_folder(const RunPlace& run, const checkpoint::Checkpoint& from, Store& to,
                                        ExportOptions options);
+// The adapters alone, in PEFT's layout. Errors: as export_adapters; invalid when the run began from no weights.
+Result<ExportedFiles> export_peft_folder(const RunPlace& run, const checkpoint::Checkpoint& from, Store& to);
+
 }  // namespace systole::cli

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "execute/checkpoint/safetensors.h"
 #include "ground/base/document.h"
 #include "operate/cli/run_systole.h"
 
@@ -247,6 +250,68 @@ TEST_P(Adapters, AreMergedIntoTheWeightsThatComeOut) {
     EXPECT_EQ(generated("whole", "reference"), generated("tuned-1", "reference"));
   }
   EXPECT_NE(generated("whole", "reference"), expected()) << "the adapters were trained";
+}
+
+// In PEFT's layout: what it adds to the weights that the run began from is what was merged.
+TEST_P(Adapters, ComeOutAloneAsPeftKeepsThem) {
+  write_job("0.05");
+  ASSERT_EQ(systole_
+                .run({"run", "job.yaml", "--backend", "reference", "--set", "model.adapters={rank: 2, scale: 3}",
+                      "--set", "train.steps=4"})
+                .exit.code,
+            0);
+  ASSERT_EQ(systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"}).exit.code, 0);
+  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "peft", "--adapters"});
+  ASSERT_EQ(out.exit.code, 0) << out.err;
+  const Node about = parse_json(text_of(systole_.folder() / "peft" / "adapter_config.json"), "about").value();
+  EXPECT_EQ(about.find("peft_type")->text(), "LORA");
+  EXPECT_EQ(about.find("base_model_name_or_path")->text(), (systole_.folder() / "model").string());
+  const auto store = open_posix_store(systole_.folder().string()).value();
+  const auto base = checkpoint::SafetensorsFile::open(*store, "model/model.safetensors").value();
+  const auto whole = checkpoint::SafetensorsFile::open(*store, "whole/model.safetensors").value();
+  const auto peft = checkpoint::SafetensorsFile::open(*store, "peft/adapter_model.safetensors").value();
+  const auto numbers = [](const checkpoint::SafetensorsFile& file, const std::string& name) {
+    const auto* entry = file.header().find(name);
+    EXPECT_NE(entry, nullptr) << name;
+    std::vector<float> read(static_cast<std::size_t>(num_elements(entry->shape)));
+    EXPECT_TRUE(file.read(name, std::as_writable_bytes(std::span(read))).ok());
+    return read;
+  };
+  const bool conv = name() == "gpt2";
+  int layers = 0;
+  for (const auto& entry : peft.header().tensors) {
+    const std::string a_name = entry.name, end = ".lora_A.weight";
+    if (!a_name.ends_with(end)) continue;
+    ++layers;
+    const std::string layer = a_name.substr(17, a_name.size() - 17 - end.size());
+    const std::string module = layer.substr(layer.rfind('.', layer.rfind('.') - 1) + 1);  // "attn.c_attn"
+    EXPECT_EQ(std::ranges::count(about.find("target_modules")->items(), module, &Node::text), 1) << layer;
+    const auto rank = static_cast<std::size_t>(entry.shape[0]), in = static_cast<std::size_t>(entry.shape[1]);
+    const Node* pattern = about.find("rank_pattern")->find(module);
+    const Node* alphas = about.find("alpha_pattern")->find(module);
+    EXPECT_EQ((pattern != nullptr ? pattern : about.find("r"))->as_int().value(), entry.shape[0]) << layer;
+    const double alpha = (alphas != nullptr ? alphas : about.find("lora_alpha"))->as_double().value();
+    EXPECT_EQ(alpha / static_cast<double>(rank), 3) << layer;
+    const std::vector<float> a = numbers(peft, a_name),
+                             b = numbers(peft, "base_model.model." + layer + ".lora_B.weight"),
+                             w = numbers(base, layer + ".weight"), merged = numbers(whole, layer + ".weight");
+    const std::size_t outs = b.size() / rank;
+    ASSERT_EQ(w.size(), in * outs) << layer;
+    for (std::size_t o = 0; o < outs; ++o) {
+      for (std::size_t i = 0; i < in; ++i) {
+        double sum = 0;
+        for (std::size_t k = 0; k < rank; ++k) sum += static_cast<double>(b[o * rank + k]) * a[k * in + i];
+        const std::size_t at = conv ? i * outs + o : o * in + i;
+        const double rounded = std::abs(merged[at]) * 0x1p-23 + 1e-12;  // to f32
+        ASSERT_NEAR(w[at] + alpha / static_cast<double>(rank) * sum, merged[at], rounded) << layer;
+      }
+    }
+  }
+  EXPECT_EQ(layers, conv ? 2 * 4 : 2 * 7);
+  EXPECT_EQ(about.find("fan_in_fan_out")->text(), conv ? "true" : "false");
+  const Captured file = systole_.run({"ckpt", "export", "tuned-1", "x.safetensors", "--adapters"});
+  EXPECT_EQ(file.exit.code, 2) << file.err;
+  EXPECT_NE(file.err.find("--adapters writes a folder"), std::string::npos) << file.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Adapters, testing::Values("llama", "gpt2"),
