@@ -12,13 +12,11 @@ namespace {
 
 constexpr TextKind kText{kManifestFormat, kManifestVersion, "manifest"};
 
-std::string quoted(const std::string& text) { return to_json(Node(text)); }
-
 std::string body_text(const Manifest& manifest) {
   std::string text =
       fmt::format("\"body\":{{\"step\":{},\"date\":{},\"model\":{},\"model_hash\":{},\"workload_hash\":{},\n",
-                  manifest.step, quoted(manifest.date), quoted(manifest.identity.model),
-                  quoted(manifest.identity.model_hash), quoted(manifest.identity.workload_hash));
+                  manifest.step, json_text(manifest.date), json_text(manifest.identity.model),
+                  json_text(manifest.identity.model_hash), json_text(manifest.identity.workload_hash));
   text += fmt::format("\"metric\":{},\n", manifest.metric ? to_json(Node(*manifest.metric)) : "null");
   text += fmt::format("\"extra\":{},\n", manifest.extra.is_null() ? "{}" : to_json(manifest.extra));
   return text + to_json_text(manifest.chunks, manifest.tensors) + "}";

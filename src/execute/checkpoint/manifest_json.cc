@@ -4,8 +4,6 @@ namespace systole::checkpoint {
 
 namespace {
 
-std::string quoted(const std::string& text) { return to_json(Node(text)); }
-
 std::string list_text(const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ",")); }
 
 std::string piece_text(const Piece& piece) {
@@ -24,13 +22,16 @@ std::string chunk_text(const ChunkFile& chunk) {
 }
 
 std::string tensor_text(const TensorEntry& tensor) {
-  std::string text = fmt::format(R"({{"name":{},"role":"{}","dtype":"{}","shape":{},"pieces":[)", quoted(tensor.name),
-                                 name_of(tensor.role), name_of(tensor.dtype), list_text(tensor.shape));
+  std::string text =
+      fmt::format(R"({{"name":{},"role":"{}","dtype":"{}","shape":{},"pieces":[)", json_text(tensor.name),
+                  name_of(tensor.role), name_of(tensor.dtype), list_text(tensor.shape));
   for (std::size_t p = 0; p < tensor.pieces.size(); ++p) text += (p ? "," : "") + piece_text(tensor.pieces[p]);
   return text + "]}";
 }
 
 }  // namespace
+
+std::string json_text(const std::string& text) { return to_json(Node(text)); }
 
 std::string to_json_text(std::span<const ChunkFile> chunks, std::span<const TensorEntry> tensors) {
   std::string text = "\"chunks\":[";

@@ -11,6 +11,9 @@
 
 namespace systole::checkpoint {
 
+// A text as a string of JSON, in its quotes.
+std::string json_text(const std::string& text);
+
 // `"chunks":[ … ],` newline `"tensors":[ … ]`, a chunk and a tensor a line.
 std::string to_json_text(std::span<const ChunkFile> chunks, std::span<const TensorEntry> tensors);
 

@@ -11,12 +11,10 @@ namespace {
 constexpr TextKind kPart{"systole-checkpoint-part", 1, "part"};
 constexpr TextKind kOutcome{"systole-checkpoint-outcome", 1, "outcome"};
 
-std::string quoted(const std::string& text) { return to_json(Node(text)); }
-
 std::string failure_text(const std::optional<Error>& failed) {
   if (!failed) return "null";
   return fmt::format(R"({{"kind":"{}","message":{},"file":{},"hint":{}}})", name_of(failed->kind),
-                     quoted(failed->message), quoted(failed->where.file), quoted(failed->hint));
+                     json_text(failed->message), json_text(failed->where.file), json_text(failed->hint));
 }
 
 Result<std::optional<Error>> read_failure(const Node& node) {
@@ -63,9 +61,10 @@ Status check_same(const Node& document, std::string_view key, std::string_view e
 }  // namespace
 
 Status write_part(const Folder& folder, const WriterPart& part) {
-  const std::string body = fmt::format("\"save\":{},\"rank\":{},\"world\":{},\"step\":{},\n\"failed\":{},\n",
-                                       quoted(part.save), part.rank, part.world, part.step, failure_text(part.failed)) +
-                           to_json_text(part.chunks, part.tensors);
+  const std::string body =
+      fmt::format("\"save\":{},\"rank\":{},\"world\":{},\"step\":{},\n\"failed\":{},\n", json_text(part.save),
+                  part.rank, part.world, part.step, failure_text(part.failed)) +
+      to_json_text(part.chunks, part.tensors);
   return put(*folder.store, folder.part(part.save, part.rank),
              seal_text(kPart, body + seal_of(folder.keys.get(), kPart, body) + "}\n"));
 }
@@ -88,7 +87,7 @@ Result<std::optional<WriterPart>> read_part(const Folder& folder, std::string_vi
 Status write_outcome(const Folder& folder, const std::string& save, std::int64_t step,
                      const std::optional<Error>& failed) {
   const std::string body =
-      fmt::format("\"save\":{},\"step\":{},\"failed\":{}}}\n", quoted(save), step, failure_text(failed));
+      fmt::format("\"save\":{},\"step\":{},\"failed\":{}}}\n", json_text(save), step, failure_text(failed));
   return put(*folder.store, folder.outcome(save), seal_text(kOutcome, body));
 }
 

@@ -15,6 +15,7 @@
 #include "operate/observe/run_files.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
+#include "operate/render/quote.h"
 #endif
 
 namespace systole::cli {
@@ -120,7 +121,7 @@ namespace {
 
 std::string begin_anew(const std::string& what, const std::string& folder) {
   return fmt::format("put {} back as it was, or begin a new run: systole run {}", what,
-                     quoted(folder + "/workload.yaml"));
+                     shell_word(folder + "/workload.yaml"));
 }
 
 bool same_tokens(const TokensManifest& a, const TokensManifest& b) {

@@ -11,6 +11,7 @@
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/workload_options.h"
 #include "operate/cli/xla_machine.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 namespace {
@@ -67,9 +68,9 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     context.out.message("written: " + options.out);
   }
   fits(prepared).value();
-  context.out.message("next: systole run " + (options.out.empty()
-                                                  ? words_of(options.workload)
-                                                  : "--plan " + quoted(options.out) + machine_words(options.workload)));
+  context.out.message("next: systole run " +
+                      (options.out.empty() ? words_of(options.workload)
+                                           : "--plan " + shell_word(options.out) + machine_words(options.workload)));
   return ExitCode::done;
 }
 

@@ -16,6 +16,7 @@
 #include "operate/cli/plan_scale.h"
 #include "operate/render/gke/cluster.h"
 #include "operate/render/names.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 namespace {
@@ -226,7 +227,7 @@ Status check_layers(const WorkloadArguments& arguments, const Workload& workload
                "the model is of family mlp: plan --on cuts and prices transformers' layers, and it has none")
       .at({arguments.path})
       .hinted(fmt::format("systole plan {} plans it for this machine; --on takes the families gpt, llama, bert and t5",
-                          quoted(arguments.path)));
+                          shell_word(arguments.path)));
 }
 
 ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& options, const std::string& out,
@@ -262,7 +263,7 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
     if (!out.empty() && plan.choice.chosen) {
       write_text_file(out, to_json(document, 1) + "\n").value();
       context.out.message("written: " + out);
-      context.out.message(fmt::format("next: systole run --plan {}, on {}", quoted(out),
+      context.out.message(fmt::format("next: systole run --plan {}, on {}", shell_word(out),
                                       counted(plan.choice.chosen->candidate.devices(), "device")));
     }
   }

@@ -11,6 +11,7 @@
 #include "operate/cli/prediction_error.h"
 #include "operate/cli/printer.h"
 #include "operate/render/names.h"
+#include "operate/render/quote.h"
 #include "predict/plan/layout_edit.h"
 
 namespace systole::cli {
@@ -237,7 +238,7 @@ std::string option_name(const OfferedPlan& plan, const LostOption& lost) {
 std::string set_words(const OfferedPlan& plan, const Candidate& candidate) {
   std::string words;
   for (const std::string& set : layout_sets(plan.workload, workload_of(plan.workload, candidate)))
-    words += (words.empty() ? "--set " : " --set ") + quoted(set);
+    words += (words.empty() ? "--set " : " --set ") + shell_word(set);
   return words;
 }
 

@@ -18,6 +18,7 @@
 #include "operate/cli/prove_job.h"
 #include "operate/cli/prove_text.h"
 #include "operate/cli/workload_options.h"
+#include "operate/render/quote.h"
 #include "predict/prove/module_text.h"
 #include "predict/prove/prove.h"
 #include "predict/prove/published.h"
@@ -72,14 +73,14 @@ bool is_workload(const std::string& path) { return path.ends_with(".yaml") || pa
 
 // "job.yaml --on v5e:2x2 --mesh data=4": what asks the same again.
 std::string words_of(const ProveArguments& arguments) {
-  std::string text = fmt::format("{} --on {}", quoted(arguments.file), arguments.on);
-  if (!arguments.mesh.empty()) text += " --mesh " + quoted(arguments.mesh);
-  if (!arguments.environment.empty()) text += " --env " + quoted(arguments.environment);
-  for (const std::string& set : arguments.sets) text += " --set " + quoted(set);
-  for (const std::string& flag : arguments.flags) text += " --xla " + quoted(flag);
+  std::string text = fmt::format("{} --on {}", shell_word(arguments.file), arguments.on);
+  if (!arguments.mesh.empty()) text += " --mesh " + shell_word(arguments.mesh);
+  if (!arguments.environment.empty()) text += " --env " + shell_word(arguments.environment);
+  for (const std::string& set : arguments.sets) text += " --set " + shell_word(set);
+  for (const std::string& flag : arguments.flags) text += " --xla " + shell_word(flag);
   if (arguments.partitions > 0) text += fmt::format(" --partitions {}", arguments.partitions);
   if (arguments.replicas > 0) text += fmt::format(" --replicas {}", arguments.replicas);
-  if (!arguments.plugins.empty()) text += " --plugins " + quoted(arguments.plugins);
+  if (!arguments.plugins.empty()) text += " --plugins " + shell_word(arguments.plugins);
   return text;
 }
 

@@ -28,6 +28,7 @@
 #include "operate/launch/secrets.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 namespace {
@@ -343,7 +344,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   request.rejected = [&context, path = folder.path](const checkpoint::Rejected& r) {
     Error told = below(path, r.reason);
     told.message = fmt::format("the checkpoint of step {} was passed over: {}", r.step, told.message);
-    if (told.hint.empty()) told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", quoted(path));
+    if (told.hint.empty()) told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", shell_word(path));
     context.out.warning(told);
   };
   CommFaults faults;

@@ -4,6 +4,7 @@
 
 #include "ground/base/counted.h"
 #include "operate/cli/workload_options.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 
@@ -25,7 +26,7 @@ Error events_lost(const Error& why, const std::string& folder, const std::string
                                 : "no checkpoint was written after it";
   return error(why.kind, "events of the run could not be written: {}; {}", why.message, state)
       .at({folder + "/" + file})
-      .hinted(fmt::format("make room, then: systole resume {}", quoted(folder)));
+      .hinted(fmt::format("make room, then: systole resume {}", shell_word(folder)));
 }
 
 std::string goes_on_text(std::int64_t step) {
@@ -68,11 +69,12 @@ void tell_end(const TrainOutcome& outcome, const Workload& workload, const std::
   if (!outcome.detail.empty()) context.out.prose(outcome.detail);
   if (outcome.budget_used) {
     context.out.data("its budget is used");
-    context.out.message(fmt::format("next: systole resume {} --set objective.budget=DOLLARS{}", quoted(folder), again));
+    context.out.message(
+        fmt::format("next: systole resume {} --set objective.budget=DOLLARS{}", shell_word(folder), again));
   } else if (outcome.ending == Ending::stopped) {
-    context.out.message("next: systole resume " + quoted(folder) + again);
+    context.out.message("next: systole resume " + shell_word(folder) + again);
   } else if (outcome.ending == Ending::finished) {
-    context.out.message("next: systole why " + quoted(folder));
+    context.out.message("next: systole why " + shell_word(folder));
   }
 }
 

@@ -15,13 +15,14 @@
 #include "operate/launch/secrets.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 namespace {
 
 std::string words_of(const std::vector<std::string>& command) {
   std::string text;
-  for (const std::string& word : command) text += (text.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + shell_word(word);
   return text;
 }
 

@@ -31,21 +31,19 @@ void add_workload_arguments(Subcommand command, WorkloadArguments& arguments) {
                      "compute as a machine with no more than these instructions: avx2, avx512, avx512-bf16, amx");
 }
 
-std::string quoted(const std::string& word) { return shell_word(word); }
-
 std::string machine_words(const WorkloadArguments& arguments) {
   std::string text;
-  if (!arguments.memory.empty()) text += " --memory " + quoted(arguments.memory);
+  if (!arguments.memory.empty()) text += " --memory " + shell_word(arguments.memory);
   if (arguments.backend != WorkloadArguments().backend)
-    text += (is_xla(arguments.backend) ? " --device " : " --backend ") + quoted(arguments.backend);
-  if (!arguments.pin_isa.empty()) text += " --pin-isa " + quoted(arguments.pin_isa);
+    text += (is_xla(arguments.backend) ? " --device " : " --backend ") + shell_word(arguments.backend);
+  if (!arguments.pin_isa.empty()) text += " --pin-isa " + shell_word(arguments.pin_isa);
   return text;
 }
 
 std::string words_of(const WorkloadArguments& arguments) {
-  std::string text = quoted(arguments.path);
-  if (!arguments.environment.empty()) text += " --env " + quoted(arguments.environment);
-  for (const std::string& set : arguments.sets) text += " --set " + quoted(set);
+  std::string text = shell_word(arguments.path);
+  if (!arguments.environment.empty()) text += " --env " + shell_word(arguments.environment);
+  for (const std::string& set : arguments.sets) text += " --set " + shell_word(set);
   return text + machine_words(arguments);
 }
 
@@ -61,13 +59,13 @@ Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
     return error(ErrorKind::invalid, "this workload says machines alone, of which nothing runs")
         .at({arguments.path})
         .hinted(fmt::format("systole render {} --on gcloud, or a command: in the place of workload: machines",
-                            quoted(arguments.path)));
+                            shell_word(arguments.path)));
   }
   if (!arguments.command && !loaded.workload.command.empty()) {
     return error(ErrorKind::invalid,
                  "this workload runs a program of its own (command), of which nothing is known here")
         .at({arguments.path})
-        .hinted(fmt::format("systole run {} --ranks 2", quoted(arguments.path)));
+        .hinted(fmt::format("systole run {} --ranks 2", shell_word(arguments.path)));
   }
   return loaded;
 }

@@ -28,8 +28,6 @@ void add_workload_arguments(Subcommand command, WorkloadArguments& arguments);
 std::string words_of(const WorkloadArguments& arguments);
 // Of these only what a resumed run is not told by its folder: " --memory 2GiB"; empty for nothing.
 std::string machine_words(const WorkloadArguments& arguments);
-// A word as a shell takes it.
-std::string quoted(const std::string& word);
 
 struct LoadedWorkload {
   Workload workload;
