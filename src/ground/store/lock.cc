@@ -25,7 +25,7 @@ class Flock : public FileLock {
 };
 
 // The process id that the holder wrote, "" when it has not come to it yet.
-std::string holder_of(int fd) {
+std::string pid_of_holder(int fd) {
   std::array<char, 32> text;
   const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
   std::string digits;
@@ -33,28 +33,44 @@ std::string holder_of(int fd) {
   return digits;
 }
 
-Error busy(const std::string& path, const std::string& holder) {
-  if (holder.empty()) return error(ErrorKind::busy, "the folder '{}' is in use by another process", path);
-  return error(ErrorKind::busy, "the folder '{}' is in use by process {}", path, holder)
-      .hinted(fmt::format("wait for it, stop it (kill {}), or use another folder", holder));
-}
+// The file of the folder, locked; or the process id of who holds it.
+struct Taken {
+  std::unique_ptr<Flock> lock;
+  std::string holder;
+};
 
-}  // namespace
-
-Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path) {
+Result<Taken> take(const std::string& path) {
   const std::string file = path + "/lock";
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return os_error(errno, "create", file);
   auto lock = std::make_unique<Flock>(fd);
   int taken = ::flock(fd, LOCK_EX | LOCK_NB);
   while (taken != 0 && errno == EINTR) taken = ::flock(fd, LOCK_EX | LOCK_NB);
-  if (taken != 0 && errno == EWOULDBLOCK) return busy(path, holder_of(fd));
+  if (taken != 0 && errno == EWOULDBLOCK) return Taken{nullptr, pid_of_holder(fd)};
   if (taken != 0) return os_error(errno, "lock", file);
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     return os_error(errno, "write", file);
   }
-  return std::unique_ptr<FileLock>(std::move(lock));
+  return Taken{std::move(lock), {}};
+}
+
+std::string process_text(const std::string& pid) { return pid.empty() ? "another process" : "process " + pid; }
+
+}  // namespace
+
+Result<LockAttempt> try_lock_folder(const std::string& path) {
+  Taken taken = TRY(take(path));
+  if (taken.lock == nullptr) return LockAttempt{nullptr, process_text(taken.holder)};
+  return LockAttempt{std::move(taken.lock), {}};
+}
+
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path) {
+  Taken taken = TRY(take(path));
+  if (taken.lock != nullptr) return std::unique_ptr<FileLock>(std::move(taken.lock));
+  Error busy = error(ErrorKind::busy, "the folder '{}' is in use by {}", path, process_text(taken.holder));
+  if (taken.holder.empty()) return busy;
+  return std::move(busy).hinted(fmt::format("wait for it, stop it (kill {}), or use another folder", taken.holder));
 }
 
 }  // namespace systole

@@ -19,4 +19,11 @@ class FileLock {
 // Errors: busy (held by another FileLock, of any process; the message says which), not_found, io.
 Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path);
 
+// The same for who waits: the lock, or null and who holds it, as "process 12". Errors: not_found, io.
+struct LockAttempt {
+  std::unique_ptr<FileLock> lock;
+  std::string holder;
+};
+Result<LockAttempt> try_lock_folder(const std::string& path);
+
 }  // namespace systole

@@ -28,7 +28,16 @@ TEST_F(LockFolder, refuses_the_second_and_names_the_first) {
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().kind, ErrorKind::busy);
   EXPECT_NE(second.error().message.find(std::to_string(::getpid())), std::string::npos);
+  const LockAttempt waits = try_lock_folder(path_).value();
+  EXPECT_EQ(waits.lock, nullptr);
+  EXPECT_EQ(waits.holder, "process " + std::to_string(::getpid()));
   first.value().reset();
+  {
+    const LockAttempt taken = try_lock_folder(path_).value();
+    EXPECT_NE(taken.lock, nullptr);
+    EXPECT_EQ(taken.holder, "");
+    EXPECT_EQ(lock_folder(path_).error().kind, ErrorKind::busy);
+  }
   EXPECT_TRUE(lock_folder(path_).ok());
 }
 
@@ -55,7 +64,10 @@ TEST_F(LockFolder, is_given_back_by_a_kill) {
   ::close(ready[1]);
 }
 
-TEST_F(LockFolder, needs_the_folder) { EXPECT_EQ(lock_folder(path_ + "/no").error().kind, ErrorKind::not_found); }
+TEST_F(LockFolder, needs_the_folder) {
+  EXPECT_EQ(lock_folder(path_ + "/no").error().kind, ErrorKind::not_found);
+  EXPECT_EQ(try_lock_folder(path_ + "/no").error().kind, ErrorKind::not_found);
+}
 
 }  // namespace
 }  // namespace systole

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ground/base/counted.h"
-#include "operate/cli/workload_options.h"
 #include "operate/render/quote.h"
 
 namespace systole::cli {
