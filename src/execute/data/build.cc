@@ -45,13 +45,10 @@ Status describe(const char* split, const TextFiles& files, const TextOptions& te
   return Done{};
 }
 
-struct Inputs {
-  std::string text, key;
-  std::vector<SourceFile> sources;
-};
+}  // namespace
 
-Result<Inputs> inputs_of(const BuildOptions& options) {
-  Inputs inputs;
+Result<DatasetInputs> dataset_inputs(const BuildOptions& options) {
+  DatasetInputs inputs;
   inputs.text = fmt::format("systole tokens {}\n", kKeyVersion);
   TRY(describe("train", options.train, options.train_text, inputs.text, inputs.sources));
   if (options.held_out) {
@@ -72,6 +69,8 @@ Result<Inputs> inputs_of(const BuildOptions& options) {
   inputs.key = to_hex(hash128(inputs.text)).substr(0, 16);
   return inputs;
 }
+
+namespace {
 
 // One split's shards, closed and opened as they fill.
 class ShardSet {
@@ -116,7 +115,7 @@ class ShardSet {
 
 class Builder {
  public:
-  Builder(Store& store, const BuildOptions& options, Inputs inputs)
+  Builder(Store& store, const BuildOptions& options, DatasetInputs inputs)
       : store_(store), options_(options), inputs_(std::move(inputs)) {}
 
   Result<Dataset> build() {
@@ -270,19 +269,17 @@ class Builder {
 
   Store& store_;
   const BuildOptions& options_;
-  Inputs inputs_;
+  DatasetInputs inputs_;
   std::vector<std::string> built_;
 };
 
 }  // namespace
 
-Result<std::string> dataset_key(const BuildOptions& options) { return TRY(inputs_of(options)).key; }
-
 Result<Dataset> build_dataset(Store& store, const BuildOptions& options) {
   CHECK(options.row_length >= 1 && options.threads >= 1 && options.train.store != nullptr, "rows of {}, {} threads",
         options.row_length, options.threads);
   CHECK(options.held_out_fraction >= 0 && options.held_out_fraction < 1, "a fraction of {}", options.held_out_fraction);
-  return Builder(store, options, TRY(inputs_of(options))).build();
+  return Builder(store, options, TRY(dataset_inputs(options))).build();
 }
 
 }  // namespace systole

@@ -39,7 +39,12 @@ struct BuildOptions {
 // there already; invalid when there is no document to train on or none was set aside.
 Result<Dataset> build_dataset(Store& store, const BuildOptions& options);
 
-// The key that these options have now; reads the text files' bytes.
-Result<std::string> dataset_key(const BuildOptions& options);
+// All that a dataset depends on, a line each, and its key, the hash of that.
+struct DatasetInputs {
+  std::string text, key;
+  std::vector<SourceFile> sources;
+};
+// Those that these options have now; reads the text files' bytes.
+Result<DatasetInputs> dataset_inputs(const BuildOptions& options);
 
 }  // namespace systole

@@ -85,7 +85,7 @@ TEST_F(Build, EqualInputsBuildNothingAgain) {
   const Dataset second = build();
   EXPECT_TRUE(second.built.empty());
   EXPECT_EQ(second.manifest, first.manifest);
-  EXPECT_EQ(dataset_key(options_).value(), first.manifest.key);
+  EXPECT_EQ(dataset_inputs(options_).value().key, first.manifest.key);
 
   options_.row_length = 64;  // other rows of the same tokens
   EXPECT_EQ(build().built, (std::vector<std::string>{"training packing", "held-out packing"}));
@@ -100,11 +100,11 @@ TEST_F(Build, ThreadsChangeNothing) {
 }
 
 TEST_F(Build, EveryInputChangesTheKey) {
-  std::vector<std::string> keys{dataset_key(options_).value()};
+  std::vector<std::string> keys{dataset_inputs(options_).value().key};
   const auto changed = [&](auto change) {
     BuildOptions options = options_;
     change(options);
-    keys.push_back(dataset_key(options).value());
+    keys.push_back(dataset_inputs(options).value().key);
   };
   changed([](BuildOptions& o) { o.held_out_fraction = 0.2; });
   changed([](BuildOptions& o) { o.seed = 1; });
@@ -117,7 +117,7 @@ TEST_F(Build, EveryInputChangesTheKey) {
   changed([](BuildOptions& o) { o.train.paths.pop_back(); });
   changed([](BuildOptions& o) { o.held_out = o.train; });
   put("b.txt", made_up_documents(1499, 2));
-  keys.push_back(dataset_key(options_).value());
+  keys.push_back(dataset_inputs(options_).value().key);
   std::sort(keys.begin(), keys.end());
   EXPECT_EQ(std::unique(keys.begin(), keys.end()), keys.end());
 }

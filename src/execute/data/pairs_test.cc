@@ -143,10 +143,10 @@ TEST_F(Pairs, shards_verify_and_the_key_knows_the_rows_lengths) {
   EXPECT_TRUE(verify_dataset(*out_, dataset.manifest.key).ok());
   BuildOptions other = options_;
   other.target_length = kTarget - 1;
-  EXPECT_NE(dataset_key(other).value(), dataset_key(options_).value());
+  EXPECT_NE(dataset_inputs(other).value().key, dataset_inputs(options_).value().key);
   other = options_;
   other.train_text.target = "input";
-  EXPECT_NE(dataset_key(other).value(), dataset_key(options_).value());
+  EXPECT_NE(dataset_inputs(other).value().key, dataset_inputs(options_).value().key);
 }
 
 TEST_F(Pairs, refusals_name_the_field_and_the_form) {

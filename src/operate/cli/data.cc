@@ -80,7 +80,7 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   SignalWatch signals;
   signals.end_at_once();  // what is whole is kept
   const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
-  const Data data = prepare_data(workload, loaded.source, preparing.progress, false, preparing.data_patience).value();
+  const Data data = prepare_data(workload, loaded.source, preparing.data).value();
   context.out.end_progress();
   context.out.prose(text_of(*data.folder, data.dataset->manifest, context.out.width()));
   Node made = Node::sequence();

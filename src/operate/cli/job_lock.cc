@@ -1,6 +1,5 @@
 #include "operate/cli/job_lock.h"
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -11,11 +10,10 @@
 #include "operate/cli/origin.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/version.h"
-#include "operate/cli/workload_options.h"
 #include "operate/observe/run_files.h"
+#include "operate/render/quote.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
-#include "operate/render/quote.h"
 #endif
 
 namespace systole::cli {
@@ -117,57 +115,9 @@ Result<Node> read_lock(const std::string& path) {
   return lock;
 }
 
-namespace {
-
 std::string begin_anew(const std::string& what, const std::string& folder) {
   return fmt::format("put {} back as it was, or begin a new run: systole run {}", what,
                      shell_word(folder + "/workload.yaml"));
-}
-
-bool same_tokens(const TokensManifest& a, const TokensManifest& b) {
-  const auto same = [](const SplitTokens& x, const SplitTokens& y) {
-    return std::ranges::equal(x.shards, y.shards, {}, &ShardInfo::id, &ShardInfo::id);
-  };
-  return a.tokenizer == b.tokenizer && same(a.train, b.train) && same(a.held_out, b.held_out);
-}
-
-// The files of `of` whose content is in none of `beside`.
-std::string files_only_in(const TokensManifest& of, const TokensManifest& beside) {
-  std::string files;
-  for (const SourceFile& file : of.sources) {
-    const bool there = std::ranges::any_of(
-        beside.sources, [&](const SourceFile& other) { return file.size == other.size && file.hash == other.hash; });
-    if (!there) files += fmt::format("{}'{}'", files.empty() ? "" : ", ", file.path);
-  }
-  return files;
-}
-
-}  // namespace
-
-Result<std::optional<OtherData>> other_data(const BegunWith& begun, const Prepared& prepared) {
-  if (begun.dataset.empty() || !prepared.data.dataset) return std::optional<OtherData>();
-  const TokensManifest& now = prepared.data.dataset->manifest;
-  if (begun.dataset == now.key) return std::optional<OtherData>();
-  std::string what = "text or its tokenizer", files;
-  if (const auto then = read_tokens_manifest(*prepared.data.folder, begun.dataset); then.ok()) {
-    if (same_tokens(*then, now)) return std::optional<OtherData>();  // by another version of Systole
-    const std::string fresh = files_only_in(now, *then), gone = files_only_in(*then, now);
-    if (!fresh.empty()) files = ": it is new in " + fresh;
-    if (fresh.empty() && !gone.empty()) files = ": now without " + gone;
-    what = !files.empty() ? "text" : then->tokenizer == now.tokenizer ? "way the text is read" : "tokenizer";
-  }
-  return std::optional(OtherData{what, files, now.key});
-}
-
-Status same_data(const BegunWith& begun, const Prepared& prepared, const std::string& folder,
-                 const WorkloadSource& source) {
-  const std::optional<OtherData> other = TRY(other_data(begun, prepared));
-  if (!other) return {};
-  return source.placed(
-      error(ErrorKind::invalid, "the {} is another than the run was begun with (dataset {} then, {} now){}",
-            other->what, begun.dataset, other->now, other->files)
-          .hinted(begin_anew("it", folder)),
-      "data");
 }
 
 Result<BegunWith> begun_with(const std::string& folder) {

@@ -28,18 +28,8 @@ struct BegunWith {
   std::string dataset, weights;
 };
 Result<BegunWith> begun_with(const std::string& folder);
-// Which of what its tokens come of was changed since, as far as the dataset of then is still there to tell; nothing:
-// they are the same.
-struct OtherData {
-  std::string what;   // "text", "tokenizer", …
-  std::string files;  // ": it is new in 'a.txt'", or empty
-  std::string now;    // the key of its dataset
-};
-Result<std::optional<OtherData>> other_data(const BegunWith& begun, const Prepared& prepared);
-// Refuses a run that goes on with other tokens than it was begun with: the text, the held-out text or the tokenizer was
-// changed. Names the files, as far as the dataset of then is still there to tell. Errors: invalid.
-Status same_data(const BegunWith& begun, const Prepared& prepared, const std::string& folder,
-                 const WorkloadSource& source);
+// The hint where `what` of a run that goes on was changed since.
+std::string begin_anew(const std::string& what, const std::string& folder);
 // Refuses other weights in model.weights than the run began from; its checkpoints know them, so they may be gone.
 // Reads them all. Errors: invalid; those of reading.
 Status same_weights(const BegunWith& begun, const Workload& workload, const std::string& folder);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "execute/data/begun_with.h"
 #include "execute/train/job.h"
 #include "execute/train/trainer.h"
 #include "ground/base/files.h"
@@ -234,6 +235,14 @@ Status goes_further(const Workload& workload, const Origin& origin, const Worklo
   return {};
 }
 
+// Where the data differs from dataset `then`; empty: there was none.
+std::optional<OtherData> other_data(const std::string& then, const Data& data) {
+  if (then.empty() || !data.dataset) return std::nullopt;
+  const TokensManifest& now = data.dataset->manifest;
+  const auto other = other_inputs(*data.folder, then, {now.inputs, now.key, now.sources});
+  return other ? other : other_tokens(*data.folder, then, now);
+}
+
 }  // namespace
 
 Result<Origin> find_origin(const Workload& workload, const WorkloadSource& source) {
@@ -261,12 +270,10 @@ Status fits_origin(Prepared& p, const WorkloadSource& source) {
     return source.placed(std::move(alike).error(), "train.exact");
   if (origin.run.empty()) return {};
   const BegunWith begun = TRY(begun_with(origin.run));
-  if (const std::optional<OtherData> other = TRY(other_data(begun, p))) {
-    return source.placed(
-        error(ErrorKind::invalid, "the {} is another than '{}' was trained on (dataset {} then, {} now){}", other->what,
-              origin.run, begun.dataset, other->now, other->files)
-            .hinted("put it back as it was, or take resume.from out to begin anew"),
-        "data.train.files");
+  if (const std::optional<OtherData> other = other_data(begun.dataset, p.data)) {
+    return source.placed(error(ErrorKind::invalid, "{}", other->told(fmt::format("'{}' was trained on", origin.run)))
+                             .hinted("put it back as it was, or take resume.from out to begin anew"),
+                         "data.train.files");
   }
   if (!begun.weights.empty() && p.weights) {
     if (const std::string now = TRY(p.weights->hash()); now != begun.weights) {

@@ -17,6 +17,7 @@
 #include "operate/cli/budget.h"
 #include "operate/cli/checkpoint_home.h"
 #include "operate/cli/inject.h"
+#include "operate/cli/job_lock.h"
 #include "operate/cli/progress_lines.h"
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/run_command.h"
@@ -187,7 +188,9 @@ ExitCode rank(const RankOptions& options, Context& given) {
   const LoadedWorkload loaded = load_workload(arguments).value();
   const Workload workload = for_this_many(loaded.workload, identity.place.num_ranks);
   PrepareOptions preparing = prepare_options(arguments, loaded, context).value();
-  preparing.data_patience = Seconds(60);
+  preparing.data.patience = Seconds(60);
+  preparing.data.run = options.folder;
+  preparing.data.begun = begun_with(options.folder).value().dataset;
   preparing.rank = number;
   preparing.alone = true;  // whoever started the ranks has looked at all stages
   preparing.sharers = identity.place.local_ranks;

@@ -212,6 +212,9 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   BegunWith begun;  // by a run that goes on
   if (begins != Begins::anew) begun = begun_with(arguments.folder).value();
   preparing.has_begun = begins != Begins::anew && path_exists(arguments.folder + "/" + RunFiles::plan);
+  same_weights(begun, workload, arguments.folder).value();
+  preparing.data.run = arguments.folder;
+  preparing.data.begun = begun.dataset;
   preparing.over_tcp = !arguments.ranks.rendezvous.empty() && arguments.ranks.local < ranks;
   // The ranks of this node share what it may take: all of them at most, here; as many as a generation has, in rank.cc.
   const Bytes of_node = limit_of(workload, preparing);
@@ -263,8 +266,6 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     TRY(claim_checkpoints(*taken, workload.checkpoint));
     if (resume && begins == Begins::either) TRY(same_run(*taken, workload));
     if (resume) TRY(keep_origin(*taken, asked, prepared, preparing.source));
-    if (resume) TRY(same_data(begun, prepared, arguments.folder, preparing.source));
-    if (resume) TRY(same_weights(begun, workload, arguments.folder));
     if (resume) TRY(check_goes_on(prepared, *taken));
     TRY(check_disk(prepared, *taken));  // before anything says that there was a run
     if (!resume) TRY(write_whole(*taken->store, kRunLock, to_json(*lock, 2) + "\n"));

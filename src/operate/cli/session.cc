@@ -150,7 +150,8 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
   p.machine = TRY(open_machine(
       options.backend, workload.resources, clock,
       {ranks_of(workload), workload.train.exact, options.over_tcp, options.link, options.xla, options.rank}));
-  Result<Data> data = prepare_data(workload, options.source, options.progress, true, options.data_patience);
+  options.data.apart = true;
+  Result<Data> data = prepare_data(workload, options.source, options.data);
   if (data.ok()) {
     p.data = std::move(*data);
   } else if (options.data_may_be_absent && data.error().kind == ErrorKind::not_found) {

@@ -32,20 +32,25 @@ Result<Workload> load_workload(const std::string& path, const WorkloadOptions& o
 
 using Progress = std::function<void(std::string_view stage, Bytes done)>;
 
-// Tokens of the workload's text, built where they are not there yet. Nothing for made-up data.
-// Errors: those of build_dataset; busy while another process builds in the folder.
 struct Data {
   std::unique_ptr<Store> files, folder;  // what the dataset borrows
   std::optional<Dataset> dataset;
   Bytes resident() const;
   std::optional<Error> cut_pairs() const;  // what to tell when some are longer than their rows
 };
-//
-// `apart`: what is to be made is made by a process of its own, a copy of this one, so that what the making leaves
-// behind (SentencePiece's trainer keeps tens of MB) is not this process's. REQUIRES then: this process has one thread.
-// `patience`: how long to wait for another process that works in the folder.
-Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
-                          const systole::cli::Progress& progress, bool apart = false, Seconds patience = {});
+struct DataRequest {
+  Progress progress;
+  Seconds patience;  // how long another process may work in the folder
+  // Of a run that goes on: its folder, and the key of the dataset that it was begun with; empty: whatever there is now.
+  std::string run, begun;
+  // What is to be made is made by a process of its own, a copy of this one, so that what the making leaves behind
+  // (SentencePiece's trainer keeps tens of MB) is not this process's. REQUIRES then: this process has one thread.
+  bool apart = false;
+};
+// Tokens of the workload's text, built where they are not there yet. Nothing for made-up data.
+// Errors: those of build_dataset; busy while another process builds in the folder; invalid, before anything is built
+// where that can tell, when they are not those of `begun`.
+Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source, const DataRequest& request);
 // Whether the files that the workload names are there: all that are missing, each at its place in the document.
 Status check_data_files(const Workload& workload, const WorkloadSource& source);
 // The key of the dataset that the workload's text becomes, built or not; reads the text's bytes.
@@ -91,8 +96,7 @@ struct PrepareOptions {
   std::int64_t rank = 0;              // the device of the mesh that is planned for
   bool alone = false;                 // a rank of a run: other stages are not looked at, somebody has
   bool data_may_be_absent = false;    // planning: go on without the text, its tables unknown
-  Progress progress;
-  Seconds data_patience;     // how long another process may work on the data
+  DataRequest data;
   bool begins = true;        // model.weights are needed; a run that goes on has its own
   bool has_begun = false;    // so that resume.from is not looked at: the run kept what it meant
   WorkloadSource source;     // for the places in errors; empty: they have none

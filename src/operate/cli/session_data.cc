@@ -11,12 +11,14 @@
 #include <filesystem>
 #include <thread>
 
+#include "execute/data/begun_with.h"
 #include "execute/data/file_patterns.h"
 #include "execute/data/tokenizer_files.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
+#include "operate/cli/job_lock.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/cli/session.h"
 
@@ -190,25 +192,38 @@ Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
 
 // The lock under which something is made in the folder, once whoever has it is done or dead. `progress` hears of it
 // and may throw.
-Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, Seconds patience,
-                                               const systole::cli::Progress& progress) {
+Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, const DataRequest& request) {
   constexpr auto kLook = std::chrono::milliseconds(20);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count());
-  const std::string folder_is_held = fmt::format("the folder '{}' is in use by ", folder);
-  for (;; std::this_thread::sleep_for(kLook)) {
-    Result<std::unique_ptr<FileLock>> lock = lock_folder(folder);
-    if (lock.ok() || lock.error().kind != ErrorKind::busy || std::chrono::steady_clock::now() >= until) return lock;
-    if (progress) progress(fmt::format("waiting for {}", lock.error().message.substr(folder_is_held.size())), Bytes());
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(request.patience.count());
+  for (; std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(kLook)) {
+    LockAttempt attempt = TRY(try_lock_folder(folder));
+    if (attempt.lock != nullptr) return std::move(attempt.lock);
+    if (request.progress) request.progress("waiting for " + attempt.holder, Bytes());
   }
+  return lock_folder(folder);
 }
 
 // What is whole is opened by any number of processes at once; what is not is made by one at a time in a folder.
-Result<Dataset> open_or_build(Store& store, const std::string& folder, BuildOptions& options, bool apart,
-                              Seconds patience) {
-  Result<Dataset> whole = open_dataset(store, TRY(dataset_key(options)), options.row_length, options.policy);
+Result<Dataset> open_or_build(Store& store, const std::string& folder, const std::string& key, BuildOptions& options,
+                              const DataRequest& request) {
+  Result<Dataset> whole = open_dataset(store, key, options.row_length, options.policy);
   if (whole.ok() || whole.error().kind != ErrorKind::not_found) return whole;
-  const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(folder, patience, options.progress));
-  return apart ? build_apart(store, options) : build_dataset(store, options);
+  const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(folder, request));
+  return request.apart ? build_apart(store, options) : build_dataset(store, options);
+}
+
+// The dataset of `begun`, or made by another version to the same tokens.
+Result<Dataset> dataset_of(Store& store, const std::string& folder, BuildOptions& options, const DataRequest& request) {
+  const DatasetInputs inputs = TRY(dataset_inputs(options));
+  const auto refused = [&](const OtherData& other) {
+    return error(ErrorKind::invalid, "{}", other.told()).hinted(begin_anew("it", request.run));
+  };
+  if (!request.begun.empty())
+    if (const auto other = other_inputs(store, request.begun, inputs)) return refused(*other);
+  Dataset dataset = TRY(open_or_build(store, folder, inputs.key, options, request));
+  if (!request.begun.empty())
+    if (const auto other = other_tokens(store, request.begun, dataset.manifest)) return refused(*other);
+  return dataset;
 }
 
 }  // namespace
@@ -251,11 +266,10 @@ Status check_data_files(const Workload& workload, const WorkloadSource& source) 
 
 Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSource& source) {
   const std::unique_ptr<Store> files = TRY(open_posix_store("/"));
-  return dataset_key(TRY(build_options(workload, *files, source)));
+  return TRY(dataset_inputs(TRY(build_options(workload, *files, source)))).key;
 }
 
-Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source,
-                          const systole::cli::Progress& progress, bool apart, Seconds patience) {
+Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source, const DataRequest& request) {
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
   data.files = TRY(open_posix_store("/"));
@@ -266,8 +280,8 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
     return source.placed(std::move(why), "data.folder");
   }
   data.folder = TRY(open_posix_store(workload.data.folder));
-  options.progress = progress;
-  Result<Dataset> built = open_or_build(*data.folder, workload.data.folder, options, apart, patience);
+  options.progress = request.progress;
+  Result<Dataset> built = dataset_of(*data.folder, workload.data.folder, options, request);
   if (!built.ok())
     return built.error().kind == ErrorKind::invalid ? source.placed(built.error(), "data") : built.error();
   data.dataset = *std::move(built);

@@ -66,6 +66,8 @@ TEST_F(TextRuns, go_on_in_the_text_that_they_were_begun_with) {
   expect_refused(other, "the text is another than the run was begun with (dataset ");
   EXPECT_TRUE(has(other.err, "text.txt'")) << other.err;
   EXPECT_TRUE(has(other.err, "r/workload.yaml:")) << "its place: " << other.err;
+  EXPECT_FALSE(has(other.err, "training a tokenizer")) << other.err;
+  EXPECT_EQ(systole_.shell("ls data/*/tokens.json | wc -l").out, "1\n") << "nothing was built of it";
   expect_refused(systole_.run({"run", "job.yaml", "--backend", "reference", "--folder", "r", "--or-resume", "--set",
                                "train.steps=14"}),
                  "the text is another than the run was begun with (dataset ");

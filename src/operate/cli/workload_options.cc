@@ -87,8 +87,8 @@ Result<PrepareOptions> prepare_options(const WorkloadArguments& arguments, const
     }
     options.memory_limit = *memory;
   }
-  options.progress = data_progress(loaded.workload, context);
-  options.data_patience = kAsLongAsItTakes;
+  options.data.progress = data_progress(loaded.workload, context);
+  options.data.patience = kAsLongAsItTakes;
   return options;
 }
 
