@@ -7,6 +7,7 @@
 #include "operate/cli/checkpoint_home.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/run_files.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 
@@ -27,7 +28,8 @@ Result<RunFolder> claim_folder(const std::string& path, Begins begins) {
         .hinted(fmt::format("systole resume {}, or another --folder", path));
   }
   if (!folder.holds_run && begins == Begins::where_it_was)
-    return error(ErrorKind::not_found, "'{}' holds no run", path).hinted("systole run WORKLOAD --folder " + path);
+    return error(ErrorKind::not_found, "'{}' holds no run", path)
+        .hinted("systole run WORKLOAD --folder " + shell_word(path));
   return folder;
 }
 

@@ -1,6 +1,7 @@
 #include "operate/cli/run_tokenizer.h"
 
 #include "ground/base/hash.h"
+#include "operate/cli/job_lock.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -23,7 +24,7 @@ Status keep_tokenizer(Store& run, const std::string& folder, const Dataset& data
   const std::string hash = to_hex(dataset.tokenizer.hash());
   if (const std::string kept = TRY(kept_hash(run)); !kept.empty() && kept != hash) {
     return error(ErrorKind::invalid, "'{}' was begun with another tokenizer than the data has now", folder)
-        .hinted("put the data and data.tokenizer back, or begin a new run with --folder");
+        .hinted(begin_anew("the data and data.tokenizer", folder));
   }
   TRY(write_whole(run, RunFiles::tokenizer, dataset.tokenizer.model()));
   const Node about =

@@ -18,11 +18,13 @@
 #include "ground/process/machine.h"
 #include "operate/cli/checkpoint_home.h"
 #include "operate/cli/full_disk.h"
+#include "operate/cli/job_lock.h"
 #include "operate/cli/origin.h"
 #include "operate/cli/run_places.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/cli/xla_machine.h"
 #include "operate/observe/run_files.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 namespace {
@@ -61,7 +63,7 @@ Status check_numerics(const checkpoint::Manifest& from, const Workload& workload
       .hinted(way_on(workload, from, before->text(), option));
 }
 
-Status check_numbers(const checkpoint::Manifest& from, const Job& job) {
+Status check_numbers(const checkpoint::Manifest& from, const Job& job, const std::string& folder) {
   const checkpoint::Identity& identity = from.identity;
   if (identity.model_hash != parameters_hash(*job.model)) {
     return error(ErrorKind::invalid,
@@ -73,15 +75,17 @@ Status check_numbers(const checkpoint::Manifest& from, const Job& job) {
     return error(ErrorKind::invalid,
                  "the checkpoint of step {} was trained by a workload with other numbers (model, data or train)",
                  from.step)
-        .hinted("put the workload back, or begin a new run with --folder");
+        .hinted(
+            fmt::format("leave those keys as they were, or begin a new run with them: systole run {} --set KEY=VALUE",
+                        shell_word(folder + "/workload.yaml")));
   }
   return {};
 }
 
 Status check_identity(const checkpoint::Checkpoint& from, const Job& job, const Device& device,
-                      const std::string& numerics) {
+                      const std::string& numerics, const std::string& folder) {
   const bool exact = job.workload.train.exact;
-  TRY(check_numbers(from.manifest(), job));
+  TRY(check_numbers(from.manifest(), job, folder));
   TRY(check_numerics(from.manifest(), job.workload, numerics, Goes::on));
   return exact ? check_executables(from.manifest().extra.find("executables"), device) : Status();
 }
@@ -162,7 +166,7 @@ Status weights_of_all(HfFolder& weights, const RankRole& role) {
 
 // From the seed, and over that from model.weights. A run that was killed before its first checkpoint begins so again,
 // and from the same bytes.
-Status begin_parameters(Prepared& p, Store& run, const RankRole& role) {
+Status begin_parameters(Prepared& p, Store& run, const std::string& folder, const RankRole& role) {
   TRY(initialize(*p.executor, static_cast<std::uint64_t>(p.workload.train.seed), role.rank));
   if (p.workload.model.weights.empty()) return {};
   if (!p.weights) p.weights = TRY(open_hf_folder(p.workload.model.weights, p.workload.model));
@@ -171,7 +175,7 @@ Status begin_parameters(Prepared& p, Store& run, const RankRole& role) {
       if (const std::string now = TRY(p.weights->hash()); now != kept->hash) {
         return error(ErrorKind::invalid, "the weights in '{}' hash to {}, and the run was begun with {}",
                      p.weights->path, now, kept->hash)
-            .hinted("put the folder back as it was, or begin a new run with --folder");
+            .hinted(begin_anew("the folder", folder));
       }
     } else {
       TRY(keep_weights(run, *p.weights));
@@ -287,10 +291,10 @@ Status check_goes_on(const Prepared& prepared, const RunFolder& run) {
   const std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(folder));
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
     if (const auto manifest = checkpoint::load_manifest(folder, *step); manifest.ok())
-      return check_numbers(*manifest, prepared.job);
+      return check_numbers(*manifest, prepared.job, run.path);
   if (!steps.empty() || prepared.workload.resume.from.empty()) return {};
   const Origin origin = TRY(find_origin(prepared.workload, {}));
-  return check_numbers(origin.checkpoint.manifest(), prepared.job);
+  return check_numbers(origin.checkpoint.manifest(), prepared.job, run.path);
 }
 
 Status computes_alike(const checkpoint::Manifest& from, const Prepared& prepared) {
@@ -343,7 +347,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   {
     const InCategory restoring(ledger, Category::restore);
     const auto take = [&](const checkpoint::Checkpoint& from) -> Status {
-      TRY(check_identity(from, prepared.job, *prepared.machine.device, numerics));
+      TRY(check_identity(from, prepared.job, *prepared.machine.device, numerics, folder.path));
       return load_state(*prepared.executor, from, role.rank);
     };
     if (request.resume) {
@@ -367,7 +371,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
     if (!restored && !prepared.workload.resume.from.empty())
       state = TRY(begin_from_origin(prepared, *folder.store, role, take));
     else if (!restored)
-      TRY(begin_parameters(prepared, *folder.store, role));
+      TRY(begin_parameters(prepared, *folder.store, folder.path, role));
     if (request.resume && !restored && writes)
       TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(prepared.workload)));
   }
