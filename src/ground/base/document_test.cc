@@ -115,9 +115,48 @@ TEST(Yaml, refuses_what_it_does_not_read) {
   EXPECT_NE(yaml_error("!!int x").message.find("!!int"), std::string::npos);
   EXPECT_NE(yaml_error("? [a, b]\n: 1\n").message.find("plain text"), std::string::npos);
   EXPECT_NE(yaml_error(": 1\n").message.find("key is empty"), std::string::npos);
-  EXPECT_NE(yaml_error("a: [1, 2\n").message.find("not valid YAML"), std::string::npos);
   EXPECT_NE(yaml_error("a: *nobody\n").message.find("not valid YAML"), std::string::npos);
   EXPECT_NE(yaml_error(repeated("x", static_cast<int>(kMostYaml) + 1)).message.find("at most"), std::string::npos);
+}
+
+TEST(Yaml, says_where_a_quote_opens_that_is_never_closed) {
+  const auto opens = [](std::string_view text, int line, int col, char quote) {
+    const Error error = yaml_error(text);
+    EXPECT_EQ(error.message, "the quote that opens here is never closed") << text;
+    EXPECT_EQ(error.where, at(line, col)) << text;
+    EXPECT_EQ(error.hint, fmt::format("close it with {}", quote)) << text;
+  };
+  for (const char* end : {"", "\n", "\nb: 1\n", "\nb: {c: d}\ne: it's\n", "\n---\nc: 1\n", "\n...\n"})
+    opens(std::string("a: \"x") + end, 1, 4, '"');
+  for (const char* end : {"", "\n", "\nb: \"c\"\n", "\n  ''b\n", "\n---\nc: 1\n"})
+    opens(std::string("a: 'x") + end, 1, 4, '\'');
+  opens("a: &n !!str \"x\nb: 1\n", 1, 13, '"');
+  opens("a: {b: \"c}\nd: 1\n", 1, 8, '"');
+  opens("a: {b: \"c}", 1, 8, '"');
+  opens("- 'a'\n- b'\n- \"it's\n- c\n", 3, 3, '"');
+  opens("\"a: 1\n", 1, 1, '"');
+  opens("{\"systole\": \"a", 1, 13, '"');
+  EXPECT_EQ(yaml("a: \"x\n  y\"\nb: 'it''s'\nc: don't\nd: |\n  \"e\n"),
+            yaml("a: x y\nb: it's\nc: \"don't\"\nd: \"\\\"e\\n\"\n"));
+}
+
+TEST(Yaml, says_where_a_bracket_opens_that_is_never_closed) {
+  const auto opens = [](std::string_view text, int line, int col, char bracket) {
+    const Error error = yaml_error(text);
+    EXPECT_EQ(error.message, fmt::format("the '{}' that opens here is never closed", bracket)) << text;
+    EXPECT_EQ(error.where, at(line, col)) << text;
+    EXPECT_EQ(error.hint, fmt::format("close it with {}", bracket == '{' ? '}' : ']')) << text;
+  };
+  opens("{\"systole\": 1, ", 1, 1, '{');
+  opens("{\"systole\": 1\n", 1, 1, '{');
+  opens("{\"a\": [1, 2", 1, 7, '[');
+  opens("a: 1\nb: {c: [1, 2], d: 3\n", 2, 4, '{');
+  opens("a: [1, 2\n", 1, 4, '[');
+  const Error amid = yaml_error("a: {b: 1\nc: 2}\n");
+  EXPECT_EQ(amid.message, "not valid YAML: expected ',' or '}'");
+  EXPECT_EQ(amid.where, at(2, 2));
+  EXPECT_EQ(amid.hint, "close the '{' of line 1 with '}', or put ',' between what is in it");
+  EXPECT_EQ(yaml_error("? [a, b]\n: 1\n").message, "a key must be plain text, not a list or a map");
 }
 
 TEST(Yaml, names_tabs_and_bad_bytes) {

@@ -6,7 +6,6 @@
 #include "ground/base/utf8.h"
 
 namespace systole {
-namespace {
 
 Where place_of(std::string_view text, std::string_view file, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
@@ -15,8 +14,6 @@ Where place_of(std::string_view text, std::string_view file, std::size_t offset)
   const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
   return {std::string(file), line, static_cast<int>(offset - start) + 1};
 }
-
-}  // namespace
 
 Status check_text(std::string_view text, std::string_view file, std::int64_t most) {
   if (static_cast<std::int64_t>(text.size()) > most) {

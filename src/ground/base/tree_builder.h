@@ -41,6 +41,9 @@ class TreeBuilder {
   std::optional<Node> root_;
 };
 
+// The line and column of a byte. REQUIRES: offset <= text.size().
+Where place_of(std::string_view text, std::string_view file, std::size_t offset);
+
 // The text is UTF-8 without control characters other than tab, newline and carriage return, and not longer than
 // `most`. Errors: invalid, at its place.
 Status check_text(std::string_view text, std::string_view file, std::int64_t most);

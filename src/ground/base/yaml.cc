@@ -10,6 +10,7 @@
 
 #include "ground/base/tree_builder.h"
 #include "ground/base/utf8.h"
+#include "ground/base/yaml_unclosed.h"
 
 namespace systole {
 namespace {
@@ -18,7 +19,8 @@ constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
 class Builder : public YAML::EventHandler {
  public:
-  Builder(std::string_view file, const ParseLimits& limits) : tree_(file, limits.depth), limits_(limits) {}
+  Builder(std::string_view text, std::string_view file, const ParseLimits& limits)
+      : text_(text), file_(file), tree_(file, limits.depth), limits_(limits) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -42,6 +44,7 @@ class Builder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (std::optional<Error> open = unclosed_quote(text_, file_, mark)) fail(*std::move(open));
     if (tree_.wants_key() && value == "<<" && (tag == "?" || tag.empty())) {  // quoted it is text as any
       const Node::Place at = place(mark);
       fail(error(ErrorKind::invalid, "merge keys ('<<') are not read")
@@ -63,6 +66,7 @@ class Builder : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
   TreeBuilder& tree() { return tree_; }
+  bool key_is_container() const { return key_is_container_; }  // it was refused for that
 
  private:
   // yaml-cpp gives the escapes \N and \_, which are U+0085 and U+00A0, as bytes of Latin-1. The document is UTF-8, so
@@ -100,7 +104,8 @@ class Builder : public YAML::EventHandler {
 
   void open(NodeKind kind, std::string_view core, const YAML::Mark& mark, const std::string& tag,
             YAML::anchor_t anchor) {
-    if (tree_.wants_key()) refuse(mark, "a key must be plain text, not a list or a map");
+    key_is_container_ = tree_.wants_key();
+    if (key_is_container_) refuse(mark, "a key must be plain text, not a list or a map");
     const bool known = tag.empty() || tag == "?" || tag == "!" || tag == fmt::format("{}{}", kCoreTag, core);
     if (!known) refuse(mark, fmt::format("tag '{}' is not known", tag));
     tree_.open(kind, place(mark)).value();
@@ -156,8 +161,10 @@ class Builder : public YAML::EventHandler {
     return {weight, node.is_scalar() ? 0 : depth + 1};
   }
 
+  std::string_view text_, file_;
   TreeBuilder tree_;
   ParseLimits limits_;
+  bool key_is_container_ = false;
   std::vector<YAML::anchor_t> waiting_;  // of the open containers
   std::unordered_map<YAML::anchor_t, Anchored> anchors_;
   std::int64_t weight_ = 0;
@@ -201,11 +208,12 @@ std::optional<Where> find_tab(std::string_view text, std::string_view file, int 
   return std::nullopt;
 }
 
-Error syntax_error(const YAML::Exception& thrown, std::string_view text, std::string_view file) {
+Error syntax_error(const YAML::Exception& thrown, std::string_view text, std::string_view file, int depth) {
   const int line = thrown.mark.is_null() ? 0 : thrown.mark.line + 1;
   if (std::optional<Where> tab = find_tab(text, file, line + 1)) {
     return error(ErrorKind::invalid, "a tab in the indentation").at(std::move(*tab)).hinted("indent with spaces");
   }
+  if (std::optional<Error> open = find_unclosed(text, file, &thrown, depth)) return *std::move(open);
   return error(ErrorKind::invalid, "not valid YAML: {}", thrown.msg)
       .at({std::string(file), line, thrown.mark.column + 1})
       .hinted("check the indentation, and quote text that contains ': ' or ' #' or begins with one of *&!|>%@`[]{}");
@@ -216,17 +224,19 @@ Error syntax_error(const YAML::Exception& thrown, std::string_view text, std::st
 Result<Node> parse_yaml(std::string_view text, std::string_view file, const ParseLimits& limits) {
   TRY(check_text(text, file, std::min(limits.bytes, kMostYaml)));
   std::istringstream stream{std::string(text)};
+  Builder builder(text, file, limits);
   try {
     YAML::Parser parser(stream);
-    Builder builder(file, limits);
     if (!parser.HandleNextDocument(builder)) return Node(NodeKind::null, "", builder.tree().place(1, 1));
     NothingMore nothing(text, file);
     parser.HandleNextDocument(nothing);
     CHECK(builder.tree().root().has_value(), "a document without a value in '{}'", file);
     return builder.tree().take_root();
-  } catch (const Failure& failure) { return failure.error(); } catch (const YAML::Exception& thrown) {
-    return syntax_error(thrown, text, file);
-  }
+  } catch (const Failure& failure) {
+    if (builder.key_is_container())
+      if (std::optional<Error> open = find_unclosed(text, file, nullptr, limits.depth)) return *std::move(open);
+    return failure.error();
+  } catch (const YAML::Exception& thrown) { return syntax_error(thrown, text, file, limits.depth); }
 }
 
 }  // namespace systole
