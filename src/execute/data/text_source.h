@@ -5,7 +5,8 @@
 // Bytes are counted so that nothing is lost between a file and "bits per byte": a document's `bytes` are those of
 // its text and of the separator that ended it (the newline of a line, the newline and blank line of a paragraph,
 // none for a whole file or a JSON record), because the end-of-document token stands for that separator. Documents
-// without text (empty lines, further blank lines, "" in JSON) are passed over and counted in `empty`.
+// without text (empty lines, ended by CR LF too, further blank lines, "" in JSON) are passed over and counted in
+// `empty`.
 
 #include <cstdint>
 #include <optional>
@@ -48,6 +49,7 @@ struct TextStats {
 };
 
 // Paths of `store` that match the patterns (*, ?, [a-z] within a name), each pattern's sorted, in the patterns' order.
+// Where a file or folder has a pattern's very name, that is it: `data[1].txt` is the file of that name, if there is one.
 // `prefix`: what stands before a path in messages. Errors: not_found when a pattern matches no file; invalid when a
 // file is named twice.
 Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns,

@@ -21,6 +21,7 @@
 #include "operate/cli/job_lock.h"
 #include "operate/cli/run_tokenizer.h"
 #include "operate/cli/session.h"
+#include "operate/observe/run_files.h"
 
 namespace systole::cli {
 namespace {
@@ -48,6 +49,13 @@ static_assert(static_cast<int>(TextSpec::Document::blank_line) == static_cast<in
               static_cast<int>(TokenizerSpec::Kind::byte_level_bpe) ==
                   static_cast<int>(TokenizerFamily::byte_level_bpe));
 
+// The tokenizer that a run keeps in its folder; nothing: it has none, or `run` is empty.
+Result<std::optional<std::string>> tokenizer_in(const std::string& run) {
+  if (run.empty() || !path_exists(run + "/" + RunFiles::tokenizer)) return std::optional<std::string>();
+  const std::unique_ptr<Store> store = TRY(open_posix_store(run));
+  return std::optional<std::string>(TRY(read_text(*store, RunFiles::tokenizer)));
+}
+
 // What is wrong with files that a workload names, gathered so that all of it is told at once.
 class FileCheck {
  public:
@@ -74,11 +82,14 @@ class FileCheck {
     return {};
   }
 
-  // A trained tokenizer, of the kind that the workload says.
-  std::optional<std::string> tokenizer(const TokenizerSpec& spec, TokenizerUse use) {
+  // A trained tokenizer, of the kind that the workload says; a run that goes on has its own where the file is gone.
+  std::optional<std::string> tokenizer(const TokenizerSpec& spec, TokenizerUse use, const std::string& run) {
     const std::string key = "data.tokenizer.file", below = below_root({spec.file})[0];
-    if (const auto found = expand_files(root_, {below}, "/"); !found.ok())
-      return missing(found.error(), spec.file, key, 0), std::nullopt;
+    if (const auto found = expand_files(root_, {below}, "/"); !found.ok()) {
+      auto kept = tokenizer_in(run);
+      if (kept.ok() && *kept) return *std::move(kept);
+      return missing(kept.ok() ? found.error() : kept.error(), spec.file, key, 0), std::nullopt;
+    }
     const auto refused = [&](Error bad) {
       bad.message = fmt::format("'/{}': {}", bad.where.file.empty() ? below : bad.where.file, bad.message);
       bad.where = {};
@@ -129,21 +140,24 @@ struct WorkloadTexts {
   std::optional<std::string> tokenizer_model;
 };
 
-// REQUIRES: the data is text. What comes back borrows `root`, the store at "/".
-Result<WorkloadTexts> text_files(const Workload& workload, Store& root, const WorkloadSource& source) {
+// `run`: the folder of a run that goes on; else empty. REQUIRES: the data is text. What comes back borrows `root`, the
+// store at "/".
+Result<WorkloadTexts> text_files(const Workload& workload, Store& root, const WorkloadSource& source,
+                                 const std::string& run = {}) {
   FileCheck check(root, source);
   WorkloadTexts texts;
   texts.train = check.files(workload.data.train.files, "data.train.files");
   if (!workload.data.held_out.files.empty())
     texts.held_out = check.files(workload.data.held_out.files, "data.held_out.files");
   if (!workload.data.tokenizer.file.empty())
-    texts.tokenizer_model = check.tokenizer(workload.data.tokenizer, tokenizer_use(workload.model));
+    texts.tokenizer_model = check.tokenizer(workload.data.tokenizer, tokenizer_use(workload.model), run);
   TRY(std::move(check).finish());
   return texts;
 }
 
-Result<BuildOptions> build_options(const Workload& workload, Store& root, const WorkloadSource& source) {
-  WorkloadTexts texts = TRY(text_files(workload, root, source));
+Result<BuildOptions> build_options(const Workload& workload, Store& root, const WorkloadSource& source,
+                                   const std::string& run = {}) {
+  WorkloadTexts texts = TRY(text_files(workload, root, source, run));
   BuildOptions options;
   options.train = std::move(texts.train);
   options.train_text = text_options(workload.data.train);
@@ -273,7 +287,8 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
   data.files = TRY(open_posix_store("/"));
-  BuildOptions options = TRY(build_options(workload, *data.files, source));
+  const std::string goes_on = request.begun.empty() ? "" : request.run;
+  BuildOptions options = TRY(build_options(workload, *data.files, source, goes_on));
   if (Status made = make_folders(workload.data.folder); !made.ok()) {
     Error why = std::move(made).error();
     if (why.hint.empty()) why.hint = "data.folder: a folder that may be written";

@@ -210,6 +210,9 @@ TEST_P(WeightsOfGpt2, ThatWereChangedRefuseARunThatGoesOn) {
       << other.err;
   systole_.write("model/model.safetensors", good);
   EXPECT_EQ(go_on().exit.code, 0);
+  std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");
+  const Captured alone = systole_.run({"resume", "tuned-1", "--backend", "reference", "--set", "train.steps=4"});
+  EXPECT_EQ(alone.exit.code, 0) << "its checkpoints have them: " << alone.err;
 }
 
 // A mark before the text is of the prompt; one behind it would end what is to go on.
