@@ -49,9 +49,9 @@ struct TextStats {
 };
 
 // Paths of `store` that match the patterns (*, ?, [a-z] within a name), each pattern's sorted, in the patterns' order.
-// Where a file or folder has a pattern's very name, that is it: `data[1].txt` is the file of that name, if there is one.
-// `prefix`: what stands before a path in messages. Errors: not_found when a pattern matches no file; invalid when a
-// file is named twice.
+// Where a file or folder has a pattern's very name, that is it: `data[1].txt` is the file of that name, if there is
+// one. `prefix`: what stands before a path in messages. Errors: not_found when a pattern matches no file; invalid when
+// a file is named twice.
 Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns,
                                               const std::string& prefix = "");
 
