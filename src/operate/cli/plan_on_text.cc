@@ -17,8 +17,6 @@
 namespace systole::cli {
 namespace {
 
-constexpr double kLeastShown = 0.0005;  // of a step: less is told as 0.0%
-
 std::string dollars_text(const std::optional<Dollars>& dollars) { return dollars ? to_string(*dollars) : "unknown"; }
 
 std::string bar(double share) {

@@ -41,11 +41,11 @@ std::string finish_text(const Plan& plan, std::int64_t done) {
   const std::string all = counted(std::llround(time.steps), "step");
   if (done == 0) return fmt::format("{}, {} to finish{}\n", all, to_string(time.run.total()), of_it);
   const double left = std::max(0.0, time.steps - static_cast<double>(done)), share = left / std::max(1.0, time.steps);
-  const auto once = [&](const Interval& each, Seconds all) {  // of what falls into the whole run, as make_plan has it
+  const auto once = [&](const Interval& each, Seconds whole) {  // of what falls into the whole run, as make_plan has it
     const double often = each.steps > 0          ? time.steps / static_cast<double>(each.steps)
                          : each.time > Seconds() ? time.step.total() * time.steps / each.time
                                                  : 0;
-    return all * ((often * share + 1) / (often + 1));
+    return whole * ((often * share + 1) / (often + 1));
   };
   Seconds rest = time.step.total() * left;
   if (left > 0) rest += once(plan.workload.train.evaluate, evaluation);

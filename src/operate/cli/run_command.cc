@@ -65,7 +65,7 @@ void tell_origin(const Prepared& prepared, Context& context) {
     Error told = below(origin.place.root, one.reason);
     told.message = fmt::format("resume.from: the checkpoint of step {} was passed over: {}", one.step, told.message);
     if (told.hint.empty())
-      told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", quoted(origin.place.path));
+      told.hint = fmt::format("`systole ckpt verify {}` tells of all of them", shell_word(origin.place.path));
     context.out.warning(told);
   }
   const checkpoint::Keys* keys = origin.place.folder.keys.get();

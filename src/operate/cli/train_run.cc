@@ -228,10 +228,10 @@ Result<checkpoint::Restored> newest_for_all(const checkpoint::Folder& checkpoint
 }
 
 // What the run began with, where it is not yet in a checkpoint of its own: the state of another run's.
-Result<TrainState> begin_from_origin(Prepared& p, Store& run, const RankRole& role,
+Result<TrainState> begin_from_origin(Prepared& p, Store& run, const std::string& path, const RankRole& role,
                                      const std::function<Status(const checkpoint::Checkpoint&)>& take) {
   const Origin origin = TRY(find_origin(p.workload, {}));
-  if (!p.workload.model.weights.empty()) TRY(begin_parameters(p, run, role));  // to export in their form
+  if (!p.workload.model.weights.empty()) TRY(begin_parameters(p, run, path, role));  // to export in their form
   Result<checkpoint::Restored> restored =
       newest_for_all(origin.place.folder, role, p.job.program->mesh, take, origin.step());
   if (!restored.ok()) return told_in(origin.place, std::move(restored).error());
@@ -369,7 +369,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
       }
     }
     if (!restored && !prepared.workload.resume.from.empty())
-      state = TRY(begin_from_origin(prepared, *folder.store, role, take));
+      state = TRY(begin_from_origin(prepared, *folder.store, folder.path, role, take));
     else if (!restored)
       TRY(begin_parameters(prepared, *folder.store, folder.path, role));
     if (request.resume && !restored && writes)
