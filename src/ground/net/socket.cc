@@ -33,17 +33,6 @@ Result<Addresses> resolve(const NetAddress& address, bool listening) {
       .hinted("give a name or an address that this machine can look up");
 }
 
-// Until `fd` is ready for `events`; false at the deadline.
-bool wait_for(int fd, short events, NetDeadline deadline) {
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
-    pollfd one{fd, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
-    if (ready > 0) return true;
-    if (ready == 0 && steady_clock::now() >= deadline) return false;
-  }
-}
-
 void send_small_at_once(int fd) {
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -148,6 +137,16 @@ bool is_loopback(std::string_view host) {
   in_addr address{};
   const bool v4 = ::inet_pton(AF_INET, std::string(host).c_str(), &address) == 1;
   return (v4 && ntohl(address.s_addr) >> 24 == 127) || host == "::1" || host == "localhost";
+}
+
+bool wait_for(int fd, short events, NetDeadline deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
+    pollfd one{fd, events, 0};
+    const int ready = ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
+    if (ready > 0) return true;
+    if (ready == 0 && steady_clock::now() >= deadline) return false;
+  }
 }
 
 Result<Fd> connect_to(const NetAddress& address, NetDeadline deadline) {

@@ -27,6 +27,8 @@ Result<NetAddress> parse_address(std::string_view text);
 // When waiting ends, on the steady clock of this process.
 using NetDeadline = std::chrono::steady_clock::time_point;
 NetDeadline deadline_after(Seconds duration);
+// Until `fd` is ready for `events` of poll(2); false at the deadline.
+bool wait_for(int fd, short events, NetDeadline deadline);
 
 struct ListeningSocket {
   Fd fd;  // non-blocking

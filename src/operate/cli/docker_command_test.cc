@@ -70,7 +70,8 @@ TEST(DockerImage, libraries_come_along_onto_a_base_of_another_kind) {
   // With these alone beside the C library's, the program starts: nothing of it is looked up anywhere else. Those of a
   // program built with sanitizers come along as all others do.
   const Captured found = systole.shell(
-      "LD_LIBRARY_PATH=$PWD/libraries ldd \"$SYSTOLE\" libraries/libdnnl.so.2 libraries/libsentencepiece.so.0");
+      "LD_LIBRARY_PATH=$PWD/libraries ldd \"$SYSTOLE\" libraries/libdnnl.so.2 libraries/libsentencepiece.so.0 "
+      "libraries/libssl.so.3");
   int ours = 0;
   for (const std::string& line : lines_of(found.out)) {
     EXPECT_EQ(line.find("not found"), line.npos) << line;

@@ -11,7 +11,7 @@ std::span<const std::string> runtime_packages() {
 }
 
 std::span<const std::string> late_libraries() {
-  static const std::vector<std::string> kLate = {"libdnnl.so.2", "libsentencepiece.so.0"};
+  static const std::vector<std::string> kLate = {"libdnnl.so.2", "libsentencepiece.so.0", "libssl.so.3"};
   return kLate;
 }
 
