@@ -7,7 +7,8 @@ namespace systole {
 
 Result<std::unique_ptr<LeaseKeeper>> LeaseKeeper::start(const NetAddress& server, const RunToken& token,
                                                         LeaseTerms terms, std::function<void(const Error&)> lost) {
-  RendezvousClient client = TRY(RendezvousClient::connect(server, token, {.generation = terms.generation}));
+  RendezvousClient client =
+      TRY(RendezvousClient::connect(server, token, {.generation = terms.generation, .tls = terms.tls}));
   const RunToken identity = TRY(RunToken::make());  // random bits, as a holder
   std::unique_ptr<LeaseKeeper> keeper(
       new LeaseKeeper(server, token, std::move(terms), std::move(lost), std::move(client)));
@@ -44,7 +45,8 @@ Status LeaseKeeper::renew() {
     client_ = TRY(RendezvousClient::connect(server_, token_,
                                             {.generation = terms_.generation,
                                              .connect_time = terms_.time_to_live * 0.25,
-                                             .answer_time = terms_.time_to_live}));
+                                             .answer_time = terms_.time_to_live,
+                                             .tls = terms_.tls}));
   }
   Status renewed = client_->lease(terms_.name, holder_, terms_.time_to_live, terms_.who);
   if (!renewed.ok() && renewed.error().kind == ErrorKind::io) client_.reset();

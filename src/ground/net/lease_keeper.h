@@ -17,6 +17,7 @@ struct LeaseTerms {
   std::string who;   // for whoever finds the place taken: "process 123 on host-a"
   Seconds time_to_live = Seconds(10.0);
   std::uint64_t generation = 0;
+  bool tls = false;  // as the server
 };
 
 class LeaseKeeper {

@@ -11,19 +11,41 @@ std::uint32_t milliseconds(Seconds duration) {
   return static_cast<std::uint32_t>(std::clamp(std::ceil(duration.count() * 1e3), 0.0, 3'600'000.0));
 }
 
+constexpr const char* kSameEverywhere = "--set ranks.tls={}: the same on all nodes of a run";
+
 // The server's magic in answer to our hello.
-Status introduce(int fd, const RunToken& token, NetDeadline deadline, const std::string& peer) {
-  TRY(send_all(fd, encode_hello(token), deadline, peer));
+Status introduce(NetStream& stream, const RunToken& token, NetDeadline deadline, const std::string& peer) {
+  TRY(shake_hands(stream, deadline, peer));
+  TRY(send_all(stream, encode_hello(token), deadline, peer));
   std::array<std::byte, kRendezvousMagic.size()> welcome;
-  TRY(receive_all(fd, welcome, deadline, peer));
-  const auto magic = std::as_bytes(std::span(kRendezvousMagic));
-  if (std::equal(welcome.begin(), welcome.end(), magic.begin())) return Done{};
-  if (std::equal(welcome.begin(), welcome.begin() + kRendezvousName.size(), magic.begin())) {
+  TRY(receive_all(stream, welcome, deadline, peer));
+  const auto is = [&welcome](std::string_view magic) {
+    return std::equal(magic.begin(), magic.end(), std::as_const(welcome).begin(),
+                      [](char c, std::byte b) { return static_cast<std::byte>(c) == b; });
+  };
+  if (is(kRendezvousMagic)) return Done{};
+  if (is(kRendezvousTls)) {
+    return error(ErrorKind::invalid,
+                 "{} runs with ranks.tls, and this node without: its token has passed the network in the clear", peer)
+        .hinted(fmt::format(fmt::runtime(kSameEverywhere), true) + ", and a new token");
+  }
+  if (is(kRendezvousName)) {
     return error(ErrorKind::unsupported, "{} is of another version of systole", peer)
         .hinted("the same systole on all nodes: systole --version");
   }
   return error(ErrorKind::corrupt, "another program listens where {} should be", peer)
       .hinted("--rendezvous HOST:PORT: the same on all nodes, with a port that nothing else has");
+}
+
+// Why one that closed, or said what is no TLS, did so.
+Error refused(const Error& why, bool tls, const std::string& peer) {
+  if (tls) {
+    return error(ErrorKind::invalid, "this node runs with ranks.tls, and {} without, or another program listens there",
+                 peer)
+        .hinted(fmt::format(fmt::runtime(kSameEverywhere), false) + ", or true where it leads");
+  }
+  return error(ErrorKind::invalid, "{} without answering our token", why.message)
+      .hinted("all processes of a run need the token of that run");
 }
 
 }  // namespace
@@ -34,33 +56,35 @@ Result<RendezvousClient> RendezvousClient::connect(const NetAddress& server, con
   client.options_ = options;
   client.peer_ = "the rendezvous at " + to_string(server);
   const NetDeadline deadline = deadline_after(options.connect_time);
+  const std::shared_ptr<const Tls> tls = options.tls ? TRY(Tls::of(token)) : nullptr;
   constexpr int kTries = 3;  // a crowd of strangers may have pushed us out before we were heard
   Status greeted = Done{};
   for (int i = 0; i < kTries; ++i) {
-    client.fd_ = TRY(connect_to(server, deadline));
-    greeted = introduce(client.fd_.get(), token, deadline, client.peer_);
+    client.stream_ = NetStream(TRY(connect_to(server, deadline)));
+    client.stream_.encrypt(tls, TlsSide::client);
+    greeted = introduce(client.stream_, token, deadline, client.peer_);
     if (greeted.ok()) return client;
     if (greeted.error().kind != ErrorKind::io || std::chrono::steady_clock::now() >= deadline) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(20 << i));
   }
+  if (options.tls && greeted.error().kind == ErrorKind::corrupt) return refused(greeted.error(), true, client.peer_);
   if (greeted.error().kind != ErrorKind::io) return std::move(greeted).error();
   if (std::chrono::steady_clock::now() >= deadline)
     return error(ErrorKind::io, "{} takes connections and says nothing: another program may listen there",
                  client.peer_);
-  return error(ErrorKind::invalid, "{} without answering our token", greeted.error().message)
-      .hinted("all processes of a run need the token of that run");
+  return refused(greeted.error(), options.tls, client.peer_);
 }
 
 Result<RendezvousReply> RendezvousClient::exchange(const RendezvousRequest& request) {
   const NetDeadline deadline =
       deadline_after(Seconds(static_cast<double>(request.wait_ms) * 1e-3) + options_.answer_time);
-  TRY(send_all(fd_.get(), encode(request), deadline, peer_));
+  TRY(send_all(stream_, encode(request), deadline, peer_));
   std::array<std::byte, 4> header;
-  TRY(receive_all(fd_.get(), header, deadline, peer_));
+  TRY(receive_all(stream_, header, deadline, peer_));
   const std::optional<std::size_t> length = frame_length(header);
   if (!length) return error(ErrorKind::corrupt, "{} sent a frame of an impossible length", peer_);
   std::vector<std::byte> payload(*length);
-  TRY(receive_all(fd_.get(), payload, deadline, peer_));
+  TRY(receive_all(stream_, payload, deadline, peer_));
   return parse_reply(payload);
 }
 
@@ -74,7 +98,7 @@ Result<RendezvousReply> RendezvousClient::ask(RendezvousRequest request) {
   Result<RendezvousReply> reply = exchange(request);
   if (!reply.ok()) {
     broken_ = reply.error();
-    fd_ = Fd();
+    stream_ = NetStream();
     return reply;
   }
   if (reply->outcome == RendezvousOutcome::stale) {

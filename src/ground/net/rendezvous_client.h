@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ground/net/rendezvous_wire.h"
-#include "ground/net/socket.h"
+#include "ground/net/stream.h"
 #include "ground/net/token.h"
 
 namespace systole {
@@ -20,6 +20,7 @@ struct RendezvousClientOptions {
   std::uint64_t generation = 0;          // carried by every request; 0: of none
   Seconds connect_time = Seconds(30.0);  // for the server to come up
   Seconds answer_time = Seconds(10.0);   // beyond what a call itself waits
+  bool tls = false;                      // as the server
 };
 
 struct RendezvousSwap {
@@ -35,8 +36,9 @@ struct RendezvousLease {
 
 class RendezvousClient {
  public:
-  // Errors: invalid (the server closed without a word: another token), unsupported (another version of ours), corrupt
-  // (another program), not_found (no such host), io (nobody listens, by the end of connect_time).
+  // Errors: invalid (the server closed without a word: another token; it has TLS and we have not, or the other way
+  // round), unsupported (another version of ours; no libssl), corrupt (another program), not_found (no such host), io
+  // (nobody listens, by the end of connect_time).
   static Result<RendezvousClient> connect(const NetAddress& server, const RunToken& token,
                                           RendezvousClientOptions options = {});
 
@@ -74,7 +76,7 @@ class RendezvousClient {
   Result<RendezvousReply> ask(RendezvousRequest request);
   Result<RendezvousReply> exchange(const RendezvousRequest& request);
 
-  Fd fd_;
+  NetStream stream_;
   RendezvousClientOptions options_;
   std::string peer_;
   std::optional<Error> broken_;

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -20,7 +21,10 @@ namespace {
 
 // One connection. `in` never holds more than the hello or one frame, `out` never more than one reply.
 struct Peer {
-  Fd fd;
+  enum class Begins { undecided, shaking_hands, over };
+
+  NetStream stream;
+  Begins begins = Begins::over;  // undecided: plain or not, its first byte tells
   std::uint64_t number = 0;
   bool known = false;    // showed the token
   bool waiting = false;  // its request is under way: nothing is read until it is answered
@@ -34,13 +38,17 @@ struct Peer {
 constexpr std::uint64_t kListener = 0, kWake = 1, kFirstPeer = 2;
 constexpr int kAcceptsAtOnce = 64, kRequestsAtOnce = 16;
 constexpr Seconds kSweep(0.05);
+constexpr std::byte kTlsHandshake{0x16};  // how a connection over TLS begins (RFC 8446, 5.1)
+static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT);
 
 }  // namespace
 
 class RendezvousServer::Loop {
  public:
-  Loop(const RunToken& token, RendezvousServerOptions options, Fd listener, int wake, std::atomic<std::int64_t>& away)
+  Loop(const RunToken& token, std::shared_ptr<const Tls> tls, RendezvousServerOptions options, Fd listener, int wake,
+       std::atomic<std::int64_t>& away)
       : token_(token),
+        tls_(std::move(tls)),
         options_(std::move(options)),
         state_(options_.limits),
         listener_(std::move(listener)),
@@ -69,6 +77,7 @@ class RendezvousServer::Loop {
           serve(events[i].data.u64, events[i].events);
         }
       }
+      serve_held();
       deliver(state_.advance(now_));
       if (now_ >= sweep_at_) sweep();
     }
@@ -83,6 +92,7 @@ class RendezvousServer::Loop {
   }
 
   int timeout_ms() const {
+    if (!held_.empty()) return 0;
     Seconds until = peers_.empty() && listening_ ? Seconds(3600.0) : kSweep;
     if (const std::optional<Seconds> next = state_.next()) until = std::min(until, *next - clock_->now());
     return static_cast<int>(std::clamp(std::ceil(until.count() * 1e3), 0.0, 60'000.0));
@@ -111,12 +121,13 @@ class RendezvousServer::Loop {
     if (strangers_.size() >= options_.strangers) drop(strangers_.front());
     const std::uint64_t number = next_number_++;
     Peer& peer = peers_[number];
-    peer.fd = std::move(fd);
+    peer.stream = NetStream(std::move(fd));
+    if (tls_ != nullptr) peer.begins = Peer::Begins::undecided;
     peer.number = number;
     peer.since = now_;
     peer.place = strangers_.insert(strangers_.end(), number);
     peer.watched = EPOLLIN | EPOLLRDHUP;
-    watch(peer.fd.get(), number, peer.watched, EPOLL_CTL_ADD);
+    watch(peer.stream.fd(), number, peer.watched, EPOLL_CTL_ADD);
     serve(number, EPOLLIN);  // the hello is often there already
   }
 
@@ -136,9 +147,10 @@ class RendezvousServer::Loop {
     if (found == peers_.end()) return;  // dropped earlier in this round
     Peer& peer = found->second;
     bool alive = (events & (EPOLLERR | EPOLLHUP)) == 0;
-    if (alive && (events & EPOLLOUT) != 0) alive = send_some(peer);
-    const bool readable = (events & EPOLLIN) != 0;
-    for (int i = 0; alive && readable && i < kRequestsAtOnce && !peer.waiting && peer.out.empty(); ++i) {
+    if (alive && peer.begins != Peer::Begins::over) alive = begin(peer);
+    const bool begun = peer.begins == Peer::Begins::over;
+    if (alive && begun && (events & EPOLLOUT) != 0) alive = send_some(peer);
+    for (int i = 0; alive && begun && i < kRequestsAtOnce && !peer.waiting && peer.out.empty(); ++i) {
       const Taken taken = receive_some(peer);
       alive = taken != Taken::closed;
       if (taken == Taken::nothing) break;
@@ -150,13 +162,36 @@ class RendezvousServer::Loop {
     }
   }
 
+  // Of what TLS has decrypted epoll does not know.
+  void serve_held() {
+    for (const std::uint64_t number : std::exchange(held_, {})) serve(number, EPOLLIN);
+  }
+
+  // Whether its first byte, or its handshake, is none that we take.
+  bool begin(Peer& peer) {
+    if (peer.begins == Peer::Begins::undecided) {
+      std::byte first;
+      const ssize_t got = ::recv(peer.stream.fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return true;
+      if (got <= 0) return false;
+      peer.begins = Peer::Begins::over;
+      if (first != kTlsHandshake) return true;
+      peer.begins = Peer::Begins::shaking_hands;
+      peer.stream.encrypt(tls_, TlsSide::server);
+    }
+    const Result<bool> done = peer.stream.shake_hands("a client");
+    if (done.ok() && *done) peer.begins = Peer::Begins::over;
+    return done.ok();
+  }
+
   void rewatch(Peer& peer) {
-    const std::uint32_t wanted = EPOLLRDHUP | (!peer.out.empty() ? EPOLLOUT
-                                               : peer.waiting    ? 0u
-                                                                 : static_cast<std::uint32_t>(EPOLLIN));
+    const bool reads = peer.out.empty() && !peer.waiting;
+    const short events = !peer.out.empty() ? POLLOUT : reads ? POLLIN : 0;
+    const std::uint32_t wanted = EPOLLRDHUP | static_cast<std::uint32_t>(peer.stream.awaits(events));
+    if (reads && peer.stream.holds_bytes()) held_.push_back(peer.number);
     if (wanted == peer.watched) return;
     peer.watched = wanted;
-    watch(peer.fd.get(), peer.number, wanted, EPOLL_CTL_MOD);
+    watch(peer.stream.fd(), peer.number, wanted, EPOLL_CTL_MOD);
   }
 
   enum class Taken { closed, nothing, some };
@@ -165,7 +200,7 @@ class RendezvousServer::Loop {
   Taken receive_some(Peer& peer) {
     const std::size_t target = target_of(peer);
     std::array<std::byte, 16 * 1024> piece;
-    const ssize_t got = ::recv(peer.fd.get(), piece.data(), std::min(piece.size(), target - peer.in.size()), 0);
+    const ssize_t got = peer.stream.receive(std::span(piece).first(std::min(piece.size(), target - peer.in.size())));
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return Taken::nothing;
     if (got <= 0) return Taken::closed;
     if (peer.in.empty() && peer.known) peer.since = now_;
@@ -193,8 +228,12 @@ class RendezvousServer::Loop {
     const bool knows = token_.equals(hello.subspan(magic.size()));
     const std::size_t known = peers_.size() - strangers_.size();
     if (!knows || !is_kin || known >= options_.clients) return false;
+    if (tls_ != nullptr && !peer.stream.is_encrypted()) {  // one of ours that was started without
+      (void)peer.stream.send(std::as_bytes(std::span(kRendezvousTls)));
+      return false;
+    }
     if (!speaks) {  // one of ours, of another version: it is told ours
-      (void)!::send(peer.fd.get(), magic.data(), magic.size(), MSG_NOSIGNAL);
+      (void)peer.stream.send(magic);
       return false;
     }
     peer.known = true;
@@ -244,8 +283,7 @@ class RendezvousServer::Loop {
 
   bool send_some(Peer& peer) {
     while (peer.sent < peer.out.size()) {
-      const ssize_t sent =
-          ::send(peer.fd.get(), peer.out.data() + peer.sent, peer.out.size() - peer.sent, MSG_NOSIGNAL);
+      const ssize_t sent = peer.stream.send(std::span(peer.out).subspan(peer.sent));
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
       peer.sent += static_cast<std::size_t>(sent);
@@ -272,6 +310,7 @@ class RendezvousServer::Loop {
   }
 
   RunToken token_;
+  std::shared_ptr<const Tls> tls_;  // null: plain
   RendezvousServerOptions options_;
   RendezvousState state_;
   Fd listener_, epoll_;
@@ -283,17 +322,19 @@ class RendezvousServer::Loop {
   std::uint64_t next_number_ = kFirstPeer;
   std::unordered_map<std::uint64_t, Peer> peers_;
   std::list<std::uint64_t> strangers_;  // oldest first
+  std::vector<std::uint64_t> held_;     // with bytes that have come and that epoll does not see
 };
 
 Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const RunToken& token,
                                                                   RendezvousServerOptions options) {
+  std::shared_ptr<const Tls> tls = options.tls ? TRY(Tls::of(token)) : nullptr;
   ListeningSocket socket = TRY(listen_on(options.bind));
   std::unique_ptr<RendezvousServer> server(new RendezvousServer());
   server->address_ = {options.bind.host, socket.port};
   server->wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (server->wake_.get() < 0) return os_error(errno, "make an event descriptor");
-  server->loop_ = std::make_unique<Loop>(token, std::move(options), std::move(socket.fd), server->wake_.get(),
-                                         server->turned_away_);
+  server->loop_ = std::make_unique<Loop>(token, std::move(tls), std::move(options), std::move(socket.fd),
+                                         server->wake_.get(), server->turned_away_);
   TRY(server->loop_->open());
   server->thread_ = std::thread([loop = server->loop_.get()] { loop->run(); });
   return server;

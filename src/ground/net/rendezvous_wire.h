@@ -2,7 +2,9 @@
 // The rendezvous on the wire, little-endian.
 //
 //   hello    8 bytes kRendezvousMagic, 16 of the run's token; from the client, first. Answered by the magic alone, also
-//            where that of the client is another version's, who is then closed; without the token, by nothing at all
+//            where that of the client is another version's, who is then closed; without the token, by nothing at all.
+//            Of a run over TLS all of this is inside it (tls.h), and a plain hello with the token is answered by
+//            kRendezvousTls and closed
 //   frame    u32 length of what follows, at most kRendezvousFrame
 //   request  u8 operation, u64 generation, u64 holder, i64 number, u32 wait in milliseconds, text key, text value,
 //            u8 whether a text `expected` follows
@@ -24,6 +26,7 @@ namespace systole {
 
 constexpr std::string_view kRendezvousMagic{"SYSRDV\1\n", 8};
 constexpr std::string_view kRendezvousName = kRendezvousMagic.substr(0, 6);  // of every version
+constexpr std::string_view kRendezvousTls{"SYSRDVT\n", 8};
 constexpr std::size_t kRendezvousHello = 8 + RunToken::kSize;
 constexpr std::size_t kRendezvousFrame = std::size_t{1} << 20;
 

@@ -1,6 +1,7 @@
 #pragma once
-// The secret of one run: 128 random bits that every process of it knows and shows first. Not encryption: whoever can
-// read the wire reads the token, so a network that is not trusted needs a tunnel below.
+// The secret of one run: 128 random bits that every process of it knows and shows first. That alone is no encryption:
+// whoever can read the wire reads the token. On a network that is not trusted a run speaks TLS, whose key is derived of
+// the token (tls.h); the token then is shown inside.
 
 #include <array>
 #include <cstddef>
