@@ -1,4 +1,4 @@
-// The cases of collectives_test.cc over TCP on 127.0.0.1.
+// The cases of collectives_test.cc over TCP on 127.0.0.1, plain and over TLS.
 #include <gtest/gtest.h>
 
 #include "execute/comm/testing/collective_cases.h"
@@ -7,17 +7,20 @@
 namespace systole {
 namespace {
 
-class TcpCollectives : public testing::Test {
+class TcpCollectives : public testing::TestWithParam<bool> {
  protected:
   MakeRanks over_tcp() {
     return [this](std::int32_t n) { return ranks_.meet(n, Seconds(20.0)); };
   }
 
  private:
-  TcpRanks ranks_;
+  TcpRanks ranks_{GetParam()};
 };
 
-TEST_F(TcpCollectives, every_kind_algorithm_and_dim_is_as_defined) {
+INSTANTIATE_TEST_SUITE_P(Over, TcpCollectives, testing::Bool(),
+                         [](const auto& one) { return std::string(one.param ? "tls" : "tcp"); });
+
+TEST_P(TcpCollectives, every_kind_algorithm_and_dim_is_as_defined) {
   for (const char* text : {"data=2", "data=3"}) {
     const Mesh mesh = Mesh::parse(text).value();
     for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -28,7 +31,7 @@ TEST_F(TcpCollectives, every_kind_algorithm_and_dim_is_as_defined) {
   }
 }
 
-TEST_F(TcpCollectives, over_several_axes_and_long) {
+TEST_P(TcpCollectives, over_several_axes_and_long) {
   const Mesh mesh = Mesh::parse("data=2 model=2").value();
   for (const CollectiveKind kind :
        {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
@@ -40,7 +43,7 @@ TEST_F(TcpCollectives, over_several_axes_and_long) {
   }
 }
 
-TEST_F(TcpCollectives, many_at_once_beside_other_work) {
+TEST_P(TcpCollectives, many_at_once_beside_other_work) {
   const Mesh mesh = Mesh::parse("data=3").value();
   std::vector<CollectiveCall> calls;
   for (const CollectiveCall& call : calls_on(mesh, "data", DType::f32)) calls.push_back(call);

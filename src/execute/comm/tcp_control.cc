@@ -1,7 +1,6 @@
 #include "execute/comm/tcp_control.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
@@ -16,8 +15,8 @@ constexpr auto kKinds = static_cast<std::uint32_t>(ErrorKind::internal) + 1;
 
 }  // namespace
 
-TcpControl::TcpControl(std::vector<Fd> links, std::int32_t rank) : rank_(rank) {
-  for (Fd& fd : links) links_.push_back({std::move(fd), {}, -1, false});
+TcpControl::TcpControl(std::vector<NetStream> links, std::int32_t rank) : rank_(rank) {
+  for (NetStream& stream : links) links_.push_back({std::move(stream), {}, -1, false, false});
 }
 
 // A record is far smaller than a socket's buffer; a peer that has read none for so long hears nothing more.
@@ -26,20 +25,22 @@ void TcpControl::tell(std::uint32_t kind, std::uint32_t number, const std::strin
   std::string record(kHead, '\0');
   std::memcpy(record.data(), head.data(), kHead);
   record += text.substr(0, kLongest);
-  for (const Link& link : links_) {
-    if (link.fd.get() >= 0) (void)!::send(link.fd.get(), record.data(), record.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  for (Link& link : links_) {
+    if (!link.stream.is_open() || link.cut) continue;
+    const ssize_t sent = link.stream.send(std::as_bytes(std::span(record)));
+    link.cut = sent < 0 ? link.stream.is_encrypted() : sent != static_cast<ssize_t>(record.size());
   }
 }
 
 void TcpControl::tell_error(const Error& error) {
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(speaking_);
   if (told_error_) return;
   told_error_ = true;
   tell(1 + static_cast<std::uint32_t>(error.kind), 0, error.message);
 }
 
 void TcpControl::tell_waiting(std::int32_t peer) {
-  const std::lock_guard lock(telling_);
+  const std::lock_guard lock(speaking_);
   tell(kWaits, static_cast<std::uint32_t>(peer), {});
 }
 
@@ -59,8 +60,11 @@ std::optional<Error> TcpControl::take_record(std::int32_t peer, Link& link) {
 std::optional<Error> TcpControl::hear(std::int32_t peer) {
   Link& link = links_[static_cast<std::size_t>(peer)];
   std::array<char, 2048> piece;
-  while (link.fd.get() >= 0 && !link.ended) {
-    const ssize_t got = ::recv(link.fd.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+  while (link.stream.is_open() && !link.ended) {
+    const ssize_t got = [&] {
+      const std::lock_guard lock(speaking_);
+      return link.stream.receive(std::as_writable_bytes(std::span(piece)));
+    }();
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (got <= 0) {
@@ -94,8 +98,8 @@ std::optional<Error> TcpControl::last_words(std::int32_t peer) {
   const Link& link = links_[static_cast<std::size_t>(peer)];
   for (int i = 0; i < 20; ++i) {
     if (std::optional<Error> told = listen()) return told;
-    if (link.ended || link.fd.get() < 0) return std::nullopt;
-    pollfd one{link.fd.get(), POLLIN, 0};
+    if (link.ended || !link.stream.is_open()) return std::nullopt;
+    pollfd one{link.stream.fd(), POLLIN, 0};
     ::poll(&one, 1, 10);
   }
   return std::nullopt;

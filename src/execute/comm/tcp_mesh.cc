@@ -89,13 +89,13 @@ class Greeter {
 
  private:
   struct Stranger {
-    Fd fd;
+    NetStream stream;
     std::vector<std::byte> said;
     NetDeadline until;
   };
 
   Seconds left() const { return Seconds(std::chrono::duration<double>(deadline_ - steady_clock::now()).count()); }
-  Fd& link(std::int32_t peer, int channel) {
+  NetStream& link(std::int32_t peer, int channel) {
     return (channel == 0 ? links_.data : links_.control)[static_cast<std::size_t>(peer)];
   }
 
@@ -127,10 +127,15 @@ class Greeter {
     for (int channel = 0; channel < kChannels; ++channel) {
       Result<Fd> fd = connect_to(place.address, deadline_);
       if (!fd.ok()) return error(ErrorKind::io, "rank {} cannot reach rank {}: {}", rank_, peer, fd.error().message);
+      const std::string name = fmt::format("rank {}", peer);
+      NetStream stream(std::move(*fd));
+      stream.encrypt(options_.tls, TlsSide::client);
+      // It answers once it has called those below it, and so on down to rank 0, which calls nobody.
+      TRY(shake_hands(stream, deadline_, name));
       const auto hello = encode(place.secret, {static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(peer),
                                                static_cast<std::uint32_t>(channel)});
-      TRY(send_all(fd->get(), hello, deadline_, fmt::format("rank {}", peer)));
-      link(peer, channel) = std::move(*fd);
+      TRY(send_all(stream, hello, deadline_, name));
+      link(peer, channel) = std::move(stream);
     }
     return Done{};
   }
@@ -139,7 +144,7 @@ class Greeter {
   Status hear(std::int32_t peer) {
     for (int channel = 0; channel < kChannels; ++channel) {
       std::array<std::byte, RunToken::kSize> answer;
-      TRY(receive_all(link(peer, channel).get(), answer, deadline_, fmt::format("rank {}", peer)));
+      TRY(receive_all(link(peer, channel), answer, deadline_, fmt::format("rank {}", peer)));
       if (!secret_.equals(answer)) {
         return error(ErrorKind::corrupt, "who answers at the address of rank {} is not rank {}", peer, peer);
       }
@@ -147,9 +152,10 @@ class Greeter {
     return Done{};
   }
 
+  bool has_come(std::int32_t peer) { return link(peer, 0).is_open() && link(peer, 1).is_open(); }
   bool all_here() {
     for (std::int32_t peer = rank_ + 1; peer < num_ranks_; ++peer) {
-      if (link(peer, 0).get() < 0 || link(peer, 1).get() < 0) return false;
+      if (!has_come(peer)) return false;
     }
     return true;
   }
@@ -160,12 +166,13 @@ class Greeter {
       if (steady_clock::now() >= deadline_) {
         std::vector<std::int32_t> absent;
         for (std::int32_t peer = rank_ + 1; peer < num_ranks_; ++peer) {
-          if (link(peer, 0).get() < 0 || link(peer, 1).get() < 0) absent.push_back(peer);
+          if (!has_come(peer)) absent.push_back(peer);
         }
         return not_come(absent);
       }
       std::vector<pollfd> ends{{listener_.fd.get(), POLLIN, 0}};
-      for (const Stranger& stranger : strangers_) ends.push_back({stranger.fd.get(), POLLIN, 0});
+      for (const Stranger& stranger : strangers_)
+        ends.push_back({stranger.stream.fd(), stranger.stream.awaits(POLLIN), 0});
       ::poll(ends.data(), ends.size(), 50);
       for (auto it = strangers_.begin(); it != strangers_.end();) {
         const bool keep = hear_stranger(*it) && steady_clock::now() < it->until;
@@ -178,20 +185,26 @@ class Greeter {
     return Done{};
   }
 
+  // A rank whose handshake is under way is one still.
+  std::size_t most_strangers() const { return kStrangers + (options_.tls != nullptr ? links_.data.size() : 0); }
+
   void accept_some() {
     for (std::size_t i = 0; i < kStrangers; ++i) {
       Fd fd(::accept4(listener_.fd.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (fd.get() < 0) return;
-      if (strangers_.size() >= kStrangers) strangers_.pop_front();
-      strangers_.push_back({std::move(fd), {}, deadline_after(kHelloTime)});
+      if (strangers_.size() >= most_strangers()) strangers_.pop_front();
+      strangers_.push_back({NetStream(std::move(fd)), {}, deadline_after(kHelloTime)});
+      strangers_.back().stream.encrypt(options_.tls, TlsSide::server);
       if (!hear_stranger(strangers_.back())) strangers_.pop_back();
     }
   }
 
   // False: done with it, whether it became a link or is to be closed.
   bool hear_stranger(Stranger& stranger) {
+    const Result<bool> met = stranger.stream.shake_hands("a stranger");
+    if (!met.ok() || !*met) return met.ok();
     std::array<std::byte, kHello> piece;
-    const ssize_t got = ::recv(stranger.fd.get(), piece.data(), kHello - stranger.said.size(), 0);
+    const ssize_t got = stranger.stream.receive(std::span(piece).first(kHello - stranger.said.size()));
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
     stranger.said.insert(stranger.said.end(), piece.begin(), piece.begin() + got);
@@ -209,11 +222,11 @@ class Greeter {
     if (!knows || !speaks || hello.to != me || hello.from <= me || hello.channel >= kChannels) return;
     if (hello.from >= static_cast<std::uint32_t>(num_ranks_)) return;
     const auto peer = static_cast<std::int32_t>(hello.from);
-    Fd& place = link(peer, static_cast<int>(hello.channel));
-    if (place.get() >= 0) return;  // a rank comes once
-    set_options(stranger.fd.get());
+    NetStream& place = link(peer, static_cast<int>(hello.channel));
+    if (place.is_open()) return;  // a rank comes once
+    set_options(stranger.stream.fd());
     const RunToken& theirs = places_[hello.from].secret;
-    if (send_all(stranger.fd.get(), theirs.bytes(), deadline_, "").ok()) place = std::move(stranger.fd);
+    if (send_all(stranger.stream, theirs.bytes(), deadline_, "").ok()) place = std::move(stranger.stream);
   }
 
   RendezvousClient& rendezvous_;

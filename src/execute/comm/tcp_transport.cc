@@ -32,7 +32,7 @@ Seconds since(SteadyClock::time_point then) {
 }
 
 struct TcpPeer {
-  Fd fd;
+  NetStream stream;
   std::array<std::byte, 16> rest;  // the begun element of a piece
   bool blocked = false;
   bool gone = false;
@@ -56,15 +56,13 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
         stir_(std::move(stir)),
         control_(std::move(links.control), rank),
         staging_(kStaging / sizeof(Staging)) {
-    for (Fd& fd : links.data) peers_.push_back({std::move(fd), {}, false, false});
+    for (NetStream& stream : links.data) peers_.push_back({std::move(stream), {}, false, false});
     ends_.reserve(2 * peers_.size() + 1);
   }
   ~TcpTransport() override {
     // What was written still arrives: the kernel sends on after close, unless unread bytes lie here, which would cut
     // it short; a peer that sends us more has erred and is told by that.
-    for (Peer& peer : peers_) {
-      if (peer.fd.get() >= 0) ::shutdown(peer.fd.get(), SHUT_WR);
-    }
+    for (Peer& peer : peers_) peer.stream.end();
   }
 
   const char* name() const override { return "tcp"; }
@@ -142,10 +140,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
         runs[count++] = {const_cast<std::byte*>(run.data()), run.size()};
         at += static_cast<std::int64_t>(run.size());
       }
-      msghdr sending{};
-      sending.msg_iov = runs.data();
-      sending.msg_iovlen = count;
-      const ssize_t sent = ::sendmsg(peer.fd.get(), &sending, MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t sent = peer.stream.send(std::span(runs).first(count));
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return any;
       if (sent < 0) return lost(message.to, stamp);
@@ -173,7 +168,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
         std::memcpy(staging(), peer.rest.data(), progress.held);
         most = std::min(most, static_cast<std::int64_t>(kStaging - progress.held));
       }
-      const ssize_t got = ::recv(peer.fd.get(), into, static_cast<std::size_t>(most), MSG_DONTWAIT);
+      const ssize_t got = peer.stream.receive({into, static_cast<std::size_t>(most)});
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return any;
       if (got <= 0) return lost(message.from, stamp);
@@ -214,7 +209,8 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     }
     for (std::int32_t r = 0; r < num_ranks(); ++r) {
       const short events = wanted(r);
-      if (events != 0) ends_.push_back({peer_of(r).fd.get(), events, 0});
+      const NetStream& stream = peer_of(r).stream;
+      if (events != 0) ends_.push_back({stream.fd(), stream.awaits(events), 0});
     }
     const Seconds waited = since(moved), left = (told_waiting_ ? patience_ : patience_ * 0.5) - waited;
     await(first_awaited());
@@ -250,7 +246,8 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
       const pollfd& end = ends_[i++];
       std::byte none;
       if ((end.revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-        peers_[r].gone = ::recv(end.fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+        peers_[r].gone =
+            control_.has_ended(static_cast<std::int32_t>(r)) || ::recv(end.fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
       }
     }
   }
@@ -258,7 +255,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
   bool data_came() const {
     return std::any_of(ends_.begin() + 1, ends_.end(), [&](const pollfd& end) {
       return end.revents != 0 &&
-             std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.fd.get() == end.fd; });
+             std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.stream.fd() == end.fd; });
     });
   }
 

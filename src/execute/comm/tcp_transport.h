@@ -1,6 +1,7 @@
 #pragma once
-// The transport between hosts: a TCP connection to each rank for messages, and a second one that tells how things
-// stand, so that a rank that fails says why and one that waits says for whom: the cause is named, and not its victims.
+// The transport between hosts: a TCP connection to each rank for messages, plain or over TLS, and a second one that
+// tells how things stand, so that a rank that fails says why and one that waits says for whom: the cause is named, and
+// not its victims.
 //
 //   data       u64 stamp, u64 bytes, then the bytes; messages one after the other
 //   control    u32 kind, u32 number, u32 length, so many bytes of text (at most 1,000)
@@ -9,7 +10,7 @@
 //
 // Messages go from where they lie to the kernel and from the kernel into their place; only what is combined, or has a
 // place of several rows, passes through a buffer of this transport. No thread of its own, nothing allocated while it
-// runs.
+// runs. With TLS both pass through records of 16 KiB, a buffer of each connection.
 
 #include <memory>
 

@@ -32,8 +32,8 @@ class EachTransport : public testing::TestWithParam<const char*> {
 using Messages = EachTransport;  // over rings that are shorter than messages, too
 
 std::string name_of_param(const testing::TestParamInfo<const char*>& info) { return info.param; }
-INSTANTIATE_TEST_SUITE_P(Over, EachTransport, testing::Values("loopback", "tcp"), name_of_param);
-INSTANTIATE_TEST_SUITE_P(Over, Messages, testing::Values("loopback_256", "loopback_4096", "loopback", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Over, EachTransport, testing::Values("loopback", "tcp", "tls"), name_of_param);
+INSTANTIATE_TEST_SUITE_P(Over, Messages, testing::Values("loopback_256", "loopback_4096", "loopback", "tcp", "tls"),
                          name_of_param);
 
 // Random messages of random sizes in random pieces, thousands of them.

@@ -15,8 +15,7 @@ Transports TcpRanks::meet(std::int32_t n, Seconds patience) {
   for (std::int32_t r = 0; r < n; ++r) {
     threads.emplace_back([this, r, n, patience, &transports] {
       RendezvousClient rendezvous = client();
-      transports[static_cast<std::size_t>(r)] =
-          tcp_transport(rendezvous, r, n, {.mesh = {.connect_time = Seconds(30.0)}, .patience = patience}).value();
+      transports[static_cast<std::size_t>(r)] = tcp_transport(rendezvous, r, n, options(patience)).value();
     });
   }
   threads.clear();
@@ -24,8 +23,10 @@ Transports TcpRanks::meet(std::int32_t n, Seconds patience) {
 }
 
 MeetRanks ranks_over(const std::string& transport) {
-  if (transport == "tcp") {
-    return [tcp = std::make_shared<TcpRanks>()](std::int32_t n, Seconds patience) { return tcp->meet(n, patience); };
+  if (transport == "tcp" || transport == "tls") {
+    return [tcp = std::make_shared<TcpRanks>(transport == "tls")](std::int32_t n, Seconds patience) {
+      return tcp->meet(n, patience);
+    };
   }
   std::optional<std::int64_t> ring_bytes;
   if (const std::size_t at = transport.find('_'); at != transport.npos)

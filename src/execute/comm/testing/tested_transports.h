@@ -19,15 +19,24 @@ using Transports = std::vector<std::unique_ptr<Transport>>;
 // Ranks on 127.0.0.1.
 class TcpRanks {
  public:
-  RendezvousClient client() { return RendezvousClient::connect(server_->address(), token_).value(); }
+  explicit TcpRanks(bool tls = false) : tls_(tls ? Tls::of(token_).value() : nullptr) {}
+  RendezvousClient client() {
+    return RendezvousClient::connect(server_->address(), token_, {.tls = tls_ != nullptr}).value();
+  }
+  const RunToken& token() const { return token_; }
   Transports meet(std::int32_t n, Seconds patience);
+  TcpOptions options(Seconds patience) const {
+    return {.mesh = {.connect_time = Seconds(30.0), .tls = tls_}, .patience = patience};
+  }
 
  private:
   RunToken token_ = RunToken::make().value();
-  std::unique_ptr<RendezvousServer> server_ = RendezvousServer::start(token_).value();
+  std::shared_ptr<const Tls> tls_;
+  std::unique_ptr<RendezvousServer> server_ = RendezvousServer::start(token_, {.tls = tls_ != nullptr}).value();
 };
 
-// "tcp"; "loopback", or "loopback_4096" with rings of so many bytes. Each call makes other ranks.
+// "tcp"; "tls", the same encrypted; "loopback", or "loopback_4096" with rings of so many bytes. Each call makes other
+// ranks.
 using MeetRanks = std::function<Transports(std::int32_t n, Seconds patience)>;
 MeetRanks ranks_over(const std::string& transport);
 
