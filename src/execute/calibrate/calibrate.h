@@ -45,9 +45,9 @@ std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_v
 // write, fsync and read of a file in `folder`, of `bytes`. calibrate() calls it.
 Result<std::vector<CalibratedFact>> measure_disk(const std::string& folder, Bytes bytes, Clock& clock);
 
-// Latency and bandwidth between processes of this host over shared memory and TCP, among 2 and 4 ranks, in about
-// `budget`: "link.shm.2.latency". Starts processes and ends them. calibrate() calls it first, while the device has made
-// no threads. Errors: of transports and processes.
+// Latency and bandwidth between processes of this host over shared memory and TCP, among 2 and 4 ranks, and over
+// TLS among 2, in about `budget` and a quarter: "link.shm.2.latency". Starts processes and ends them. calibrate() calls
+// it first, while the device has made no threads. Errors: of transports and processes.
 Result<std::vector<CalibratedFact>> measure_links(Seconds budget, Clock& clock);
 
 }  // namespace systole

@@ -48,9 +48,10 @@ TEST(Calibrate, links_between_processes_of_this_host) {
   const Seconds began = clock->now();
   const std::vector<CalibratedFact> facts = measure_links(Seconds(0.2), *clock).value();
   EXPECT_LT(clock->now() - began, Seconds(20.0));
-  ASSERT_EQ(facts.size(), 8U);
+  ASSERT_EQ(facts.size(), 10U);
   EXPECT_EQ(facts[0].key, "link.shm.2.latency");
   EXPECT_EQ(facts[7].key, "link.tcp.4.bandwidth");
+  EXPECT_EQ(facts[9].key, "link.tls.2.bandwidth");
   for (const CalibratedFact& fact : facts) {
     const bool latency = fact.key.ends_with(".latency");
     EXPECT_GT(fact.value, latency ? 1e-8 : 1e6) << fact.key;

@@ -1,6 +1,6 @@
 // Latency and bandwidth between processes of this host: gathers of a line and of megabytes, over each transport, among
-// 2 and among 4 ranks. The figures are those of the cost of one step (ground/mesh/collective_cost.h), which a gather by
-// everyone from everyone is:
+// 2 and among 4 ranks; over TLS among 2, beside which those of TCP are what it costs. The figures are those of the cost
+// of one step (ground/mesh/collective_cost.h), which a gather by everyone from everyone is:
 //
 //   time = latency · (1 + (m − 1) / 8) + m · part / bandwidth      of m others
 //
@@ -43,6 +43,7 @@ Result<std::unique_ptr<Transport>> join(const std::string& transport, const Meet
   RendezvousClient client = TRY(RendezvousClient::connect(meeting.rendezvous, meeting.run));
   TcpOptions options;
   options.patience = kPatience;
+  if (transport == "tls") options.mesh.tls = TRY(Tls::of(meeting.run));
   return tcp_transport(client, rank, ranks, options);
 }
 
@@ -146,8 +147,9 @@ Result<Sample> measure(LinkRank& rank, int large, Seconds budget, Clock& clock) 
 
 Result<std::vector<CalibratedFact>> measure_links(Seconds budget, Clock& clock) {
   std::vector<CalibratedFact> facts;
-  for (const char* transport : {"shm", "tcp"}) {
+  for (const std::string transport : {"shm", "tcp", "tls"}) {
     for (const std::int32_t ranks : {2, 4}) {
+      if (transport == "tls" && ranks > 2) continue;
       Meeting meeting;
       meeting.run = TRY(RunToken::make());
       meeting.token = meeting.run.hex();
