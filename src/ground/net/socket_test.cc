@@ -88,6 +88,9 @@ TEST(Token, is_its_hexadecimal_text_and_equals_itself_alone) {
     other[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
     EXPECT_FALSE(a.equals(other)) << bit;
   }
+  const RunToken known = RunToken::parse("00112233445566778899aabbccddeeff").value();
+  EXPECT_EQ(known.mark(), 0x5a9c31c90b5629fbu) << "nothing of the token: the beginning of a SHA-256";
+  EXPECT_NE(a.mark(), b.mark());
   const Result<RunToken> wrong = RunToken::parse(a.hex().substr(1) + "g");
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(to_string(wrong.error()).find(a.hex().substr(1, 8)), std::string::npos) << "a secret in a message";

@@ -1,8 +1,10 @@
 #include "ground/net/token.h"
 
+#include <openssl/evp.h>
 #include <sys/random.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "ground/base/os_error.h"
 
@@ -46,6 +48,17 @@ std::string RunToken::hex() const {
     text += kDigits[std::to_integer<std::size_t>(byte) % 16];
   }
   return text;
+}
+
+std::uint64_t RunToken::mark() const {
+  const std::string text = "systole run, mark, 1: " + hex();
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+    fail(error(ErrorKind::internal, "libcrypto: SHA-256 failed"));
+  std::uint64_t mark = 0;
+  std::memcpy(&mark, digest.data(), sizeof mark);
+  return mark;
 }
 
 bool RunToken::equals(std::span<const std::byte> shown) const {

@@ -11,7 +11,6 @@
 #include "execute/comm/ring_transport.h"
 #include "execute/comm/tcp_transport.h"
 #include "execute/train/stage_watch.h"
-#include "ground/base/hash.h"
 #include "ground/process/core_wait.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/budget.h"
@@ -134,12 +133,9 @@ Workload for_this_many(Workload workload, std::int64_t ranks) {
 Result<std::unique_ptr<FlightLog>> open_flight(const std::string& folder, const RankIdentity& who, Clock& clock) {
   const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
   const std::string file = TRY(next_flight_file(*store, who.place.rank));
-  FlightIdentity identity{getpid(),
-                          who.place.rank,
-                          who.place.num_ranks,
-                          static_cast<std::int64_t>(who.place.generation),
-                          hash64(who.token.hex()),
-                          clock.now()};
+  FlightIdentity identity{
+      getpid(),         who.place.rank, who.place.num_ranks, static_cast<std::int64_t>(who.place.generation),
+      who.token.mark(), clock.now()};
   return FlightLog::create(folder + "/" + file, identity);
 }
 
@@ -200,7 +196,7 @@ ExitCode rank(const RankOptions& options, Context& given) {
   checkpoint::SaveGroup group;
   group.rank = identity.place.rank;
   group.world = identity.place.num_ranks;
-  group.launch = identity.token.hex().substr(0, 16);
+  group.launch = fmt::format("{:016x}", identity.token.mark());
   group.generation = static_cast<std::int64_t>(identity.place.generation);
   group.clock = &context.clock;
   if (number == 0) {

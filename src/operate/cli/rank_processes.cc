@@ -5,7 +5,6 @@
 
 #include "execute/checkpoint/folder.h"
 #include "execute/train/job.h"
-#include "ground/base/hash.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/checkpoint_home.h"
 #include "operate/cli/rank_watch.h"
@@ -54,7 +53,7 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
   const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
   if (!options.token) options.token = TRY(RunToken::make());
   std::unique_ptr<RankWatch> watch;
-  const std::uint64_t launch_id = hash64(options.token->hex());
+  const std::uint64_t launch_id = options.token->mark();
   options.lead = [&, tell = options.tell]() -> Result<LaunchWatch*> {
     if (!alone) TRY(processes.take());
     TRY(checkpoint::prepare(checkpoints));
