@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "ground/net/socket.h"
+#include "ground/net/testing/tapped_port.h"
 #include "laws/ranked_job.h"
 
 namespace systole::laws {
@@ -16,7 +17,7 @@ class ManyNodes : public RankedRuns {
   static bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
   void SetUp() override {
     RankedRuns::SetUp();
-    shop_.write_secret("token", "00112233445566778899aabbccddeeff\n");
+    shop_.write_secret("token", std::string(kToken) + "\n");
     port_ = free_port().value();
   }
   std::vector<std::string> node(const std::string& name, std::vector<std::string> more = {},
@@ -27,6 +28,7 @@ class ManyNodes : public RankedRuns {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
+  static constexpr const char* kToken = "00112233445566778899aabbccddeeff";
   int port_ = 0;
 };
 
@@ -42,6 +44,26 @@ TEST_F(ManyNodes, two_agents_train_one_job) {
   EXPECT_EQ(shop_.state_hash("run", 40), shop_.state_hash("one", 40)) << "TCP gives the bits of shared memory";
   const Captured why = shop_.systole({"why", "run"});
   EXPECT_TRUE(has(why.out, "rank 3")) << why.out;
+}
+
+// The second node reaches the first one through a tap. What ranks say to each other is tapped in
+// execute/comm/tcp_transport_test.cc.
+TEST_F(ManyNodes, over_tls_the_bits_are_the_same_and_no_token_passes_readable) {
+  ASSERT_EQ(shop_.systole(words("one", {"--ranks", "4"})).exit.code, 0);
+  Process a = start("a", node("a", {"--set", "ranks.tls=true"}));
+  ASSERT_TRUE(wait_until(a, [&] { return has(said("a"), "run on 4 ranks"); })) << said("a");
+  TappedPort tap({"127.0.0.1", port_});
+  port_ = tap.address().port;
+  Process b = start("b", node("b", {"--follow", "--set", "ranks.tls=true"}));
+  const std::optional<Exit> first = a.wait(Seconds(90.0)), second = b.wait(Seconds(90.0));
+  ASSERT_TRUE(first && second) << said("a") << said("b");
+  EXPECT_EQ(first->code, 0) << said("a") << said("b");
+  EXPECT_EQ(second->code, 0) << said("a") << said("b");
+  EXPECT_EQ(canonical_steps(events("run")).size(), 40u);
+  EXPECT_EQ(shop_.state_hash("run", 40), shop_.state_hash("one", 40));
+  EXPECT_GT(tap.num_bytes(), 1000u);
+  EXPECT_FALSE(tap.heard(RunToken::parse(kToken).value()));
+  EXPECT_FALSE(tap.heard("SYSRDV"));
 }
 
 // Every other address of 127.0.0.0/8 is this machine's too, so that a node's own can be told from another's.

@@ -9,13 +9,14 @@
 namespace systole::laws {
 namespace {
 
-TEST(PlanIsLight, it_maps_neither_oneDNN_nor_Gloo) {
+TEST(PlanIsLight, it_maps_neither_oneDNN_nor_Gloo_nor_TLS) {
   const Workshop shop;
   ASSERT_EQ(shop.systole({"plan", "job.yaml"}).exit.code, 0);  // then its data is there, and the next makes none
   const std::string maps = mapped_at_its_end(shop.command({"plan", "job.yaml"})).value();
   EXPECT_NE(maps.find("/libstdc++.so"), maps.npos) << maps;
   EXPECT_EQ(maps.find("dnnl"), maps.npos) << maps;
   EXPECT_EQ(maps.find("gloo"), maps.npos) << maps;
+  EXPECT_EQ(maps.find("libssl"), maps.npos) << maps;
 }
 
 constexpr const char* kLinear = R"(systole: 1

@@ -134,6 +134,7 @@ bool goes_with_command(const Key& key) {
                                           "ranks.notice",
                                           "ranks.preemption",
                                           "ranks.retries",
+                                          "ranks.tls",
                                           "resources.memory",
                                           "resources.threads",
                                           "resources.nodes",

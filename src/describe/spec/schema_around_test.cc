@@ -36,6 +36,14 @@ volumes:
   EXPECT_EQ(to_yaml(again), to_yaml(w));
 }
 
+TEST(SchemaAround, encryption_between_ranks_is_off_unless_it_is_said) {
+  const Workload without = read(kProgram), with = read(std::string(kProgram) + "ranks: { tls: true }\n");
+  EXPECT_FALSE(without.ranks.tls);
+  EXPECT_EQ(to_yaml(without).find("tls"), std::string::npos);
+  EXPECT_TRUE(with.ranks.tls);
+  EXPECT_TRUE(read(to_yaml(with)).ranks.tls);
+}
+
 TEST(SchemaAround, a_budget_and_a_price_are_dollars_above_nothing) {
   const Workload w = read(std::string(kProgram) + "resources: { price: 98.32 }\nobjective: { budget: 1000 }\n");
   EXPECT_EQ(w.resources.price, 98.32);

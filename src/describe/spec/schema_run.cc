@@ -74,6 +74,13 @@ void add_resume_keys(std::vector<Key>& keys) {
        .optional = true});
 }
 
+// A flag that is not shown where it is off.
+Codec quiet_bool_codec(Field<bool> at) {
+  Codec codec = bool_codec(at);
+  codec.write = [at](Workload& w) { return at(w) ? Node(true) : Node(); };
+  return codec;
+}
+
 void add_rank_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "ranks.patience",
                   .codec = optional_seconds_codec(AT(ranks.patience)),
@@ -93,6 +100,14 @@ void add_rank_keys(std::vector<Key>& keys) {
                   .more = "Without it Google's metadata server is asked where this machine is one of theirs. An "
                           "address, http://HOST[:PORT]/PATH, is asked every second; TRUE means soon.",
                   .optional = true});
+  keys.push_back(
+      {.path = "ranks.tls",
+       .codec = quiet_bool_codec(AT(ranks.tls)),
+       .doc = "What ranks and nodes of a run say to each other over a network is encrypted. Without it, not.",
+       .more = "TLS 1.3 with a key that is derived of the run's token; the same on all nodes. Ranks of one "
+               "host share memory all the same, and a program of your own speaks as it does. "
+               "docs/guide/many-ranks.md",
+       .optional = true});
 }
 
 }  // namespace

@@ -318,6 +318,7 @@ struct RanksSpec {
   std::optional<Seconds> patience, notice;  // without: kPatience, kNotice
   std::string preemption;                   // off, or the address of a flag; empty: found out
   std::optional<std::int64_t> retries;      // of its cluster, after a preemption or a loss; without: kRetries
+  bool tls = false;                         // between processes of the run
   static constexpr std::int64_t kRetries = 10;
   static constexpr Seconds kPatience{60.0}, kNotice{30.0};
 };

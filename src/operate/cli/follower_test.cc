@@ -57,5 +57,26 @@ TEST_F(Followers, each_that_is_not_wanted_hears_why) {
   EXPECT_TRUE(has(done.out, "hint: --node: ")) << done.out;
 }
 
+TEST_F(Followers, with_tls_here_and_not_there_each_hears_which) {
+  const std::string tls = "--set ranks.tls=true";
+  for (const bool leads_with : {true, false}) {
+    const Captured done = systole_.shell(
+        "rm -rf runs; " + node("a", leads_with ? tls : "") +
+        " 2>lead >leadout & lead=$!; n=0; while [ $n -lt 200 ] && [ ! -d runs/mine-1/logs ]; do n=$((n+1)); "
+        "sleep 0.05; done; " +
+        node("b", "--follow " + (leads_with ? "" : tls)) + " 2>err; echo code $?; kill -TERM $lead; wait; cat err");
+    EXPECT_TRUE(has(done.out, "code 2\n")) << done.out;
+    EXPECT_TRUE(has(done.out, leads_with ? " runs with ranks.tls, and this node without"
+                                         : "this node runs with ranks.tls, and the rendezvous at "))
+        << done.out;
+    EXPECT_TRUE(has(done.out, leads_with ? "hint: --set ranks.tls=true" : "hint: --set ranks.tls=false")) << done.out;
+  }
+  const Captured none = systole_.run({"run", "job.yaml", "--ranks", "3", "--local-ranks", "1", "--set",
+                                      "ranks.tls=true", "--rendezvous", "127.0.0.1:" + std::to_string(port_)});
+  EXPECT_EQ(none.exit.code, 2);
+  EXPECT_TRUE(has(none.err, "needs the token that they share")) << none.err;
+  EXPECT_TRUE(has(none.err, "hint: --token-file FILE; make one: ")) << none.err;
+}
+
 }  // namespace
 }  // namespace systole::cli

@@ -91,8 +91,11 @@ class LossWatch final : public Communicator {
 Result<std::unique_ptr<Transport>> meet(RankSeat& seat, Seconds patience) {
   const RankIdentity& identity = seat.identity();
   const auto [number, ranks] = std::pair(identity.place.rank, identity.place.num_ranks);
-  if (identity.place.num_nodes > 1)
-    return tcp_transport(seat.rendezvous(), number, ranks, {.mesh = {.host = identity.host}, .patience = patience});
+  if (identity.place.num_nodes > 1) {
+    TcpOptions options{.mesh = {.host = identity.host}, .patience = patience};
+    if (identity.tls) options.mesh.tls = TRY(Tls::of(identity.token));
+    return tcp_transport(seat.rendezvous(), number, ranks, options);
+  }
   constexpr const char* kKey = "segment";
   constexpr Seconds kPatience(60);
   std::shared_ptr<Segment> segment;

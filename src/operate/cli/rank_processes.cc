@@ -63,6 +63,7 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
   options.run = folder;
   options.clock = &context.clock;
   options.workload = numbers_hash(prepared.workload);
+  options.tls = prepared.workload.ranks.tls;
   options.command.argv = rank_command(processes);
   options.membership.notice = prepared.workload.ranks.notice.value_or(RanksSpec::kNotice);
   options.line = [&context](int rank, std::string_view line) {

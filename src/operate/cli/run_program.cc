@@ -86,6 +86,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
     return nullptr;
   };
   options.membership.own_ranks = false;
+  options.tls = workload.ranks.tls;
   options.run = std::filesystem::path(folder).filename().string();
   options.workload = to_hex(hash128(to_yaml(workload)));
   options.command.argv = workload.command;

@@ -27,7 +27,8 @@ Result<RendezvousClient> reach_leader(const LaunchOptions& options, const RunTok
   std::string told;
   while (true) {
     Result<RendezvousClient> client = RendezvousClient::connect(
-        options.rendezvous, token, {.connect_time = std::min(kToldAfter, options.membership.gather_time)});
+        options.rendezvous, token,
+        {.connect_time = std::min(kToldAfter, options.membership.gather_time), .tls = options.tls});
     if (client.ok()) return client;
     Error why = std::move(client).error();
     const bool may_come = why.kind == ErrorKind::io || why.kind == ErrorKind::not_found;
@@ -63,7 +64,7 @@ class Follower {
   // Takes this node's place; one of the same name that has just died holds it for a while.
   Status join(const RunToken& token) {
     LeaseTerms terms{kNodeLeases + options_.node, to_text(NodeOffer{options_.slots, options_.host, options_.workload}),
-                     options_.heartbeat, 0};
+                     options_.heartbeat, 0, options_.tls};
     const NetDeadline until = deadline_after(options_.heartbeat * 1.5);
     std::optional<Seconds> left_before;
     while (true) {

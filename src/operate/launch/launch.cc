@@ -13,7 +13,8 @@ Result<LaunchOutcome> launch(LaunchOptions options) {
   }
   const RunToken token = options.token ? *options.token : TRY(RunToken::make());
   if (options.follows) return follow_launch(options, token, "");
-  Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start(token, {.bind = options.rendezvous});
+  Result<std::unique_ptr<RendezvousServer>> server =
+      RendezvousServer::start(token, {.bind = options.rendezvous, .tls = options.tls});
   if (server.ok()) {
     if (options.begins) options.begins();
     if (options.lead) options.watch = TRY(options.lead());

@@ -32,6 +32,7 @@ struct LaunchOptions {
   NetAddress rendezvous = {};                                   // loopback and port 0: this node alone
   std::optional<RunToken> token = {};                           // of the run; made here when this node is alone
   std::string host = "127.0.0.1";                               // where the other nodes reach this one
+  bool tls = false;                                             // between nodes and ranks; on all nodes the same
   bool follows = false;                                         // never leads, though it could listen at the rendezvous
   std::string run = "run", workload = "none", version = "any";  // of systole: of all nodes the same
   Command command = {};                                         // of every rank: argv, env, cwd
@@ -54,9 +55,9 @@ struct LaunchOptions {
 };
 
 // Returns when the run has ended, with how; no rank of this node lives then.
-// Errors: invalid (another workload or token than the leader's), unsupported (another version of systole), exists (a
-// node of this name is there already), corrupt (no rendezvous listens there), not_found (the program, the host), busy,
-// io (nobody leads there within gather_time).
+// Errors: invalid (another workload or token than the leader's, or TLS on one side), unsupported (another version of
+// systole; no libssl), exists (a node of this name is there already), corrupt (no rendezvous listens there), not_found
+// (the program, the host), busy, io (nobody leads there within gather_time).
 Result<LaunchOutcome> launch(LaunchOptions options);
 
 }  // namespace systole

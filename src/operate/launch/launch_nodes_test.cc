@@ -30,7 +30,8 @@ class LaunchNodes : public LaunchFixture {
                                      "heartbeat=3",
                                      fmt::format("min={}", options_.membership.min_ranks),
                                      fmt::format("max={}", options_.membership.max_ranks),
-                                     fmt::format("own={}", options_.membership.own_ranks)};
+                                     fmt::format("own={}", options_.membership.own_ranks),
+                                     fmt::format("tls={}", options_.tls)};
     argv.insert(argv.end(), more.begin(), more.end());
     argv.insert(argv.end(), options_.command.argv.begin(), options_.command.argv.end());
     return Process::start({.argv = argv, .out = ChildStream::file(folder_ + "/" + name + ".out")}).value();
@@ -131,6 +132,41 @@ TEST_F(LaunchNodes, a_node_with_another_workload_or_token_or_name_that_is_taken_
   EXPECT_TRUE(has(output_of("v"), "node v runs another workload (v) than this run (w)")) << output_of("v");
   EXPECT_TRUE(has(output_of("t"), "without answering our token")) << output_of("t");
   EXPECT_TRUE(has(output_of("b"), "outcome 0 4 ranks finished")) << output_of("b");
+}
+
+TEST_F(LaunchNodes, over_tls_nodes_and_ranks_meet_and_one_without_or_with_another_token_is_refused) {
+  own("finish", 4);
+  two_and_two(4);
+  options_.tls = true;
+  std::jthread others([&] {
+    Process plain = other_node("p", 2, {"tls=false"});
+    plain.wait();
+    Process token = other_node("t", 2, {"token=" + RunToken::make().value().hex()});
+    token.wait();
+    Process b = other_node("b", 2);
+    b.wait();
+  });
+  EXPECT_EQ(run(), (LaunchOutcome{0, "4 ranks finished"}));
+  others.join();
+  EXPECT_TRUE(has(output_of("p"), " runs with ranks.tls, and this node without")) << output_of("p");
+  EXPECT_TRUE(has(output_of("p"), "hint: --set ranks.tls=true")) << output_of("p");
+  EXPECT_TRUE(has(output_of("t"), "holds the key of another token")) << output_of("t");
+  EXPECT_TRUE(has(output_of("b"), "outcome 0 4 ranks finished")) << output_of("b");
+}
+
+TEST_F(LaunchNodes, one_with_tls_is_refused_by_a_run_without) {
+  own("finish", 4);
+  two_and_two(4);
+  std::jthread others([&] {
+    Process encrypts = other_node("e", 2, {"tls=true"});
+    encrypts.wait();
+    Process b = other_node("b", 2);
+    b.wait();
+  });
+  EXPECT_EQ(run().exit_code, 0);
+  others.join();
+  EXPECT_TRUE(has(output_of("e"), "this node runs with ranks.tls, and the rendezvous at ")) << output_of("e");
+  EXPECT_TRUE(has(output_of("e"), "hint: --set ranks.tls=false")) << output_of("e");
 }
 
 TEST_F(LaunchNodes, when_the_leader_is_killed_no_rank_of_a_follower_lives_on) {

@@ -16,7 +16,7 @@ void tell(const LaunchOptions& options, const std::string& sentence) {
 
 Result<std::unique_ptr<LaunchLeader>> LaunchLeader::make(const LaunchOptions& options,
                                                          std::unique_ptr<RendezvousServer> server, RunToken token) {
-  RendezvousClient client = TRY(RendezvousClient::connect(server->address(), token));
+  RendezvousClient client = TRY(RendezvousClient::connect(server->address(), token, {.tls = options.tls}));
   TRY(client.set(kLeaderKey, to_text(LeaderName{options.node, options.version})));
   TRY(client.set(kWorkloadKey, options.workload));
   NodeWork work = TRY(NodeWork::make(options, server->address(), token));  // of this node: where it listens

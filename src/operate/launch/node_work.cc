@@ -63,11 +63,12 @@ Result<ForeignPlaces> NodeWork::agree_on_ports(const LaunchPlan& plan, Rendezvou
 }
 
 Environment NodeWork::environment_of(const RankPlace& place, const ForeignPlaces& places) const {
-  const RankIdentity identity{place, rendezvous_, token_, options_->run, options_->workload, options_->host};
+  const RankIdentity identity{place,          rendezvous_,  token_, options_->run, options_->workload,
+                              options_->host, options_->tls};
   Environment variables = systole_environment(identity);
   if (options_->membership.own_ranks) return variables;
   for (auto& [name, value] : variables) {  // nothing for a user's program to do there
-    if (name == "SYSTOLE_TOKEN" || name == "SYSTOLE_RENDEZVOUS") value.reset();
+    if (name == "SYSTOLE_TOKEN" || name == "SYSTOLE_RENDEZVOUS" || name == "SYSTOLE_TLS") value.reset();
   }
   for (const Environment& more : {torchrun_environment(identity, places), jax_environment(identity, places)}) {
     variables.insert(variables.end(), more.begin(), more.end());

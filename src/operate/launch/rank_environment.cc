@@ -45,6 +45,7 @@ Environment systole_environment(const RankIdentity& identity) {
   variables.emplace_back("SYSTOLE_RUN", identity.run);
   variables.emplace_back("SYSTOLE_WORKLOAD", identity.workload);
   variables.emplace_back("SYSTOLE_HOST", identity.host);
+  variables.emplace_back("SYSTOLE_TLS", identity.tls ? "1" : "0");
   return variables;
 }
 
@@ -57,6 +58,7 @@ Result<RankIdentity> rank_identity_from_environment() {
   identity.run = TRY(variable("SYSTOLE_RUN"));
   identity.workload = TRY(variable("SYSTOLE_WORKLOAD"));
   identity.host = TRY(variable("SYSTOLE_HOST"));
+  identity.tls = TRY(number<int>("SYSTOLE_TLS")) != 0;
   const RankPlace& p = identity.place;
   if (p.rank >= p.num_ranks || p.local_rank >= p.local_ranks || p.node >= p.num_nodes) {
     return error(ErrorKind::invalid, "rank {} of {}, {} of {} on node {} of {}: no such place", p.rank, p.num_ranks,

@@ -30,6 +30,7 @@ struct RankIdentity {
   std::string run;                 // its id
   std::string workload;            // hash; ranks with another one are refused
   std::string host = "127.0.0.1";  // of its node, where ranks of others reach it
+  bool tls = false;                // it speaks so to the rendezvous and to ranks of other nodes
 };
 
 using Environment = std::vector<std::pair<std::string, std::optional<std::string>>>;

@@ -18,6 +18,7 @@ TEST(RankEnvironment, is_read_as_it_was_written) {
   identity.run = "run-1";
   identity.workload = "abc";
   identity.host = "10.0.0.2";
+  identity.tls = true;
   const Environment variables = systole_environment(identity);
   for (const auto& [name, value] : variables) ::setenv(name.c_str(), value->c_str(), 1);
   const RankIdentity read = rank_identity_from_environment().value();
@@ -28,6 +29,7 @@ TEST(RankEnvironment, is_read_as_it_was_written) {
   EXPECT_TRUE(read.token.equals(identity.token.bytes()));
   EXPECT_EQ(read.workload, "abc");
   EXPECT_EQ(read.host, "10.0.0.2");
+  EXPECT_TRUE(read.tls);
   ::setenv("SYSTOLE_RANK", "8", 1);
   EXPECT_FALSE(rank_identity_from_environment().ok());
   ::setenv("SYSTOLE_RANK", "x", 1);

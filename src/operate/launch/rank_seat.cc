@@ -10,7 +10,8 @@ namespace systole {
 Result<std::unique_ptr<RankSeat>> RankSeat::take(const RankIdentity& identity, RankSeatOptions options) {
   const RankPlace& place = identity.place;
   RendezvousClient client = TRY(RendezvousClient::connect(
-      identity.rendezvous, identity.token, {.generation = place.generation, .connect_time = options.connect_time}));
+      identity.rendezvous, identity.token,
+      {.generation = place.generation, .connect_time = options.connect_time, .tls = identity.tls}));
   const std::optional<std::string> workload = TRY(client.get(kWorkloadKey));
   if (workload != identity.workload) {
     return error(ErrorKind::invalid, "rank {} runs another workload ({}) than this run ({})", place.rank,
@@ -19,7 +20,7 @@ Result<std::unique_ptr<RankSeat>> RankSeat::take(const RankIdentity& identity, R
   }
   std::unique_ptr<RankSeat> seat(new RankSeat(identity, std::move(client)));
   LeaseTerms terms{rank_lease(place.rank), fmt::format("process {} on {}", ::getpid(), host_name()), options.heartbeat,
-                   place.generation};
+                   place.generation, identity.tls};
   Result<std::unique_ptr<LeaseKeeper>> keeper =
       LeaseKeeper::start(identity.rendezvous, identity.token, std::move(terms), std::move(options.lost));
   if (!keeper.ok() && keeper.error().kind == ErrorKind::exists) {

@@ -129,6 +129,8 @@ TEST(RenderKinds, refuse_what_they_cannot_start) {
   refuses(kJaxJob, {"resources.nodes=1:2"}, "a JAXJob has as many pods as it says");
   refuses(kJaxJob, {"kubernetes.launcher=torchrun"}, "torchrun starts no program of JAX");
   refuses(kPyTorchJob, {"kubernetes.launcher=systole"}, "a pytorchjob starts ranks by its operator");
+  refuses(kTrainJob, {"ranks.tls=true"}, "ranks.tls: here torchrun starts the ranks");
+  refuses(kJaxJob, {"ranks.tls=true"}, "ranks.tls: here the cluster starts the ranks");
   refuses(kElastic, {"kubernetes.launcher=program"}, "a program that is started once stays as many");
   refuses(kJobSet, {"resources.nodes=2:8"}, "a JobSet has as many pods as it says");
   refuses({kImage, "resources.accelerators=v5e:4x4"}, {"kubernetes.kind=jaxjob"}, "does not tell the hosts of v5e:4x4");

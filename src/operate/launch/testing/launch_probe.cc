@@ -74,6 +74,7 @@ int run_agent(int argc, char** argv) {
     if (key == "own") options.membership.own_ranks = value == "true";
     if (key == "rendezvous") options.rendezvous = parse_address(value).value();
     if (key == "token") options.token = RunToken::parse(value).value();
+    if (key == "tls") options.tls = value == "true";
     if (key == "workload") options.workload = value;
     if (key == "follows") follows = value == "true";
     if (key == "logs") options.log_folder = value;

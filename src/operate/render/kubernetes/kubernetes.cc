@@ -118,6 +118,10 @@ void check_kind(const KubernetesJob& k, PodParts& parts) {
   if (job.launcher == Launcher::torchrun && job.tpu())
     note(error(ErrorKind::invalid, "kubernetes.launcher: torchrun does not tell ranks of TPUs")
              .hinted("kubernetes.launcher: program, or systole"));
+  if (k.workload().ranks.tls && !k.by_agent())
+    note(error(ErrorKind::unsupported, "ranks.tls: here {} starts the ranks, and nothing of Systole's is between them",
+               job.launcher == Launcher::torchrun ? "torchrun" : "the cluster")
+             .hinted("kubernetes: { kind: job, launcher: systole }, or take ranks.tls out"));
 }
 
 std::string manifest(const KubernetesJob& k, PodParts& parts) {
