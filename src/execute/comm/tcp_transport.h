@@ -10,7 +10,7 @@
 //
 // Messages go from where they lie to the kernel and from the kernel into their place; only what is combined, or has a
 // place of several rows, passes through a buffer of this transport. No thread of its own, nothing allocated while it
-// runs. With TLS both pass through records of 16 KiB, a buffer of each connection.
+// runs. With TLS both pass through buffers of their connection, which grow at first.
 
 #include <memory>
 

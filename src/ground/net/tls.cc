@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "ground/base/late_library.h"
 
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::string_view kLabel = "systole run, TLS, Ed25519, 1";  // another one makes another key of a token
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;            // 16 KiB: the most that one record carries
+constexpr std::size_t kBatch = 4 * kRecord;                          // encrypted at once, and sent by one call
+constexpr std::size_t kFewBytes = 4096, kReadAhead = 128 << 10;
 constexpr std::size_t kKey = 32;
 
 using Key = std::array<unsigned char, kKey>;
@@ -150,65 +153,51 @@ int is_ours(X509_STORE_CTX* checked, void* ours) {
   return same ? 1 : 0;
 }
 
-// OpenSSL's own sockets would raise SIGPIPE.
+// What OpenSSL writes goes into `out`, so that it never waits in the middle of something; what has come is read ahead,
+// so that a record costs no call of its own. OpenSSL's own sockets would raise SIGPIPE besides.
 struct Socket {
   int fd = -1;
-  int failed = 0;  // the last errno that was not of waiting
+  int failed = 0;  // the last errno of receiving that was not of waiting
   bool ended = false;
-  bool holds_back = false;  // what cannot be written now is kept, to go before what is written next
-  std::string kept;
+  std::vector<char> out, in = std::vector<char>(kFewBytes);
+  std::size_t sent = 0;            // of `out`
+  std::size_t begin = 0, end = 0;  // of what lies in `in`
 };
 
 Socket& socket_of(BIO* bio) { return *static_cast<Socket*>(BIO_get_data(bio)); }
 
-// As send(2), or 0 where that would wait.
-ssize_t send_some(Socket& socket, const char* bytes, std::size_t size) {
-  ssize_t sent = -1;
-  do { sent = ::send(socket.fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT); } while (sent < 0 && errno == EINTR);
-  if (sent >= 0) return sent;
-  if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
-  socket.failed = errno;
-  return -1;
-}
-
 int write_socket(BIO* bio, const char* bytes, int size) {
-  Socket& socket = socket_of(bio);
-  BIO_clear_retry_flags(bio);
-  while (!socket.kept.empty()) {
-    const ssize_t sent = send_some(socket, socket.kept.data(), socket.kept.size());
-    if (sent == 0) BIO_set_retry_write(bio);
-    if (sent <= 0) return -1;
-    socket.kept.erase(0, static_cast<std::size_t>(sent));
-  }
-  const ssize_t sent = send_some(socket, bytes, static_cast<std::size_t>(size));
-  if (sent == 0 && socket.holds_back) {
-    socket.kept.assign(bytes, static_cast<std::size_t>(size));
-    return size;
-  }
-  if (sent == 0) BIO_set_retry_write(bio);
-  return sent == 0 ? -1 : static_cast<int>(sent);
+  std::vector<char>& out = socket_of(bio).out;
+  out.insert(out.end(), bytes, bytes + size);
+  return size;
 }
 
 int read_socket(BIO* bio, char* bytes, int size) {
-  Socket& socket = socket_of(bio);
+  Socket& s = socket_of(bio);
   BIO_clear_retry_flags(bio);
-  ssize_t got = -1;
-  do {
-    got = ::recv(socket.fd, bytes, static_cast<std::size_t>(size), MSG_DONTWAIT);
-  } while (got < 0 && errno == EINTR);
-  if (got == 0) socket.ended = true;
-  if (got >= 0) return static_cast<int>(got);
-  if (errno == EAGAIN || errno == EWOULDBLOCK) {
-    BIO_set_retry_read(bio);
-  } else {
-    socket.failed = errno;
+  if (s.begin == s.end) {
+    if (s.end == s.in.size()) s.in.resize(std::min(2 * s.in.size(), kReadAhead));  // it was filled: more may come
+    s.begin = s.end = 0;
+    ssize_t got = -1;
+    do { got = ::recv(s.fd, s.in.data(), s.in.size(), MSG_DONTWAIT); } while (got < 0 && errno == EINTR);
+    if (got == 0) s.ended = true;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      BIO_set_retry_read(bio);
+    } else if (got < 0) {
+      s.failed = errno;
+    }
+    if (got <= 0) return static_cast<int>(got);
+    s.end = static_cast<std::size_t>(got);
   }
-  return -1;
+  const std::size_t piece = std::min(static_cast<std::size_t>(size), s.end - s.begin);
+  std::memcpy(bytes, s.in.data() + s.begin, piece);
+  s.begin += piece;
+  return static_cast<int>(piece);
 }
 
 long control_socket(BIO* bio, int what, long, void*) {
   if (what == BIO_CTRL_EOF) return socket_of(bio).ended ? 1 : 0;
-  return what == BIO_CTRL_FLUSH ? 1 : 0;  // nothing is held back
+  return what == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
 const BIO_METHOD* socket_method() {
@@ -280,11 +269,10 @@ struct TlsSession::State {
   const Ssl& ssl;
   Socket socket;
   SSL* session = nullptr;
-  bool reading_writes = false, writing_reads = false;  // what the last call of each waits for
-  bool shaking = true, broken = false;                 // broken: nothing more is asked of OpenSSL
-  std::int64_t records = 0;                            // sent with this key
-  std::size_t held = 0;                                // bytes of `record` that OpenSSL has begun to write
-  std::array<std::byte, kRecord> record;               // of one's own bytes, from several runs
+  bool shaking = true, broken = false;  // broken: nothing more is asked of OpenSSL
+  std::int64_t records = 0;             // sent with this key
+  std::size_t held = 0;                 // bytes of the caller's that are encrypted and have not all left
+  std::vector<std::byte> pieces;        // of short runs, to be a record
 
   State(std::shared_ptr<const Tls> of, const Ssl& functions) : tls(std::move(of)), ssl(functions) {}
   ~State() {
@@ -292,12 +280,26 @@ struct TlsSession::State {
   }
   State(const State&) = delete;
 
-  // -1 with errno, or 0 for an end, after a call of OpenSSL that gave `result`.
-  ssize_t outcome(int result, bool& waits_for_the_other, int waits_usually) {
+  // All that is encrypted. False with errno where it could not leave.
+  bool flush() {
+    Socket& s = socket;
+    while (s.sent < s.out.size()) {
+      const ssize_t some = ::send(s.fd, s.out.data() + s.sent, s.out.size() - s.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (some < 0 && errno == EINTR) continue;
+      if (some < 0) return false;
+      s.sent += static_cast<std::size_t>(some);
+    }
+    s.out.clear();
+    s.sent = 0;
+    return true;
+  }
+
+  // -1 with errno, or 0 for an end, after a call of OpenSSL that gave `result`. What it says to that is sent, if it
+  // can.
+  ssize_t outcome(int result) {
     const int why = ssl.error_of(session, result);
-    waits_for_the_other = false;
-    if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) {
-      waits_for_the_other = why != waits_usually;
+    (void)flush();
+    if (why == SSL_ERROR_WANT_READ) {
       errno = EAGAIN;
       return -1;
     }
@@ -307,48 +309,52 @@ struct TlsSession::State {
     return -1;
   }
 
-  // Bytes of the runs behind the first `passed`, which are of the first run, as many as a record takes.
-  std::size_t gather(std::span<const iovec> runs, std::size_t passed) {
-    std::size_t size = 0;
-    for (const iovec& run : runs) {
-      const std::size_t piece = std::min(run.iov_len - passed, kRecord - size);
-      if (piece == 0) break;
-      std::memcpy(record.data() + size, static_cast<const std::byte*>(run.iov_base) + passed, piece);
-      size += piece;
-      passed = 0;
+  // False where the session has ended by an error.
+  bool encrypt(const void* bytes, std::size_t size) {
+    if (records >= tls->state_->records_of_a_key) {
+      records = 0;
+      broken = ssl.update_key(session, SSL_KEY_UPDATE_NOT_REQUESTED) != 1 || ssl.shake_hands(session) != 1;
     }
-    return size;
-  }
-
-  // A new key for what is sent from now on. It is told in a record of its own, which is kept where the socket is full:
-  // OpenSSL would not read before it has left, and two that have filled each other's sockets would wait for ever.
-  void renew_key() {
-    records = 0;
-    ERR_clear_error();
-    must(ssl.update_key(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1, "SSL_key_update");
-    socket.holds_back = true;
-    (void)ssl.shake_hands(session);  // what fails here fails again when the next record is written
-    socket.holds_back = false;
-  }
-
-  // The record that is held, whole, or -1.
-  ssize_t write_record() {
-    if (broken) {
-      errno = EPROTO;
-      return -1;
-    }
-    ERR_clear_error();
     std::size_t written = 0;
-    const int result = ssl.write(session, record.data(), held, &written);
-    if (result != 1) {
-      const ssize_t failed = outcome(result, writing_reads, SSL_ERROR_WANT_WRITE);
-      if (failed == 0) errno = EPIPE;
-      return -1;
+    broken = broken || ssl.write(session, bytes, size, &written) != 1 || written != size;
+    records += static_cast<std::int64_t>((size + kRecord - 1) / kRecord);
+    return !broken;
+  }
+
+  // A batch of the runs behind the first `passed` bytes, which are of the first run: from where they lie, short ones
+  // together in a record.
+  std::size_t encrypt(std::span<const iovec> runs, std::size_t passed) {
+    ERR_clear_error();
+    std::size_t taken = 0;
+    while (!runs.empty() && taken + kRecord <= kBatch) {
+      const auto* const from = static_cast<const std::byte*>(runs.front().iov_base) + passed;
+      const std::size_t whole = std::min(runs.front().iov_len - passed, kBatch - taken) / kRecord * kRecord;
+      const std::size_t size = whole > 0 ? whole : gather(runs, passed);
+      if (size > 0 && !encrypt(whole > 0 ? from : pieces.data(), size)) break;
+      taken += size;
+      passed += size;
+      skip(runs, passed);
     }
-    writing_reads = false;
-    held = 0;
-    ++records;
-    return static_cast<ssize_t>(written);
+    return taken;
+  }
+
+  std::size_t gather(std::span<const iovec> runs, std::size_t passed) {
+    pieces.clear();
+    for (const iovec& run : runs) {
+      const auto* const from = static_cast<const std::byte*>(run.iov_base) + passed;
+      const std::size_t piece = std::min(run.iov_len - passed, kRecord - pieces.size());
+      pieces.insert(pieces.end(), from, from + piece);
+      passed = 0;
+      if (pieces.size() == kRecord) break;
+    }
+    return pieces.size();
+  }
+
+  static void skip(std::span<const iovec>& runs, std::size_t& passed) {
+    while (!runs.empty() && passed >= runs.front().iov_len) {
+      passed -= runs.front().iov_len;
+      runs = runs.subspan(1);
+    }
   }
 };
 
@@ -369,14 +375,22 @@ TlsSession::~TlsSession() = default;
 
 Result<bool> TlsSession::shake_hands(const std::string& peer) {
   State& s = *state_;
-  if (!s.shaking) return true;
-  ERR_clear_error();
-  const int result = s.ssl.shake_hands(s.session);
-  if (result == 1) {
-    s.shaking = s.reading_writes = false;
-    return true;
+  if (s.shaking) {
+    ERR_clear_error();
+    const int result = s.ssl.shake_hands(s.session);
+    if (result == 1) {
+      s.shaking = false;
+    } else if (s.outcome(result) >= 0 || errno != EAGAIN) {
+      return refusal(peer);
+    }
   }
-  if (s.outcome(result, s.reading_writes, SSL_ERROR_WANT_READ) < 0 && errno == EAGAIN) return false;
+  if (!s.flush() && errno != EAGAIN && errno != EWOULDBLOCK)
+    return error(ErrorKind::io, "{} closed the connection", peer);
+  return !s.shaking && s.socket.out.empty();
+}
+
+Error TlsSession::refusal(const std::string& peer) {
+  State& s = *state_;
   s.broken = true;
   const int reason = ERR_GET_REASON(ERR_peek_error());
   if (is_key_of_another(reason)) {
@@ -396,47 +410,44 @@ ssize_t TlsSession::receive(std::span<std::byte> bytes) {
   ERR_clear_error();
   std::size_t got = 0;
   const int result = s.ssl.read(s.session, bytes.data(), bytes.size(), &got);
-  if (result != 1) return s.outcome(result, s.reading_writes, SSL_ERROR_WANT_READ);
-  s.reading_writes = false;
-  return static_cast<ssize_t>(got);
+  return result == 1 ? static_cast<ssize_t>(got) : s.outcome(result);
 }
 
 ssize_t TlsSession::send(std::span<const iovec> runs) {
   State& s = *state_;
   ssize_t all = 0;
-  std::size_t passed = 0;  // bytes of the first run that have left
-  for (;;) {
-    if (s.held == 0) {
-      s.held = s.gather(runs, passed);
-      if (s.held == 0) return all;
-      if (s.records >= s.tls->state_->records_of_a_key) s.renew_key();
-    }
-    const ssize_t sent = s.write_record();
-    if (sent < 0) return all > 0 && errno == EAGAIN ? all : -1;
-    all += sent;
-    passed += static_cast<std::size_t>(sent);
-    while (!runs.empty() && passed >= runs.front().iov_len) {
-      passed -= runs.front().iov_len;
-      runs = runs.subspan(1);
+  for (std::size_t passed = 0;;) {
+    if (!s.flush()) return all > 0 && errno == EAGAIN ? all : -1;
+    all += static_cast<ssize_t>(s.held);
+    passed += s.held;
+    State::skip(runs, passed);
+    s.held = 0;
+    if (runs.empty()) return all;
+    if (!s.broken) s.held = s.encrypt(runs, passed);
+    if (s.broken) {
+      errno = s.socket.ended ? EPIPE : EPROTO;
+      return -1;
     }
   }
 }
 
 short TlsSession::awaits(short events) const {
   const State& s = *state_;
-  short wanted = 0;
-  if ((events & POLLIN) != 0) wanted |= s.reading_writes ? POLLOUT : POLLIN;
-  if ((events & POLLOUT) != 0) wanted |= s.writing_reads ? POLLIN : POLLOUT;
-  return wanted;
+  const bool has_more_to_say = s.held == 0 && !s.socket.out.empty();  // as in the handshake
+  return static_cast<short>(has_more_to_say ? events | POLLOUT : events);
 }
 
-bool TlsSession::holds_bytes() const { return !state_->broken && state_->ssl.pending(state_->session) > 0; }
+bool TlsSession::holds_bytes() const {
+  const State& s = *state_;
+  return !s.broken && (s.ssl.pending(s.session) > 0 || s.socket.begin < s.socket.end);
+}
 
 void TlsSession::end() {
   State& s = *state_;
-  if (s.broken || s.shaking || s.held > 0) return;
+  if (s.broken || s.shaking) return;
   ERR_clear_error();
   (void)s.ssl.shutdown(s.session);
+  (void)s.flush();
 }
 
 }  // namespace systole

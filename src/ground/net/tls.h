@@ -42,8 +42,10 @@ enum class TlsSide { client, server };
 
 // One connection over a socket that does not block and that outlives it. One thread at a time. Nothing waits.
 //
-// What send() took has left: there is no buffer that would have to be flushed later. What the peer sent may lie here
-// decrypted (holds_bytes), where poll() does not see it; a receive() that ends with EAGAIN has taken all of it.
+// What send() took has left: no buffer has to be flushed later. Up to four records are encrypted ahead of what the
+// socket takes, and count as sent when they have left. OpenSSL itself never waits to write, so that reading goes on
+// whatever the peer does. What the peer sent may lie here (holds_bytes), where poll() does not see it; a receive() that
+// ends with EAGAIN has taken all of it.
 class TlsSession {
  public:
   TlsSession(std::shared_ptr<const Tls> tls, TlsSide side, int fd);
@@ -60,13 +62,14 @@ class TlsSession {
   // broken the protocol, or its bytes were altered on the way.
   ssize_t receive(std::span<std::byte> bytes);
   ssize_t send(std::span<const iovec> runs);
-  // The events of poll(2) by which that which has to wait for `events` goes on: reading may have to write first.
+  // The events of poll(2) by which that which has to wait for `events` goes on: a handshake may have more to say.
   short awaits(short events) const;
   bool holds_bytes() const;
   void end();  // tells the peer that nothing more comes, where that can be written now
 
  private:
   struct State;
+  Error refusal(const std::string& peer);
   std::unique_ptr<State> state_;
 };
 
