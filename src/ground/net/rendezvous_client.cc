@@ -11,8 +11,6 @@ std::uint32_t milliseconds(Seconds duration) {
   return static_cast<std::uint32_t>(std::clamp(std::ceil(duration.count() * 1e3), 0.0, 3'600'000.0));
 }
 
-constexpr const char* kSameEverywhere = "--set ranks.tls={}: the same on all nodes of a run";
-
 // The server's magic in answer to our hello.
 Status introduce(NetStream& stream, const RunToken& token, NetDeadline deadline, const std::string& peer) {
   TRY(shake_hands(stream, deadline, peer));
@@ -27,7 +25,7 @@ Status introduce(NetStream& stream, const RunToken& token, NetDeadline deadline,
   if (is(kRendezvousTls)) {
     return error(ErrorKind::invalid,
                  "{} runs with ranks.tls, and this node without: its token has passed the network in the clear", peer)
-        .hinted(fmt::format(fmt::runtime(kSameEverywhere), true) + ", and a new token");
+        .hinted("--set ranks.tls=true here too, and a new token");
   }
   if (is(kRendezvousName)) {
     return error(ErrorKind::unsupported, "{} is of another version of systole", peer)
@@ -42,7 +40,7 @@ Error refused(const Error& why, bool tls, const std::string& peer) {
   if (tls) {
     return error(ErrorKind::invalid, "this node runs with ranks.tls, and {} without, or another program listens there",
                  peer)
-        .hinted(fmt::format(fmt::runtime(kSameEverywhere), false) + ", or true where it leads");
+        .hinted("--set ranks.tls=true where it leads too, or false on all nodes");
   }
   return error(ErrorKind::invalid, "{} without answering our token", why.message)
       .hinted("all processes of a run need the token of that run");

@@ -4,7 +4,6 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
-#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,7 +14,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ground/base/late_library.h"
+#include "ground/net/libssl.h"
 
 namespace systole {
 namespace {
@@ -27,66 +26,6 @@ constexpr std::size_t kFewBytes = 4096, kReadAhead = 128 << 10;
 constexpr std::size_t kKey = 32;
 
 using Key = std::array<unsigned char, kKey>;
-
-// The functions of libssl that are called here; those of libcrypto are linked.
-struct Ssl {
-  decltype(&::TLS_method) method = nullptr;
-  decltype(&::SSL_CTX_new) context_new = nullptr;
-  decltype(&::SSL_CTX_free) context_free = nullptr;
-  decltype(&::SSL_CTX_ctrl) context_control = nullptr;
-  decltype(&::SSL_CTX_set_ciphersuites) set_ciphersuites = nullptr;
-  decltype(&::SSL_CTX_set_num_tickets) set_num_tickets = nullptr;
-  decltype(&::SSL_CTX_use_certificate) use_certificate = nullptr;
-  decltype(&::SSL_CTX_use_PrivateKey) use_key = nullptr;
-  decltype(&::SSL_CTX_set_verify) set_verify = nullptr;
-  decltype(&::SSL_CTX_set_cert_verify_callback) set_verify_callback = nullptr;
-  decltype(&::SSL_new) make = nullptr;
-  decltype(&::SSL_free) free = nullptr;
-  decltype(&::SSL_set_bio) set_bio = nullptr;
-  decltype(&::SSL_set_accept_state) accepts = nullptr;
-  decltype(&::SSL_set_connect_state) connects = nullptr;
-  decltype(&::SSL_do_handshake) shake_hands = nullptr;
-  decltype(&::SSL_read_ex) read = nullptr;
-  decltype(&::SSL_write_ex) write = nullptr;
-  decltype(&::SSL_get_error) error_of = nullptr;
-  decltype(&::SSL_pending) pending = nullptr;
-  decltype(&::SSL_key_update) update_key = nullptr;
-  decltype(&::SSL_shutdown) shutdown = nullptr;
-};
-
-Result<Ssl> load_ssl() {
-  const LateLibrary library =
-      TRY(LateLibrary::load({"libssl.so.3", "libssl3", "ranks.tls encrypts with OpenSSL's libssl"}));
-  Ssl ssl;
-  TRY(library.fill(ssl.method, "TLS_method"));
-  TRY(library.fill(ssl.context_new, "SSL_CTX_new"));
-  TRY(library.fill(ssl.context_free, "SSL_CTX_free"));
-  TRY(library.fill(ssl.context_control, "SSL_CTX_ctrl"));
-  TRY(library.fill(ssl.set_ciphersuites, "SSL_CTX_set_ciphersuites"));
-  TRY(library.fill(ssl.set_num_tickets, "SSL_CTX_set_num_tickets"));
-  TRY(library.fill(ssl.use_certificate, "SSL_CTX_use_certificate"));
-  TRY(library.fill(ssl.use_key, "SSL_CTX_use_PrivateKey"));
-  TRY(library.fill(ssl.set_verify, "SSL_CTX_set_verify"));
-  TRY(library.fill(ssl.set_verify_callback, "SSL_CTX_set_cert_verify_callback"));
-  TRY(library.fill(ssl.make, "SSL_new"));
-  TRY(library.fill(ssl.free, "SSL_free"));
-  TRY(library.fill(ssl.set_bio, "SSL_set_bio"));
-  TRY(library.fill(ssl.accepts, "SSL_set_accept_state"));
-  TRY(library.fill(ssl.connects, "SSL_set_connect_state"));
-  TRY(library.fill(ssl.shake_hands, "SSL_do_handshake"));
-  TRY(library.fill(ssl.read, "SSL_read_ex"));
-  TRY(library.fill(ssl.write, "SSL_write_ex"));
-  TRY(library.fill(ssl.error_of, "SSL_get_error"));
-  TRY(library.fill(ssl.pending, "SSL_pending"));
-  TRY(library.fill(ssl.update_key, "SSL_key_update"));
-  TRY(library.fill(ssl.shutdown, "SSL_shutdown"));
-  return ssl;
-}
-
-const Result<Ssl>& ssl_here() {
-  static const Result<Ssl> loaded = load_ssl();
-  return loaded;
-}
 
 void must(bool done, const char* what) {
   if (!done) fail(error(ErrorKind::internal, "OpenSSL: {} failed", what));
@@ -243,7 +182,7 @@ Tls::Tls(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Tls::~Tls() = default;
 
 Result<std::shared_ptr<const Tls>> Tls::of(const RunToken& token, std::int64_t records_of_a_key) {
-  const Result<Ssl>& loaded = ssl_here();
+  const Result<Ssl>& loaded = libssl();
   if (!loaded.ok()) return loaded.error();
   auto state = std::make_unique<State>(*loaded, records_of_a_key);
   const Ssl& ssl = state->ssl;

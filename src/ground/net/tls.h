@@ -5,7 +5,7 @@
 // is never sent. TLS 1.3 alone, no tickets, no session is resumed. Whoever listens here may ask for the certificate, so
 // a token must be drawn (RunToken::make): one that a person made up could be guessed from it.
 //
-// OpenSSL's libssl is loaded when the first connection over TLS is made; its headers stay in tls.cc.
+// OpenSSL's libssl is loaded when the first connection over TLS is made; its headers stay in libssl.h and tls.cc.
 
 #include <sys/uio.h>
 

@@ -69,7 +69,9 @@ TEST_F(Followers, with_tls_here_and_not_there_each_hears_which) {
     EXPECT_TRUE(has(done.out, leads_with ? " runs with ranks.tls, and this node without"
                                          : "this node runs with ranks.tls, and the rendezvous at "))
         << done.out;
-    EXPECT_TRUE(has(done.out, leads_with ? "hint: --set ranks.tls=true" : "hint: --set ranks.tls=false")) << done.out;
+    EXPECT_TRUE(
+        has(done.out, leads_with ? "hint: --set ranks.tls=true here too" : "hint: --set ranks.tls=true where it leads"))
+        << done.out;
   }
   const Captured none = systole_.run({"run", "job.yaml", "--ranks", "3", "--local-ranks", "1", "--set",
                                       "ranks.tls=true", "--rendezvous", "127.0.0.1:" + std::to_string(port_)});

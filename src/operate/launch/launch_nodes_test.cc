@@ -149,7 +149,7 @@ TEST_F(LaunchNodes, over_tls_nodes_and_ranks_meet_and_one_without_or_with_anothe
   EXPECT_EQ(run(), (LaunchOutcome{0, "4 ranks finished"}));
   others.join();
   EXPECT_TRUE(has(output_of("p"), " runs with ranks.tls, and this node without")) << output_of("p");
-  EXPECT_TRUE(has(output_of("p"), "hint: --set ranks.tls=true")) << output_of("p");
+  EXPECT_TRUE(has(output_of("p"), "hint: --set ranks.tls=true here too, and a new token")) << output_of("p");
   EXPECT_TRUE(has(output_of("t"), "holds the key of another token")) << output_of("t");
   EXPECT_TRUE(has(output_of("b"), "outcome 0 4 ranks finished")) << output_of("b");
 }
@@ -166,7 +166,8 @@ TEST_F(LaunchNodes, one_with_tls_is_refused_by_a_run_without) {
   EXPECT_EQ(run().exit_code, 0);
   others.join();
   EXPECT_TRUE(has(output_of("e"), "this node runs with ranks.tls, and the rendezvous at ")) << output_of("e");
-  EXPECT_TRUE(has(output_of("e"), "hint: --set ranks.tls=false")) << output_of("e");
+  EXPECT_TRUE(has(output_of("e"), "hint: --set ranks.tls=true where it leads too, or false on all nodes"))
+      << output_of("e");
 }
 
 TEST_F(LaunchNodes, when_the_leader_is_killed_no_rank_of_a_follower_lives_on) {
