@@ -117,7 +117,8 @@ void add_run_keys(Schema& schema) {
   schema.sections.push_back({"resume", "Where a run begins that goes on from another's checkpoint.", {}, {}});
   schema.sections.push_back({"resources", "What may be used.", {}, {}});
   schema.sections.push_back({"pipeline", "How the stages of the mesh's axis pipe take turns.", {}, {}});
-  schema.sections.push_back({"ranks", "When ranks are late or lost, and when a run is asked to stop.", {}, {}});
+  schema.sections.push_back(
+      {"ranks", "When ranks are late or lost, when a run is asked to stop, and how its processes speak.", {}, {}});
   schema.sections.push_back({"observe", "What is shown while it runs.", {}, {}});
   schema.sections.push_back(
       {"probe", "Values that are shown while it trains: range, mean, spread, and what is no number.", {}, {}});
