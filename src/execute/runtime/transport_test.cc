@@ -18,7 +18,7 @@ TEST(Transport, stamps_travel_as_64_bits) {
   EXPECT_EQ(back.step, stamp.step);
   EXPECT_EQ(back.shape, stamp.shape);
   EXPECT_EQ(MessageStamp::unpacked(MessageStamp{0x1fffff, 0, 0, 0}.packed()).sequence, 0xfffffU);
-  EXPECT_EQ(to_string(MessageStamp{17, 0, 2, 1}), "all_reduce #17, step 2");
+  EXPECT_EQ(to_string(MessageStamp{17, 0, 2, 1}), "all_reduce #17, exchange 2");
 }
 
 // Rows of a message against a plain copy, cut at every place.

@@ -13,8 +13,8 @@ class Followers : public testing::Test {
  protected:
   Followers() {
     systole_.write("job.yaml", "systole: 1\nname: mine\ncommand: [sh, -c, exit 0]\n");
-    systole_.write("token", std::string(32, 'a') + "\n");
-    systole_.write("other", std::string(32, 'b') + "\n");
+    systole_.write_secret("token", std::string(32, 'a') + "\n");
+    systole_.write_secret("other", std::string(32, 'b') + "\n");
   }
   // A node of a run that waits for more of them than there will be.
   std::string node(const std::string& name, const std::string& more = "") const {

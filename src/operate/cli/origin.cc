@@ -8,6 +8,7 @@
 #include "execute/data/begun_with.h"
 #include "execute/train/job.h"
 #include "execute/train/trainer.h"
+#include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/base/hash.h"
 #include "operate/cli/checkpoint_home.h"
@@ -224,10 +225,10 @@ Status goes_further(const Workload& workload, const Origin& origin, const Worklo
                          key);
   };
   if (train.steps && state.step >= *train.steps)
-    return nothing_left("train.steps", fmt::format("{} steps", state.step), std::to_string(*train.steps),
+    return nothing_left("train.steps", counted(state.step, "step"), std::to_string(*train.steps),
                         fmt::format("train.steps: {}, which counts those", 2 * state.step));
   if (train.tokens && state.tokens >= *train.tokens)
-    return nothing_left("train.tokens", fmt::format("{} tokens", state.tokens), std::to_string(*train.tokens),
+    return nothing_left("train.tokens", counted(state.tokens, "token"), std::to_string(*train.tokens),
                         fmt::format("train.tokens: {}, which counts those", 2 * state.tokens));
   if (train.time && state.trained >= *train.time)
     return nothing_left("train.time", to_string(state.trained), to_string(*train.time),

@@ -182,7 +182,9 @@ train: { batch: 2, steps: 2, optimizer: { rate: 1e-3 } }
   const double took = (clock->now() - began).count();
   ASSERT_EQ(seen.exit.code, 0) << seen.out << seen.err;
   EXPECT_LT(static_cast<double>(times(seen.out, kClear)), 20 + 20 * took) << "ten a second, of two processes";
-  for (std::size_t at = seen.out.find("data: "); at != seen.out.npos; at = seen.out.find("data: ", at + 1)) {
+  const std::string painted = std::string(kClear) + "data: ";
+  for (std::size_t at = seen.out.find(painted); at != seen.out.npos; at = seen.out.find(painted, at)) {
+    at += painted.size();
     const std::size_t next = std::min(seen.out.find_first_of("\r\n", at), seen.out.size());
     EXPECT_EQ(seen.out.substr(next, std::string_view(kClear).size()), kClear) << seen.out.substr(at, 80);
   }

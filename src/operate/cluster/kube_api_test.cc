@@ -72,6 +72,7 @@ TEST_F(Api, a_token_that_expired_is_renewed_once) {
   KubeAccess access = stub_.access();
   access.user.token_file = folder + "/token";
   write_text_file(access.user.token_file, "old").value();
+  std::filesystem::permissions(access.user.token_file, std::filesystem::perms(0600));
   KubeApi api(std::make_shared<KubeCredentials>(access, clock_), clock_);
   const Error refused = api.get("/version").error();
   EXPECT_EQ(refused.kind, ErrorKind::invalid);

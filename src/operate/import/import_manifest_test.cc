@@ -153,7 +153,7 @@ TEST(ImportManifest, refuses_what_is_no_job) {
   EXPECT_NE(refused(std::string(kJob) + "---\n" + kJob).find("two jobs"), std::string::npos);
   const auto place = [](const std::string& text) { return to_string(import_job({text, "pasted"}).error().where); };
   EXPECT_EQ(place("apiVersion: batch/v1\nkind: Job\nkind: Job\n"), "pasted:3:1") << "a key twice";
-  EXPECT_TRUE(place("---\napiVersion: batch/v1\nkind: Job\nmetadata: [").starts_with("pasted:5:"));
+  EXPECT_EQ(place("---\napiVersion: batch/v1\nkind: Job\nmetadata: ["), "pasted:4:11") << "where it opens";
   EXPECT_NE(refused("apiVersion: batch/v1\nkind: Job\nspec: { template: { spec: { containers: [{ image: i:1 }] } } }\n")
                 .find("the image's own program"),
             std::string::npos);

@@ -45,7 +45,7 @@ TEST(RunMetrics, are_what_the_newest_events_say) {
         "systole_step_seconds_total{category=\"data_wait\"} 0\n", "systole_checkpoint_step 4\n",
         "systole_checkpoint_bytes_total 1000\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
-  EXPECT_EQ(text.find("evaluation"), std::string::npos) << "there was none";
+  EXPECT_EQ(text.find("systole_evaluation"), std::string::npos) << "there was none";
 }
 
 // Every metric is of an event that is there.
