@@ -207,8 +207,7 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
                                   ? export_peft_folder(run, from, *store).value()
                                   : export_hf_folder(run, from, *store, {parse_bytes(options.shard).value()}).value();
   context.out.data(fmt::format("{}: {} of step {}, {}: {}", options.to, counted(files.tensors, "tensor"),
-                               from.manifest().step,
-                               to_string(files.bytes), fmt::join(files.files, ", ")));
+                               from.manifest().step, to_string(files.bytes), fmt::join(files.files, ", ")));
   if (merged) {
     context.out.message(fmt::format(
         "its adapters, of rank {}, are merged into the weights; with --adapters they are written alone, as PEFT keeps "

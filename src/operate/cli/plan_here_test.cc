@@ -49,17 +49,17 @@ class PlanHere : public testing::Test {
 
 TEST_F(PlanHere, every_type_of_the_reference_runs_with_or_without_a_rate) {
   for (const std::string& job : {std::string("text.yaml"), std::string("job.yaml")}) {
-    for (const auto& [precision, has_rate] : std::vector<std::pair<std::string, bool>>{
-             {"f64", false},
-             {"f16", false},
-             {"f8e4m3", false},
-             {"f8e5m2", false},
-             {"{parameter: f64}", true},
-             {"{reduce: f64}", true},
-             {"{reduce: f16}", true},
-             {"{accumulate: f64}", true},
-             {"{parameter: f64, compute: bf16}", true},
-             {"{compute: f16, parameter: f64, reduce: f8e5m2}", false}}) {
+    for (const auto& [precision, has_rate] :
+         std::vector<std::pair<std::string, bool>>{{"f64", false},
+                                                   {"f16", false},
+                                                   {"f8e4m3", false},
+                                                   {"f8e5m2", false},
+                                                   {"{parameter: f64}", true},
+                                                   {"{reduce: f64}", true},
+                                                   {"{reduce: f16}", true},
+                                                   {"{accumulate: f64}", true},
+                                                   {"{parameter: f64, compute: bf16}", true},
+                                                   {"{compute: f16, parameter: f64, reduce: f8e5m2}", false}}) {
       SCOPED_TRACE(job + " " + precision);
       const std::string words =
           job + " --backend reference --set train.steps=2 --set 'train.precision=" + precision + "' ";
