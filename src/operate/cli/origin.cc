@@ -192,6 +192,7 @@ std::vector<Error> other_keys(const Workload& workload, const Origin& origin, co
   const std::map<std::string, std::string> here = numbers_by_key(workload), there = numbers_by_key(*its);
   std::map<std::string, std::string> keys = here;
   keys.insert(there.begin(), there.end());
+  if (workload.model.family != its->model.family) keys = {{"model.family", ""}};  // all else differs with it
   for (const auto& [key, any] : keys) {
     const auto mine = here.find(key), theirs = there.find(key);
     const bool is_here = mine != here.end(), is_there = theirs != there.end();
