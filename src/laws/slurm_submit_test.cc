@@ -176,7 +176,8 @@ TEST_F(SlurmSubmit, a_failed_run_says_why) {
         "systole: 1\nname: bad\ncommand: [sh, -c, echo the reason >&2; exit 7]\nresources: { longest: 1min }\n"
         "ranks: { retries: 0 }\n");
   systole("submit bad.yaml --on slurm");
-  EXPECT_TRUE(has(systole("logs -f bad", 1), "the reason"));
+  const std::string log = systole("logs -f bad", 1);
+  EXPECT_TRUE(has(log, "the reason")) << log;
   EXPECT_EQ(told("bad"), "failed");
   EXPECT_TRUE(has(told("bad", "reason"), "exit code")) << told("bad", "reason");
   write("after.yaml", kSmall);

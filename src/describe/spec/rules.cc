@@ -5,7 +5,6 @@
 
 #include "describe/spec/rules_layout.h"
 #include "describe/spec/schema.h"
-#include "describe/spec/ssh_host.h"
 #include "ground/base/counted.h"
 
 namespace systole {
@@ -359,22 +358,12 @@ void check_machines(const Workload& w, Rules& broken) {
                       "name: NAME }"});
 }
 
-void check_hosts(const Workload& w, Rules& broken) {
-  for (const std::string& host : w.ssh.hosts)
-    if (!read_named_host(host))
-      broken.push_back({{"ssh.hosts"},
-                        ErrorKind::invalid,
-                        fmt::format("'{}' is no [USER@]HOST[:PORT]", host),
-                        "as in alice@node1:2222; HOST is how the machines reach each other, too"});
-}
-
 }  // namespace
 
 std::vector<Broken> broken_rules(const Workload& workload) {
   Rules broken;
   check_environment(workload, broken);
   check_machines(workload, broken);
-  check_hosts(workload, broken);
   if (!workload.has_model()) return broken;
   check_model(workload, broken);
   check_pairing(workload, broken);

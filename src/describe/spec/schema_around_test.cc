@@ -117,7 +117,7 @@ TEST(SchemaAround, a_machine_is_no_option_of_ssh) {
                            "a:70000", "@b", "a@"}) {
     const std::string said = errors_of(std::string(kProgram) + "ssh: { hosts: [fine, '" + host + "'] }\n");
     EXPECT_NE(said.find(std::string("'") + host + "' is no [USER@]HOST[:PORT]"), std::string::npos) << host << said;
-    EXPECT_NE(said.find("job.yaml:4:15: "), std::string::npos) << said;
+    EXPECT_NE(said.find("job.yaml:4:22: "), std::string::npos) << said;
   }
 }
 
