@@ -177,13 +177,13 @@ TEST(RenderKinds, torchrun_is_told_where_and_which) {
                            {"MASTER_ADDR", "job-0.job"},
                            {"MASTER_PORT", "29500"}}),
             "torchrun --nnodes=2 --nproc_per_node=2 --node_rank=0 --max_restarts=0 " + common +
-                "10.0.0.7:29500 --rdzv_id=job --rdzv_conf=is_host=1 train.py a b\n10.0.0.7\n");
+                "10.0.0.7:29500 --rdzv_id=job --rdzv_conf=is_host=1 --no-python train.py a b\n10.0.0.7\n");
   EXPECT_EQ(started(sets, {{"JOB_COMPLETION_INDEX", "1"},
                            {"POD_IP", "10.0.0.8"},
                            {"MASTER_ADDR", "job-0.job"},
                            {"MASTER_PORT", "29500"}}),
             "torchrun --nnodes=2 --nproc_per_node=2 --node_rank=1 --max_restarts=0 " + common +
-                "job-0.job:29500 --rdzv_id=job --rdzv_conf=is_host=0 train.py a b\njob-0.job\n");
+                "job-0.job:29500 --rdzv_id=job --rdzv_conf=is_host=0 --no-python train.py a b\njob-0.job\n");
 }
 
 TEST(RenderKinds, hosts_of_a_slice_know_each_other) {

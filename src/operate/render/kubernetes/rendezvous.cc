@@ -54,14 +54,15 @@ void add_rendezvous(const KubernetesJob& k, PodParts& parts) {
   if (const std::string& from = k.workload().resume.from; !from.empty()) parts.set_env(kResumeFrom, kube_value(from));
 }
 
+// A command is a program and its words: without --no-python, torchrun starts `python -u python3 train.py`.
 std::string start_by_others(const KubernetesJob& k) {
   const std::string command = command_of(k.workload());
   if (k.job.launcher == Launcher::program) return "exec" + command;
-  if (by_operator(k.kind)) return "exec torchrun" + command;  // told by PET_* of its environment
+  if (by_operator(k.kind)) return "exec torchrun --no-python" + command;  // told by PET_* of its environment
   return fmt::format(
       "exec torchrun --nnodes={} --nproc_per_node={} --node_rank=\"$node\" --max_restarts=0 \\\n"
       "  --rdzv_backend=c10d --rdzv_endpoint=\"$MASTER_ADDR:$MASTER_PORT\" --rdzv_id={} --rdzv_conf=is_host=$opens \\\n"
-      " {}",
+      "  --no-python{}",
       k.job.nodes.most, k.job.ranks_per_node, k.job.run, command);
 }
 
