@@ -102,7 +102,7 @@ TEST_F(HostileInput, an_address_is_told_without_its_password) {
 
 TEST_F(HostileInput, an_option_of_ssh_is_no_machine) {
   systole_.write("job.yaml", "systole: 1\nname: mine\ncommand: ['true']\nssh: { hosts: [-oProxyCommand=touch] }\n");
-  refused("\"$SYSTOLE\" check job.yaml", "job.yaml:4:16: error: '-oProxyCommand=touch' is no [USER@]HOST");
+  refused("\"$SYSTOLE\" check job.yaml", "job.yaml:4:16: error: ssh.hosts: '-oProxyCommand=touch' is no [USER@]HOST");
 }
 
 class Kubeconfig : public HostileInput {
