@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kNamed = 3;     // differences spelt out in one message
 constexpr std::size_t kListed = 100;  // and behind it; the rest is counted
-constexpr std::size_t kHinted = 12;   // missing ones for which a name that is near is looked for
+constexpr std::size_t kHinted = 6;    // missing ones for which a name that is near is looked for
 
 std::vector<std::string> names_of(const Manifest& manifest) {
   std::vector<std::string> names;
