@@ -99,10 +99,12 @@ void load_step(const ChainStep& s, const Block& b) {
   }
 }
 
+// Registers hold what the type holds: steps have rounded.
+inline void store_exact(float* p, F v) { store(p, v); }
 template <typename T>
 inline void store_floats(T* y, const float* x, i64 n) {
   i64 i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i));
+  for (; i + kLanes <= n; i += kLanes) store_exact(y + i, load(x + i));
   for (; i < n; ++i) set_f32(y + i, x[i]);
 }
 

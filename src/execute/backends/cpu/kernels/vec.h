@@ -62,19 +62,20 @@ inline F load(const Bf16* p) {
 }
 inline void store(float* p, F v) { __builtin_memcpy(p, &v, sizeof v); }
 
-// To nearest, ties to even; NaN stays NaN. The same bits as to_bf16 of ground/tensor/dtype.h.
-inline U bf16_bits(F v) {
+// To nearest, ties to even, in the upper half of each lane; NaN stays NaN. The same bits as to_bf16 of
+// ground/tensor/dtype.h.
+inline U bf16_high(F v) {
   const U bits = f_as_u(v);
-  const U nearest = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-  const U nan = (bits >> 16) | 0x40U;
-  const U is_nan = reinterpret_cast<U>(v != v);
-  return (is_nan & nan) | (~is_nan & nearest);
+  const U nearest = bits + 0x7fffU + ((bits >> 16) & 1U);
+  return (v != v ? bits | 0x400000U : nearest) & 0xffff0000U;
 }
-inline void store(Bf16* p, F v) {
-  const H h = __builtin_convertvector(bf16_bits(v), H);
+// Of numbers that bf16 holds: the upper half is all of them.
+inline void store_exact(Bf16* p, F v) {
+  const H h = __builtin_convertvector(f_as_u(v) >> 16, H);
   __builtin_memcpy(p, &h, sizeof h);
 }
-inline F round_bf16(F v) { return bits_as_f(bf16_bits(v) << 16); }
+inline F round_bf16(F v) { return bits_as_f(bf16_high(v)); }
+inline void store(Bf16* p, F v) { store_exact(p, round_bf16(v)); }
 
 // The first n lanes (0 ≤ n < kLanes); the others are `fill`.
 template <typename T>
