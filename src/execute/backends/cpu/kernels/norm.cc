@@ -26,78 +26,122 @@ inline void visit_pair(Elem elem, Elem scale_elem, const Fn& fn) {
 
 inline float rsqrt_of(float x) { return 1.0f / __builtin_sqrtf(x); }
 
-template <typename T, typename S>
-void rms_norm_row(const RmsNormArgs& args, i64 row) {
-  const i64 n = args.n;
-  const T* x = row_of<T>(args.x, row, n);
-  const S* scale = static_cast<const S*>(args.scale);
-  T* y = row_of<T>(args.y, row, n);
-  const float squares = row_sum(n, [&](i64 i) {
-    const F v = get(x, i, n);
-    return v * v;
-  });
-  const float rstd = rsqrt_of(squares / static_cast<float>(n) + static_cast<float>(args.eps));
-  for (i64 i = 0; i < n; i += kLanes) put(y, i, n, get(x, i, n) * rstd * get(scale, i, n));
-  args.rstd[row] = rstd;
+// Rows that a pass goes over before the next pass does: sums across lanes wait for each other within a row, and not
+// between rows; the rows of one group are still in the first-level cache when the next pass comes.
+constexpr i64 kMostRows = 16;
+inline i64 group_rows(i64 row_bytes) { return greater(1, lesser(kMostRows, 16384 / greater(1, row_bytes))); }
+
+// fn(first, end) for groups of the rows [begin, end).
+template <typename Fn>
+inline void over_groups(i64 begin, i64 end, i64 row_bytes, const Fn& fn) {
+  const i64 group = group_rows(row_bytes);
+  for (i64 row = begin; row < end; row += group) fn(row, lesser(end, row + group));
 }
 
 template <typename T, typename S>
-void layer_norm_row(const LayerNormArgs& args, i64 row) {
+void rms_norm_rows(const RmsNormArgs& args, i64 begin, i64 end) {
   const i64 n = args.n;
-  const T* x = row_of<T>(args.x, row, n);
-  const S *scale = static_cast<const S*>(args.scale), *bias = static_cast<const S*>(args.bias);
-  T* y = row_of<T>(args.y, row, n);
-  const float mean = row_sum(n, [&](i64 i) { return get(x, i, n); }) / static_cast<float>(n);
-  const float squares = row_sum(n, [&](i64 i) {
-    const F v = within(get(x, i, n) - mean, i, n);
-    return v * v;
-  });
-  const float rstd = rsqrt_of(squares / static_cast<float>(n) + static_cast<float>(args.eps));
-  for (i64 i = 0; i < n; i += kLanes) put(y, i, n, (get(x, i, n) - mean) * rstd * get(scale, i, n) + get(bias, i, n));
-  args.mean[row] = mean;
-  args.rstd[row] = rstd;
-}
-
-template <typename T, typename S>
-void rms_norm_grad_row(const RmsNormGradArgs& args, i64 row, float* dscale) {
-  const i64 n = args.n;
-  const T *x = row_of<T>(args.x, row, n), *g = row_of<T>(args.g, row, n);
   const S* scale = static_cast<const S*>(args.scale);
-  T* dx = row_of<T>(args.dx, row, n);
-  const float rstd = args.rstd[row];
-  const float sum = row_sum(n, [&](i64 i) {
-    const F normal = get(x, i, n) * rstd, gradient = get(g, i, n);
-    if (dscale != nullptr) put(dscale, i, n, get(dscale, i, n) + gradient * normal);
-    return gradient * get(scale, i, n) * normal;
-  });
-  const float mean = sum / static_cast<float>(n);
-  for (i64 i = 0; i < n; i += kLanes) {
-    put(dx, i, n, rstd * (get(g, i, n) * get(scale, i, n) - get(x, i, n) * rstd * mean));
+  for (i64 row = begin; row < end; ++row) {
+    const T* x = row_of<T>(args.x, row, n);
+    const float squares = row_sum(n, [&](i64 i) {
+      const F v = get(x, i, n);
+      return v * v;
+    });
+    args.rstd[row] = rsqrt_of(squares / static_cast<float>(n) + static_cast<float>(args.eps));
+  }
+  for (i64 row = begin; row < end; ++row) {
+    const T* x = row_of<T>(args.x, row, n);
+    T* y = row_of<T>(args.y, row, n);
+    const float rstd = args.rstd[row];
+    for (i64 i = 0; i < n; i += kLanes) put(y, i, n, get(x, i, n) * rstd * get(scale, i, n));
   }
 }
 
 template <typename T, typename S>
-void layer_norm_grad_row(const LayerNormGradArgs& args, i64 row, float* dscale, float* dbias) {
+void layer_norm_rows(const LayerNormArgs& args, i64 begin, i64 end) {
   const i64 n = args.n;
-  const T *x = row_of<T>(args.x, row, n), *g = row_of<T>(args.g, row, n);
+  const S *scale = static_cast<const S*>(args.scale), *bias = static_cast<const S*>(args.bias);
+  for (i64 row = begin; row < end; ++row) {
+    const T* x = row_of<T>(args.x, row, n);
+    args.mean[row] = row_sum(n, [&](i64 i) { return get(x, i, n); }) / static_cast<float>(n);
+  }
+  for (i64 row = begin; row < end; ++row) {
+    const T* x = row_of<T>(args.x, row, n);
+    const float mean = args.mean[row];
+    const float squares = row_sum(n, [&](i64 i) {
+      const F v = within(get(x, i, n) - mean, i, n);
+      return v * v;
+    });
+    args.rstd[row] = rsqrt_of(squares / static_cast<float>(n) + static_cast<float>(args.eps));
+  }
+  for (i64 row = begin; row < end; ++row) {
+    const T* x = row_of<T>(args.x, row, n);
+    T* y = row_of<T>(args.y, row, n);
+    const float mean = args.mean[row], rstd = args.rstd[row];
+    for (i64 i = 0; i < n; i += kLanes) put(y, i, n, (get(x, i, n) - mean) * rstd * get(scale, i, n) + get(bias, i, n));
+  }
+}
+
+template <typename T, typename S>
+void rms_norm_grad_rows(const RmsNormGradArgs& args, i64 begin, i64 end, float* dscale) {
+  const i64 n = args.n;
   const S* scale = static_cast<const S*>(args.scale);
-  T* dx = row_of<T>(args.dx, row, n);
-  const float mean = args.mean[row], rstd = args.rstd[row], count = static_cast<float>(n);
-  F sums_h[2] = {};
-  const float sum_hn = row_sum(n, [&](i64 i) {
-    const F normal = within((get(x, i, n) - mean) * rstd, i, n), gradient = get(g, i, n);
-    if (dscale != nullptr) {
-      put(dscale, i, n, get(dscale, i, n) + gradient * normal);
-      put(dbias, i, n, get(dbias, i, n) + gradient);
+  float means[kMostRows];
+  for (i64 row = begin; row < end; ++row) {
+    const T *x = row_of<T>(args.x, row, n), *g = row_of<T>(args.g, row, n);
+    const float rstd = args.rstd[row];
+    const float sum = row_sum(n, [&](i64 i) {
+      const F normal = get(x, i, n) * rstd, gradient = get(g, i, n);
+      if (dscale != nullptr) put(dscale, i, n, get(dscale, i, n) + gradient * normal);
+      return gradient * get(scale, i, n) * normal;
+    });
+    means[row - begin] = sum / static_cast<float>(n);
+  }
+  for (i64 row = begin; row < end; ++row) {
+    const T *x = row_of<T>(args.x, row, n), *g = row_of<T>(args.g, row, n);
+    T* dx = row_of<T>(args.dx, row, n);
+    const float rstd = args.rstd[row], mean = means[row - begin];
+    for (i64 i = 0; i < n; i += kLanes) {
+      put(dx, i, n, rstd * (get(g, i, n) * get(scale, i, n) - get(x, i, n) * rstd * mean));
     }
-    const F h = gradient * get(scale, i, n);
-    sums_h[(i / kLanes) & 1] += h;
-    return h * normal;
-  });
-  const float mean_h = sum_lanes(sums_h[0] + sums_h[1]) / count, mean_hn = sum_hn / count;
-  for (i64 i = 0; i < n; i += kLanes) {
-    const F normal = (get(x, i, n) - mean) * rstd;
-    put(dx, i, n, rstd * (get(g, i, n) * get(scale, i, n) - mean_h - normal * mean_hn));
+  }
+}
+
+template <typename T, typename S>
+void layer_norm_grad_rows(const LayerNormGradArgs& args, i64 begin, i64 end, float* dscale, float* dbias) {
+  const i64 n = args.n;
+  const S* scale = static_cast<const S*>(args.scale);
+  const float count = static_cast<float>(n);
+  struct Means {
+    float h, hn;
+  };
+  Means means[kMostRows];
+  for (i64 row = begin; row < end; ++row) {
+    const T *x = row_of<T>(args.x, row, n), *g = row_of<T>(args.g, row, n);
+    const float mean = args.mean[row], rstd = args.rstd[row];
+    F sums_h[2] = {};
+    const float sum_hn = row_sum(n, [&](i64 i) {
+      const F normal = within((get(x, i, n) - mean) * rstd, i, n), gradient = get(g, i, n);
+      if (dscale != nullptr) {
+        put(dscale, i, n, get(dscale, i, n) + gradient * normal);
+        put(dbias, i, n, get(dbias, i, n) + gradient);
+      }
+      const F h = gradient * get(scale, i, n);
+      sums_h[(i / kLanes) & 1] += h;
+      return h * normal;
+    });
+    means[row - begin] = {sum_lanes(sums_h[0] + sums_h[1]) / count, sum_hn / count};
+  }
+  for (i64 row = begin; row < end; ++row) {
+    const T *x = row_of<T>(args.x, row, n), *g = row_of<T>(args.g, row, n);
+    T* dx = row_of<T>(args.dx, row, n);
+    const float mean = args.mean[row], rstd = args.rstd[row];
+    const Means of = means[row - begin];
+    for (i64 i = 0; i < n; i += kLanes) {
+      const F normal = (get(x, i, n) - mean) * rstd;
+      put(dx, i, n, rstd * (get(g, i, n) * get(scale, i, n) - of.h - normal * of.hn));
+    }
   }
 }
 
@@ -113,14 +157,16 @@ void sum_blocks(const float* partial, i64 blocks, i64 stride, void* out, Elem el
   });
 }
 
-// fn(row, partial) for each row, partial the block's `vectors` sums (null when none are wanted), cleared first.
+// fn(first, end, partial) for groups of rows, partial the block's `vectors` sums (null when none are wanted), cleared
+// first.
 template <typename Fn>
-void over_blocks(i64 rows, i64 n, int vectors, void* workspace, int threads, const Fn& fn) {
+void over_blocks(i64 rows, i64 n, i64 row_bytes, int vectors, void* workspace, int threads, const Fn& fn) {
   const i64 block = norm_block_rows(rows);
   parallel(threads, norm_blocks(rows), Schedule::contiguous, [&](i64 part, int) {
     float* partial = vectors == 0 ? nullptr : static_cast<float*>(workspace) + part * n * vectors;
     for (i64 i = 0; i < n * vectors; ++i) partial[i] = 0;
-    for (i64 row = part * block; row < lesser(rows, (part + 1) * block); ++row) fn(row, partial);
+    over_groups(part * block, lesser(rows, (part + 1) * block), row_bytes,
+                [&](i64 first, i64 end) { fn(first, end, partial); });
   });
 }
 
@@ -131,7 +177,8 @@ KernelReport rms_norm(const RmsNormArgs& args) {
     using T = typename Pointee<decltype(t)>::type;
     using S = typename Pointee<decltype(s)>::type;
     parallel_blocks(args.threads, args.rows, rows_per_part(args.n * 4), [&](i64 begin, i64 end) {
-      for (i64 row = begin; row < end; ++row) rms_norm_row<T, S>(args, row);
+      over_groups(begin, end, args.n * size_of(args.elem),
+                  [&](i64 first, i64 last) { rms_norm_rows<T, S>(args, first, last); });
     });
   });
   const i64 bytes = args.rows * args.n * size_of(args.elem);
@@ -144,7 +191,8 @@ KernelReport layer_norm(const LayerNormArgs& args) {
     using T = typename Pointee<decltype(t)>::type;
     using S = typename Pointee<decltype(s)>::type;
     parallel_blocks(args.threads, args.rows, rows_per_part(args.n * 4), [&](i64 begin, i64 end) {
-      for (i64 row = begin; row < end; ++row) layer_norm_row<T, S>(args, row);
+      over_groups(begin, end, args.n * size_of(args.elem),
+                  [&](i64 first, i64 last) { layer_norm_rows<T, S>(args, first, last); });
     });
   });
   const i64 bytes = args.rows * args.n * size_of(args.elem);
@@ -158,8 +206,8 @@ KernelReport rms_norm_grad(const RmsNormGradArgs& args) {
   visit_pair(args.elem, args.scale_elem, [&](auto* t, auto* s) {
     using T = typename Pointee<decltype(t)>::type;
     using S = typename Pointee<decltype(s)>::type;
-    over_blocks(args.rows, n, vectors, args.workspace, args.threads,
-                [&](i64 row, float* partial) { rms_norm_grad_row<T, S>(args, row, partial); });
+    over_blocks(args.rows, n, 2 * n * size_of(args.elem), vectors, args.workspace, args.threads,
+                [&](i64 first, i64 end, float* partial) { rms_norm_grad_rows<T, S>(args, first, end, partial); });
   });
   if (vectors != 0)
     sum_blocks(static_cast<const float*>(args.workspace), norm_blocks(args.rows), n, args.dscale, args.scale_elem, n);
@@ -174,9 +222,10 @@ KernelReport layer_norm_grad(const LayerNormGradArgs& args) {
   visit_pair(args.elem, args.scale_elem, [&](auto* t, auto* s) {
     using T = typename Pointee<decltype(t)>::type;
     using S = typename Pointee<decltype(s)>::type;
-    over_blocks(args.rows, n, vectors, args.workspace, args.threads, [&](i64 row, float* partial) {
-      layer_norm_grad_row<T, S>(args, row, partial, partial == nullptr ? nullptr : partial + n);
-    });
+    over_blocks(args.rows, n, 2 * n * size_of(args.elem), vectors, args.workspace, args.threads,
+                [&](i64 first, i64 end, float* partial) {
+                  layer_norm_grad_rows<T, S>(args, first, end, partial, partial == nullptr ? nullptr : partial + n);
+                });
   });
   if (vectors != 0) {
     const float* partial = static_cast<const float*>(args.workspace);
