@@ -11,7 +11,7 @@ namespace systole {
 namespace {
 
 constexpr std::int64_t kMatmul = 2048, kChainElements = 1 << 19;
-constexpr int kChainSteps = 20;
+constexpr int kChainSteps = 20, kFunctionTimes = 4;
 constexpr Bytes kLeast = 192 * kMiB, kMost = 512 * kMiB;  // what memory is measured with
 
 bool computes(const Device& device, DType dtype) {
@@ -26,15 +26,23 @@ Graph matmul_graph(DType dtype, std::int64_t n) {
   return g;
 }
 
-// As training has it: the left operand, and the gradients of both, one of which reads its operands across.
-Graph contraction_graph(DType dtype) {
-  Graph g("contraction");
-  const Value x = g.input("x", Type(dtype, {2048, 768})), w = g.input("w", Type(dtype, {768, 1536}));
-  const Value dy = g.input("dy", Type(dtype, {2048, 1536}));
-  g.output("y", contract(x, w, "mk,kn->mn"));
-  g.output("dx", contract(dy, w, "mn,kn->mk"));
-  g.output("dw", contract(x, dy, "mk,mn->kn", DType::f32));
-  return g;
+// Names of inputs and outputs in one of several copies of a graph.
+struct Named {
+  int copy;
+  std::string operator()(const char* name) const { return fmt::format("{}{}", name, copy); }
+};
+
+// `rows` × k by k × n, or what of it is summed over another dim (predict/perf/machine_speed.h).
+void put_product(Graph& g, const Named& name, DType dtype, std::string_view layout, std::int64_t rows, std::int64_t k,
+                 std::int64_t n) {
+  const Value x = g.input(name("x"), Type(dtype, {rows, k}));
+  if (layout == "nn") {
+    g.output(name("y"), contract(x, g.input(name("w"), Type(dtype, {k, n})), "mk,kn->mn"));
+  } else if (layout == "nt") {
+    g.output(name("y"), contract(x, g.input(name("w"), Type(dtype, {n, k})), "mk,nk->mn"));
+  } else {
+    g.output(name("y"), contract(x, g.input(name("d"), Type(dtype, {rows, n})), "mk,mn->kn", DType::f32));
+  }
 }
 
 // Causal attention of `heads`, all of them 256 wide.
@@ -42,28 +50,25 @@ Type attention_type(DType dtype, std::int64_t heads) {
   return Type(dtype, {8, 256, heads, 256 / heads}, {"batch", "seq", "heads", "head"});
 }
 
-Graph attention_graph(DType dtype, std::int64_t heads) {
-  Graph g("attention");
+void put_attention(Graph& g, const Named& name, DType dtype, std::int64_t heads) {
   const Type type = attention_type(dtype, heads);
-  const Attention forward = attention(g.input("q", type), g.input("k", type), g.input("v", type), {});
-  g.output("o", forward.o);
-  g.output("lse", forward.lse);
-  return g;
+  const Attention forward = attention(g.input(name("q"), type), g.input(name("k"), type), g.input(name("v"), type), {});
+  g.output(name("o"), forward.o);
+  g.output(name("lse"), forward.lse);
 }
 
-Graph attention_grad_graph(DType dtype, std::int64_t heads) {
-  Graph g("attention_grad");
+void put_attention_grad(Graph& g, const Named& name, DType dtype, std::int64_t heads) {
   const Type type = attention_type(dtype, heads);
-  const Value q = g.input("q", type), k = g.input("k", type), v = g.input("v", type), o = g.input("o", type);
-  const Value lse = g.input("lse", Type(DType::f32, {8, heads, 256}, {"batch", "heads", "seq"}));
-  const AttentionGrad back = attention_grad(q, k, v, o, lse, g.input("d", type), {});
-  g.output("dq", back.dq);
-  g.output("dk", back.dk);
-  g.output("dv", back.dv);
-  return g;
+  const Value q = g.input(name("q"), type), k = g.input(name("k"), type), v = g.input(name("v"), type),
+              o = g.input(name("o"), type);
+  const Value lse = g.input(name("lse"), Type(DType::f32, {8, heads, 256}, {"batch", "heads", "seq"}));
+  const AttentionGrad back = attention_grad(q, k, v, o, lse, g.input(name("d"), type), {});
+  g.output(name("dq"), back.dq);
+  g.output(name("dk"), back.dk);
+  g.output(name("dv"), back.dv);
 }
 
-// A kernel of several flops a number and no elementary functions to speak of.
+// layer_norm_grad: several flops a number and no elementary functions to speak of.
 Graph kernel_graph() {
   Graph g("kernel");
   const Type type(DType::f32, {4096, 128}), rows(DType::f32, {4096}), vector(DType::f32, {128});
@@ -75,15 +80,31 @@ Graph kernel_graph() {
   return g;
 }
 
-// A polynomial of many terms: a long chain, little memory.
-Graph vector_graph() {
-  Graph g("vector");
-  const Value x = g.input("x", Type(DType::f32, {kChainElements}));
+// A chain of `steps` sums and products: little memory.
+void put_sums(Graph& g, const Named& name, DType dtype, int steps, std::int64_t elements) {
+  const Value x = g.input(name("x"), Type(dtype, {elements}));
   Value y = x;
-  for (int i = 0; i < kChainSteps / 2; ++i) y = add(mul(y, x), x);
-  g.output("y", y);
-  return g;
+  for (int i = 0; i < steps; ++i) y = i % 2 == 0 ? mul(y, x) : add(y, x);
+  g.output(name("y"), y);
 }
+
+struct NamedFunction {
+  const char* op;
+  Value (*make)(Value x);
+};
+// What models have between their products.
+constexpr NamedFunction kFunctions[] = {{"exp", &exp},
+                                        {"log", &log},
+                                        {"tanh", &tanh},
+                                        {"sigmoid", &sigmoid},
+                                        {"gelu", &gelu},
+                                        {"gelu_tanh", &gelu_tanh},
+                                        {"silu", &silu},
+                                        {"sqrt", &sqrt},
+                                        {"rsqrt", &rsqrt},
+                                        {"gelu_grad", [](Value x) { return gelu_grad(x, x); }},
+                                        {"silu_grad", [](Value x) { return silu_grad(x, x); }},
+                                        {"gelu_tanh_grad", [](Value x) { return gelu_tanh_grad(x, x); }}};
 
 Graph elementary_graph() {
   Graph g("elementary");
@@ -92,6 +113,99 @@ Graph elementary_graph() {
   g.output("y", y);
   return g;
 }
+
+// Kernels over rows × n that go through rows of their first operand.
+struct NamedKernel {
+  const char* op;
+  void (*make)(Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n);
+  bool by_row;  // what a row takes by itself is measured too
+};
+constexpr NamedKernel kKernels[] = {
+    {"layer_norm",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       const Type vector(DType::f32, {n});
+       const LayerNorm made = layer_norm(g.input(name("x"), Type(dtype, {rows, n})), g.input(name("scale"), vector),
+                                         g.input(name("bias"), vector), 1e-5);
+       g.output(name("y"), made.y);
+       g.output(name("mean"), made.mean);
+       g.output(name("rstd"), made.rstd);
+     },
+     true},
+    {"layer_norm_grad",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       const Type type(dtype, {rows, n}), row(DType::f32, {rows});
+       const LayerNormGrad made =
+           layer_norm_grad(g.input(name("x"), type), g.input(name("scale"), Type(DType::f32, {n})),
+                           g.input(name("mean"), row), g.input(name("rstd"), row), g.input(name("g"), type));
+       g.output(name("dx"), made.dx);
+       g.output(name("dscale"), made.dscale);
+       g.output(name("dbias"), made.dbias);
+     },
+     true},
+    {"rms_norm",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       const RmsNorm made =
+           rms_norm(g.input(name("x"), Type(dtype, {rows, n})), g.input(name("scale"), Type(DType::f32, {n})), 1e-5);
+       g.output(name("y"), made.y);
+       g.output(name("rstd"), made.rstd);
+     },
+     true},
+    {"rms_norm_grad",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       const Type type(dtype, {rows, n});
+       const RmsNormGrad made =
+           rms_norm_grad(g.input(name("x"), type), g.input(name("scale"), Type(DType::f32, {n})),
+                         g.input(name("rstd"), Type(DType::f32, {rows})), g.input(name("g"), type));
+       g.output(name("dx"), made.dx);
+       g.output(name("dscale"), made.dscale);
+     },
+     true},
+    {"cross_entropy",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       const CrossEntropy made =
+           cross_entropy(g.input(name("x"), Type(dtype, {rows, n})), g.input(name("labels"), Type(DType::i32, {rows})));
+       g.output(name("loss"), made.loss);
+       g.output(name("lse"), made.lse);
+     },
+     true},
+    {"cross_entropy_grad",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       const Type row(DType::f32, {rows});
+       g.output(name("x"), cross_entropy_grad(g.input(name("x"), Type(dtype, {rows, n})),
+                                              g.input(name("labels"), Type(DType::i32, {rows})),
+                                              g.input(name("lse"), row), g.input(name("g"), row)));
+     },
+     true},
+    {"reduce_sum",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       const int dims[] = {0};
+       g.output(name("y"), reduce_sum(g.input(name("x"), Type(dtype, {rows, n})), dims));
+     },
+     true},
+    {"sum_of_squares",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       g.output(name("y"), sum_of_squares(g.input(name("x"), Type(dtype, {rows * n}))));
+     },
+     false},
+    {"rotary",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       g.output(name("y"), rotary(g.input(name("x"), Type(dtype, {1, rows, 1, n})),
+                                  g.input(name("at"), Type(DType::i32, {1, rows})), {}));
+     },
+     false},
+    {"embedding",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       g.output(name("y"), embedding(g.input(name("table"), Type(dtype, {64, n})),
+                                     g.input(name("ids"), Type(DType::i32, {rows}))));
+     },
+     true},
+    {"embedding_grad",
+     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
+       g.output(name("y"), embedding_grad(g.input(name("ids"), Type(DType::i32, {rows})),
+                                          g.input(name("g"), Type(dtype, {rows, n})), 64, DType::f32, "vocab"));
+     },
+     true},
+};
 
 // z = x + y: two reads, one write, of `bytes` in all.
 Graph stream_graph(Bytes bytes) {
@@ -127,14 +241,17 @@ class Calibrator {
     TRY(memory());
     TRY(elementary());
     TRY(chain());
+    TRY(serial());
+    TRY(functions());
     TRY(rate("kernel.f32", kernel_graph(), "layer_norm_grad, 4096 x 128"));
     for (const DType dtype : {DType::f32, DType::bf16}) {
       if (!computes(device_, dtype)) continue;
       const std::string type(name_of(dtype));
       TRY(rate("matmul." + type, matmul_graph(dtype, kMatmul), fmt::format("contract {0} x {0} x {0}", kMatmul)));
-      TRY(rate("contraction." + type, contraction_graph(dtype), "a product of 2048 x 768 x 1536 and its gradients"));
-      TRY(attention_rates("attention." + type, &attention_graph, dtype, "causal attention"));
-      TRY(attention_rates("attention_grad." + type, &attention_grad_graph, dtype, "gradient of causal attention"));
+      TRY(products(dtype));
+      TRY(kernels(dtype));
+      TRY(attention_rates(dtype, false));
+      TRY(attention_rates(dtype, true));
     }
     if (!options_.disk_folder.empty()) {
       const Bytes bytes = (options_.quick ? 64 : 256) * kMiB;
@@ -189,6 +306,8 @@ class Calibrator {
     const auto [memory, spread, how] = TRY(stream(large, each_));
     memory_ = memory;
     add({"memory.bandwidth", memory.count(), CatalogUnit::bytes_per_second, spread, how});
+    read_ = TRY(reads("memory", large));
+    write_ = writes("memory", memory, read_);
     Work work;
     const Sample s = TRY(sample(update_graph(large), &work));
     add({"memory.update", ((work.read + work.written) / s.time).count(), CatalogUnit::bytes_per_second, s.spread,
@@ -202,9 +321,28 @@ class Calibrator {
       if (TRY(stream(next, each_ * 0.25)).bandwidth < (third + memory) * 0.5) break;
       holds = next;
     }
-    add_cache("l3", holds, third, third_spread, "the largest x + y nearer to its bandwidth than to memory's",
-              third_how);
+    const BytesPerSecond read = TRY(reads("cache.l3", holds));
+    add_cache("l3", holds, read, third_spread, "the largest x + y nearer to its bandwidth than to memory's", third_how);
+    caches_.back().write = writes("cache.l3", third, read);
     return {};
+  }
+
+  // Of bytes that are read alone, over and over.
+  Result<BytesPerSecond> reads(const std::string& level, Bytes bytes) {
+    Graph g("reads");
+    g.output("y", sum_of_squares(g.input("x", Type(DType::f32, {bytes.count() / 4 / 16 * 16}))));
+    const Sample s = TRY(sample(std::move(g), nullptr, each_ * 0.5));
+    const BytesPerSecond read = bytes / std::max(s.time - call_, s.time * 0.1);
+    if (level == "memory")
+      add({"memory.read", read.count(), CatalogUnit::bytes_per_second, s.spread,
+           times(fmt::format("sum of squares of {}", to_string(bytes)), s)});
+    return read;
+  }
+  // What is left of x + y, two reads and a write; no faster than reading.
+  BytesPerSecond writes(const std::string& level, BytesPerSecond both, BytesPerSecond read) {
+    const double slow = std::max(3 / both.count() - 2 / read.count(), 1 / read.count());
+    add({level + ".write", 1 / slow, CatalogUnit::bytes_per_second, 0, "x + y less its reads"});
+    return BytesPerSecond(1 / slow);
   }
 
   struct Stream {
@@ -222,44 +360,190 @@ class Calibrator {
 
   void add_cache(const std::string& level, Bytes size, BytesPerSecond bandwidth, double spread, std::string how_large,
                  std::string how_fast) {
-    caches_.push_back({size, bandwidth});
+    caches_.push_back({size, bandwidth, bandwidth});
     add({"cache." + level + ".size", static_cast<double>(size.count()), CatalogUnit::bytes, 0, std::move(how_large)});
     add({"cache." + level + ".bandwidth", bandwidth.count(), CatalogUnit::bytes_per_second, spread,
          std::move(how_fast)});
   }
 
   // What moving takes where the same is done over and over, as perf says it.
-  Seconds moving(const Work& work) const {
-    const Bytes bytes = work.read + work.written;
+  Seconds moving(const Work& work) const { return moving(work, work.read + work.written); }
+  // The same where so many bytes are touched from one time to the next.
+  Seconds moving(const Work& work, Bytes bytes) const {
     for (const Cache& cache : caches_) {
-      if (bytes <= cache.size) return bytes / cache.bandwidth;
+      if (bytes <= cache.size) return work.read / cache.bandwidth + work.written / cache.write;
     }
-    return bytes / memory_;
+    return work.read / read_ + work.written / write_;
+  }
+  // What working takes of `both`, as perf lays it beside moving (side_by_side in predict/perf/op_time.cc).
+  Seconds working(Seconds both, Seconds moves) const {
+    Seconds works = both - moves * serial_;
+    if (works < moves) works = serial_ > 0 ? (both - moves) * (1 / serial_) : moves;
+    return std::clamp(works, both * 0.1, both);
   }
 
   // The same products with once and twice as many exponentials: two equations for the two rates.
-  Status attention_rates(const std::string& key, Graph (*graph)(DType, std::int64_t), DType dtype, const char* what) {
-    Work few, many;
-    const Sample s4 = TRY(sample(graph(dtype, 4), &few)), s8 = TRY(sample(graph(dtype, 8), &many));
-    const auto flops4 = static_cast<double>(few.flops), exps4 = static_cast<double>(few.transcendentals);
-    const auto flops8 = static_cast<double>(many.flops), exps8 = static_cast<double>(many.transcendentals);
-    const double t4 = s4.time.count(), t8 = s8.time.count();
-    const double determinant = flops4 * exps8 - flops8 * exps4;
-    const double a_flop = std::max((t4 * exps8 - t8 * exps4) / determinant, 0.1 * t4 / flops4);
-    const double an_exp = std::max((flops4 * t8 - flops8 * t4) / determinant, 0.01 * t4 / exps4);
-    const double spread = std::max(s4.spread, s8.spread);
-    const std::string how = fmt::format("{}, 8 x 256, 4 heads of 64 and 8 of 32", what);
+  Status attention_rates(DType dtype, bool gradient) {
+    const char* op = gradient ? "attention_grad" : "attention";
+    const auto measured = [&](std::int64_t heads) {
+      return in_turn(op, each_ * 0.7, [&](Graph& g, const Named& name) {
+        gradient ? put_attention_grad(g, name, dtype, heads) : put_attention(g, name, dtype, heads);
+      });
+    };
+    const InTurn few = TRY(measured(4)), many = TRY(measured(8));
+    const double t4 = few.whole.count(), t8 = many.whole.count();
+    const double determinant = few.flops * many.transcendentals - many.flops * few.transcendentals;
+    const double a_flop =
+        std::max((t4 * many.transcendentals - t8 * few.transcendentals) / determinant, 0.1 * t4 / few.flops);
+    const double an_exp = std::max((few.flops * t8 - many.flops * t4) / determinant, 0.01 * t4 / few.transcendentals);
+    const double spread = std::max(few.spread, many.spread);
+    const std::string key = fmt::format("{}.{}", op, name_of(dtype)),
+                      how = fmt::format("{}causal attention, 8 x 256, 4 heads of 64 and 8 of 32, in turn with products",
+                                        gradient ? "gradient of " : "");
     add({key, 1 / a_flop, CatalogUnit::flop_rate, spread, how});
     add({key + ".elementary", 1 / an_exp, CatalogUnit::per_second, spread, how});
     return {};
   }
 
+  // Chains of sums: what a step takes, loads and stores being steps of f32, and what one that rounds does.
   Status chain() {
+    const auto measured = [&](DType dtype) {
+      return in_turn("fusion", each_ * 0.4,
+                     [&](Graph& g, const Named& name) { put_sums(g, name, dtype, kChainSteps, kChainElements); });
+    };
+    const auto elements = static_cast<double>(kChainElements);
+    const std::string how = fmt::format("a chain of {} ops on 512 Ki numbers, in turn with products", kChainSteps);
+    const InTurn plain = TRY(measured(DType::f32));
+    step_ = working(plain.whole, plain.moving).count() / elements / (kChainSteps + 2);
+    add({"chain.f32", 1 / step_, CatalogUnit::per_second, plain.spread, how});
+    add({"step.f32", 1 / step_, CatalogUnit::per_second, plain.spread, how});
+    if (!computes(device_, DType::bf16)) return {};
+    const InTurn half = TRY(measured(DType::bf16));
+    const double rounded = (working(half.whole, half.moving).count() / elements - 2 * step_) / kChainSteps;
+    add({"step.bf16", 1 / std::max(rounded, step_ * 0.1), CatalogUnit::per_second, half.spread, how});
+    return {};
+  }
+
+  // The share of the shorter of moving and working that is not hidden: a chain on memory that works about as long as
+  // it moves.
+  Status serial() {
     Work work;
-    const Sample s = TRY(sample(vector_graph(), &work));
-    const Seconds time = std::max(s.time - call_ - moving(work), s.time * 0.1);
-    add({"chain.f32", kChainSteps * static_cast<double>(kChainElements) / time.count(), CatalogUnit::per_second,
-         s.spread, times(fmt::format("a chain of {} ops on 512 Ki numbers", kChainSteps), s)});
+    const std::int64_t elements = (kLeast.count() / 8) / 16 * 16;
+    const double moves = 4 / read_.count() + 4 / write_.count();  // seconds of an element
+    const int steps = std::max(1, static_cast<int>(moves / step_) - 2);
+    Graph g("chain");
+    put_sums(g, Named{0}, DType::f32, std::min(steps, 60), elements);
+    const Sample s = TRY(sample(std::move(g), &work, each_ * 0.5));
+    const double works = step_ * (std::min(steps, 60) + 2),
+                 whole = (s.time - call_).count() / static_cast<double>(elements);
+    serial_ = std::clamp((whole - std::max(works, moves)) / std::min(works, moves), 0.0, 1.0);
+    add({"serial", serial_, CatalogUnit::number, s.spread,
+         times(fmt::format("a chain of {} ops on {}: what is not hidden of the shorter of moving and working",
+                           std::min(steps, 60), to_string(kLeast)),
+               s)});
+    return {};
+  }
+
+  Status functions() {
+    for (const NamedFunction& function : kFunctions) {
+      const InTurn m = TRY(in_turn("fusion", each_ * 0.2, [&](Graph& g, const Named& name) {
+        Value y = g.input(name("x"), Type(DType::f32, {kChainElements}));
+        for (int i = 0; i < kFunctionTimes; ++i) y = function.make(y);
+        g.output(name("y"), y);
+      }));
+      const double each =
+          (working(m.whole, m.moving).count() / static_cast<double>(kChainElements) - 2 * step_) / kFunctionTimes;
+      add({std::string("function.") + function.op, 1 / std::max(each, step_), CatalogUnit::per_second, m.spread,
+           fmt::format("{} times on 512 Ki numbers, in turn with products", kFunctionTimes)});
+    }
+    return {};
+  }
+
+  // One op of a graph as a step has it: copies of it on as many bytes as the third level is measured with, and other
+  // kernels between them. By itself, over and over, a kernel is faster by up to a fifth than it ever is in a step.
+  struct InTurn {
+    Seconds whole, moving;  // of one, without its call
+    double flops = 0, transcendentals = 0, spread = 0;
+  };
+  template <typename Make>
+  Result<InTurn> in_turn(std::string_view op, Seconds budget, const Make& make) {
+    Graph one("one");
+    make(one, Named{0});
+    Bytes each;
+    for (const GraphInput& input : one.inputs()) each += one.type(input.value).bytes();
+    for (const GraphOutput& output : one.outputs()) each += one.type(output.value).bytes();
+    const Bytes all = caches_.empty() ? 16 * kMiB : caches_[0].size * 4;
+    const int copies = static_cast<int>(std::clamp<std::int64_t>(all.count() / each.count(), 2, 16));
+    Graph g("in turn");
+    for (int i = 0; i < copies; ++i) {
+      make(g, Named{i});
+      op == "contract" ? put_chain(g, Named{i}) : put_products(g, Named{i});
+    }
+    const std::unique_ptr<MicroRun> alone = TRY(MicroRun::make(device_, std::move(one)));
+    const Work work = alone->work();
+    const std::unique_ptr<MicroRun> run = TRY(MicroRun::make(device_, std::move(g)));
+    const Sample s = TRY(run->measure_op(clock_, budget, op));
+    return InTurn{s.time - call_, moving(work, all), static_cast<double>(work.flops),
+                  static_cast<double>(work.transcendentals), s.spread};
+  }
+  void put_products(Graph& g, const Named& name) const {
+    const Type type(computes(device_, DType::bf16) ? DType::bf16 : DType::f32, {512, 512});
+    const Value w = g.input(name("between_w"), type);
+    g.output(name("between"), contract(contract(g.input(name("between_x"), type), w, "mk,kn->mn"), w, "mk,kn->mn"));
+  }
+  static void put_chain(Graph& g, const Named& name) {
+    g.output(name("between"), gelu_tanh(exp(g.input(name("between_x"), Type(DType::f32, {kChainElements})))));
+  }
+
+  // A wide and a thin product: two equations for what flops and what elements take.
+  Status products(DType dtype) {
+    struct Sizes {
+      std::int64_t rows, k, n;
+    };
+    constexpr Sizes kWide{1024, 768, 768}, kThin{2048, 128, 512};
+    for (const char* layout : {"nn", "nt", "tn"}) {
+      const auto measured = [&](const Sizes& of) {
+        return in_turn("contract", each_ * 0.4,
+                       [&](Graph& g, const Named& name) { put_product(g, name, dtype, layout, of.rows, of.k, of.n); });
+      };
+      const auto elements = [](const Sizes& of) { return static_cast<double>(of.rows * (of.k + of.n) + of.k * of.n); };
+      const InTurn wide = TRY(measured(kWide)), thin = TRY(measured(kThin));
+      const double determinant = wide.flops * elements(kThin) - thin.flops * elements(kWide);
+      const double an_element =
+          std::max((wide.flops * thin.whole.count() - thin.flops * wide.whole.count()) / determinant,
+                   1e-3 * wide.whole.count() / elements(kWide));
+      const double a_flop =
+          std::max(wide.whole.count() - an_element * elements(kWide), 0.3 * wide.whole.count()) / wide.flops;
+      const std::string key = fmt::format("product.{}.{}", name_of(dtype), layout),
+                        how = "1024 x 768 x 768 and 2048 x 128 x 512, in turn with a chain";
+      const double spread = std::max(wide.spread, thin.spread);
+      add({key, 1 / a_flop, CatalogUnit::flop_rate, spread, how});
+      add({key + ".elements", 1 / an_element, CatalogUnit::per_second, spread, how});
+    }
+    return {};
+  }
+
+  // Each on rows of 1024 elements, and of 128 where a row takes time by itself.
+  Status kernels(DType dtype) {
+    constexpr std::int64_t kWide = 1024, kThin = 128, kElements = 1 << 18;
+    for (const NamedKernel& kernel : kKernels) {
+      double spread = 0;
+      const auto measured = [&](std::int64_t n) -> Result<double> {
+        const InTurn m = TRY(in_turn(kernel.op, each_ * 0.2, [&](Graph& g, const Named& name) {
+          kernel.make(g, name, dtype, kElements / n, n);
+        }));
+        spread = std::max(spread, m.spread);
+        return working(m.whole, m.moving).count();
+      };
+      const double wide = TRY(measured(kernel.by_row ? kWide : kThin));
+      const auto wide_rows = static_cast<double>(kElements / kWide), thin_rows = static_cast<double>(kElements / kThin);
+      const double thin = kernel.by_row ? TRY(measured(kThin)) : wide;
+      const double row = std::clamp((thin - wide) / (thin_rows - wide_rows), 0.0, 0.9 * wide / wide_rows);
+      const std::string key = fmt::format("kernel.{}.{}", kernel.op, name_of(dtype));
+      add({key, static_cast<double>(kElements) / (wide - row * wide_rows), CatalogUnit::per_second, spread,
+           "on 256 Ki numbers, in turn with products"});
+      if (kernel.by_row) add({key + ".row", row, CatalogUnit::seconds, spread, "rows of 128 and of 1024"});
+    }
     return {};
   }
 
@@ -286,7 +570,7 @@ class Calibrator {
 
   struct Cache {
     Bytes size;
-    BytesPerSecond bandwidth;
+    BytesPerSecond bandwidth, write;
   };
 
   Device& device_;
@@ -296,7 +580,9 @@ class Calibrator {
   Seconds call_;
   double elementary_ = 0;      // seconds of one
   std::vector<Cache> caches_;  // smallest first
-  BytesPerSecond memory_;
+  BytesPerSecond memory_, read_, write_;
+  double step_ = 0;    // seconds of an element in a plain step of a chain
+  double serial_ = 1;  // until it is known
   std::vector<CalibratedFact> facts_;
 };
 

@@ -32,6 +32,15 @@ TEST(MicroRun, runs_an_op_as_often_as_it_says) {
   EXPECT_GT(s.time, Seconds());
 }
 
+TEST(MicroRun, a_device_that_times_no_ops_is_told) {
+  const std::unique_ptr<Device> device = make_reference_device();
+  Graph g("g");
+  g.output("y", exp(g.input("x", Type(DType::f32, {4}))));
+  const std::unique_ptr<MicroRun> run = MicroRun::make(*device, std::move(g)).value();
+  const std::unique_ptr<Clock> clock = real_clock();
+  EXPECT_EQ(run->measure_op(*clock, Seconds(0.01), "exp").error().kind, ErrorKind::unsupported);
+}
+
 TEST(Calibrate, a_file_of_the_disk_is_gone_afterwards) {
   const std::string folder = testing::TempDir();
   const std::unique_ptr<Clock> clock = real_clock();

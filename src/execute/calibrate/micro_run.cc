@@ -10,13 +10,17 @@
 namespace systole {
 namespace {
 
-// 0.37 apart on a circle of circumference 2: no two neighbours alike, none zero for long, and the same again after 200.
+// 0.37 apart on a circle of circumference 2: no two neighbours alike, none zero for long, and the same again after
+// 1600. Integers: 1 and on in steps of 37 below 64, as the rows of a table are looked up.
 Status fill(Executor& executor, int value, const Type& type) {
-  constexpr std::int64_t kPeriod = 200;
+  constexpr std::int64_t kPeriod = 1600;
   std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes().count()));
   for (std::int64_t i = 0; i < std::min(kPeriod, type.num_elements()); ++i) {
     const double number = std::fmod(0.37 * static_cast<double>(i + 1), 2.0) - 1.0;
-    store(type.dtype, bytes.data(), i, is_float(type.dtype) ? number : 1);
+    store(type.dtype, bytes.data(), i,
+          is_float(type.dtype)           ? number
+          : type.dtype == DType::boolean ? 1
+                                         : static_cast<double>((37 * i + 1) % 64));
   }
   const auto period = static_cast<std::size_t>(bytes_of(type.dtype, {kPeriod}).count());
   for (std::size_t done = period; done < bytes.size(); done += std::min(done, bytes.size() - done))
@@ -71,6 +75,24 @@ Result<Sample> MicroRun::measure(Clock& clock, Seconds budget) {
     const Seconds from = clock.now();
     for (int i = 0; i < batch; ++i) TRY(executor_->run(schedule));
     times.push_back((clock.now() - from) * (1.0 / batch));
+  }
+  return sample_of(std::move(times));
+}
+
+Result<Sample> MicroRun::measure_op(Clock& clock, Seconds budget, std::string_view op) {
+  const auto so_far = [&]() -> Result<OpTime> {
+    for (const OpTime& time : executor_->op_times(0))
+      if (time.op == op) return time;
+    return error(ErrorKind::unsupported, "{} does not time its ops", executor_->device().target().name);
+  };
+  const Schedule& schedule = program_.schedules[0];
+  TRY(executor_->run(schedule));
+  std::vector<Seconds> times;
+  for (Seconds start = clock.now(); times.size() < 3 || clock.now() - start < budget;) {
+    const OpTime before = TRY(so_far());
+    TRY(executor_->run(schedule));
+    const OpTime after = TRY(so_far());
+    times.push_back((after.time - before.time) * (1.0 / static_cast<double>(after.calls - before.calls)));
   }
   return sample_of(std::move(times));
 }

@@ -2,6 +2,7 @@
 // One small graph, planned, compiled and bound on a device, to be run again and again.
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "describe/graph/program.h"
@@ -21,13 +22,17 @@ Sample sample_of(std::vector<Seconds> times);
 
 class MicroRun {
  public:
-  // Inputs of floating-point type are filled with numbers in (-1, 1), the others with ones. An output named as an input
+  // Inputs of floating-point type are filled with numbers in (-1, 1), integers with numbers in [0, 64), the first 1,
+  // booleans with true. An output named as an input
   // takes its place.
   // Errors: of the device.
   static Result<std::unique_ptr<MicroRun>> make(Device& device, Graph graph);
 
   // Runs for `budget` at least, three times at least; a sample is of as many runs as take a millisecond.
   Result<Sample> measure(Clock& clock, Seconds budget);
+  // The same of one op alone: the mean of its calls in each run. REQUIRES: the graph has such an op.
+  // Errors: unsupported where the device does not time its ops.
+  Result<Sample> measure_op(Clock& clock, Seconds budget, std::string_view op);
   const Work& work() const { return program_.functions[0].work; }
 
  private:

@@ -41,7 +41,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   ResourcesSpec resources;
   if (options.threads > 0) resources.threads = options.threads;
   const Machine machine = open_machine("cpu", resources, context.clock).value();
-  context.out.message(fmt::format("{}; {}", machine.identity, options.quick ? "about 10 s" : "about 50 s"));
+  context.out.message(fmt::format("{}; {}", machine.identity, options.quick ? "about 15 s" : "about 80 s"));
   CalibrateOptions how;
   how.quick = options.quick;
   if (!options.no_disk) how.disk_folder = ".";

@@ -46,10 +46,51 @@ Result<std::vector<CacheLevel>> caches_of(const CatalogEntry& entry, double time
   for (const auto& [key, fact] : entry.facts) {
     if (!key.starts_with("cache.") || !key.ends_with(".size")) continue;
     const std::string level = key.substr(0, key.size() - std::string_view("size").size());
-    caches.push_back({TRY(entry.bytes(key)) * times, TRY(entry.bytes_per_second(level + "bandwidth")) * times});
+    CacheLevel cache{TRY(entry.bytes(key)) * times, TRY(entry.bytes_per_second(level + "bandwidth")) * times, {}};
+    if (entry.facts.contains(level + "write")) cache.write = TRY(entry.bytes_per_second(level + "write")) * times;
+    caches.push_back(cache);
   }
   std::ranges::sort(caches, {}, &CacheLevel::size);
   return caches;
+}
+
+// "product.bf16.nn" and "product.bf16.nn.elements", by type and layout.
+Status read_products(const CatalogEntry& entry, double times, MachineSpeed& speed) {
+  for (int d = 0; d < kNumDTypes; ++d) {
+    for (int l = 0; l < kNumProductLayouts; ++l) {
+      const auto dtype = static_cast<DType>(d);
+      const auto layout = static_cast<ProductLayout>(l);
+      const std::string key = fmt::format("product.{}.{}", name_of(dtype), name_of(layout));
+      if (!entry.facts.contains(key)) continue;
+      speed.products[{dtype, layout}] = {TRY(entry.flop_rate(key)) * times,
+                                         FlopRate(TRY(entry.per_second(key + ".elements")) * times)};
+    }
+  }
+  return {};
+}
+
+// "step.bf16", "function.gelu_tanh", "kernel.layer_norm.bf16" with ".row".
+Status read_kernels(const CatalogEntry& entry, double times, MachineSpeed& speed) {
+  constexpr std::string_view kStep = "step.", kFunction = "function.", kKernel = "kernel.";
+  for (const auto& [key, fact] : entry.facts) {
+    if (key.starts_with(kFunction)) {
+      speed.functions[key.substr(kFunction.size())] = FlopRate(TRY(entry.per_second(key)) * times);
+    } else if (const bool step = key.starts_with(kStep); step || key.starts_with(kKernel)) {
+      const std::size_t dot = key.rfind('.');
+      const std::optional<DType> dtype = dtype_named(std::string_view(key).substr(dot + 1));
+      if (key == "kernel.f32" || key.ends_with(".row")) continue;
+      if (!dtype) return error(ErrorKind::invalid, "{} of {} is of no element type", key, entry.name).at(fact.where);
+      const FlopRate elements(TRY(entry.per_second(key)) * times);
+      if (step) {
+        speed.steps[*dtype] = elements;
+        continue;
+      }
+      KernelSpeed& kernel = speed.kernels[{key.substr(kKernel.size(), dot - kKernel.size()), *dtype}];
+      kernel.elements = elements;
+      if (entry.facts.contains(key + ".row")) kernel.row = TRY(entry.seconds(key + ".row")) * (1 / times);
+    }
+  }
+  return {};
 }
 
 // Without limit: what moves the bytes then says how long it takes.
@@ -109,6 +150,13 @@ Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
   speed.elementary = FlopRate(TRY(entry.per_second("elementary.f32")) * times);
   speed.memory = TRY(entry.bytes_per_second("memory.bandwidth")) * times;
   if (entry.facts.contains("memory.update")) speed.update = TRY(entry.bytes_per_second("memory.update")) * times;
+  if (entry.facts.contains("memory.read")) {
+    speed.memory = TRY(entry.bytes_per_second("memory.read")) * times;
+    speed.write = TRY(entry.bytes_per_second("memory.write")) * times;
+  }
+  if (entry.facts.contains("serial")) speed.serial = TRY(entry.number("serial"));
+  TRY(read_products(entry, times, speed));
+  TRY(read_kernels(entry, times, speed));
   speed.caches = TRY(caches_of(entry, times));
   speed.call = TRY(entry.seconds("call"));
   TRY(check(speed));

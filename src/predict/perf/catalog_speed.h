@@ -2,7 +2,8 @@
 // A machine's speed out of the catalog, for a machine that nobody has measured: the facts of its entry, times its cores
 // where they are stated per core. Facts: matmul.<type>, attention.<type>, vector.f32, elementary.f32 (/s),
 // memory.bandwidth, memory.update (may be absent), cache.<level>.size with cache.<level>.bandwidth, call. A cache's
-// size is a core's own.
+// size is a core's own. What calibration adds, each may be absent: memory.read and .write, cache.<level>.write, serial,
+// product.<type>.<layout> with .elements, step.<type>, function.<op>, kernel.<op>.<type> with .row.
 //
 // Of a chip (kind tpu or gpu) the speed is one device's, and matmul.bf16 (of one without bf16 matmul.f16) and
 // memory.bandwidth are enough: what else it does is then bounded by memory bandwidth, its products in f32 and f16 by

@@ -2,6 +2,10 @@
 
 namespace systole {
 
+const char* name_of(ProductLayout layout) {
+  return layout == ProductLayout::nn ? "nn" : layout == ProductLayout::nt ? "nt" : "tn";
+}
+
 FlopRate matmul_rate(const MachineSpeed& speed, DType dtype) {
   if (const auto found = speed.matmul.find(dtype); found != speed.matmul.end()) return found->second;
   std::string known;
@@ -22,11 +26,13 @@ AttentionSpeed attention_speed(const MachineSpeed& speed, DType dtype, bool grad
   return found != speeds.end() ? found->second : AttentionSpeed{matmul_rate(speed, dtype), speed.elementary};
 }
 
-BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes, bool update) {
+BytesPerSecond bandwidth_for(const MachineSpeed& speed, Bytes bytes, Touch touch) {
+  const auto known = [](BytesPerSecond own, BytesPerSecond other) { return own.count() > 0 ? own : other; };
   for (const CacheLevel& level : speed.caches) {
-    if (bytes <= level.size) return level.bandwidth;
+    if (bytes <= level.size) return touch == Touch::write ? known(level.write, level.bandwidth) : level.bandwidth;
   }
-  return update && speed.update.count() > 0 ? speed.update : speed.memory;
+  if (touch == Touch::update) return known(speed.update, speed.memory);
+  return touch == Touch::write ? known(speed.write, speed.memory) : speed.memory;
 }
 
 Status check(const MachineSpeed& speed) {
@@ -49,6 +55,27 @@ Status check(const MachineSpeed& speed) {
   if (!(speed.chain.count() > 0)) return wrong("the rate of chains", speed.chain.count());
   if (!(speed.kernel.count() > 0)) return wrong("the rate of kernels", speed.kernel.count());
   if (!(speed.elementary.count() > 0)) return wrong("the rate of elementary functions", speed.elementary.count());
+  for (const auto& [key, product] : speed.products) {
+    for (const FlopRate rate : {product.flops, product.elements}) {
+      if (!(rate.count() > 0))
+        return wrong(fmt::format("a rate of {} products in {}", name_of(key.second), name_of(key.first)), rate.count());
+    }
+  }
+  for (const auto& [dtype, rate] : speed.steps) {
+    if (!(rate.count() > 0)) return wrong(fmt::format("the rate of steps in {}", name_of(dtype)), rate.count());
+  }
+  for (const auto& [op, rate] : speed.functions) {
+    if (!(rate.count() > 0)) return wrong("the rate of " + op, rate.count());
+  }
+  for (const auto& [key, kernel] : speed.kernels) {
+    if (!(kernel.elements.count() > 0)) return wrong("the rate of the kernel " + key.first, kernel.elements.count());
+    if (!(kernel.row.count() >= 0))
+      return error(ErrorKind::invalid, "machine '{}': a row of {} takes {} s", speed.name, key.first,
+                   kernel.row.count());
+  }
+  if (!(speed.serial >= 0 && speed.serial <= 1))
+    return error(ErrorKind::invalid, "machine '{}': serial is {}, must be from 0 to 1", speed.name, speed.serial);
+  if (!(speed.write.count() >= 0)) return wrong("the memory's write bandwidth", speed.write.count());
   if (!(speed.memory.count() > 0)) return wrong("the memory bandwidth", speed.memory.count());
   if (!(speed.update.count() >= 0)) return wrong("the memory bandwidth of updates", speed.update.count());
   if (!(speed.call.count() >= 0)) return wrong("the time of a kernel call", speed.call.count());

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "describe/graph/collective_call.h"
 #include "describe/graph/passes/rewrite.h"
@@ -65,12 +68,101 @@ constexpr Row kRows[] = {
     {"cache_write", OpClass::movement},
 };
 
-// Ops on an element that a chain does for each of its own: broadcasts and constants are part of a load.
-std::int64_t chain_steps(const GraphNode& node) {
-  if (!is(node, "fusion")) return 1;
-  const auto counts = [](const GraphNode& inner) { return !is(inner, "broadcast") && !is(inner, "constant"); };
-  const std::vector<GraphNode>& nodes = node.regions[0].nodes();
-  return std::max<std::int64_t>(1, std::count_if(nodes.begin(), nodes.end(), counts));
+// Its bytes where `ago` bytes were touched since they were.
+Seconds moving_after(Bytes ago, const Work& work, bool update, const MachineSpeed& speed) {
+  return work.read / bandwidth_for(speed, ago, update ? Touch::update : Touch::read) +
+         work.written / bandwidth_for(speed, ago, update ? Touch::update : Touch::write);
+}
+
+// Steps of a chain on each of its elements but for loads and stores; broadcasts and constants are part of a load.
+template <typename Fn>
+void each_step(const Graph& graph, const GraphNode& node, const Fn& fn) {
+  if (!is(node, "fusion")) return fn(graph, node);
+  const Graph& region = node.regions[0];
+  for (const GraphNode& inner : region.nodes()) {
+    if (!is(inner, "broadcast") && !is(inner, "constant")) fn(region, inner);
+  }
+}
+
+// Working on the elements of a chain, whose operands are at hand.
+Seconds chain_time(const Graph& graph, const GraphNode& node, const Work& work, const MachineSpeed& speed) {
+  const std::int64_t n = graph.type(node.results[0]).num_elements();
+  const auto plain = speed.steps.find(DType::f32);
+  if (plain == speed.steps.end()) {
+    std::int64_t steps = 0;
+    each_step(graph, node, [&](const Graph&, const GraphNode&) { ++steps; });
+    return Flops(std::max<std::int64_t>(1, steps) * n) / speed.chain + Flops(work.transcendentals) / speed.elementary;
+  }
+  const std::set<std::int32_t> loads = [&] {
+    std::set<std::int32_t> distinct;
+    for (const ValueId id : node.operands) distinct.insert(id.index);
+    return distinct;
+  }();
+  const double one = 1 / plain->second.count();  // seconds of a plain step on an element
+  double time = static_cast<double>(loads.size() + node.results.size()) * one;
+  each_step(graph, node, [&](const Graph& in, const GraphNode& step) {
+    const auto function = speed.functions.find(std::string_view(step.op->name));
+    const auto rounded = speed.steps.find(in.type(step.results[0]).dtype);
+    const double rounds = rounded == speed.steps.end() ? one : 1 / rounded->second.count();
+    if (function != speed.functions.end()) {
+      time += 1 / function->second.count() + rounds - one;
+    } else {
+      const double each = static_cast<double>(work_of(in, step).transcendentals) /
+                          std::max(1.0, static_cast<double>(in.type(step.results[0]).num_elements()));
+      time += rounds + each / speed.elementary.count();
+    }
+  });
+  return Seconds(time * static_cast<double>(n));
+}
+
+// Of the other kernels; nothing where theirs was not measured.
+std::optional<Seconds> measured_kernel(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
+  // What a kernel goes through: rows of its first float operand, of a lookup's result, of the gradients it adds up.
+  const bool lookup = is(node, "embedding"), scatter = is(node, "embedding_grad");
+  const Type& type = lookup    ? graph.type(node.results[0])
+                     : scatter ? graph.type(node.operands[1])
+                               : graph.type(node.operands[0]);
+  const auto found = speed.kernels.find({node.op->name, type.dtype});
+  if (found == speed.kernels.end()) return std::nullopt;
+  const std::int64_t elements = type.num_elements(),
+                     width = is(node, "reduce_sum") ? graph.type(node.results[0]).num_elements()
+                             : type.shape.empty()   ? 1
+                                                    : type.shape.back(),
+                     rows = width == 0 ? 0 : elements / width;
+  return Flops(elements) / found->second.elements + found->second.row * static_cast<double>(rows);
+}
+
+// Both done, the shorter hidden behind the longer but for the machine's share of it.
+Seconds side_by_side(Seconds working, Seconds moving, const MachineSpeed& speed) {
+  return std::max(working, moving) + std::min(working, moving) * speed.serial;
+}
+
+ProductLayout layout_of(const GraphNode& node) {
+  const std::string spec = node.attrs.get_string("spec");  // "bse,ehd->bshd"
+  const std::size_t comma = spec.find(','), arrow = spec.find("->");
+  const std::string_view all = spec;
+  const std::string_view a = all.substr(0, comma), b = all.substr(comma + 1, arrow - comma - 1),
+                         y = all.substr(arrow + 2);
+  const auto summed = [&](char c) { return y.find(c) == y.npos; };
+  const auto own = [&](char c) { return a.find(c) == a.npos || b.find(c) == b.npos || y.find(c) == y.npos; };
+  const auto first = std::ranges::find_if(a, own);  // behind the batch
+  if (first != a.end() && summed(*first) && (a.empty() || !summed(a.back()))) return ProductLayout::tn;
+  return !b.empty() && summed(b.back()) ? ProductLayout::nt : ProductLayout::nn;
+}
+
+// Calibration measures products on operands in the last cache: what comes from behind it is slower by the difference.
+Seconds product_time(const Graph& graph, const GraphNode& node, const Work& work, Seconds moving,
+                     const MachineSpeed& speed) {
+  const DType dtype = graph.type(node.operands[0]).dtype;
+  const auto found = speed.products.find({dtype, layout_of(node)});
+  if (found == speed.products.end()) return Flops(work.flops) / contraction_rate(speed, dtype) + moving;
+  const std::int64_t elements = graph.type(node.operands[0]).num_elements() +
+                                graph.type(node.operands[1]).num_elements() +
+                                graph.type(node.results[0]).num_elements();
+  Seconds near;
+  if (!speed.caches.empty()) near = moving_after(speed.caches.back().size, work, false, speed);
+  return Flops(work.flops) / found->second.flops + Flops(elements) / found->second.elements +
+         std::max(Seconds(), moving - near);
 }
 
 Seconds kernel_time(const Graph& graph, const GraphNode& node, const Work& work, Seconds moving,
@@ -78,16 +170,21 @@ Seconds kernel_time(const Graph& graph, const GraphNode& node, const Work& work,
   const DType dtype = node.operands.empty() ? graph.type(node.results[0]).dtype : graph.type(node.operands[0]).dtype;
   const Flops flops(work.flops), elementary(work.transcendentals);
   switch (class_of(*node.op)) {
-    case OpClass::contraction: return flops / contraction_rate(speed, dtype) + moving;
+    case OpClass::contraction: return product_time(graph, node, work, moving, speed);
     case OpClass::attention: {
       const AttentionSpeed rates = attention_speed(speed, dtype, is(node, "attention_grad"));
       return flops / rates.products + elementary / rates.elementary;
     }
     case OpClass::elementwise: {
-      const Flops steps(chain_steps(node) * graph.type(node.results[0]).num_elements());
-      const bool chain = node.op->elementwise || is(node, "fusion");
-      return (chain ? steps / speed.chain : flops / speed.kernel) + elementary / speed.elementary + moving;
+      if (node.op->elementwise || is(node, "fusion") || is(node, "cast"))
+        return side_by_side(chain_time(graph, node, work, speed), moving, speed);
+      const std::optional<Seconds> working = measured_kernel(graph, node, speed);
+      return side_by_side(working.value_or(flops / speed.kernel + elementary / speed.elementary), moving, speed);
     }
+    case OpClass::embedding:
+      if (const std::optional<Seconds> working = measured_kernel(graph, node, speed))
+        return side_by_side(*working, moving, speed);
+      [[fallthrough]];
     default: return std::max(flops / speed.kernel + elementary / speed.elementary, moving);
   }
 }
@@ -155,9 +252,9 @@ Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& s
   if (node.op->view) return {};
   if (class_of(*node.op) == OpClass::collective) return collective_time(graph, node, speed).total;
   const Work work = work_of(graph, node);
-  const Bytes bytes = work.read + work.written;
   const bool update = class_of(*node.op) == OpClass::optimizer;
-  return kernel_time(graph, node, work, bytes / bandwidth_for(speed, bytes, update), speed) + speed.call;
+  return kernel_time(graph, node, work, moving_after(work.read + work.written, work, update, speed), speed) +
+         speed.call;
 }
 
 namespace {

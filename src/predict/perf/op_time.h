@@ -1,10 +1,14 @@
 #pragma once
 // The time of a node and of a graph. A kernel call takes its start, and
 //
-//   contraction   flops / rate of the operand type + bytes / bandwidth
+//   contraction   flops and elements / the rates of the operand type and layout + what bytes take from behind the last
+//                 cache; what was not measured so: flops / rate of the operand type + bytes / bandwidth
 //   attention     flops / rate of the pass and operand type + exponentials / their rate
-//   elementwise   ops on elements / their rate in chains, or flops / the rate of kernels for norms, losses and sums;
-//                 + elementary functions / their rate + bytes / bandwidth
+//   elementwise   elements / the rates of a chain's steps, or elements and rows of the kernel (norms, losses, sums);
+//   what
+//                 was not measured so: ops / their rate in chains, or flops / the rate of kernels, + elementary
+//                 functions / their rate. Beside it bytes / bandwidth, a share of which is hidden
+//   embedding     the same where the kernel was measured
 //   the others    the roofline: arithmetic or bytes / bandwidth, whichever is longer (Williams, Waterman and Patterson,
 //                 "Roofline", CACM 2009)
 //

@@ -117,6 +117,68 @@ TEST(OpTime, a_contraction_has_the_rate_of_its_kind_where_it_was_measured) {
   EXPECT_NEAR(time_of_last(square_matmul(100, DType::f32), speed).count(), 4e-3 + 0.12e-3 + 1e-6, 1e-12);
 }
 
+TEST(OpTime, a_product_takes_its_layouts_rate_and_elements) {
+  MachineSpeed speed = round_machine();
+  speed.memory = BytesPerSecond(1e30);
+  const auto product = [&](const char* spec, Shape left, Shape right) {
+    Graph g("product");
+    contract(g.input("a", Type(DType::f32, std::move(left))), g.input("b", Type(DType::f32, std::move(right))), spec);
+    return time_of_last(g, speed).count();
+  };
+  speed.products[{DType::f32, ProductLayout::nn}] = {FlopRate(1e9), FlopRate(1e6)};
+  speed.products[{DType::f32, ProductLayout::nt}] = {FlopRate(2e9), FlopRate(2e6)};
+  speed.products[{DType::f32, ProductLayout::tn}] = {FlopRate(4e9), FlopRate(4e6)};
+  const double flops = 2 * 100 * 20 * 30;
+  EXPECT_NEAR(product("mk,kn->mn", {100, 20}, {20, 30}), flops / 1e9 + 5600 / 1e6 + 1e-6, 1e-12);
+  EXPECT_NEAR(product("mk,nk->mn", {100, 20}, {30, 20}), flops / 2e9 + 5600 / 2e6 + 1e-6, 1e-12);
+  EXPECT_NEAR(product("mk,mn->kn", {100, 20}, {100, 30}), flops / 4e9 + 5600 / 4e6 + 1e-6, 1e-12);
+  EXPECT_NEAR(product("emk,ekn->emn", {1, 100, 20}, {1, 20, 30}), flops / 1e9 + 5600 / 1e6 + 1e-6, 1e-12);
+  EXPECT_NEAR(product("emk,emn->ekn", {1, 100, 20}, {1, 100, 30}), flops / 4e9 + 5600 / 4e6 + 1e-6, 1e-12);
+  EXPECT_NEAR(product("bshd,ehd->bse", {10, 10, 4, 5}, {30, 4, 5}), flops / 2e9 + 5600 / 2e6 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, a_chain_whose_steps_were_measured_takes_loads_stores_and_functions) {
+  MachineSpeed speed = round_machine();
+  speed.memory = BytesPerSecond(1e30);
+  speed.steps = {{DType::f32, FlopRate(1e8)}, {DType::bf16, FlopRate(5e7)}};
+  speed.functions = {{"gelu_tanh", FlopRate(1e7)}};
+  const auto time_of = [&](DType dtype, Value (*op)(Value)) {
+    Graph g("g");
+    op(g.input("x", Type(dtype, {1000})));
+    return time_of_last(g, speed).count() - 1e-6;
+  };
+  EXPECT_NEAR(time_of(DType::f32, &neg), 3 * 10e-6, 1e-12) << "load, step, store";
+  EXPECT_NEAR(time_of(DType::bf16, &neg), 2 * 10e-6 + 20e-6, 1e-12) << "it rounds";
+  EXPECT_NEAR(time_of(DType::f32, &gelu_tanh), 2 * 10e-6 + 100e-6, 1e-12);
+  EXPECT_NEAR(time_of(DType::bf16, &gelu_tanh), 2 * 10e-6 + 110e-6, 1e-12) << "and rounds besides";
+  EXPECT_NEAR(time_of(DType::f32, &tanh), 3 * 10e-6 + 100e-6, 1e-12) << "of which only elementary functions are known";
+}
+
+TEST(OpTime, a_kernel_that_was_measured_takes_elements_and_rows_and_hides_what_it_moves) {
+  MachineSpeed speed = round_machine();
+  speed.kernels[{"softmax", DType::f32}] = {FlopRate(1e8), Seconds(1e-6)};
+  const auto time = [&](double serial) {
+    speed.serial = serial;
+    Graph g("g");
+    softmax(g.input("x", Type(DType::f32, {10, 100})));
+    return time_of_last(g, speed).count() - 1e-6;
+  };
+  // 1,000 elements: 10 µs; 10 rows: 10 µs; 8,000 bytes at 1e9: 8 µs.
+  EXPECT_NEAR(time(1), 28e-6, 1e-12);
+  EXPECT_NEAR(time(0.5), 24e-6, 1e-12);
+  EXPECT_NEAR(time(0), 20e-6, 1e-12);
+}
+
+TEST(OpTime, writing_has_a_bandwidth_of_its_own) {
+  MachineSpeed speed = round_machine();
+  speed.write = BytesPerSecond(0.5e9);
+  Graph g("g");
+  copy(g.input("x", Type(DType::f32, {1000})));
+  EXPECT_NEAR(time_of_last(g, speed).count(), 4e-6 + 8e-6 + 1e-6, 1e-12);
+  speed.caches = {{Bytes(8000), BytesPerSecond(4e9), BytesPerSecond(2e9)}};
+  EXPECT_NEAR(time_of_last(g, speed).count(), 1e-6 + 2e-6 + 1e-6, 1e-12);
+}
+
 TEST(OpTime, views_are_free_and_a_repeat_is_its_body_as_often) {
   const Type type(DType::f32, {10, 100});
   Graph body("body");

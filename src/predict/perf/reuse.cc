@@ -30,7 +30,7 @@ double part_of(Bytes touched, double whole) {
 }  // namespace
 
 ReuseStack::ReuseStack(const Graph& graph, const MachineSpeed& speed, Bytes ago)
-    : graph_(graph), speed_(speed), ago_(static_cast<std::size_t>(graph.num_values())) {
+    : graph_(graph), speed_(speed), places_(ago), ago_(static_cast<std::size_t>(graph.num_values())) {
   for (int v = 0; v < graph.num_values(); ++v)
     roots_.push_back(static_cast<std::size_t>(storage_of(graph, ValueId{v}).index));
   for (const GraphInput& input : graph.inputs()) ago_[root(input.value)] = ago;
@@ -63,11 +63,12 @@ Seconds ReuseStack::moving(const GraphNode& node, const Work& work, bool update)
   Seconds time;
   for (const ValueId id : operands) {
     const Bytes bytes = part(id, read);
-    time += bytes / bandwidth_for(speed_, distance(root(id), bytes), update);
+    time += bytes / bandwidth_for(speed_, distance(root(id), bytes), update ? Touch::update : Touch::read);
   }
-  for (const ValueId id : node.results) {  // in a place that others have just left, but for an output
+  for (const ValueId id : node.results) {
     const Bytes bytes = part(id, written);
-    time += bytes / bandwidth_for(speed_, std::max(all, ago_[root(id)].value_or(all)), update);
+    time += bytes / bandwidth_for(speed_, std::max(all, ago_[root(id)].value_or(places_)),
+                                  update ? Touch::update : Touch::write);
   }
   for (const ValueId id : operands) touch(id, part(id, read));
   for (const ValueId id : node.results) touch(id, part(id, written));

@@ -14,7 +14,8 @@ namespace systole {
 // Of one graph, whose nodes are asked about in order.
 class ReuseStack {
  public:
-  // `ago`: bytes touched since the inputs were, theirs included; the place of an output was touched as long ago.
+  // `ago`: bytes touched since the inputs were, theirs included. The place of a result was touched as long ago: the
+  // arena hands out what was free longest as often as what has just become free.
   ReuseStack(const Graph& graph, const MachineSpeed& speed, Bytes ago);
 
   // The value was touched just now, or `ago` bytes ago, theirs included.
@@ -35,6 +36,7 @@ class ReuseStack {
 
   const Graph& graph_;
   const MachineSpeed& speed_;
+  Bytes places_;                           // touched since the place of a result was
   std::vector<std::size_t> roots_;         // what holds the bytes of each value
   std::vector<std::optional<Bytes>> ago_;  // of inputs and outputs, by root
   std::vector<Touched> stack_;             // the last is on top
