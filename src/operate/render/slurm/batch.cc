@@ -119,6 +119,7 @@ first=$(head -n 1 -- "$codes" 2>/dev/null)
 case $code:$first in
 0:* | *:) ;;
 *:[123] | *:77) code=$first ;;
+137:75 | 143:75) code=75 ;; # they were killed for it, after it had saved
 esac
 rm -f -- "$SYSTOLE_TOKEN" "$codes"
 note ended "$code"
