@@ -52,12 +52,18 @@ SignalWatch::SignalWatch() {
 }
 
 SignalWatch::~SignalWatch() {
-  for (std::size_t i = 0; i < kWatched.size(); ++i) ::sigaction(kWatched[i].number, &before_[i], nullptr);
+  for (std::size_t i = 0; i < kWatched.size() && !end_is_known_; ++i)
+    ::sigaction(kWatched[i].number, &before_[i], nullptr);
   watched = false;
 }
 
 void SignalWatch::end_at_once() { ends_at_once = true; }
 void SignalWatch::hold() { ends_at_once = false; }
+
+void SignalWatch::end_is_known() {
+  end_is_known_ = true;
+  for (const Watched& each : kWatched) std::signal(each.number, SIG_IGN);
+}
 
 int SignalWatch::count() const { return std::max(stops_seen.load(std::memory_order_relaxed), signal() == 0 ? 0 : 1); }
 int SignalWatch::signal() const { return first_signal.load(std::memory_order_relaxed); }

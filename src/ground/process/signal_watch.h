@@ -16,7 +16,7 @@ namespace systole {
 class SignalWatch {
  public:
   SignalWatch();   // REQUIRES: no other one lives
-  ~SignalWatch();  // puts back what handled the signals before
+  ~SignalWatch();  // puts back what handled the signals before, unless the end is known
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
@@ -30,9 +30,12 @@ class SignalWatch {
   // code of one that was interrupted (SIGINT) or stopped. What it forked must die with it.
   void end_at_once();
   void hold();
+  // What the process ends with is known: until it has ended none of these signals changes that, even once this is gone.
+  void end_is_known();
 
  private:
   std::array<struct sigaction, 4> before_;
+  bool end_is_known_ = false;
 };
 
 }  // namespace systole

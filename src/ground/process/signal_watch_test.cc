@@ -1,6 +1,7 @@
 #include "ground/process/signal_watch.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "ground/base/error.h"
 
@@ -76,6 +77,20 @@ TEST(SignalWatch, before_there_is_anything_to_save_a_signal_ends_the_process) {
   watch.hold();
   std::raise(SIGTERM);
   EXPECT_EQ(watch.count(), 1);
+}
+
+TEST(SignalWatch, once_the_end_is_known_no_signal_changes_it) {
+  const auto ended = [] {
+    {
+      SignalWatch watch;
+      std::raise(SIGTERM);
+      watch.end_is_known();
+      std::raise(SIGTERM);
+    }
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) std::raise(number);
+    ::_exit(75);
+  };
+  EXPECT_EXIT(ended(), testing::ExitedWithCode(75), "");
 }
 
 }  // namespace

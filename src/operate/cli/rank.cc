@@ -290,6 +290,7 @@ ExitCode rank(const RankOptions& options, Context& given) {
   }
   if (!written.ok()) fail(events_lost(written.error(), options.folder, file, outcome));
   const TrainOutcome& ended = outcome.value();
+  signals.end_is_known();
   if (number == 0) tell_end(ended, prepared.workload, "", options.folder, "", context);
   return exit_of(ended);
 }

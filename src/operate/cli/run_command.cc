@@ -282,6 +282,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     return {};
   };
   const auto ended = [&](ExitCode code) {
+    signals.end_is_known();
     const Status noted = budget != nullptr ? budget->end(static_cast<int>(code)) : Status();
     if (!noted.ok()) context.out.warning(noted.error());  // the next one closes the turn
     return code;

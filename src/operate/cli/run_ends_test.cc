@@ -59,6 +59,23 @@ TEST(RunEnds, a_hangup_comes_to_ranks_and_to_programs_as_their_term) {
   EXPECT_TRUE(has(program.out, "code 75\n")) << program.out << systole.shell("cat err").out;
 }
 
+// Slurm signals the other nodes of a step where the first one has ended: they may be at their very end, too.
+TEST(RunEnds, a_signal_in_its_last_moments_changes_nothing) {
+  for (const auto& [ranks, told] : {std::pair("1", "stopped at step "), {"2", "stopped with its state saved"}}) {
+    const SystoleRunner systole;
+    systole.write("job.yaml", replaced(replaced(kWorkload, "steps: 4", "steps: 100000"), "name: small",
+                                       "name: small\nobserve: { every: 1 }"));
+    const Captured ended = systole.shell(
+        fmt::format("\"$SYSTOLE\" run job.yaml --backend reference --ranks {} --folder r --inject forward=30ms >all "
+                    "2>&1 & pid=$!; n=0; while [ $n -lt 1200 ] && ! grep -q 'step 2 ' all; do n=$((n+1)); sleep 0.05; "
+                    "done; kill -TERM $pid; n=0; while [ $n -lt 12000 ] && ! grep -q '^{}' all; do n=$((n+1)); "
+                    "sleep 0.005; done; n=0; while [ $n -lt 50000 ]; do n=$((n+1)); kill -TERM $pid 2>/dev/null; done; "
+                    "wait $pid; echo code $?",
+                    ranks, told));
+    EXPECT_TRUE(has(ended.out, "code 75\n")) << ranks << ended.out << systole.shell("cat all").out;
+  }
+}
+
 TEST(RunEnds, a_refused_resume_changes_nothing_of_the_run) {
   for (const char* ranks : {"1", "2"}) {
     const SystoleRunner systole;

@@ -105,6 +105,7 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
     if (const Status written = events->close(); !written.ok()) context.out.warning(written.error());
   }
   const LaunchOutcome& outcome = launched.value();
+  signals.end_is_known();
   if (budget != nullptr)
     if (const Status noted = budget->end(outcome.exit_code); !noted.ok()) context.out.warning(noted.error());
   const bool bad = outcome.exit_code == kExitNo;

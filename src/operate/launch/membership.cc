@@ -268,11 +268,19 @@ LaunchOutcome Membership::stopped() const {
   return {kExitNotSaved, "stopped before its state was saved: it goes on from the checkpoint before"};
 }
 
+// Asked to stop, one of its ranks has said that the checkpoint is whole; the others are about to end.
+bool Membership::has_saved() const {
+  const bool ends = stopping_ && (phase_ == Phase::draining || phase_ == Phase::killing);
+  return ends && options_.own_ranks &&
+         std::ranges::any_of(codes_, [](int code) { return code == kExitSaved || code == kExitOverBudget; });
+}
+
 void Membership::on(const StopAsked& event, Actions& actions) {
+  const bool saved = has_saved();
   stopping_ = true;
   over_budget_ = over_budget_ || event.budget;
   if (event.at_once) {
-    outcome_ = {kExitInterrupted, "interrupted; what was saved before is still there"};
+    outcome_ = saved ? stopped() : LaunchOutcome{kExitInterrupted, "interrupted; what was saved before is still there"};
     return kill(actions);
   }
   if (phase_ == Phase::running) {

@@ -89,6 +89,7 @@ class Membership {
   void drain(int signal, Actions& actions);
   void all_gone(Actions& actions);
   LaunchOutcome stopped() const;
+  bool has_saved() const;
   void end(LaunchOutcome outcome, Actions& actions);
 
   MembershipOptions options_;

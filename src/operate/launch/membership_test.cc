@@ -241,6 +241,33 @@ TEST(Membership, asked_to_stop_it_asks_its_ranks_and_says_whether_they_saved) {
   EXPECT_EQ(before(StopAsked{SIGTERM}).outcome().exit_code, kExitNotSaved);
 }
 
+// Slurm signals the nodes of a step a second time where the first of them has ended.
+TEST(Membership, asked_again_after_a_rank_has_saved_it_ends_the_others_and_has_saved) {
+  Launch saved(ranks(2, 2));
+  saved(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitSaved)(StopAsked{SIGTERM, true});
+  EXPECT_NE(saved.find<KillRanks>(), nullptr);
+  EXPECT_EQ(saved.killed(1).outcome(), (LaunchOutcome{kExitSaved, "stopped with its state saved"}));
+
+  Launch late(ranks(2, 2));  // while those that did not end in time are killed
+  late(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitSaved).after(31)(StopAsked{SIGTERM, true});
+  EXPECT_EQ(late.killed(1).outcome().exit_code, kExitSaved);
+
+  Launch budget(ranks(2, 2));
+  budget(NodeJoined{"a", 2}).exits(0, kExitOverBudget)(StopAsked{SIGTERM, true});
+  EXPECT_EQ(budget.killed(1).outcome(),
+            (LaunchOutcome{kExitOverBudget, "its budget is used: stopped with its state saved"}));
+
+  Launch lost(ranks(2, 2));  // nobody knows of a whole checkpoint
+  lost(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitNotSaved)(StopAsked{SIGTERM, true});
+  EXPECT_EQ(lost.killed(1).outcome().exit_code, kExitInterrupted);
+
+  MembershipOptions options = ranks(2, 2);  // of a user's program each rank saves its own
+  options.own_ranks = false;
+  Launch theirs(options);
+  theirs(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitSaved)(StopAsked{SIGTERM, true});
+  EXPECT_EQ(theirs.killed(1).outcome().exit_code, kExitInterrupted);
+}
+
 TEST(Membership, a_node_that_leaves_takes_its_ranks_and_one_that_joins_makes_it_grow) {
   Launch l(ranks(2, 4));
   l(NodeJoined{"a", 2})(NodeJoined{"b", 2});
