@@ -244,7 +244,7 @@ TEST_F(Commands, two_processes_do_not_work_on_one_run) {
       "n=$((n+1)); done; \"$SYSTOLE\" resume held --backend reference; code=$?; kill $first; wait $first; exit $code");
   EXPECT_EQ(got.exit.code, 1) << got.err;
   EXPECT_NE(got.err.find("the folder 'held' is in use by process "), std::string::npos) << got.err;
-  EXPECT_NE(got.err.find("hint: wait for it, stop it (kill "), std::string::npos) << got.err;
+  EXPECT_NE(got.err.find("hint: wait for it (--wait 10min), stop it (kill "), std::string::npos) << got.err;
 }
 
 TEST_F(Commands, data_shows_and_verifies_what_was_built) {

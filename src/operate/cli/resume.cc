@@ -8,6 +8,7 @@
 #include "operate/cli/cluster_runs.h"
 #include "operate/cli/run_command.h"
 #include "operate/cli/run_places.h"
+#include "operate/cli/run_wait.h"
 #include "operate/observe/run_files.h"
 #include "operate/render/quote.h"
 
@@ -74,7 +75,7 @@ ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& co
   const Record& record = run.record;
   const bool budget_alone =
       std::ranges::all_of(options.sets, [](const std::string& set) { return set.starts_with("objective.budget="); });
-  if (!budget_alone || !options.memory.empty() || !options.pin_isa.empty())
+  if (!budget_alone || !options.memory.empty() || !options.pin_isa.empty() || !options.run.wait.empty())
     fail(error(ErrorKind::unsupported, "the run '{}' is on {}, where it goes on as it was submitted", record.run,
                record.target)
              .hinted("with no option but --set objective.budget=DOLLARS; or submit a changed workload under another "
@@ -95,6 +96,7 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   if (const auto run = cluster_run_if_any(options.run.folder, context)) return resume_there(*run, options, context);
   RunArguments arguments = options.run;
   arguments.folder = find_run(kRunsFolder, arguments.folder).value();
+  if (!arguments.wait.empty()) arguments.held = wait_for_folder(arguments, Begins::where_it_was, context).value();
   if (!path_exists(arguments.folder + "/workload.yaml")) {
     fail(error(ErrorKind::not_found, "the run '{}' has no workload.yaml: it ended before it began", arguments.folder)
              .hinted("begin it anew: systole run WORKLOAD; 'systole runs' lists the others"));

@@ -9,6 +9,7 @@
 #include "operate/cli/rank_options.h"
 #include "operate/cli/run_command.h"
 #include "operate/cli/run_program.h"
+#include "operate/cli/run_wait.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -80,18 +81,20 @@ ExitCode run(const RunOptions& options, Context& context) {
   const LoadedWorkload loaded = workload_to_run(options, arguments).value();
   if (options.or_resume && arguments.folder.empty())
     fail(error(ErrorKind::invalid, "--or-resume: of which run?").hinted("--folder: the same each time it is begun"));
+  if (!arguments.wait.empty() && arguments.folder.empty())
+    fail(error(ErrorKind::invalid, "--wait: for which run?")
+             .hinted("--folder: the one that the other process works in"));
   std::optional<TakenName> taken;
   if (arguments.folder.empty() && arguments.dry_run) arguments.folder = fresh_folder(loaded.workload.name);
   if (arguments.folder.empty()) arguments.folder = taken.emplace(loaded.workload.name).folder();
-  if (!loaded.workload.command.empty()) {
-    refuse_training_options(options).value();
-    return run_program(loaded.workload, arguments.folder, options.run.ranks, options.run.budget, options.run.dry_run,
-                       context);
-  }
+  const Begins begins = options.or_resume ? Begins::either : Begins::anew;
+  if (!loaded.workload.command.empty()) refuse_training_options(options).value();
+  if (!arguments.wait.empty()) arguments.held = wait_for_folder(arguments, begins, context).value();
+  if (!loaded.workload.command.empty()) return run_program(loaded.workload, arguments, context);
   if (options.locked && arguments.lock.empty()) arguments.lock = lock_path_of(options.workload.path).value();
   arguments.again = machine_words(options.workload);
-  return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments,
-                      options.or_resume ? Begins::either : Begins::anew, context);
+  return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments, begins,
+                      context);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "operate/cli/rank_threads.h"
 #include "operate/cli/run_end.h"
 #include "operate/cli/run_places.h"
+#include "operate/cli/run_wait.h"
 #include "operate/cli/train_run.h"
 #include "operate/cli/xla_machine.h"
 #include "operate/launch/secrets.h"
@@ -142,6 +143,8 @@ void add_run_arguments(Subcommand command, RunArguments& arguments) {
                      "serve the metrics of rank 0 as Prometheus reads them, at http://[HOST:]PORT/metrics; without a "
                      "host to this machine alone");
   command.add_flag("--in-process", arguments.in_process, "ranks are threads of this process");
+  command.add_option("--wait", arguments.wait,
+                     "how long to wait for another process that works on the run, as 10min; without: not at all");
   command.add_flag("--dry-run", arguments.dry_run, "plan and check all that can be checked, start nothing");
 }
 
@@ -261,7 +264,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   std::optional<RunFolder> taken;
   bool resume = false;
   const auto take = [&]() -> Status {
-    taken = TRY(claim_folder(arguments.folder, begins));
+    taken = TRY(claim_run_folder(arguments, begins));
     resume = taken->holds_run;
     TRY(claim_checkpoints(*taken, workload.checkpoint));
     if (resume && begins == Begins::either) TRY(same_run(*taken, workload));

@@ -6,6 +6,7 @@
 
 #include "describe/spec/plan.h"
 #include "ground/net/text_server.h"
+#include "ground/store/lock.h"
 #include "operate/cli/budget.h"
 #include "operate/cli/command.h"
 #include "operate/cli/rank_options.h"
@@ -24,7 +25,9 @@ struct RunArguments {
   std::optional<Plan> plan;  // that the run is held to
   RankArguments ranks;
   BudgetArguments budget;
-  std::string metrics;  // where they are served, [HOST:]PORT; empty: nowhere
+  std::string metrics;                       // where they are served, [HOST:]PORT; empty: nowhere
+  std::string wait;                          // how long for another process that works on the run; empty: not at all
+  std::shared_ptr<FileLock> held = nullptr;  // of the folder, where it was waited for
   bool in_process = false;
   bool dry_run = false, eager = false;
 };

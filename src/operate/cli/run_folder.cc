@@ -11,7 +11,12 @@
 
 namespace systole::cli {
 
-Result<RunFolder> claim_folder(const std::string& path, Begins begins) {
+Error holds_a_run(const std::string& path) {
+  return error(ErrorKind::exists, "'{}' holds a run already", path)
+      .hinted(fmt::format("systole resume {}, or another --folder", path));
+}
+
+Result<RunFolder> claim_folder(const std::string& path, Begins begins, std::shared_ptr<FileLock> held) {
   std::error_code failed;
   if (begins == Begins::where_it_was && !is_folder(path)) {
     return error(ErrorKind::not_found, "there is no run folder '{}'", path)
@@ -21,12 +26,10 @@ Result<RunFolder> claim_folder(const std::string& path, Begins begins) {
   if (failed)
     return error(ErrorKind::io, "cannot make the run folder '{}': {}", path, failed.message())
         .hinted("--folder: a folder that may be made and written");
-  RunFolder folder{path, TRY(lock_folder(path)), TRY(open_posix_store(path))};
+  if (held == nullptr) held = TRY(lock_folder(path));
+  RunFolder folder{path, std::move(held), TRY(open_posix_store(path))};
   folder.holds_run = TRY(folder.store->exists(RunFiles::plan));
-  if (folder.holds_run && begins == Begins::anew) {
-    return error(ErrorKind::exists, "'{}' holds a run already", path)
-        .hinted(fmt::format("systole resume {}, or another --folder", path));
-  }
+  if (folder.holds_run && begins == Begins::anew) return holds_a_run(path);
   if (!folder.holds_run && begins == Begins::where_it_was)
     return error(ErrorKind::not_found, "'{}' holds no run", path)
         .hinted("systole run WORKLOAD --folder " + shell_word(path));

@@ -10,6 +10,7 @@
 #include "ground/base/exit_code.h"
 #include "ground/base/hash.h"
 #include "ground/process/machine.h"
+#include "operate/cli/run_wait.h"
 #include "operate/cli/train_run.h"
 #include "operate/cli/workload_options.h"
 #include "operate/launch/secrets.h"
@@ -49,22 +50,22 @@ Stopped ended(const Result<LaunchOutcome>& launched) {
 
 }  // namespace
 
-ExitCode run_program(const Workload& workload, const std::string& folder, const RankArguments& arguments,
-                     const BudgetArguments& asked, bool dry_run, Context& context) {
+ExitCode run_program(const Workload& workload, const RunArguments& arguments, Context& context) {
+  const std::string& folder = arguments.folder;
   SignalWatch signals;
   signals.end_at_once();          // until it leads or follows
   std::signal(SIGPIPE, SIG_IGN);  // a reader of its lines that goes away must not end a run
   const std::string logs = folder + "/logs";
-  LaunchOptions options = launch_options(arguments, logs, signals, context).value();
+  LaunchOptions options = launch_options(arguments.ranks, logs, signals, context).value();
   const MembershipOptions& m = options.membership;
   const std::string ranks = m.min_ranks == m.max_ranks
                                 ? counted(m.min_ranks, "rank")
                                 : fmt::format("{} to {}", m.min_ranks, counted(m.max_ranks, "rank"));
   find_program(workload.command.front()).value();
-  const std::int64_t machines = machines_of(arguments, m.max_ranks);
-  const std::optional<Seconds> budget_buys = budget_of(workload, nullptr, machines, asked).value();
+  const std::int64_t machines = machines_of(arguments.ranks, m.max_ranks);
+  const std::optional<Seconds> budget_buys = budget_of(workload, nullptr, machines, arguments.budget).value();
   std::unique_ptr<RunBudget> budget;
-  if (dry_run) {
+  if (arguments.dry_run) {
     context.out.data(fmt::format("would start {} of: {}", ranks, words_of(workload.command)));
     context.out.json(Node::map({{"min_ranks", m.min_ranks}, {"max_ranks", m.max_ranks}}));
     return ExitCode::done;
@@ -76,13 +77,13 @@ ExitCode run_program(const Workload& workload, const std::string& folder, const 
   std::optional<RunFolder> claimed;
   std::unique_ptr<EventFile> events;  // of the agent that leads
   options.lead = [&]() -> Result<LaunchWatch*> {
-    claimed = TRY(claim_folder(folder, Begins::anew));
+    claimed = TRY(claim_run_folder(arguments, Begins::anew));
     TRY(make_dirs_synced(*claimed->store, "logs"));
     TRY(write_whole(*claimed->store, RunFiles::workload, to_yaml(workload)));
     events = TRY(EventFile::open(*claimed->store, TRY(next_event_file(*claimed->store))));
     events->add({Seconds(), opened(folder, context)});
     context.out.message(fmt::format("{}: {}, {} of: {}", workload.name, folder, ranks, words_of(workload.command)));
-    if (budget_buys) budget = TRY(RunBudget::begin(*budget_buys, machines, folder, asked, context.clock));
+    if (budget_buys) budget = TRY(RunBudget::begin(*budget_buys, machines, folder, arguments.budget, context.clock));
     return nullptr;
   };
   options.membership.own_ranks = false;

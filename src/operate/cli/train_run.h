@@ -61,17 +61,19 @@ struct RunRequest {
   std::function<void(const TrainState&)> began;
 };
 
-// Claims the folder for this process: makes it and locks it. One that must begin anew is refused a folder that holds a
-// run, one that must go on where it was, a folder that holds none. Errors: exists, not_found, busy, io.
+// Claims the folder for this process: makes it and locks it, unless its lock is `held` already. One that must begin
+// anew is refused a folder that holds a run, one that must go on where it was, a folder that holds none. Errors:
+// exists, not_found, busy, io.
 enum class Begins { anew, where_it_was, either };
 struct RunFolder {
   std::string path;
-  std::unique_ptr<FileLock> lock;
+  std::shared_ptr<FileLock> lock;
   std::unique_ptr<Store> store;
   bool holds_run = false;
   std::unique_ptr<FileLock> checkpoints_lock = {};  // of their folder, where it is outside of the run's
 };
-Result<RunFolder> claim_folder(const std::string& path, Begins begins);
+Result<RunFolder> claim_folder(const std::string& path, Begins begins, std::shared_ptr<FileLock> held = nullptr);
+Error holds_a_run(const std::string& path);  // of one that must begin anew
 // Of a run that begins it makes checkpoint.folder where that is outside, which must hold no other run's. Errors:
 // exists, busy, not_found, io.
 Status claim_checkpoints(RunFolder& run, const CheckpointSpec& spec);
