@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,6 +40,14 @@ struct Taken {
   std::string holder;
 };
 
+// Whether the folder still holds this file: who held it before may have taken both away.
+bool is_at(int fd, const std::string& file) {
+  struct stat held {
+  }, there{};
+  return ::fstat(fd, &held) == 0 && ::lstat(file.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+         held.st_ino == there.st_ino;
+}
+
 Result<Taken> take(const std::string& path) {
   const std::string file = path + "/lock";
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -48,6 +57,7 @@ Result<Taken> take(const std::string& path) {
   while (taken != 0 && errno == EINTR) taken = ::flock(fd, LOCK_EX | LOCK_NB);
   if (taken != 0 && errno == EWOULDBLOCK) return Taken{nullptr, pid_of_holder(fd)};
   if (taken != 0) return os_error(errno, "lock", file);
+  if (!is_at(fd, file)) return take(path);
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     return os_error(errno, "write", file);
@@ -71,6 +81,15 @@ Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path) {
   Error busy = error(ErrorKind::busy, "the folder '{}' is in use by {}", path, process_text(taken.holder));
   if (taken.holder.empty()) return busy;
   return std::move(busy).hinted(fmt::format("wait for it, stop it (kill {}), or use another folder", taken.holder));
+}
+
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, Seconds patience, Clock& clock) {
+  const Seconds until = clock.now() + patience;
+  while (true) {
+    Result<std::unique_ptr<FileLock>> lock = lock_folder(path);
+    if (lock.ok() || lock.error().kind != ErrorKind::busy || clock.now() >= until) return lock;
+    clock.sleep(Seconds(0.05));
+  }
 }
 
 }  // namespace systole

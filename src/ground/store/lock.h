@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "ground/base/clock.h"
 #include "ground/base/result.h"
 
 namespace systole {
@@ -19,7 +20,10 @@ class FileLock {
 // Errors: busy (held by another FileLock, of any process; the message says which), not_found, io.
 Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path);
 
-// The same for who waits: the lock, or null and who holds it, as "process 12". Errors: not_found, io.
+// Waits for it, so long at most.
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, Seconds patience, Clock& clock);
+
+// The same for who waits in another way: the lock, or null and who holds it, as "process 12". Errors: not_found, io.
 struct LockAttempt {
   std::unique_ptr<FileLock> lock;
   std::string holder;

@@ -41,6 +41,21 @@ TEST_F(LockFolder, refuses_the_second_and_names_the_first) {
   EXPECT_TRUE(lock_folder(path_).ok());
 }
 
+TEST_F(LockFolder, is_waited_for_as_long_as_said) {
+  FakeClock clock;
+  const auto first = lock_folder(path_).value();
+  EXPECT_EQ(lock_folder(path_, Seconds(5.0), clock).error().kind, ErrorKind::busy);
+  EXPECT_GE(clock.now(), Seconds(5.0));
+}
+
+TEST_F(LockFolder, of_a_folder_that_was_taken_away_holds_no_other_one) {
+  const auto first = lock_folder(path_).value();
+  std::filesystem::remove_all(path_);
+  EXPECT_EQ(lock_folder(path_).error().kind, ErrorKind::not_found);
+  std::filesystem::create_directory(path_);
+  EXPECT_TRUE(lock_folder(path_).ok());
+}
+
 TEST_F(LockFolder, is_given_back_by_a_kill) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);

@@ -54,16 +54,19 @@ namespace {
 ExitCode submit(const SubmitOptions& options, Context& context) {
   const std::unique_ptr<ClusterClient> cluster =
       open_cluster(options.job.on, {{"context", options.context}}, context.out).value();
-  Submissions submissions = Submissions::open(kRunsFolder).value();
-  Audit audit(submissions.path(), context.clock);
+  const std::string kept = Submissions::path_below(kRunsFolder).value();
   const RenderedJob job = render_job(
-      options.job, "submit", [&](const std::string& run) { return submissions.place(run) + "/files"; },
+      options.job, "submit", [&](const std::string& run) { return kept + "/" + run + "/files"; },
       [&](Workload& workload) { cluster->settle(workload); });
   for (const std::string& warning : cluster->warnings().value()) context.out.warning(warning);
   for (const std::string& warning : job.rendered.warnings) context.out.warning(warning);
   SubmitAsk ask = ask_of(job, *cluster);
   ask.record.after = ids_of(options, context);
-  const Submitted done = systole::submit(*cluster, ask, {submissions, audit, context.clock}).value();
+  Submissions submissions = Submissions::open(kRunsFolder).value();
+  Audit audit(submissions.path(), context.clock);
+  const Result<Submitted> submitted = systole::submit(*cluster, ask, {submissions, audit, context.clock});
+  if (!submitted.ok()) submissions.remove_if_empty();
+  const Submitted done = submitted.value();
   const std::string& run = done.record.run;
   context.out.data(fmt::format("{}: {} {} job {}", run, done.was_there ? "had been submitted as" : "submitted as",
                                done.record.target, done.record.id));

@@ -51,19 +51,10 @@ std::string text_of(std::int64_t n, const std::string& at, const std::string& ac
   return text + std::string(kHash) + hash + "\"}\n";
 }
 
-Result<std::unique_ptr<FileLock>> locked(const std::string& folder, Clock& clock) {
-  constexpr int kTries = 100;
-  for (int i = 0;; ++i) {
-    Result<std::unique_ptr<FileLock>> lock = lock_folder(folder);
-    if (lock.ok() || lock.error().kind != ErrorKind::busy || i == kTries) return lock;
-    clock.sleep(Seconds(0.05));
-  }
-}
-
 }  // namespace
 
 Result<std::string> Audit::append(const std::string& act, const std::string& run, const Node& more) {
-  const std::unique_ptr<FileLock> lock = TRY(locked(folder_, clock_));
+  const std::unique_ptr<FileLock> lock = TRY(lock_folder(folder_, Seconds(5.0), clock_));
   const std::unique_ptr<Store> store = TRY(open_private_store(folder_));
   std::string there;
   if (TRY(store->exists(kFile))) there = TRY(read_text(*store, kFile));

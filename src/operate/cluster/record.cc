@@ -73,9 +73,13 @@ Result<Record> record_of(const Node& node) {
   return record;
 }
 
+Result<std::string> Submissions::path_below(const std::string& runs) {
+  return TRY(absolute_path(runs)) + "/" + kFolder;
+}
+
 Result<Submissions> Submissions::open(const std::string& runs) {
   std::error_code failed;
-  const std::string path = TRY(absolute_path(runs)) + "/" + kFolder;
+  const std::string path = TRY(path_below(runs));
   std::filesystem::create_directories(path, failed);
   if (failed) return os(failed, "make the folder", path);
   return Submissions(path, TRY(open_private_store(path)));
@@ -131,8 +135,40 @@ Status Submissions::remove(const std::string& run) {
 }
 
 Result<std::unique_ptr<FileLock>> Submissions::lock(const std::string& run) {
-  TRY(store_->make_dirs(run));
-  return lock_folder(place(run));
+  return locked(run, [&] { return lock_folder(place(run)); });
+}
+
+Result<std::unique_ptr<FileLock>> Submissions::lock_programs(Clock& clock) {
+  constexpr Seconds kPatience(60.0);  // whoever holds it copies a program
+  return locked(kProgramsFolder, [&] { return lock_folder(place(kProgramsFolder), kPatience, clock); });
+}
+
+// Somebody whose submission failed may take the folder away between its making and its locking.
+Result<std::unique_ptr<FileLock>> Submissions::locked(const std::string& folder,
+                                                      const std::function<Result<std::unique_ptr<FileLock>>()>& lock) {
+  constexpr int kTries = 100;
+  for (int tries = 1;; ++tries) {
+    TRY(store_->make_dirs(folder));
+    Result<std::unique_ptr<FileLock>> taken = lock();
+    if (taken.ok() || taken.error().kind != ErrorKind::not_found || tries == kTries) return taken;
+  }
+}
+
+Status Submissions::remove_program(const std::string& sha256, Clock& clock) {
+  if (!TRY(store_->exists(kProgramsFolder))) return {};
+  const std::unique_ptr<FileLock> lock = TRY(lock_programs(clock));
+  for (const Record& record : TRY(list()))
+    if (record.program_sha256 == sha256) return {};
+  TRY(store_->remove(fmt::format("{}/{}", kProgramsFolder, sha256)));
+  if (TRY(store_->list(kProgramsFolder)).size() > 1) return {};  // the lock's own file
+  std::error_code failed;
+  std::filesystem::remove_all(place(kProgramsFolder), failed);
+  if (failed) return os(failed, "take away", place(kProgramsFolder));
+  return {};
+}
+
+void Submissions::remove_if_empty() {
+  if (::rmdir(path_.c_str()) == 0) ::rmdir(std::filesystem::path(path_).parent_path().c_str());
 }
 
 std::string who_and_where() {

@@ -13,6 +13,7 @@
 // Any machine that sees the folder can go on with any run in it.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ground/base/clock.h"
 #include "ground/base/document.h"
 #include "ground/base/result.h"
 #include "ground/store/lock.h"
@@ -56,6 +58,8 @@ Result<Record> record_of(const Node& node);
 
 class Submissions {
  public:
+  // Where they are, or would be: open makes it. Errors: io.
+  static Result<std::string> path_below(const std::string& runs);
   // Below `runs`, which is made when it is not there. Errors: io.
   static Result<Submissions> open(const std::string& runs);
   // Nothing when nothing was ever submitted from there; makes nothing. Errors: io.
@@ -74,9 +78,17 @@ class Submissions {
   Store& store() { return *store_; }
   // One act at a time on a run. Errors: busy, io.
   Result<std::unique_ptr<FileLock>> lock(const std::string& run);
+  // Held from where a program is placed to where a record names it, and where one that none names is taken away.
+  // Errors: busy, io.
+  Result<std::unique_ptr<FileLock>> lock_programs(Clock& clock);
+  // Where no record names it. Errors: busy, io, corrupt.
+  Status remove_program(const std::string& sha256, Clock& clock);
+  void remove_if_empty();  // the folder, and that of the runs; it is not used afterwards
 
  private:
   Submissions(std::string path, std::unique_ptr<Store> store) : path_(std::move(path)), store_(std::move(store)) {}
+  Result<std::unique_ptr<FileLock>> locked(const std::string& folder,
+                                           const std::function<Result<std::unique_ptr<FileLock>>()>& lock);
   std::string path_;
   std::unique_ptr<Store> store_;
 };

@@ -114,13 +114,12 @@ Status copy_program(const std::string& from, Store& to, const std::string& name)
   return out->close();
 }
 
-// The program under its digest, once for all runs; whole or absent.
+// The program under its digest, once for all runs; whole or absent. REQUIRES: lock_programs is held.
 Result<std::string> place_program(const SubmitAsk& ask, Submissions& submissions) {
   const std::string name = fmt::format("{}/", kProgramsFolder) + ask.record.program_sha256,
                     path = submissions.path() + "/" + name;
   std::error_code failed;
   if (fs::exists(path, failed)) return path;
-  TRY(submissions.store().make_dirs(kProgramsFolder));
   const std::string half = fmt::format("{}.{}", name, TRY(RunToken::make()).hex().substr(0, 8));
   Status copied = copy_program(ask.program, submissions.store(), half);
   if (copied.ok()) fs::permissions(submissions.path() + "/" + half, fs::perms(0755), failed);
@@ -153,7 +152,11 @@ Node details(const Record& record) {
 
 // All that is on disk before anything is sent.
 Status prepare(ClusterClient& cluster, const SubmitAsk& ask, Record& record, Desk desk) {
-  if (cluster.brings_program()) record.program = TRY(place_program(ask, desk.submissions));
+  std::unique_ptr<FileLock> until_named;
+  if (cluster.brings_program()) {
+    until_named = TRY(desk.submissions.lock_programs(desk.clock));
+    record.program = TRY(place_program(ask, desk.submissions));
+  }
   TRY(write_files(ask, record, desk.submissions));
   TRY(desk.submissions.store().remove(record.run + "/stop"));
   record.audit = TRY(desk.audit.append("submit", record.run, details(record)));
@@ -198,7 +201,11 @@ Result<Submitted> taken_over(const Seen& job, Record record, bool brings_program
   record.id = base_of(job.id);
   record.submitted_at = desk.clock.timestamp();
   record.by = who_and_where();
-  if (brings_program) record.program = TRY(place_program(ask, desk.submissions));
+  std::unique_ptr<FileLock> until_named;
+  if (brings_program) {
+    until_named = TRY(desk.submissions.lock_programs(desk.clock));
+    record.program = TRY(place_program(ask, desk.submissions));
+  }
   TRY(write_files(ask, record, desk.submissions));
   record.audit = TRY(desk.audit.append("taken over", record.run, details(record)));
   TRY(desk.submissions.write(record));
@@ -220,9 +227,19 @@ Result<std::vector<std::vector<Seen>>> look(ClusterClient& cluster, std::span<co
   return seen;
 }
 
-Result<Submitted> submit(ClusterClient& cluster, const SubmitAsk& ask, Desk desk) {
+namespace {
+
+// What the target said no to: nothing of it stays, or what was there before.
+Error refused(Error why, const Record& record, const std::optional<Record>& old, Desk desk) {
+  const Result<std::string> told = desk.audit.append("refused", record.run, Node::map({{"why", why.message}}));
+  const Status undone = old ? desk.submissions.write(*old) : desk.submissions.remove(record.run);
+  if (!told.ok()) why.others.push_back(told.error());
+  if (!undone.ok()) why.others.push_back(undone.error());
+  return why;
+}
+
+Result<Submitted> submit_locked(ClusterClient& cluster, const SubmitAsk& ask, Desk desk) {
   Submissions& submissions = desk.submissions;
-  const std::unique_ptr<FileLock> lock = TRY(submissions.lock(ask.record.run));
   std::optional<Record> old = TRY(submissions.find(ask.record.run));
   Record record = ask.record;
   record.place = submissions.place(record.run);
@@ -263,21 +280,40 @@ Result<Submitted> submit(ClusterClient& cluster, const SubmitAsk& ask, Desk desk
       return error(ErrorKind::io, "whether {} took '{}' is not known: {}", record.target, record.run,
                    id.error().message)
           .hinted("the same command again finds it, or sends it: never twice");
-    if (there->empty()) {
-      TRY(desk.audit.append("refused", record.run, Node::map({{"why", id.error().message}})));
-      if (old) {
-        TRY(submissions.write(*old));
-      } else {
-        TRY(submissions.remove(record.run));
-      }
-      return std::move(id).error();
-    }
+    if (there->empty()) return refused(std::move(id).error(), record, old, desk);
     id = std::move(there);
   }
   record.id = *id;
   record.audit = TRY(desk.audit.append("submitted", record.run, details(record)));
   TRY(submissions.write(record));
   return Submitted{record, false};
+}
+
+// What a submission found before it began.
+struct Before {
+  bool place = false, program = false;
+};
+
+// One that failed leaves nothing, unless a record tells that the target may have taken it.
+Status leave_nothing(const Record& record, const Before& before, Desk desk) {
+  if (!before.place && !TRY(desk.submissions.find(record.run))) TRY(desk.submissions.remove(record.run));
+  if (before.program) return {};
+  return desk.submissions.remove_program(record.program_sha256, desk.clock);
+}
+
+}  // namespace
+
+Result<Submitted> submit(ClusterClient& cluster, const SubmitAsk& ask, Desk desk) {
+  Store& store = desk.submissions.store();
+  const Before before{TRY(store.exists(ask.record.run)),
+                      TRY(store.exists(fmt::format("{}/{}", kProgramsFolder, ask.record.program_sha256)))};
+  const Result<std::unique_ptr<FileLock>> lock = desk.submissions.lock(ask.record.run);
+  if (!lock.ok() && lock.error().kind == ErrorKind::busy) return lock.error();
+  Result<Submitted> done = lock.ok() ? submit_locked(cluster, ask, desk) : Result<Submitted>(lock.error());
+  if (done.ok()) return done;
+  Error why = std::move(done).error();
+  if (Status left = leave_nothing(ask.record, before, desk); !left.ok()) why.others.push_back(std::move(left).error());
+  return why;
 }
 
 Result<std::vector<Record>> adopt(ClusterClient& cluster, Desk desk) {
@@ -339,9 +375,7 @@ Status purge(ClusterClient& cluster, const Record& record, Desk desk, bool now) 
   TRY(cluster.purge(record));
   TRY(desk.audit.append("purge", record.run, details(record)));
   TRY(desk.submissions.remove(record.run));
-  for (const Record& other : TRY(desk.submissions.list()))
-    if (other.program_sha256 == record.program_sha256) return {};
-  return desk.submissions.store().remove(fmt::format("{}/{}", kProgramsFolder, record.program_sha256));
+  return desk.submissions.remove_program(record.program_sha256, desk.clock);
 }
 
 }  // namespace systole

@@ -16,6 +16,7 @@ struct FakeCluster : ClusterClient {
   const char* name() const override { return "slurm"; }
   Result<std::string> send(const Record& record) override {
     ++sent;
+    if (!spoils.empty()) write_text_file(spoils, "no line of an audit\n").value();
     if (refuses) return error(ErrorKind::invalid, "sbatch refuses: Invalid account");
     const std::string id = std::to_string(100 + static_cast<int>(jobs.size()));
     if (takes) jobs.push_back({.id = id, .run = record.run, .submission = record.submission, .phase = Phase::queued});
@@ -47,6 +48,7 @@ struct FakeCluster : ClusterClient {
   std::vector<Seen> jobs;
   bool refuses = false, takes = true, silent = false, away = false, dies_after = false, obeys = true;
   int sent = 0, asked = 0, forced = 0;
+  std::string spoils;  // a file, while it is sent
 };
 
 struct Submitting : testing::Test {
@@ -141,6 +143,67 @@ TEST_F(Submitting, what_is_refused_leaves_no_run_behind) {
   EXPECT_TRUE(submissions_.list().value().empty());
   EXPECT_FALSE(std::filesystem::exists(submissions_.place("line")));
   expect_audit_holds();
+}
+
+TEST_F(Submitting, what_fails_before_it_is_sent_leaves_nothing) {
+  const auto fails = [&](const char* why) {
+    EXPECT_FALSE(submitted().ok()) << why;
+    EXPECT_FALSE(std::filesystem::exists(submissions_.place("line"))) << why;
+    EXPECT_FALSE(std::filesystem::exists(submissions_.place(kProgramsFolder))) << why;
+  };
+  cluster_.away = true;
+  fails("the cluster cannot be asked");
+  cluster_.away = false;
+  std::filesystem::rename(ask_.program, ask_.program + "-elsewhere");
+  fails("the program cannot be read");
+  std::filesystem::rename(ask_.program + "-elsewhere", ask_.program);
+  ask_.files.push_back({"start.sh/inside", ""});
+  fails("a file cannot be written");
+  ask_.files.pop_back();
+  const std::string audit = submissions_.path() + "/audit.jsonl";
+  std::filesystem::create_directory(audit);
+  fails("the audit cannot be written");
+  std::filesystem::remove(audit);
+  EXPECT_EQ(cluster_.sent, 0);
+  EXPECT_TRUE(submitted().ok());
+}
+
+TEST_F(Submitting, what_is_refused_takes_no_program_that_another_run_needs) {
+  cluster_.refuses = true;
+  EXPECT_FALSE(submitted().ok());
+  EXPECT_FALSE(std::filesystem::exists(submissions_.place(kProgramsFolder)));
+  cluster_.refuses = false;
+  const Record line = submitted().value().record;
+  cluster_.refuses = true;
+  ask_.record.run = "other";
+  EXPECT_FALSE(submitted().ok());
+  EXPECT_TRUE(std::filesystem::exists(line.program));
+  ask_.record.program_sha256 = std::string(64, 'd');
+  EXPECT_FALSE(submitted().ok());
+  EXPECT_TRUE(std::filesystem::exists(line.program));
+  EXPECT_FALSE(std::filesystem::exists(submissions_.place(kProgramsFolder) + "/" + ask_.record.program_sha256));
+  EXPECT_FALSE(std::filesystem::exists(submissions_.place("other")));
+}
+
+TEST_F(Submitting, what_is_refused_leaves_no_run_behind_though_the_audit_cannot_tell_of_it) {
+  cluster_.refuses = true;
+  cluster_.spoils = submissions_.path() + "/audit.jsonl";
+  const Result<Submitted> refused = submitted();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "sbatch refuses: Invalid account");
+  ASSERT_EQ(refused.error().others.size(), 1u);
+  EXPECT_EQ(refused.error().others[0].kind, ErrorKind::corrupt);
+  EXPECT_FALSE(std::filesystem::exists(submissions_.place("line")));
+}
+
+TEST_F(Submitting, what_may_have_been_taken_stays_with_its_program) {
+  cluster_.dies_after = true;
+  EXPECT_FALSE(submitted().ok());
+  const std::optional<Record> record = submissions_.find("line").value();
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->id, "");
+  EXPECT_TRUE(std::filesystem::exists(record->program));
+  EXPECT_TRUE(std::filesystem::exists(record->place + "/files/job.sbatch"));
 }
 
 TEST_F(Submitting, what_is_refused_when_sent_again_leaves_what_was_there) {
