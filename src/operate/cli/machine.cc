@@ -124,6 +124,18 @@ Result<RanksLink> link_in(const Catalog& catalog, Clock& clock, std::int64_t ran
                    fmt::format("{}, the catalog's {} of {}, not calibrated", transport, entry->name, entry->date())};
 }
 
+// The same over TLS: slower by what it is slower than TCP between two ranks of this machine. Nothing: not calibrated.
+Result<std::optional<RanksLink>> over_tls(const RanksLink& tcp, const Catalog& catalog, Clock& clock) {
+  const CatalogEntry* own = newest_own(catalog, processor_name() + "; ");
+  if (own == nullptr || refusal_of_date(*own, clock)) return std::optional<RanksLink>();
+  const std::optional<LinkCost> plain = TRY(link_among(*own, "tcp", 2)), tls = TRY(link_among(*own, "tls", 2));
+  if (!plain || !tls || plain->latency <= Seconds()) return std::optional<RanksLink>();
+  const double later = std::max(1.0, tls->latency / plain->latency),
+               slower = std::min(1.0, tls->bandwidth / plain->bandwidth);
+  return std::optional(RanksLink{{tcp.cost.latency * later, tcp.cost.bandwidth * slower},
+                                 fmt::format("tls beside tcp, systole calibrate of {}", own->date())});
+}
+
 }  // namespace
 
 Result<Catalog> read_catalog(bool chips) {
@@ -190,6 +202,10 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   const Catalog catalog = TRY(read_catalog(is_xla(backend)));
   const RanksLink link = use.link ? *use.link : TRY(link_in(catalog, clock, use.ranks, use.over_tcp));
   machine.link_source = link.source;
+  if (use.tls && use.over_tcp && use.ranks > 1) {
+    machine.tls_link = TRY(over_tls(link, catalog, clock));
+    machine.tls_left_out = !machine.tls_link;
+  }
   machine.device = TRY(open_device(backend, resources, link.cost, catalog, use));
   tell_numerics(backend, use.ranks, machine);
   machine.identity = fmt::format("{}; {}", processor_name(), machine.device->target().name);
@@ -215,13 +231,15 @@ Result<Machine> open_machine(const std::string& backend, const ResourcesSpec& re
   machine.catalog_date = entry->date();
   machine.catalog_hash = catalog.hash();
   machine.speed = TRY(speed_of(*entry, machine.device->target().threads));
-  machine.speed.link = link.cost;
+  // The device chooses algorithms by the link without TLS, so that the bits of results are the same with it.
+  machine.speed.link = machine.tls_link ? machine.tls_link->cost : link.cost;
   if (is_xla(backend) && backend != "xla-cpu") {
     // Chips do not speak as ranks of this host do, and the catalog does not say yet how they do.
     machine.speed.link = LinkCost{Seconds(), machine.speed.memory};
     machine.link_source = "links that are bounded by memory bandwidth";
   }
-  if (use.ranks > 1) machine.speed.source += "; ranks speak as " + machine.link_source;
+  if (use.ranks > 1)
+    machine.speed.source += "; ranks speak as " + (machine.tls_link ? machine.tls_link->source : machine.link_source);
   machine.speed.cores_move_bytes = !is_xla(backend) || backend == "xla-cpu";
   return machine;
 }

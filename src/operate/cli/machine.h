@@ -15,6 +15,12 @@
 
 namespace systole::cli {
 
+// How fast ranks speak to each other, and who says so.
+struct RanksLink {
+  LinkCost cost;
+  std::string source;
+};
+
 // This machine: the device that runs, and how fast the catalog says it is.
 struct Machine {
   std::unique_ptr<Device> device;
@@ -24,14 +30,11 @@ struct Machine {
   std::optional<Error> stale;  // why this machine's entry in the user's catalog was not taken
   std::string catalog_entry, catalog_date, catalog_hash;
   MachineSpeed speed;
-  std::string link_source;  // of speed.link: "shm, systole calibrate of 2026-11-22", for people
+  std::string link_source;            // of speed.link: "shm, systole calibrate of 2026-11-22", for people
+  std::optional<RanksLink> tls_link;  // what speed.link is where ranks speak over TLS
+  bool tls_left_out = false;          // of speed.link, where they do and nobody has measured what it takes
 };
 
-// How fast ranks speak to each other, and who says so.
-struct RanksLink {
-  LinkCost cost;
-  std::string source;
-};
 // As calibrated on this machine, by whatever number of threads, else as the catalog estimates. `over_tcp`: ranks of
 // several nodes; what their network costs is not known here, but that it costs no less than TCP within this one does.
 // Errors: those of the catalog.
@@ -45,6 +48,7 @@ struct MachineUse {
   // Of gpu, tpu and xla-cpu: where the devices are, and which of them is meant; else one is opened.
   std::shared_ptr<XlaHost> xla;
   std::int64_t rank = 0;
+  bool tls = false;  // ranks of several nodes encrypt what they say to each other; counted where ranks speak over TCP
 };
 
 // The instruction set in the cpu backend's name → the entry of the catalog.

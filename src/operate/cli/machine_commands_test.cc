@@ -73,6 +73,53 @@ TEST(Calibration, of_links_is_taken_by_how_ranks_speak) {
   EXPECT_EQ(link(several), "30.0 us, 2.00 GB/s: tcp, systole calibrate of 2026-01-02");
 }
 
+// What TLS between nodes takes is in the estimate where it was measured; where it is not, that is said.
+TEST(Calibration, of_tls_is_counted_and_chooses_nothing) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  systole.write_secret("token", "00112233445566778899aabbccddeeff\n");
+  const auto planned = [&](const std::string& more, const std::string& nodes =
+                                                        "--local-ranks 2 --rendezvous 127.0.0.1:7000 --token-file "
+                                                        "token --node a --host 127.0.0.1 ") {
+    const Captured said = systole.shell("\"$SYSTOLE\" run job.yaml --ranks 4 --dry-run --json " + nodes + more);
+    EXPECT_EQ(said.exit.code, 0) << said.err;
+    return said;
+  };
+  const auto calibrated = [&](const std::vector<std::string>& links) {
+    std::string facts;
+    for (const std::string& fact : links)
+      facts += fmt::format("      link.{}, source: test, date: 2026-01-02 }}\n", fact);
+    systole.write(".config/systole/catalog/this-machine.yaml",
+                  fmt::format("systole_catalog: 1\nentries:\n  this-machine:\n    kind: cpu\n    calibrated: true\n"
+                              "    doc: \"{}; by whatever threads\"\n    facts:\n{}",
+                              processor_name(), facts));
+  };
+  const std::string tls = "--set ranks.tls=true", left_out = "warning: ranks.tls: its cost is not in the estimate";
+  std::vector<std::string> links{"tcp.2.latency: { value: 20 us", "tcp.2.bandwidth: { value: 2 GB/s",
+                                 "tcp.4.latency: { value: 30 us", "tcp.4.bandwidth: { value: 1 GB/s"};
+  calibrated(links);
+  EXPECT_NE(planned(tls).err.find(left_out), std::string::npos) << "not measured";
+  EXPECT_EQ(planned("").err.find(left_out), std::string::npos);
+  EXPECT_EQ(planned(tls, "").err.find(left_out), std::string::npos) << "ranks of one machine share memory";
+  links.insert(links.end(), {"tls.2.latency: { value: 30 us", "tls.2.bandwidth: { value: 500 MB/s"});
+  calibrated(links);
+  const Captured with = planned(tls), without = planned("");
+  EXPECT_EQ(with.err.find(left_out), std::string::npos) << with.err;
+  const Node encrypted = parse_json(with.out, "plan").value(), plain = parse_json(without.out, "plan").value();
+  const auto fact = [](const Node& plan, const char* name) {
+    const Node* found = plan.find("target")->find("facts")->find(name);
+    return found == nullptr ? "" : found->text();
+  };
+  EXPECT_EQ(fact(plain, "link.tls"), "");
+  EXPECT_EQ(fact(encrypted, "link.tls"), "45.0 us, 250 MB/s: tls beside tcp, systole calibrate of 2026-01-02");
+  EXPECT_EQ(fact(encrypted, "link"), fact(plain, "link")) << "by which algorithms are chosen";
+  const auto program_of = [](const Node& plan) { return plan.find("program")->find("hash")->text(); };
+  EXPECT_EQ(program_of(encrypted), program_of(plain)) << "the same algorithms, so the same bits";
+  const Captured here = systole.shell("\"$SYSTOLE\" plan job.yaml --set mesh.data=4 " + tls);
+  EXPECT_NE(here.err.find(left_out), std::string::npos) << here.err;
+  EXPECT_EQ(systole.shell("\"$SYSTOLE\" plan job.yaml " + tls).err.find(left_out), std::string::npos) << "one rank";
+}
+
 TEST(Threads, beyond_the_cores_are_refused_where_they_stand) {
   const SystoleRunner systole;
   systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 4096 }\n");

@@ -115,6 +115,9 @@ Plan make_plan(const Prepared& p, Bytes limit, Clock& clock) {
     plan.target.facts["link"] =
         fmt::format("{}, {}: {}", to_string(link.latency), to_string(link.bandwidth), p.machine.link_source);
   }
+  if (const auto& tls = p.machine.tls_link)
+    plan.target.facts["link.tls"] =
+        fmt::format("{}, {}: {}", to_string(tls->cost.latency), to_string(tls->cost.bandwidth), tls->source);
   plan.mesh = p.workload.mesh;
   plan.strategy = strategy_text(p);
   const Schedule& train = p.job.program->schedule_named("train");

@@ -46,6 +46,10 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   const Prepared prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
+  if (workload.ranks.tls && ranks > 1 && !is_xla(preparing.backend))
+    context.out.warning(
+        "ranks.tls: its cost is not in the estimate, which is of ranks of one machine: they share memory",
+        "systole run --dry-run with --rendezvous, as the nodes will have it, counts it");
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (prepared.origin) context.out.message(fmt::format("begins from '{}' (resume.from)", prepared.origin->name));
   if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);

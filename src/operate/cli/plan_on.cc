@@ -210,7 +210,10 @@ Target target_of_accelerators() {
   return target;
 }
 
-void warn_of_terms(const Workload& workload, Context& context) {
+void warn_of_left_out(const Workload& workload, Context& context) {
+  if (workload.ranks.tls)
+    context.out.warning("ranks.tls: its cost is not in the estimate",
+                        "systole calibrate measures it within this machine: link.tls.2 beside link.tcp.2");
   const Provisioning terms = workload.resources.provisioning.value_or(Provisioning::on_demand);
   if (terms == Provisioning::on_demand) return;
   context.out.warning(
@@ -242,7 +245,7 @@ ExitCode plan_on(const WorkloadArguments& arguments, const PlanOnOptions& option
   if (plan.workload.train.precision.compute == DType::f32)
     context.out.warning("train.precision computes in f32, which accelerators do many times slower than bf16",
                         "--set train.precision=bf16");
-  warn_of_terms(plan.workload, context);
+  warn_of_left_out(plan.workload, context);
   for (const auto& [accelerator, why] : plan.left_out)
     context.out.message(fmt::format("left out: {}: {}", accelerator, why));
   if (!options.explain.empty()) {

@@ -39,7 +39,7 @@ struct ProvedLayout {
 };
 
 // What plans do not price yet: terms other than on demand.
-void warn_of_terms(const Workload& workload, Context& context);
+void warn_of_left_out(const Workload& workload, Context& context);
 
 // Errors: unsupported: a model without layers that repeat.
 Status check_layers(const WorkloadArguments& arguments, const Workload& workload);

@@ -103,8 +103,9 @@ TEST_F(PlanOn, terms_that_are_not_planned_are_told_of) {
   EXPECT_NE(spot.err.find("resources.provisioning: spot: dollars here are those of machines on demand"),
             std::string::npos)
       << spot.err;
-  const Captured scaled = plan("--on v5e --scale 1,4 --set resources.provisioning=spot");
+  const Captured scaled = plan("--on v5e --scale 1,4 --set resources.provisioning=spot --set ranks.tls=true");
   EXPECT_NE(scaled.err.find("resources.provisioning: spot"), std::string::npos) << scaled.err;
+  EXPECT_NE(scaled.err.find("ranks.tls: its cost is not in the estimate"), std::string::npos) << scaled.err;
   EXPECT_EQ(plan("--on v5e:1 --best 1").err.find("resources.provisioning"), std::string::npos);
 }
 

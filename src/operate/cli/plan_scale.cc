@@ -141,7 +141,7 @@ ExitCode plan_scale(const WorkloadArguments& arguments, const PlanOnOptions& opt
   const Composer composer(plan.workload, target_of_accelerators(), threads);
   plan.curves = scale({view.tables, view.catalog, plan.rules, composer, threads}, plan.request).value();
   context.out.end_progress();
-  warn_of_terms(plan.workload, context);
+  warn_of_left_out(plan.workload, context);
   context.out.prose((context.out.quiet() ? "" : scaling_drawing(plan)) + scaled_plan_text(plan, context.out.width()));
   context.out.json(scaled_plan_node(plan));
   if (const std::string svg = scaling_svg(plan); !options.charts.empty() && !svg.empty())

@@ -233,6 +233,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   Prepared prepared = prepare(workload, preparing, context.clock, &ledger).value();
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
+  if (prepared.machine.tls_left_out)
+    context.out.warning("ranks.tls: its cost is not in the estimate: it was not measured here", "systole calibrate");
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
   if (prepared.weights && prepared.weights->head_is_embedding) {
     context.out.warning(fmt::format(

@@ -147,9 +147,9 @@ Result<Prepared> prepare(const Workload& workload, PrepareOptions& options, Cloc
     if (options.xla == nullptr)
       options.xla = TRY(open_xla_host(options.backend, ranks_of(workload), TRY(read_catalog()), workload.train.exact));
   }
-  p.machine = TRY(open_machine(
-      options.backend, workload.resources, clock,
-      {ranks_of(workload), workload.train.exact, options.over_tcp, options.link, options.xla, options.rank}));
+  p.machine = TRY(open_machine(options.backend, workload.resources, clock,
+                               {ranks_of(workload), workload.train.exact, options.over_tcp, options.link, options.xla,
+                                options.rank, workload.ranks.tls}));
   options.data.apart = true;
   Result<Data> data = prepare_data(workload, options.source, options.data);
   if (data.ok()) {
