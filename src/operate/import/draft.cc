@@ -11,10 +11,10 @@ namespace systole {
 namespace {
 
 // As they stand in a workload that a person reads.
-constexpr std::string_view kOrder[] = {"systole",    "name", "workload", "command",   "model",  "data",
-                                       "train",      "mesh", "image",    "resources", "ranks",  "checkpoint",
-                                       "resume",     "env",  "claims",   "folder",    "labels", "slurm",
-                                       "kubernetes", "gke",  "gcloud",   "ssh"};
+constexpr std::string_view kOrder[] = {"systole", "name",       "workload", "command",   "model",  "data",
+                                       "train",   "mesh",       "image",    "resources", "ranks",  "checkpoint",
+                                       "resume",  "env",        "claims",   "volumes",   "folder", "labels",
+                                       "slurm",   "kubernetes", "gke",      "gcloud",    "ssh"};
 
 void set_path(Node& node, const std::string& path, Node value) {
   const std::size_t dot = path.find('.');
@@ -113,6 +113,15 @@ void Draft::set_entry(const std::string& path, const std::string& key, const std
   const auto there = entries.find(key);
   if (there != entries.end() && there->second.text() != value) return disagree(*there->second.place().file, from);
   entries[key] = placed(Node(value), from);
+}
+
+void Draft::set_volume(const std::string& path, const std::vector<VolumeKey>& keys) {
+  Node volume = Node::map();
+  for (const VolumeKey& each : keys) volume.set(each.key, placed(each.value, each.from));
+  std::map<std::string, Node>& volumes = entries_["volumes"];
+  const auto there = volumes.find(path);
+  if (there != volumes.end() && !(there->second == volume)) return disagree(path, keys.front().from);
+  volumes[path] = std::move(volume);
 }
 
 void Draft::variable(const std::string& name, const std::string& value, const std::string& from) {

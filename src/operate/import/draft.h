@@ -44,6 +44,13 @@ class Draft {
   // Two who say different things of one key are an error.
   void set(const std::string& path, Node value, const std::string& from);
   void set_entry(const std::string& path, const std::string& key, const std::string& value, const std::string& from);
+  // A volume at a path: its keys, each with who said it.
+  struct VolumeKey {
+    std::string key;
+    Node value;
+    std::string from;
+  };
+  void set_volume(const std::string& path, const std::vector<VolumeKey>& keys);
   // A value that is there only where nobody says it.
   void propose(const std::string& path, Node value, const std::string& from);
   bool has(const std::string& path) const { return values_.contains(path); }

@@ -51,6 +51,24 @@ TEST(ImportGcloudLists, pools_that_are_alike_are_nodes) {
             (Words{"python3", "task.py", "--a=1"}));
 }
 
+// What a script mounts before the program starts, the workload mounts.
+TEST(ImportMounts, are_volumes) {
+  const Workload w = workload_of(
+      "DATA=/data\nsudo mount -t nfs -o ro,nolock 10.0.0.2:/vol1 /mnt/filestore/\nmount server:/out /out\n"
+      "gcsfuse --implicit-dirs corpus $DATA\nsudo mount /dev/sdb /scratch\n"
+      "gsutil -m cp -r ./criteo gs://corpus/criteo/\ntorchrun --nproc-per-node=8 train.py");
+  EXPECT_EQ(w.volumes.size(), 3U);
+  EXPECT_EQ(w.volumes.at("/mnt/filestore"),
+            (VolumeSpec{.kind = VolumeSpec::Kind::nfs, .of = "10.0.0.2:/vol1", .read_only = true}));
+  EXPECT_EQ(w.volumes.at("/out"), (VolumeSpec{.kind = VolumeSpec::Kind::nfs, .of = "server:/out"}));
+  EXPECT_EQ(w.volumes.at("/data"), (VolumeSpec{.kind = VolumeSpec::Kind::bucket, .of = "corpus"}));
+  const Imported made = imported("mount /dev/sdb /scratch\nmount -a\nmount $X:/a /b\npython3 train.py");
+  EXPECT_NE(why(made, "mount /dev/sdb").find("hyperdisk"), std::string::npos);
+  EXPECT_TRUE(tells(made, "mount -a"));
+  EXPECT_TRUE(tells(made, "mount $X:/a /b"));
+  EXPECT_NE(refused("mount server:/out /out"), "") << "it starts no program";
+}
+
 // A command's words without order: flags and their values.
 std::multiset<std::string> flags_of(const std::string& text) {
   std::multiset<std::string> flags;

@@ -63,6 +63,21 @@ TEST(ImportTorchx, counts_ranks_without_gpus) {
             "torchx run utils.echo: only dist.ddp is known here | pas");
 }
 
+TEST(ImportTorchx, mounts_are_volumes) {
+  const std::string line =
+      "torchx run -s kubernetes -cfg namespace=a,priority_class=high dist.ddp -j 1x8 --mounts "
+      "type=volume,src=corpus,dst=/data,readonly,type=volume,src=runs,dst=/runs,type=bind,src=/scratch,dst=/s "
+      "--script train.py";
+  const Workload w = workload_of(line);
+  ASSERT_EQ(w.volumes.size(), 2U);
+  EXPECT_EQ(w.volumes.at("/data"), (VolumeSpec{.of = "corpus", .read_only = true}));
+  EXPECT_EQ(w.volumes.at("/runs"), VolumeSpec{.of = "runs"});
+  EXPECT_NE(why(imported(line), "type=bind,src=/scratch,dst=/s").find("a folder of its nodes"), std::string::npos);
+  EXPECT_NE(
+      refused("torchx run dist.ddp -j 1x1 --mounts type=volume,dst=/data --script t.py").find("no mount of torchx"),
+      std::string::npos);
+}
+
 TEST(ImportTorchrun, gives_its_agents_place_to_ours) {
   const std::string line =
       "$ torchrun --nnodes=1:4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv-endpoint=host:29500 "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operate/import/mounts.h"
 #include "operate/import/slurm_flags.h"
 #include "operate/import/variables.h"
 #include "operate/import/wrappers.h"
@@ -74,6 +75,7 @@ constexpr Known kKnown[] = {
     {"pdm", Role::talk, kInstalls},
     {"rye", Role::talk, kInstalls},
     {"hatch", Role::talk, kInstalls},
+    {"gsutil", Role::talk, "volumes mounts a bucket that is there: { /data: { bucket: NAME } }"},
     {"gcloud", Role::places, ""},
     {"sbatch", Role::places, ""},
 };
@@ -91,6 +93,7 @@ Role role_of(const ShellCommand& command, const Draft& draft, std::string_view& 
     why = kNoRank;
     return Role::talk;
   }
+  if (is_mount(u.words)) return Role::places;
   const std::string name = program_name(u.words[0]);
   const auto known = std::ranges::find(kKnown, name, &Known::name);
   if (known != std::end(kKnown)) {
@@ -226,6 +229,7 @@ class ScriptReader {
   void places(const ShellCommand& command, const std::string& name) {
     const std::span<const ShellWord> words = std::span(command.words).subspan(1);
     if (name == "gcloud") return read_gcloud(words, alone_, draft_);
+    if (is_mount(command.words)) return read_mount(command.words, draft_);
     std::vector<ShellWord> flags(words.begin(), words.end());
     std::string wrapped;  // sbatch --wrap "python3 train.py"
     for (std::size_t w = 0; w < flags.size(); ++w) {

@@ -333,7 +333,8 @@ constexpr std::string_view kAgent = "the agent starts the ranks, and does so its
 
 constexpr Flag kSrun[] = {
     {"container-image", '\0', kValue, [](Draft& d, const Value& v) { text(d, v, "image"); }},
-    {"container-mounts", '\0', kValue, nullptr, "claims says what is mounted where, on kubernetes"},
+    {"container-mounts", '\0', kValue, nullptr,
+     "folders of its nodes; volumes mounts claims, NFS and buckets, on kubernetes"},
     {"container-workdir", '\0', kValue, nullptr, kContainer},
     {"container-name", '\0', kValue, nullptr, kContainer},
     {"no-container-mount-home", '\0', kNothing, nullptr, kContainer},

@@ -1,5 +1,6 @@
 // torchx run [-s SCHEDULER] [-cfg K=V,...] dist.ddp FLAGS -- ARGUMENTS: roles become nodes and ranks.
-#include "ground/base/nearest.h"
+#include <map>
+
 #include "operate/import/flags.h"
 #include "operate/import/launchers.h"
 
@@ -69,6 +70,43 @@ void gpus(Draft& draft, const Value& value) {
   if (const auto n = count_of(draft, value, 0); n && *n > 0) draft.ask(&AskedResources::gpus_per_node, *n, value.from);
 }
 
+// One of the mounts: type=volume,src=CLAIM,dst=/PATH[,readonly].
+void mount(Draft& draft, const std::map<std::string, std::string>& keys, const std::string& from) {
+  const auto said = [&](std::initializer_list<const char*> names) -> std::string {
+    for (const char* name : names)
+      if (const auto found = keys.find(name); found != keys.end()) return found->second;
+    return "";
+  };
+  const std::string type = said({"type"}), claim = said({"src", "source"});
+  const std::string path = said({"dst", "destination", "target"});
+  if (type == "bind") return draft.left_out(from, "a folder of its nodes; volumes mounts claims, NFS and buckets");
+  if (type == "device") return draft.left_out(from, "a rank has the devices that resources say");
+  if (type != "volume" || claim.empty() || !path.starts_with('/')) {
+    draft.wrong(error(ErrorKind::invalid, "{}: no mount of torchx", origin(from))
+                    .hinted("--mounts type=volume,src=CLAIM,dst=/data"));
+    return;
+  }
+  std::vector<Draft::VolumeKey> volume = {{"claim", claim, from}};
+  if (keys.contains("readonly") || keys.contains("read_only")) volume.push_back({"read_only", true, from});
+  draft.set_volume(path, volume);
+}
+
+void mounts(Draft& draft, const Value& value) {  // several behind each other: each begins with its type
+  std::map<std::string, std::string> keys;
+  std::string from;
+  const auto end = [&] {
+    if (!keys.empty()) mount(draft, keys, "--mounts " + from);
+    keys.clear();
+    from.clear();
+  };
+  for (const auto& [name, said] : pairs_of(value.text)) {
+    if (name == "type") end();
+    keys[name] = said;
+    from += (from.empty() ? "" : ",") + name + (said.empty() ? "" : "=" + said);
+  }
+  end();
+}
+
 // Of the component dist.ddp.
 constexpr Flag kDdp[] = {
     {"j", 'j', kValue, shape},
@@ -85,7 +123,7 @@ constexpr Flag kDdp[] = {
     {"script", '\0', kValue, nullptr, ""},
     {"m", 'm', kValue, nullptr, ""},
     {"h", 'h', kValue, nullptr, "what that machine has is known to torchx alone: say --cpu, --gpu and --memMB"},
-    {"mounts", '\0', kValue, nullptr, "claims says what is mounted where"},
+    {"mounts", '\0', kValue, mounts},
     {"rdzv-port", '\0', kValue, nullptr, "the agents of the nodes find each other by themselves"},
     {"rdzv-backend", '\0', kValue, nullptr, "the agents of the nodes find each other by themselves"},
     {"rdzv-conf", '\0', kValue, nullptr, "the agents of the nodes find each other by themselves"},
