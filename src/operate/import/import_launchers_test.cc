@@ -115,7 +115,13 @@ TEST(ImportLaunchers, are_found_in_variables_of_the_script) {
                              "N=8\nARGS=\"--nproc-per-node $N\"\nsrun torchrun $ARGS train.py --lr 1",
                              "GPUS=8\ntorchrun --nproc-per-node=${GPUS} train.py --lr 1",
                              "export GPUS=8\nsrun bash -c \"torchrun --nproc-per-node=$GPUS train.py --lr 1\"",
-                             "LAUNCHER='torchrun --nproc-per-node=8'\nsrun bash -c \"$LAUNCHER train.py --lr 1\""}) {
+                             "LAUNCHER='torchrun --nproc-per-node=8'\nsrun bash -c \"$LAUNCHER train.py --lr 1\"",
+                             "LAUNCHER=\"torchrun --nproc-per-node=8\"\nsrun $LAUNCHER train.py --lr 1",
+                             "N=8\nLAUNCHER=\"python -u -m torch.distributed.run --nproc_per_node $N\"\n"
+                             "srun -N1 --kill-on-bad-exit=1 ${LAUNCHER} train.py --lr 1",
+                             "LAUNCHER=\"srun --ntasks-per-node=1 torchrun --nproc-per-node=8\"\n"
+                             "$LAUNCHER train.py --lr 1",
+                             "LAUNCHER='torchrun --nproc-per-node=8'\nCMD='train.py --lr 1'\nsrun $LAUNCHER $CMD"}) {
     const Workload w = workload_of(script);
     EXPECT_EQ(w.command, plain) << script;
     EXPECT_EQ(w.resources.ranks_per_node, 8) << script;
