@@ -115,6 +115,7 @@ class FlagReader {
   }
 
   void unknown(const std::string& name) {
+    if (!style_.passes.empty()) return draft_.left_out(name, std::string(style_.passes));
     std::vector<std::string> names;
     for (const std::span<const Flag> table : tables_)
       for (const Flag& flag : table) names.push_back("--" + std::string(flag.name));

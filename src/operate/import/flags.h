@@ -1,6 +1,7 @@
 #pragma once
 // Flags of a command line against a table that says of each one what becomes of it: a key, a reason why it is left out,
-// or a reason why the whole is refused. A flag that is in no table is an error, so that nothing is passed over.
+// or a reason why the whole is refused. A flag that is in no table is an error, so that nothing is passed over; of a
+// line that stays behind as a whole it is told.
 
 #include <span>
 #include <string>
@@ -40,6 +41,7 @@ struct FlagStyle {
   bool shortened = false;                 // a beginning that one name alone has says that name, as getopt takes it
   std::vector<SeenFlag>* seen = nullptr;  // where those that were there go, known ones alone
   bool tells = true;                      // of those that are left out; else who looks at `seen` does
+  std::string_view passes = "";           // why one that is in no table is left out; empty: it is an error
 };
 
 // From `words[at]` on. Returns the words that are no flags. Notes in the draft what is wrong with others.

@@ -2,9 +2,11 @@
 // --on gcloud writes the line again; one that starts a job says its program; others are told.
 #include <algorithm>
 
+#include "operate/import/gcloud_filestore.h"
 #include "operate/import/gcloud_flags.h"
 #include "operate/import/gcloud_jobs.h"
 #include "operate/import/gcloud_machines.h"
+#include "operate/import/gcloud_told.h"
 #include "operate/import/launchers.h"
 #include "operate/import/script.h"
 
@@ -13,15 +15,11 @@ namespace {
 
 using Create = GcloudSpec::Create;
 
-constexpr std::string_view kGke = "systole render --on gke writes clusters and node pools";
-constexpr std::string_view kBudget = "a budget is an account's; systole runs shows what a run has cost";
-constexpr std::string_view kStorage = "claims mounts what is there";
-
 struct Place {
   std::string_view command;
   Create create = Create::nothing;
-  std::string_view why = "";  // the line is told; "" and nothing to create: its program counts
 };
+constexpr std::string_view kElsewhere = "it is of what this line makes, which is made elsewhere or stays behind";
 constexpr Place kPlaces[] = {
     {"compute instances create", Create::instances},
     {"compute tpus tpu-vm create", Create::tpu_vm},
@@ -30,9 +28,8 @@ constexpr Place kPlaces[] = {
     {"compute ssh"},
     {"compute tpus tpu-vm ssh"},
     {"ai custom-jobs create"},
-    {"filestore instances create", Create::nothing, kStorage},
-    {"billing budgets", Create::nothing, kBudget},
-    {"", Create::nothing, "it starts no program"},
+    {"filestore instances create"},
+    {"billing budgets create"},
 };
 
 }  // namespace
@@ -61,17 +58,27 @@ void read_gcloud(std::span<const ShellWord> words, bool alone, Draft& draft) {
       command += (command.empty() ? "" : " ") + word.text;
   }
   const auto place = std::ranges::find_if(kPlaces, [&](const Place& p) { return command.starts_with(p.command); });
-  if (!place->why.empty()) return draft.left_out(line, std::string(place->why));
-  if (place->create == Create::cluster && !alone) return draft.left_out(line, std::string(kGke));
+  if (place == std::end(kPlaces)) {
+    const std::string_view why = why_told(command);
+    return draft.left_out(line,
+                          std::string(why.empty() ? "gcloud's own: it makes no machines and starts no program" : why));
+  }
+  const bool beside = place->create == Create::cluster && !alone;
+  const bool stays = beside || place->command.starts_with("filestore ") || place->command.starts_with("billing ");
   std::vector<SeenFlag> seen;
   const std::vector<ShellWord> rest = read_flags(
-      words, {gcloud_flags()}, {.program = "gcloud", .words_end_them = false, .seen = &seen, .tells = false}, draft);
+      words, {gcloud_flags()},
+      {.program = "gcloud", .words_end_them = false, .seen = &seen, .tells = false, .passes = stays ? kElsewhere : ""},
+      draft);
   const auto of_path = static_cast<std::size_t>(std::ranges::count(place->command, ' ')) + 1 + early;
+  if (beside) return tell_cluster(seen, draft);
   if (place->create != Create::nothing) {
     const std::span<const ShellWord> names = std::span(rest).subspan(std::min(of_path, rest.size()));
     return read_gcloud_machines(place->create, names, "gcloud " + std::string(place->command), seen, draft);
   }
   if (place->command.starts_with("ai ")) return read_custom_job(seen, line, draft);
+  if (place->command.starts_with("filestore ")) return read_filestore(seen, line, draft);
+  if (place->command.starts_with("billing ")) return tell_budget(seen, draft);
   // A shell on a machine: what it is told to run.
   const SeenFlag* program = last_flag(seen, "command");
   for (const SeenFlag& flag : seen)

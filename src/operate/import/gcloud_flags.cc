@@ -11,8 +11,9 @@ constexpr std::string_view kMachines = "it is of machines, and this line makes n
 constexpr std::string_view kWhere = "where is chosen by systole plan --on, and by who makes the machines";
 constexpr std::string_view kShown = "it is how gcloud shows things";
 constexpr std::string_view kBudget = "a budget is an account's; systole runs shows what a run has cost";
-constexpr std::string_view kStorage = "claims mounts what is there";
-constexpr std::string_view kVertex = "the service's own; no key of a workload says it";
+constexpr std::string_view kStorage = "it is of Filestore, and this line makes none: volumes";
+constexpr std::string_view kVertex = "it is of a job of Vertex AI, and this line starts none";
+constexpr std::string_view kEncrypted = "which key its disks are encrypted with is said where the machines are made";
 
 constexpr Flag kFlags[] = {
     {"zone", '\0', kValue, nullptr, kWhere},
@@ -40,13 +41,14 @@ constexpr Flag kFlags[] = {
     {"timeout", '\0', kValue, nullptr, kVertex},
     {"python-package-uris", '\0', kValue, nullptr, "the image has the files: systole render --on docker"},
     {"config", '\0', kValue, nullptr, "what that file says is not read"},
-    {"kms-key", '\0', kValue, nullptr, kVertex},
-    {"kms-project", '\0', kValue, nullptr, kVertex},
-    {"kms-location", '\0', kValue, nullptr, kVertex},
-    {"kms-keyring", '\0', kValue, nullptr, kVertex},
-    {"persistent-resource-id", '\0', kValue, nullptr, kVertex},
-    {"enable-web-access", '\0', kNothing, nullptr, kVertex},
-    {"enable-dashboard-access", '\0', kNothing, nullptr, kVertex},
+    {"kms-key", '\0', kValue, nullptr, kEncrypted},
+    {"kms-project", '\0', kValue, nullptr, kEncrypted},
+    {"kms-location", '\0', kValue, nullptr, kEncrypted},
+    {"kms-keyring", '\0', kValue, nullptr, kEncrypted},
+    {"persistent-resource-id", '\0', kValue, nullptr,
+     "machines that stay between jobs are a cluster: systole submit --on kubernetes"},
+    {"enable-web-access", '\0', kNothing, nullptr, "ranks have no terminal; systole logs shows their lines"},
+    {"enable-dashboard-access", '\0', kNothing, nullptr, "nothing of Ray runs; systole runs shows the runs"},
     // Of machines.
     {"machine-type", '\0', kValue, nullptr, kMachines},
     {"accelerator", '\0', kValue, nullptr, kMachines},

@@ -29,6 +29,14 @@ class CustomJob {
         add(command_, text);
       else if (flag.name == "args")
         add(arguments_, text);
+      else if (flag.name == "labels")
+        labels(flag.value);
+      else if (flag.name == "service-account" && is_google_account(text))
+        draft_.set("kubernetes.gcp_service_account", text, from);
+      else if (flag.name == "service-account")
+        draft_.left_out(from, "kubernetes.gcp_service_account is one as NAME@PROJECT.iam.gserviceaccount.com");
+      else if (flag.name == "network")
+        draft_.left_out(from, "pods are in the network of their cluster: gke.network");
       else
         draft_.left_out(from, std::string(flag.why));
     }
@@ -46,6 +54,16 @@ class CustomJob {
   }
 
  private:
+  static bool is_google_account(std::string_view text) {
+    constexpr std::string_view kOf = ".iam.gserviceaccount.com";
+    const std::size_t at = text.find('@');
+    return text.ends_with(kOf) && at != text.npos && at > 0 && at + 1 + kOf.size() < text.size();
+  }
+
+  void labels(const Value& value) {
+    for (const auto& [name, said] : gcloud_map(value.text)) draft_.set_entry("labels", name, said, value.from);
+  }
+
   static void add(std::vector<std::string>& to, std::string_view list) {
     for (std::string& item : gcloud_list(list)) to.push_back(std::move(item));
   }

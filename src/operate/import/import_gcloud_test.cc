@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 #include "operate/import/import_testing.h"
 #include "operate/import/shell_words.h"
@@ -51,6 +52,50 @@ TEST(ImportGcloudLists, pools_that_are_alike_are_nodes) {
             (Words{"python3", "task.py", "--a=1"}));
 }
 
+TEST(ImportGcloudJobs, say_labels_and_their_account_in_keys) {
+  const std::string line =
+      job("--command=python3,t.py --labels=team=vision,stage=dev --network=projects/1/global/n "
+          "--service-account=trainer@my-lab-7.iam.gserviceaccount.com --enable-web-access");
+  const Workload w = workload_of(line);
+  EXPECT_EQ(w.labels, (std::map<std::string, std::string>{{"stage", "dev"}, {"team", "vision"}}));
+  EXPECT_EQ(w.kubernetes.gcp_service_account, "trainer@my-lab-7.iam.gserviceaccount.com");
+  EXPECT_NE(why(imported(line), "--network").find("gke.network"), std::string::npos);
+  EXPECT_NE(why(imported(line), "--enable-web-access").find("no terminal"), std::string::npos);
+  const std::string other = job("--command=python3,t.py --service-account=1-compute@developer.gserviceaccount.com");
+  EXPECT_NE(why(imported(other), "--service-account").find("kubernetes.gcp_service_account"), std::string::npos);
+}
+
+// A file system that a line makes is a volume of the program beside it.
+TEST(ImportGcloudFilestore, is_a_volume) {
+  const auto line = [](const std::string& tier, const std::string& capacity) {
+    return "gcloud filestore instances create torchrec-filestore --zone us-central1-a --tier " + tier +
+           " --file-share name=torchrec_data,capacity=" + capacity + " --network name=default --protocol=NFS_V3\n" +
+           "torchrun --nproc-per-node=8 train.py --dataset_path /mnt/torchrec_data/criteo";
+  };
+  for (const auto& [tier, capacity, volume, size] :
+       std::vector<std::tuple<std::string, std::string, std::string, Bytes>>{
+           {"HIGH_SCALE_SSD", "10TB", "zonal", 10 * 1024 * kGiB},
+           {"ZONAL", "2560", "zonal", 2560 * kGiB},
+           {"regional", "1TB", "regional", 1024 * kGiB},
+           {"ENTERPRISE", "1024GB", "regional", 1024 * kGiB},
+           {"BASIC_HDD", "1TiB", "basic-hdd", 1024 * kGiB},
+           {"BASIC_SSD", "2560GiB", "basic-ssd", 2560 * kGiB}}) {
+    const Workload w = workload_of(line(tier, capacity));
+    ASSERT_TRUE(w.volumes.contains("/mnt/torchrec_data")) << tier;
+    const VolumeSpec& made = w.volumes.at("/mnt/torchrec_data");
+    EXPECT_EQ(made.kind, VolumeSpec::Kind::filestore);
+    EXPECT_EQ(made.of, volume) << tier;
+    EXPECT_EQ(made.size, size) << capacity;
+  }
+  const Imported made = imported(line("HIGH_SCALE_SSD", "10TB"));
+  EXPECT_NE(why(made, "--network name=default").find("gke.network"), std::string::npos);
+  EXPECT_NE(why(made, "--zone us-central1-a").find("gke.location"), std::string::npos);
+  EXPECT_TRUE(tells(made, "--protocol"));
+  EXPECT_TRUE(notes(made, "--file-share")) << "where it is mounted is a guess";
+  EXPECT_NE(refused(line("TAPE", "10TB")).find("no tier, name and capacity"), std::string::npos);
+  EXPECT_NE(refused(line("ZONAL", "much")).find("no tier, name and capacity"), std::string::npos);
+}
+
 // What a script mounts before the program starts, the workload mounts.
 TEST(ImportMounts, are_volumes) {
   const Workload w = workload_of(
@@ -67,6 +112,36 @@ TEST(ImportMounts, are_volumes) {
   EXPECT_TRUE(tells(made, "mount -a"));
   EXPECT_TRUE(tells(made, "mount $X:/a /b"));
   EXPECT_NE(refused("mount server:/out /out"), "") << "it starts no program";
+}
+
+// Of lines that neither make machines nor start a program, each says which command or key does it here.
+TEST(ImportGcloudTold, each_command_has_a_reason_of_its_own) {
+  for (const auto& [line, part] : std::vector<std::pair<std::string, std::string>>{
+           {"gcloud auth login", "as whom gcloud speaks"},
+           {"gcloud config set project my-lab-7", "gcloud.project"},
+           {"gcloud services enable container.googleapis.com file.googleapis.com", "cluster.sh"},
+           {"gcloud services list --enabled --filter=name:compute.googleapis.com", "systole runs"},
+           {"gcloud container clusters get-credentials torchrec-gke --zone us-central1-a", "cluster.sh"},
+           {"gcloud compute regions describe us-central1 --format=\"table(quotas)\"", "quotas"},
+           {"gcloud compute instances list --filter=name=vm", "systole runs"},
+           {"gcloud compute instances delete vm --zone=us-central1-a --quiet", "systole render --on gcloud"},
+           {"gcloud compute tpus tpu-vm list --zone=us-central2-b", "systole runs"},
+           {"gcloud ai custom-jobs stream-logs 1 --region=us-central1", "systole logs"},
+           {"gcloud ai custom-jobs cancel 1 --region=us-central1", "systole stop"},
+           {"gcloud ai custom-jobs describe 1 --region=us-central1", "systole why"},
+           {"gcloud storage buckets create gs://b --location=us-central1 --uniform-bucket-level-access", "volumes"},
+           {"gcloud storage cp ./output.txt gs://b/runs/", "copied by hand"},
+           {"gcloud billing budgets list", "systole runs"}}) {
+    const Imported made = imported(line + "\npython3 train.py");
+    EXPECT_NE(why(made, line.substr(0, 30)).find(part), std::string::npos) << line << "\n" << made.yaml;
+  }
+  // A flag that nobody knows, of a line that stays behind, is told too.
+  const Imported budget = imported("gcloud billing budgets create --budget-amount=9USD --later=1\npython3 train.py");
+  EXPECT_NE(why(budget, "--budget-amount").find("objective.budget"), std::string::npos);
+  EXPECT_TRUE(tells(budget, "--later"));
+  const Imported cluster = imported("gcloud container clusters create c --zone=us-central1-a --enable-x\npython3 t.py");
+  EXPECT_NE(why(cluster, "--zone").find("gke.location"), std::string::npos);
+  EXPECT_TRUE(tells(cluster, "--enable-x"));
 }
 
 // A command's words without order: flags and their values.

@@ -73,6 +73,7 @@ TEST(ImportTorchx, mounts_are_volumes) {
   EXPECT_EQ(w.volumes.at("/data"), (VolumeSpec{.of = "corpus", .read_only = true}));
   EXPECT_EQ(w.volumes.at("/runs"), VolumeSpec{.of = "runs"});
   EXPECT_NE(why(imported(line), "type=bind,src=/scratch,dst=/s").find("a folder of its nodes"), std::string::npos);
+  EXPECT_NE(why(imported(line), "priority_class=high").find("kubernetes.priority"), std::string::npos);
   EXPECT_NE(
       refused("torchx run dist.ddp -j 1x1 --mounts type=volume,dst=/data --script t.py").find("no mount of torchx"),
       std::string::npos);
@@ -214,16 +215,17 @@ TEST(ImportGcloud, knows_every_flag_of_the_lines_that_people_paste) {
       {"gcloud ai custom-jobs list --region=us-central1 --limit=10", {"gcloud ai custom-jobs list"}},
       {"gcloud compute regions describe us-central1 --format=json", {"gcloud compute regions describe"}},
       {"gcloud container clusters create c --zone=z --num-nodes=1 --enable-ip-alias",
-       {"gcloud container clusters create"}},
+       {"gcloud container clusters create", "--zone", "--num-nodes", "--enable-ip-alias"}},
       {"gcloud container node-pools create p --cluster=c --zone=z --machine-type=a2-highgpu-8g --accelerator "
        "type=nvidia-tesla-a100,count=4 --num-nodes=2 --enable-autoscaling --min-nodes=0 --max-nodes=4",
        {"--cluster", "--zone", "--machine-type"}},
       {"gcloud filestore instances create f --zone z --tier HIGH_SCALE_SSD --file-share name=d,capacity=10TB --network "
        "name=default",
-       {"gcloud filestore instances create"}},
+       {"--zone", "--tier", "--file-share", "--network"}},
       {"gcloud billing budgets create --billing-account=A --display-name=B --budget-amount=1000USD "
        "--threshold-rule=percent=0.5",
-       {"gcloud billing budgets create"}}};
+       {"gcloud billing budgets create", "--billing-account", "--display-name", "--budget-amount",
+        "--threshold-rule"}}};
   for (const Pasted& pasted : lines) {
     const std::string text =
         std::string(pasted.line) +

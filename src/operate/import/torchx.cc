@@ -12,6 +12,28 @@ using Value = FlagValue;
 constexpr Flag::Takes kNothing = Flag::Takes::nothing, kValue = Flag::Takes::value;
 constexpr std::string_view kItself = "it is how torchx behaves, not what is run";
 
+// Of what a scheduler is configured with and no key says.
+std::string_view why_not(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
+      {"priority_class", "a priority of Volcano's; kubernetes.priority is one of Kueue's"},
+      {"time", "resources.longest says how long it may run"},
+      {"comment", "the comment is how systole finds it again"},
+      {"mail-user", "nobody sends mail: systole runs, systole logs -f"},
+      {"mail-type", "nobody sends mail: systole runs, systole logs -f"},
+      {"job_dir", "folder says where its runs lie"},
+      {"log_dir", "logs are kept with the run: systole logs"},
+      {"prepend_cwd", "a program is looked for where the run is started"},
+      {"auto_set_cuda_visible_devices", "the agent gives each rank its devices"},
+      {"copy_env", "env has the variables"},
+      {"env", "env has the variables"},
+      {"privileged", "a pod has no rights beyond its own"},
+      {"quiet", kItself},
+  };
+  for (const auto& [known, why] : kReasons)
+    if (known == name) return why;
+  return "it is of that scheduler of torchx alone";
+}
+
 // What schedulers are configured with.
 void config(Draft& draft, const Value& value) {
   for (const auto& [name, said] : pairs_of(value.text)) {
@@ -22,12 +44,14 @@ void config(Draft& draft, const Value& value) {
       draft.set("kubernetes.service_account", said, from);
     } else if (name == "partition") {
       draft.set("slurm.partition", said, from);
+    } else if (name == "constraint") {
+      draft.set("slurm.constraint", said, from);
     } else if (name == "queue") {
       draft.left_out(from, "a queue of Volcano's; kubernetes.queue is one of Kueue's");
     } else if (name == "image_repo") {
       draft.left_out(from, "image names the whole image; systole render --on docker builds it");
     } else {
-      draft.left_out(from, "no key of a workload says it");
+      draft.left_out(from, std::string(why_not(name)));
     }
   }
 }
