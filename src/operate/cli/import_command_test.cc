@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <set>
+#include <sstream>
+
 #include "ground/base/document.h"
 #include "operate/cli/run_systole.h"
 
@@ -71,6 +75,45 @@ TEST(ImportCommand, writes_machines_that_render_gives_back) {
     const Captured refused = systole.run({command, "vm.yaml"});
     EXPECT_EQ(refused.exit.code, 2) << command;
     EXPECT_NE(refused.err.find("machines alone, of which nothing runs"), std::string::npos) << refused.err;
+  }
+}
+
+// The words of the gcloud command in a text, without order.
+std::multiset<std::string> gcloud_words(const std::string& text) {
+  std::string line = text.substr(text.find("\ngcloud ") + 1);
+  for (std::size_t at = line.find(" \\\n"); at != line.npos; at = line.find(" \\\n", at)) line.replace(at, 3, "");
+  std::istringstream words(line.substr(0, line.find('\n')));
+  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+}
+
+TEST(ImportCommand, machines_go_both_ways) {
+  const SystoleRunner systole;
+  int number = 0;
+  for (const std::string line :
+       {"gcloud compute tpus tpu-vm create my-tpu --zone=us-central2-b --accelerator-type=v4-8 "
+        "--version=tpu-vm-tf-2.14.0 --network=lab --spot",
+        "gcloud compute instances create gpu-vm --project=my-lab-7 --zone=us-central1-a --machine-type=n1-standard-8 "
+        "--accelerator=type=nvidia-tesla-t4,count=2 --provisioning-model=SPOT --image-family=pytorch-latest-gpu "
+        "--image-project=deeplearning-platform-release --boot-disk-size=200GB --network=lab",
+        "gcloud container node-pools create gpu-pool --project=my-lab-7 --cluster=ml-cluster --zone=us-central1-a "
+        "--machine-type=a2-highgpu-4g --accelerator=type=nvidia-tesla-a100,count=4 --num-nodes=2 "
+        "--enable-autoscaling --min-nodes=0 --max-nodes=4 --disk-size=200 --image-type=COS_CONTAINERD --preemptible",
+        "gcloud container clusters create ml-cluster --project=my-lab-7 --zone=us-central1-a "
+        "--machine-type=n1-standard-4 --num-nodes=1 --network=lab"}) {
+    const std::string file = "machines" + std::to_string(++number) + ".yaml";
+    const Captured made = systole.run({"import", "-", "--out", file}, line + "\n");
+    ASSERT_EQ(made.exit.code, 0) << made.err;
+    EXPECT_EQ(made.err.find("not carried over"), std::string::npos) << made.err;
+    EXPECT_EQ(systole.run({"check", file}).exit.code, 0) << line;
+    const Captured rendered = systole.run({"render", file, "--on", "gcloud", "--dry-run"});
+    ASSERT_EQ(rendered.exit.code, 0) << rendered.err;
+    EXPECT_EQ(gcloud_words(rendered.out), gcloud_words("\n" + line + "\n")) << rendered.out;
+    // What was rendered is imported as the same workload.
+    const std::string script = rendered.out.substr(rendered.out.find("#!"));
+    const Captured again = systole.run({"import", "-"}, script);
+    ASSERT_EQ(again.exit.code, 0) << again.err;
+    const Captured first = systole.run({"import", "-"}, line + "\n");
+    EXPECT_EQ(parse_yaml(again.out, "again").value(), parse_yaml(first.out, "first").value()) << again.out << first.out;
   }
 }
 

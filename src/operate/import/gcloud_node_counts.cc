@@ -12,7 +12,8 @@ void read_node_counts(const std::vector<SeenFlag>& seen, GcloudOptions& options,
     if (flag != nullptr && flag->expands) return;
   const std::int64_t start = fixed == nullptr ? -1 : count_of(draft, fixed->value, 0).value_or(-1);
   if (most == nullptr) {
-    if (least != nullptr) keep_option(*least, options);
+    for (const SeenFlag* flag : {least, last_flag(seen, "enable-autoscaling")})
+      if (flag != nullptr) keep_option(*flag, options);
     if (start >= 1) draft.ask(&AskedResources::nodes, CountRange{start, start}, fixed->value.from);
     if (start == 0 || start == 1) keep_option(*fixed, options);
     return;

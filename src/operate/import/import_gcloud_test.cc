@@ -195,7 +195,18 @@ const std::vector<std::string> kMakers = {
     "--accelerator=type=nvidia-tesla-t4,count=2 --num-nodes=3 --spot --node-labels=a=b,c=d "
     "--additional-node-network=network=x,subnetwork=y --additional-node-network=network=z,subnetwork=w",
     "gcloud compute instances create r --zone=z --machine-type=a3-highgpu-8g --reservation-affinity=specific "
-    "--reservation=mine --network=default --metadata='^;^a=1,2;b=3'"};
+    "--reservation=mine --network=default --metadata='^;^a=1,2;b=3'",
+    "gcloud container clusters create c --project=my-lab-7 --region=us-central1 --num-nodes=3 "
+    "--machine-type=e2-standard-4 --disk-size=100 --network=n --spot",
+    "gcloud container node-pools create p --cluster=c --zone=us-central1-a --machine-type=g2-standard-4 "
+    "--enable-autoscaling --total-min-nodes=0 --total-max-nodes=8 --disk-size=200 --disk-type=pd-ssd "
+    "--image-type=COS_CONTAINERD --spot",
+    "gcloud compute tpus tpu-vm create t --zone=us-east5-a --accelerator-type=v5p-8 --version=v2-alpha-tpuv5 "
+    "--network=n --subnetwork=s --preemptible",
+    "gcloud compute instances create n --zone=us-central1-a --machine-type=n1-standard-8 "
+    "--accelerator=type=nvidia-tesla-t4,count=2 --image-family=common-cu124 "
+    "--image-project=deeplearning-platform-release --boot-disk-size=100GB --boot-disk-type=pd-ssd "
+    "--create-disk=name=d,size=200GB --disk=name=old --network=default --subnet=s --no-address --preemptible"};
 
 TEST(ImportGcloudMachines, come_back_as_the_command_that_was_pasted) {
   for (const std::string& line : kMakers) {

@@ -25,12 +25,12 @@ class Command {
   explicit Command(const Workload& w) : w_(w), g_(w.gcloud) {}
 
   std::vector<std::string> options() {
-    const bool of_gke = g_.create == Create::node_pool;
+    const bool pool = g_.create == Create::node_pool, of_gke = pool || g_.create == Create::cluster;
     add("project", !g_.project.empty() ? g_.project : of_gke ? w_.gke.project : "");
-    if (of_gke) add("cluster", w_.gke.cluster);
+    if (pool) add("cluster", w_.gke.cluster);
     const std::string& place = g_.zone.empty() ? w_.gke.location : g_.zone;
     add(is_gcp_region(place) ? "region" : "zone", place);
-    add("machine-type", g_.machine.empty() && of_gke ? w_.gke.machine : g_.machine);
+    add("machine-type", g_.machine.empty() && pool ? w_.gke.machine : g_.machine);
     add(g_.create == Create::tpu_vm ? "accelerator-type" : "accelerator", g_.accelerator);
     nodes();
     terms();
