@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view kOf[] = {"gpu", "tpu", "vcpu", "local_ssd", "disk", "address"};
 constexpr std::string_view kScopes[] = {"region", "global"};
 constexpr std::string_view kRequired[] = {"metric", "of", "unit", "terms", "source", "date"};
-constexpr std::string_view kOptional[] = {"id",       "scope", "dimension",  "accelerators",
-                                          "machines", "usual", "confidence", "note"};
+constexpr std::string_view kOptional[] = {"id",    "scope",   "dimension",  "accelerators", "machines",
+                                          "usual", "default", "confidence", "note"};
 
 Provisioning terms_named(TableRow& row, const std::string& name) {
   const auto at = std::ranges::find(kProvisioningNames, name);
@@ -41,6 +41,7 @@ QuotaRow read_quota(TableRow& row) {
   quota.accelerators = row.list("accelerators");
   quota.machines = row.list("machines");
   quota.usual = row.string("usual");
+  quota.most_unasked = row.count("default");
   quota.dated = row.dated("metric");
   quota.note = row.string("note");
   return quota;

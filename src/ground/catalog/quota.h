@@ -3,6 +3,7 @@
 // message and its command line give it.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,13 +20,14 @@ std::string_view name_of(QuotaOf of);
 struct QuotaRow {
   std::string metric, id;  // "NVIDIA_T4_GPUS", and as the Cloud Quotas page names it; empty: not known
   QuotaOf of = QuotaOf::gpu;
-  bool global = false;                    // of the project; else of a region
-  std::string unit;                       // "GPUs", "chips", "vCPUs", "GB"
-  std::string dimension;                  // "gpu_family=NVIDIA_H100"; "vm_family": a limit for each; empty: none
-  std::vector<Provisioning> terms;        // that spend it
-  std::vector<std::string> accelerators;  // that spend it; empty: all
-  std::vector<std::string> machines;      // patterns, that spend it; empty: all
-  std::string usual;                      // what a project has, in words; empty: not known
+  bool global = false;                       // of the project; else of a region
+  std::string unit;                          // "GPUs", "chips", "vCPUs", "GB"
+  std::string dimension;                     // "gpu_family=NVIDIA_H100"; "vm_family": a limit for each; empty: none
+  std::vector<Provisioning> terms;           // that spend it
+  std::vector<std::string> accelerators;     // that spend it; empty: all
+  std::vector<std::string> machines;         // patterns, that spend it; empty: all
+  std::string usual;                         // what a project has, in words; empty: not known
+  std::optional<std::int64_t> most_unasked;  // what a new project has of it at the most; nothing: not known
   Dated dated;
   std::string note;
 };

@@ -27,10 +27,30 @@ TEST(Quotas, what_a_machine_spends) {
   EXPECT_EQ(metrics(QuotaOf::tpu, "ct5lp-hightpu-4t", "v5e", on_demand), "TPU_LITE_PODSLICE_V5\n");
   EXPECT_EQ(metrics(QuotaOf::tpu, "ct5l-hightpu-4t", "v5e", on_demand), "TPU_LITE_DEVICE_V5\n");
   EXPECT_EQ(metrics(QuotaOf::tpu, "ct6e-standard-4t", "v6e", spot), "PREEMPTIBLE_TPU_V6E\n");
-  EXPECT_EQ(metrics(QuotaOf::tpu, "tpu7x-standard-4t", "tpu7x", on_demand), "") << "no list names it";
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct5p-hightpu-4t", "v5p", on_demand), "TPU_V5P\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct5p-hightpu-4t", "v5p", spot), "PREEMPTIBLE_TPU_V5P\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct5p-hightpu-4t", "v5p", flex_start), "PREEMPTIBLE_TPU_V5P\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct4p-hightpu-4t", "v4", on_demand), "TPU_PODSLICE_V4\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct4p-hightpu-4t", "v4", spot), "PREEMPTIBLE_TPU_PODSLICE_V4\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct3p-hightpu-4t", "v3", on_demand), "TPUS_PER_TPU_FAMILY{tpu_family=CT3P}\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "ct6e-standard-4t", "v6e", on_demand), "TPUS_PER_TPU_FAMILY{tpu_family=CT6E}\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "tpu7x-standard-4t", "tpu7x", on_demand), "TPUS_PER_TPU_FAMILY{tpu_family=tpu7x}\n");
+  EXPECT_EQ(metrics(QuotaOf::tpu, "tpu7x-standard-4t", "tpu7x", spot), "") << "no list names it";
   EXPECT_EQ(metrics(QuotaOf::vcpu, "a2-highgpu-8g", "a100-40gb", on_demand), "A2_CPUS\n");
   EXPECT_EQ(metrics(QuotaOf::vcpu, "n1-standard-4", "", on_demand), "CPUS\n");
   EXPECT_EQ(metrics(QuotaOf::vcpu, "a3-highgpu-8g", "h100", on_demand), "CPUS_PER_VM_FAMILY{vm_family}\n");
+}
+
+// What `default` says as a number, `usual` says in words.
+TEST(Quotas, defaults_are_among_what_is_usual) {
+  CatalogTables tables = CatalogTables::read().value();
+  int known = 0;
+  for (const QuotaRow& row : tables.quotas().value()) {
+    if (!row.most_unasked) continue;
+    EXPECT_NE(row.usual.find(std::to_string(*row.most_unasked)), std::string::npos) << row.metric << ": " << row.usual;
+    ++known;
+  }
+  EXPECT_GT(known, 30);
 }
 
 TEST(Quotas, a_row_that_does_not_hold_says_where) {

@@ -39,7 +39,7 @@ TEST(CatalogTables, no_row_is_lost) {
   EXPECT_EQ(builtin().fabrics()->size(), 17U);
   EXPECT_EQ(builtin().storage()->size(), 51U);
   EXPECT_EQ(builtin().prices()->size(), 1762U + 123 - 17 - 76);
-  EXPECT_EQ(builtin().quotas()->size(), 50U);
+  EXPECT_EQ(builtin().quotas()->size(), 57U);
   std::map<std::string, int> slices;
   for (const TpuSlice& slice : *builtin().slices()) ++slices[slice.accelerator];
   EXPECT_EQ(slices, (std::map<std::string, int>{

@@ -144,10 +144,17 @@ TEST(RenderGke, what_no_list_prices_stays_unknown) {
   EXPECT_EQ(to_json(cost_node(*gb200.cost)).find("\"dollars\""), std::string::npos);
   const Rendered tpu = program({"command=[python3, x]", "resources={accelerators: 'tpu7x:4x4x4'}"});
   EXPECT_EQ(quota_lines(tpu.quotas, "us-central1"),
-            (std::vector<std::string>{"unknown: no list names the limit of 64 x tpu7x in us-central1",
+            (std::vector<std::string>{"TPUS_PER_TPU_FAMILY (tpu_family=tpu7x) in us-central1: 64 chips; usually 0",
                                       "HDB_TOTAL_GB in us-central1: 1600 GB", "CPUS in us-central1: 4 vCPUs",
                                       "SSD_TOTAL_GB in us-central1: 100 GB; usually 250 to 500 in new projects",
                                       "IN_USE_ADDRESSES in us-central1: 1 IP; usually 8; 4 in trial accounts"}));
+}
+
+TEST(RenderGke, a_limit_that_no_list_names_is_unknown) {
+  const QuotaSpend spends[] = {
+      {.machine = "g4-standard-48", .accelerator = "rtx-pro-6000", .terms = Provisioning::spot, .gpus = 2}};
+  EXPECT_EQ(quota_lines(quota_needs(builtin_facts().quotas, {}, spends), "us-central1"),
+            std::vector<std::string>{"unknown: no list names the limit of 2 x rtx-pro-6000 in us-central1"});
 }
 
 TEST(RenderGke, names_the_limits_that_it_spends) {
