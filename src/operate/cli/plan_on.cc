@@ -113,10 +113,12 @@ std::optional<Error> contradicting_limits(const OfferedPlan& plan) {
                           deadline_words(in_budget->total)));
 }
 
-// Of machines of Google's alone: others' have no such limits.
-Result<std::vector<QuotaNeed>> quotas_of(const PlannedOffer& offer, CatalogTables& tables) {
+// Of machines of Google's alone: others' have no such limits. On the terms that the workload asks for, which spend
+// limits of their own, whatever its dollars are those of.
+Result<std::vector<QuotaNeed>> quotas_of(const PlannedOffer& offer, const Workload& workload, CatalogTables& tables) {
   if (!is_gcp_zone(offer.zone)) return std::vector<QuotaNeed>();
-  QuotaSpend nodes{.machine = offer.machine, .accelerator = offer.accelerator, .terms = offer.price.provisioning};
+  const Provisioning terms = workload.resources.provisioning.value_or(offer.price.provisioning);
+  QuotaSpend nodes{.machine = offer.machine, .accelerator = offer.accelerator, .terms = terms};
   nodes.machines = offer.machines;
   (offer.slice ? nodes.chips : nodes.gpus) = offer.chips;
   return quota_needs(TRY(tables.quotas()), TRY(tables.machines()), gke_spends(std::move(nodes)));
@@ -159,7 +161,7 @@ Result<OfferedPlan> made(const WorkloadArguments& arguments, const PlanOnOptions
   plan.searched = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   const SizeSearch sizes{view.tables, view.catalog, plan.rules, composer, plan.request};
   if (plan.choice.chosen) {
-    plan.quotas = TRY(quotas_of(plan.request.offers[plan.choice.chosen->offer], view.tables));
+    plan.quotas = TRY(quotas_of(plan.request.offers[plan.choice.chosen->offer], plan.workload, view.tables));
     plan.sizes = other_sizes(sizes, plan.request.offers[plan.choice.chosen->offer]);
     plan.sensitivities =
         sensitivities({view.tables, view.catalog, plan.rules, composer, plan.request}, *plan.choice.chosen);

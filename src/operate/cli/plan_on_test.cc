@@ -69,6 +69,20 @@ TEST_F(PlanOn, tells_the_quota_that_the_choice_needs) {
   EXPECT_NE(first.find("region")->text(), "");
 }
 
+// Spot machines spend limits of their own.
+TEST_F(PlanOn, tells_the_quota_of_the_terms_that_are_asked_for) {
+  const Captured gpus = plan("--on a2-highgpu-1g:1 --best 1 --set resources.provisioning=spot");
+  ASSERT_EQ(gpus.exit.code, 0) << gpus.err;
+  EXPECT_NE(gpus.out.find("PREEMPTIBLE_NVIDIA_A100_GPUS in "), std::string::npos) << gpus.out;
+  EXPECT_EQ(gpus.out.find("GPUS_ALL_REGIONS"), std::string::npos) << gpus.out;
+  EXPECT_EQ(gpus.out.find(" NVIDIA_A100_GPUS"), std::string::npos) << gpus.out;
+  const Captured chips = plan("--on v5e:2x2 --best 1 --json --set resources.provisioning=spot");
+  ASSERT_EQ(chips.exit.code, 0) << chips.err;
+  const Node document = parse_json(chips.out, "stdout").value();
+  EXPECT_EQ(document.find("search")->find("quotas")->items()[0].find("metric")->text(),
+            "PREEMPTIBLE_TPU_LITE_PODSLICE_V5");
+}
+
 TEST_F(PlanOn, an_option_is_explained_beside_the_choice) {
   const Captured by_number = plan("--on a2-highgpu-1g:1,v5e:1 --explain 1");
   EXPECT_EQ(by_number.exit.code, 0) << by_number.err;
