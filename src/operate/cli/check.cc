@@ -1,7 +1,7 @@
 // `systole check WORKLOAD`: every error of a workload at once, what it would need that this machine lacks, and what is
-// legal but looks like a mistake; of a workload with keys of a cluster what render would refuse, too. Builds the whole
-// Program on a device that runs nothing and looks whether the files of text are there; reads none of them and allocates
-// no arena.
+// legal but looks like a mistake; of a workload with keys of a cluster what render would refuse, too, and of which
+// quota it needs more than a new project has. Builds the whole Program on a device that runs nothing and looks whether
+// the files of text are there; reads none of them and allocates no arena.
 
 #include "execute/backends/null/null.h"
 #include "ground/base/counted.h"
@@ -24,19 +24,32 @@ Status check_origin(const Workload& workload, const WorkloadSource& source) {
   return fits_origin(workload, TRY(find_origin(workload, source)), source);
 }
 
+// Tells each on stderr; returns them for --json.
+Node tell_quotas(const std::vector<QuotaNote>& notes, Context& context) {
+  Node all = Node::sequence();
+  for (const QuotaNote& note : notes) {
+    context.out.message("note: quota: " + note.text);
+    context.out.message("  hint: " + note.hint);
+    all.push(Node::map({{"text", note.text}, {"hint", note.hint}}));
+  }
+  return all;
+}
+
 ExitCode check_workload(const CheckOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const Workload& workload = loaded.workload;
   if (workload.kind == Workload::Kind::machines) {
+    const Node quotas = tell_quotas(check_targets(loaded, options.workload.environment).value(), context);
     context.out.data(fmt::format("{}: OK: machines, of which nothing runs", options.workload.path));
-    context.out.json(Node::map({{"well", true}, {"machines", workload.gcloud.name}}));
+    context.out.json(Node::map({{"well", true}, {"machines", workload.gcloud.name}, {"quotas", quotas}}));
     return ExitCode::done;
   }
   if (!workload.command.empty()) {
-    check_targets(loaded, options.workload.environment).value();
+    const std::vector<QuotaNote> notes = check_targets(loaded, options.workload.environment).value();
     const std::string program = find_program(workload.command.front()).value();
+    const Node quotas = tell_quotas(notes, context);
     context.out.data(fmt::format("{}: OK: runs {}, about which nothing more is known", options.workload.path, program));
-    context.out.json(Node::map({{"well", true}, {"program", program}}));
+    context.out.json(Node::map({{"well", true}, {"program", program}, {"quotas", quotas}}));
     return ExitCode::done;
   }
   pin_isa(options.workload.backend, options.workload.pin_isa).value();
@@ -47,7 +60,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   const Status threads = check_threads(options.workload.backend, workload.resources, loaded.source);
   const Status files = check_data_files(workload, loaded.source);
   const Result<Job> made = make_job(workload, *device);
-  const Status targets = check_targets(loaded, options.workload.environment);
+  const Result<std::vector<QuotaNote>> targets = check_targets(loaded, options.workload.environment);
   const Status origin = check_origin(workload, loaded.source);
   std::vector<Error> errors;
   if (!threads.ok()) errors.push_back(threads.error());
@@ -63,6 +76,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     context.out.warning(fmt::format("{}: {}", lint.key, lint.text), lint.hint);
     warnings.push(Node::map({{"key", lint.key}, {"text", lint.text}, {"hint", lint.hint}}));
   }
+  const Node quotas = tell_quotas(*targets, context);
   const std::int64_t parameters = num_parameters(*job.model);
   context.out.prose(fmt::format("{}: OK: {}, {} trained, for {}\n", options.workload.path,
                                 counted(parameters, "parameter"), with_commas(num_trainable(*job.model)),
@@ -71,7 +85,8 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
                               {"parameters", parameters},
                               {"trained_parameters", num_trainable(*job.model)},
                               {"target", device->target().name},
-                              {"warnings", warnings}}));
+                              {"warnings", warnings},
+                              {"quotas", quotas}}));
   context.out.message("next: systole plan " + words_of(options.workload));
   return ExitCode::done;
 }

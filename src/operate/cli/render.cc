@@ -51,9 +51,12 @@ ExitCode render(const RenderOptions& options, Context& context) {
   Node document = Node::map({{"run", rendered.run}, {"folder", place}, {"files", files}, {"commands", commands}});
   if (rendered.cost) {
     for (const std::string& line : cost_lines(*rendered.cost)) context.out.message("cost:   " + line);
+    document.set("cost", cost_node(*rendered.cost));
+  }
+  if (rendered.cost || !rendered.quotas.empty()) {
     for (const std::string& line : quota_lines(rendered.quotas, rendered.region))
       context.out.message("quota:  " + line);
-    document.set("cost", cost_node(*rendered.cost)).set("quotas", quota_node(rendered.quotas, rendered.region));
+    document.set("quotas", quota_node(rendered.quotas, rendered.region));
   }
   context.out.json(document);
   return ExitCode::done;

@@ -30,6 +30,62 @@ TEST(RenderCommand, gke_prints_the_limits_that_it_needs) {
   EXPECT_NE(document.out.find("\"metric\": \"GPUS_ALL_REGIONS\""), std::string::npos) << document.out;
 }
 
+// A project that never asked has less: check says of what, how much, and how to ask.
+TEST(RenderCommand, check_tells_the_quotas_that_a_new_project_lacks) {
+  const SystoleRunner systole;
+  const auto job = [&](const std::string& resources) {
+    systole.write("job.yaml", "systole: 1\nname: train\ncommand: [/bin/true]\nimage: registry.example/train@sha256:" +
+                                  std::string(64, 'a') +
+                                  "\nclaims: { /runs: runs }\nfolder: /runs\nresources: { longest: 2d, " + resources +
+                                  " }\nranks: { notice: 10s }\n"
+                                  "gke: { project: my-lab-7, cluster: train, location: us-central1-a }\n");
+    const Captured seen = systole.run({"check", "job.yaml"});
+    EXPECT_EQ(seen.exit.code, 0) << seen.err;
+    return seen.err;
+  };
+  const std::string gpus = job("accelerators: 'a3-highgpu-8g:2'");
+  for (const char* line :
+       {"note: quota: GPUS_ALL_REGIONS of the project: 16 GPUs; usually 0 in new projects\n"
+        "  hint: gcloud beta quotas preferences create --service=compute.googleapis.com --project=my-lab-7 "
+        "--quota-id=GPUS-ALL-REGIONS-per-project --preferred-value=16 "
+        "--email=\"$(gcloud config get-value account)\"\n",
+        "note: quota: GPUS_PER_GPU_FAMILY (gpu_family=NVIDIA_H100) in us-central1: 16 GPUs; usually 0\n",
+        "--quota-id=GPUS-PER-GPU-FAMILY-per-project-region --dimensions=region=us-central1,gpu_family=NVIDIA_H100 "
+        "--preferred-value=16 "})
+    EXPECT_NE(gpus.find(line), std::string::npos) << line << gpus;
+  EXPECT_EQ(gpus.find("SSD_TOTAL_GB"), std::string::npos) << "300 GB is no more than is usual: " << gpus;
+  const std::string document = systole.run({"check", "job.yaml", "--json"}).out;
+  EXPECT_NE(document.find("GPUS_ALL_REGIONS of the project"), std::string::npos) << document;
+  // Spot spends limits of its own, of which a new project may have some.
+  const std::string spot = job("accelerators: 't4:4', provisioning: spot, threads: 4, memory: 16GiB");
+  EXPECT_NE(spot.find("note: quota: PREEMPTIBLE_NVIDIA_T4_GPUS in us-central1: 4 GPUs; usually 0 to 1\n"),
+            std::string::npos)
+      << spot;
+  EXPECT_EQ(spot.find("GPUS_ALL_REGIONS"), std::string::npos) << spot;
+  EXPECT_EQ(job("accelerators: 'v6e:2x2', provisioning: spot").find("quota:"), std::string::npos) << "4 of 1536";
+}
+
+TEST(RenderCommand, check_tells_the_quotas_of_machines_alone) {
+  const SystoleRunner systole;
+  systole.write("vm.yaml",
+                "systole: 1\nname: vm\nworkload: machines\nresources: { accelerators: 'a2-highgpu-4g:1' }\n"
+                "gcloud: { create: instances, name: vm, zone: us-central1-a, machine: a2-highgpu-4g }\n");
+  const Captured seen = systole.run({"check", "vm.yaml"});
+  EXPECT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.err.find("note: quota: NVIDIA_A100_GPUS in us-central1: 4 GPUs; usually 0\n"), std::string::npos)
+      << seen.err;
+  EXPECT_NE(seen.err.find("--project=\"$(gcloud config get-value project)\""), std::string::npos) << seen.err;
+  const Captured rendered = systole.run({"render", "vm.yaml", "--on", "gcloud", "--dry-run"});
+  EXPECT_NE(rendered.err.find("quota:  NVIDIA_A100_GPUS in us-central1: 4 GPUs; usually 0\n"), std::string::npos)
+      << rendered.err;
+  systole.write("bad.yaml",
+                "systole: 1\nname: vm\nworkload: machines\nresources: { accelerators: 'h100:8' }\n"
+                "gcloud: { create: instances, name: vm, zone: us-central1-a, machine: a2-highgpu-4g }\n");
+  const Captured refused = systole.run({"check", "bad.yaml"});
+  EXPECT_EQ(refused.exit.code, 2) << "what render refuses, check refuses: " << refused.out;
+  EXPECT_NE(refused.err.find("the command makes a2-highgpu-4g:1"), std::string::npos) << refused.err;
+}
+
 constexpr const char* kProgram = "systole: 1\nname: mine\ncommand: [/bin/true]\n";
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

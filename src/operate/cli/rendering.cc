@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "ground/catalog/tables.h"
@@ -36,7 +37,9 @@ RenderFacts facts_of(CatalogView& view) {
 }
 
 // The targets that keys of a workload are of. A job of many nodes that names none is held to what all have in common.
-std::vector<RenderTarget> targets_named(const WorkloadSource& source) {
+std::vector<RenderTarget> targets_named(const LoadedWorkload& loaded) {
+  if (loaded.workload.kind == Workload::Kind::machines) return {RenderTarget::gcloud};
+  const WorkloadSource& source = loaded.source;
   const auto says = [&](std::string_view key) {
     return std::ranges::any_of(source.places, [&](const auto& place) { return place.first.starts_with(key); });
   };
@@ -52,11 +55,21 @@ std::vector<RenderTarget> targets_named(const WorkloadSource& source) {
   return targets;
 }
 
+std::vector<QuotaNote> notes_of(const Rendered& rendered, const Workload& workload) {
+  const std::string& project = workload.gcloud.project.empty() ? workload.gke.project : workload.gcloud.project;
+  std::vector<QuotaNote> notes;
+  for (const QuotaNeed& need : rendered.quotas)
+    if (exceeds_default(need))
+      notes.push_back({quota_lines({need}, rendered.region).front(), quota_request(need, rendered.region, project)});
+  return notes;
+}
+
 }  // namespace
 
-Status check_targets(const LoadedWorkload& loaded, const std::string& environment) {
-  const std::vector<RenderTarget> targets = targets_named(loaded.source);
-  if (targets.empty()) return {};
+Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const std::string& environment) {
+  std::vector<QuotaNote> notes;
+  const std::vector<RenderTarget> targets = targets_named(loaded);
+  if (targets.empty()) return notes;
   CatalogView view = TRY(open_catalog_view(*real_clock()));
   std::vector<Error> wrong;
   for (const RenderTarget target : targets) {
@@ -66,7 +79,10 @@ Status check_targets(const LoadedWorkload& loaded, const std::string& environmen
     ask.place = "rendered";
     ask.environment = environment;
     Result<Rendered> rendered = systole::render(ask);
-    if (rendered.ok()) continue;
+    if (rendered.ok()) {
+      std::ranges::move(notes_of(*rendered, loaded.workload), std::back_inserter(notes));
+      continue;
+    }
     Error first = std::move(rendered).error();
     std::vector<Error> all = std::exchange(first.others, {});
     all.insert(all.begin(), std::move(first));
@@ -77,8 +93,8 @@ Status check_targets(const LoadedWorkload& loaded, const std::string& environmen
       wrong.push_back(std::move(one));
     }
   }
-  if (wrong.empty()) return {};
-  return together(std::move(wrong));
+  if (!wrong.empty()) return together(std::move(wrong));
+  return notes;
 }
 
 void add_render_arguments(Subcommand command, RenderArguments& arguments) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "operate/cli/options.h"
 #include "operate/cli/workload_options.h"
@@ -32,8 +33,13 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
                        const std::function<std::string(const std::string& run)>& place,
                        const std::function<void(Workload&)>& settle = {});
 
+// A limit of which a new project has less than a workload's machines need, and how more is asked for.
+struct QuotaNote {
+  std::string text, hint;
+};
+
 // What render would refuse of a workload, of each target that its keys name; without the files, and without a plan.
-// Errors: all at once, each at its place.
-Status check_targets(const LoadedWorkload& loaded, const std::string& environment);
+// Returns what its machines need beyond the usual. Errors: all at once, each at its place.
+Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const std::string& environment);
 
 }  // namespace systole::cli

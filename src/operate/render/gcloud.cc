@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "ground/base/errors.h"
 #include "operate/render/cluster_job.h"
@@ -100,6 +102,31 @@ Status check_accelerators(const RenderAsk& ask) {
       .hinted(fmt::format("resources.accelerators: {}, or another gcloud.machine and gcloud.accelerator", made));
 }
 
+const MachineType* type_named(std::span<const MachineType> machines, std::string_view name) {
+  const auto found = std::ranges::find(machines, name, &MachineType::name);
+  return found == machines.end() ? nullptr : &*found;
+}
+
+// Of machines of Compute Engine, those of a pool among them; a Cloud TPU VM spends limits of another service.
+std::vector<QuotaNeed> quotas_of(const RenderAsk& ask) {
+  const Workload& w = ask.workload;
+  if (w.gcloud.create != Create::instances && w.gcloud.create != Create::node_pool) return {};
+  const std::string& machine = w.gcloud.machine.empty() ? w.gke.machine : w.gcloud.machine;
+  QuotaSpend spend{.machine = machine, .terms = w.resources.provisioning.value_or(Provisioning::on_demand)};
+  spend.machines = w.resources.nodes ? w.resources.nodes->most : 1;
+  const std::string made = accelerators_of(ask.facts.machines, machine, w.gcloud.accelerator, spend.machines);
+  const std::size_t colon = made.find(':');
+  if (colon != made.npos) {
+    const std::string name = made.substr(0, colon);
+    const std::int64_t count = std::atoll(made.c_str() + colon + 1);
+    const MachineType* type = type_named(ask.facts.machines, name);
+    spend.accelerator = type == nullptr ? name : type->accelerator;
+    const std::int64_t chips = type == nullptr ? count : count * std::llround(type->accelerators);
+    (type != nullptr && type->kind == MachineKind::tpu ? spend.chips : spend.gpus) = chips;
+  }
+  return quota_needs(ask.facts.quotas, ask.facts.machines, std::span(&spend, 1));
+}
+
 }  // namespace
 
 std::string_view gcloud_group(GcloudSpec::Create create) {
@@ -170,6 +197,9 @@ Result<Rendered> render_gcloud(const RenderAsk& ask) {
     std::string& text = rendered.files.back().text;
     text.replace(text.find(" \\\n  \n"), 6, "\n");
   }
+  const std::string& place = g.zone.empty() ? w.gke.location : g.zone;
+  rendered.quotas = quotas_of(ask);
+  rendered.region = is_gcp_region(place) ? place : std::string(gcp_region_of(place));
   rendered.commands.emplace_back("make", "bash " + shell_word(ask.place + "/machines.sh"));
   rendered.commands.emplace_back("undo", fmt::format("gcloud {} delete {} {}", group, name, fmt::join(places, " ")));
   if (w.kind != Workload::Kind::machines)

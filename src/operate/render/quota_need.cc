@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operate/render/quote.h"
+
 namespace systole {
 namespace {
 
@@ -83,6 +85,23 @@ std::vector<QuotaNeed> quota_needs(std::span<const QuotaRow> quotas, std::span<c
   Needs needs(quotas, types);
   for (const QuotaSpend& spend : spends) needs.add(spend);
   return needs.take();
+}
+
+bool exceeds_default(const QuotaNeed& need) {
+  return need.row && need.row->most_unasked && need.amount > *need.row->most_unasked;
+}
+
+std::string quota_request(const QuotaNeed& need, const std::string& region, const std::string& project) {
+  if (need.row->id.empty())
+    return fmt::format("https://console.cloud.google.com/iam-admin/quotas takes it: {}, {}", need.row->metric,
+                       need.row->global ? "global" : region);
+  std::string dimensions = need.row->global ? "" : "region=" + region;
+  if (!need.dimension.empty()) dimensions += (dimensions.empty() ? "" : ",") + need.dimension;
+  return fmt::format(
+      "gcloud beta quotas preferences create --service=compute.googleapis.com --project={} "
+      "--quota-id={}{} --preferred-value={} --email=\"$(gcloud config get-value account)\"",
+      project.empty() ? "\"$(gcloud config get-value project)\"" : shell_word(project), need.row->id,
+      dimensions.empty() ? "" : " --dimensions=" + dimensions, need.amount);
 }
 
 std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const std::string& region) {

@@ -35,6 +35,12 @@ struct QuotaNeed {
 std::vector<QuotaNeed> quota_needs(std::span<const QuotaRow> quotas, std::span<const MachineType> types,
                                    std::span<const QuotaSpend> spends);
 
+// Whether a new project has less of it than is needed; false where nobody knows what it has.
+bool exceeds_default(const QuotaNeed& need);
+// How a project asks for so much of it: a command, or the page that takes it. REQUIRES a row. `project` empty: gcloud's
+// own.
+std::string quota_request(const QuotaNeed& need, const std::string& region, const std::string& project);
+
 // `region`: that the limits are of.
 std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const std::string& region);
 Node quota_node(const std::vector<QuotaNeed>& needs, const std::string& region);  // for --json
