@@ -102,11 +102,7 @@ Result<Origin> choose(CheckpointPlace place, std::string run, const Asked& asked
 
 // Its own keys decide what of a run is read; who trusts one key alone trusts it here, too.
 Result<CheckpointPlace> place_in(RunPlace run, const Workload& asking) {
-  const Workload its = TRY(workload_of(run));
-  if (!its.has_model()) {
-    return error(ErrorKind::invalid, "'{}' is of a program of its own (command), whose checkpoints are not known here",
-                 run.path);
-  }
+  const Workload its = TRY(trained_workload_of(run));
   checkpoint::KeyRefs keys = key_refs_of(its.checkpoint);
   if (!asking.checkpoint.trusted_key.empty()) keys.trusted = asking.checkpoint.trusted_key;
   return checkpoints_of(std::move(run), its.checkpoint, keys);

@@ -28,6 +28,15 @@ Result<Workload> workload_of(const RunPlace& run) {
   return read_workload(TRY(read_text(*run.store, RunFiles::workload)), run.path + "/" + RunFiles::workload);
 }
 
+Result<Workload> trained_workload_of(const RunPlace& run) {
+  Workload workload = TRY(workload_of(run));
+  if (workload.has_model()) return workload;
+  return error(ErrorKind::invalid,
+               "'{}' is of a program of your own (command): its model and checkpoints are not known here", run.path)
+      .hinted(fmt::format("name a run of a model: 'systole runs' lists those there are; {}/logs has what it printed",
+                          run.path));
+}
+
 checkpoint::KeyRefs key_refs_of(const CheckpointSpec& spec) {
   return {spec.encryption_key, spec.signing_key, spec.trusted_key};
 }
@@ -75,7 +84,7 @@ Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpo
     return std::move(*folder);
   }
   RunPlace run = TRY(open_run(name));
-  const CheckpointSpec spec = TRY(workload_of(run)).checkpoint;
+  const CheckpointSpec spec = TRY(trained_workload_of(run)).checkpoint;
   const bool none = given.encryption.empty() && given.signing.empty() && given.trusted.empty();
   CheckpointPlace of_run = TRY(checkpoints_of(std::move(run), spec, none ? key_refs_of(spec) : given));
   of_run.step = wanted;

@@ -25,6 +25,8 @@ Result<RunRecord> record_of(const RunPlace& run);
 
 // The resolved workload that the run keeps. Errors: not_found, invalid.
 Result<Workload> workload_of(const RunPlace& run);
+// The same of a run that trains a model: the checkpoints of any other are its own affair. Errors: also invalid.
+Result<Workload> trained_workload_of(const RunPlace& run);
 
 struct CheckpointPlace {
   std::string path;  // of the checkpoint folder
@@ -43,7 +45,7 @@ Result<CheckpointPlace> checkpoints_of(RunPlace run, const CheckpointSpec& spec,
 checkpoint::KeyRefs key_refs_of(const CheckpointSpec& spec);
 
 // "RUN", "RUN@STEP", or the same with a checkpoint folder instead of a run. Keys: `given` where it has some, else those
-// of the run's workload. Errors: not_found, invalid, io.
+// of the run's workload. Errors: not_found, invalid (also of a program of the user's), io.
 Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpoint::KeyRefs& given = {});
 
 // An error, and those behind it, of a store at `root`: files as paths.

@@ -95,6 +95,36 @@ TEST(RunProgram, other_commands_refuse_it_and_check_takes_it) {
   EXPECT_EQ(dry.out, "would start 2 to 8 ranks of: sh -c true\n");
 }
 
+// Its run has no model: no command that wants one takes it for a run that lost its files.
+TEST(RunProgram, commands_of_a_model_refuse_its_run) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", program("true"));
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--ranks", "1"}).exit.code, 0);
+  const std::vector<std::vector<std::string>> all{
+      {"generate", "mine-1"},
+      {"generate", "runs/mine-1"},
+      {"generate"},
+      {"ckpt", "list", "mine-1"},
+      {"ckpt", "show", "mine-1@4"},
+      {"ckpt", "verify", "mine-1"},
+      {"ckpt", "diff", "mine-1", "mine-1"},
+      {"ckpt", "export", "mine-1", "out.safetensors"},
+      {"ckpt", "export", "mine-1", "--to", "out"},
+      {"ckpt", "bless", "mine-1@4"},
+      {"ckpt", "reshard", "mine-1", "--mesh", "data=2"},
+  };
+  for (const std::vector<std::string>& words : all) {
+    const Captured said = systole.run(words);
+    EXPECT_EQ(said.exit.code, 2) << words[0] << ": " << said.err;
+    EXPECT_EQ(said.err,
+              "error: 'runs/mine-1' is of a program of your own (command): its model and checkpoints are not known "
+              "here\n"
+              "  hint: name a run of a model: 'systole runs' lists those there are; runs/mine-1/logs has what it "
+              "printed\n")
+        << words[0];
+  }
+}
+
 class FromPyPI : public testing::Test {
  protected:
   // A script of examples/ under four ranks, with the packages of one section.

@@ -37,7 +37,7 @@ TokenizerUse tokenizer_use(const ModelSpec& model) {
 }
 
 Result<Tokenizer> kept_tokenizer(const RunPlace& run) {
-  const Workload workload = TRY(workload_of(run));
+  const Workload workload = TRY(trained_workload_of(run));
   if (workload.data.kind != DataSpec::Kind::text) {
     return error(ErrorKind::invalid, "'{}' was not trained on text: there is none to generate", run.path)
         .hinted("name a run of a model of family gpt; 'systole runs' lists those there are");
