@@ -11,38 +11,50 @@ namespace {
 
 constexpr std::string_view kSeal = ",\n\"seal\":";
 
-Result<std::string> text_behind(const std::string& ref) {
-  if (ref.starts_with("env:")) {
-    const char* text = std::getenv(ref.substr(4).c_str());
+bool is_variable(const std::string& ref) { return ref.starts_with("env:"); }
+std::string name_in(const std::string& ref) { return ref.substr(ref.find(':') + 1); }
+
+// What puts a key there. A new one opens nothing that another one closed.
+std::string remedy(const std::string& ref, KeysFor what) {
+  const std::string name = name_in(ref);
+  if (what == KeysFor::a_new_run)
+    return is_variable(ref) ? fmt::format("export {}=$(openssl rand -hex 32), and keep it", name)
+                            : fmt::format("(umask 077; openssl rand -hex 32 > {}), and keep it", name);
+  return is_variable(ref) ? fmt::format("export {} with the value that the run was begun with", name)
+                          : fmt::format("put the key that the run was begun with into {}", name);
+}
+
+Result<std::string> text_behind(const std::string& ref, KeysFor what) {
+  if (is_variable(ref)) {
+    const char* text = std::getenv(name_in(ref).c_str());
     if (text) return std::string(text);
     return error(ErrorKind::not_found, "the key {} is not there: no such environment variable", ref)
-        .hinted(fmt::format("export {}=$(openssl rand -hex 32), and keep it", ref.substr(4)));
+        .hinted(remedy(ref, what));
   }
   if (ref.starts_with("file:")) {
-    const std::string path = ref.substr(5);
-    const std::string make = fmt::format("(umask 077; openssl rand -hex 32 > {}), and keep it", path);
-    Result<std::string> text = read_secret_file(path, kKiB * 64);
+    Result<std::string> text = read_secret_file(name_in(ref), kKiB * 64);
     if (!text.ok()) {
       Error why = std::move(text).error();
       why.message = fmt::format("the key {}: {}", ref, why.message);
-      if (why.kind == ErrorKind::not_found) why.hint = make;
+      if (why.kind == ErrorKind::not_found) why.hint = remedy(ref, what);
       return why;
     }
     constexpr const char* kSpace = " \t\r\n";
     const std::size_t begin = text->find_first_not_of(kSpace);
-    if (begin == text->npos) return error(ErrorKind::invalid, "the key {} is an empty file", ref).hinted(make);
+    if (begin == text->npos)
+      return error(ErrorKind::invalid, "the key {} is an empty file", ref).hinted(remedy(ref, what));
     return text->substr(begin, std::min(text->find_first_of(kSpace, begin), text->size()) - begin);
   }
   return error(ErrorKind::invalid, "'{}' is no reference to a key", ref).hinted("env:NAME or file:PATH");
 }
 
-Result<Key256> read_secret(const std::string& ref) {
-  const std::string text = TRY(text_behind(ref));
+Result<Key256> read_secret(const std::string& ref, KeysFor what) {
+  const std::string text = TRY(text_behind(ref, what));
   const auto key = key_from_hex(text);
   if (key) return *key;
   return error(ErrorKind::invalid, "the key {} is no key: it has {} characters that are not 64 hex digits", ref,
                text.size())
-      .hinted("openssl rand -hex 32 makes one");
+      .hinted(remedy(ref, what));
 }
 
 Key256 mac_key(const Keys& keys) { return derive(*keys.encryption, Key256{}, "systole manifest"); }
@@ -90,7 +102,8 @@ Status check_mac(const Keys& keys, const Opened& opened, const std::string& text
   }
   if (opened.seal.key != key_id(keys)) {
     return error(ErrorKind::invalid, "wrong key: this checkpoint was encrypted with key {}, and {} is key {}",
-                 opened.seal.key, keys.encryption_ref, key_id(keys));
+                 opened.seal.key, keys.encryption_ref, key_id(keys))
+        .hinted(remedy(keys.encryption_ref, KeysFor::what_is_there));
   }
   const auto mac = key_from_hex(opened.seal.mac);
   if (mac && equal(*mac, hmac_sha256(mac_key(keys), text))) return {};
@@ -113,13 +126,13 @@ Status check_signature(const Keys& keys, const Opened& opened, const std::string
 
 }  // namespace
 
-Result<std::shared_ptr<const Keys>> read_keys(const KeyRefs& refs) {
+Result<std::shared_ptr<const Keys>> read_keys(const KeyRefs& refs, KeysFor what) {
   if (refs.encryption.empty() && refs.signing.empty() && refs.trusted.empty()) return std::shared_ptr<const Keys>();
   auto keys = std::make_shared<Keys>();
   keys->encryption_ref = refs.encryption;
-  if (!refs.encryption.empty()) keys->encryption = TRY(read_secret(refs.encryption));
+  if (!refs.encryption.empty()) keys->encryption = TRY(read_secret(refs.encryption, what));
   if (!refs.signing.empty()) {
-    keys->signing = TRY(read_secret(refs.signing));
+    keys->signing = TRY(read_secret(refs.signing, what));
     keys->trusted = public_key_of(*keys->signing);
   }
   if (!refs.trusted.empty()) {

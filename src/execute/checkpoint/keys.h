@@ -32,9 +32,12 @@ struct Keys {
   std::string encryption_ref;  // for messages
 };
 
+// For checkpoints that are there the hint of a missing key asks for the old one; before the first it may be made anew.
+enum class KeysFor { what_is_there, a_new_run };
+
 // Null when there are no references. Errors: invalid (no such kind of reference, no such digits), not_found (the
 // variable or file is not there), io; each names the reference.
-Result<std::shared_ptr<const Keys>> read_keys(const KeyRefs& refs);
+Result<std::shared_ptr<const Keys>> read_keys(const KeyRefs& refs, KeysFor what = KeysFor::what_is_there);
 
 // `"seal":{…}` for the fields of a sealed text: the key's id and a MAC where there is an encryption key, public key and
 // signature where there is a signing key. "" without keys.

@@ -79,6 +79,41 @@ TEST(CheckpointCommands, an_encrypted_run_goes_on_with_its_key_and_not_without) 
   EXPECT_NE(untrusted.err.find("is signed by " + key), std::string::npos) << untrusted.err;
 }
 
+// A new key opens nothing that another one closed: only a run that begins is told how one is made.
+TEST(CheckpointCommands, a_key_that_is_not_there_is_made_by_a_run_that_begins_alone) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { encryption_key: 'env:KEY' }\n");
+  const Captured begins = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "mine"});
+  EXPECT_NE(begins.exit.code, 0);
+  EXPECT_NE(begins.err.find("hint: export KEY=$(openssl rand -hex 32), and keep it\n"), std::string::npos)
+      << begins.err;
+  const Captured made = in_shell(systole, "\"$SYSTOLE\" run job.yaml --backend reference --folder mine");
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+
+  const std::string remedy = "  hint: export KEY with the value that the run was begun with\n";
+  for (const char* words :
+       {"resume mine --set train.steps=8", "ckpt show mine", "ckpt diff mine mine", "ckpt export mine out.safetensors",
+        "ckpt reshard mine --mesh data=2", "ckpt show mine/checkpoints --encryption-key env:KEY"}) {
+    const Captured none = systole.shell(fmt::format("\"$SYSTOLE\" {}", words));
+    EXPECT_EQ(none.exit.code, 2) << words << ": " << none.err;
+    EXPECT_NE(none.err.find("error: the key env:KEY is not there: no such environment variable\n" + remedy),
+              std::string::npos)
+        << words << ": " << none.err;
+    const Captured wrong = in_shell(systole, fmt::format("KEY=$OTHER \"$SYSTOLE\" {}", words));
+    EXPECT_EQ(wrong.exit.code, 2) << words << ": " << wrong.err;
+    EXPECT_NE(wrong.err.find("error: wrong key: this checkpoint was encrypted with key "), std::string::npos)
+        << words << ": " << wrong.err;
+    EXPECT_NE(wrong.err.find(remedy), std::string::npos) << words << ": " << wrong.err;
+  }
+  const Captured listed = in_shell(systole, "KEY=$OTHER \"$SYSTOLE\" ckpt list mine");
+  EXPECT_NE(listed.out.find("cannot be read: wrong key: "), std::string::npos) << listed.out;
+  const Captured verified = in_shell(systole, "KEY=$OTHER \"$SYSTOLE\" ckpt verify mine");
+  EXPECT_EQ(verified.exit.code, 1) << verified.err;
+  EXPECT_NE(verified.out.find("step 4: cannot be read: "), std::string::npos) << verified.out;
+  const Captured pinned = in_shell(systole, "KEY=$OTHER \"$SYSTOLE\" resume mine --pin-isa");
+  EXPECT_NE(pinned.err.find("error: wrong key: "), std::string::npos) << pinned.err;
+}
+
 TEST(CheckpointCommands, a_secret_in_the_workload_is_refused) {
   const SystoleRunner systole;
   systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { encryption_key: " + kKey + " }\n");

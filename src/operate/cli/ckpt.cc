@@ -35,8 +35,13 @@ std::string dims(const Shape& shape) {
 
 Node maybe(const std::optional<double>& number) { return number ? Node(*number) : Node(); }
 
+// One that asks for another key is as it was written.
+const char* verdict_on(const Error& unreadable) {
+  return unreadable.kind == ErrorKind::invalid ? "cannot be read" : "damaged";
+}
+
 std::string health_of(const checkpoint::Summary& s) {
-  if (s.unreadable) return "damaged: " + s.unreadable->message;
+  if (s.unreadable) return fmt::format("{}: {}", verdict_on(*s.unreadable), s.unreadable->message);
   if (!s.missing_chunks.empty())
     return fmt::format("damaged: {} missing", counted(s.missing_chunks.size(), "chunk file"));
   return s.blessed ? "blessed" : "";
@@ -120,7 +125,7 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
   const auto manifest = checkpoint::load_manifest(place.folder, step);
   if (!manifest.ok()) {
     const Error damage = below(place.root, manifest.error());
-    text += fmt::format("step {}: damaged: {}\n", step, to_string(damage));
+    text += fmt::format("step {}: {}: {}\n", step, verdict_on(damage), to_string(damage));
     list.push(Node::map({{"step", step}, {"well", false}, {"error", error_node(damage)}}));
     return false;
   }

@@ -61,7 +61,7 @@ TEST_F(HostileInput, a_token_that_others_may_read_is_refused) {
       "chmod 644 token; \"$SYSTOLE\" run job.yaml --ranks 2 --rendezvous 127.0.0.1:7000 --host 127.0.0.1 --token-file ";
   refused(run + "token", "'token' may be read by others than its owner");
   refused(run + "token", "hint: chmod 600 token");
-  refused(run + "none", "hint: make one: (umask 077; od -An");
+  refused(run + "none", "hint: make one, and copy it to every node: (umask 077; od -An");
 }
 
 TEST_F(HostileInput, a_key_that_others_may_read_is_refused) {

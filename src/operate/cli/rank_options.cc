@@ -28,7 +28,8 @@ int num_gpus() {
 }
 
 std::string make_token(const std::string& file) {
-  return fmt::format("make one: (umask 077; od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > {})", file);
+  return fmt::format(
+      "make one, and copy it to every node: (umask 077; od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' > {})", file);
 }
 
 Result<RunToken> read_token(const std::string& path) {

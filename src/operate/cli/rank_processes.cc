@@ -50,7 +50,7 @@ Result<ExitCode> run_in_processes(const RankProcesses& processes, const Prepared
   TRY(make_dirs_synced(*store, "ranks/logs"));
   // One that leads made the folder when it claimed the run's; one that follows may not see it, and looks only.
   const CheckpointHome home = TRY(checkpoint_home(*store, folder, prepared.workload.checkpoint, Absent::is_made));
-  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint, home))};
   if (!options.token) options.token = TRY(RunToken::make());
   std::unique_ptr<RankWatch> watch;
   const std::uint64_t launch_id = options.token->mark();

@@ -89,7 +89,7 @@ Result<TrainOutcome> run_in_threads(Prepared& first, const PrepareOptions& prepa
   group.clock = &clock;
   const CheckpointHome home =
       TRY(checkpoint_home(*folder.store, folder.path, first.workload.checkpoint, Absent::is_an_error));
-  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(first.workload.checkpoint))};
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(first.workload.checkpoint, home))};
   TRY(checkpoint::prepare(checkpoints));
   TRY(checkpoint::claim(checkpoints, group));
   for (std::size_t r = 0; r < ranks.size(); ++r) {

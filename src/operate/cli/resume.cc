@@ -28,10 +28,11 @@ constexpr const char* kRecorded = "recorded";
 Result<std::string> recorded_isa(const std::string& folder, const Workload& workload) {
   const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
   const CheckpointHome home = TRY(checkpoint_home(*store, folder, workload.checkpoint, Absent::is_an_error));
-  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(workload.checkpoint))};
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(workload.checkpoint, home))};
   const std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(checkpoints));
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const Result<checkpoint::Manifest> manifest = checkpoint::load_manifest(checkpoints, *step);
+    if (!manifest.ok() && manifest.error().kind == ErrorKind::invalid) return below(home.root, manifest.error());
     if (!manifest.ok()) continue;
     if (const Node* isa = manifest->extra.find("isa"); isa != nullptr && !isa->text().empty()) return isa->text();
     break;

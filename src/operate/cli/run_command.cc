@@ -46,7 +46,7 @@ Status hold_to_lock(const Prepared& prepared, const Node& now, const std::string
 Result<std::string> result_hash(const Prepared& prepared, const RunFolder& folder, std::int64_t step) {
   const CheckpointHome home =
       TRY(checkpoint_home(*folder.store, folder.path, prepared.workload.checkpoint, Absent::is_an_error));
-  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
+  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint, home))};
   return checkpoint::state_hash(TRY(checkpoint::open_step(checkpoints, step)));
 }
 

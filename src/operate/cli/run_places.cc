@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "operate/cli/checkpoint_home.h"
 #include "operate/cli/command.h"
 #include "operate/observe/run_files.h"
 
@@ -43,6 +42,12 @@ checkpoint::KeyRefs key_refs_of(const CheckpointSpec& spec) {
 
 Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec) {
   return checkpoint::read_keys(key_refs_of(spec));
+}
+
+Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec, const CheckpointHome& home) {
+  const bool saved = !TRY(checkpoint::list_steps({home.store, home.dir})).empty();
+  return checkpoint::read_keys(key_refs_of(spec),
+                               saved ? checkpoint::KeysFor::what_is_there : checkpoint::KeysFor::a_new_run);
 }
 
 Result<std::optional<CheckpointPlace>> checkpoints_in(const std::string& folder, const checkpoint::KeyRefs& keys) {

@@ -9,6 +9,7 @@
 #include "execute/checkpoint/keys.h"
 #include "execute/checkpoint/restore.h"
 #include "ground/store/store.h"
+#include "operate/cli/checkpoint_home.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::cli {
@@ -35,8 +36,10 @@ struct CheckpointPlace {
   checkpoint::Folder folder;
   std::optional<std::int64_t> step;  // that was asked for
 };
-// The secrets that a workload refers to. Errors: as checkpoint::read_keys.
+// The secrets that a workload refers to, to read with. Errors: as checkpoint::read_keys.
 Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec);
+// The same of a run that saves there: until it has saved, they may be made. Errors: also io.
+Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& spec, const CheckpointHome& home);
 
 // A folder of checkpoints by itself; nothing: it is none. Errors: as checkpoint::read_keys; io.
 Result<std::optional<CheckpointPlace>> checkpoints_in(const std::string& folder, const checkpoint::KeyRefs& keys);

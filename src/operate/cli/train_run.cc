@@ -287,7 +287,7 @@ void emit_end(Prepared& p, const Result<TrainOutcome>& outcome, TimeLedger& ledg
 Status check_goes_on(const Prepared& prepared, const RunFolder& run) {
   const CheckpointHome home =
       TRY(checkpoint_home(*run.store, run.path, prepared.workload.checkpoint, Absent::is_an_error));
-  const checkpoint::Folder folder{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
+  const checkpoint::Folder folder{home.store, home.dir, TRY(keys_of(prepared.workload.checkpoint, home))};
   const std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(folder));
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
     if (const auto manifest = checkpoint::load_manifest(folder, *step); manifest.ok())
@@ -314,7 +314,7 @@ Result<TrainOutcome> run_job(Prepared& prepared, RunFolder& folder, const RunReq
   const CheckpointHome home =
       TRY(checkpoint_home(*folder.store, folder.path, prepared.workload.checkpoint, Absent::is_an_error));
   Store& saves_to = request.disk != nullptr ? request.disk->over(*home.store) : *home.store;
-  const checkpoint::Folder checkpoints{&saves_to, home.dir, TRY(keys_of(prepared.workload.checkpoint))};
+  const checkpoint::Folder checkpoints{&saves_to, home.dir, TRY(keys_of(prepared.workload.checkpoint, home))};
   const RankRole& role = request.role;
   if (role.first()) TRY(check_disk(prepared, folder));
   if (role.first()) TRY(checkpoint::prepare(checkpoints));
