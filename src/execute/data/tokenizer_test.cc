@@ -164,9 +164,28 @@ TEST_P(TokenizerOfKind, RefusesAVocabularyThatCannotBe) {
     ASSERT_FALSE(refused.ok()) << vocabulary;
     EXPECT_EQ(refused.error().kind, ErrorKind::invalid);
     EXPECT_NE(refused.error().message.find(fmt::to_string(vocabulary)), std::string::npos) << refused.error().message;
-    EXPECT_NE(refused.error().hint.find("tokenizer.vocabulary"), std::string::npos);
+    EXPECT_NE(refused.error().hint.find("data.tokenizer.vocabulary: "), std::string::npos);
+    for (const char* theirs : {"vocab_size", "--", "character_coverage", "required_chars"})
+      EXPECT_EQ(to_string(refused.error()).find(theirs), std::string::npos) << to_string(refused.error());
   }
   EXPECT_EQ(Tokenizer::train({.kind = GetParam()}, {}).error().kind, ErrorKind::invalid);
+}
+
+// The least and the most that a refusal names can be had, and nothing beyond them.
+TEST_P(TokenizerOfKind, NamesTheVocabularyThatFits) {
+  const std::vector<std::string> documents = made_up_documents(20);
+  const auto refusal = [&](int vocabulary) {
+    const Result<Tokenizer> trained = Tokenizer::train({.kind = GetParam(), .vocabulary = vocabulary}, documents);
+    return trained.ok() ? std::string() : trained.error().hint;
+  };
+  const auto number_in = [](const std::string& hint) { return std::stoi(hint.substr(hint.find(": ") + 2)); };
+  const int least = number_in(refusal(260)), most = number_in(refusal(100'000));
+  EXPECT_LT(least, most);
+  EXPECT_EQ(refusal(least), "");
+  EXPECT_EQ(refusal(most), "");
+  EXPECT_EQ(refusal(least - 1), fmt::format("data.tokenizer.vocabulary: {}, which is the least", least));
+  EXPECT_EQ(refusal(most + 1),
+            fmt::format("data.tokenizer.vocabulary: {}, which is the most, or give more text", most));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TokenizerOfKind, testing::Values(TokenizerKind::bpe, TokenizerKind::unigram),

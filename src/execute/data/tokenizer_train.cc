@@ -3,6 +3,8 @@
 
 #include <sentencepiece_trainer.h>
 
+#include <charconv>
+#include <optional>
 #include <unordered_map>
 
 #include "execute/data/chunks.h"
@@ -50,20 +52,48 @@ class Sentences : public sentencepiece::SentenceIterator {
   std::string sentence_;
 };
 
-Error cannot_train(const TokenizerOptions& options, std::string why) {
-  if (const auto at = why.find("] "); at != std::string::npos) why = why.substr(at + 2);  // behind file and condition
-  return error(ErrorKind::invalid, "cannot train a {} tokenizer of {} tokens on this text: {}", name_of(options.kind),
-               options.vocabulary, why)
-      .hinted("set `tokenizer.vocabulary` to a size that the text can fill, or give more text");
+Error cannot_train(const TokenizerOptions& options, std::string_view why, std::string hint) {
+  return error(ErrorKind::invalid,
+               "data.tokenizer.vocabulary: cannot train a {} tokenizer of {} tokens on this text: {}",
+               name_of(options.kind), options.vocabulary, why)
+      .hinted(std::move(hint));
+}
+
+Error too_many(const TokenizerOptions& options, std::int64_t most) {
+  return cannot_train(options, fmt::format("no more than {} come of it", most),
+                      fmt::format("data.tokenizer.vocabulary: {}, which is the most, or give more text", most));
+}
+
+// The number that stands behind these words; nothing: they are not there.
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view words) {
+  const std::size_t at = text.find(words);
+  if (at == text.npos) return std::nullopt;
+  text.remove_prefix(at + words.size());
+  std::int64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) return std::nullopt;
+  return number;
+}
+
+// What SentencePiece says names its own options: "FILE(LINE) [CONDITION] Vocabulary size is smaller than
+// required_chars. 265 vs 276. Increase vocab_size ...", "... too high (900). Please set it to a value <= 759.".
+Error refused_by_trainer(const TokenizerOptions& options, std::string_view said) {
+  if (const auto most = number_behind(said, "set it to a value <= ")) return too_many(options, *most);
+  if (const auto least = number_behind(said, fmt::format("required_chars. {} vs ", options.vocabulary))) {
+    return cannot_train(options, fmt::format("bytes, marks and the characters of it are {} already", *least),
+                        fmt::format("data.tokenizer.vocabulary: {}, which is the least", *least));
+  }
+  if (const auto at = said.find("] "); at != said.npos) said.remove_prefix(at + 2);  // behind file and condition
+  return cannot_train(options, said, "data.tokenizer.vocabulary: a size that the text can fill, or give more text");
 }
 
 }  // namespace
 
 Result<Tokenizer> Tokenizer::train(const TokenizerOptions& options, std::span<const std::string> documents) {
   if (options.vocabulary <= kFixedTokens) {
-    return error(ErrorKind::invalid, "a vocabulary of {} leaves no room: {} tokens are bytes and special ones",
+    return error(ErrorKind::invalid,
+                 "data.tokenizer.vocabulary: {} leaves no room: {} tokens are bytes and special ones",
                  options.vocabulary, kFixedTokens)
-        .hinted("set `tokenizer.vocabulary` to 512 or more");
+        .hinted("data.tokenizer.vocabulary: 512 or more");
   }
   TRY(load_sentencepiece_trainer());
   const std::unordered_map<std::string, std::string> settings = {
@@ -82,14 +112,12 @@ Result<Tokenizer> Tokenizer::train(const TokenizerOptions& options, std::span<co
       {"minloglevel", "3"},  // it would print
   };
   Sentences sentences(documents);
-  if (sentences.done()) return cannot_train(options, "there is no text");
+  if (sentences.done()) return cannot_train(options, "there is none", "give some text: data.train.files");
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &sentences, &model);
-  if (!status.ok()) return cannot_train(options, status.message());
+  if (!status.ok()) return refused_by_trainer(options, status.message());
   Tokenizer tokenizer = TRY(load(std::move(model)));
-  if (tokenizer.vocabulary() != options.vocabulary) {
-    return cannot_train(options, fmt::format("only {} tokens come of it", tokenizer.vocabulary()));
-  }
+  if (tokenizer.vocabulary() != options.vocabulary) return too_many(options, tokenizer.vocabulary());
   return tokenizer;
 }
 

@@ -297,8 +297,11 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
   data.folder = TRY(open_posix_store(workload.data.folder));
   options.progress = request.progress;
   Result<Dataset> built = dataset_of(*data.folder, workload.data.folder, options, request);
-  if (!built.ok())
-    return built.error().kind == ErrorKind::invalid ? source.placed(built.error(), "data") : built.error();
+  if (!built.ok() && built.error().kind == ErrorKind::invalid) {
+    const bool names_key = built.error().message.starts_with("data.tokenizer.vocabulary: ");
+    return names_key ? source.placed(built.error()) : source.placed(built.error(), "data");
+  }
+  if (!built.ok()) return built.error();
   data.dataset = *std::move(built);
   if (data.dataset->tokenizer.vocabulary() > workload.model.vocabulary) {
     return source.placed(error(ErrorKind::invalid, "model.vocabulary is {}, the tokenizer has {}",

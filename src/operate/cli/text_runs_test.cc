@@ -59,6 +59,25 @@ class TextRuns : public testing::Test {
   std::string lock_;
 };
 
+TEST_F(TextRuns, a_vocabulary_that_the_text_cannot_fill_is_told_at_its_key) {
+  for (const char* wrong : {"260", "100000"}) {
+    systole_.write("wrong.yaml", std::string(kJob).replace(std::string(kJob).find("300"), 3, wrong));
+    const Captured got = systole_.run({"data", "build", "wrong.yaml"});
+    EXPECT_EQ(got.exit.code, 2) << got.err;
+    EXPECT_TRUE(got.err.starts_with("wrong.yaml:4:")) << got.err;
+    EXPECT_TRUE(has(got.err, fmt::format("error: data.tokenizer.vocabulary: cannot train a bpe tokenizer of {} tokens "
+                                         "on this text: ",
+                                         wrong)))
+        << got.err;
+    const std::string hint = "hint: data.tokenizer.vocabulary: ";
+    const std::size_t at = got.err.find(hint);
+    ASSERT_NE(at, std::string::npos) << got.err;
+    const std::string fits = got.err.substr(at + hint.size(), got.err.find(',', at) - at - hint.size());
+    const Captured built = systole_.run({"data", "build", "job.yaml", "--set", "data.tokenizer.vocabulary=" + fits});
+    EXPECT_EQ(built.exit.code, 0) << built.err;
+  }
+}
+
 TEST_F(TextRuns, go_on_in_the_text_that_they_were_begun_with) {
   begin();
   systole_.write("text.txt", lines("omega", 300));
