@@ -36,6 +36,7 @@ Codec name_codec() {
     const auto is_control = [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f; };
     const char* why = name.empty()                           ? "it is empty"
                       : name.find('/') != name.npos          ? "it has a '/'"
+                      : name.find('@') != name.npos          ? "it has an '@', and NAME@STEP names a checkpoint"
                       : name[0] == '.' || name[0] == '-'     ? "it begins with '.' or '-'"
                       : name[0] == ' ' || name.back() == ' ' ? "it begins or ends with a space"
                       : std::ranges::any_of(name, is_control) || find_invalid_utf8(name)

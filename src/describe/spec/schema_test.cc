@@ -23,6 +23,8 @@ TEST(Name, must_be_one_that_a_folder_can_have) {
   for (const auto& [bad, part] : {std::pair<std::string, std::string>{"", "it is empty"},
                                   {"a/b", "'a/b' cannot name a run's folder: it has a '/'"},
                                   {"a/b", "hint: name: a-b"},
+                                  {"a@b", "'a@b' cannot name a run's folder: it has an '@', and NAME@STEP names a "},
+                                  {"a@b", "hint: name: a-b"},
                                   {"/abs", "hint: name: abs"},
                                   {".", "it begins with '.' or '-'"},
                                   {"..", "it begins with '.' or '-'"},

@@ -196,7 +196,7 @@ ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
 // As a Hugging Face model: weights, config.json and the tokenizer's files.
 ExitCode export_model(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
-  const RunPlace run = open_run(options.run.substr(0, options.run.rfind('@'))).value();
+  const RunPlace run = open_run(read_asked_checkpoint(options.run).run).value();
   const Checkpoint from = open_checkpoint(place).value();
   const std::filesystem::path to = absolute_path(options.to).value();
   std::error_code failed;

@@ -64,7 +64,7 @@ struct Origin {
 
 Origin origin_of_run(const std::string& asked) {
   const auto place = std::make_shared<CheckpointPlace>(find_checkpoints(asked).value());
-  const RunPlace run = open_run(asked.substr(0, asked.rfind('@'))).value();
+  const RunPlace run = open_run(read_asked_checkpoint(asked).run).value();
   const Workload workload = workload_of(run).value();
   Tokenizer tokenizer = kept_tokenizer(run).value();
   const std::int32_t bos = tokenizer.bos();

@@ -94,11 +94,29 @@ TEST(OddPlaces, a_name_with_a_space_is_a_run_like_another) {
   ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
   EXPECT_TRUE(has(systole.run({"runs"}).out, "my run-1  finished"));
   EXPECT_EQ(systole.run({"resume", "my run-1", "--backend", "reference", "--set", "train.steps=6"}).exit.code, 0);
-  for (const char* name : {"a/b", "\"\"", "..", "-x"}) {
+  for (const char* name : {"a/b", "\"\"", "..", "-x", "a@b"}) {
     systole.write("job.yaml", replaced(kWorkload, "name: small", std::string("name: ") + name));
     const Captured refused = systole.run({"check", "job.yaml", "--backend", "reference"});
     EXPECT_EQ(refused.exit.code, 2) << name;
     EXPECT_TRUE(has(refused.err, "job.yaml:2:7: error: ") && has(refused.err, "hint: name: ")) << refused.err;
+  }
+}
+
+// Behind the '@' of a name stands a step: in a folder above the run's it is a letter.
+TEST(OddPlaces, an_at_sign_is_of_a_checkpoint_or_of_a_folder_above) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const Captured refused = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "runs/small@2"});
+  EXPECT_EQ(refused.exit.code, 2) << refused.err;
+  EXPECT_TRUE(has(refused.err, "hint: --folder runs/small-2\n")) << refused.err;
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "me@work/r"}).exit.code, 0);
+  for (const char* place : {"me@work/r", "me@work/r@4", "me@work/r/checkpoints", "me@work/r/checkpoints@4"})
+    EXPECT_EQ(systole.run({"ckpt", "show", place}).exit.code, 0) << place << systole.run({"ckpt", "show", place}).err;
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  for (const char* command : {"logs", "why", "resume"}) {
+    const Captured step = systole.run({command, "small-1@4"});
+    EXPECT_EQ(step.exit.code, 2) << step.err;
+    EXPECT_TRUE(has(step.err, "hint: 'small-1@4' names a checkpoint; the run is 'small-1'\n")) << step.err;
   }
 }
 

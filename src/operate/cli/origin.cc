@@ -35,10 +35,10 @@ struct Asked {
 Result<Asked> read_asked(const std::string& text) {
   if (text == kLatest) return Asked{};
   if (text == kBlessed) return Asked{.blessed = true};
-  const std::size_t at = text.rfind('@');
-  if (at == text.npos || text.find('/', at) != text.npos) return Asked{.place = text};
-  Asked asked{.place = text.substr(0, at)};
-  const std::string_view which = std::string_view(text).substr(at + 1);
+  auto [place, step] = read_asked_checkpoint(text);
+  Asked asked{.place = std::move(place)};
+  if (!step) return asked;
+  const std::string& which = *step;
   if (which == kLatest) return asked;
   asked.blessed = which == kBlessed;
   if (asked.blessed) return asked;

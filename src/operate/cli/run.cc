@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "ground/base/files.h"
 #include "operate/cli/held_plan.h"
 #include "operate/cli/job_lock.h"
 #include "operate/cli/rank_options.h"
@@ -11,6 +13,7 @@
 #include "operate/cli/run_program.h"
 #include "operate/cli/run_wait.h"
 #include "operate/observe/run_files.h"
+#include "operate/render/quote.h"
 
 namespace systole::cli {
 namespace {
@@ -76,8 +79,21 @@ Status refuse_training_options(const RunOptions& options) {
   return error(ErrorKind::invalid, "{} means nothing for a program of your own (command)", given).hinted("take it out");
 }
 
+// Of a run that begins: its folder is its name.
+Status check_names_a_run(const std::string& folder) {
+  std::filesystem::path path(folder);
+  if (!path.has_filename()) path = path.parent_path();
+  std::string name = path.filename().string();
+  if (name.find('@') == name.npos || path_exists(folder + "/" + RunFiles::plan)) return Done{};
+  std::ranges::replace(name, '@', '-');
+  return error(ErrorKind::invalid, "--folder: '{}' cannot name a run: it has an '@', and NAME@STEP names a checkpoint",
+               path.filename().string())
+      .hinted("--folder " + shell_word(path.replace_filename(name).string()));
+}
+
 ExitCode run(const RunOptions& options, Context& context) {
   RunArguments arguments = options.run;
+  check_names_a_run(arguments.folder).value();
   const LoadedWorkload loaded = workload_to_run(options, arguments).value();
   if (options.or_resume && arguments.folder.empty())
     fail(error(ErrorKind::invalid, "--or-resume: of which run?").hinted("--folder: the same each time it is begun"));

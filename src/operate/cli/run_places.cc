@@ -71,15 +71,19 @@ Result<CheckpointPlace> checkpoints_of(RunPlace run, const CheckpointSpec& spec,
   return place;
 }
 
+AskedCheckpoint read_asked_checkpoint(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  if (at == text.npos || text.find('/', at) != text.npos) return {text, std::nullopt};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
 Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpoint::KeyRefs& given) {
   std::optional<std::int64_t> wanted;
-  std::string name = asked;
-  if (const std::size_t at = asked.rfind('@'); at != asked.npos) {
-    name = asked.substr(0, at);
-    const std::string_view step = std::string_view(asked).substr(at + 1);
+  const auto [name, step] = read_asked_checkpoint(asked);
+  if (step) {
     std::int64_t number = 0;
-    const auto [end, failed] = std::from_chars(step.data(), step.data() + step.size(), number);
-    if (failed != std::errc() || end != step.data() + step.size() || number < 0) {
+    const auto [end, failed] = std::from_chars(step->data(), step->data() + step->size(), number);
+    if (failed != std::errc() || end != step->data() + step->size() || number < 0) {
       return error(ErrorKind::invalid, "'{}' names no step after the @", asked).hinted("as in quickstart-1@500");
     }
     wanted = number;

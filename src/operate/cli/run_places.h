@@ -47,6 +47,13 @@ Result<std::optional<CheckpointPlace>> checkpoints_in(const std::string& folder,
 Result<CheckpointPlace> checkpoints_of(RunPlace run, const CheckpointSpec& spec, const checkpoint::KeyRefs& keys);
 checkpoint::KeyRefs key_refs_of(const CheckpointSpec& spec);
 
+// What stands before the '@' of "RUN@STEP", and behind it: an '@' of a folder above is none.
+struct AskedCheckpoint {
+  std::string run;
+  std::optional<std::string> step;
+};
+AskedCheckpoint read_asked_checkpoint(const std::string& text);
+
 // "RUN", "RUN@STEP", or the same with a checkpoint folder instead of a run. Keys: `given` where it has some, else those
 // of the run's workload. Errors: not_found, invalid (also of a program of the user's), io.
 Result<CheckpointPlace> find_checkpoints(const std::string& asked, const checkpoint::KeyRefs& given = {});

@@ -164,7 +164,10 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
         .hinted("systole run WORKLOAD, or name the folder of a run");
   }
   std::string hint = "'systole runs' lists those there are";
-  if (!nearest(asked, names).empty()) {
+  const std::string before = asked.substr(0, asked.rfind('@'));
+  if (std::ranges::find(names, before) != names.end()) {
+    hint = fmt::format("'{}' names a checkpoint; the run is '{}'", asked, before);
+  } else if (!nearest(asked, names).empty()) {
     hint = nearest_hint(asked, names);
   } else if (asked.ends_with(".yaml") || asked.ends_with(".yml")) {
     hint = fmt::format("it looks like a workload: systole run {} begins a run", asked);

@@ -1,5 +1,7 @@
 #include "operate/render/cluster_job.h"
 
+#include <algorithm>
+
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "operate/render/budget.h"
@@ -104,6 +106,13 @@ void check_texts(const Workload& w, std::vector<Error>& wrong) {
 }  // namespace
 
 Result<std::string> run_name(const std::string& asked, const Workload& workload) {
+  if (asked.find('@') != asked.npos) {
+    std::string plain = asked;
+    std::ranges::replace(plain, '@', '-');
+    return error(ErrorKind::invalid, "--run: '{}' cannot name a run: it has an '@', and NAME@STEP names a checkpoint",
+                 asked)
+        .hinted("--run " + shell_word(plain));
+  }
   return dns_label(asked.empty() ? workload.name : asked, kMostName, "a run");
 }
 
