@@ -95,7 +95,10 @@ Result<std::string> read_tokenizer(Store& store, const std::string& path) {
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   if (name == "tokenizer.json") return bundled(store, folder, true);
   if (name == "vocab.json" || name == "merges.txt") return bundled(store, folder, false);
-  if (!store.list(path).ok()) return model_file(store, path);
+  if (const auto names = store.list(path); !names.ok()) {
+    if (names.error().kind == ErrorKind::io) return names.error();
+    return model_file(store, path);
+  }
   if (TRY(store.exists(beside(path, kPieces)))) return model_file(store, beside(path, kPieces));
   if (TRY(store.exists(beside(path, "tokenizer.json")))) return bundled(store, path, true);
   if (TRY(store.exists(beside(path, "vocab.json")))) return bundled(store, path, false);

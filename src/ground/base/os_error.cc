@@ -1,5 +1,7 @@
 #include "ground/base/os_error.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -20,10 +22,17 @@ ErrorKind kind_of(int number) {
   }
 }
 
-std::string hint_of(int number, std::string_view path) {
+bool only_reads(std::string_view doing) {
+  constexpr std::array<std::string_view, 5> kReads{"read", "list", "look at", "open", "open the folder"};
+  return std::ranges::find(kReads, doing) != kReads.end();
+}
+
+std::string hint_of(int number, std::string_view doing, std::string_view path) {
   switch (number) {
     case EACCES:
     case EPERM:
+      if (only_reads(doing))
+        return fmt::format("let this user read it, and enter the folders above it: chmod u+rX '{}'", path);
       return fmt::format("choose a folder that this user may write, or give permission: chmod u+rwX '{}'", path);
     case EROFS: return "the file system is mounted read-only: choose another folder";
     case ENOSPC: return "free space on this disk (df -h shows it) or choose a folder on another one";
@@ -41,7 +50,7 @@ Error os_error(int number, std::string_view doing, std::string_view path) {
   const std::string why = std::generic_category().message(number);
   Error made = path.empty() ? error(kind_of(number), "cannot {}: {}", doing, why)
                             : error(kind_of(number), "cannot {} '{}': {}", doing, path, why);
-  made.hint = hint_of(number, path);
+  made.hint = hint_of(number, doing, path);
   return made;
 }
 

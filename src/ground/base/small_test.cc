@@ -28,6 +28,10 @@ TEST(OsError, has_kind_reason_and_hint) {
   EXPECT_EQ(os_error(EIO, "x").kind, ErrorKind::io);
   EXPECT_EQ(os_error(EROFS, "x").kind, ErrorKind::io);
   EXPECT_FALSE(os_error(EROFS, "x").hint.empty());
+  EXPECT_EQ(os_error(EACCES, "read", "a").hint,
+            "let this user read it, and enter the folders above it: chmod u+rX 'a'");
+  EXPECT_EQ(os_error(EACCES, "create", "a").hint,
+            "choose a folder that this user may write, or give permission: chmod u+rwX 'a'");
 }
 
 TEST(Errors, together_are_the_first_with_all_others_flat_and_in_order) {

@@ -171,7 +171,9 @@ class PosixStore : public Store {
 
  private:
   static std::string name(std::string_view path) { return path.empty() ? "." : std::string(path); }
-  std::string full(std::string_view path) const { return path.empty() ? name_ : fmt::format("{}/{}", name_, path); }
+  std::string full(std::string_view path) const {
+    return path.empty() ? name_ : fmt::format("{}{}{}", name_, name_.ends_with('/') ? "" : "/", path);
+  }
 
   Result<Fd> open(std::string_view path, int flags, std::string_view doing) const {
     const int fd = uninterrupted([&] { return ::openat(root_.get(), name(path).c_str(), flags | O_CLOEXEC, mode_); });

@@ -35,9 +35,10 @@ std::string dims(const Shape& shape) {
 
 Node maybe(const std::optional<double>& number) { return number ? Node(*number) : Node(); }
 
-// One that asks for another key is as it was written.
+// One that asks for another key, or that this user may not read, is as it was written.
 const char* verdict_on(const Error& unreadable) {
-  return unreadable.kind == ErrorKind::invalid ? "cannot be read" : "damaged";
+  const bool refused = unreadable.kind == ErrorKind::invalid || unreadable.kind == ErrorKind::io;
+  return refused ? "cannot be read" : "damaged";
 }
 
 std::string health_of(const checkpoint::Summary& s) {

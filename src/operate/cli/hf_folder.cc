@@ -24,7 +24,7 @@ constexpr Bytes kLargestConfig = kMiB * 16;
 
 Result<std::unique_ptr<Store>> open_folder(const std::string& path) {
   auto store = open_posix_store(path);
-  if (store.ok()) return store;
+  if (store.ok() || store.error().kind == ErrorKind::io) return store;
   return std::move(store).error().hinted("name the folder of a Hugging Face model: config.json, *.safetensors");
 }
 
@@ -153,9 +153,9 @@ namespace {
 Result<Tokenizer> read_kept(const HfFolder& folder) {
   auto bytes = read_tokenizer(*folder.store, "");
   if (!bytes.ok()) {
-    Error bad = std::move(bytes).error();
-    if (bad.where.file.empty()) bad.where.file = ".";
-    return below(folder.path, std::move(bad));
+    Error bad = below(folder.path, std::move(bytes).error());
+    if (bad.where.file.empty() && bad.kind != ErrorKind::io) bad.where.file = folder.path;
+    return bad;
   }
   auto tokenizer = Tokenizer::load(std::move(*bytes));
   if (!tokenizer.ok()) return std::move(tokenizer).error().at({folder.path});

@@ -120,5 +120,77 @@ TEST(OddPlaces, an_at_sign_is_of_a_checkpoint_or_of_a_folder_above) {
   }
 }
 
+// A path for which this user has no permission, while it lives.
+class Closed {
+ public:
+  explicit Closed(std::filesystem::path path) : path_(std::move(path)) {
+    std::filesystem::permissions(path_, std::filesystem::perms::none);
+  }
+  ~Closed() { std::filesystem::permissions(path_, std::filesystem::perms::owner_all); }
+  Closed(const Closed&) = delete;
+  Closed& operator=(const Closed&) = delete;
+
+ private:
+  std::filesystem::path path_;
+};
+
+constexpr const char* kText = R"(systole: 1
+name: text
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 32, vocabulary: 300 }
+data: { train: { files: TEXT }, folder: data, tokenizer: { kind: KIND, file: TOKENIZER } }
+train: { batch: 2, steps: 12, optimizer: { kind: sgd, rate: 1e-2 } }
+)";
+std::string text_job(const std::string& text, const std::string& kind, const std::string& tokenizer) {
+  return replaced(replaced(replaced(kText, "TEXT", text), "KIND", kind), "TOKENIZER", tokenizer);
+}
+
+TEST(OddPlaces, what_may_not_be_read_is_said_so) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  systole.write("text.txt", "some words");
+  systole.write("tokenizer.model", "none");
+  systole.write("folder/tokenizer.json", "{}");
+  systole.write("model/config.json", "{}");
+  systole.write_secret("key", std::string(64, 'a'));
+  systole.write("text.yaml", text_job("text.txt", "sentencepiece", "tokenizer.model"));
+  systole.write("folder.yaml", text_job("text.txt", "byte_level_bpe", "folder"));
+  systole.write("weights.yaml", replaced(kWorkload, "{ family: mlp, inputs: 4, outputs: 2 }", "{ weights: model }"));
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "r"}).exit.code, 0);
+  struct Case {
+    const char* closed;
+    std::vector<std::string> words;
+    const char* key;  // that the error stands at
+  };
+  const std::vector<Case> cases{
+      {"job.yaml", {"check", "job.yaml"}, ""},
+      {"text.txt", {"check", "text.yaml"}, "data.train.files: "},
+      {"tokenizer.model", {"check", "text.yaml"}, "data.tokenizer.file: "},
+      {"folder", {"check", "folder.yaml"}, "data.tokenizer.file: "},
+      {"folder/tokenizer.json", {"check", "folder.yaml"}, "data.tokenizer.file: "},
+      {"model", {"check", "weights.yaml"}, "model.weights: "},
+      {"model/config.json", {"check", "weights.yaml"}, "model.weights: "},
+      {"model", {"generate", "model"}, ""},
+      {"r", {"ckpt", "list", "r"}, ""},
+      {"r", {"resume", "r"}, ""},
+      {"r", {"logs", "r"}, ""},
+      {"r/workload.yaml", {"ckpt", "show", "r"}, ""},
+      {"r/checkpoints/manifests", {"ckpt", "show", "r"}, ""},
+      {"r/checkpoints", {"ckpt", "show", "r/checkpoints"}, ""},
+      {"key", {"ckpt", "public-key", "file:key"}, "the key file:key: "},
+      {"key", {"run", "job.yaml", "--ranks", "2", "--rendezvous", "127.0.0.1:29555", "--token-file", "key"}, "--token"},
+  };
+  for (const Case& one : cases) {
+    const Closed closed(systole.folder() / one.closed);
+    const Captured got = systole.run_as_user(one.words);
+    EXPECT_EQ(got.exit.code, 1) << one.closed << ": " << got.err;
+    EXPECT_TRUE(has(got.err, std::string("error: ") + one.key)) << one.closed << ": " << got.err;
+    EXPECT_TRUE(has(got.err, ": Permission denied\n")) << one.closed << ": " << got.err;
+    EXPECT_TRUE(has(got.err, "hint: let this user read it, and enter the folders above it: chmod u+rX '"))
+        << one.closed << ": " << got.err;
+    EXPECT_TRUE(has(got.err, std::string(one.closed) + "'")) << one.closed << ": " << got.err;
+    EXPECT_FALSE(has(got.err, "'//")) << one.closed << ": " << got.err;
+  }
+}
+
 }  // namespace
 }  // namespace systole::cli

@@ -53,6 +53,7 @@ Result<std::shared_ptr<const checkpoint::Keys>> keys_of(const CheckpointSpec& sp
 Result<std::optional<CheckpointPlace>> checkpoints_in(const std::string& folder, const checkpoint::KeyRefs& keys) {
   if (folder.empty()) return std::optional<CheckpointPlace>();
   Result<std::unique_ptr<Store>> store = open_posix_store(folder);
+  if (!store.ok() && store.error().kind == ErrorKind::io) return std::move(store).error();
   if (!store.ok() || !TRY((*store)->exists("manifests"))) return std::optional<CheckpointPlace>();
   CheckpointPlace place;
   place.path = place.root = folder;

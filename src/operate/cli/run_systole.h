@@ -1,6 +1,8 @@
 #pragma once
 // For the tests of the command line: runs the program that was built beside them, in a folder of its own.
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -37,6 +39,13 @@ class SystoleRunner {
   Captured run(std::vector<std::string> arguments, const std::string& input = "") const {
     arguments.insert(arguments.begin(), kSystole);
     return run_words(std::move(arguments), input, folder_);
+  }
+  // As a user whom permissions bind, as they do not bind root.
+  Captured run_as_user(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), kSystole);
+    if (::geteuid() == 0)
+      arguments.insert(arguments.begin(), {"setpriv", "--bounding-set", "-dac_override,-dac_read_search"});
+    return run_words(std::move(arguments), "", folder_);
   }
   // A line of shell, in which $SYSTOLE is the program.
   Captured shell(const std::string& line) const {

@@ -56,7 +56,9 @@ Result<Tokenizer> kept_tokenizer(const RunPlace& run) {
         .hinted(
             fmt::format("copy it back, or `systole resume {}`: it is written again out of the run's data", run.path));
   }
-  return Tokenizer::load(std::move(model), tokenizer_use(workload.model));
+  Result<Tokenizer> tokenizer = Tokenizer::load(std::move(model), tokenizer_use(workload.model));
+  if (tokenizer.ok()) return tokenizer;
+  return std::move(tokenizer).error().at({run.path + "/" + RunFiles::tokenizer});
 }
 
 }  // namespace systole::cli

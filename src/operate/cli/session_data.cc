@@ -77,9 +77,11 @@ class FileCheck {
     }
     if (errors_.size() > before) return {};
     const auto all = expand_files(root_, below, "/");
-    if (all.ok()) return {&root_, *all, "/"};
-    add(all.error(), key, 0);
-    return {};
+    if (!all.ok()) return add(all.error(), key, 0), TextFiles{};
+    for (const std::string& file : *all)  // before anything is made of the others
+      if (Status opens = root_.read(file, 0, {}); !opens.ok()) add(std::move(opens).error(), key, 0);
+    if (errors_.size() > before) return {};
+    return {&root_, *all, "/"};
   }
 
   // A trained tokenizer, of the kind that the workload says; a run that goes on has its own where the file is gone.
@@ -91,7 +93,8 @@ class FileCheck {
       return missing(kept.ok() ? found.error() : kept.error(), spec.file, key, 0), std::nullopt;
     }
     const auto refused = [&](Error bad) {
-      bad.message = fmt::format("'/{}': {}", bad.where.file.empty() ? below : bad.where.file, bad.message);
+      if (bad.kind != ErrorKind::io)  // what the system refuses names its file
+        bad.message = fmt::format("'/{}': {}", bad.where.file.empty() ? below : bad.where.file, bad.message);
       bad.where = {};
       if (bad.kind == ErrorKind::corrupt)
         bad.hint =

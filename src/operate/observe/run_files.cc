@@ -38,8 +38,9 @@ Result<std::string> run_of_number(const std::vector<std::string>& names, const s
 Result<std::string> newest_run(Store& store, const std::vector<std::string>& names) {
   std::string newest, at;
   for (const std::string& name : names) {
-    const std::string opened = TRY(opened_at(store, name));
-    if (newest.empty() || opened > at) newest = name, at = opened;
+    const Result<std::string> opened = opened_at(store, name);
+    if (!opened.ok() && opened.error().kind == ErrorKind::io) continue;
+    if (newest.empty() || TRY(opened) > at) newest = name, at = *opened;
   }
   return newest;
 }
@@ -95,12 +96,17 @@ Result<bool> is_run(Store& store, const std::string& dir) {
   return !TRY(list_event_files(store, dir)).empty();
 }
 
-Result<std::vector<std::string>> list_runs(Store& runs) {
+Result<std::vector<std::string>> list_runs(Store& runs, std::vector<Error>* refused) {
   std::vector<std::string> found;
   for (std::string name : TRY(runs.list(""))) {
     if (!name.ends_with('/')) continue;
     name.pop_back();
-    if (TRY(is_run(runs, name))) found.push_back(name);
+    const Result<bool> is_one = is_run(runs, name);
+    if (!is_one.ok() && is_one.error().kind == ErrorKind::io) {
+      if (refused != nullptr) refused->push_back(is_one.error());
+    } else if (TRY(is_one)) {
+      found.push_back(name);
+    }
   }
   return found;
 }
@@ -147,8 +153,10 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
   if (!asked.empty()) {
     const Result<std::unique_ptr<Store>> folder = open_posix_store(asked);
     if (folder.ok() && TRY(is_run(**folder, ""))) return asked;
+    if (!folder.ok() && folder.error().kind == ErrorKind::io) return folder.error();
   }
   const Result<std::unique_ptr<Store>> store = open_posix_store(runs);
+  if (!store.ok() && store.error().kind == ErrorKind::io) return store.error();
   const std::vector<std::string> names = store.ok() ? TRY(list_runs(**store)) : std::vector<std::string>();
   std::string name;
   if (asked.empty()) {
@@ -159,6 +167,10 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
     name = TRY(run_of_number(names, asked));
   }
   if (!name.empty()) return runs + "/" + name;
+  if (store.ok() && !asked.empty()) {
+    const Result<bool> is_one = is_run(**store, asked);
+    if (!is_one.ok() && is_one.error().kind == ErrorKind::io) return is_one.error();
+  }
   if (asked.empty()) {
     return error(ErrorKind::not_found, "there is no run in '{}'", runs)
         .hinted("systole run WORKLOAD, or name the folder of a run");

@@ -49,8 +49,9 @@ Result<std::string> next_event_file(Store& run);
 Result<std::vector<std::string>> list_event_files(Store& run, const std::string& dir = "");
 
 Result<bool> is_run(Store& store, const std::string& dir);
-// Folders of runs directly below a store's root, sorted. Errors: io.
-Result<std::vector<std::string>> list_runs(Store& runs);
+// Folders of runs directly below a store's root, sorted, but for those that this user may not look into: `refused`
+// gets why. Errors: io.
+Result<std::vector<std::string>> list_runs(Store& runs, std::vector<Error>* refused = nullptr);
 
 // "spans/003.ring", of the process whose events are in "events/003.jsonl".
 std::string span_file_of(const std::string& event_file);
@@ -65,7 +66,8 @@ struct RunRecord {
 Result<RunRecord> read_run(Store& store, const std::string& dir);
 
 // The folder, as a path of this machine, that `asked` means: a folder that holds a run; a run's name below `runs`; its
-// number, when only one run has it; or "", the run that was opened last. Errors: not_found with the nearest names.
+// number, when only one run has it; or "", the run that was opened last, of those that may be read. Errors: not_found
+// with the nearest names; io, of one that may not.
 Result<std::string> find_run(const std::string& runs, const std::string& asked);
 
 // Calendar time at which the run's last process opened it; "" when none did.
