@@ -192,5 +192,28 @@ TEST(OddPlaces, what_may_not_be_read_is_said_so) {
   }
 }
 
+TEST(OddPlaces, a_run_that_may_not_be_read_hides_no_other) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  {
+    const Closed folder(systole.folder() / "runs/small-2"), record(systole.folder() / "runs/small-3/plan.json");
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"runs"}, {"runs", "--rebuild"}}) {
+      const Captured got = systole.run_as_user(words);
+      EXPECT_EQ(got.exit.code, 0) << got.err;
+      EXPECT_TRUE(has(got.out, "small-1  finished")) << got.out;
+      for (const char* closed : {"runs/small-2", "runs/small-3/plan.json"}) {
+        const std::size_t at = got.err.find(std::string("'") + closed);
+        ASSERT_NE(at, std::string::npos) << closed << ": " << got.err;
+        EXPECT_NE(got.err.find("Permission denied", at), std::string::npos) << got.err;
+      }
+      EXPECT_TRUE(has(got.err, "warning: a run is passed over: ")) << got.err;
+    }
+    EXPECT_EQ(systole.run_as_user({"logs", "small-1"}).exit.code, 0);
+    EXPECT_TRUE(has(systole.run_as_user({"logs", "small-2"}).err, ": Permission denied"));
+  }
+  EXPECT_TRUE(has(systole.run({"runs"}).out, "small-2  finished")) << "what was passed over is read once it may be";
+}
+
 }  // namespace
 }  // namespace systole::cli

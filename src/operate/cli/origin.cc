@@ -120,16 +120,22 @@ Result<bool> has_asked(const std::string& folder, const Asked& asked) {
   return asked.step ? std::ranges::find(steps, *asked.step) != steps.end() : !steps.empty();
 }
 
-// The newest run that has what is asked for.
+template <typename T>
+bool may_not_be_read(const Result<T>& looked) {
+  return !looked.ok() && looked.error().kind == ErrorKind::io;
+}
+
+// The newest run that has what is asked for, of those that may be read.
 Result<std::string> newest_with(const std::string& runs, const Asked& asked) {
   std::vector<std::pair<std::string, std::string>> all;  // when it was opened, folder
   if (const auto store = open_posix_store(runs); store.ok()) {
     for (const std::string& name : TRY(list_runs(**store)))
-      all.emplace_back(TRY(opened_at(**store, name)), runs + "/" + name);
+      if (const Result<std::string> opened = opened_at(**store, name); !may_not_be_read(opened))
+        all.emplace_back(TRY(opened), runs + "/" + name);
   }
   std::ranges::sort(all, std::greater<>());
   for (const auto& [opened, folder] : all)
-    if (TRY(has_asked(folder, asked))) return folder;
+    if (const Result<bool> has = has_asked(folder, asked); !may_not_be_read(has) && TRY(has)) return folder;
   return error(ErrorKind::not_found, "no run in '{}' has a {}checkpoint", runs, asked.blessed ? "blessed " : "")
       .hinted(asked.blessed ? "systole ckpt bless RUN@STEP marks one" : "resume.from: the folder of a run");
 }

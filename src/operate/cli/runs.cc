@@ -18,11 +18,13 @@ struct RunsOptions {
   bool rebuild = false, verify_audit = false;
 };
 
-// A run whose last process says nothing of its end: it still holds the folder, or it was killed.
+// A run whose last process says nothing of its end: it still holds the folder, or it was killed. Who may not write
+// there cannot tell.
 std::string state_now(const RunRow& row, const std::string& folder) {
   if (row.state != "open") return row.state;
   const auto lock = lock_folder(folder + "/" + row.folder);
-  return !lock.ok() && lock.error().kind == ErrorKind::busy ? "running" : "killed";
+  if (lock.ok()) return "killed";
+  return lock.error().kind == ErrorKind::busy ? "running" : "unknown";
 }
 
 Node node_of(const RunRow& row, const std::string& state) {
@@ -104,16 +106,18 @@ struct Indexed {  // what the index has, of now
   std::vector<RunRow> runs;
   SubmittedIndex submitted;
   std::vector<SubmittedRow> over;
+  std::vector<Error> refused;  // runs that cannot be read
 };
 
 Result<Indexed> read_index(const RunsOptions& options, const std::string& file, Store& store, Context& context) {
   RunIndex index = TRY(RunIndex::open(file));
   SubmittedIndex submitted = TRY(SubmittedIndex::open(file));
+  std::vector<Error> refused;
   if (options.rebuild) {
-    const int count = TRY(index.rebuild(store));
+    const int count = TRY(index.rebuild(store, &refused));
     context.out.message(fmt::format("read {} out of their folders", counted(count, "run")));
   } else {
-    TRY(index.refresh(store));
+    TRY(index.refresh(store, &refused));
   }
   std::vector<SubmittedRow> over = TRY(submitted.list(context.out.json()));
   if (options.rebuild) {
@@ -122,7 +126,7 @@ Result<Indexed> read_index(const RunsOptions& options, const std::string& file, 
     TRY(submitted.change(all, {}));
     over.clear();
   }
-  return Indexed{TRY(index.list()), std::move(submitted), std::move(over)};
+  return Indexed{TRY(index.list()), std::move(submitted), std::move(over), std::move(refused)};
 }
 
 // It is derived: one that does not read is made anew.
@@ -162,6 +166,7 @@ ExitCode runs(const RunsOptions& options, Context& context) {
   if (options.verify_audit) return check_audit(options.folder, context);
   if (!options.on.empty()) adopt_from(options, context);
   const auto store = open_posix_store(options.folder);
+  if (!store.ok() && store.error().kind == ErrorKind::io) fail(store.error());
   if (!store.ok() && options.folder != kRunsFolder) {
     fail(error(ErrorKind::not_found, "'{}' is no folder of runs", options.folder)
              .hinted("without a name it is 'runs', in the folder the command runs in"));
@@ -172,6 +177,10 @@ ExitCode runs(const RunsOptions& options, Context& context) {
     return ExitCode::done;
   }
   Indexed index = index_of(options, **store, context);
+  for (Error& one : index.refused) {
+    one.message = "a run is passed over: " + one.message;
+    context.out.warning(one);
+  }
   std::vector<std::string> states;
   for (const RunRow& row : index.runs) states.push_back(state_now(row, options.folder));
   const bool json = context.out.json();

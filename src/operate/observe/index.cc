@@ -50,38 +50,70 @@ Result<std::vector<char>> hold(Store& runs, const std::vector<std::string>& fold
   std::vector<char> holds(folders.size(), 0);
   TRY(for_each_in_parallel((folders.size() + kShare - 1) / kShare, io_threads(), [&](std::size_t share) -> Status {
     for (std::size_t i = share * kShare; i < std::min((share + 1) * kShare, folders.size()); ++i)
-      if (const auto row = known.find(folders[i]); row != known.end())
-        holds[i] = TRY(row->second.open ? has_extent(runs, folders[i], row->second.extent)
-                                        : has_events(runs, folders[i], row->second.extent));
+      if (const auto row = known.find(folders[i]); row != known.end()) {
+        const Result<bool> same = row->second.open ? has_extent(runs, folders[i], row->second.extent)
+                                                   : has_events(runs, folders[i], row->second.extent);
+        if (!same.ok() && same.error().kind != ErrorKind::io) return same.error();
+        holds[i] = same.ok() && *same;  // one that cannot be read is told where it is to be
+      }
     return {};
   }));
   return holds;
+}
+
+Result<std::vector<std::string>> folders_in(Store& runs) {
+  std::vector<std::string> folders;
+  for (std::string& name : TRY(runs.list("")))
+    if (name.ends_with('/')) folders.push_back(name.substr(0, name.size() - 1));
+  return folders;
+}
+
+using Read = std::optional<RunRow>;  // nothing: the folder is no run's
+Result<Read> read_folder(Store& runs, const std::string& folder) {
+  if (!TRY(is_run(runs, folder))) return Read();
+  return Read(TRY(summarize_run(runs, folder)));
+}
+
+// Whether a folder could not be read, which goes to `refused` where that is there.
+Result<bool> is_refused(const Result<Read>& read, std::vector<Error>* refused) {
+  if (read.ok()) return false;
+  if (refused == nullptr || read.error().kind != ErrorKind::io) return read.error();
+  refused->push_back(read.error());
+  return true;
 }
 
 }  // namespace
 
 Result<RunIndex> RunIndex::open(const std::string& file) { return RunIndex(TRY(open_index(file))); }
 
-Result<int> RunIndex::rebuild(Store& runs) {
+Result<int> RunIndex::rebuild(Store& runs, std::vector<Error>* refused) {
   return database_.transaction([&]() -> Result<int> {
     TRY(database_.execute("DELETE FROM runs"));
     Statement s = TRY(statement_to_put(database_));
-    const std::vector<std::string> folders = TRY(list_runs(runs));
-    for (const std::string& folder : folders) TRY(put(s, TRY(summarize_run(runs, folder))));
-    return static_cast<int>(folders.size());
+    int count = 0;
+    for (const std::string& folder : TRY(folders_in(runs))) {
+      const Result<Read> read = read_folder(runs, folder);
+      if (TRY(is_refused(read, refused)) || !*read) continue;
+      TRY(put(s, **read));
+      ++count;
+    }
+    return count;
   });
 }
 
-Result<int> RunIndex::refresh(Store& runs) {
+Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) {
   KnownRuns known = TRY(known_runs(database_));
-  std::vector<std::string> folders;
-  for (std::string& name : TRY(runs.list("")))
-    if (name.ends_with('/')) folders.push_back(name.substr(0, name.size() - 1));
+  const std::vector<std::string> folders = TRY(folders_in(runs));
   const std::vector<char> holds = TRY(hold(runs, folders, known));
   std::vector<RunRow> changed;
   for (std::size_t i = 0; i < folders.size(); ++i) {
-    if (holds[i] == 0 && !TRY(is_run(runs, folders[i]))) continue;
-    if (holds[i] == 0) changed.push_back(TRY(summarize_run(runs, folders[i])));
+    if (holds[i] == 0) {
+      Result<Read> read = read_folder(runs, folders[i]);
+      if (!TRY(is_refused(read, refused))) {
+        if (!*read) continue;
+        changed.push_back(**std::move(read));
+      }
+    }
     known.erase(folders[i]);
   }
   if (changed.empty() && known.empty()) return 0;

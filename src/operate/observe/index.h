@@ -56,10 +56,12 @@ class RunIndex {
   // Errors: as open_index.
   static Result<RunIndex> open(const std::string& file);
 
-  // Forgets everything and reads all folders. Returns the number of runs. Errors: io.
-  Result<int> rebuild(Store& runs);
-  // Reads the folders whose files are new or have grown, forgets those that are gone. Returns how many rows changed.
-  Result<int> refresh(Store& runs);
+  // Forgets everything and reads all folders. Returns the number of runs. `refused` gets why a run cannot be read, and
+  // the others are; without it that is the error. Errors: io.
+  Result<int> rebuild(Store& runs, std::vector<Error>* refused = nullptr);
+  // Reads the folders whose files are new or have grown, forgets those that are gone. Returns how many rows changed. A
+  // run that cannot be read keeps the row that it has; `refused` as above.
+  Result<int> refresh(Store& runs, std::vector<Error>* refused = nullptr);
   // Newest first.
   Result<std::vector<RunRow>> list();
 
