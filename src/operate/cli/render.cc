@@ -68,7 +68,10 @@ void add_render(Subcommand app, Context& context) {
   auto options = std::make_shared<RenderOptions>();
   Subcommand command =
       add_command(app, "render", "write the files by which a cluster starts a workload", options, context, render);
-  add_render_arguments(command, options->job);
+  std::vector<std::string> targets;
+  for (const RenderTarget target : render_targets()) targets.emplace_back(name_of(target));
+  add_render_arguments(command, options->job, targets);
+  add_image_arguments(command, options->job);
   command.add_option("--out", options->out, "the folder; without: rendered/TARGET");
   command.add_flag("--replace", options->replace, "write over what is there: files of another run, edited ones");
   Option dry = command.add_flag("--dry-run", options->dry_run, "print the files, write none");

@@ -97,7 +97,7 @@ Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const
   return notes;
 }
 
-void add_render_arguments(Subcommand command, RenderArguments& arguments) {
+void add_render_arguments(Subcommand command, RenderArguments& arguments, const std::vector<std::string>& targets) {
   arguments.workload.command = true;
   arguments.workload.machines = true;
   Option workload = command.add_option("workload", arguments.workload.path, "the workload's YAML file");
@@ -110,16 +110,17 @@ void add_render_arguments(Subcommand command, RenderArguments& arguments) {
       .add_option("--set", arguments.workload.sets,
                   "lay KEY=VALUE over the workload, of a plan train.seed or objective.budget; may be repeated")
       .take_all();
-  std::vector<std::string> targets;
-  for (const RenderTarget target : render_targets()) targets.emplace_back(name_of(target));
   command.add_option("--on", arguments.on, fmt::format("where: {}", fmt::join(targets, ", "))).required();
+  command.add_option("--run", arguments.run, "what the run is called there; without: as the workload");
+}
+
+void add_image_arguments(Subcommand command, RenderArguments& arguments) {
   command.add_option("--base", arguments.base,
                      "docker: the image that it is built on, NAME:TAG of the catalog's images");
   command
       .add_option("--accelerator", arguments.accelerator,
                   "docker: what the image is for; without: what the workload runs on")
       .check(one_of({"cpu", "cuda", "tpu"}));
-  command.add_option("--run", arguments.run, "what the run is called there; without: as the workload");
 }
 
 RenderedJob render_job(const RenderArguments& arguments, const char* command,

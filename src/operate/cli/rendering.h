@@ -16,7 +16,9 @@ struct RenderArguments {
   WorkloadArguments workload;
   std::string on, plan, run, base, accelerator;
 };
-void add_render_arguments(Subcommand command, RenderArguments& arguments);
+// `targets`: those that the command takes.
+void add_render_arguments(Subcommand command, RenderArguments& arguments, const std::vector<std::string>& targets);
+void add_image_arguments(Subcommand command, RenderArguments& arguments);  // of the target docker
 
 struct RenderedJob {
   RenderTarget target = RenderTarget::slurm;

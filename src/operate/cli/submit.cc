@@ -1,8 +1,12 @@
 // `systole submit WORKLOAD --on TARGET`: renders it, gives it to the target, and keeps which run that is.
 
 #include "operate/cluster/submit.h"
-#include "ground/base/files.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ground/base/files.h"
 #include "operate/cli/cluster_runs.h"
 #include "operate/cli/rendering.h"
 
@@ -14,6 +18,15 @@ struct SubmitOptions {
   std::vector<std::string> after;
   std::string context;
 };
+
+// What is started by hand, out of its files.
+void check_takes_runs(const std::string& target) {
+  const std::vector<std::string> targets = cluster_targets();
+  if (std::ranges::find(targets, target) != targets.end() || !render_target_named(target).ok()) return;
+  fail(error(ErrorKind::invalid, "'{}' is nothing that runs are submitted to", target)
+           .hinted(fmt::format("systole render WORKLOAD --on {} writes its files; submit takes {}", target,
+                               fmt::join(targets, ", "))));
+}
 
 // The jobs that it waits for, by the names of their runs.
 std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) {
@@ -52,6 +65,7 @@ SubmitAsk ask_of(const RenderedJob& job, const ClusterClient& cluster) {
 namespace {
 
 ExitCode submit(const SubmitOptions& options, Context& context) {
+  check_takes_runs(options.job.on);
   const std::unique_ptr<ClusterClient> cluster =
       open_cluster(options.job.on, {{"context", options.context}}, context.out).value();
   const std::string kept = Submissions::path_below(kRunsFolder).value();
@@ -81,9 +95,10 @@ ExitCode submit(const SubmitOptions& options, Context& context) {
 void add_submit(Subcommand app, Context& context) {
   auto options = std::make_shared<SubmitOptions>();
   Subcommand command = add_command(app, "submit", "give a workload to a cluster, once", options, context, submit);
-  add_render_arguments(command, options->job);
-  command.add_option("--context", options->context, "which cluster of the kubeconfig; without: its current context");
-  command.add_option("--after", options->after, "begin when this run is done; may be repeated").take_all();
+  add_render_arguments(command, options->job, cluster_targets());
+  command.add_option("--context", options->context,
+                     "kubernetes: which cluster of the kubeconfig; without: its current context");
+  command.add_option("--after", options->after, "slurm: begin when this run is done; may be repeated").take_all();
 }
 
 }  // namespace systole::cli

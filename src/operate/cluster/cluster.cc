@@ -77,12 +77,14 @@ Seen overall(std::span<const Seen> jobs) {
 
 Result<std::vector<Record>> ClusterClient::recall(const std::string&) { return std::vector<Record>(); }
 
+std::vector<std::string> cluster_targets() { return {"slurm", "kubernetes", "ssh"}; }
+
 Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target, const ClusterClient::Whereabouts& where) {
   if (target == "slurm") return open_slurm();
   if (target == "kubernetes") return open_kubernetes(where);
   if (target == "ssh") return open_ssh();
   return error(ErrorKind::invalid, "'{}' is nothing that runs are submitted to", target)
-      .hinted(nearest_hint(target, std::vector<std::string>{"slurm", "kubernetes", "ssh"}));
+      .hinted(nearest_hint(target, cluster_targets()));
 }
 
 }  // namespace systole

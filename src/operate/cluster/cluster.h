@@ -114,6 +114,9 @@ class ClusterClient {
   virtual Result<std::vector<std::string>> warnings() { return std::vector<std::string>(); }
 };
 
+// Those that runs are submitted to.
+std::vector<std::string> cluster_targets();
+
 // Errors: invalid, with the nearest; unsupported, for what can only be rendered yet.
 Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target,
                                                     const ClusterClient::Whereabouts& where = {});

@@ -121,7 +121,12 @@ class Ssh : public ClusterClient {
  public:
   const char* name() const override { return "ssh"; }
 
-  Result<std::string> send(const Record& record) override { return begin_on_hosts(record, TRY(hosts_of(record))); }
+  Result<std::string> send(const Record& record) override {
+    if (!record.after.empty())
+      return error(ErrorKind::unsupported, "--after: nothing on plain machines waits for another job")
+          .hinted("systole logs -f waits for one, and ends with its exit code");
+    return begin_on_hosts(record, TRY(hosts_of(record)));
+  }
 
   Result<std::vector<Seen>> look(std::span<const Record> records) override {
     const HostsSeen all = TRY(HostsSeen::ask(records));
