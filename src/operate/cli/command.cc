@@ -6,6 +6,8 @@
 #include <CLI/Formatter.hpp>
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
 
 #include "ground/base/nearest.h"
 #include "ground/base/units.h"
@@ -54,24 +56,65 @@ std::string full_name(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
 }
 
+bool is_letter_option(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0;
+}
+
+bool has_letter(const CLI::App& app, char letter) {
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent())
+    for (const CLI::Option* option : at->get_options())
+      if (option->check_sname(std::string(1, letter))) return true;
+  return false;
+}
+
+// "-V": the options that begin with its letter.
+std::string hint_of_letter(char letter, const std::vector<std::string>& options, const std::string& see) {
+  std::string near;
+  for (const std::string& name : options)
+    if (name[2] == std::tolower(static_cast<unsigned char>(letter)))
+      near += fmt::format("{}'{}'", near.empty() ? "did you mean " : " or ", name);
+  return near.empty() ? see : near + "?";
+}
+
+// The first option among the words that the command does not have, before a "--" behind which are another's words.
+std::optional<Error> unknown_option(const CLI::App& command, const std::vector<std::string>& arguments,
+                                    const std::string& see) {
+  const std::vector<std::string> options = names_of_options(command);
+  const auto refused = [&](const std::string& name, std::string hint) {
+    return error(ErrorKind::invalid, "unknown option '{}' of '{}'", name, full_name(command)).hinted(std::move(hint));
+  };
+  for (const std::string& word : arguments) {
+    if (word == "--") break;
+    const std::string name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && std::ranges::find(options, name) == options.end())
+      return refused(name, nearest_hint(name, options));
+    if (is_letter_option(word) && !has_letter(command, word[1]))
+      return refused(word, hint_of_letter(word[1], options, see));
+  }
+  return std::nullopt;
+}
+
+// "systole version": a word that is no command and an option but for its dashes.
+std::string hint_of_stranger(const CLI::App& command, const std::string& stranger) {
+  const std::vector<std::string> commands = names_of_commands(command), options = names_of_options(command);
+  const std::string as_option = "--" + stranger;
+  std::vector<std::string> near = nearest(as_option, options, 1);
+  if (std::ranges::find(options, as_option) != options.end()) near = {as_option};
+  if (near.empty() || !nearest(stranger, commands).empty()) return nearest_hint(stranger, commands);
+  return fmt::format("did you mean '{} {}'?", full_name(command), near[0]);
+}
+
 Error usage_error(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& arguments) {
   const auto [command, stranger] = descend(app, arguments);
   if (!stranger.empty()) {
     return error(ErrorKind::invalid, "unknown command '{} {}'", full_name(*command), stranger)
-        .hinted(nearest_hint(stranger, names_of_commands(*command)));
+        .hinted(hint_of_stranger(*command, stranger));
   }
   const std::string see = fmt::format("`{} --help` lists what it takes", full_name(*command));
-  if (dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
-    const std::vector<std::string> options = names_of_options(*command);
-    for (const std::string& word : arguments) {
-      const std::string name = word.substr(0, word.find('='));
-      if (!name.starts_with("--") || name == "--" || std::find(options.begin(), options.end(), name) != options.end())
-        continue;
-      return error(ErrorKind::invalid, "unknown option '{}' of '{}'", name, full_name(*command))
-          .hinted(nearest_hint(name, options));
-    }
-    return error(ErrorKind::invalid, "{}: {}", full_name(*command), problem.what()).hinted(see);
-  }
+  const bool extras = dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr;
+  if (extras || !names_of_commands(*command).empty())
+    if (std::optional<Error> unknown = unknown_option(*command, arguments, see)) return *std::move(unknown);
+  if (extras) return error(ErrorKind::invalid, "{}: {}", full_name(*command), problem.what()).hinted(see);
   if (!names_of_commands(*command).empty()) {
     return error(ErrorKind::invalid, "'{}' is no command by itself", full_name(*command))
         .hinted(fmt::format("{} and one of: {}", full_name(*command), fmt::join(names_of_commands(*command), ", ")));

@@ -347,6 +347,20 @@ TEST(Snapshots, no_run_yet) {
 TEST(Snapshots, version_and_help) {
   const SystoleRunner systole;
   expect(systole.run({"--version"}), {0, "systole 0.1.0\n", ""});
+  for (const char* word : {"version", "versions", "Version"})
+    expect(systole.run({word}), {2, "",
+                                 fmt::format("error: unknown command 'systole {}'\n"
+                                             "  hint: did you mean 'systole --version'?\n",
+                                             word)});
+  for (const char* word : {"-V", "-v"})
+    expect(systole.run({word}), {2, "",
+                                 fmt::format("error: unknown option '{}' of 'systole'\n"
+                                             "  hint: did you mean '--version'?\n",
+                                             word)});
+  const Captured submit = systole.run({"submit", "--help"});
+  EXPECT_NE(submit.out.find("where: slurm, kubernetes, ssh\n"), std::string::npos) << submit.out;
+  for (const char* of_render : {"gke", "gcloud", "docker", "--base", "--accelerator"})
+    EXPECT_EQ(submit.out.find(of_render), std::string::npos) << of_render;
   const Captured codes = systole.run({"help", "exit-codes"});
   EXPECT_EQ(codes.exit.code, 0);
   for (const char* code : {"    0  ", "    1  ", "    2  ", "    3  ", "   75  ", "   76  ", "  130  "}) {
