@@ -167,7 +167,8 @@ TEST_F(SshSubmit, a_machine_that_dies_is_said_and_the_run_resumes_when_it_is_bac
   EXPECT_EQ(told("line"), "failed");
   EXPECT_TRUE(has(told("line", "reason"), "127.0.0.1 has lost its agent")) << told("line", "reason");
   down(first_);
-  EXPECT_EQ(told("line"), "unknown");
+  EXPECT_EQ(told("line"), "failed") << "as it was seen last";
+  EXPECT_TRUE(has(told("line", "seen_at"), "T")) << told("line", "seen_at");
   EXPECT_TRUE(has(told("line", "reason"), "127.0.0.1 does not answer")) << told("line", "reason");
   EXPECT_NE(told("line", "node_seconds"), "0") << "what it used is known here";
   up(first_);

@@ -1,5 +1,6 @@
 #include "operate/cli/cluster_runs.h"
 
+#include <chrono>
 #include <filesystem>
 
 #include "ground/base/counted.h"
@@ -101,7 +102,7 @@ Node node_of(const SubmittedRow& row) {
   jobs.reserve(row.jobs.size());
   for (const SubmittedJob& job : row.jobs) jobs.push_back(node_of(job));
   std::vector<Node::Entry> fields;
-  fields.reserve(12);
+  fields.reserve(13);
   for (const auto& [key, text] : {std::pair("run", &row.run),
                                   {"target", &row.target},
                                   {"id", &row.id},
@@ -114,6 +115,9 @@ Node node_of(const SubmittedRow& row) {
   fields.push_back({"node_seconds", row.node_seconds});
   fields.push_back({"dollars", row.dollars ? Node(*row.dollars) : Node()});
   fields.push_back({"budget", row.budget ? Node(*row.budget) : Node()});
+  const bool before = row.stale && row.seen_at != 0;
+  fields.push_back(
+      {"seen_at", before ? Node(to_iso8601(std::chrono::system_clock::from_time_t(row.seen_at))) : Node()});
   fields.push_back({"jobs", Node::sequence(std::move(jobs))});
   return Node::map(std::move(fields));
 }

@@ -62,7 +62,8 @@ Used used_by(const Record& record, std::span<const Seen> jobs, Clock& clock);
 
 // All that is told of a run.
 SubmittedRow row_of(const Record& record, std::span<const Seen> jobs, const Used& used);
-// {"run", "target", "id", "state", "reason", "folder", ..., "node_seconds", "dollars", "budget", "jobs": [...]}
+// {"run", "target", "id", "state", "reason", "folder", ..., "node_seconds", "dollars", "budget", "seen_at", "jobs":
+// [...]}; "seen_at": of one whose cluster cannot be asked now, else null.
 Node node_of(const SubmittedRow& row);
 Node run_node(const Record& record, std::span<const Seen> jobs, Clock& clock);
 

@@ -1,6 +1,9 @@
 // `systole runs`: the runs there are, newest first, out of the index; --rebuild makes the index anew from the folders.
 // Then those that were submitted to a cluster, as it sees them.
 
+#include <algorithm>
+#include <chrono>
+
 #include "ground/base/counted.h"
 #include "ground/base/units.h"
 #include "ground/store/lock.h"
@@ -62,6 +65,12 @@ std::vector<std::string> cells(const RunRow& row, const std::string& state) {
           to_string(row.seconds)};
 }
 
+// Of one whose cluster cannot be asked now.
+std::string last_seen(const SubmittedRow& row) {
+  if (!row.stale) return "";
+  return row.seen_at == 0 ? "never" : to_iso8601(std::chrono::system_clock::from_time_t(row.seen_at)).substr(0, 19);
+}
+
 std::vector<std::string> cells(const SubmittedRow& row) {
   std::string price = row.node_seconds == 0 ? "0.00" : row.dollars ? fmt::format("{:.2f}", *row.dollars) : "unknown";
   if (row.budget) price += fmt::format(" of {:.2f}", *row.budget);
@@ -73,6 +82,7 @@ std::vector<std::string> cells(const SubmittedRow& row) {
           std::to_string(row.restarts),
           fmt::format("{:.2f}", row.node_seconds / 3600),
           price,
+          last_seen(row),
           row.reason};
 }
 
@@ -86,8 +96,14 @@ void show_table(const std::vector<RunRow>& runs, const std::vector<std::string>&
 void show_table(const std::vector<SubmittedRow>& submitted, Context& context) {
   std::vector<std::vector<std::string>> rows;
   for (const SubmittedRow& row : submitted) rows.push_back(cells(row));
-  context.out.data("\n" + table({"submitted", "as", "state", "at (UTC)", "on", "again>", "node hours>", "dollars>", ""},
-                                rows, context.out.width()));
+  std::vector<std::string> heads{"submitted", "as",          "state",    "at (UTC)",   "on",
+                                 "again>",    "node hours>", "dollars>", "seen (UTC)", ""};
+  if (std::ranges::none_of(submitted, &SubmittedRow::stale)) {
+    const auto seen = static_cast<std::ptrdiff_t>(heads.size()) - 2;
+    heads.erase(heads.begin() + seen);
+    for (std::vector<std::string>& row : rows) row.erase(row.begin() + seen);
+  }
+  context.out.data("\n" + table(heads, rows, context.out.width()));
 }
 
 Node document(const std::vector<RunRow>& runs, const std::vector<std::string>& states,
@@ -105,7 +121,7 @@ Node document(const std::vector<RunRow>& runs, const std::vector<std::string>& s
 struct Indexed {  // what the index has, of now
   std::vector<RunRow> runs;
   SubmittedIndex submitted;
-  std::vector<SubmittedRow> over;
+  std::vector<SubmittedRow> before;
   std::vector<Error> refused;  // runs that cannot be read
 };
 
@@ -119,14 +135,10 @@ Result<Indexed> read_index(const RunsOptions& options, const std::string& file, 
   } else {
     TRY(index.refresh(store, &refused));
   }
-  std::vector<SubmittedRow> over = TRY(submitted.list(context.out.json()));
-  if (options.rebuild) {
-    std::vector<std::string> all;
-    for (const SubmittedRow& row : over) all.push_back(row.run);
-    TRY(submitted.change(all, {}));
-    over.clear();
-  }
-  return Indexed{TRY(index.list()), std::move(submitted), std::move(over), std::move(refused)};
+  std::vector<SubmittedRow> before = TRY(submitted.list(context.out.json()));
+  if (options.rebuild)  // what is over is asked about again; what was seen of the others is nowhere else
+    for (SubmittedRow& row : before) row.over = false;
+  return Indexed{TRY(index.list()), std::move(submitted), std::move(before), std::move(refused)};
 }
 
 // It is derived: one that does not read is made anew.
@@ -187,7 +199,7 @@ ExitCode runs(const RunsOptions& options, Context& context) {
   if (index.runs.empty()) context.out.message("no runs yet");
   if (!json && !index.runs.empty()) show_table(index.runs, states, context);
   const std::vector<SubmittedRow> submitted =
-      submitted_rows(options.folder, std::move(index.over), index.submitted, context);
+      submitted_rows(options.folder, std::move(index.before), index.submitted, context);
   if (!json && !submitted.empty()) show_table(submitted, context);
   if (json) context.out.json(document(index.runs, states, submitted));
   return ExitCode::done;

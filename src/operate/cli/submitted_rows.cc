@@ -16,10 +16,13 @@ constexpr std::int64_t kSettled = 60;  // seconds
 struct Asked {  // a run that is not known to be over
   Record record;
   std::optional<std::uint64_t> files;
+  const SubmittedRow* before = nullptr;  // as it was seen last
 };
 
-// The same of many clusters: each is asked once. One that cannot be asked is a warning, and its runs are unknown.
-std::vector<std::vector<Seen>> look_at(const std::vector<Asked>& asked, Context& context) {
+using Looked = std::optional<std::vector<Seen>>;  // nothing: its cluster could not be asked
+
+// The same of many clusters: each is asked once. One that cannot be asked is a warning.
+std::vector<Looked> look_at(const std::vector<Asked>& asked, Context& context) {
   const auto context_of = [](const Record& record) {
     const auto found = record.where.find("context");
     return found == record.where.end() ? std::string() : found->second;
@@ -27,7 +30,7 @@ std::vector<std::vector<Seen>> look_at(const std::vector<Asked>& asked, Context&
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> by_target;
   for (std::size_t i = 0; i < asked.size(); ++i)
     by_target[{asked[i].record.target, context_of(asked[i].record)}].push_back(i);
-  std::vector<std::vector<Seen>> seen(asked.size());
+  std::vector<Looked> seen(asked.size());
   for (const auto& [there_is, at] : by_target) {
     const std::string& target = there_is.first;
     std::vector<Record> of_target;
@@ -50,6 +53,32 @@ bool is_settled(std::span<const Seen> jobs, const Used& used, Clock& clock) {
   });
 }
 
+// What the row before says of the same job; its cost is of the ledger, which is read here.
+void take_last_state(SubmittedRow& row, const SubmittedRow* before) {
+  row.stale = true;
+  if (before == nullptr || before->target != row.target || before->id != row.id) return;
+  row.state = before->state;
+  if (row.reason.empty()) row.reason = before->reason;
+  row.nodes = before->nodes;
+  row.restarts = before->restarts;
+  row.jobs = before->jobs;
+  row.seen_at = before->seen_at;
+}
+
+SubmittedRow row_now(const Asked& asked, const Looked& looked, Clock& clock) {
+  const std::vector<Seen> jobs = looked.value_or(std::vector<Seen>());
+  const Used used = used_by(asked.record, jobs, clock);
+  SubmittedRow row = row_of(asked.record, jobs, used);
+  if (!looked || !std::ranges::all_of(jobs, &Seen::answered)) {
+    take_last_state(row, asked.before);
+    return row;
+  }
+  row.files = asked.files.value_or(0);
+  row.seen_at = std::chrono::system_clock::to_time_t(clock.calendar());
+  row.over = asked.files && is_settled(jobs, used, clock);
+  return row;
+}
+
 // Sorted by where they are: a row is large.
 std::vector<SubmittedRow> newest_first(std::vector<SubmittedRow*> rows) {
   std::ranges::sort(rows, [](const SubmittedRow* a, const SubmittedRow* b) {
@@ -63,18 +92,19 @@ std::vector<SubmittedRow> newest_first(std::vector<SubmittedRow*> rows) {
 
 }  // namespace
 
-std::vector<SubmittedRow> submitted_rows(const std::string& folder, std::vector<SubmittedRow> over,
+std::vector<SubmittedRow> submitted_rows(const std::string& folder, std::vector<SubmittedRow> before,
                                          SubmittedIndex& index, Context& context) {
   std::unordered_map<std::string_view, SubmittedRow*> known;
-  for (SubmittedRow& row : over) known.emplace(row.run, &row);
+  for (SubmittedRow& row : before) known.emplace(row.run, &row);
   std::vector<SubmittedRow*> holding;
   std::vector<Asked> asked;
   std::optional<Submissions> submissions = Submissions::open_if_there(folder).value();
   if (submissions)
     for (const RecordStamp& stamp : record_stamps(*submissions).value()) {
       const auto row = known.find(stamp.run);
-      if (row != known.end() && row->second->files == stamp.files) {
-        holding.push_back(row->second);
+      SubmittedRow* last = row == known.end() ? nullptr : row->second;
+      if (last != nullptr && last->over && last->files == stamp.files) {
+        holding.push_back(last);
         known.erase(row);
         continue;
       }
@@ -82,20 +112,20 @@ std::vector<SubmittedRow> submitted_rows(const std::string& folder, std::vector<
       if (!record.ok())  // of the others all is known
         context.out.warning(record.error());
       else if (*record)
-        asked.push_back({std::move(**record), stamp.files});
+        asked.push_back({std::move(**record), stamp.files, last});
+      if (record.ok() && *record && last != nullptr) known.erase(row);
     }
-  const std::vector<std::vector<Seen>> seen = look_at(asked, context);
-  std::vector<SubmittedRow> looked_at, settled;
+  const std::vector<Looked> looked = look_at(asked, context);
+  std::vector<SubmittedRow> rows, seen;
+  rows.reserve(asked.size());
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const Used used = used_by(asked[i].record, seen[i], context.clock);
-    SubmittedRow& row = looked_at.emplace_back(row_of(asked[i].record, seen[i], used));
-    row.files = asked[i].files.value_or(0);
-    if (asked[i].files && is_settled(seen[i], used, context.clock)) settled.push_back(row);
+    const SubmittedRow& row = rows.emplace_back(row_now(asked[i], looked[i], context.clock));
+    if (!row.stale) seen.push_back(row);
   }
   std::vector<std::string> forgotten;
   for (const auto& [run, row] : known) forgotten.emplace_back(run);
-  if (const Status taken = index.change(forgotten, settled); !taken.ok()) context.out.warning(taken.error());
-  for (SubmittedRow& row : looked_at) holding.push_back(&row);
+  if (const Status taken = index.change(forgotten, seen); !taken.ok()) context.out.warning(taken.error());
+  for (SubmittedRow& row : rows) holding.push_back(&row);
   return newest_first(std::move(holding));
 }
 

@@ -82,6 +82,38 @@ TEST_F(SubmittedRows, one_that_goes_on_is_asked_about_each_time_among_those_that
   }
 }
 
+TEST_F(SubmittedRows, one_that_cannot_be_asked_is_as_it_was_seen_last_and_says_when) {
+  record("on", 18, "2026-11-25T00:00:00.000Z");
+  ledger("on", "began 18 0 1000 4\n");
+  record("new", 19, "2026-11-26T00:00:00.000Z");
+  const std::string down = "#!/bin/sh\necho 'Unable to contact slurm controller' >&2; exit 1\n";
+  const std::string up = read_text_file((systole_.folder() / "bin/squeue").string()).value();
+  squeue("on", 18, "RUNNING", 0);
+  const std::string before = runs().out;
+  EXPECT_EQ(before.find("seen (UTC)"), before.npos) << "all of it is of now\n" << before;
+  record("later", 20, "2026-11-27T00:00:00.000Z");
+  systole_.write("bin/squeue", down);
+  for (int i = 0; i < 2; ++i) {
+    const Captured got = runs();
+    EXPECT_NE(got.err.find("warning: "), got.err.npos) << got.err;
+    EXPECT_NE(got.out.find("\non         slurm 18  running  2026-11-25"), got.out.npos) << got.out;
+    EXPECT_NE(got.out.find("\nlater      slurm 20  unknown  2026-11-27"), got.out.npos) << got.out;
+    EXPECT_NE(got.out.find("never"), got.out.npos) << got.out;
+    EXPECT_NE(got.out.find("seen (UTC)"), got.out.npos) << got.out;
+  }
+  const Node document = parse_json(runs("--json").out, "stdout").value();
+  for (const Node& node : document.find("submitted")->items())
+    EXPECT_EQ(node.find("seen_at")->is_null(),
+              node.find("run")->text() == "later" || node.find("run")->text() == "over")
+        << to_json(node);
+  EXPECT_NE(runs("--rebuild").out.find("\non         slurm 18  running  2026-11-25"), std::string::npos);
+  record("on", 21, "2026-11-28T00:00:00.000Z");
+  EXPECT_NE(runs().out.find("\non         slurm 21  unknown  2026-11-28"), std::string::npos) << "another job";
+  systole_.write("bin/squeue", up);
+  squeue("on", 21, "PENDING", 0);
+  EXPECT_NE(runs().out.find("\non         slurm 21  queued   2026-11-28"), std::string::npos) << runs().out;
+}
+
 TEST_F(SubmittedRows, one_that_was_sent_again_is_what_it_is_now) {
   runs();
   record("over", 19, "2026-11-25T00:00:00.000Z");

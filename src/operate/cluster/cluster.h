@@ -46,6 +46,7 @@ struct Seen {
   std::int64_t ended_at = 0;  // 0: not yet, or not known
   std::string workload = {};  // its SHA-256, where the target keeps it: by it a run without a record is found again
   bool sure = false;          // the target tells when its ranks run and how they ended; else the ledger does
+  bool answered = true;       // else the machines that know it could not be asked, and the reason says why
   bool operator==(const Seen&) const = default;
 };
 inline constexpr const char* kBudgetUsed = "its budget is used";  // how the reason of a run that stopped at it begins

@@ -138,6 +138,7 @@ class Ssh : public ClusterClient {
         if (record.id.empty()) return *answers[0].failed;  // whether there is one is not known
         jobs.push_back({.id = record.id, .run = record.run, .submission = record.submission});
         jobs.back().reason = answers[0].failed->message;
+        jobs.back().answered = false;
         continue;
       }
       if (answers[0].run == nullptr) continue;

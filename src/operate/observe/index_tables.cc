@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-constexpr std::int64_t kIndexVersion = 3;  // PRAGMA user_version; another one is made anew
+constexpr std::int64_t kIndexVersion = 4;  // PRAGMA user_version; another one is made anew
 
 struct Table {
   const char* name;
@@ -19,7 +19,7 @@ constexpr std::array<Table, 3> kTables = {
      {"submitted",
       "run TEXT PRIMARY KEY, files INTEGER, target TEXT, id TEXT, state TEXT, reason TEXT, folder TEXT,"
       " submitted_at TEXT, submitted_by TEXT, nodes TEXT, restarts INTEGER, node_seconds REAL, dollars REAL,"
-      " budget REAL"},
+      " budget REAL, seen_at INTEGER, is_over INTEGER"},
      {"jobs",
       "run TEXT, number INTEGER, id TEXT, state TEXT, reason TEXT, nodes TEXT, restarts INTEGER, began_at INTEGER,"
       " ended_at INTEGER, PRIMARY KEY (run, number)"}}};

@@ -11,7 +11,8 @@ Status put_row(Statement& s, const SubmittedRow& row) {
   for (const std::string* text :
        {&row.target, &row.id, &row.state, &row.reason, &row.folder, &row.submitted_at, &row.by, &row.nodes})
     s.bind(*text);
-  TRY(s.bind(row.restarts).bind(std::optional(row.node_seconds)).bind(row.dollars).bind(row.budget).step());
+  s.bind(row.restarts).bind(std::optional(row.node_seconds)).bind(row.dollars).bind(row.budget);
+  TRY(s.bind(row.seen_at).bind(static_cast<std::int64_t>(row.over)).step());
   return {};
 }
 
@@ -65,6 +66,10 @@ Result<std::vector<SubmittedRow>> SubmittedIndex::list(bool with_jobs) {
     row.node_seconds = node_seconds.value_or(0);
     s.read(row.dollars);
     s.read(row.budget);
+    s.read(row.seen_at);
+    std::int64_t over = 0;
+    s.read(over);
+    row.over = over != 0;
   }
   if (with_jobs) TRY(add_jobs(database_, rows));
   return rows;
@@ -83,7 +88,7 @@ Status SubmittedIndex::change(std::span<const std::string> forgotten, std::span<
       return {};
     };
     for (const std::string& run : forgotten) TRY(forget(run));
-    Statement to_rows = TRY(database_.prepare("INSERT INTO submitted VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+    Statement to_rows = TRY(database_.prepare("INSERT INTO submitted VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
     Statement to_jobs = TRY(database_.prepare("INSERT INTO jobs VALUES (?,?,?,?,?,?,?,?,?)"));
     for (const SubmittedRow& row : rows) {
       TRY(forget(row.run));

@@ -1,7 +1,8 @@
 #pragma once
-// The index of the runs that were submitted to a cluster and are over: as rows, so that `systole runs` neither reads
-// their records again nor asks about them. What makes a row, and whether it still holds, is for whoever keeps the
-// records: a row has the number that they gave it.
+// The index of the runs that were submitted to a cluster, as they were seen last. Of those that are over `systole runs`
+// neither reads the records again nor asks; of the others it tells what it has where their cluster cannot be asked.
+// What makes a row, and whether it still holds, is for whoever keeps the records: a row has the number that they gave
+// it.
 
 #include <span>
 #include <string>
@@ -25,6 +26,9 @@ struct SubmittedRow {
   double node_seconds = 0;
   std::optional<double> dollars;  // nothing: nobody knows the price
   std::optional<double> budget;   // dollars
+  std::int64_t seen_at = 0;       // when it was as the row has it, in seconds of Unix time; 0: never
+  bool over = false;              // while its files are those nothing changes any more
+  bool stale = false;             // it could not be asked now; not kept
   std::vector<SubmittedJob> jobs;
   bool operator==(const SubmittedRow&) const = default;
 };

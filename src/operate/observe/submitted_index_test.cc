@@ -30,6 +30,8 @@ struct Submitted : testing::Test {
     row.node_seconds = 0.1;
     row.dollars = 12.25;
     row.budget = 20;
+    row.seen_at = 1'795'000'000;
+    row.over = run == "b";
     row.jobs = {{"17_10", "done", "", "n0", 0, 1000, 1100}, {"17_9", "failed", "NODE_FAIL", "", 2, 1000, 0}};
     return row;
   }
@@ -81,7 +83,7 @@ TEST_F(Submitted, an_index_of_another_version_is_made_anew) {
     Database older = Database::open(file()).value();
     older.execute("CREATE TABLE runs (folder TEXT PRIMARY KEY, file_bytes INTEGER)").value();
     older.execute("CREATE TABLE submitted (run TEXT)").value();
-    older.execute("PRAGMA user_version = 1").value();
+    older.execute("PRAGMA user_version = 3").value();
   }
   SubmittedIndex index = SubmittedIndex::open(file()).value();
   index.change({}, std::vector{row("a")}).value();
