@@ -41,7 +41,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   ResourcesSpec resources;
   if (options.threads > 0) resources.threads = options.threads;
   const Machine machine = open_machine("cpu", resources, context.clock).value();
-  context.out.message(fmt::format("{}; {}", machine.identity, options.quick ? "about 15 s" : "about 80 s"));
+  context.out.notice(fmt::format("{}; {}", machine.identity, options.quick ? "about 15 s" : "about 80 s"));
   CalibrateOptions how;
   how.quick = options.quick;
   if (!options.no_disk) how.disk_folder = ".";
@@ -59,7 +59,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   for (const CalibratedFact& fact : facts)
     list.set(fact.key, Node::map({{"value", fact.value}, {"unit", name_of(fact.unit)}, {"spread", fact.spread}}));
   context.out.json(Node::map({{"file", folder + "/" + file}, {"machine", machine.identity}, {"facts", list}}));
-  context.out.message(fmt::format(
+  context.out.notice(fmt::format(
       "written: {}/{}{}", folder, file,
       options.out.empty() ? fmt::format("; plans for {} read it from now on", counted(threads, "thread")) : ""));
   return ExitCode::done;

@@ -91,6 +91,24 @@ void show_tensor(const Checkpoint& from, const std::string& name, Context& conte
                               {"not_finite", s.not_finite}}));
 }
 
+// What a run keeps beside its tensors, by dotted name.
+void add_extra(const std::string& name, const Node& value, std::vector<std::vector<std::string>>& rows) {
+  if (value.is_map()) {
+    for (const Node::Entry& entry : value.entries())
+      add_extra(name.empty() ? entry.key : name + "." + entry.key, entry.value, rows);
+  } else {
+    rows.push_back({name, value.is_scalar() ? value.text() : to_json(value)});
+  }
+}
+
+std::string head_of(const checkpoint::Manifest& m, int width) {
+  std::string text =
+      folded(fmt::format("step {}  {}  model {} {}\n", m.step, m.date, m.identity.model, m.identity.model_hash), width);
+  std::vector<std::vector<std::string>> rows;
+  add_extra("", m.extra, rows);
+  return rows.empty() ? text : text + table({"extra", ""}, rows, width);
+}
+
 ExitCode ckpt_show(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const Checkpoint from = open_checkpoint(place).value();
@@ -107,8 +125,7 @@ ExitCode ckpt_show(const CkptOptions& options, Context& context) {
     tensors.push(Node::map(
         {{"name", t.name}, {"role", name_of(t.role)}, {"dtype", name_of(t.dtype)}, {"bytes", t.bytes().count()}}));
   }
-  context.out.data(fmt::format("step {}  {}  model {} {}\nextra {}\n", m.step, m.date, m.identity.model,
-                               m.identity.model_hash, to_json(m.extra)) +
+  context.out.data(head_of(m, context.out.width()) +
                    table({"tensor", "role", "type", "bytes>"}, rows, context.out.width()));
   context.out.json(Node::map({{"step", m.step},
                               {"date", m.date},
@@ -215,7 +232,7 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
   context.out.data(fmt::format("{}: {} of step {}, {}: {}", options.to, counted(files.tensors, "tensor"),
                                from.manifest().step, to_string(files.bytes), fmt::join(files.files, ", ")));
   if (merged) {
-    context.out.message(fmt::format(
+    context.out.notice(fmt::format(
         "its adapters, of rank {}, are merged into the weights; with --adapters they are written alone, as PEFT keeps "
         "them",
         rank));

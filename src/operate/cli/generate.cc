@@ -122,7 +122,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const bool encoded = model->task() == Task::pairs;
   const std::vector<std::vector<std::int32_t>> prompts{tokens_of(tokenizer, options.prompt, origin.before, encoded)};
   if (!origin.step && !encoded && !tokenizer.after().empty()) {
-    context.out.message(fmt::format(
+    context.out.notice(fmt::format(
         "the model's tokenizer ends a text with {} that {} left out here, so that it goes on",
         tokenizer.after().size() == 1 ? "a token" : "tokens", tokenizer.after().size() == 1 ? "is" : "are"));
   }
@@ -152,9 +152,9 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   const Seconds took = context.clock.now() - began;
   const auto count = static_cast<std::int64_t>(made[0].tokens.size());
   context.out.stream("\n");
-  context.out.message(fmt::format("{} in {}, from {}; ended {}", counted(count, "token"), to_string(took),
-                                  origin.step ? fmt::format("step {} of {}", *origin.step, origin.name) : origin.name,
-                                  words_of(made[0].end)));
+  context.out.notice(fmt::format("{} in {}, from {}; ended {}", counted(count, "token"), to_string(took),
+                                 origin.step ? fmt::format("step {} of {}", *origin.step, origin.name) : origin.name,
+                                 words_of(made[0].end)));
   context.out.json(Node::map({{"prompt", prompt},
                               {"prompt_tokens", length},
                               {"text", tokenizer.decode(made[0].tokens).value()},

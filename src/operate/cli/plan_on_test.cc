@@ -165,6 +165,21 @@ TEST_F(PlanOn, rows_that_are_nothing_are_left_out) {
   EXPECT_EQ(seen.out.find(" ns "), std::string::npos) << seen.out;
 }
 
+TEST_F(PlanOn, bars_are_as_long_as_the_terminal_lets_them_be) {
+  const Captured seen =
+      systole_.shell("script -qec \"stty cols 60; $SYSTOLE plan job.yaml --on a2-highgpu-2g:1 --best 1\" /dev/null");
+  ASSERT_EQ(seen.exit.code, 0) << seen.out << seen.err;
+  int bars = 0;
+  for (std::size_t begun = 0, end; (end = seen.out.find("\r\n", begun)) != seen.out.npos; begun = end + 2) {
+    const std::string line = seen.out.substr(begun, end - begun);
+    if (!line.ends_with("###")) continue;
+    ++bars;
+    EXPECT_LE(line.size(), 60u) << line;
+    EXPECT_NE(line.find_first_of("0123456789"), line.npos) << "its row is another line: " << line;
+  }
+  EXPECT_GT(bars, 0) << seen.out;
+}
+
 TEST_F(PlanOn, precision_is_part_of_the_choice_where_it_is_asked_for) {
   const Captured seen = plan("--on v5p:2x2x1,h100:1 --best 1 --precision bf16,fp8 --json");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

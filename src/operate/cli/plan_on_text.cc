@@ -19,30 +19,54 @@ namespace {
 
 std::string dollars_text(const std::optional<Dollars>& dollars) { return dollars ? to_string(*dollars) : "unknown"; }
 
-std::string bar(double share) {
-  return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 30 + 0.5), '#');
+// A table whose last column is a bar of each share, as long as the width lets it be.
+std::string with_bars(std::vector<std::string> heads, std::vector<std::vector<std::string>> rows,
+                      const std::vector<double>& shares, int width) {
+  constexpr std::size_t kLongest = 30, kShortest = 5;
+  std::size_t used = 0;
+  for (std::size_t column = 0; column < heads.size(); ++column) {
+    std::size_t widest = heads[column].size();
+    for (const std::vector<std::string>& row : rows) widest = std::max(widest, row[column].size());
+    used += widest + 2;
+  }
+  const auto columns = static_cast<std::size_t>(width);
+  const std::size_t longest = columns > used ? std::min(kLongest, columns - used) : 0;
+  if (longest < kShortest) return table(std::move(heads), rows, width);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double filled = std::clamp(shares[i], 0.0, 1.0) * static_cast<double>(longest);
+    rows[i].emplace_back(static_cast<std::size_t>(filled + 0.5), '#');
+  }
+  heads.emplace_back("");
+  return table(std::move(heads), rows, width);
 }
 
 constexpr double kLeastShown = 0.0005;  // of a step; less is told as 0.0%
 
-std::string time_text(const StepTime& step) {
+std::string time_text(const StepTime& step, int width) {
   std::vector<std::vector<std::string>> rows;
+  std::vector<double> shares;
   for (int s = 0; s < kNumStepShares; ++s) {
     const auto share = static_cast<StepShare>(s);
     const double part = step[share] / step.seconds;
     if (part < kLeastShown) continue;
-    rows.push_back({words_of(share), to_string(Seconds(step[share])), fmt::format("{:.1f}%", 100 * part), bar(part)});
+    rows.push_back({words_of(share), to_string(Seconds(step[share])), fmt::format("{:.1f}%", 100 * part)});
+    shares.push_back(part);
   }
-  return table({"where the time goes", ">", ">", ""}, rows);
+  return with_bars({"where the time goes", ">", ">"}, std::move(rows), shares, width);
 }
 
-std::string memory_text(const DeviceMemory& memory, Bytes capacity) {
+std::string memory_text(const DeviceMemory& memory, Bytes capacity, int width) {
   std::vector<std::vector<std::string>> rows;
+  std::vector<double> shares;
+  const auto add = [&](const std::string& name, Bytes bytes, double share) {
+    rows.push_back({name, to_string(bytes)});
+    shares.push_back(share);
+  };
   for (const auto& [name, bytes] : memory.terms)
-    if (bytes.count() != 0) rows.push_back({name, to_string(bytes), bar(bytes / capacity)});
-  rows.push_back({"total", to_string(memory.total()), bar(memory.total() / capacity)});
-  rows.push_back({"device", to_string(capacity), ""});
-  return table({"where the memory goes", ">", ""}, rows);
+    if (bytes.count() != 0) add(name, bytes, bytes / capacity);
+  add("total", memory.total(), memory.total() / capacity);
+  add("device", capacity, 0);
+  return with_bars({"where the memory goes", ">"}, std::move(rows), shares, width);
 }
 
 std::string price_text(const PlannedOffer& offer, const std::string& today) {
@@ -104,7 +128,7 @@ std::string chosen_text(const OfferedPlan& plan, const Printer& out) {
   if (e.candidate.staged()) line("needs", needs_text(plan, e));
   if (const ProductType type = offer.offered.kernels.products; type != ProductType::bf16 && type != ProductType::f32)
     line("", fmt::format("products in {} are the stack's doing: no key of the workload asks for them", name_of(type)));
-  return text + "\n" + time_text(e.step) + "\n" + memory_text(e.memory, capacity);
+  return text + "\n" + time_text(e.step, out.width()) + "\n" + memory_text(e.memory, capacity, out.width());
 }
 
 std::string lost_text(const OfferedPlan& plan, bool all, int width) {

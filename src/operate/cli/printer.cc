@@ -93,6 +93,7 @@ Printer::Printer(Clock& clock, std::FILE* out, std::FILE* err)
       err_terminal_(isatty(fileno(err)) == 1),
       colour_(wants_colour()) {
   if (out_terminal_) width_ = columns_of(fileno(out));
+  if (err_terminal_) err_width_ = columns_of(fileno(err));
 }
 
 void Printer::write(std::FILE* file, std::string_view text) {
@@ -160,11 +161,13 @@ void Printer::message(std::string_view text) {
   put(err_, text);
 }
 
+void Printer::notice(std::string_view text) { message(folded(text, err_width_)); }
+
 void Printer::warning(std::string_view text, std::string_view hint) {
   const std::lock_guard lock(mutex_);
   if (quiet_) return;
   clear_progress();
-  put(err_, fmt::format("warning: {}{}{}", text, hint.empty() ? "" : "\n  hint: ", hint));
+  put(err_, folded_error(fmt::format("warning: {}{}{}", text, hint.empty() ? "" : "\n  hint: ", hint), err_width_));
 }
 
 void Printer::warning(const Error& error) {
@@ -173,14 +176,15 @@ void Printer::warning(const Error& error) {
     const std::lock_guard lock(mutex_);
     if (quiet_) return;
     clear_progress();
-    put(err_, fmt::format("{}{}warning: {}{}{}", place, place.empty() ? "" : ": ", error.message,
-                          error.hint.empty() ? "" : "\n  hint: ", error.hint));
+    put(err_, folded_error(fmt::format("{}{}warning: {}{}{}", place, place.empty() ? "" : ": ", error.message,
+                                       error.hint.empty() ? "" : "\n  hint: ", error.hint),
+                           err_width_));
   }
   for (const Error& other : error.others) warning(other);
 }
 
 std::string Printer::error_text(const Error& error) const {
-  std::string text = to_string(error);
+  std::string text = folded_error(to_string(error), err_width_);
   const std::size_t at = text.find("error:");
   if (err_terminal_ && colour_ && at != std::string::npos) text.replace(at, 6, "\x1b[1;31merror:\x1b[0m");
   return text;
@@ -272,6 +276,17 @@ std::string folded(std::string_view text, int width) {
                        std::string(hanging(line, static_cast<std::size_t>(width)), ' '));
     }
     text.remove_prefix(newline ? end + 1 : end);
+  }
+  return lines;
+}
+
+std::string folded_error(std::string_view text, int width) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    lines += line.starts_with(' ') ? std::string(line) : folded(line, width);
+    text.remove_prefix(end);
   }
   return lines;
 }

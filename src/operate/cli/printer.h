@@ -8,7 +8,8 @@
 // Thread-safe: progress comes from the thread that writes the events. A reader that goes away (`| head`) is no error.
 //
 // On a terminal, lines fit its width: a table that is wider folds, its last columns below their row, and sentences are
-// broken between words. Elsewhere nothing folds: a row is a line, whoever reads it.
+// broken between words, those of errors too. What is to be typed, a hint or the next command, stays a line. Elsewhere
+// nothing folds: a row is a line, whoever reads it.
 
 #include <atomic>
 #include <cstdio>
@@ -56,6 +57,7 @@ class Printer {
   void json(const Node& fields);
 
   void message(std::string_view text);                              // stderr, unless --quiet
+  void notice(std::string_view text);                               // the same of sentences, as prose
   void warning(std::string_view text, std::string_view hint = {});  // stderr, unless --quiet
   void warning(const Error& error);                                 // the same, with its place; `others` each
   void error(const Error& error);                                   // stderr; with --json the document too
@@ -82,7 +84,7 @@ class Printer {
   std::FILE* err_;
   std::string command_;
   bool json_ = false, quiet_ = false, out_terminal_ = false, err_terminal_ = false, colour_ = true;
-  int width_ = kUnfolded;
+  int width_ = kUnfolded, err_width_ = kUnfolded;
   int failed_ = 0;  // errno of the first write to stdout that failed
   std::atomic<bool> closed_ = false;
   std::optional<Seconds> painted_;  // when progress was drawn last
@@ -103,6 +105,9 @@ std::string wrapped(std::string_view text, std::size_t width, const std::string&
 
 // The lines of a text that are wider than `width` broken between words, indented by four beyond their own indent.
 std::string folded(std::string_view text, int width);
+
+// The same of the text of an error: what is to be typed stays a line, and so does the source that it shows.
+std::string folded_error(std::string_view text, int width);
 
 // An Error as {"kind","message","file","line","col","hint","others"}.
 Node error_node(const Error& error);

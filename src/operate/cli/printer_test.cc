@@ -148,6 +148,36 @@ TEST(Folded, breaks_between_words_alone) {
   EXPECT_EQ(folded("--key  what it is and does\n", 16), "--key  what it\n       is and\n       does\n");
 }
 
+// A command that is broken would be typed in two.
+TEST(Folded, errors_keep_what_is_typed_and_the_source_that_they_show) {
+  EXPECT_EQ(folded_error("job.yaml:3:1: error: nothing that is offered will do; the nearest is h100\n"
+                         "  3 | a line of source that is rather long\n"
+                         "    | ^\n"
+                         "  hint: systole plan job.yaml --on v5p --set train.batch=512",
+                         40),
+            "job.yaml:3:1: error: nothing that is\n"
+            "    offered will do; the nearest is h100\n"
+            "  3 | a line of source that is rather long\n"
+            "    | ^\n"
+            "  hint: systole plan job.yaml --on v5p --set train.batch=512");
+  EXPECT_EQ(folded_error("error: short", 40), "error: short");
+}
+
+TEST(Printer, errors_and_notices_fold_on_a_terminal) {
+  ::setenv("NO_COLOR", "1", 1);
+  FakeClock clock;
+  Terminal terminal(30);
+  Printer out(clock, stdout, terminal.file());
+  out.notice("small: runs/small-1 on this machine, 1 MiB planned");
+  out.warning("it is slower than it would be elsewhere", "systole calibrate --threads 12 --out there");
+  out.error(error(ErrorKind::io, "nothing that is offered will do"));
+  EXPECT_EQ(terminal.text(),
+            "small: runs/small-1 on this\r\n    machine, 1 MiB planned\r\n"
+            "warning: it is slower than it\r\n    would be elsewhere\r\n"
+            "  hint: systole calibrate --threads 12 --out there\r\n"
+            "error: nothing that is offered\r\n    will do\r\n");
+}
+
 TEST(Printer, folds_on_a_terminal_alone) {
   const std::string words = "one two three four five six seven eight nine ten eleven twelve";
   FakeClock clock;
@@ -188,6 +218,30 @@ train: { batch: 2, steps: 2, optimizer: { rate: 1e-3 } }
     const std::size_t next = std::min(seen.out.find_first_of("\r\n", at), seen.out.size());
     EXPECT_EQ(seen.out.substr(next, std::string_view(kClear).size()), kClear) << seen.out.substr(at, 80);
   }
+}
+
+// Of a terminal that does not say how wide it is there are 80.
+TEST(Terminals, what_a_run_and_its_checkpoint_say_fits) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const std::string folder = "runs/a-run-whose-name-alone-takes-more-than-the-half-of-a-line";
+  const auto lines_of = [&](const std::string& words) {
+    const Captured seen = systole.shell(fmt::format("script -qec \"$SYSTOLE {}\" /dev/null", words));
+    EXPECT_EQ(seen.exit.code, 0) << seen.out << seen.err;
+    std::vector<std::string> lines;
+    for (std::size_t begun = 0, end; (end = seen.out.find("\r\n", begun)) != seen.out.npos; begun = end + 2)
+      lines.push_back(seen.out.substr(begun, end - begun));
+    return lines;
+  };
+  const std::vector<std::string> run = lines_of("run job.yaml --backend reference --folder " + folder);
+  const auto first =
+      std::ranges::find_if(run, [](const std::string& line) { return line.find("small: ") != line.npos; });
+  ASSERT_NE(first, run.end());
+  EXPECT_LE(first->size() - first->find("small: "), 80u) << *first;
+  EXPECT_TRUE((first + 1)->starts_with("    ")) << *(first + 1);
+  const std::vector<std::string> shown = lines_of("ckpt show " + folder);
+  EXPECT_NE(std::ranges::find(shown, "extra"), shown.end());
+  for (const std::string& line : shown) EXPECT_LE(line.size(), 80u) << line;
 }
 
 TEST(Terminals, head_ends_every_command_quietly) {

@@ -281,9 +281,9 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
     if (!budget_buys) return {};
     budget = TRY(RunBudget::begin(*budget_buys, machines, taken->path, arguments.budget, context.clock));
     const std::optional<double> dollars = asked.objective.budget;  // nothing where --budget-time alone is said
-    context.out.message(fmt::format("budget: {}{} of its machines' time, of which {} is left",
-                                    dollars ? to_string(Dollars(*dollars)) + " is " : "", to_string(budget->all()),
-                                    to_string(std::max(budget->left(), Seconds()))));
+    context.out.notice(fmt::format("budget: {}{} of its machines' time, of which {} is left",
+                                   dollars ? to_string(Dollars(*dollars)) + " is " : "", to_string(budget->all()),
+                                   to_string(std::max(budget->left(), Seconds()))));
     return {};
   };
   const auto ended = [&](ExitCode code) {
@@ -304,7 +304,7 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
       TRY(write_whole(*taken->store, RunFiles::workload, to_yaml(kept)));
       if (!resume)
         TRY(write_whole(*taken->store, RunFiles::plan, to_json(prepared.plan)));  // the last: by it there is a run
-      context.out.message(fmt::format(
+      context.out.notice(fmt::format(
           "{}: {} on {} of {}, {} planned for each", workload.name, taken->path,
           count.said() && arguments.ranks.ranks != "1" ? arguments.ranks.ranks + " ranks" : counted(ranks, "rank"),
           prepared.plan.target.name, to_string(prepared.memory.total())));
@@ -385,8 +385,8 @@ ExitCode run_workload(const Workload& asked, PrepareOptions preparing, const Run
   if (served != nullptr) context.out.message(fmt::format("metrics: http://{}/metrics", to_string(served->address())));
   spans = open_spans(folder, file).value();
   request.ring = spans.get();
-  context.out.message(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,
-                                  to_string(prepared.memory.total())));
+  context.out.notice(fmt::format("{}: {} on {}, {} planned", workload.name, folder.path, prepared.plan.target.name,
+                                 to_string(prepared.memory.total())));
   if (xla) {
     const auto peak = predicted_peak_text(preparing.backend, prepared.machine.catalog_entry, *prepared.job.program,
                                           temporaries_of(device));

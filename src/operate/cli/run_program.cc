@@ -82,7 +82,7 @@ ExitCode run_program(const Workload& workload, const RunArguments& arguments, Co
     TRY(write_whole(*claimed->store, RunFiles::workload, to_yaml(workload)));
     events = TRY(EventFile::open(*claimed->store, TRY(next_event_file(*claimed->store))));
     events->add({Seconds(), opened(folder, context)});
-    context.out.message(fmt::format("{}: {}, {} of: {}", workload.name, folder, ranks, words_of(workload.command)));
+    context.out.notice(fmt::format("{}: {}, {} of: {}", workload.name, folder, ranks, words_of(workload.command)));
     if (budget_buys) budget = TRY(RunBudget::begin(*budget_buys, machines, folder, arguments.budget, context.clock));
     return nullptr;
   };
