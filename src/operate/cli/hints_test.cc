@@ -171,7 +171,7 @@ TEST(Hints, name_commands_and_options_that_there_are) {
 // Options that stand alone. Others' programs have theirs: where their command lines are read and written, any may
 // stand.
 TEST(Hints, name_options_that_there_are) {
-  const std::set<std::string> kOthers{"--shm-size", "--sort", "--list", "--steps", "--label",
+  const std::set<std::string> kOthers{"--shm-size", "--sort", "--list", "--steps", "--label", "--bounding-set",
                                       // Between processes of the program.
                                       "--child", "--probe", "--hash", "--stablehlo-legalize-quant-to-math"};
   const std::set<std::string> options = Program().all_options();

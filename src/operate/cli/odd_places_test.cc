@@ -192,6 +192,16 @@ TEST(OddPlaces, what_may_not_be_read_is_said_so) {
   }
 }
 
+TEST(OddPlaces, a_text_that_is_a_pipe_is_not_waited_for) {
+  const SystoleRunner systole;
+  systole.write("text.yaml", text_job("pipe", "byte_level_bpe", "none"));
+  const Captured got = systole.shell("mkfifo pipe; \"$SYSTOLE\" check text.yaml");
+  EXPECT_EQ(got.exit.code, 2) << got.err;
+  EXPECT_TRUE(has(got.err, "data.train.files: ") && has(got.err, "/pipe' is a device or a pipe, not a file"))
+      << got.err;
+  EXPECT_TRUE(has(got.err, "hint: write it into a file first\n")) << got.err;
+}
+
 TEST(OddPlaces, a_run_that_may_not_be_read_hides_no_other) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);

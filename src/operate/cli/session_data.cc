@@ -79,7 +79,7 @@ class FileCheck {
     const auto all = expand_files(root_, below, "/");
     if (!all.ok()) return add(all.error(), key, 0), TextFiles{};
     for (const std::string& file : *all)  // before anything is made of the others
-      if (Status opens = root_.read(file, 0, {}); !opens.ok()) add(std::move(opens).error(), key, 0);
+      if (Status opens = check_opens(file); !opens.ok()) add(std::move(opens).error(), key, 0);
     if (errors_.size() > before) return {};
     return {&root_, *all, "/"};
   }
@@ -118,6 +118,13 @@ class FileCheck {
   }
 
  private:
+  Status check_opens(const std::string& file) const {
+    Result<Bytes> size = root_.size(file);  // of a file: a pipe would be waited for
+    if (size.ok()) return root_.read(file, 0, {});
+    Error why = std::move(size).error();
+    if (why.hint.empty()) why.hint = "write it into a file first";
+    return why;
+  }
   void missing(Error error, const std::string& path, const std::string& key, std::size_t item) {
     if (error.kind == ErrorKind::not_found) {
       const bool here = !std::filesystem::path(path).is_absolute();
