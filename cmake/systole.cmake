@@ -89,7 +89,7 @@ function(systole_test name)
   endforeach()
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
   foreach(source ${ARG_SOURCES})  # only where they are used: what does not know where it lies is compiled once for all clones
-    file(STRINGS ${source} uses_paths REGEX "SYSTOLE_(SOURCE|BINARY)_DIR|run_systole\\.h|plan_job\\.h|process_job\\.h|launch_fixture\\.h|slurm_cluster\\.h|ssh_machines\\.h|kubernetes_cluster\\.h|kubernetes_testing\\.h|rendered_examples\\.h")
+    file(STRINGS ${source} uses_paths REGEX "SYSTOLE_(SOURCE|BINARY)_DIR|run_systole\\.h|plan_job\\.h|process_job\\.h|launch_fixture\\.h|slurm_cluster\\.h|ssh_machines\\.h|kubernetes_cluster\\.h|kubernetes_rendered\\.h|rendered_examples\\.h")
     if(uses_paths)
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
         SYSTOLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SYSTOLE_BINARY_DIR="${PROJECT_BINARY_DIR}")

@@ -66,6 +66,31 @@ class CheckLayers(unittest.TestCase):
     def test_an_include_that_is_not_rooted(self):
         self.assertIn("no file under src/", self.said({"src/ground/base/a.h": '#include "b.h"\n', "src/ground/base/b.h": ""}))
 
+    def test_a_header_of_tests_outside_testing(self):
+        files = {"src/ground/base/clock.h": "", "src/ground/base/fake.h": "", "src/ground/base/stub.h": "",
+                 "src/ground/base/stub.cc": '#include "ground/base/stub.h"\n',
+                 "src/ground/base/clock.cc": '#include "ground/base/clock.h"\n',
+                 "src/ground/base/a.cc": '#include "ground/base/clock.h"\n',
+                 "src/ground/base/a_test.cc": '#include "ground/base/clock.h"\n#include "ground/base/fake.h"\n',
+                 "src/ground/tensor/b_bench.cc": '#include "ground/base/stub.h"\n'}
+        said = self.said(files)
+        self.assertIn("src/ground/base/fake.h:1: only tests include it (src/ground/base/a_test.cc): "
+                      "git mv it to src/ground/base/testing/fake.h", said)
+        self.assertIn("src/ground/base/stub.h:1: only tests include it (src/ground/tensor/b_bench.cc)", said)
+        self.assertNotIn("clock.h", said)
+
+    def test_a_header_of_tests_where_it_belongs(self):
+        page = PAGE.replace("## Tests", "| `laws` | x | everything |\n## Tests", 1)
+        self.assertIn("all allowed", self.said({
+            "src/ground/base/testing/fake.h": "", "src/laws/tiny.h": '#include "ground/base/testing/fake.h"\n',
+            "src/laws/tiny.cc": '#include "laws/tiny.h"\n', "src/laws/a_test.cc": '#include "laws/tiny.h"\n'}, page))
+
+    def test_a_header_of_tests_in_what_is_none(self):
+        self.assertIn("src/ground/tensor/t.cc:1: ground/base/testing/fake.h is of tests",
+                      self.said({"src/ground/base/testing/fake.h": "",
+                                 "src/ground/base/a_test.cc": '#include "ground/base/testing/fake.h"\n',
+                                 "src/ground/tensor/t.cc": '#include "ground/base/testing/fake.h"\n'}))
+
     def test_files_in_a_circle(self):
         self.assertIn("circle: ground/base/a.h → ground/base/b.h → ground/base/a.h",
                       self.said({"src/ground/base/a.h": '#include "ground/base/b.h"\n',

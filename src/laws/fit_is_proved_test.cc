@@ -10,7 +10,7 @@
 
 #include "ground/base/clock.h"
 #include "ground/base/document.h"
-#include "ground/store/faulty.h"
+#include "ground/store/testing/faulty.h"
 #include "laws/process_job.h"
 #include "operate/cli/train_run.h"
 #include "operate/observe/event_file.h"

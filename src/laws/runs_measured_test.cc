@@ -11,7 +11,7 @@
 
 #include "ground/base/document.h"
 #include "laws/process_job.h"
-#include "operate/observe/tiny_run.h"
+#include "operate/observe/testing/tiny_run.h"
 
 namespace systole::laws {
 namespace {

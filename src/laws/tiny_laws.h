@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <initializer_list>
 
-#include "execute/runtime/expect_planned_work.h"
+#include "execute/runtime/testing/expect_planned_work.h"
 #include "laws/tiny_job.h"
 
 namespace systole::laws {

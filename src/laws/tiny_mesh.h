@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "describe/graph/collectives_of.h"
-#include "describe/graph/ops/cases/cut.h"
+#include "describe/graph/ops/testing/cut.h"
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
 #include "laws/tiny_laws.h"

@@ -11,8 +11,8 @@
 #include "describe/graph/autodiff.h"
 #include "describe/graph/layer_names.h"
 #include "describe/graph/verify.h"
-#include "describe/models/decoder/tiny_decoder.h"
-#include "describe/models/t5/tiny_t5.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
+#include "describe/models/t5/testing/tiny_t5.h"
 
 namespace systole {
 namespace {

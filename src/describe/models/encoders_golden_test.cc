@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "describe/models/bert/bert.h"
-#include "describe/models/t5/tiny_t5.h"
-#include "describe/models/tiny_inputs.h"
+#include "describe/models/t5/testing/tiny_t5.h"
+#include "describe/models/testing/tiny_inputs.h"
 
 namespace systole {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "describe/models/decoder/tiny_decoder.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
 
 namespace systole {
 namespace {

@@ -8,7 +8,7 @@
 #include "describe/graph/layer_names.h"
 #include "describe/graph/partition/joined.h"
 #include "describe/graph/partition/training.h"
-#include "describe/models/decoder/tiny_decoder.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
 
 namespace systole {
 namespace {

@@ -9,13 +9,13 @@
 #include <cstdlib>
 
 #include "describe/graph/autodiff.h"
-#include "describe/graph/ops/cases/cut.h"
+#include "describe/graph/ops/testing/cut.h"
 #include "describe/graph/passes/rewrite.h"
 #include "describe/graph/text.h"
 #include "describe/graph/verify.h"
-#include "describe/models/decoder/tiny_decoder.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
 #include "describe/models/mlp/mlp.h"
-#include "describe/models/t5/tiny_t5.h"
+#include "describe/models/t5/testing/tiny_t5.h"
 
 namespace systole {
 namespace {

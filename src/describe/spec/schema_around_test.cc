@@ -1,7 +1,7 @@
 // Keys of what stands around a job: volumes, queues, identity.
 #include <gtest/gtest.h>
 
-#include "describe/spec/small_workload.h"
+#include "describe/spec/testing/small_workload.h"
 
 namespace systole {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "describe/spec/excerpt.h"
-#include "describe/spec/small_workload.h"
+#include "describe/spec/testing/small_workload.h"
 
 namespace systole {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/spec/small_workload.h"
+#include "describe/spec/testing/small_workload.h"
 
 namespace systole {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "describe/spec/schema.h"
-#include "describe/spec/small_workload.h"
+#include "describe/spec/testing/small_workload.h"
 
 namespace systole {
 namespace {

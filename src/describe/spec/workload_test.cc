@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "describe/spec/schema.h"
-#include "describe/spec/small_workload.h"
+#include "describe/spec/testing/small_workload.h"
 
 namespace systole {
 namespace {

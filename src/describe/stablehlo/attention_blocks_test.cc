@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <regex>
 
-#include "describe/graph/ops/cases/list.h"
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/ops/testing/list.h"
 #include "describe/stablehlo/attention_blocks.h"
 #include "describe/stablehlo/testing/xla.h"
 

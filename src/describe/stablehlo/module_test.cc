@@ -6,8 +6,8 @@
 
 #include "describe/graph/autodiff.h"
 #include "describe/graph/evaluate.h"
-#include "describe/graph/ops/cases/op_case.h"
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/ops/testing/op_case.h"
 #include "describe/graph/partition/builder.h"
 #include "describe/graph/partition/joined.h"
 #include "describe/stablehlo/testing/xla.h"

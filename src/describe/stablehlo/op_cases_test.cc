@@ -1,10 +1,11 @@
-// Every op, lowered, compiled and run by XLA on the CPU, against the reference: the cases of describe/graph/ops/cases.
+// Every op, lowered, compiled and run by XLA on the CPU, against the reference: the cases of
+// describe/graph/ops/testing.
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "describe/graph/ops/cases/list.h"
+#include "describe/graph/ops/testing/list.h"
 #include "describe/stablehlo/lower_op.h"
 #include "describe/stablehlo/testing/xla.h"
 

@@ -7,8 +7,8 @@
 #include <future>
 #include <mutex>
 
-#include "execute/checkpoint/tiny_state.h"
-#include "ground/store/faulty.h"
+#include "execute/checkpoint/testing/tiny_state.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole::checkpoint {
 namespace {

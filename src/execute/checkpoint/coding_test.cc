@@ -5,8 +5,8 @@
 #include <random>
 
 #include "execute/checkpoint/restore_parts.h"
-#include "execute/checkpoint/tiny_state.h"
-#include "ground/store/faulty.h"
+#include "execute/checkpoint/testing/tiny_state.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole::checkpoint {
 namespace {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "execute/checkpoint/group_saves.h"
 #include "execute/checkpoint/restore_parts.h"
+#include "execute/checkpoint/testing/group_saves.h"
 #include "ground/base/hash.h"
 
 namespace systole::checkpoint {

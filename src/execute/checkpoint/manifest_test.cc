@@ -5,7 +5,7 @@
 #include <chrono>
 #include <random>
 
-#include "execute/checkpoint/tiny_state.h"
+#include "execute/checkpoint/testing/tiny_state.h"
 #include "ground/base/hash.h"
 
 namespace systole::checkpoint {

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "execute/checkpoint/group_saves.h"
+#include "execute/checkpoint/testing/group_saves.h"
 
 namespace systole::checkpoint {
 namespace {

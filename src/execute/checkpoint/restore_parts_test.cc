@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "execute/checkpoint/group_saves.h"
+#include "execute/checkpoint/testing/group_saves.h"
 
 namespace systole::checkpoint {
 namespace {

@@ -10,8 +10,8 @@
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/inspect.h"
 #include "execute/checkpoint/names.h"
-#include "execute/checkpoint/tiny_state.h"
-#include "ground/store/faulty.h"
+#include "execute/checkpoint/testing/tiny_state.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole::checkpoint {
 namespace {

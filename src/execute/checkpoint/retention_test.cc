@@ -4,8 +4,8 @@
 
 #include <cerrno>
 
-#include "execute/checkpoint/tiny_state.h"
-#include "ground/store/faulty.h"
+#include "execute/checkpoint/testing/tiny_state.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole::checkpoint {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "execute/checkpoint/inspect.h"
-#include "execute/checkpoint/tiny_state.h"
+#include "execute/checkpoint/testing/tiny_state.h"
 
 namespace systole::checkpoint {
 namespace {

@@ -5,8 +5,8 @@
 #include <cerrno>
 
 #include "execute/checkpoint/gather.h"
-#include "execute/checkpoint/group_saves.h"
 #include "execute/checkpoint/part.h"
+#include "execute/checkpoint/testing/group_saves.h"
 
 namespace systole::checkpoint {
 namespace {

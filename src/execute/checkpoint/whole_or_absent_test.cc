@@ -12,8 +12,8 @@
 #include <random>
 #include <set>
 
-#include "execute/checkpoint/tiny_state.h"
-#include "ground/store/faulty.h"
+#include "execute/checkpoint/testing/tiny_state.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole::checkpoint {
 namespace {

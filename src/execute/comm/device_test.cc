@@ -13,7 +13,7 @@
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
 #include "execute/runtime/executor.h"
-#include "execute/runtime/expect_planned_work.h"
+#include "execute/runtime/testing/expect_planned_work.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
 #endif

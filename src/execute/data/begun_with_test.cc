@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "execute/data/made_up_text.h"
+#include "execute/data/testing/made_up_text.h"
 
 namespace systole {
 namespace {

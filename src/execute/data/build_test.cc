@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "execute/data/made_up_text.h"
-#include "ground/store/faulty.h"
+#include "execute/data/testing/made_up_text.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole {
 namespace {

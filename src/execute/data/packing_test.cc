@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "execute/data/made_up_text.h"
+#include "execute/data/testing/made_up_text.h"
 
 namespace systole {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "execute/data/build.h"
-#include "execute/data/made_up_text.h"
+#include "execute/data/testing/made_up_text.h"
 
 namespace systole {
 namespace {

@@ -9,8 +9,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "execute/data/many_scripts.h"
 #include "execute/data/split_pattern.h"
+#include "execute/data/testing/many_scripts.h"
 #include "execute/data/tokenizer.h"
 #include "ground/process/capture.h"
 #include "ground/store/store.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "execute/data/made_up_text.h"
+#include "execute/data/testing/made_up_text.h"
 #include "ground/store/store.h"
 
 namespace systole {

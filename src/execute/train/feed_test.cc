@@ -4,7 +4,7 @@
 
 #include "describe/graph/ops/ops.h"
 #include "describe/graph/partition/builder.h"
-#include "describe/spec/small_workload.h"
+#include "describe/spec/testing/small_workload.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/train/job.h"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ground/net/http_stub.h"
+#include "ground/net/testing/http_stub.h"
 #include "ground/process/capture.h"
 
 namespace systole {

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "ground/store/faulty.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole {
 namespace {

@@ -1,4 +1,4 @@
-#include "ground/store/faulty.h"
+#include "ground/store/testing/faulty.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "ground/store/faulty.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ground/base/document.h"
-#include "operate/cli/run_systole.h"
-#include "predict/backtest/tiny_rows.h"
+#include "operate/cli/testing/run_systole.h"
+#include "predict/backtest/testing/tiny_rows.h"
 
 namespace systole::cli {
 namespace {

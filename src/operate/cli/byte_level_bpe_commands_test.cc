@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "ground/base/document.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

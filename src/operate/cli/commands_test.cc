@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "ground/base/document.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 #include "operate/render/docker/docker.h"
 
 namespace systole::cli {

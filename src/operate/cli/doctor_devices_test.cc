@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "ground/pjrt/places.h"
-#include "operate/cli/fake_plugin.h"
-#include "operate/cli/run_systole.h"
-#include "operate/cli/small_workload.h"
+#include "operate/cli/testing/fake_plugin.h"
+#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/small_workload.h"
 
 namespace systole::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ground/net/socket.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 #include "operate/import/pattern.h"
 
 namespace systole::cli {

@@ -5,7 +5,7 @@
 #include <future>
 
 #include "ground/net/http_get.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -1,8 +1,8 @@
 // Folders and names that people run into: gone, too long, on another disk.
 #include <gtest/gtest.h>
 
-#include "operate/cli/run_systole.h"
-#include "operate/cli/small_workload.h"
+#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/small_workload.h"
 
 namespace systole::cli {
 namespace {

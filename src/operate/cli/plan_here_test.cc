@@ -7,8 +7,8 @@
 
 #include "ground/base/document.h"
 #include "ground/process/machine.h"
-#include "operate/cli/run_systole.h"
-#include "operate/cli/small_workload.h"
+#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/small_workload.h"
 
 namespace systole::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ground/base/document.h"
-#include "operate/cli/plan_job.h"
+#include "operate/cli/testing/plan_job.h"
 
 namespace systole::cli {
 namespace {

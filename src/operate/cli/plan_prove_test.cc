@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ground/base/document.h"
-#include "operate/cli/fake_plugin.h"
-#include "operate/cli/plan_job.h"
+#include "operate/cli/testing/fake_plugin.h"
+#include "operate/cli/testing/plan_job.h"
 
 namespace systole::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ground/base/document.h"
-#include "operate/cli/plan_job.h"
+#include "operate/cli/testing/plan_job.h"
 
 namespace systole::cli {
 namespace {

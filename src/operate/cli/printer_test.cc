@@ -14,8 +14,8 @@
 
 #include "ground/base/clock.h"
 #include "ground/base/fd.h"
-#include "operate/cli/run_systole.h"
-#include "operate/cli/small_workload.h"
+#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/small_workload.h"
 
 namespace systole::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "ground/base/document.h"
-#include "operate/cli/fake_plugin.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/fake_plugin.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -2,7 +2,7 @@
 // before anything starts.
 #include <gtest/gtest.h>
 
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

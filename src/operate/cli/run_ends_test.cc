@@ -1,8 +1,8 @@
 // How a run ends for whoever asks it to, and what is known of it afterwards.
 #include <gtest/gtest.h>
 
-#include "operate/cli/run_systole.h"
-#include "operate/cli/small_workload.h"
+#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/small_workload.h"
 
 namespace systole::cli {
 namespace {

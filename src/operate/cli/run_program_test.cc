@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ground/base/text_file.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

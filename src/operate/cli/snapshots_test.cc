@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ground/base/document.h"
-#include "operate/cli/run_systole.h"
-#include "operate/cli/small_workload.h"
+#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/small_workload.h"
 
 namespace systole::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ground/base/document.h"
 #include "ground/base/text_file.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "execute/checkpoint/safetensors.h"
 #include "ground/base/document.h"
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include <fstream>
 #include <set>
 
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

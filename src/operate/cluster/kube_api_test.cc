@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "ground/base/text_file.h"
-#include "operate/cluster/kube_stub.h"
+#include "operate/cluster/testing/kube_stub.h"
 
 namespace systole {
 namespace {

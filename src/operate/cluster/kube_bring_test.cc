@@ -10,7 +10,7 @@
 
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
-#include "operate/cluster/kube_stub.h"
+#include "operate/cluster/testing/kube_stub.h"
 
 namespace systole {
 namespace {

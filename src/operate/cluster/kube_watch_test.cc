@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "operate/cluster/kube_log.h"
-#include "operate/cluster/kube_stub.h"
+#include "operate/cluster/testing/kube_stub.h"
 
 namespace systole {
 namespace {

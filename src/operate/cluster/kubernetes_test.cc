@@ -9,9 +9,9 @@
 
 #include "ground/base/text_file.h"
 #include "operate/cluster/kube_objects.h"
-#include "operate/cluster/kube_stub.h"
 #include "operate/cluster/ledger.h"
 #include "operate/cluster/submit.h"
+#include "operate/cluster/testing/kube_stub.h"
 
 namespace systole {
 namespace {

@@ -13,7 +13,7 @@
 #include "ground/process/capture.h"
 #include "ground/store/sha256.h"
 #include "operate/cluster/ssh_text.h"
-#include "operate/render/hostile.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

@@ -4,9 +4,9 @@
 #include <set>
 #include <tuple>
 
-#include "operate/import/import_testing.h"
 #include "operate/import/shell_words.h"
-#include "operate/render/builtin_facts.h"
+#include "operate/import/testing/imported.h"
+#include "operate/render/testing/builtin_facts.h"
 
 namespace systole {
 namespace {

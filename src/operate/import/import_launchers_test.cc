@@ -1,7 +1,7 @@
 // Launchers behind whatever stands in front of them: found, or refused by name, never taken for the program.
 #include <gtest/gtest.h>
 
-#include "operate/import/import_testing.h"
+#include "operate/import/testing/imported.h"
 #include "operate/import/wrappers.h"
 
 namespace systole {

@@ -8,8 +8,8 @@
 #include "describe/spec/workload.h"
 #include "ground/base/document.h"
 #include "ground/base/text_file.h"
-#include "operate/import/import_testing.h"
-#include "operate/render/hostile.h"
+#include "operate/import/testing/imported.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

@@ -1,7 +1,7 @@
 // Spellings that sbatch takes, and what becomes of each; lines that it refuses.
 #include <gtest/gtest.h>
 
-#include "operate/import/import_testing.h"
+#include "operate/import/testing/imported.h"
 
 namespace systole {
 namespace {

@@ -8,10 +8,10 @@
 #include "ground/base/document.h"
 #include "ground/base/text_file.h"
 #include "operate/import/flags.h"
-#include "operate/import/import_testing.h"
 #include "operate/import/slurm_flags.h"
-#include "operate/render/hostile.h"
+#include "operate/import/testing/imported.h"
 #include "operate/render/quote.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

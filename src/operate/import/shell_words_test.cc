@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "ground/process/capture.h"
-#include "operate/render/hostile.h"
 #include "operate/render/quote.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <thread>
 
-#include "ground/store/faulty.h"
-#include "operate/observe/tiny_run.h"
+#include "ground/store/testing/faulty.h"
+#include "operate/observe/testing/tiny_run.h"
 
 namespace systole {
 namespace {

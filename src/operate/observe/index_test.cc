@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "operate/observe/tiny_run.h"
+#include "operate/observe/testing/tiny_run.h"
 
 namespace systole {
 namespace {

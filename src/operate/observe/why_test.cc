@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operate/observe/tiny_run.h"
+#include "operate/observe/testing/tiny_run.h"
 
 namespace systole {
 namespace {

@@ -10,11 +10,11 @@
 #include "ground/base/text_file.h"
 #include "ground/catalog/image.h"
 #include "ground/process/capture.h"
-#include "operate/render/builtin_facts.h"
 #include "operate/render/docker/docker.h"
-#include "operate/render/dockerfile_rules.h"
-#include "operate/render/hostile.h"
 #include "operate/render/render.h"
+#include "operate/render/testing/builtin_facts.h"
+#include "operate/render/testing/dockerfile_rules.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

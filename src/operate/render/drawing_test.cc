@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "operate/render/hostile.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "operate/render/hostile.h"
 #include "operate/render/names.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
-#include "operate/render/gke_clusters.h"
+#include "operate/render/testing/gke_clusters.h"
 
 namespace systole {
 namespace {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "ground/process/capture.h"
-#include "operate/render/gke_clusters.h"
-#include "operate/render/hcl_reader.h"
-#include "operate/render/terraform_schema.h"
+#include "operate/render/testing/gke_clusters.h"
+#include "operate/render/testing/hcl_reader.h"
+#include "operate/render/testing/terraform_schema.h"
 
 namespace systole {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
-#include "operate/render/builtin_facts.h"
-#include "operate/render/hcl_reader.h"
-#include "operate/render/hostile.h"
-#include "operate/render/official_schema.h"
 #include "operate/render/render.h"
-#include "operate/render/terraform_schema.h"
+#include "operate/render/testing/builtin_facts.h"
+#include "operate/render/testing/hcl_reader.h"
+#include "operate/render/testing/hostile.h"
+#include "operate/render/testing/official_schema.h"
+#include "operate/render/testing/terraform_schema.h"
 
 namespace systole {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "ground/process/capture.h"
-#include "operate/render/hcl_reader.h"
-#include "operate/render/hostile.h"
+#include "operate/render/testing/hcl_reader.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

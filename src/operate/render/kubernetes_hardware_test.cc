@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "operate/render/kubernetes_testing.h"
+#include "operate/render/testing/kubernetes_rendered.h"
 
 namespace systole {
 namespace {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "ground/process/capture.h"
-#include "operate/render/hostile.h"
-#include "operate/render/kubernetes_testing.h"
 #include "operate/render/quote.h"
+#include "operate/render/testing/hostile.h"
+#include "operate/render/testing/kubernetes_rendered.h"
 
 namespace systole {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "operate/render/hostile.h"
-#include "operate/render/kubernetes_testing.h"
+#include "operate/render/testing/hostile.h"
+#include "operate/render/testing/kubernetes_rendered.h"
 
 namespace systole {
 namespace {

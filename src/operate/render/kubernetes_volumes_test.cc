@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "operate/render/hostile.h"
-#include "operate/render/kubernetes_around.h"
-#include "operate/render/kubernetes_testing.h"
+#include "operate/render/testing/hostile.h"
+#include "operate/render/testing/kubernetes_around.h"
+#include "operate/render/testing/kubernetes_rendered.h"
 
 namespace systole {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
-#include "operate/render/builtin_facts.h"
+#include "operate/render/testing/builtin_facts.h"
 
 namespace systole {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "ground/base/document.h"
 #include "ground/process/capture.h"
-#include "operate/render/hostile.h"
 #include "operate/render/names.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

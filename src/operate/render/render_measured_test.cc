@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "operate/render/rendered_examples.h"
+#include "operate/render/testing/rendered_examples.h"
 
 namespace systole {
 namespace {

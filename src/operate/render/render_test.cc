@@ -13,8 +13,8 @@
 #include "ground/base/document.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
-#include "operate/render/hostile.h"
-#include "operate/render/rendered_examples.h"
+#include "operate/render/testing/hostile.h"
+#include "operate/render/testing/rendered_examples.h"
 
 namespace systole {
 namespace {

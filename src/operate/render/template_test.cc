@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operate/render/hostile.h"
+#include "operate/render/testing/hostile.h"
 
 namespace systole {
 namespace {

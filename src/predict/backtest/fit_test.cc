@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "predict/backtest/least_squares.h"
-#include "predict/backtest/tiny_rows.h"
+#include "predict/backtest/testing/tiny_rows.h"
 
 namespace systole::backtest {
 namespace {

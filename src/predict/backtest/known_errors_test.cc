@@ -10,7 +10,7 @@
 
 #include "ground/base/text_file.h"
 #include "predict/backtest/fit.h"
-#include "predict/backtest/tiny_rows.h"
+#include "predict/backtest/testing/tiny_rows.h"
 
 namespace systole::backtest {
 namespace {

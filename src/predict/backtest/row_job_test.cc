@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "predict/backtest/row_words.h"
-#include "predict/backtest/tiny_rows.h"
+#include "predict/backtest/testing/tiny_rows.h"
 
 namespace systole::backtest {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "predict/backtest/row_sets.h"
-#include "predict/backtest/tiny_rows.h"
+#include "predict/backtest/testing/tiny_rows.h"
 
 namespace systole::backtest {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "describe/graph/text.h"
 #include "describe/graph/work.h"
-#include "describe/models/gradient_check.h"
+#include "describe/models/testing/gradient_check.h"
 
 namespace systole {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/models/decoder/tiny_decoder.h"
-#include "describe/models/gradient_check.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
 #include "describe/models/mlp/mlp.h"
+#include "describe/models/testing/gradient_check.h"
 
 namespace systole {
 namespace {

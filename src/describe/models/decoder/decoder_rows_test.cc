@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/models/decoder/tiny_decoder.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
 
 namespace systole {
 namespace {

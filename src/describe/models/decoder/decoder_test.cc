@@ -9,7 +9,7 @@
 #include "describe/graph/verify.h"
 #include "describe/graph/work.h"
 #include "describe/models/decoder/parameters.h"
-#include "describe/models/decoder/tiny_decoder.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
 
 namespace systole {
 namespace {

@@ -10,7 +10,7 @@
 #include "describe/graph/partition/probe.h"
 #include "describe/graph/passes/rewrite.h"
 #include "describe/graph/work.h"
-#include "describe/models/decoder/tiny_decoder.h"
+#include "describe/models/decoder/testing/tiny_decoder.h"
 
 namespace systole {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "describe/graph/verify.h"
-#include "describe/models/tiny_inputs.h"
+#include "describe/models/testing/tiny_inputs.h"
 
 namespace systole {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "describe/graph/text.h"
 #include "describe/graph/work.h"
-#include "describe/models/gradient_check.h"
-#include "describe/models/t5/tiny_t5.h"
+#include "describe/models/t5/testing/tiny_t5.h"
+#include "describe/models/testing/gradient_check.h"
 
 namespace systole {
 namespace {

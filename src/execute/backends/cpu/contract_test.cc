@@ -7,7 +7,7 @@
 #include "execute/backends/cpu/contract_plan.h"
 #include "execute/backends/cpu/cpu.h"
 #include "execute/backends/cpu/dnnl_library.h"
-#include "execute/backends/cpu/kernels/kernel_test.h"
+#include "execute/backends/cpu/kernels/testing/kernel_test.h"
 #include "ground/tensor/shape.h"
 
 namespace systole::cpu {

@@ -11,16 +11,16 @@
 #include <cstring>
 #include <set>
 
-#include "describe/graph/ops/cases/list.h"
 #include "describe/graph/ops/ops.h"
+#include "describe/graph/ops/testing/list.h"
 #include "describe/graph/partition/training.h"
 #include "describe/graph/work.h"
 #include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/node_call.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/executor.h"
-#include "execute/runtime/expect_planned_work.h"
 #include "execute/runtime/initialize.h"
+#include "execute/runtime/testing/expect_planned_work.h"
 
 namespace systole {
 namespace {

@@ -13,7 +13,7 @@
 #include "execute/runtime/initialize.h"
 #include "execute/train/state.h"
 #include "execute/train/trainer.h"
-#include "ground/store/faulty.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole {
 

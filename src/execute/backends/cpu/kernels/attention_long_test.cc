@@ -1,7 +1,7 @@
 // Attention over 8,192 places: nothing is as large as queries times keys, and rows drawn from all over are right.
 
 #include "execute/backends/cpu/kernels/attention.h"
-#include "execute/backends/cpu/kernels/kernel_test.h"
+#include "execute/backends/cpu/kernels/testing/kernel_test.h"
 
 namespace systole::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "execute/backends/cpu/kernels/attention.h"
 
-#include "execute/backends/cpu/kernels/kernel_test.h"
+#include "execute/backends/cpu/kernels/testing/kernel_test.h"
 
 namespace systole::cpu {
 namespace {

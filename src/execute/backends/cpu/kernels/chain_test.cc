@@ -1,6 +1,6 @@
 #include "execute/backends/cpu/kernels/chain.h"
 
-#include "execute/backends/cpu/kernels/kernel_test.h"
+#include "execute/backends/cpu/kernels/testing/kernel_test.h"
 
 namespace systole::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "execute/backends/cpu/kernels/kernel_test.h"
+#include "execute/backends/cpu/kernels/testing/kernel_test.h"
 
 namespace systole::cpu {
 namespace {

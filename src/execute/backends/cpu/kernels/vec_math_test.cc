@@ -1,6 +1,6 @@
 // The elementary functions against libm in double, over a sweep of all bit patterns.
 
-#include "execute/backends/cpu/kernels/kernel_test.h"
+#include "execute/backends/cpu/kernels/testing/kernel_test.h"
 
 namespace systole::cpu {
 namespace {
