@@ -87,22 +87,14 @@ function(systole_test name)
   foreach(dep ${ARG_DEPS})
     target_link_libraries(${name} PRIVATE systole_${dep})
   endforeach()
-  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
-  foreach(source ${ARG_SOURCES})  # only where they are used: what does not know where it lies is compiled once for all clones
-    file(STRINGS ${source} uses_paths REGEX "SYSTOLE_(SOURCE|BINARY)_DIR|run_systole\\.h|plan_job\\.h|process_job\\.h|launch_fixture\\.h|slurm_cluster\\.h|ssh_machines\\.h|kubernetes_cluster\\.h|kubernetes_rendered\\.h|rendered_examples\\.h")
-    if(uses_paths)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
-        SYSTOLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SYSTOLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
-    endif()
-  endforeach()
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} systole_places GTest::gtest GTest::gtest_main)
   systole_precompiled(${name} TESTS)
   add_test(NAME ${name} COMMAND ${name})
-  foreach(source ${ARG_SOURCES})
-    file(STRINGS ${source} uses_plugins REGEX "vendors_plugin\\.h|testing/xla\\.h")
-    if(uses_plugins)  # when the folder has been read: what it sets itself stays, and does not take this away
-      cmake_language(EVAL CODE "cmake_language(DEFER CALL set_property TEST [[${name}]] APPEND PROPERTY ENVIRONMENT
-        [[LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/vendors.supp]])")
-      break()
-    endif()
+endfunction()
+
+# Tests that load vendors' plugins, whose leaks are not ours. After what else sets their ENVIRONMENT.
+function(systole_loads_plugins)
+  foreach(test ${ARGN})
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/vendors.supp)
   endforeach()
 endfunction()

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "describe/spec/plan.h"
+#include "ground/base/testing/places.h"
 #include "laws/process_job.h"
 #include "operate/observe/run_files.h"
 

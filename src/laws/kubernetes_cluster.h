@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"

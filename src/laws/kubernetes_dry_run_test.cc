@@ -5,6 +5,7 @@
 
 #include "ground/base/document.h"
 #include "ground/base/sourced_yaml.h"
+#include "ground/base/testing/places.h"
 #include "laws/kubernetes_cluster.h"
 
 namespace systole {

@@ -13,6 +13,7 @@
 #include "execute/runtime/initialize.h"
 #include "execute/train/ledger.h"
 #include "execute/train/stage_watch.h"
+#include "ground/base/testing/places.h"
 #include "ground/process/core_wait.h"
 #include "laws/process_job.h"
 #include "operate/cli/session.h"

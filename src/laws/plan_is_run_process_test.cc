@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "ground/base/testing/places.h"
 #include "laws/process_job.h"
 
 namespace systole::laws {

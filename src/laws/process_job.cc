@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "execute/checkpoint/compare.h"
+#include "ground/base/testing/places.h"
 #include "operate/observe/run_files.h"
 
 namespace systole::laws {
@@ -94,7 +95,7 @@ void Workshop::write_secret(const std::string& leaf, const std::string& text) co
 
 Command Workshop::command(std::vector<std::string> arguments) const {
   Command command;
-  command.argv = {SYSTOLE_PROGRAM};
+  command.argv = {SYSTOLE_BINARY_DIR "/src/operate/cli/systole"};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
 #ifndef SYSTOLE_HAS_CPU
   if (arguments[0] == "run" || arguments[0] == "resume")

@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "ground/base/testing/places.h"
 #include "ground/process/capture.h"
 
 namespace systole {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "laws/drawn_points.h"
 #include "laws/slow_steps.h"
 #include "laws/slurm_cluster.h"

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "ground/net/socket.h"
 #include "ground/process/capture.h"
 

@@ -2,6 +2,7 @@
 #include <set>
 #include <sstream>
 
+#include "ground/base/testing/places.h"
 #include "laws/drawn_points.h"
 #include "laws/slow_steps.h"
 #include "laws/ssh_machines.h"

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "ground/base/testing/places.h"
 #include "ground/net/socket.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"

@@ -11,6 +11,7 @@
 #include "describe/stablehlo/module.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/train/job.h"
+#include "ground/base/testing/places.h"
 #include "laws/process_job.h"
 
 namespace systole::laws {

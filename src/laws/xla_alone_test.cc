@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "ground/base/testing/places.h"
 #include "laws/xla_runs.h"
 
 namespace systole::laws {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ground/base/hash.h"
+#include "ground/base/testing/places.h"
 #include "laws/process_job.h"
 
 namespace systole::laws {

@@ -15,6 +15,7 @@
 #include "describe/graph/passes/rewrite.h"
 #include "ground/base/document.h"
 #include "ground/base/hash.h"
+#include "ground/base/testing/places.h"
 #include "ground/pjrt/places.h"
 #include "ground/process/capture.h"
 #include "laws/process_job.h"

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ground/base/testing/places.h"
 #include "ground/pjrt/places.h"
 #include "laws/process_job.h"
 #include "predict/prove/published.h"

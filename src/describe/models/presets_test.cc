@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "describe/models/list.h"
+#include "ground/base/testing/places.h"
 
 namespace systole {
 namespace {

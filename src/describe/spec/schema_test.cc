@@ -10,6 +10,7 @@
 
 #include "describe/spec/excerpt.h"
 #include "describe/spec/testing/small_workload.h"
+#include "ground/base/testing/places.h"
 
 namespace systole {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "describe/spec/schema.h"
 #include "describe/spec/testing/small_workload.h"
+#include "ground/base/testing/places.h"
 
 namespace systole {
 namespace {

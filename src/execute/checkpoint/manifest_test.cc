@@ -7,6 +7,7 @@
 
 #include "execute/checkpoint/testing/tiny_state.h"
 #include "ground/base/hash.h"
+#include "ground/base/testing/places.h"
 
 namespace systole::checkpoint {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "execute/checkpoint/inspect.h"
 #include "execute/checkpoint/testing/tiny_state.h"
+#include "ground/base/testing/places.h"
 
 namespace systole::checkpoint {
 namespace {

@@ -13,6 +13,7 @@
 #include "execute/data/byte_alphabet.h"
 #include "execute/data/tokenizer_files.h"
 #include "ground/base/philox.h"
+#include "ground/base/testing/places.h"
 
 namespace systole {
 namespace {

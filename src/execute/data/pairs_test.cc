@@ -8,6 +8,7 @@
 
 #include "execute/data/build.h"
 #include "execute/data/testing/made_up_text.h"
+#include "ground/base/testing/places.h"
 
 namespace systole {
 namespace {

@@ -12,6 +12,7 @@
 #include "execute/data/split_pattern.h"
 #include "execute/data/testing/many_scripts.h"
 #include "execute/data/tokenizer.h"
+#include "ground/base/testing/places.h"
 #include "ground/process/capture.h"
 #include "ground/store/store.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "execute/data/testing/made_up_text.h"
+#include "ground/base/testing/places.h"
 #include "ground/store/store.h"
 
 namespace systole {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ground/base/testing/places.h"
 #include "ground/store/store.h"
 
 namespace systole {

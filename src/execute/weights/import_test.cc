@@ -10,6 +10,7 @@
 
 #include "execute/weights/export.h"
 #include "execute/weights/hf_config.h"
+#include "ground/base/testing/places.h"
 
 namespace systole {
 namespace {

@@ -1,4 +1,5 @@
 #include "ground/catalog/tables.h"
+#include "ground/base/testing/places.h"
 
 #include <gtest/gtest.h>
 

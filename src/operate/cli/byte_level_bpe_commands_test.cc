@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "describe/spec/schema.h"
+#include "ground/base/testing/places.h"
 #include "operate/cli/command.h"
 
 namespace systole::cli {

@@ -1,6 +1,7 @@
 // The pages of docs/reference are what the program prints now. commands.md freezes every command and option.
 
 #include "operate/cli/reference_pages.h"
+#include "ground/base/testing/places.h"
 
 #include <gtest/gtest.h>
 

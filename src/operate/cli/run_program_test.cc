@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "ground/base/testing/places.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {

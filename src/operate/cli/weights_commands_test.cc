@@ -11,6 +11,7 @@
 
 #include "execute/checkpoint/safetensors.h"
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {

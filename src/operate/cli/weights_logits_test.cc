@@ -12,6 +12,7 @@
 #include "execute/serve/engine.h"
 #include "ground/base/clock.h"
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "ground/process/capture.h"
 #include "operate/cli/hf_folder.h"
 #include "operate/cli/session.h"

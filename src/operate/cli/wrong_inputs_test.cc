@@ -19,6 +19,7 @@
 #include <fstream>
 #include <set>
 
+#include "ground/base/testing/places.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {

@@ -7,6 +7,7 @@
 
 #include "describe/spec/workload.h"
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "operate/import/testing/imported.h"
 #include "operate/render/testing/hostile.h"

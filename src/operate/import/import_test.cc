@@ -6,6 +6,7 @@
 
 #include "describe/spec/workload.h"
 #include "ground/base/document.h"
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "operate/import/flags.h"
 #include "operate/import/slurm_flags.h"

@@ -7,6 +7,7 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "ground/catalog/image.h"
 #include "ground/process/capture.h"

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
 #include "operate/render/testing/gke_clusters.h"

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ground/base/testing/places.h"
 #include "ground/process/capture.h"
 #include "operate/render/testing/gke_clusters.h"
 #include "operate/render/testing/hcl_reader.h"

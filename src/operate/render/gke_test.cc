@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
 #include "operate/render/render.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
 #include "operate/render/testing/builtin_facts.h"

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "predict/backtest/fit.h"
 #include "predict/backtest/testing/tiny_rows.h"

@@ -1,4 +1,5 @@
 #include "predict/prove/module_text.h"
+#include "ground/base/testing/places.h"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ground/base/testing/places.h"
 #include "ground/pjrt/places.h"
 
 namespace systole::prove {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "ground/base/testing/places.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ground/base/testing/places.h"
 #include "ground/process/capture.h"
 
 namespace systole::cli {

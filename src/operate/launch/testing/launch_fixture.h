@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ground/base/testing/places.h"
 #include "ground/process/capture.h"
 #include "operate/launch/launch.h"
 

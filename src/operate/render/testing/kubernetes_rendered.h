@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ground/base/testing/places.h"
 #include "operate/render/render.h"
 #include "operate/render/testing/builtin_facts.h"
 #include "operate/render/testing/official_schema.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ground/base/testing/places.h"
 #include "ground/base/text_file.h"
 #include "operate/render/render.h"
 #include "operate/render/testing/builtin_facts.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "describe/graph/ops/testing/list.h"
+#include "ground/base/testing/places.h"
 
 namespace systole {
 namespace {
