@@ -46,7 +46,7 @@ static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT);
 class RendezvousServer::Loop {
  public:
   Loop(const RunToken& token, std::shared_ptr<const Tls> tls, RendezvousServerOptions options, Fd listener, int wake,
-       std::atomic<std::int64_t>& away)
+       std::atomic<std::int64_t>& away, std::atomic<std::size_t>& waiting)
       : token_(token),
         tls_(std::move(tls)),
         options_(std::move(options)),
@@ -54,6 +54,7 @@ class RendezvousServer::Loop {
         listener_(std::move(listener)),
         wake_(wake),
         turned_away_(away),
+        waiting_(waiting),
         clock_(real_clock()) {}
 
   Status open() {
@@ -78,7 +79,9 @@ class RendezvousServer::Loop {
         }
       }
       serve_held();
-      deliver(state_.advance(now_));
+      const std::vector<RendezvousState::Answer> late = state_.advance(now_);
+      waiting_ = state_.waiting();
+      deliver(late);
       if (now_ >= sweep_at_) sweep();
     }
   }
@@ -135,6 +138,7 @@ class RendezvousServer::Loop {
     const auto found = peers_.find(number);
     if (found == peers_.end()) return;
     state_.leave(number);
+    waiting_ = state_.waiting();
     if (!found->second.known) {
       strangers_.erase(found->second.place);
       ++turned_away_;
@@ -251,6 +255,7 @@ class RendezvousServer::Loop {
     if (peer.in.capacity() > 4096) peer.in.shrink_to_fit();
     peer.waiting = true;
     std::vector<RendezvousState::Answer> answers = state_.ask(peer.number, *request, now_);
+    waiting_ = state_.waiting();  // before anybody hears of it
     bool alive = true;
     for (RendezvousState::Answer& answer : answers) {
       if (answer.asker == peer.number) alive = reply_to(peer, answer.reply);
@@ -316,6 +321,7 @@ class RendezvousServer::Loop {
   Fd listener_, epoll_;
   int wake_;
   std::atomic<std::int64_t>& turned_away_;
+  std::atomic<std::size_t>& waiting_;
   std::unique_ptr<Clock> clock_;
   Seconds now_{}, sweep_at_{};
   bool listening_ = true;
@@ -334,7 +340,7 @@ Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const RunToken
   server->wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (server->wake_.get() < 0) return os_error(errno, "make an event descriptor");
   server->loop_ = std::make_unique<Loop>(token, std::move(tls), std::move(options), std::move(socket.fd),
-                                         server->wake_.get(), server->turned_away_);
+                                         server->wake_.get(), server->turned_away_, server->waiting_);
   TRY(server->loop_->open());
   server->thread_ = std::thread([loop = server->loop_.get()] { loop->run(); });
   return server;

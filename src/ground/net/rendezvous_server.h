@@ -36,6 +36,7 @@ class RendezvousServer {
 
   NetAddress address() const { return address_; }                   // with the port that it got
   std::int64_t turned_away() const { return turned_away_.load(); }  // connections that never showed the token
+  std::size_t waiting() const { return waiting_.load(); }           // requests that are not answered yet
 
  private:
   class Loop;
@@ -44,6 +45,7 @@ class RendezvousServer {
   NetAddress address_;
   Fd wake_;  // an eventfd: written to end the thread
   std::atomic<std::int64_t> turned_away_{0};
+  std::atomic<std::size_t> waiting_{0};
   std::unique_ptr<Loop> loop_;
   std::thread thread_;
 };

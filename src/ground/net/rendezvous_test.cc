@@ -7,6 +7,7 @@
 
 #include "ground/net/rendezvous_client.h"
 #include "ground/net/rendezvous_server.h"
+#include "ground/net/testing/waiting_requests.h"
 
 namespace systole {
 namespace {
@@ -57,10 +58,10 @@ TEST_F(Rendezvous, values_as_long_as_allowed_pass_and_longer_ones_are_refused) {
 TEST_F(Rendezvous, one_waits_until_another_writes) {
   std::thread writer([this] {
     RendezvousClient other = client();
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    (void)other.set("k", "now");
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    (void)other.set("k", "then");
+    for (const char* value : {"now", "then"}) {
+      EXPECT_TRUE(comes_to_wait(*server_, 1)) << value;
+      EXPECT_TRUE(other.set("k", value).ok());
+    }
   });
   RendezvousClient a = client();
   EXPECT_EQ(a.wait("k", Seconds(30.0)).value(), "now");
@@ -99,7 +100,7 @@ TEST_F(Rendezvous, a_connection_that_breaks_while_it_waits_leaves_the_barrier) {
     const auto arrives = encode(
         RendezvousRequest{.op = RendezvousOp::barrier, .holder = 0, .number = 2, .wait_ms = 60'000, .key = "broken"});
     EXPECT_TRUE(send_all(fd.get(), arrives, deadline_after(Seconds(10.0)), "server").ok());
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_TRUE(comes_to_wait(*server_, 1));
   });
   waits.join();
   // Member 0 may come again: it is not "there already". Bounded: the server hears of the close soon.
@@ -119,7 +120,7 @@ TEST_F(Rendezvous, an_old_generation_is_told_so_also_while_it_waits) {
   EXPECT_TRUE(old.set("address/0", "here").ok());
   Status waited = Done{};
   std::thread waits([&] { waited = client(1).barrier("step", 2, 0, Seconds(60.0)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_TRUE(comes_to_wait(*server_, 1));
   EXPECT_TRUE(agent.fence(2).ok());
   waits.join();
   ASSERT_FALSE(waited.ok());
@@ -177,7 +178,7 @@ TEST(RendezvousStranger, is_named_by_what_it_says) {
 TEST_F(Rendezvous, a_server_that_ends_is_an_error_at_once) {
   RendezvousClient a = client();
   std::thread stops([this] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    EXPECT_TRUE(comes_to_wait(*server_, 1));
     server_.reset();
   });
   const Result<std::string> waited = a.wait("k", Seconds(60.0));

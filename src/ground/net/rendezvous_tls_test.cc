@@ -10,6 +10,7 @@
 #include "ground/net/rendezvous_client.h"
 #include "ground/net/rendezvous_server.h"
 #include "ground/net/testing/tapped_port.h"
+#include "ground/net/testing/waiting_requests.h"
 
 namespace systole {
 namespace {
@@ -47,8 +48,8 @@ TEST_F(RendezvousTls, one_waits_until_another_writes_and_leases_are_kept) {
   start(true);
   std::thread writer([this] {
     RendezvousClient other = client();
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    (void)other.set("k", "now");
+    EXPECT_TRUE(comes_to_wait(*server_, 1));
+    EXPECT_TRUE(other.set("k", "now").ok());
   });
   RendezvousClient a = client();
   EXPECT_EQ(a.wait("k", Seconds(30.0)).value(), "now");
@@ -74,9 +75,9 @@ TEST_F(RendezvousTls, a_request_that_came_with_another_is_answered) {
     all.insert(all.end(), frame.begin(), frame.end());
   }
   ASSERT_TRUE(send_all(stream, all, until, "server").ok());
+  ASSERT_TRUE(comes_to_wait(*server_, 1));
   RendezvousClient other = client();
   ASSERT_TRUE(other.set("second", "b").ok());
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
   ASSERT_TRUE(other.set("first", "a").ok());
   std::vector<std::byte> answers(kRendezvousMagic.size() + 2 * encode(RendezvousReply{.value = "a"}).size());
   const Status got = receive_all(stream, answers, until, "server");

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <future>
 #include <thread>
 
 #include "ground/net/token.h"
@@ -42,12 +43,14 @@ TEST(Socket, knows_its_own_address_on_the_way_to_another) {
 
 TEST(Socket, waits_for_a_listener_that_comes_late_and_gives_up_on_none) {
   const int port = free_port().value();
+  std::promise<void> tried;
   std::thread late([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const ListeningSocket socket = listen_on({"127.0.0.1", port}).value();
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    tried.get_future().wait();
   });
   EXPECT_TRUE(connect_to({"127.0.0.1", port}, deadline_after(Seconds(20.0))).ok());
+  tried.set_value();
   late.join();
   const Result<Fd> none = connect_to({"127.0.0.1", port}, deadline_after(Seconds(0.05)));
   ASSERT_FALSE(none.ok());
