@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <new>
 #include <thread>
 
 #include "execute/comm/collectives.h"
@@ -20,6 +22,30 @@ namespace systole {
 namespace {
 
 using Body = std::function<Status(std::int32_t rank, Transport& transport)>;
+
+// A number that this process and those forked from it share. Waits are bounded.
+class SharedCount {
+ public:
+  SharedCount() {
+    void* const page = mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED, "no memory to share");
+    count_ = new (page) Count(0);
+  }
+  ~SharedCount() { munmap(count_, sizeof(Count)); }
+  SharedCount(const SharedCount&) = delete;
+  SharedCount& operator=(const SharedCount&) = delete;
+  void add() { ++*count_; }
+  bool reaches(int wanted) const {
+    for (int look = 0; look < 10'000 && *count_ < wanted; ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return *count_ >= wanted;
+  }
+
+ private:
+  using Count = std::atomic<int>;
+  static_assert(Count::is_always_lock_free);
+  Count* count_ = nullptr;
+};
 
 // Child processes that are ranks; what each ended with comes through a pipe. Those that still live at the end are
 // killed, by their ids.
@@ -87,8 +113,9 @@ class Ranks {
   std::vector<Child> children_;
 };
 
-// Sums and gathers numbers that say who sent them, `times` over.
-Status sum_and_gather(std::int32_t rank, Transport& transport, std::int64_t elements, int times) {
+// Sums and gathers numbers that say who sent them, `times` over; `busy` counts the ranks that have done it once.
+Status sum_and_gather(std::int32_t rank, Transport& transport, std::int64_t elements, int times,
+                      SharedCount* busy = nullptr) {
   const std::int64_t n = transport.num_ranks();
   const auto communicator = TRY(make_communicator(transport, Mesh::make({{"data", n}}).value()));
   std::vector<float> x(static_cast<std::size_t>(elements)), y(x.size()), all(x.size() * static_cast<std::size_t>(n));
@@ -108,6 +135,7 @@ Status sum_and_gather(std::int32_t rank, Transport& transport, std::int64_t elem
       const auto want = static_cast<float>(n * (n + 1) / 2 + n * (place % 97 + time % 5));
       if (all[i] != want) return error(ErrorKind::internal, "time {} element {}: {} and not {}", time, i, all[i], want);
     }
+    if (time == 0 && busy != nullptr) busy->add();
   }
   return communicator->barrier();
 }
@@ -123,7 +151,7 @@ TEST(Shm, processes_compute_the_same) {
 }
 
 // Gathers begun, moved on beside other work, and waited for later.
-Status gather_beside(std::int32_t rank, Transport& transport, int times) {
+Status gather_beside(std::int32_t rank, Transport& transport, int times, SharedCount& busy) {
   const std::int64_t n = transport.num_ranks();
   const auto communicator = TRY(make_communicator(transport, Mesh::make({{"data", n}}).value()));
   std::vector<std::byte> x(2 << 20, static_cast<std::byte>(rank)), all(x.size() * static_cast<std::size_t>(n));
@@ -138,14 +166,17 @@ Status gather_beside(std::int32_t rank, Transport& transport, int times) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
     TRY(communicator->finish(gather.get(), counters));
+    if (time == 0) busy.add();
   }
   return {};
 }
 
 TEST(Shm, a_rank_killed_beside_other_work_is_named_by_all_others) {
   for (const int delay : {0, 3, 11}) {
-    Ranks ranks(3, {Seconds(20)}, [](std::int32_t r, Transport& t) { return gather_beside(r, t, 1 << 20); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(100 + delay));
+    SharedCount busy;
+    Ranks ranks(3, {Seconds(20)}, [&](std::int32_t r, Transport& t) { return gather_beside(r, t, 1 << 20, busy); });
+    ASSERT_TRUE(busy.reaches(3));
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay));
     const auto killed = std::chrono::steady_clock::now();
     ranks.signal(1, SIGKILL);
     for (const std::int32_t r : {0, 2}) {
@@ -158,8 +189,11 @@ TEST(Shm, a_rank_killed_beside_other_work_is_named_by_all_others) {
 
 TEST(Shm, a_killed_rank_is_named_by_all_others) {
   for (const int delay : {5, 40, 90}) {
-    Ranks ranks(4, {Seconds(20)}, [](std::int32_t r, Transport& t) { return sum_and_gather(r, t, 300000, 1 << 20); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(100 + delay));
+    SharedCount busy;
+    Ranks ranks(4, {Seconds(20)},
+                [&](std::int32_t r, Transport& t) { return sum_and_gather(r, t, 300000, 1 << 20, &busy); });
+    ASSERT_TRUE(busy.reaches(4));
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay));
     const auto killed = std::chrono::steady_clock::now();
     ranks.signal(2, SIGKILL);
     for (const std::int32_t r : {0, 1, 3}) {
@@ -173,8 +207,10 @@ TEST(Shm, a_killed_rank_is_named_by_all_others) {
 }
 
 TEST(Shm, a_stopped_rank_is_named_within_the_patience) {
-  Ranks ranks(4, {Seconds(1)}, [](std::int32_t r, Transport& t) { return sum_and_gather(r, t, 100000, 1 << 20); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  SharedCount busy;
+  Ranks ranks(4, {Seconds(1)},
+              [&](std::int32_t r, Transport& t) { return sum_and_gather(r, t, 100000, 1 << 20, &busy); });
+  ASSERT_TRUE(busy.reaches(4));
   const auto stopped = std::chrono::steady_clock::now();
   ranks.signal(1, SIGSTOP);
   for (const std::int32_t r : {0, 2, 3}) {
@@ -207,18 +243,21 @@ TEST(Shm, a_rank_that_never_comes_is_named) {
 
 // Its process ends, without a word of leaving, while others are still busy with each other.
 TEST(Shm, a_rank_that_went_after_its_last_word_harms_nobody) {
-  Ranks ranks(3, {Seconds(10)}, [](std::int32_t r, Transport& t) -> Status {
+  SharedCount gone;
+  Ranks ranks(3, {Seconds(10)}, [&](std::int32_t r, Transport& t) -> Status {
     std::byte word{7}, got[2]{};
     const auto from = [&](std::int32_t rank, std::byte& into) {
       return Incoming{rank, &into, Bytes(1), Bytes(1), Bytes(1)};
     };
     const std::vector<Outgoing> out{{0, &word, Bytes(1), Bytes(1), Bytes(1)}};
     const std::vector<Incoming> in{from(1, got[0]), from(2, got[1])};
-    if (r == 2) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    if (r == 2 && !gone.reaches(1)) return error(ErrorKind::internal, "rank 1 does not end");
     TRY(r == 0 ? t.exchange({{}, {}, in}) : t.exchange({{}, out, {}}));
     if (r == 1) _exit(0);
     return r != 0 || got[1] == word ? Status() : error(ErrorKind::internal, "another word");
   });
+  EXPECT_EQ(ranks.result(1), "");
+  gone.add();
   for (const std::int32_t r : {0, 2}) EXPECT_EQ(ranks.result(r), "ok");
 }
 
@@ -231,8 +270,10 @@ TEST(Shm, nothing_is_left_behind) {
     return count;
   };
   const std::size_t before = names();
-  Ranks ranks(2, {Seconds(5)}, [](std::int32_t r, Transport& t) { return sum_and_gather(r, t, 100000, 1 << 20); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  SharedCount busy;
+  Ranks ranks(2, {Seconds(5)},
+              [&](std::int32_t r, Transport& t) { return sum_and_gather(r, t, 100000, 1 << 20, &busy); });
+  ASSERT_TRUE(busy.reaches(2));
   for (const std::int32_t r : {0, 1}) ranks.signal(r, SIGKILL);
   EXPECT_EQ(names(), before);
 }

@@ -128,8 +128,9 @@ TEST_F(LaunchFailures, a_guard_that_is_killed_is_replaced_before_the_next_rank) 
   ASSERT_TRUE(ranks->start(1, 0, {.argv = {"sleep", "1000"}}).ok());
   const Captured found = run_captured({.argv = {"pgrep", "-P", std::to_string(::getpid()), "systole-guard"}}).value();
   if (!found.exit.ok()) GTEST_SKIP() << "no pgrep here";
-  ::kill(std::stoi(found.out), SIGKILL);
-  ::usleep(100'000);
+  const pid_t guard = std::stoi(found.out);
+  ::kill(guard, SIGKILL);
+  ASSERT_TRUE(ends_soon(guard));
   ASSERT_TRUE(ranks->start(1, 1, {.argv = {"sleep", "1000"}}).ok());
   EXPECT_TRUE(runs(ranks->pid_of(0)));
   EXPECT_TRUE(runs(ranks->pid_of(1)));
