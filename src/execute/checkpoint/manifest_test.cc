@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <random>
 
 #include "execute/checkpoint/testing/tiny_state.h"
 #include "ground/base/hash.h"
 #include "ground/base/testing/places.h"
+#include "ground/base/testing/processor_time.h"
 
 namespace systole::checkpoint {
 namespace {
@@ -133,24 +133,24 @@ Manifest cut_finely(std::int64_t rows, std::int64_t columns) {
   return manifest;
 }
 
-double seconds_to_check(const Manifest& manifest, const std::string& refused) {
-  const auto began = std::chrono::steady_clock::now();
+Seconds time_to_check(const Manifest& manifest, const std::string& refused) {
+  const Seconds began = processor_time();
   const Status checked = check(manifest);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const Seconds took = processor_time() - began;
   EXPECT_EQ(checked.ok(), refused.empty());
   if (!checked.ok()) { EXPECT_NE(checked.error().message.find(refused), std::string::npos) << checked.error().message; }
-  return took.count();
+  return took;
 }
 
 // In pairs each of these takes a minute and more.
 TEST(Manifest, TheTimeToCheckPiecesIsThatOfASweep) {
-  constexpr double kMost = 10;  // seconds, with sanitizers, on a machine that does other things too
-  EXPECT_LT(seconds_to_check(cut_finely(1, 100'000), ""), kMost);
-  EXPECT_LT(seconds_to_check(cut_finely(100'000, 1), ""), kMost);
+  constexpr Seconds kMost(10.0);  // with sanitizers
+  EXPECT_LT(time_to_check(cut_finely(1, 100'000), ""), kMost);
+  EXPECT_LT(time_to_check(cut_finely(100'000, 1), ""), kMost);
   Manifest grid = cut_finely(316, 316);
-  EXPECT_LT(seconds_to_check(grid, ""), kMost);
+  EXPECT_LT(time_to_check(grid, ""), kMost);
   grid.tensors[0].pieces[40'000] = grid.tensors[0].pieces[70'000];
-  EXPECT_LT(seconds_to_check(grid, "overlap"), kMost);
+  EXPECT_LT(time_to_check(grid, "overlap"), kMost);
   // Nested corners: each takes a row or a column of what is left, so that a cut takes off one piece.
   Manifest spiral = cut_finely(1, 1);
   TensorEntry& w = spiral.tensors[0];
@@ -162,7 +162,7 @@ TEST(Manifest, TheTimeToCheckPiecesIsThatOfASweep) {
     if (i + 1 < n) w.pieces.push_back({{{i + 1, i}, {n, i + 1}}, 0, 0, Encoding::raw});
   }
   spiral.chunks[0].bytes = Bytes(n * n * 4);
-  EXPECT_LT(seconds_to_check(spiral, "no writer"), kMost);
+  EXPECT_LT(time_to_check(spiral, "no writer"), kMost);
 }
 
 TEST(Manifest, PiecesThatNoLineCutsAreHeldToTheRulesToo) {
