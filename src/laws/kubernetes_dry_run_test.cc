@@ -180,6 +180,7 @@ TEST_F(KubernetesDryRun, refuses_whatever_is_changed_in_one) {
       std::vector<Mutant>& most = mutants[kind_of(object)];
       if (of.size() > most.size()) most = std::move(of);
     }
+  ASSERT_FALSE(mutants.empty());
   for (auto& [kind, of] : mutants) {
     ASSERT_GE(of.size(), 3u) << kind;
     std::string text;

@@ -272,6 +272,7 @@ TEST_F(ManyWriters, AFlippedBitAnywhereIsWalkedBackFrom) {
   for (const auto& ending : group_save(store, ranks_)) ASSERT_EQ(text_of(ending), "saved");
   const Folder folder{&store, "c"};
   const Manifest newest = load_manifest(folder, 30).value(), older = load_manifest(folder, 20).value();
+  ASSERT_FALSE(newest.chunks.empty());
   for (const ChunkFile& chunk : newest.chunks) {
     ASSERT_TRUE(store.flip_bit(folder.chunk(chunk.hash), chunk.bytes.count() / 2, 3));
     const bool shared = std::find(older.chunks.begin(), older.chunks.end(), chunk) != older.chunks.end();

@@ -157,6 +157,7 @@ TEST_P(FailAt, WholeOrAbsent_EveryCallOfASaveMayFail) {
   const auto before = store_with_history();
   const Refusal refusal = GetParam();
   const std::int64_t calls = calls_of_a_save(*before, 30);
+  ASSERT_GT(calls, 20);
   for (std::int64_t call = 1; call <= calls; ++call) {
     FaultyStore store(*before);
     store.inject(refusal.onwards ? Fault::fails_from(call, refusal.number)

@@ -140,6 +140,7 @@ TEST_F(Packed, EveryTokenStandsInExactlyOnePieceAndNoPieceCrossesADocument) {
 
 TEST_F(Packed, BytesOfAPieceAreThoseItsTokensSpell) {
   const Packing packing = pack(shards_, *tokenizer_, 8, PackingPolicy::packed).value();
+  ASSERT_FALSE(packing.pieces.empty());
   for (const Piece& piece : packing.pieces) {
     std::size_t spelled = 0;
     for (std::size_t i = 0; i < piece.length; ++i) spelled += tokenizer_->bytes_of(all_[piece.token + i]).size();

@@ -225,6 +225,7 @@ TEST_F(Rows, RanksTogetherReadTheBatchOfOne) {
   std::vector<RowReader> ranks;
   for (part.first_row = 0; part.first_row < 6; part.first_row += 2)
     ranks.push_back(RowReader::open(data_, part).value());
+  ASSERT_GE(data_->packing.rows(), 3);
   for (std::int64_t step = 0; step < data_->packing.rows() / 3; ++step) {
     const Batch* batch = whole.next().value();
     std::vector<std::int32_t> joined;

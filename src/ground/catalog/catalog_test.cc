@@ -213,14 +213,17 @@ TEST(Catalog, accelerators_go_by_the_names_of_their_makers_too) {
 
 TEST(Catalog, a_name_is_of_one_accelerator_alone) {
   const Catalog catalog = builtin();
+  int names = 0;
   for (const auto& [key, entry] : catalog.entries()) {
     if (entry.kind != "gpu" && entry.kind != "tpu") continue;
     for (const std::string& name : names_of(entry)) {
+      ++names;
       const auto found = catalog.find_accelerator(name);
       ASSERT_TRUE(found.ok()) << name;
       EXPECT_EQ((*found)->name, key) << name;
     }
   }
+  EXPECT_GT(names, 25) << "more than there are accelerators";
 }
 
 // 15 GPUs and 10 TPUs; three of the TPUs are announced, or no more than a name.

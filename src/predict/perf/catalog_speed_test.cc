@@ -26,9 +26,13 @@ TEST(CatalogSpeed, facts_of_a_core_times_the_cores) {
 
 TEST(CatalogSpeed, every_cpu_entry_makes_a_machine) {
   const Catalog catalog = builtin();
+  int cpus = 0;
   for (const auto& [name, entry] : catalog.entries()) {
-    EXPECT_TRUE(entry.kind != "cpu" || speed_of(entry, 2).ok()) << name;
+    if (entry.kind != "cpu") continue;
+    ++cpus;
+    EXPECT_TRUE(speed_of(entry, 2).ok()) << name;
   }
+  EXPECT_GT(cpus, 0);
 }
 
 Graph products_and_a_chain(DType dtype) {

@@ -15,10 +15,13 @@ Cluster cluster(const char* chip, ClusterOptions options) {
 }
 
 TEST(Cluster, every_accelerator_has_products_memory_and_shares_of_them) {
+  int chips = 0;
   for (const auto& [name, entry] : catalog().entries()) {
     if ((entry.kind != "gpu" && entry.kind != "tpu") || !entry.facts.contains("matmul.bf16")) continue;
     SCOPED_TRACE(name);
+    ++chips;
     const Accelerator chip = accelerator_of(entry).value();
+    EXPECT_FALSE(chip.products.empty());
     for (const auto& [type, products] : chip.products) {
       EXPECT_GT(products.reached, 0) << name_of(type);
       EXPECT_LE(products.reached, 1) << name_of(type);
@@ -26,6 +29,7 @@ TEST(Cluster, every_accelerator_has_products_memory_and_shares_of_them) {
     EXPECT_GT(chip.memory, BytesPerSecond());
     EXPECT_GT(chip.capacity, Bytes());
   }
+  EXPECT_GT(chips, 0);
 }
 
 TEST(Cluster, ranks_of_one_machine_go_by_its_links_others_by_their_cards) {

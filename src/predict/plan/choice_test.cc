@@ -200,7 +200,9 @@ TEST_F(Choosing, the_front_is_what_nothing_beats) {
 // The words are what --set takes, and lead to the very workload that was estimated.
 TEST_F(Choosing, sets_of_a_layout_make_it) {
   const std::string document = to_yaml(workload_);
-  for (const Candidate& candidate : candidates_of(composer_, 8)) {
+  const auto candidates = candidates_of(composer_, 8);
+  ASSERT_FALSE(candidates.empty());
+  for (const Candidate& candidate : candidates) {
     const Workload laid_out = workload_of(workload_, candidate);
     WorkloadOptions options;
     options.sets = layout_sets(workload_, laid_out);

@@ -171,11 +171,14 @@ TEST(Attention, ABiasStaysAsWideAsTheScores) {
   options.bias_by_distance = graph.input("bias", Type(DType::f32, {kH, 3}));
   graph.output("o", attention(q, q, q, options).o);
   const Graph mixed = apply_precision(graph, {DType::f32, DType::bf16, DType::f32, DType::f32});
+  int seen = 0;
   for (const GraphNode& node : mixed.nodes()) {
     if (node.op->name != std::string_view("attention")) continue;
+    ++seen;
     EXPECT_EQ(mixed.type(node.operands[0]).dtype, DType::bf16);
     EXPECT_EQ(mixed.type(node.operands[3]).dtype, DType::f32);
   }
+  EXPECT_EQ(seen, 1);
 }
 
 Work work_of(const char* name, const std::vector<Type>& operands, const Attrs& attrs) {

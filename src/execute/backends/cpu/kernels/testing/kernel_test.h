@@ -94,6 +94,7 @@ inline std::vector<Isa> isas_here() {
   for (int i = 0; i < kNumIsas; ++i) {
     if (supports(static_cast<Isa>(i))) isas.push_back(static_cast<Isa>(i));
   }
+  EXPECT_FALSE(isas.empty()) << "nothing is tried here";
   return isas;
 }
 
