@@ -191,8 +191,11 @@ TEST_F(ProveCommand, a_workload_that_cannot_be_proved) {
 
 // Ctrl-C ends the compiler too.
 TEST_F(ProveCommand, interrupted) {
-  systole().write("x.mlir", "hang");
-  const Captured seen = prove("x.mlir --on v5e:2x2 & child=$!; sleep 1; kill -INT $child; wait $child");
+  systole().write("x.mlir", "hang begun");
+  const Captured seen = prove(
+      "x.mlir --on v5e:2x2 & child=$!; n=0; while [ ! -e begun ] && [ $n -lt 400 ]; do sleep 0.05; n=$((n+1)); done; "
+      "kill -INT $child; wait $child");
+  ASSERT_TRUE(std::filesystem::exists(systole().folder() / "begun"));
   EXPECT_EQ(seen.exit.code, 130) << seen.err;
   EXPECT_EQ(seen.err, "error: interrupted\n");
 }

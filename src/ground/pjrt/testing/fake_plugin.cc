@@ -9,8 +9,8 @@
 //   refuses             it does not start          exits aborts hangs   when it is asked for its table
 //
 // A program that begins with one of these words makes it do that when it compiles: "fail N" with that status, "abort",
-// "hang", "eat" (memory without end), "refuse WORDS" (out of memory, in these words), "malformed" (what a parser says),
-// "wants TEXT" (which must stand in its options).
+// "hang", "hang FILE" (which it makes first), "eat" (memory without end), "refuse WORDS" (out of memory, in these
+// words), "malformed" (what a parser says), "wants TEXT" (which must stand in its options).
 
 #include <pthread.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -138,6 +139,7 @@ abi::Error* compile(abi::Compile& args) {
     std::abort();
   }
   if (begins("eat")) eat();
+  if (begins("hang ")) std::ofstream(code.substr(5)) << "hangs\n";
   while (begins("hang")) ::pause();
   if (abi::Error* wrong = sized(args.head, 64, "compile")) return wrong;
   ++alive;
