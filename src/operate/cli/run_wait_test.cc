@@ -1,8 +1,8 @@
 // `--wait`: one process works on a run, and another one comes.
 #include <gtest/gtest.h>
 
-#include "operate/cli/run_systole.h"
-#include "operate/cli/small_workload.h"
+#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/small_workload.h"
 
 namespace systole::cli {
 namespace {

@@ -1,7 +1,7 @@
 // `systole submit` that fails, to a Slurm that is files: what it leaves.
 #include <gtest/gtest.h>
 
-#include "operate/cli/run_systole.h"
+#include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "ground/process/capture.h"
-#include "operate/render/rendered_examples.h"
+#include "operate/render/testing/rendered_examples.h"
 
 namespace systole {
 namespace {
