@@ -2,6 +2,7 @@
 // one that was not, on one device and on a mesh; elsewhere it is refused.
 
 #include <gtest/gtest.h>
+#include <map>
 
 #include <bit>
 #include <csignal>
@@ -47,13 +48,13 @@ TEST_F(XlaExact, killed_is_undisturbed) {
   ASSERT_EQ(done.exit.code, 0) << done.err;
   const ExactRun whole = end_of("whole");
   ASSERT_EQ(whole.losses.size(), static_cast<std::size_t>(kSteps));
-  for (const std::string kill : {"update@5", "write@2"}) {
-    const Captured killed = begin(kill, "{}", {"--inject", "kill=" + kill});
+  for (const auto& [folder, kill] : std::map<std::string, std::string>{{"update", "update@5"}, {"write", "write@2"}}) {
+    const Captured killed = begin(folder, "{}", {"--inject", "kill=" + kill});
     ASSERT_EQ(killed.exit.signal, SIGKILL) << kill << killed.err;
-    const Captured rest = go_on(kill);
+    const Captured rest = go_on(folder);
     ASSERT_EQ(rest.exit.code, 0) << kill << rest.err;
-    EXPECT_GT(last_of<Opened>(shop_.events(kill)).from_step, 0) << kill;
-    EXPECT_EQ(end_of(kill), whole) << kill;
+    EXPECT_GT(last_of<Opened>(shop_.events(folder)).from_step, 0) << kill;
+    EXPECT_EQ(end_of(folder), whole) << kill;
   }
 }
 

@@ -77,7 +77,7 @@ TEST_F(Followers, with_tls_here_and_not_there_each_hears_which) {
                                       "ranks.tls=true", "--rendezvous", "127.0.0.1:" + std::to_string(port_)});
   EXPECT_EQ(none.exit.code, 2);
   EXPECT_TRUE(has(none.err, "needs the token that they share")) << none.err;
-  EXPECT_TRUE(has(none.err, "hint: --token-file FILE; make one: ")) << none.err;
+  EXPECT_TRUE(has(none.err, "hint: --token-file FILE; make one, and copy it to every node: ")) << none.err;
 }
 
 }  // namespace
