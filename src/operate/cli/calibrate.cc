@@ -2,6 +2,7 @@
 
 #include "execute/calibrate/calibrate.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -16,6 +17,7 @@ struct CalibrateCommandOptions {
   bool quick = false;
   bool no_disk = false;
   std::string out;
+  std::string pin_isa;
   std::int64_t threads = 0;
 };
 
@@ -38,6 +40,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
     fail(error(ErrorKind::io, "cannot make the folder '{}': {}", folder, failed.message())
              .hinted("--out: a folder that may be written"));
   }
+  pin_isa("cpu", options.pin_isa).value();
   ResourcesSpec resources;
   if (options.threads > 0) resources.threads = options.threads;
   const Machine machine = open_machine("cpu", resources, context.clock).value();
@@ -53,7 +56,10 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   const std::unique_ptr<Store> store = open_posix_store(folder).value();
   const std::string date = context.clock.timestamp().substr(0, 10);
   const int threads = machine.device->target().threads;
-  const std::string entry = calibrated_entry(threads), file = entry + ".yaml";
+  std::string entry = calibrated_entry(threads);
+  if (!options.pin_isa.empty()) entry += "-" + options.pin_isa;
+  std::ranges::replace(entry, '/', '-');  // "avx2/avx512": kernels of ours and of the library
+  const std::string file = entry + ".yaml";
   write_whole(*store, file, catalog_text(facts, entry, machine.identity, date)).value();
   Node list = Node::map();
   for (const CalibratedFact& fact : facts)
@@ -61,7 +67,9 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   context.out.json(Node::map({{"file", folder + "/" + file}, {"machine", machine.identity}, {"facts", list}}));
   context.out.notice(fmt::format(
       "written: {}/{}{}", folder, file,
-      options.out.empty() ? fmt::format("; plans for {} read it from now on", counted(threads, "thread")) : ""));
+      !options.out.empty() ? ""
+                           : fmt::format("; plans for {}{} read it from now on", counted(threads, "thread"),
+                                         options.pin_isa.empty() ? "" : " and --pin-isa " + options.pin_isa)));
   return ExitCode::done;
 }
 
@@ -71,12 +79,14 @@ void add_calibrate(Subcommand app, Context& context) {
   auto options = std::make_shared<CalibrateCommandOptions>();
   Subcommand command = add_command(app, "calibrate", "measure this machine, so that plans predict it", options, context,
                                    calibrate_machine);
-  command.add_flag("--quick", options->quick, "10 s instead of a minute; larger spreads");
+  command.add_flag("--quick", options->quick, "15 s instead of a minute and a half; larger spreads");
   command.add_flag("--no-disk", options->no_disk, "leave the disk of the working folder out");
   command
       .add_option("--threads", options->threads,
                   "threads that runs will use, for each number an entry of its own; without: all there are")
       .check(at_least(1));
+  command.add_option("--pin-isa", options->pin_isa,
+                     "measure what runs take that are held to these instructions: avx2, avx512, avx512-bf16, amx");
   command.add_option("--out", options->out, "the catalog's folder; without: the user's");
 }
 

@@ -105,7 +105,7 @@ Error refusal_of(const CatalogEntry& other, const std::string& identity, std::in
   if (cpu_is_pinned() && other.doc.starts_with(processor_name() + "; "))
     return error(ErrorKind::invalid, "the calibration of {} is of other instructions: '{}', this is '{}'", other.date(),
                  other.doc, identity)
-        .hinted("leave --pin-isa out: what a process is held to is not calibrated");
+        .hinted(fmt::format("{} --pin-isa {}", again, to_string(cpu_isa())));
 #endif
   return error(ErrorKind::invalid, "the calibration of {} is of another machine: '{}', this is '{}'", other.date(),
                other.doc, identity)

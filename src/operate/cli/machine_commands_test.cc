@@ -137,6 +137,10 @@ TEST(Threads, beyond_the_cores_are_refused_where_they_stand) {
   EXPECT_FALSE(std::filesystem::exists(systole.folder() / "run"));
   // The reference has one thread whatever is asked for.
   EXPECT_EQ(systole.run({"plan", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured isa = systole.run({"calibrate", "--quick", "--pin-isa", "mmx"});
+  EXPECT_EQ(isa.exit.code, 2) << isa.err;
+  EXPECT_NE(isa.err.find("mmx"), std::string::npos) << isa.err;
+  EXPECT_NE(isa.err.find("hint: "), std::string::npos) << isa.err;
   const Captured option = systole.run({"calibrate", "--quick", "--threads", "4096"});
   EXPECT_EQ(option.exit.code, 2) << option.err;
   EXPECT_NE(option.err.find("error: --threads: 4,096 threads, and "), std::string::npos) << option.err;
