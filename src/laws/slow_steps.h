@@ -11,7 +11,7 @@ namespace systole {
 // takes about as long on a busy machine as on an idle one.
 inline std::string slow_steps(int steps) {
   return fmt::format(
-      "sed -i 's/hidden: ..,/hidden: [512, 512],/; s/batch: [0-9]*/batch: 256/; s/steps: [0-9]*/steps: {}/; "
+      "sed -i 's/hidden: ..,/hidden: [768, 768],/; s/batch: [0-9]*/batch: 256/; s/steps: [0-9]*/steps: {}/; "
       "s/every: [0-9]*/every: 20/' job.yaml",
       steps);
 }
