@@ -10,7 +10,7 @@
 #                     what measures time or memory: by itself, as released
 #   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one
 #   make bench        benchmarks
-#   make lint         clang-format, who may include whom, one name a type, shellcheck
+#   make lint         clang-format, who may include whom, one name a type, names in the docs, shellcheck
 #   make format       lets clang-format write
 #   make clean        removes build/
 
