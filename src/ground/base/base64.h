@@ -1,5 +1,5 @@
 #pragma once
-// Base64 (RFC 4648, §4): bytes as letters that any text may hold.
+// Base64 (RFC 4648, §4): bytes as ASCII letters.
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace systole {
 
 std::string to_base64(std::string_view bytes);
-// Spaces and line ends between are passed over. Errors: invalid (the text is not repeated in the message).
+// Ignores spaces and line ends. Errors: invalid (the message does not repeat the text).
 Result<std::string> from_base64(std::string_view text);
 
 }  // namespace systole

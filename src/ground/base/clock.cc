@@ -38,6 +38,8 @@ std::string to_iso8601(std::chrono::system_clock::time_point time) {
 
 std::string Clock::timestamp() { return to_iso8601(calendar()); }
 
+std::int64_t Clock::unix_time() { return std::chrono::system_clock::to_time_t(calendar()); }
+
 std::unique_ptr<Clock> real_clock() { return std::make_unique<RealClock>(); }
 
 Seconds FakeClock::now() {

@@ -1,6 +1,6 @@
 #pragma once
-// A count with its noun, for people: "1 row", "2,000 rows", "1 batch", "3 batches", "2 entries". The one place where a
-// noun becomes a plural.
+// A count with its noun, for messages: "1 row", "2,000 rows", "1 batch", "3 batches", "2 entries". All plurals are
+// formed here.
 
 #include <concepts>
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace systole {
 
 std::string counted_text(std::int64_t count, std::string_view noun);
-// The noun alone, for so many.
+// The noun alone, in the form for `count`.
 std::string noun_for(std::int64_t count, std::string_view noun);
 
 template <std::integral N>

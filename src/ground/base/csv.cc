@@ -19,7 +19,8 @@ Status all_of(std::vector<Error> errors) {
 
 }  // namespace
 
-// One pass over the text; what is wrong is noted and the row read to its end, so that one fault is told once.
+// One pass over the text. After a fault the scanner reads on to the end of the row, so that each fault is reported
+// once.
 class CsvScanner {
  public:
   explicit CsvScanner(CsvTable& table) : table_(table), text_(*table.text_) {}

@@ -1,9 +1,9 @@
 #pragma once
-// A table as comma-separated values (RFC 4180): a first row of column names, then rows of as many fields. Lines end in
-// LF or CRLF; a field in double quotes may hold commas, line breaks and, doubled, quotes. A byte order mark is skipped,
-// and the last line may lack its end. Every field knows its line and column, which count bytes from 1.
+// A table of comma-separated values (RFC 4180): a first row of column names, then rows with the same number of fields.
+// Lines end in LF or CRLF. A field in double quotes may contain commas, line breaks and doubled quotes. A byte order
+// mark is skipped, and the last line may lack its end. Every field knows its line and column, 1-based, in bytes.
 //
-// Fields are views into the text that the table keeps, or into the copies that it makes of those with doubled quotes.
+// Fields are views into the table's own text, or into unescaped copies of fields with doubled quotes.
 
 #include <cstddef>
 #include <deque>
@@ -19,13 +19,14 @@ namespace systole {
 
 class CsvTable {
  public:
-  // `file` is the name that places show. Errors: invalid, all at once, each at its place: no header, a column without a
-  // name or twice, a row of another width, a quote that never closes or stands amid a field, text behind a closing
-  // quote, a carriage return without its line feed. Alone: bytes that are no text, or more than 1 GiB of them.
+  // `file` is the file name in error places. Errors: invalid, all at once, each at its place: no header, a column
+  // without a name or twice, a row of another width, a quote that never closes or appears inside an unquoted field,
+  // text after a closing quote, a carriage return without its line feed. Reported alone: invalid UTF-8, or more than 1
+  // GiB of text.
   static Result<CsvTable> read(std::string text, std::string_view file);
 
-  // Whether the columns are these: all of `required`, and no others than those and `optional`. Errors: invalid, all at
-  // once: the columns that are missing, by name; those that are unknown, with the nearest.
+  // Checks that the columns are all of `required`, and no others than those and `optional`. Errors: invalid, all at
+  // once: the missing columns, by name; the unknown ones, with the nearest name.
   Status expect_columns(std::span<const std::string_view> required, std::span<const std::string_view> optional) const;
 
   static constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);

@@ -36,7 +36,7 @@ TEST(Csv, quoted_fields) {
   EXPECT_EQ(rows(table("a,b\n\"one\r\ntwo\",z\n")), Rows{"[one\r\ntwo][z]"});
 }
 
-// Views stay good when the table moves, even where the text is so short that a string holds it in itself.
+// Views stay valid when the table moves, even if the text is short enough for the small string optimization.
 TEST(Csv, a_table_can_be_moved) {
   CsvTable first = table("a\n\"\"\"\"\n");
   const std::string_view view = first.at(0, 0);

@@ -49,7 +49,7 @@ Node::Node(bool value) : Node(NodeKind::boolean, value ? "true" : "false") {}
 
 Node::Node(double value) : Node(std::isfinite(value) ? NodeKind::number : NodeKind::string, fmt::format("{}", value)) {
   if (std::isnan(value)) text_ = "nan";
-  if (text_ == "-0") text_ = "-0.0";  // as a whole number it would lose its sign
+  if (text_ == "-0") text_ = "-0.0";  // as an integer it would lose its sign
 }
 
 Node::Node(NodeKind scalar, std::string text) : kind_(scalar), text_(std::move(text)) {}
@@ -111,6 +111,11 @@ const Node* Node::find(std::string_view key) const {
   return nullptr;
 }
 
+std::string Node::text_at(std::string_view key) const {
+  const Node* found = find(key);
+  return found != nullptr && found->is_scalar() ? found->text() : "";
+}
+
 std::string Node::describe() const {
   switch (kind_) {
     case NodeKind::null: return "nothing";
@@ -124,13 +129,18 @@ std::string Node::describe() const {
 }
 
 Error Node::wrong(std::string_view expected) const {
-  return error(ErrorKind::invalid, "expected {}, found {}", expected, describe()).at(where());
+  return error(ErrorKind::invalid, "expected {}, found {}", expected, describe())
+      .at(where())
+      .coded(ErrorCode::unexpected_value);
 }
 
 Result<const Node*> Node::get(std::string_view key) const {
   if (!is_map()) return wrong(fmt::format("a map with the key '{}'", key));
   if (const Node* found = find(key)) return found;
-  Error absent = error(ErrorKind::not_found, "key '{}' is missing", key).at(where());
+  Error absent = error(ErrorKind::not_found, "key '{}' is missing", key)
+                     .at(where())
+                     .coded(ErrorCode::missing_key)
+                     .about(std::string(key));
   if (const auto near = nearest(key, keys(), 1); !near.empty()) {
     absent.hint = fmt::format("is '{}' meant as '{}'?", near[0], key);
   }
@@ -168,7 +178,7 @@ Result<double> Node::as_double() const {
   double value = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (status == std::errc::invalid_argument) return wrong("a finite number");  // .nan, .inf
-  // from_chars does not tell too large from too small; strtod does, and too small is as good as zero.
+  // from_chars does not tell overflow from underflow; strtod does, and an underflow to zero is fine.
   if (status == std::errc::result_out_of_range) value = std::strtod(std::string(digits).c_str(), nullptr);
   if (!std::isfinite(value)) return wrong("a finite number");
   return value;

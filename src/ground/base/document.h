@@ -1,12 +1,12 @@
 #pragma once
-// A document as a tree of values that remember where they were written, read from YAML or JSON and written as either.
+// A document as a tree of values with their source places, read from YAML or JSON and written as either.
 //
-// Scalars keep their text: a number becomes an integer or a double only when it is asked for, so nothing is lost on
-// the way. A plain YAML scalar is null, boolean or number by the core schema of YAML 1.2 (`yes` and `on` are text) and
-// a quoted one is always text. Maps keep their order; a key appears once. Lines and columns are 1-based; columns count
-// bytes. Reading is safe against hostile input: depth, size and the expansion of aliases are bounded.
+// Scalars keep their text: a number is converted to an integer or a double only on request, so nothing is lost on the
+// way. A plain YAML scalar is null, boolean or number by the core schema of YAML 1.2 (`yes` and `on` are text); a
+// quoted one is always text. Maps keep their order; keys are unique. Lines and columns are 1-based; columns count
+// bytes. Parsing is safe against hostile input: depth, size and the expansion of aliases are bounded.
 //
-// Nodes are values; const access is thread-safe. References to entries and items end with the next change.
+// Nodes are values; const access is thread-safe. A change of the node invalidates references to its entries and items.
 
 #include <concepts>
 #include <cstdint>
@@ -40,7 +40,7 @@ class Node {
   template <std::integral I>
   requires(!std::same_as<I, bool> && !std::same_as<I, char>) Node(I value)
       : Node(NodeKind::number, std::to_string(value)) {}
-  Node(double value);  // shortest text that reads back the same; not finite becomes the text "nan", "inf" or "-inf"
+  Node(double value);  // shortest text that reads back the same; if not finite, the text "nan", "inf" or "-inf"
   Node(const char* text);
   Node(std::string_view text);
   Node(std::string text);
@@ -60,7 +60,7 @@ class Node {
   Node& push(Node item);                        // null becomes a sequence. Returns *this
   void set_place(Place place) { place_ = std::move(place); }
 
-  // Looking.
+  // Inspecting.
   NodeKind kind() const { return kind_; }
   bool is_null() const { return kind_ == NodeKind::null; }
   bool is_map() const { return kind_ == NodeKind::map; }
@@ -72,11 +72,12 @@ class Node {
   std::span<const Node> items() const { return items_; }  // of a sequence, else empty
   std::span<const Entry> entries() const;                 // of a map, else empty
   std::vector<std::string> keys() const;
-  const Node* find(std::string_view key) const;  // null when absent or no map. O(entries)
-  std::string describe() const;                  // "number 12", "text 'abc'", "a map", for messages
+  const Node* find(std::string_view key) const;     // null if absent or not a map. O(entries)
+  std::string text_at(std::string_view key) const;  // of that entry; "" if it is absent or no scalar
+  std::string describe() const;                     // "number 12", "text 'abc'", "a map", for messages
 
-  // Reading, with the place in every error. Errors: invalid (wrong kind, out of range), not_found (get).
-  Result<const Node*> get(std::string_view key) const;  // lives as long as this node
+  // Typed access; every error has the place. Errors: invalid (wrong kind, out of range), not_found (get).
+  Result<const Node*> get(std::string_view key) const;  // valid as long as this node
   Result<std::int64_t> as_int(std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
                               std::int64_t highest = std::numeric_limits<std::int64_t>::max()) const;
   Result<double> as_double() const;  // finite
@@ -84,7 +85,7 @@ class Node {
   Result<std::string> as_string() const;
   Error wrong(std::string_view expected) const;  // "expected a map, found number 12" at this place
 
-  friend bool operator==(const Node& a, const Node& b);  // kinds, texts and order; places do not count
+  friend bool operator==(const Node& a, const Node& b);  // compares kinds, texts and order, not places
 
  private:
   NodeKind kind_ = NodeKind::null;
@@ -102,24 +103,25 @@ struct Node::Entry {
 };
 
 struct ParseLimits {
-  int depth = 100;                      // nested sequences and maps
-  std::int64_t bytes = 1 << 28;         // of the text; YAML takes at most kMostYaml whatever stands here
+  int depth = 100;                      // of nested sequences and maps
+  std::int64_t bytes = 1 << 28;         // of the text; YAML accepts at most kMostYaml, whatever this says
   std::int64_t alias_weight = 100'000;  // YAML: nodes and bytes of text that all aliases together may add
 };
 constexpr std::int64_t kMostYaml = 1 << 22;
 
-// `file` is the name that places show. One document; comments are skipped. An empty YAML document is null.
+// `file` is the file name in error places. Reads one document; comments are skipped. An empty YAML document is null.
 // Errors: invalid, at its place: syntax, duplicate keys (both places), not UTF-8, too deep, too large, several
-// documents, merge keys (`<<`), tags other than the core ones, keys that are no scalars, aliases that expand too far.
+// documents, merge keys (`<<`), tags outside the core schema, keys that are not scalars, aliases that expand too far.
 Result<Node> parse_yaml(std::string_view text, std::string_view file, const ParseLimits& limits = {});
 Result<Node> parse_json(std::string_view text, std::string_view file, const ParseLimits& limits = {});
 
-// Kind of a plain scalar by YAML 1.2's core schema.
+// The kind of a plain scalar by YAML 1.2's core schema.
 NodeKind kind_of_plain(std::string_view text);
 
-// `indent` spaces a level; 0 is one line. Ends without a newline. Bytes that are not UTF-8 become U+FFFD.
+// `indent` spaces per level; 0 is one line. Ends without a newline. Bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const Node& node, int indent = 0);
-// Block style, two spaces a level, ends in a newline; reads back equal (numbers of JSON's syntax and strings of UTF-8).
+// Block style, two spaces per level, ends in a newline. Reads back equal (numbers in JSON's syntax and strings of
+// UTF-8).
 std::string to_yaml(const Node& node);
 
 }  // namespace systole

@@ -173,8 +173,7 @@ TEST(Yaml, names_tabs_and_bad_bytes) {
             ErrorKind::invalid);
 }
 
-// YAML 1.1, which PyYAML and Kubernetes read, has more words that are no text. Numbers and dates as PyYAML 6.0 has
-// them.
+// YAML 1.1, which PyYAML and Kubernetes read, has more words that are not text. Numbers and dates follow PyYAML 6.0.
 TEST(Yaml, text_that_older_readers_take_for_something_else_is_quoted) {
   for (const char* text : {"NO",    "no",   "nO",         "YES", "y",     "Y",    "ON",   "Off", "oFF", "1_000", "0b11",
                            "0x_ff", "0o17", "2026-11-23", "017", "1_0.5", "true", "null", "1e3", "~",   ""}) {
@@ -267,7 +266,7 @@ TEST(Builder, yaml_numbers_become_json_numbers) {
 
 TEST(Doubles, survive_the_trip) {
   EXPECT_TRUE(std::signbit(*json(to_json(Node(-0.0))).as_double()));
-  EXPECT_EQ(to_json(yaml("-0")), "0");  // whole, and JSON's reader would drop the sign
+  EXPECT_EQ(to_json(yaml("-0")), "0");  // an integer, and JSON's reader would drop the sign
   PhiloxStream random(5);
   for (int i = 0; i < 2000; ++i) {
     const double value = std::bit_cast<double>(random.next_u64());
@@ -277,7 +276,7 @@ TEST(Doubles, survive_the_trip) {
   }
 }
 
-// A random tree over scalars that need care.
+// A random tree with scalars that are hard to quote.
 Node random_node(PhiloxStream& random, int depth) {
   static constexpr std::string_view kTexts[] = {"",         "x",           "yes",
                                                 "null",     "~",           "12",
@@ -349,7 +348,7 @@ TEST(Utf8, knows_what_is_valid) {
   EXPECT_EQ(replace_invalid_utf8("a\xe2\x82z"), "a\xef\xbf\xbd\xef\xbf\xbdz");
 }
 
-// yaml-cpp reads both as one byte.
+// yaml-cpp reads each of these escapes as one byte.
 TEST(Yaml, escapes_of_latin_1_are_text_and_come_back) {
   const Node node = parse_yaml("a: \"x\\Ny\\_z\"\n", "f").value();
   EXPECT_EQ(node.find("a")->text(), "x\xc2\x85y\xc2\xa0z");

@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-// Most texts: nothing to escape or to replace.
+// The common case: nothing to escape or to replace.
 bool is_clean(std::string_view raw) {
   return std::ranges::all_of(raw, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
 }
@@ -48,7 +48,8 @@ bool is_json_number(std::string_view text) {
   return digit_first && !leading_zero && digit_after;
 }
 
-// YAML's further spellings of numbers (0x10, +1, .5, 1.) in JSON's; what is no finite double becomes text.
+// Converts YAML's other spellings of numbers (0x10, +1, .5, 1.) to JSON's. A number that is not a finite double becomes
+// text.
 std::string json_number(const Node& node) {
   if (node.text() != "-0" && is_json_number(node.text()) && node.as_double().ok()) return node.text();
   if (const Result<std::int64_t> whole = node.as_int(); whole.ok()) return std::to_string(*whole);
@@ -99,7 +100,7 @@ class JsonWriter {
   int level_ = 0;
 };
 
-// What readers of YAML 1.1 take for a boolean (PyYAML, and what Kubernetes reads with): "NO" as "no" and "No".
+// Words that YAML 1.1 reads as a boolean (PyYAML, Kubernetes): "NO" as "no" and "No".
 bool is_old_boolean(std::string_view text) {
   constexpr std::string_view kWords[] = {"yes", "no", "on", "off", "y", "n"};
   return std::ranges::any_of(kWords, [&](std::string_view word) {
@@ -107,14 +108,14 @@ bool is_old_boolean(std::string_view text) {
   });
 }
 
-// For a number or a date: 1_000, 0b11, 0x_ff, 2026-11-23.
+// Texts that YAML 1.1 reads as a number or a date: 1_000, 0b11, 0x_ff, 2026-11-23.
 bool is_old_number(std::string_view text) {
   if (text.empty() || text[0] < '0' || text[0] > '9') return false;
   const bool based = text.size() > 2 && text[0] == '0' && std::string_view("bBxXoO").find(text[1]) != text.npos;
   return text.substr(based ? 2 : 0).find_first_not_of(based ? "0123456789abcdefABCDEF_" : "0123456789_.-") == text.npos;
 }
 
-// Text that reads back as the same text without quotes, also where YAML 1.1 is read.
+// Text that reads back as the same text without quotes, also by YAML 1.1.
 bool is_plain(std::string_view text) {
   if (kind_of_plain(text) != NodeKind::string || text == "<<" || is_old_boolean(text) || is_old_number(text))
     return false;
@@ -135,8 +136,8 @@ std::string yaml_scalar(const Node& node) {
   }
 }
 
-// Text of several lines that a literal block gives back: lines end in neither space nor tab, the first does not begin
-// with a space, which would be taken for indentation, and no more than one newline ends it.
+// Text of several lines that a literal block preserves: no line ends in a space or tab, the first does not begin with a
+// space, which would be read as indentation, and at most one newline ends it.
 bool is_literal(std::string_view text) {
   if (text.find('\n') == text.npos || text.front() == ' ' || text.front() == '\n' || text.front() == '\t') return false;
   if (text.ends_with("\n\n") || text.find(" \n") != text.npos || text.find("\t\n") != text.npos) return false;
@@ -156,7 +157,7 @@ std::string literal(std::string_view text, std::size_t indent) {
   }
 }
 
-// Where a scalar comes from, as a comment behind it.
+// The source file of a scalar, as a trailing comment.
 std::string source_of(const Node& node) {
   if (node.place().file == nullptr) return "";
   std::string text = " # " + replace_invalid_utf8(*node.place().file);
@@ -165,7 +166,7 @@ std::string source_of(const Node& node) {
   return text;
 }
 
-// Lines of a container at `indent`; the first line's indentation is written by the caller when `hanging`.
+// Writes the lines of a container at `indent`. If `hanging`, the caller has written the first line's indentation.
 void write_block(const Node& node, std::size_t indent, bool hanging, bool sources, std::string& out) {
   const auto value = [&](const Node& child, bool in_map) {
     const bool block = !child.items().empty() || !child.entries().empty();

@@ -1,7 +1,7 @@
 #pragma once
-// One Error, two carriers: Result<T> (result.h) where failing is an ordinary outcome, Failure (an exception
-// holding the same Error) where the caller is wrong and plumbing would bury the code. Library code never
-// prints or exits; the command line decides the exit code from the kind.
+// One Error, two carriers: Result<T> (result.h) if failure is an ordinary outcome; Failure, an exception that holds the
+// same Error, if the caller is wrong and Results would clutter the code. Library code never prints or exits; the
+// command line derives the exit code from the kind.
 
 #include <fmt/format.h>
 
@@ -10,19 +10,21 @@
 #include <utility>
 #include <vector>
 
+#include "ground/base/error_code.h"
+
 namespace systole {
 
-// Few kinds, chosen by what the caller would do next.
+// A kind tells the caller what to do next, so there are few.
 enum class ErrorKind {
   invalid,       // the input is wrong: edit it
   not_found,     // a file, key or name is absent
-  exists,        // it is there already and would be lost
+  exists,        // it exists already and would be lost
   unsupported,   // valid, but no part of this build or machine can do it
-  does_not_fit,  // memory or space needed is more than the limit; nothing was started
+  does_not_fit,  // needs more memory or space than the limit; nothing was started
   no_space,      // the disk is full
   io,            // the system refused a read or a write
-  corrupt,       // a checksum or format does not hold
-  busy,          // somebody else holds it
+  corrupt,       // wrong checksum or format
+  busy,          // another process or thread holds it
   interrupted,   // asked to stop
   internal,      // our own bug
 };
@@ -44,7 +46,9 @@ struct Error {
   std::string message;  // what and why, without a full stop
   Where where;
   std::string hint;           // the edit or command that fixes it; may be empty
-  std::vector<Error> others;  // further errors found in the same reading (all spec errors at once)
+  std::vector<Error> others;  // further errors of the same pass (all spec errors at once)
+  ErrorCode code = ErrorCode::none;
+  std::string key = {};  // dotted key of the document it is about: "train.batch"; may be empty
 
   Error&& at(Where w) && {
     where = std::move(w);
@@ -54,6 +58,14 @@ struct Error {
     hint = std::move(h);
     return std::move(*this);
   }
+  Error&& coded(ErrorCode c) && {
+    code = c;
+    return std::move(*this);
+  }
+  Error&& about(std::string k) && {
+    key = std::move(k);
+    return std::move(*this);
+  }
 };
 
 template <typename... Args>
@@ -61,10 +73,18 @@ Error error(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) 
   return Error{kind, fmt::format(format, std::forward<Args>(args)...), {}, {}, {}};
 }
 
-// "job.yaml:3:3: error: unknown key 'modle'\n  hint: did you mean 'model'?", and each of `others` after it.
+// An error about `key`; its message begins with the key.
+// key_error(kind, "train.batch", "{} is no multiple of {}", 10, 4) says "train.batch: 10 is no multiple of 4".
+template <typename... Args>
+Error key_error(ErrorKind kind, std::string key, fmt::format_string<Args...> format, Args&&... args) {
+  std::string message = fmt::format("{}: {}", key, fmt::format(format, std::forward<Args>(args)...));
+  return Error{kind, std::move(message), {}, {}, {}, ErrorCode::none, std::move(key)};
+}
+
+// "job.yaml:3:3: error: unknown key 'modle'\n  hint: did you mean 'model'?", followed by each of `others`.
 std::string to_string(const Error& error);
 
-// The exception form.
+// An Error as an exception.
 class Failure : public std::exception {
  public:
   explicit Failure(Error error);
@@ -78,7 +98,7 @@ class Failure : public std::exception {
 
 [[noreturn]] void fail(Error error);
 
-// CHECK(condition, "format", ...): our own bug when it does not hold; throws Failure of kind internal that says so.
+// CHECK(condition, "format", ...): if the condition is false, it is our own bug; throws Failure of kind internal.
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 
 }  // namespace systole

@@ -1,6 +1,6 @@
 #pragma once
-// A file descriptor that is closed with its owner. What close() would tell is lost: who must know closes what release()
-// gives.
+// Owner of a file descriptor; closes it on destruction. That discards the result of close(); to check it, close what
+// release() returns.
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ namespace systole {
 
 class Fd {
  public:
-  explicit Fd(int fd = -1) : fd_(fd) {}  // below 0: none
+  explicit Fd(int fd = -1) : fd_(fd) {}  // negative: none
   Fd(Fd&& other) noexcept : fd_(other.release()) {}
   Fd& operator=(Fd&& other) noexcept {
     std::swap(fd_, other.fd_);

@@ -51,7 +51,7 @@ Status make_folders(const fs::path& path) {
   if (failed) {
     Error refused = os_error(failed.value(), "make the folder", path.string());
     if (refused.kind == ErrorKind::not_found)
-      refused.kind = ErrorKind::io;  // all above it is made: the file system refuses
+      refused.kind = ErrorKind::io;  // all parents exist: the file system refuses
     return refused;
   }
   if (is_folder(path)) return {};

@@ -49,7 +49,7 @@ TEST(Files, what_lies_in_a_folder_is_sorted) {
   std::filesystem::remove_all(root);
 }
 
-// /proc says that what cannot be made in it is not there.
+// /proc reports ENOENT for what cannot be created in it.
 TEST(Files, a_folder_that_the_file_system_refuses_is_of_kind_io) {
   EXPECT_EQ(make_folders("/proc/systole").error().kind, ErrorKind::io);
 }

@@ -21,7 +21,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 constexpr std::uint32_t kCastagnoli = 0x82F63B78;  // the polynomial, bits reversed
 
-// Tables of eight bytes at a time (Kounavis and Berry 2005): table[k][b] is byte b followed by k zero bytes.
+// Tables for eight bytes at a time (Kounavis and Berry 2005): table[k][b] is byte b followed by k zero bytes.
 constexpr auto make_crc_tables() {
   std::array<std::array<std::uint32_t, 256>, 8> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -44,9 +44,9 @@ std::uint32_t at(std::span<const std::byte> bytes, std::size_t index) {
   return std::to_integer<std::uint32_t>(bytes[index]);
 }
 
-// Many bytes are hashed by the widest vectors that the machine has. libxxhash's AVX loops (0.8.1) come back with the
-// upper halves of the vector registers in use, and then all SSE code of the thread waits for them: a plan took twice
-// its time. So they are given back.
+// Long inputs use the widest vectors of the machine. libxxhash's AVX loops (0.8.1) return with the upper halves of the
+// vector registers dirty, which slows down all later SSE code of the thread: planning took twice its time. So the upper
+// halves are cleared.
 #if defined(__x86_64__)
 constexpr std::size_t kManyBytes = 16384;
 

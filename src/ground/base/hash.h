@@ -1,6 +1,6 @@
 #pragma once
 // Content hashes: xxHash (XXH3, the format of libxxhash 0.8), fast and well mixed, not cryptographic. They name chunks
-// and find corruption; they do not hold against somebody who wants two files to collide.
+// and detect corruption; they do not resist deliberate collisions.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ Hash128 hash128(std::string_view text);
 std::string to_hex(std::uint64_t hash);  // 16 digits
 std::string to_hex(Hash128 hash);        // 32 digits, high half first, as xxhsum -H2 prints it
 
-// The 128-bit hash of bytes that come in pieces; equal to hash128 of the whole.
+// Incremental 128-bit hash; equal to hash128 of the whole.
 class Hasher {
  public:
   Hasher();
@@ -33,7 +33,7 @@ class Hasher {
   Hasher& operator=(Hasher&&) noexcept;
   Hasher& add(std::span<const std::byte> bytes);
   Hasher& add(std::string_view text);
-  Hash128 digest() const;  // of all so far; adding may go on
+  Hash128 digest() const;  // of all bytes so far; more may be added
 
  private:
   struct State;

@@ -1,5 +1,5 @@
 #pragma once
-// A time as others write it: RFC 3339, of which base/clock.h writes one form.
+// Parses times in RFC 3339; base/clock.h writes one form of it.
 
 #include <chrono>
 #include <string_view>

@@ -1,5 +1,5 @@
-// JSON by nlohmann's event parser, which is not recursive. It tells no positions, so the iterator it reads through
-// watches the bytes go by and notes where the last token began.
+// JSON by nlohmann's event parser, which is not recursive. The parser reports no positions, so our input iterator
+// counts bytes and notes where the last token began.
 
 #include <nlohmann/json.hpp>
 
@@ -67,7 +67,7 @@ class Watched {
   Tracker* tracker_;
 };
 
-// "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while ...": the last part.
+// Keeps the last part of "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while ...".
 std::string plain_reason(std::string_view what) {
   const std::size_t column = what.find("column ");
   const std::size_t colon = what.find(": ", column == std::string_view::npos ? 0 : column);

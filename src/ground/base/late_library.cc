@@ -5,13 +5,13 @@
 namespace systole {
 namespace {
 
-Error not_loaded(const LateLibrary::Wanted& wanted, const std::string& why) {
+Error not_loaded(const LateLibrary::Requirement& wanted, const std::string& why) {
   return error(ErrorKind::unsupported, "{}, which cannot be loaded: {}", wanted.why, why)
       .hinted(fmt::format("apt-get install {}", wanted.package));
 }
 
 Result<void*> opened(const std::string& file) {
-  // LOCAL: two libraries may hold the same names.
+  // RTLD_LOCAL: two libraries may define the same names.
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
   const char* why = ::dlerror();
@@ -24,7 +24,7 @@ Result<LateLibrary> LateLibrary::open(const std::string& file) {
   return LateLibrary(TRY(opened(file)), {"a library", "", ""});
 }
 
-Result<LateLibrary> LateLibrary::load(const Wanted& wanted) {
+Result<LateLibrary> LateLibrary::load(const Requirement& wanted) {
   const Result<void*> handle = opened(wanted.soname);
   if (!handle.ok()) return not_loaded(wanted, handle.error().message);
   return LateLibrary(*handle, wanted);
@@ -38,10 +38,9 @@ Error LateLibrary::lacks(const char* symbol) const {
 
 }  // namespace systole
 
-// gcc 12's LeakSanitizer crashes where it looks through the thread-local storage of a library that was loaded late, so
-// it is told not to; what dlopen keeps there for dlerror, and libgomp for its team, then looks lost. So does what the
-// dynamic linker keeps of a library that a thread loaded, once that thread has ended, and the list of what a thread
-// that is there destroys at its end.
+// gcc 12's LeakSanitizer crashes when it scans the thread-local storage of a library loaded late, so that scan is
+// disabled. Then some live memory looks leaked: what dlopen keeps there for dlerror, what libgomp keeps for its team,
+// what the dynamic linker keeps for a library whose loading thread has ended, and a thread's list of destructors.
 #ifdef __SANITIZE_ADDRESS__
 extern "C" {
 const char* __lsan_default_options();

@@ -24,7 +24,7 @@ Result<std::unique_ptr<MappedWords>> MappedWords::create(const std::string& path
   const Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0) return os_error(errno, "create", path);
   const std::size_t bytes = count * sizeof(std::uint64_t);
-  // Reserved now: a full disk would otherwise be a SIGBUS at some later store.
+  // Reserves the space now: otherwise a full disk would raise SIGBUS at a later store.
   if (const int number = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); number != 0) {
     ::unlink(path.c_str());
     return os_error(number, "reserve space for", path);
@@ -42,9 +42,9 @@ std::vector<std::uint64_t> MappedWords::copy() const {
 
 Result<std::vector<std::uint64_t>> read_words(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return os_error(errno, "open", path);
+  if (file.get() < 0) return os_read_error(errno, "open", path);
   struct stat about {};
-  if (::fstat(file.get(), &about) != 0) return os_error(errno, "look at", path);
+  if (::fstat(file.get(), &about) != 0) return os_read_error(errno, "look at", path);
   std::vector<std::uint64_t> words(static_cast<std::size_t>(std::max<off_t>(about.st_size, 0)) / sizeof(std::uint64_t));
   const std::size_t bytes = words.size() * sizeof(std::uint64_t);
   std::size_t at = 0;
@@ -52,7 +52,7 @@ Result<std::vector<std::uint64_t>> read_words(const std::string& path) {
     const ssize_t got =
         ::pread(file.get(), reinterpret_cast<char*>(words.data()) + at, bytes - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return os_error(errno, "read", path);
+    if (got < 0) return os_read_error(errno, "read", path);
     if (got == 0) break;
     at += static_cast<std::size_t>(got);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Words of 64 bits in a mapped file: what one process stores there, another reads at once, and a kill leaves it behind.
-// (After a power cut the file says nothing.) Storing allocates nothing and makes no system call.
+// 64-bit words in a mapped file. A word stored by one process is visible to others at once and survives a kill (not a
+// power cut). Storing allocates nothing and makes no system call.
 
 #include <atomic>
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace systole {
 
 class MappedWords {
  public:
-  // Zeros in memory alone, for tests and for threads of one process.
+  // Zeros in memory only, for tests and for threads of one process.
   explicit MappedWords(std::size_t count);
-  // Zeros in a new file, all of it reserved on the disk. Errors: exists, not_found (no such folder), no_space, io.
+  // Zeros in a new file with all its space reserved. Errors: exists, not_found (no such folder), no_space, io.
   static Result<std::unique_ptr<MappedWords>> create(const std::string& path, std::size_t count);
   ~MappedWords();
   MappedWords(const MappedWords&) = delete;
   MappedWords& operator=(const MappedWords&) = delete;
 
   std::size_t size() const { return count_; }
-  // Any thread. REQUIRES: place < size().
+  // Callable from any thread. REQUIRES: place < size().
   std::uint64_t load(std::size_t place) const { return word(place).load(std::memory_order_acquire); }
   void store(std::size_t place, std::uint64_t value) { word(place).store(value, std::memory_order_release); }
   std::vector<std::uint64_t> copy() const;
@@ -37,7 +37,7 @@ class MappedWords {
   std::size_t count_;
 };
 
-// The words of such a file, whether or not somebody still writes it. Errors: not_found, io.
+// The words of such a file; it may still be written. Errors: not_found, io.
 Result<std::vector<std::uint64_t>> read_words(const std::string& path);
 
 }  // namespace systole

@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-constexpr std::size_t kLongest = 64;  // longer words are compared by their first letters
+constexpr std::size_t kLongest = 64;  // longer words are compared by their prefixes of this length
 constexpr std::size_t kListed = 12;
 
 std::string folded(std::string_view name) {
@@ -22,7 +22,7 @@ std::string folded(std::string_view name) {
   return plain;
 }
 
-// Up to three that share the longest beginning with the name: two thirds of it and three letters at least.
+// Up to three names that share the longest prefix with `name`: at least two thirds of it and three letters.
 std::vector<std::string> beginning_alike(std::string_view name, std::span<const std::string> names) {
   const std::string wanted = folded(name);
   std::size_t most = std::max<std::size_t>(3, (2 * wanted.size() + 2) / 3);
@@ -38,15 +38,15 @@ std::vector<std::string> beginning_alike(std::string_view name, std::span<const 
   return found;
 }
 
-// Up to `limit`; what is further away is some number above it. Ukkonen's band: cells further than `limit` from the
-// diagonal are above it and are left out, and so are rows behind two that are.
+// The exact distance up to `limit`, otherwise some number above it. Ukkonen's band: cells further than `limit` from the
+// diagonal exceed it and are skipped; so are the rows after two rows that exceed it.
 int distance_within(std::string_view a, std::string_view b, int limit) {
   const auto n = static_cast<int>(a.size()), m = static_cast<int>(b.size()), beyond = limit + 1;
   if (std::abs(n - m) > limit) return beyond;
   // Row i holds the distances of a's first i letters to each prefix of b; a swap looks two rows back.
   std::vector<int> before(b.size() + 1, beyond), row(b.size() + 1), next(b.size() + 1, beyond);
   std::iota(row.begin(), row.end(), 0);
-  int least = 0;  // of `row`
+  int least = 0;  // minimum of `row`
   for (int i = 1; i <= n; ++i) {
     const int low = std::max(1, i - limit), high = std::min(m, i + limit);
     next[low - 1] = low == 1 ? i : beyond;
@@ -79,8 +79,8 @@ std::vector<std::string> nearest(std::string_view name, std::span<const std::str
     if (candidate == name) continue;
     const std::string plain = folded(candidate);
     const auto longer = static_cast<int>(std::max(wanted.size(), plain.size()));
-    auto allowed = std::min(std::max(1, longer / 3), longer - 1);                  // some letter is left
-    if (near.size() == count) allowed = std::min(allowed, near.back().first - 1);  // a tie is for who came first
+    auto allowed = std::min(std::max(1, longer / 3), longer - 1);                  // at least one letter is shared
+    if (near.size() == count) allowed = std::min(allowed, near.back().first - 1);  // on a tie the earlier name wins
     const int distance = distance_within(wanted, plain, allowed);
     if (distance > allowed) continue;
     const auto behind = std::ranges::upper_bound(near, distance, {}, &std::pair<int, std::string>::first);
@@ -92,10 +92,15 @@ std::vector<std::string> nearest(std::string_view name, std::span<const std::str
   return found;
 }
 
-std::string nearest_hint(std::string_view name, std::span<const std::string> names) {
+std::optional<std::string> meant_hint(std::string_view name, std::span<const std::string> names) {
   std::vector<std::string> near = nearest(name, names);
   if (near.empty()) near = beginning_alike(name, names);
-  if (!near.empty()) return fmt::format("did you mean '{}'?", fmt::join(near, "' or '"));
+  if (near.empty()) return std::nullopt;
+  return fmt::format("did you mean '{}'?", fmt::join(near, "' or '"));
+}
+
+std::string nearest_hint(std::string_view name, std::span<const std::string> names) {
+  if (std::optional<std::string> meant = meant_hint(name, names)) return *std::move(meant);
   std::vector<std::string_view> shown;
   bool more = false;
   for (const std::string& candidate : names) {

@@ -1,6 +1,6 @@
 #pragma once
-// The same work for many items by a few threads: chunks of a checkpoint are hashed, written and read so, Programs of a
-// search made.
+// A parallel for over a few threads: hashes, writes and reads checkpoint chunks, and builds the Programs of a plan
+// search.
 
 #include <cstddef>
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace systole {
 
-// Calls `work(i)` for 0 <= i < count, in order on this thread when `threads` is 1, else on that many threads that each
-// take the next. After an error nothing more is begun; the error of the lowest i is returned. What `work` throws is
-// thrown here. `work` is called from several threads at a time.
+// Calls `work(i)` for 0 <= i < count: in order on this thread if `threads` is 1, else on that many threads, each of
+// which takes the next i. After an error no new call starts; the error of the lowest i is returned. An exception of
+// `work` is rethrown here. REQUIRES: `work` is thread-safe.
 Status for_each_in_parallel(std::size_t count, int threads, const std::function<Status(std::size_t)>& work);
 
-// Threads of this machine, 1 to 8: as many as help with bytes.
+// Number of threads for I/O-bound work on this machine, 1 to 8.
 int io_threads();
 
 }  // namespace systole

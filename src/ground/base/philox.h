@@ -1,7 +1,7 @@
 #pragma once
 // Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
-// SC 2011): the bits are a pure function of a key and a counter, so that an element's randomness can belong to its
-// place rather than to the order of the calls. All functions are pure; PhiloxStream is one thread's.
+// SC 2011): the bits are a pure function of a key and a counter. So an element's random numbers can depend on its
+// position instead of the order of calls. All functions are pure; a PhiloxStream belongs to one thread.
 
 #include <array>
 #include <cstdint>
@@ -32,17 +32,17 @@ constexpr PhiloxBlock philox(std::uint64_t key, PhiloxBlock counter) {
   return counter;
 }
 
-// Uniform in [0, 1), all multiples of 2^-24, from the upper 24 bits.
+// Uniform in [0, 1), a multiple of 2^-24, from the upper 24 bits.
 constexpr float uniform_f32(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
-// Uniform in [0, 1), all multiples of 2^-53.
+// Uniform in [0, 1), a multiple of 2^-53.
 constexpr double uniform_f64(std::uint32_t low, std::uint32_t high) {
   return static_cast<double>(((std::uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
 }
 
-// Two independent standard normals of 64 uniform bits (Box and Muller 1958); never infinite, at most 6.7 in size.
+// Two independent standard normals from 64 uniform bits (Box and Muller 1958); always finite, at most 6.7 in magnitude.
 std::pair<double, double> normal_pair(std::uint32_t bits0, std::uint32_t bits1);
 
-// The bits of one key and stream in order, for code that has no place to name: shuffles in tests, sampling, seeds.
+// The bits of one key and stream in sequence, for uses without a position: shuffles in tests, sampling, seeds.
 class PhiloxStream {
  public:
   explicit PhiloxStream(std::uint64_t key, std::uint64_t stream = 0) : key_(key), stream_(stream) {}
@@ -64,7 +64,7 @@ class PhiloxStream {
   }
   // Uniform in [0, bound), without bias. REQUIRES: bound > 0.
   std::uint64_t below(std::uint64_t bound) {
-    const std::uint64_t rejected = (0 - bound) % bound;  // 2^64 mod bound values at the low end would be too many
+    const std::uint64_t rejected = (0 - bound) % bound;  // 2^64 mod bound: this many values would cause bias
     std::uint64_t bits = next_u64();
     while (bits < rejected) bits = next_u64();
     return bits % bound;

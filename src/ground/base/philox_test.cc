@@ -38,7 +38,7 @@ TEST(Uniform, has_the_mean_and_variance_of_a_uniform) {
     sum += x;
     squares += x * x;
   }
-  // Five standard deviations of the estimates.
+  // Within five standard deviations of the estimators.
   EXPECT_NEAR(sum / n, 0.5, 5 * std::sqrt(1.0 / 12 / n));
   EXPECT_NEAR(squares / n, 1.0 / 3, 5 * std::sqrt(4.0 / 45 / n));
 }

@@ -53,7 +53,7 @@ Error refuse(std::string_view what, std::string_view text, std::string_view why,
   return error(ErrorKind::invalid, "'{}' is not {}: {}", text.substr(0, 60), what, why).hinted(std::move(hint));
 }
 
-// Takes a number off the front of `rest`. Empty result: `rest` does not begin with one, or it has too many digits.
+// Takes a number off the front of `rest`. Empty result: `rest` does not begin with a number, or it has too many digits.
 std::optional<Decimal> take_number(std::string_view& rest) {
   Decimal number;
   int digits = 0, significant = 0;
@@ -88,7 +88,7 @@ std::string_view take_unit(std::string_view& rest) {
   return unit;
 }
 
-// All units that read like `unit` when case and an 'i' do not count, else all there are.
+// All units that equal `unit` except for case and an 'i', else all units.
 std::string unit_hint(std::string_view number, std::string_view unit, std::span<const Unit> units) {
   const auto folded = [](std::string_view name) {
     std::string plain;
@@ -121,7 +121,7 @@ Wide power_of_ten(int exponent) {
   return power;
 }
 
-// What every parser does first: refuse a sign, take number and unit.
+// The common prefix of all parsers: refuse a sign, take number and unit.
 struct Part {
   Decimal number;
   std::string_view written;  // the number's text

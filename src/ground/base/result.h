@@ -1,12 +1,12 @@
 #pragma once
-// Result<T>: a value or an Error. `TRY(expression)` takes the value out or returns the error to our caller:
+// Result<T>: a value or an Error. `TRY(expression)` takes the value out or returns the error to the caller:
 //
 //   Result<int> twice(std::string_view text) {
 //     int n = TRY(parse_int(text));
 //     return 2 * n;
 //   }
 //
-// std::expected needs C++23 and gcc 12 has it without and_then, hence these hundred lines.
+// Not std::expected: it needs C++23, and gcc 12's has no and_then.
 
 #include <optional>
 #include <type_traits>
@@ -30,7 +30,7 @@ class [[nodiscard]] Result {
   bool ok() const { return data_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  // REQUIRES: ok(). Otherwise throws the error it holds, as Failure.
+  // REQUIRES: ok(). Otherwise throws its error as Failure.
   T& value() & {
     require();
     return std::get<0>(data_);

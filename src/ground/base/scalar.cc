@@ -1,5 +1,5 @@
-// What a plain scalar is, by the core schema of YAML 1.2.2 (section 10.3.2), without regular expressions: a document
-// may hold a scalar of megabytes.
+// The type of a plain scalar, by the core schema of YAML 1.2.2 (section 10.3.2). Without regular expressions, because a
+// scalar may have megabytes.
 
 #include "ground/base/document.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes leading digits off `text`; how many there were.
+// Takes leading digits off `text`; returns their number.
 std::size_t take_digits(std::string_view& text) {
   std::size_t count = 0;
   while (count < text.size() && is_digit(text[count])) ++count;

@@ -10,32 +10,21 @@
 namespace systole {
 namespace {
 
-// Of a valid sequence of one to three bytes; longer ones hold nothing that is looked for.
-std::uint32_t code_point(std::string_view sequence) {
-  const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(sequence[i])); };
-  switch (sequence.size()) {
-    case 1: return at(0);
-    case 2: return (at(0) & 0x1F) << 6 | (at(1) & 0x3F);
-    case 3: return (at(0) & 0x0F) << 12 | (at(1) & 0x3F) << 6 | (at(2) & 0x3F);
-    default: return 0x10000;
-  }
-}
-
 bool is_shown(std::uint32_t c) {
   if (c == '\n' || c == '\t') return true;
   const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
   const bool turns = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
-                     (c >= 0x2066 && c <= 0x2069);  // Unicode's marks, embeddings and isolates of direction
+                     (c >= 0x2066 && c <= 0x2069);  // Unicode's marks, embeddings and isolates for text direction
   return !control && !turns && c != 0x2028 && c != 0x2029;
 }
 
-// Bytes of ASCII that is shown, which most text is.
+// The length of the prefix of printable ASCII; most text is only that.
 std::size_t plain_beginning(std::string_view text) {
   const auto end = std::ranges::find_if(text, [](char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F; });
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// Bytes of the code that it begins with; 0: none.
+// The length of the ink code at the front of `text`; 0: none.
 std::size_t ink_code(std::string_view text) {
   for (const std::string_view code : kInkCodes)
     if (text.starts_with(code)) return code.size();
@@ -59,7 +48,7 @@ std::string shown_as(std::string_view text, bool inked, bool cut) {
     } else if (length == 0) {
       shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
       length = 1;
-    } else if (const std::uint32_t c = code_point(text.substr(0, length)); is_shown(c)) {
+    } else if (const std::uint32_t c = code_point_at(text).first; is_shown(c)) {
       shown += text.substr(0, length);
     } else {
       shown += fmt::format("\\u{:04x}", c);

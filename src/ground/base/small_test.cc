@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
+#include <set>
+#include <string_view>
 
 #include <cerrno>
 #include <fstream>
@@ -13,11 +16,19 @@
 #include "ground/base/hash.h"
 #include "ground/base/iso_time.h"
 #include "ground/base/late_library.h"
+#include "ground/base/letter_case.h"
 #include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
 #include "ground/base/os_error.h"
 
 namespace systole {
 namespace {
+
+TEST(LetterCase, changes_letters_of_ascii_alone) {
+  EXPECT_EQ(upper_case("a3-Mega_z{`\xc3\xa4"), "A3-MEGA_Z{`\xc3\xa4");
+  EXPECT_EQ(upper_case(""), "");
+  EXPECT_EQ(lower_case("A3-Mega_Z[@\xc3\x84"), "a3-mega_z[@\xc3\x84");
+}
 
 TEST(OsError, has_kind_reason_and_hint) {
   const Error full = os_error(ENOSPC, "write", "a/b");
@@ -28,10 +39,24 @@ TEST(OsError, has_kind_reason_and_hint) {
   EXPECT_EQ(os_error(EIO, "x").kind, ErrorKind::io);
   EXPECT_EQ(os_error(EROFS, "x").kind, ErrorKind::io);
   EXPECT_FALSE(os_error(EROFS, "x").hint.empty());
-  EXPECT_EQ(os_error(EACCES, "read", "a").hint,
-            "let this user read it, and enter the folders above it: chmod u+rX 'a'");
-  EXPECT_EQ(os_error(EACCES, "create", "a").hint,
-            "choose a folder that this user may write, or give permission: chmod u+rwX 'a'");
+  EXPECT_EQ(os_read_error(ENOENT, "read", "a").message, "cannot read 'a': No such file or directory");
+  EXPECT_EQ(os_error(EACCES, "connect to", "10.0.0.1:80").hint, "") << "no file refused it";
+}
+
+TEST(Errors, have_the_key_that_they_are_about_and_a_code) {
+  const Error wrong = key_error(ErrorKind::invalid, "train.batch", "{} is no multiple of {}", 10, 4);
+  EXPECT_EQ(wrong.message, "train.batch: 10 is no multiple of 4");
+  EXPECT_EQ(wrong.key, "train.batch");
+  EXPECT_EQ(wrong.code, ErrorCode::none);
+  std::set<std::string_view> names;
+  std::uint64_t number = 0;
+  for (; const std::optional<ErrorCode> code = error_code_of(number); ++number) {
+    EXPECT_EQ(static_cast<std::uint64_t>(*code), number);
+    EXPECT_TRUE(names.insert(name_of(*code)).second) << name_of(*code);
+  }
+  EXPECT_EQ(names.size(), number);
+  EXPECT_EQ(name_of(ErrorCode::flipped_bit), "flipped_bit");
+  EXPECT_EQ(name_of(ErrorCode::price_unknown), "price_unknown");
 }
 
 TEST(Errors, together_are_the_first_with_all_others_flat_and_in_order) {
@@ -46,6 +71,14 @@ TEST(Errors, together_are_the_first_with_all_others_flat_and_in_order) {
   EXPECT_EQ(together({error(ErrorKind::io, "alone")}).kind, ErrorKind::io);
 }
 
+TEST(NumberFrom, is_the_whole_text_or_nothing) {
+  EXPECT_EQ(number_from("-17"), -17);
+  EXPECT_EQ(number_from<double>("2.5e1"), 25.0);
+  for (const char* text : {"", " 1", "1 ", "+1", "1x", "1.5", "9223372036854775808"})
+    EXPECT_EQ(number_from(text), std::nullopt) << text;
+  EXPECT_EQ(number_from<int>("2147483648"), std::nullopt);
+}
+
 TEST(Clock, a_fake_one_moves_only_when_told) {
   FakeClock clock;
   EXPECT_EQ(clock.now(), Seconds(0.0));
@@ -54,6 +87,7 @@ TEST(Clock, a_fake_one_moves_only_when_told) {
   clock.sleep(Seconds(-1.0));
   EXPECT_EQ(clock.now(), Seconds(86'399.5));
   EXPECT_EQ(clock.timestamp(), "2000-01-01T23:59:59.500Z");
+  EXPECT_EQ(clock.unix_time(), 946'684'800 + 86'399);
   EXPECT_THROW(clock.advance(Seconds(-1.0)), Failure);
 }
 
@@ -117,10 +151,10 @@ TEST(Hash, in_pieces_is_the_hash_of_the_whole) {
 }
 
 #if defined(__x86_64__)
-// Which parts of the vector registers are in use. https://www.felixcloutier.com/x86/xgetbv
+// Bit mask of the vector register parts in use. https://www.felixcloutier.com/x86/xgetbv
 [[gnu::target("xsave")]] std::uint64_t registers_in_use() { return __builtin_ia32_xgetbv(1); }
 
-// Upper halves that stay in use make all SSE code after them slow: a plan took twice its time.
+// Dirty upper halves slow down all later SSE code: planning took twice its time.
 TEST(Hash, of_many_bytes_gives_back_the_upper_halves_of_vectors) {
   std::ifstream info("/proc/cpuinfo");
   const std::string flags(std::istreambuf_iterator<char>(info), {});
@@ -159,7 +193,7 @@ TEST(Nearest, counts_edits) {
   EXPECT_EQ(edit_distance("same", "same"), 0);
 }
 
-// The search stops early where it can; it finds what one that never does finds.
+// The search stops early if it can; its results equal those of a search that never does.
 TEST(Nearest, are_those_of_a_search_of_all) {
   std::mt19937 random(7);
   const auto word = [&] {
@@ -211,7 +245,7 @@ TEST(Counted, has_the_noun_that_goes_with_the_number) {
   EXPECT_EQ(noun_for(1, "GPU"), "GPU");
 }
 
-// Who is refused with a name is not sent back to it, nor to a name that has nothing of it.
+// A hint never suggests the refused name, nor a name that shares no letter with it.
 TEST(Nearest, never_gives_the_name_back) {
   const std::vector<std::string> keys{"mesh", "modes", "model", ""};
   EXPECT_EQ(nearest("model", keys), (std::vector<std::string>{"modes"}));

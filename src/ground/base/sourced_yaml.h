@@ -1,5 +1,5 @@
 #pragma once
-// YAML that says where its values come from.
+// YAML with the sources of its values.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace systole {
 
-// As to_yaml, and behind each scalar that has a place (Node::set_place) the file of that place as a comment: a table of
+// As to_yaml, but each scalar with a place (Node::set_place) is followed by that place's file as a comment: a table of
 // facts, its date and its source. Reads back equal.
 std::string to_sourced_yaml(const Node& node);
 

@@ -33,7 +33,7 @@ std::uint64_t checksum(const Record& record) {
 }
 
 std::uint64_t load(const std::uint64_t* word) {
-  // The memory may be written by another thread or process at this moment.
+  // Another thread or process may be writing this memory.
   return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(std::memory_order_relaxed);
 }
 
@@ -97,19 +97,19 @@ Ring::~Ring() {
 Result<std::unique_ptr<Ring>> Ring::create(const std::string& path, std::int64_t capacity) {
   CHECK(capacity > 0, "a ring of {}", capacity);
   if (::access(path.c_str(), F_OK) == 0) return os_error(EEXIST, "create", path);
-  // Under another name until its header is written: who reads a run that begins meets a whole ring, or none.
+  // Uses another name until the header is written, so that a reader of a starting run finds a complete ring or none.
   const std::string unfinished = path + ".new";
   const Descriptor file{::open(unfinished.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
   if (file.fd < 0) return os_error(errno, "create", path);
   const std::size_t bytes = words_of(capacity) * sizeof(std::uint64_t);
-  // Reserved now: a full disk would otherwise be a SIGBUS in the middle of a record.
+  // Reserves the space now: otherwise a full disk would raise SIGBUS in the middle of a record.
   if (const int number = ::posix_fallocate(file.fd, 0, static_cast<off_t>(bytes)); number != 0) {
     ::unlink(unfinished.c_str());
     return os_error(number, "reserve space for", path);
   }
   void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
   if (mapped == MAP_FAILED) return os_error(errno, "map", path);
-  // The constructor is private, which make_unique cannot reach.
+  // make_unique cannot call the private constructor.
   std::unique_ptr<Ring> ring(new Ring(static_cast<std::uint64_t*>(mapped), capacity));
   if (::rename(unfinished.c_str(), path.c_str()) != 0) return os_error(errno, "create", path);
   return ring;

@@ -1,14 +1,14 @@
 #pragma once
-// What a running process says about where it is: spans of time in a ring that outlives a kill.
+// Telemetry of a running process: time spans in a ring buffer that survives a kill.
 //
-// A ring may lie in a mapped file. Every record carries its number and a checksum, so whoever reads the file, while it
-// is written or after SIGKILL, knows the torn record from the whole ones. (After a power cut the file says nothing.)
-// Recording allocates nothing and makes no system call.
+// A ring may be in a mapped file. Every record has a number and a checksum, so a reader can tell torn records from
+// whole ones, during writing or after SIGKILL (not after a power cut). Recording allocates nothing and makes no system
+// call.
 //
 // The file, little-endian, in 8-byte words:
 //   header  0 magic "SYSRING\1"   1 capacity, in records   2 process id   3..7 zero
 //   record  0 number, from 1      1 category | track << 32   2 tag   3 begin   4 end (seconds, f64)   5 hash64 of 0..4
-// Record n lies in slot (n - 1) mod capacity.
+// Record n is in slot (n - 1) mod capacity.
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +22,7 @@
 
 namespace systole {
 
-// A stretch of a clock's time. What category, track and tag mean is the recorder's business.
+// An interval of a clock's time. The recorder defines the meaning of category, track and tag.
 struct Span {
   std::uint32_t category = 0;
   std::uint32_t track = 0;
@@ -32,20 +32,20 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-// What a reader found.
+// The result of reading a ring.
 struct RingContent {
   std::int64_t process = 0;
-  std::int64_t recorded = 0;  // in all, also those overwritten since
+  std::int64_t recorded = 0;  // in total, including overwritten ones
   std::int64_t torn = 0;      // slots that hold a broken record
   std::vector<Span> spans;    // oldest first, at most the capacity
 };
 
-// One thread records; any thread or process reads at the same time.
+// A ring of spans. One thread records; any thread or process may read concurrently.
 class Ring {
  public:
   // In memory.
   explicit Ring(std::int64_t capacity);
-  // In a new file of 64 + 48 * capacity bytes, all of them reserved on the disk.
+  // In a new file of 64 + 48 * capacity bytes, with all its space reserved.
   // Errors: exists (a ring is never overwritten), not_found (no such folder), no_space, io.
   static Result<std::unique_ptr<Ring>> create(const std::string& path, std::int64_t capacity);
   ~Ring();
@@ -64,7 +64,8 @@ class Ring {
   std::uint64_t recorded_ = 0;
 };
 
-// The content of a ring's file; `name` is for messages. Errors: corrupt (no ring, or shorter than its capacity says).
+// Parses the content of a ring file; `name` is for messages. Errors: corrupt (not a ring, or shorter than its capacity
+// says).
 Result<RingContent> parse_ring(std::span<const std::byte> file, std::string_view name);
 
 }  // namespace systole

@@ -110,7 +110,7 @@ TEST_F(RingFile, is_whole_from_the_moment_that_it_is_there) {
 }
 
 TEST_F(RingFile, refuses_what_is_no_ring) {
-  EXPECT_EQ(read_ring(path_).error().kind, ErrorKind::corrupt);  // nothing there is nothing to read
+  EXPECT_EQ(read_ring(path_).error().kind, ErrorKind::corrupt);  // an empty file is corrupt
   std::ofstream(path_) << "short";
   EXPECT_EQ(read_ring(path_).error().kind, ErrorKind::corrupt);
   EXPECT_EQ(Ring::create(path_, 8).error().kind, ErrorKind::exists);

@@ -32,10 +32,10 @@ Result<Fd> open_to_read(const std::string& path, struct stat& info, int flags) {
         .hinted(path.starts_with('/') ? "check the name"
                                       : "check the name; it is looked for in the folder the command runs in");
   }
-  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return os_error(errno, "read", path);
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return os_read_error(errno, "read", path);
   if (S_ISDIR(info.st_mode)) return error(ErrorKind::invalid, "'{}' is a folder, not a file", path);
   const bool null =
-      S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);  // an empty file, as in KUBECONFIG=/dev/null
+      S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);  // /dev/null, as in KUBECONFIG=/dev/null: an empty file
   if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !null)
     return error(ErrorKind::invalid, "'{}' is a device, not a file", path);
   return fd;
@@ -68,7 +68,7 @@ Result<std::string> read_text_from(int fd, std::string_view name, Bytes limit) {
     const ssize_t got = ::read(fd, text.data() + before, room);
     text.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
     if (got == 0) return text;
-    if (got < 0 && errno != EINTR) return os_error(errno, "read", std::string(name));
+    if (got < 0 && errno != EINTR) return os_read_error(errno, "read", std::string(name));
     if (text.size() > most) return too_large(name, limit);
   }
 }
@@ -79,10 +79,10 @@ Result<std::string> read_text_file(const std::string& path, Bytes limit) {
   return read_opened(fd.get(), info, path, limit);
 }
 
-// The file that is looked at is the one that is read.
+// Checks and reads the same open file.
 Result<std::string> read_secret_file(const std::string& path, Bytes limit, bool anybody) {
   struct stat info {};
-  const Fd fd = TRY(open_to_read(path, info, O_NONBLOCK));  // a pipe that nobody writes to is empty
+  const Fd fd = TRY(open_to_read(path, info, O_NONBLOCK));  // a pipe without a writer is empty
   if (!anybody && !is_private(info)) return others_read(path);
   ::fcntl(fd.get(), F_SETFL, 0);
   return read_opened(fd.get(), info, path, limit);

@@ -1,5 +1,5 @@
 #pragma once
-// A file that the user named, read or written whole. Files of a run go through a Store (ground/store/store.h).
+// Reads or writes a whole file that the user named. Files of a run go through a Store (ground/store/store.h).
 
 #include <optional>
 #include <string>
@@ -10,22 +10,24 @@
 
 namespace systole {
 
-inline constexpr Bytes kMostText = kMiB * 256;  // as much as a document is read of (document.h)
+inline constexpr Bytes kMostText = kMiB * 256;  // the limit of a document too (document.h)
 
-// A regular file, or a pipe to its end: no more than `limit`, and not a byte of what cannot be one. Errors, all with
-// the path: not_found; invalid (a folder, a device or socket, more than `limit`); io.
+// Reads a regular file, or a pipe to its end, of at most `limit`; opens nothing else. Errors, all with the path:
+// not_found; invalid (a folder, a device or socket, more than `limit`); io.
 Result<std::string> read_text_file(const std::string& path, Bytes limit = kMostText);
-// What comes from a descriptor that is open, as standard input is; `name` is for messages. Errors: invalid (more than
+// Reads an open descriptor to its end, such as standard input; `name` is for messages. Errors: invalid (more than
 // `limit`), io.
 Result<std::string> read_text_from(int fd, std::string_view name, Bytes limit = kMostText);
-// A file or pipe that holds a secret. Its owner alone may read it, or a group that root gave it to, as Kubernetes does
-// with the group of a pod; with `anybody` others too. Errors: as read_text_file; invalid, others may read it.
+// Reads a file or pipe that holds a secret. Only its owner may have read access, or a group if root owns the file, as
+// Kubernetes does with a pod's group; with `anybody` others too. Errors: as read_text_file; invalid, others may read
+// it.
 Result<std::string> read_secret_file(const std::string& path, Bytes limit, bool anybody = false);
-// The error of read_secret_file, of a file that is read otherwise; nothing when only its owner may read it.
+// The same permission check alone, for files read in other ways; nothing if only its owner may read it.
 std::optional<Error> readable_by_others(const std::string& path);
-// Before long work whose result goes there: whether it can be written now. Makes nothing. Errors: as write_text_file.
+// Checks whether the file can be written, before long work whose result goes there. Creates nothing. Errors: as
+// write_text_file.
 Status check_writable(const std::string& path);
-// Over what is there. Errors: as os_error has them; invalid: a folder.
+// Overwrites an existing file. Errors: as os_error; invalid: a folder.
 Status write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace systole

@@ -1,6 +1,6 @@
 #pragma once
-// Events of a parser into a Node: what YAML and JSON share. Holds the containers that are open, refuses a key that came
-// before and a depth beyond the limit. The parsers' own file; others call parse_yaml and parse_json.
+// Builds a Node from parser events, for YAML and JSON. Holds the open containers; refuses duplicate keys and excessive
+// depth. Internal to the parsers; others call parse_yaml and parse_json.
 
 #include <optional>
 #include <unordered_map>
@@ -17,10 +17,10 @@ class TreeBuilder {
   Where where(int line, int col) const { return {*file_, line, col}; }
 
   Status open(NodeKind kind, Node::Place place);   // errors: invalid, too deep
-  Node close();                                    // the innermost container, still to be added
-  void add(Node value);                            // REQUIRES: in a map, its key was given
+  Node close();                                    // the innermost container, not yet added to its parent
+  void add(Node value);                            // REQUIRES: in a map, its key was added before
   Status key(std::string key, Node::Place place);  // errors: invalid, duplicate
-  bool wants_key() const;                          // in a map, between entries
+  bool wants_key() const;                          // in a map, at the start of an entry
   int depth() const { return static_cast<int>(open_.size()); }
   const std::optional<Node>& root() const { return root_; }
   Node take_root() { return std::move(*root_); }
@@ -41,11 +41,11 @@ class TreeBuilder {
   std::optional<Node> root_;
 };
 
-// The line and column of a byte. REQUIRES: offset <= text.size().
+// The line and column of a byte offset. REQUIRES: offset <= text.size().
 Where place_of(std::string_view text, std::string_view file, std::size_t offset);
 
-// The text is UTF-8 without control characters other than tab, newline and carriage return, and not longer than
-// `most`. Errors: invalid, at its place.
+// Checks that the text is UTF-8 without control characters other than tab, newline and carriage return, and no longer
+// than `most`. Errors: invalid, at its place.
 Status check_text(std::string_view text, std::string_view file, std::int64_t most);
 
 }  // namespace systole

@@ -8,7 +8,7 @@
 namespace systole {
 namespace {
 
-// `value` in the largest unit of the row that leaves at least 1 before the point, three significant digits.
+// `value` in the largest unit of the list in which it is at least 1, with three significant digits.
 std::string scaled(double value, double step, std::initializer_list<const char*> units) {
   const char* const* unit = units.begin();
   while (std::abs(value) >= step && unit + 1 != units.end()) {
@@ -59,7 +59,7 @@ std::string to_string(BytesPerSecond rate) {
   return scaled(rate.count(), 1000, {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"});
 }
 
-// With cents up to a hundred thousand.
+// With cents below a hundred thousand dollars.
 std::string to_string(Dollars dollars) {
   const double amount = std::abs(dollars.count());
   std::string text = fmt::format("{:.{}f}", amount, amount < 1e5 ? 2 : 0);

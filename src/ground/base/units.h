@@ -1,6 +1,6 @@
 #pragma once
-// Units are types: Bytes / BytesPerSecond is Seconds, and nothing converts silently. Counts are 64-bit
-// integers (per device and step they fit; a whole job's total is a rate times a time), rates and times doubles.
+// Units are types: Bytes / BytesPerSecond is Seconds, and there are no implicit conversions. Counts are 64-bit
+// integers, which suffices per device and step; a job's total is a rate times a time. Rates and times are doubles.
 // Printing shows the unit; GB is 10^9, GiB is 2^30.
 
 #include <fmt/format.h>
@@ -56,6 +56,10 @@ using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using FlopRate = Quantity<struct FlopRateTag, double>;  // flops per second
 using Dollars = Quantity<struct DollarsTag, double>;
 using DollarsPerHour = Quantity<struct DollarsPerHourTag, double>;
+using DollarsPerChipHour = Quantity<struct DollarsPerChipHourTag, double>;
+using DollarsPerGibMonth = Quantity<struct DollarsPerGibMonthTag, double>;
+using FlopsPerDollar = Quantity<struct FlopsPerDollarTag, double>;
+using Chips = Quantity<struct ChipsTag, double>;  // a machine may have a fraction of a chip
 
 constexpr Seconds operator/(Bytes b, BytesPerSecond r) { return Seconds(static_cast<double>(b.count()) / r.count()); }
 constexpr Seconds operator/(Flops f, FlopRate r) { return Seconds(static_cast<double>(f.count()) / r.count()); }
@@ -63,7 +67,19 @@ constexpr BytesPerSecond operator/(Bytes b, Seconds s) {
   return BytesPerSecond(static_cast<double>(b.count()) / s.count());
 }
 constexpr FlopRate operator/(Flops f, Seconds s) { return FlopRate(static_cast<double>(f.count()) / s.count()); }
-constexpr Dollars operator*(DollarsPerHour p, Seconds s) { return Dollars(p.count() * s.count() / 3600.0); }
+
+constexpr Seconds kHour{3600.0};
+constexpr Dollars operator*(DollarsPerHour p, Seconds s) { return Dollars(p.count() * s.count() / kHour.count()); }
+constexpr Dollars operator*(Seconds s, DollarsPerHour p) { return p * s; }
+// How long a budget lasts.
+constexpr Seconds operator/(Dollars d, DollarsPerHour p) { return Seconds(d.count() / p.count() * kHour.count()); }
+constexpr DollarsPerHour operator*(DollarsPerChipHour p, Chips c) { return DollarsPerHour(p.count() * c.count()); }
+constexpr DollarsPerChipHour operator/(DollarsPerHour p, Chips c) {
+  return DollarsPerChipHour(p.count() * (1 / c.count()));
+}
+constexpr FlopsPerDollar operator/(FlopRate r, DollarsPerChipHour p) {
+  return FlopsPerDollar(r.count() * kHour.count() / p.count());
+}
 
 constexpr Bytes kKiB{std::int64_t{1} << 10}, kMiB{std::int64_t{1} << 20}, kGiB{std::int64_t{1} << 30};
 constexpr Bytes kKB{1'000}, kMB{1'000'000}, kGB{1'000'000'000};
@@ -76,7 +92,7 @@ std::string to_string(BytesPerSecond rate);   // "12.3 GB/s"
 std::string to_string(Dollars dollars);       // "$1.23"
 std::string with_commas(std::int64_t count);  // 1,234,567
 
-// A typed id: ids of different things do not mix.
+// A typed id: ids of different things do not convert to each other.
 template <typename Tag>
 struct Id {
   std::int32_t index = -1;

@@ -12,7 +12,16 @@ TEST(Units, divide_into_seconds) {
   EXPECT_DOUBLE_EQ((DollarsPerHour(3.6) * Seconds(1000.0)).count(), 1.0);
 }
 
+TEST(Units, money_is_bought_and_spent_by_the_hour) {
+  EXPECT_EQ(DollarsPerHour(3.6) * Seconds(1000.0), Seconds(1000.0) * DollarsPerHour(3.6));
+  EXPECT_DOUBLE_EQ((Dollars(5) / DollarsPerHour(2.5)).count(), 7200.0);
+  EXPECT_DOUBLE_EQ((DollarsPerHour(88.0) / Chips(8)).count(), 11.0);
+  EXPECT_DOUBLE_EQ((DollarsPerChipHour(4.2) * Chips(64)).count(), 268.8);
+  EXPECT_DOUBLE_EQ((FlopRate(459e12) / DollarsPerChipHour(4.2)).count(), 459e12 * 3600 / 4.2);
+}
+
 TEST(Units, do_not_mix) {
+  static_assert(!std::is_convertible_v<Dollars, DollarsPerHour>);
   static_assert(!std::is_convertible_v<Bytes, Flops>);
   static_assert(!std::is_convertible_v<std::int64_t, Bytes>);
   static_assert(!std::is_constructible_v<Bytes, double>);

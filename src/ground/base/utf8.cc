@@ -1,6 +1,5 @@
 #include "ground/base/utf8.h"
 
-#include <cstdint>
 #include <cstring>
 
 namespace systole {
@@ -15,7 +14,7 @@ std::size_t utf8_length(std::string_view text) {
                              : lead >= 0xF0 && lead <= 0xF4 ? 4
                                                             : 0;
   if (length == 0 || text.size() < length) return 0;
-  // The second byte's range rules out overlong forms, surrogates and what lies beyond U+10FFFF (RFC 3629, 4).
+  // The second byte's range excludes overlong forms, surrogates and code points above U+10FFFF (RFC 3629, 4).
   const unsigned char lowest = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned char highest = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (at(1) < lowest || at(1) > highest) return 0;
@@ -51,6 +50,31 @@ std::string replace_invalid_utf8(std::string_view text) {
     at += length == 0 ? 1 : length;
   }
   return valid;
+}
+
+void append_utf8(std::string& text, std::uint32_t code) {
+  const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+  if (code < 0x80) return put(code);
+  if (code < 0x800) {
+    put(0xC0 | code >> 6);
+  } else {
+    if (code < 0x10000) {
+      put(0xE0 | code >> 12);
+    } else {
+      put(0xF0 | code >> 18);
+      put(0x80 | (code >> 12 & 0x3F));
+    }
+    put(0x80 | (code >> 6 & 0x3F));
+  }
+  put(0x80 | (code & 0x3F));
+}
+
+std::pair<std::uint32_t, std::size_t> code_point_at(std::string_view text) {
+  const std::size_t length = utf8_length(text);
+  const auto lead = static_cast<unsigned char>(text[0]);
+  std::uint32_t code = length == 1 ? lead : lead & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3Fu);
+  return {code, length};
 }
 
 }  // namespace systole

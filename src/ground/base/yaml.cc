@@ -1,5 +1,5 @@
-// YAML by yaml-cpp's events. What it leaves open is closed here: duplicate keys, several documents, aliases that
-// multiply (each is a copy, and all copies together are weighed), unknown tags, keys that are no scalars.
+// YAML by yaml-cpp's event parser. This file adds the checks that yaml-cpp lacks: duplicate keys, several documents,
+// unknown tags, keys that are not scalars, and exponential aliases (each alias is a copy; the total weight is bounded).
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -45,7 +45,7 @@ class Builder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     if (std::optional<Error> open = unclosed_quote(text_, file_, mark)) fail(*std::move(open));
-    if (tree_.wants_key() && value == "<<" && (tag == "?" || tag.empty())) {  // quoted it is text as any
+    if (tree_.wants_key() && value == "<<" && (tag == "?" || tag.empty())) {  // quoted, it is ordinary text
       const Node::Place at = place(mark);
       fail(error(ErrorKind::invalid, "merge keys ('<<') are not read")
                .at(tree_.where(at.line, at.col))
@@ -66,11 +66,11 @@ class Builder : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
   TreeBuilder& tree() { return tree_; }
-  bool key_is_container() const { return key_is_container_; }  // it was refused for that
+  bool key_is_container() const { return key_is_container_; }  // the document was refused for that
 
  private:
-  // yaml-cpp gives the escapes \N and \_, which are U+0085 and U+00A0, as bytes of Latin-1. The document is UTF-8, so
-  // no other bytes that are not can be in a text of it.
+  // yaml-cpp returns the escapes \N and \_ (U+0085 and U+00A0) as Latin-1 bytes. The document is UTF-8, so its texts
+  // can contain no other invalid bytes.
   static std::string as_utf8(std::string text) {
     for (auto bad = find_invalid_utf8(text); bad; bad = find_invalid_utf8(text)) text.insert(*bad, 1, '\xc2');
     return text;
@@ -88,7 +88,7 @@ class Builder : public YAML::EventHandler {
     fail(Error{ErrorKind::invalid, std::move(message), tree_.where(mark.line + 1, mark.column + 1), {}, {}});
   }
 
-  // yaml-cpp gives "?" to a plain scalar, "!" to a quoted one, else the tag written.
+  // yaml-cpp reports the tag "?" for a plain scalar, "!" for a quoted one, else the written tag.
   NodeKind kind_of(const YAML::Mark& mark, const std::string& tag, const std::string& value) const {
     if (tag == "!") return NodeKind::string;
     const NodeKind plain = kind_of_plain(value);
@@ -130,7 +130,7 @@ class Builder : public YAML::EventHandler {
     tree_.key(node.text(), at).value();
   }
 
-  // Copies are paid for before they are made: an anchor's own here, an alias's in OnAlias.
+  // Copies are charged before they are made: an anchor's own copy here, an alias's in OnAlias.
   Anchored weigh(const Node& node) {
     const auto [weight, depth] = measure(node);
     pay(weight, node.place());
@@ -165,12 +165,12 @@ class Builder : public YAML::EventHandler {
   TreeBuilder tree_;
   ParseLimits limits_;
   bool key_is_container_ = false;
-  std::vector<YAML::anchor_t> waiting_;  // of the open containers
+  std::vector<YAML::anchor_t> waiting_;  // anchors of the open containers
   std::unordered_map<YAML::anchor_t, Anchored> anchors_;
   std::int64_t weight_ = 0;
 };
 
-// After the document: nothing, or an error that says what else is there.
+// Accepts the end after the document; otherwise an error says what follows.
 class NothingMore : public YAML::EventHandler {
  public:
   NothingMore(std::string_view text, std::string_view file) : text_(text), file_(file) {}
@@ -195,7 +195,7 @@ class NothingMore : public YAML::EventHandler {
   std::string_view text_, file_;
 };
 
-// The first line up to `last` that is indented with a tab, which YAML forbids and yaml-cpp reports elsewhere.
+// The first line up to `last` with a tab in its indentation. YAML forbids it, and yaml-cpp reports it at another place.
 std::optional<Where> find_tab(std::string_view text, std::string_view file, int last) {
   int line = 1;
   for (std::size_t at = 0; at < text.size() && line <= last; ++line) {

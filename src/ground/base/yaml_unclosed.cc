@@ -17,14 +17,14 @@ namespace {
 namespace messages = YAML::ErrorMsg;
 
 constexpr std::string_view kSpace = " \t\r\n";
-constexpr std::string_view kByteOrder = "\xef\xbb\xbf";  // which marks do not count
+constexpr std::string_view kByteOrder = "\xef\xbb\xbf";  // byte order mark; yaml-cpp's marks do not count it
 
 std::size_t offset_of(std::string_view text, const YAML::Mark& mark) {
   const std::size_t before = text.starts_with(kByteOrder) ? kByteOrder.size() : 0;
   return std::min(text.size(), before + static_cast<std::size_t>(std::max(mark.pos, 0)));
 }
 
-// Where a node's text begins, behind its tag and anchor.
+// The offset of a node's text, after its tag and anchor.
 std::size_t behind_properties(std::string_view text, std::size_t at) {
   for (;;) {
     at = std::min(text.find_first_not_of(kSpace, at), text.size());
@@ -33,7 +33,7 @@ std::size_t behind_properties(std::string_view text, std::size_t at) {
   }
 }
 
-// Where the quote at `at` is closed; npos: nowhere.
+// The offset of the quote that closes the one at `at`; npos if there is none.
 std::size_t closing_quote(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (++at; at < text.size(); ++at) {
@@ -47,7 +47,7 @@ std::size_t closing_quote(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
-// The quote of a scalar, where it has one.
+// The opening quote of a scalar, if it has one.
 std::optional<std::size_t> quote_of(std::string_view text, const YAML::Mark& mark) {
   const std::size_t at = behind_properties(text, offset_of(text, mark));
   if (at == text.size() || (text[at] != '"' && text[at] != '\'')) return std::nullopt;
@@ -60,7 +60,7 @@ Error not_closed(std::string_view text, std::string_view file, std::size_t at, s
       .hinted(fmt::format("close it with {}", closes));
 }
 
-// Goes through a document for the places alone, whatever its structure is.
+// Scans a document for the places of brackets and quotes only.
 class Places : public YAML::EventHandler {
  public:
   struct Bracket {
@@ -71,7 +71,7 @@ class Places : public YAML::EventHandler {
 
   Places(std::string_view text, int depth) : text_(text), depth_(depth) {}
 
-  // How it ends: what yaml-cpp throws, if it does.
+  // Returns the exception of yaml-cpp, if it throws.
   std::optional<YAML::Exception> run() {
     std::istringstream stream{std::string(text_)};
     try {
@@ -83,7 +83,7 @@ class Places : public YAML::EventHandler {
     return std::nullopt;
   }
 
-  // The brackets that are open where it ended, and the quote that the text's last character closes.
+  // The brackets still open at the end, and the quote that the last character of the text closes.
   const std::vector<Bracket>& open() const { return open_; }
   std::optional<std::size_t> last_quote() const { return last_quote_; }
 
@@ -120,7 +120,7 @@ class Places : public YAML::EventHandler {
 
   std::string_view text_;
   int depth_;
-  std::vector<bool> in_flow_;  // of the open lists and maps, whether a bracket opened it
+  std::vector<bool> in_flow_;  // per open list or map: whether a bracket opened it
   std::vector<Bracket> open_;
   std::optional<std::size_t> last_quote_;
 };
@@ -129,8 +129,8 @@ bool is(const YAML::Exception& thrown, std::initializer_list<const char*> messag
   return std::find(messages.begin(), messages.end(), thrown.msg) != messages.end();
 }
 
-// yaml-cpp came to the end of the document, or to the next one, inside of a quote: which one, tells the quote that
-// closes it there.
+// yaml-cpp reached the end of the document, or the next one, inside a quote. The quote that would close it there
+// identifies it.
 std::optional<Error> quote_before(std::string_view text, std::string_view file, const YAML::Mark& mark, int depth) {
   for (const char quote : {'"', '\''}) {
     const std::string closed = std::string(text.substr(0, offset_of(text, mark))) + quote;

@@ -12,7 +12,7 @@
 namespace systole {
 namespace {
 
-// A name as its letters say it: in lower case, its words set apart by one space each.
+// Normalizes a name: lower case, words separated by one space.
 std::string folded(std::string_view text) {
   std::string plain;
   for (const char c : text) {
@@ -106,6 +106,7 @@ Result<const CatalogEntry*> Catalog::find_accelerator(std::string_view name) con
     return error(ErrorKind::invalid, "'{}' may be {}", name, fmt::join(without, " or "))
         .hinted(fmt::format("say which: {}", fmt::join(without, " or ")));
   return error(ErrorKind::not_found, "the catalog knows no accelerator '{}'", name)
+      .coded(ErrorCode::no_such_name)
       .hinted(nearest_accelerator_hint(name, *this));
 }
 
@@ -121,7 +122,7 @@ std::string nearest_accelerator_hint(std::string_view name, const Catalog& catal
     }
   }
   std::vector<std::string> near;
-  std::set<const CatalogEntry*> told;  // one name of each
+  std::set<const CatalogEntry*> told;  // at most one name per accelerator
   for (std::string& known : nearest(name, names, names.size()))
     if (near.size() < 3 && told.insert(entry_of[known]).second) near.push_back(std::move(known));
   if (!near.empty()) return fmt::format("did you mean '{}'?", fmt::join(near, "' or '"));

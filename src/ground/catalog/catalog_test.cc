@@ -77,7 +77,7 @@ TEST(Catalog, the_users_facts_win_one_by_one) {
   EXPECT_NE(catalog.hash(), read({file(kOne)})->hash());
 }
 
-// A flag goes as it came: by a file of the user's that says null of it.
+// A user's file removes a flag by setting it to null.
 TEST(Catalog, the_users_flags_of_a_compiler_win_one_by_one) {
   const std::string chip = "  a:\n    kind: tpu\n    compiler:\n";
   const std::string own = file(chip +
@@ -122,7 +122,7 @@ TEST(Catalog, what_vendors_call_a_chip) {
   const Catalog catalog = builtin();
   for (const auto& [name, entry] : catalog.entries()) {
     EXPECT_TRUE(entry.called.empty() || entry.kind == "tpu" || entry.kind == "gpu") << name;
-    // What a vendor's compiler can be asked about, a runtime can name.
+    // Every chip that a vendor's compiler knows has a runtime name.
     EXPECT_FALSE(entry.called.empty() && entry.facts.contains("clock")) << name;
     for (const std::string& called : entry.called) EXPECT_TRUE(names.insert(called).second) << called << " is two";
   }
@@ -161,7 +161,7 @@ TEST(Catalog, accelerators_go_by_the_names_of_clouds_too) {
   EXPECT_FALSE(catalog.find_accelerator("cpu-avx2").ok());
 }
 
-// As nvidia-smi prints them, JAX, Slurm's lists of gres, data sheets.
+// Names from nvidia-smi, JAX, Slurm's gres lists, data sheets.
 TEST(Catalog, accelerators_go_by_the_names_of_their_makers_too) {
   const Catalog catalog = builtin();
   const std::pair<const char*, const char*> kPeoples[] = {
@@ -197,7 +197,7 @@ TEST(Catalog, accelerators_go_by_the_names_of_their_makers_too) {
     const auto found = catalog.find_accelerator(name);
     EXPECT_EQ(found.ok() ? (*found)->name : to_string(found.error()), entry) << name;
   }
-  // Never guessed: of two sizes, of a form that the catalog does not have.
+  // Never guessed: a name with two sizes, or a form factor that the catalog lacks.
   for (const char* either : {"NVIDIA A100", "Tesla A100"}) {
     const auto which = catalog.find_accelerator(either);
     ASSERT_FALSE(which.ok()) << either;
@@ -226,7 +226,7 @@ TEST(Catalog, a_name_is_of_one_accelerator_alone) {
   EXPECT_GT(names, 25) << "more than there are accelerators";
 }
 
-// 15 GPUs and 10 TPUs; three of the TPUs are announced, or no more than a name.
+// 15 GPUs and 10 TPUs; three of the TPUs are only announced or only a name.
 TEST(Catalog, all_accelerators_are_there_and_their_peaks_are_dense) {
   const Catalog catalog = builtin();
   int gpus = 0, tpus = 0;
@@ -246,12 +246,12 @@ TEST(Catalog, all_accelerators_are_there_and_their_peaks_are_dense) {
       EXPECT_TRUE(says) << name << " " << key << ": " << fact.source;
     }
   }
-  EXPECT_EQ(gpus, 17);  // two of them in no cloud here
+  EXPECT_EQ(gpus, 17);  // two of them in no known cloud
   EXPECT_EQ(tpus, 10);
 }
 
-// Figures of the makers' pages: H100 SXM 989 and 1,979 dense, where Google's page prints 1,979 and 3,958 with sparsity;
-// L4 121 where it prints 242; the cubes' links of v5p.
+// Makers' figures: H100 SXM 989 and 1,979 dense, where Google's page has 1,979 and 3,958 with sparsity; L4 121 where it
+// has 242; v5p's links in cubes.
 TEST(Catalog, figures_of_the_makers_pages) {
   const Catalog catalog = builtin();
   const auto rate = [&](const char* chip, const char* key) {

@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::string_view kTypes[] = {"bf16", "f16", "tf32", "fp8", "int8", "fp4", "int4", "f32", "f64"};
 
-DollarsPerHour per_chip(const Offer& offer) { return *offer.price.amount * (1 / offer.accelerators); }
+DollarsPerChipHour per_chip(const Offer& offer) { return *offer.price.amount / Chips(offer.accelerators); }
 
-// Of offers that cost a chip the same to a millionth of a dollar, one in a published zone, then the smallest.
+// Among offers with equal price per chip (to a millionth of a dollar): prefers a published zone, then the smallest
+// offer.
 bool is_better(const Offer& a, const Offer& b) {
   const auto key = [](const Offer& offer) {
     return std::tuple(std::llround(per_chip(offer).count() * 1e6), !offer.published, offer.accelerators);
@@ -52,8 +53,8 @@ Result<std::vector<ComparedChip>> compare_chips(CatalogTables& tables, const Cat
     for (const Offer& offer : offers)
       if (offer.price.known() && (!one.offer || is_better(offer, *one.offer))) one.offer = offer;
     if (one.offer) one.per_chip = per_chip(*one.offer);
-    if (one.peak && one.per_chip && *one.per_chip > DollarsPerHour(0))
-      one.flops_per_dollar = one.peak->rate.count() * 3600 / one.per_chip->count();
+    if (one.peak && one.per_chip && *one.per_chip > DollarsPerChipHour(0))
+      one.flops_per_dollar = one.peak->rate / *one.per_chip;
     compared.push_back(std::move(one));
   }
   return compared;

@@ -1,5 +1,5 @@
 #pragma once
-// What joins machines to each other: the network between them and what collectives were measured to get out of it.
+// The network between machines, and the bandwidth that collectives were measured to reach on it.
 
 #include <optional>
 #include <span>
@@ -16,12 +16,12 @@ struct Fabric {
   std::string family, machine;                    // "A3 High"; the machine types, in words
   std::vector<std::string> accelerators;          // catalog entries
   std::string transport;                          // "GPUDirect-TCPX"
-  std::optional<std::int64_t> nics;               // for accelerators, of one machine
-  std::optional<BytesPerSecond> nic;              // one of them, one way
-  std::optional<BytesPerSecond> per_accelerator;  // between machines, one way
-  std::optional<BytesPerSecond> measured;         // bus bandwidth of a collective, of one machine
-  std::string measured_how, inside, domain;       // inside a machine: in words
-  std::string plugin, net, installer, images, vpcs, mtu, placement, host_network;  // what has to be set up
+  std::optional<std::int64_t> nics;               // for accelerators, per machine
+  std::optional<BytesPerSecond> nic;              // per NIC, one direction
+  std::optional<BytesPerSecond> per_accelerator;  // between machines, one direction
+  std::optional<BytesPerSecond> measured;         // bus bandwidth of a collective, per machine
+  std::string measured_how, inside, domain;       // inside: the network within a machine, in words
+  std::string plugin, net, installer, images, vpcs, mtu, placement, host_network;  // required setup
   Dated dated;
   std::string note;
 };
@@ -29,8 +29,8 @@ struct Fabric {
 extern const TableColumns kFabricColumns;
 Fabric read_fabric(TableRow& row);
 
-// The network that machines of this type join; null: none is known. "A2" of the networks are "A2 Standard" and "A2
-// Ultra" of the machines; a part of an A3 has none of its network.
+// The network of this machine type; null: none is known. The network row "A2" covers the machine families "A2 Standard"
+// and "A2 Ultra". A partial A3 has no such network.
 const Fabric* fabric_of(std::span<const Fabric> fabrics, const MachineType& machine);
 
 }  // namespace systole

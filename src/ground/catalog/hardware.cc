@@ -29,7 +29,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "8 x a3-highgpu-8g" is "a3-highgpu-8g:8".
+// "8 x a3-highgpu-8g" becomes "a3-highgpu-8g:8".
 std::string number_behind(std::string_view words) {
   const std::size_t times = words.find(" x ");
   if (times == words.npos || !all_digits(words.substr(0, times))) return std::string(words);
@@ -42,15 +42,15 @@ class Reader {
          std::string_view words, std::string_view key)
       : catalog_(catalog), machines_(machines), slices_(slices), words_(words), key_(key) {}
 
-  Result<AskedHardware> read();
+  Result<RequestedHardware> read();
 
  private:
   Result<std::int64_t> number(std::string_view text) const;
-  Result<AskedHardware> of_machines(const MachineType& type, std::int64_t machines) const;
-  Result<AskedHardware> of_slices(const TpuSlice& slice, std::int64_t slices) const;
-  Result<AskedHardware> of_tpus(const CatalogEntry& chip, std::span<const std::string> rest) const;
-  Result<AskedHardware> of_chips(const CatalogEntry& chip, std::int64_t count) const;
-  Result<AskedHardware> of_chips_in(const CatalogEntry& chip, std::int64_t count, std::string_view machine) const;
+  Result<RequestedHardware> of_machines(const MachineType& type, std::int64_t machines) const;
+  Result<RequestedHardware> of_slices(const TpuSlice& slice, std::int64_t slices) const;
+  Result<RequestedHardware> of_tpus(const CatalogEntry& chip, std::span<const std::string> rest) const;
+  Result<RequestedHardware> of_chips(const CatalogEntry& chip, std::int64_t count) const;
+  Result<RequestedHardware> of_chips_in(const CatalogEntry& chip, std::int64_t count, std::string_view machine) const;
   Error unknown(const std::string& name) const;
   Error without_accelerator(const MachineType& type) const;
   std::string with_colon(std::string_view name) const;
@@ -74,8 +74,8 @@ Result<std::int64_t> Reader::number(std::string_view text) const {
   return number;
 }
 
-Result<AskedHardware> Reader::of_machines(const MachineType& type, std::int64_t machines) const {
-  AskedHardware asked;
+Result<RequestedHardware> Reader::of_machines(const MachineType& type, std::int64_t machines) const {
+  RequestedHardware asked;
   asked.chip = TRY(catalog_.find(type.accelerator));
   asked.chips = machines * static_cast<std::int64_t>(type.accelerators);
   asked.types = {&type};
@@ -83,8 +83,8 @@ Result<AskedHardware> Reader::of_machines(const MachineType& type, std::int64_t 
   return asked;
 }
 
-Result<AskedHardware> Reader::of_slices(const TpuSlice& slice, std::int64_t slices) const {
-  AskedHardware asked;
+Result<RequestedHardware> Reader::of_slices(const TpuSlice& slice, std::int64_t slices) const {
+  RequestedHardware asked;
   asked.chip = TRY(catalog_.find(slice.accelerator));
   asked.chips = slice.chips * slices;
   asked.machines = slice.hosts * slices;
@@ -93,7 +93,7 @@ Result<AskedHardware> Reader::of_slices(const TpuSlice& slice, std::int64_t slic
   return asked;
 }
 
-Result<AskedHardware> Reader::of_tpus(const CatalogEntry& chip, std::span<const std::string> rest) const {
+Result<RequestedHardware> Reader::of_tpus(const CatalogEntry& chip, std::span<const std::string> rest) const {
   const std::int64_t slices = rest.size() > 1 ? TRY(number(rest[1])) : 1;
   if (!all_digits(rest[0])) return of_slices(TRY(find_tpu_slice(catalog_, slices_, chip.name + ":" + rest[0])), slices);
   const std::int64_t chips = TRY(number(rest[0]));
@@ -111,8 +111,8 @@ Result<AskedHardware> Reader::of_tpus(const CatalogEntry& chip, std::span<const 
                           known.empty() ? 0 : known.front()));
 }
 
-Result<AskedHardware> Reader::of_chips_in(const CatalogEntry& chip, std::int64_t count,
-                                          std::string_view machine) const {
+Result<RequestedHardware> Reader::of_chips_in(const CatalogEntry& chip, std::int64_t count,
+                                              std::string_view machine) const {
   const auto attached = std::ranges::find(machines_, machine, &MachineType::name);
   const MachineType* type = attached != machines_.end() && attached->accelerator == chip.name
                                 ? &*attached
@@ -124,11 +124,12 @@ Result<AskedHardware> Reader::of_chips_in(const CatalogEntry& chip, std::int64_t
   return of_machines(*type, count / each);
 }
 
-// In machines with as many chips as the chip's usual one has where that divides the count, else with the most that do.
-Result<AskedHardware> Reader::of_chips(const CatalogEntry& chip, std::int64_t count) const {
+// Prefers machines with the chip's usual number of chips if it divides the count; otherwise the largest number that
+// does.
+Result<RequestedHardware> Reader::of_chips(const CatalogEntry& chip, std::int64_t count) const {
   std::vector<const MachineType*> types = machines_with(machines_, chip.name);
   std::erase_if(types, [](const MachineType* t) { return t->accelerators < 1; });
-  AskedHardware asked;
+  RequestedHardware asked;
   asked.chip = &chip;
   asked.chips = count;
   if (types.empty()) return asked;
@@ -151,7 +152,8 @@ Result<AskedHardware> Reader::of_chips(const CatalogEntry& chip, std::int64_t co
 
 Error Reader::unknown(const std::string& name) const {
   const Error none =
-      error(ErrorKind::not_found, "{} {}: no accelerator, machine or slice is called '{}'", key_, words_, name);
+      error(ErrorKind::not_found, "{} {}: no accelerator, machine or slice is called '{}'", key_, words_, name)
+          .coded(ErrorCode::no_such_name);
   if (const std::string plain = with_colon(name); !plain.empty()) return Error(none).hinted(plain);
   std::vector<std::string> names;
   for (const auto& [key, one] : catalog_.entries()) {
@@ -161,8 +163,8 @@ Error Reader::unknown(const std::string& name) const {
   for (const MachineType& type : machines_)
     if (!type.accelerator.empty()) names.push_back(type.name);
   for (const TpuSlice& slice : slices_) names.push_back(slice.name);
-  const std::string hint = nearest_hint(name, names);
-  return Error(none).hinted(hint.starts_with("valid:") ? nearest_accelerator_hint(name, catalog_) : hint);
+  const std::optional<std::string> meant = meant_hint(name, names);
+  return Error(none).hinted(meant ? *meant : nearest_accelerator_hint(name, catalog_));
 }
 
 Error Reader::without_accelerator(const MachineType& type) const {
@@ -175,7 +177,7 @@ Error Reader::without_accelerator(const MachineType& type) const {
       .hinted("systole catalog machines lists those that have");
 }
 
-// Others' ways to say so many of an accelerator, as ours: "8xH100", "h100x8", "h100-8" are "h100:8"; else "".
+// Converts other notations for a number of accelerators to ours: "8xH100", "h100x8", "h100-8" become "h100:8"; else "".
 std::string Reader::with_colon(std::string_view name) const {
   const auto as_ours = [&](std::string_view chip, std::string_view count) {
     const bool both = all_digits(count) && catalog_.find_accelerator(chip).ok();
@@ -190,7 +192,7 @@ std::string Reader::with_colon(std::string_view name) const {
   return "";
 }
 
-Result<AskedHardware> Reader::read() {
+Result<RequestedHardware> Reader::read() {
   const std::string text = number_behind(words_);
   const std::size_t at = text.find('@');
   const std::vector<std::string> words = split_at_colons(std::string_view(text).substr(0, at));
@@ -229,8 +231,9 @@ std::string nearest_multiples(std::int64_t count, std::int64_t each) {
   return below > 0 ? fmt::format("{} or {}", below, below + each) : std::to_string(each);
 }
 
-Result<AskedHardware> asked_hardware(const Catalog& catalog, std::span<const MachineType> machines,
-                                     std::span<const TpuSlice> slices, std::string_view words, std::string_view key) {
+Result<RequestedHardware> parse_hardware(const Catalog& catalog, std::span<const MachineType> machines,
+                                         std::span<const TpuSlice> slices, std::string_view words,
+                                         std::string_view key) {
   return Reader(catalog, machines, slices, words, key).read();
 }
 

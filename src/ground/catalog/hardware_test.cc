@@ -16,20 +16,20 @@ Known& known() {
   return all;
 }
 
-Result<AskedHardware> asked(std::string_view words) {
-  return asked_hardware(known().catalog, known().tables.machines().value(), known().tables.slices().value(), words,
+Result<RequestedHardware> asked(std::string_view words) {
+  return parse_hardware(known().catalog, known().tables.machines().value(), known().tables.slices().value(), words,
                         "resources.accelerators:");
 }
 
 std::string text_of(std::string_view words) {
-  const Result<AskedHardware> made = asked(words);
+  const Result<RequestedHardware> made = asked(words);
   if (!made.ok()) return made.error().message + " | " + made.error().hint;
   return fmt::format("{} chips {} machines {} of {}{}", made->chips, made->chip->name, made->machines,
                      made->types.empty() ? "-" : made->types.front()->name,
                      made->slice ? fmt::format(", {} x {}", made->slices, made->slice->by_shape()) : "");
 }
 
-TEST(AskedHardware, is_what_its_words_say) {
+TEST(RequestedHardware, is_what_its_words_say) {
   EXPECT_EQ(text_of("h100:64"), "64 chips h100 machines 8 of a3-highgpu-8g");
   EXPECT_EQ(text_of("h100:4"), "4 chips h100 machines 1 of a3-highgpu-4g");
   EXPECT_EQ(text_of("h100:8@a3-edgegpu-8g"), "8 chips h100 machines 1 of a3-edgegpu-8g");
@@ -43,7 +43,7 @@ TEST(AskedHardware, is_what_its_words_say) {
   EXPECT_EQ(asked("h100:64")->types.size(), 3u) << "each that holds eight";
 }
 
-TEST(AskedHardware, takes_the_names_that_people_use) {
+TEST(RequestedHardware, takes_the_names_that_people_use) {
   EXPECT_EQ(text_of("v5e-8"), "8 chips v5e machines 1 of -, 1 x v5e:2x4");
   EXPECT_EQ(text_of("v5e-4"), "4 chips v5e machines 1 of -, 1 x v5e:2x2");
   EXPECT_EQ(text_of("v4-8"), "4 chips v4 machines 1 of -, 1 x v4:2x2x1");
@@ -59,7 +59,7 @@ TEST(AskedHardware, takes_the_names_that_people_use) {
   EXPECT_TRUE(text_of("v5e-2").ends_with("'v5e-1' (1 chip), 'v5e-4' (4 chips), 'v5e-8' (8 chips)")) << text_of("v5e-2");
 }
 
-TEST(AskedHardware, names_what_is_near) {
+TEST(RequestedHardware, names_what_is_near) {
   EXPECT_EQ(text_of("h10:8"),
             "resources.accelerators: h10:8: no accelerator, machine or slice is called 'h10' | did you mean 'h100'?");
   EXPECT_EQ(text_of("h100"), "resources.accelerators: h100: how many of them? | h100:8");

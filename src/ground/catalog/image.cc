@@ -23,8 +23,8 @@ bool is_image_digest(std::string_view text) {
          text.substr(kSha.size()).find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-// "12.1-runtime", "12-slim" and "bookworm" move with each release; "12.15-slim", "1.2.3", "25.10-py3" and "20260918"
-// are taken for one image, as their makers say: three parts, two that begin with a year, or a date.
+// "12.1-runtime", "12-slim" and "bookworm" move with each release. "12.15-slim", "1.2.3", "25.10-py3" and "20260918"
+// count as fixed, as their makers state: three parts, two that begin with a year, or a date.
 bool is_floating_tag(std::string_view tag) {
   for (std::size_t at = 0; at < tag.size();) {
     if (!is_digit(tag[at])) {

@@ -1,5 +1,5 @@
 #pragma once
-// Container images that others are built on, each by a tag that stays what it is and, where it is known, its digest.
+// Base container images, each with a fixed tag and, if known, its digest.
 
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@ namespace systole {
 
 struct ImageRow {
   std::string name, tag;                  // "nvidia/cuda", "13.0.2-runtime-ubuntu24.04"
-  std::string digest;                     // "sha256:..."; empty: not known
+  std::string digest;                     // "sha256:..."; empty: unknown
   std::vector<std::string> accelerators;  // of cpu, cuda, tpu
-  std::string cuda;                       // version of its libraries
-  bool for_models = false;                // Systole's own run on it; else a program of the user's
+  std::string cuda;                       // CUDA version of its libraries
+  bool for_models = false;                // base for Systole's own image; false: for user programs
   Dated dated;
   std::string note;
 
@@ -25,15 +25,14 @@ struct ImageRow {
 
 // "sha256:" and 64 hexadecimal digits.
 bool is_image_digest(std::string_view text);
-// A tag that names another image each day or week: latest, stable, nightly, and those without a whole version or date.
+// A tag that is reused for new images: latest, stable, nightly, and tags without a full version or date.
 bool is_floating_tag(std::string_view tag);
 
 extern const TableColumns kImageColumns;
 ImageRow read_image(TableRow& row);
 
-// data/catalog/images.csv, and over it the user's images.csv, of which a row takes the place of that of its name and
-// tag. `own`: the user's tables (read_catalog_tables); others than images are passed over. Errors: invalid, all at
-// once.
+// data/catalog/images.csv, overridden by the user's images.csv: a row replaces the row with the same name and tag.
+// `own`: the user's tables (read_catalog_tables); other tables are ignored. Errors: invalid, all at once.
 Result<std::vector<ImageRow>> catalog_images(std::span<const CatalogFile> own = {});
 
 }  // namespace systole

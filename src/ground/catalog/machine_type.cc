@@ -22,7 +22,7 @@ std::optional<BytesPerSecond> gbit(std::optional<double> gbps) {
   return BytesPerSecond(*gbps * 1e9 / 8);
 }
 
-// "n1-*+2xt4" → "n1-*".
+// "n1-*+2xt4" becomes "n1-*".
 std::string host_of(std::string_view name) {
   const std::size_t plus = name.find('+');
   return std::string(plus == name.npos ? std::string_view() : name.substr(0, plus));
@@ -96,7 +96,7 @@ MachineType read_machine_type(TableRow& row) {
 }
 
 bool MachineType::had_by(Provisioning terms) const {
-  // Who commits to pay for years orders it on demand.
+  // A commitment for years is ordered on demand.
   if (terms == Provisioning::commitment_1y || terms == Provisioning::commitment_3y) terms = Provisioning::on_demand;
   return provisioning.empty() || std::ranges::find(provisioning, terms) != provisioning.end();
 }
@@ -105,6 +105,11 @@ std::string MachineType::accelerators_text() const {
   if (accelerator.empty()) return "none";
   if (accelerators < 1) return fmt::format("1/{:.0f} x {}", 1 / accelerators, accelerator);
   return fmt::format("{:.0f} x {}", accelerators, accelerator);
+}
+
+const MachineType* type_named(std::span<const MachineType> machines, std::string_view name) {
+  const auto found = std::ranges::find(machines, name, &MachineType::name);
+  return found == machines.end() ? nullptr : &*found;
 }
 
 bool matches(std::string_view pattern, std::string_view name) {

@@ -40,7 +40,7 @@ TEST(MachineType, figures_of_the_vendors_pages) {
   EXPECT_FALSE(machine("ct6e-standard-1t", "v6e").nics) << "a quarter of a card is no number of cards";
 }
 
-// L4 is in g2 alone; a2, a3 and g2 come with theirs; T4, P4, P100 and V100 are attached to n1.
+// L4 is only in g2; a2, a3 and g2 have built-in GPUs; T4, P4, P100 and V100 are attached to n1.
 TEST(MachineType, accelerators_and_their_machines) {
   for (const MachineType* type : machines_with(machines(), "l4")) EXPECT_TRUE(type->name.starts_with("g2-"));
   EXPECT_EQ(machines_with(machines(), "l4").size(), 8U);

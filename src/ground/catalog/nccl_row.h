@@ -1,6 +1,6 @@
 #pragma once
-// What NCCL is told on a family of machines: one variable a row. Names of interfaces differ between pods and virtual
-// machines, so that a row may be of one scheduler alone. A machine that no row names is told nothing.
+// NCCL environment variables per machine family, one per row. Interface names differ between pods and virtual machines,
+// so a row may apply to one scheduler only. Machines without a row get no variables.
 
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace systole {
 
-// How machines reach each other: TCP sockets; Google's plugins for A3 High, A3 Mega, and for RoCE without and with
-// NVLink between machines.
+// The transport between machines: TCP sockets; Google's plugins for A3 High and A3 Mega; RoCE without and with NVLink
+// between machines.
 enum class NcclProfile { socket, tcpx, tcpxo, rdma, rdma_mnnvl };
 std::string_view name_of(NcclProfile profile);
 

@@ -30,11 +30,11 @@ std::optional<NcclProfile> profile_of(std::string_view machine) {
 TEST(NcclRow, machines_with_gpus_have_a_profile_and_no_others) {
   for (const MachineType& machine : *builtin().machines()) {
     const std::optional<NcclProfile> profile = profile_of(machine.name);
-    // Of a4x-maxgpu no manifest is known, so that it is told nothing.
+    // No manifest is known for a4x-maxgpu, so it gets no variables.
     const bool told = machine.kind == MachineKind::gpu && machine.accelerator != "gb300";
     EXPECT_EQ(profile.has_value(), told) << machine.name;
     if (!profile) continue;
-    // GPUDirect is the machine's, not the family's: a3-highgpu-4g has none.
+    // GPUDirect depends on the machine type, not the family: a3-highgpu-4g lacks it.
     const bool direct = !machine.gpudirect.empty();
     EXPECT_EQ(*profile != NcclProfile::socket, direct) << machine.name;
     EXPECT_EQ(*profile == NcclProfile::tcpx, machine.gpudirect == "TCPX") << machine.name;
@@ -58,7 +58,7 @@ TEST(NcclRow, a_machine_is_told_no_variable_twice) {
   }
 }
 
-// What a wrong copy from one family to another does: InfiniBand switched off where the network is RoCE.
+// Catches rows copied to the wrong family: InfiniBand disabled on a RoCE network.
 TEST(NcclRow, says_of_each_family_what_its_network_needs) {
   const auto told = [](std::string_view machine, NcclScheduler scheduler) {
     std::map<std::string, std::string> values;

@@ -24,7 +24,7 @@ Status known(const std::vector<std::string>& asked, const std::set<std::string>&
   return {};
 }
 
-// v2 and v3 are sold as single machines and as pods.
+// v2 and v3 are sold as single hosts and as pods.
 std::string class_of(const TpuSlice& slice) {
   if (slice.accelerator != "v2" && slice.accelerator != "v3") return "";
   return slice.hosts == 1 ? "device" : "pod";
@@ -45,7 +45,7 @@ class OfferFinder {
   void add_machine(const ZoneRow& zone, const MachineType& type);
   void add_attached(const ZoneRow& zone, const MachineType& type);
   void add_slice(const ZoneRow& zone, const TpuSlice& slice);
-  // Offers of `offer` on each of the asked terms that `type` is had by, each with a price by `price`.
+  // Adds `offer` once per requested term on which `type` is available, each with a price by `price`.
   template <typename PriceBy>
   void add_each(Offer offer, const MachineType* type, const PriceBy& price_by);
   std::int64_t most_chips(const std::string& accelerator) const;
@@ -100,7 +100,7 @@ void OfferFinder::add_each(Offer offer, const MachineType* type, const PriceBy& 
   if (filter_.max_chips && offer.accelerators > static_cast<double>(*filter_.max_chips)) return;
   if (!filter_.machine.empty() && !matches(filter_.machine, offer.machine)) return;
   for (const Provisioning terms : filter_.provisioning) {
-    // What is one's own is had by its own terms, and nothing else is.
+    // The user's own machines are available on own terms only; all others never on own terms.
     const bool own = type != nullptr && !type->zones.empty();
     if (own != (terms == Provisioning::own) || (!own && type != nullptr && !type->had_by(terms))) continue;
     offer.provisioning = terms;
@@ -144,7 +144,7 @@ void OfferFinder::add_attached(const ZoneRow& zone, const MachineType& type) {
   }
 }
 
-// Tables name shapes up to the whole pod, which is more than one job is given.
+// Tables list shapes up to the whole pod, more than one job can get.
 std::int64_t OfferFinder::most_chips(const std::string& accelerator) const {
   const auto chip = catalog_.entries().find(accelerator);
   if (chip == catalog_.entries().end()) return std::numeric_limits<std::int64_t>::max();
@@ -191,7 +191,7 @@ void OfferFinder::add_of_zone(const ZoneRow& zone) {
   }
 }
 
-// A zone may be named by several sources; the first that the vendor publishes speaks for it.
+// Several sources may list a zone; the first one published by the vendor is used.
 void OfferFinder::add_accelerators() {
   std::map<std::tuple<std::string, std::string, std::string>, const ZoneRow*> best;
   for (const ZoneRow& row : zones_) {

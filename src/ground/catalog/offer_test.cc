@@ -39,7 +39,7 @@ TEST(Offer, machines_with_gpus) {
   EXPECT_NEAR(named(spot, "a3-highgpu-1g", "us-central1-a")->price.amount->count(), 6.3262, 1e-4);
 }
 
-// A machine that comes with its GPUs costs more than they do alone: a list of the GPUs is no price of the machine.
+// A machine with built-in GPUs costs more than its GPUs alone, so a GPU list price is not the machine's price.
 TEST(Offer, a_part_of_a_price_is_none) {
   for (const Offer& offer : offers({.accelerators = {"h200"}, .provisioning = {Provisioning::flex_start}}))
     EXPECT_FALSE(offer.price.known()) << offer.name() << " " << offer.zone;
@@ -52,7 +52,7 @@ TEST(Offer, a_part_of_a_price_is_none) {
   EXPECT_TRUE(edge);
 }
 
-// The T4 is 0.35 and the n1-standard-4 beneath it 0.19.
+// The T4 costs 0.35, the n1-standard-4 that hosts it 0.19.
 TEST(Offer, gpus_that_are_attached) {
   const std::vector<Offer> t4 = offers({.accelerators = {"t4"}, .regions = {"us-central1"}});
   const Offer* one = named(t4, "n1-standard-4 + 1 x t4", "us-central1-a");

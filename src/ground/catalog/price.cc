@@ -40,7 +40,7 @@ Error no_price(std::string_view column, std::string_view text) {
   return error(ErrorKind::invalid, "{}: '{}' is no price by the hour", column, text).hinted(kUnitHint);
 }
 
-// "88.49" where the row's unit is $/h, "$88.49/h", "unknown". Errors: invalid.
+// "88.49" if the row's unit is $/h, "$88.49/h", "unknown". Errors: invalid.
 Result<PriceCell> parse_cell(std::string_view column, std::string_view text, bool unit) {
   if (text == "unknown") return PriceCell{true, std::nullopt};
   double amount = 0;
@@ -58,14 +58,14 @@ Result<PriceCell> parse_cell(std::string_view column, std::string_view text, boo
     if (amount < 0) return negative(column, text);
     if (!unit) return error(ErrorKind::invalid, "{}: '{}' has no unit", column, text).hinted(kUnitHint);
   }
-  // Lists fill gaps with 0, and nothing rented is free.
+  // Price lists fill gaps with 0, but nothing rented is free.
   if (amount == 0 && column != "own")
     return error(ErrorKind::invalid, "{}: a price of 0", column)
         .hinted("'unknown' where nobody knows it; what costs nothing is one's own: own: $0/h");
   return PriceCell{true, DollarsPerHour(amount)};
 }
 
-// Newer, and of a list that is preferred: the larger the better.
+// Preference among rows, larger is better: user's rows, known amounts, equal counts, newer dates.
 auto rank(const PriceRow& row, const PriceQuery& query) {
   return std::tuple(row.dated.own, row.cell(query.provisioning).amount.has_value(), row.count == query.count,
                     std::string_view(row.dated.date));

@@ -33,7 +33,7 @@ Price known(double amount, const char* date = "2026-07-30") {
   return price;
 }
 
-// Every way to get a price file wrong, each at its place and with what to write instead.
+// All defects of a price file, each with its place and a hint.
 TEST(PriceFile, mutants_are_refused) {
   const std::string good = "machine,m,r,$/h,2.5,s,2026-01-01\n";
   ASSERT_TRUE(tables(kHeader + good).ok());

@@ -1,5 +1,5 @@
 #pragma once
-// The terms on which a machine is had.
+// The terms on which a machine is provisioned.
 
 #include <optional>
 #include <string>
@@ -8,14 +8,14 @@
 namespace systole {
 
 enum class Provisioning {
-  on_demand,      // by the second, until it is given back
-  spot,           // may be taken away at any time
-  flex_start,     // waits for its turn, then for a stated time
-  calendar,       // for stated days, asked for ahead
+  on_demand,      // billed by the second until released
+  spot,           // may be preempted at any time
+  flex_start,     // queued, then for a fixed time
+  calendar,       // for fixed days, reserved ahead
   commitment_1y,  // paid for a year, used or not
   commitment_3y,
-  reservation,  // set aside beforehand; its price is that of the terms beneath
-  own,          // one's own: this machine, a cluster of the house
+  reservation,  // reserved beforehand; priced by the underlying terms
+  own,          // the user's own: this machine, an on-premises cluster
 };
 constexpr int kNumProvisionings = 8;
 

@@ -1,6 +1,6 @@
 #pragma once
-// Quotas of a cloud: the limits of a project that machines and chips spend, each by the name that the cloud's error
-// message and its command line give it.
+// Cloud quotas: project limits that machines and chips count against, under the names in the cloud's error messages and
+// command line.
 
 #include <cstdint>
 #include <optional>
@@ -18,16 +18,16 @@ enum class QuotaOf { gpu, tpu, vcpu, local_ssd, disk, address };
 std::string_view name_of(QuotaOf of);
 
 struct QuotaRow {
-  std::string metric, id;  // "NVIDIA_T4_GPUS", and as the Cloud Quotas page names it; empty: not known
+  std::string metric, id;  // "NVIDIA_T4_GPUS", and the id on the Cloud Quotas page; empty: unknown
   QuotaOf of = QuotaOf::gpu;
-  bool global = false;                       // of the project; else of a region
+  bool global = false;                       // per project; false: per region
   std::string unit;                          // "GPUs", "chips", "vCPUs", "GB"
-  std::string dimension;                     // "gpu_family=NVIDIA_H100"; "vm_family": a limit for each; empty: none
-  std::vector<Provisioning> terms;           // that spend it
-  std::vector<std::string> accelerators;     // that spend it; empty: all
-  std::vector<std::string> machines;         // patterns, that spend it; empty: all
-  std::string usual;                         // what a project has, in words; empty: not known
-  std::optional<std::int64_t> most_unasked;  // what a new project has of it at the most; nothing: not known
+  std::string dimension;                     // "gpu_family=NVIDIA_H100"; "vm_family": a limit per family; empty: none
+  std::vector<Provisioning> terms;           // that count against it
+  std::vector<std::string> accelerators;     // that count against it; empty: all
+  std::vector<std::string> machines;         // patterns, that count against it; empty: all
+  std::string usual;                         // usual limit of a project, in words; empty: unknown
+  std::optional<std::int64_t> most_unasked;  // maximum default of a new project; nothing: unknown
   Dated dated;
   std::string note;
 };
@@ -35,8 +35,8 @@ struct QuotaRow {
 extern const TableColumns kQuotaColumns;
 QuotaRow read_quota(TableRow& row);
 
-// What an accelerator (may be empty) of so many in a machine spends on these terms, a row for each limit, in their
-// order. Rows of `of` alone.
+// The quotas that a machine with this accelerator (may be empty) counts against on these terms: a row per limit, in
+// order. Only rows with this `of`.
 std::vector<const QuotaRow*> quotas_of(std::span<const QuotaRow> rows, QuotaOf of, std::string_view machine,
                                        std::string_view accelerator, Provisioning terms);
 

@@ -1,4 +1,4 @@
-// Reading the catalog's files; all that is wrong in them is told at once.
+// Reads the catalog's files; reports all errors at once.
 #include <algorithm>
 
 #include "ground/base/document.h"
@@ -23,11 +23,11 @@ class Reader {
   void read_entry(const Node::Entry& node);
   void read_fact(const Node::Entry& node, CatalogEntry& entry);
   void read_flag(const Node::Entry& node, CatalogEntry& entry);
-  // Who says `value`, and since when; "" where it is not there.
+  // Reads `value` with its source and date; "" if absent.
   std::string read_sourced(const Node& map, std::string& source, std::string& date);
   void read_text(const Node& map, const char* key, std::string& text, bool required);
   void read_names(const Node& map, const char* key, std::vector<std::string>& names);
-  bool only(const Node& map, const std::vector<std::string>& keys);  // a map, and of these keys alone
+  bool only(const Node& map, const std::vector<std::string>& keys);  // a map with only these keys
   void add(Error e) { errors_.push_back(std::move(e)); }
 
   std::map<std::string, CatalogEntry>& entries_;
@@ -145,9 +145,10 @@ void Reader::read(const CatalogFile& file) {
   if (!number.ok()) return add(number.error());
   if (*number > kVersion) {
     return add(error(ErrorKind::unsupported, "a catalog of version {}; this systole reads up to {}", *number, kVersion)
+                   .coded(ErrorCode::newer_version)
                    .at((*version)->where()));
   }
-  // Rows of the tables are read by tables.h; a file that has some needs no entries.
+  // tables.h reads the rows of tables; a file with rows needs no entries.
   only(*document, {"systole_catalog", "entries", "machines", "slices", "zones", "prices"});
   const bool tables = document->entries().size() > 1;
   if (tables && document->find("entries") == nullptr) return;

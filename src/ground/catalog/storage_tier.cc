@@ -47,7 +47,7 @@ StorageTier read_storage_tier(TableRow& row) {
   tier.most = gib(row.number("max_gib"));
   tier.read_per_tib = mib_rate(row.number("read_mibps_per_tib"));
   tier.write_per_tib = mib_rate(row.number("write_mibps_per_tib"));
-  if (const std::optional<double> price = row.number("usd_per_gib_month")) tier.per_gib_month = Dollars(*price);
+  if (const std::optional<double> price = row.number("usd_per_gib_month")) tier.price = DollarsPerGibMonth(*price);
   tier.region = row.string("region");
   tier.step = row.string("step_gib");
   tier.read = row.string("read");

@@ -1,5 +1,5 @@
 #pragma once
-// Where data and checkpoints may lie in a cloud: how large, how fast, for how much.
+// Cloud storage for data and checkpoints: size limits, speed and price.
 
 #include <optional>
 #include <string>
@@ -11,11 +11,11 @@ namespace systole {
 
 struct StorageTier {
   std::string storage, tier, interface, scope;  // "Filestore", "Basic SSD", "NFSv3", "zone"
-  std::optional<Bytes> least, most;             // of one instance
+  std::optional<Bytes> least, most;             // per instance
   std::optional<BytesPerSecond> read_per_tib, write_per_tib;
-  std::optional<Dollars> per_gib_month;  // not known: none, which is not 0
-  std::string region;                    // of that price
-  // In the vendor's words: limits that no single number says.
+  std::optional<DollarsPerGibMonth> price;  // none: unknown, not 0
+  std::string region;                       // region of the price
+  // In the vendor's words: limits that are not a single number.
   std::string step, read, write, read_iops, write_iops, clients, other_price, limits, access;
   Dated dated;
   std::string note;

@@ -3,21 +3,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 
 #include "ground/base/errors.h"
 #include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
 
 namespace systole {
 namespace {
 
 std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const std::optional<double> value = number_from<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::vector<std::string> names_of(const TableColumns& columns) {
@@ -65,7 +63,7 @@ Where TableRow::where(std::string_view key) const {
 }
 
 std::string TableRow::name(std::string_view key) {
-  // In YAML an absent key was told already.
+  // For YAML an absent key was reported already.
   if (!has(key) && (table_ != nullptr || node(key) != nullptr))
     wrong(key, error(ErrorKind::invalid, "'{}' is empty", key));
   return string(key);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kOwnTables[] = {"machines", "slices", "zones", "prices", "images"};
 
-// The table of "…/prices.csv" and "…/prices-acme.csv"; "" of another name.
+// The table of "…/prices.csv" and "…/prices-acme.csv"; "" for another name.
 std::string table_of(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
   for (const char* table : kOwnTables)
@@ -46,7 +46,7 @@ void read_yaml(const Node& document, const TableColumns& columns, Row (*read_row
   }
 }
 
-// The built-in rows but those that `same` finds among the user's, then the user's.
+// The built-in rows except those that `same` matches with a user's row, then the user's rows.
 template <typename Row, typename Same>
 Result<std::span<const Row>> all_of(const std::vector<Row>& own, std::optional<std::vector<Row>>& all,
                                     const TableColumns& columns, Row (*read_row)(TableRow&), const Same& same) {
@@ -137,7 +137,7 @@ Status CatalogTables::check_own_names(const Catalog& catalog) {
     if (!row.accelerator.empty()) check(row.accelerator, chips, "accelerator", row.dated);
   for (const TpuSlice& row : slices_.own) check(row.accelerator, chips, "accelerator", row.dated);
   for (const ZoneRow& row : zones_.own) check(row.accelerator, chips, "accelerator", row.dated);
-  std::set<std::string> places;  // regions; of one's own machines zones, which are their regions too
+  std::set<std::string> places;  // regions, and zones of the user's own machines, which serve as regions too
   if (!prices_.own.empty()) {
     for (const MachineType& type : TRY(this->machines())) {
       machines.push_back(type.name);
@@ -151,7 +151,7 @@ Status CatalogTables::check_own_names(const Catalog& catalog) {
   for (const PriceRow& row : prices_.own) {
     const bool machine = row.of == PriceOf::machine;
     check(row.item, machine ? machines : chips, machine ? "machine type" : "accelerator", row.dated);
-    // One's own machines stand wherever one says.
+    // The user's own machines may be in any region.
     const bool own = std::ranges::any_of(machines_.own, [&](const MachineType& m) { return m.name == row.item; });
     if (!row.region.empty() && !own) check(row.region, regions, "region", row.dated);
   }

@@ -1,16 +1,15 @@
 #pragma once
-// The catalog's wide tables: machine types, TPU slices, zones, networks, what NCCL is told, storage, prices, quotas.
-// The built-in ones are CSV files (data/catalog/*.csv) that are part of the program and read when they are first asked
-// for, so that a command that needs none pays for none. The user's files lie over them:
+// The catalog's wide tables: machine types, TPU slices, zones, networks, NCCL variables, storage, prices, quotas. The
+// built-in tables are CSV files (data/catalog/*.csv) embedded in the program and parsed on first use, so commands that
+// do not need them pay nothing. The user's files extend them:
 //
 //   ~/.config/systole/catalog/*.yaml        systole_catalog: 1
 //                                           machines: [{ machine: dgx-1, kind: gpu, accelerator: h100, ... }]
-//                                           prices: [{ item: a3-highgpu-8g, region: us-central1, on_demand: $70/h, ...
-//                                           }]
-//   ~/.config/systole/catalog/prices.csv    and machines.csv, slices.csv, zones.csv: the columns of the built-in ones
+//                                           prices: [{ item: a3-highgpu-8g, region: us-central1, on_demand: $70/h }]
+//   ~/.config/systole/catalog/prices.csv    and machines.csv, slices.csv, zones.csv: same columns as the built-in ones
 //
-// A machine or slice of the user's takes the place of the built-in one of its name; zones and prices are added, and
-// the user's prices go before the built-in ones.
+// A user's machine or slice replaces the built-in one of its name. Zones and prices are added; the user's prices take
+// precedence over the built-in ones.
 
 #include <optional>
 #include <span>
@@ -30,22 +29,22 @@
 
 namespace systole {
 
-// data/catalog/<table>.csv when Systole was built. REQUIRES: one of machines, slices, zones, networks, nccl, storage,
+// data/catalog/<table>.csv as of Systole's build. REQUIRES: one of machines, slices, zones, networks, nccl, storage,
 // prices, quotas.
 std::string_view builtin_catalog_table(std::string_view table);
 
-// *.csv of a folder, sorted by name; none when the folder does not exist. Errors: io; not_found: a name that is no
-// table's, prices.csv or prices-<anything>.csv.
+// The *.csv files of a folder, sorted by name; none if the folder does not exist. Errors: io; not_found: the file name
+// is not a table's, prices.csv or prices-<anything>.csv.
 Result<std::vector<CatalogFile>> read_catalog_tables(const std::string& folder);
 
-// One thread at a time: the first call for a table reads it. Spans live as long as the tables.
+// One thread at a time: the first call for a table parses it. Spans live as long as the tables.
 class CatalogTables {
  public:
-  // `own`: the user's files, YAML and CSV; later ones lie over earlier ones. Those are read now. Errors: invalid, all
-  // at once, each at its file:line:col with a hint.
+  // `own`: the user's files, YAML and CSV, parsed now; later ones override earlier ones. Errors: invalid, all at once,
+  // each at its file:line:col with a hint.
   static Result<CatalogTables> read(std::span<const CatalogFile> own = {});
 
-  // Errors: invalid: a built-in table does not hold, which is our bug.
+  // Errors: invalid: a built-in table is malformed, which is our bug.
   Result<std::span<const MachineType>> machines();
   Result<std::span<const TpuSlice>> slices();
   Result<std::span<const ZoneRow>> zones();
@@ -55,8 +54,8 @@ class CatalogTables {
   Result<std::span<const PriceRow>> prices();
   Result<std::span<const QuotaRow>> quotas();
 
-  // Whether what the user's rows speak of is in the catalog and the tables. Errors: not_found, all at once, each at its
-  // place with the nearest names.
+  // Checks that all names in the user's rows exist in the catalog and the tables. Errors: not_found, all at once, each
+  // at its place with the nearest names.
   Status check_own_names(const Catalog& catalog);
 
  private:

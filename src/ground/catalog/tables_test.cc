@@ -30,9 +30,8 @@ TEST(CatalogTables, embeds_the_files_as_they_are) {
   }
 }
 
-// What was collected, row by row, and what became of it: of 72 machine types one is a name of Vertex AI for no machine,
-// and 14 sizes of n1 are added that GPUs are attached to; of 123 collected prices 17 are hearsay and 76 repeat one of
-// the 1,762 of the lists.
+// Accounts for all collected rows: of 72 machine types one is a Vertex AI name without a machine, and 14 sizes of n1
+// that take GPUs are added; of 123 collected prices 17 are hearsay and 76 repeat one of the 1,762 of the lists.
 TEST(CatalogTables, no_row_is_lost) {
   EXPECT_EQ(builtin().machines()->size(), 72U - 1 + 14);
   EXPECT_EQ(builtin().slices()->size(), 278U);
@@ -47,7 +46,7 @@ TEST(CatalogTables, no_row_is_lost) {
                         {"v2", 5}, {"v3", 8}, {"v4", 54}, {"v5e", 8}, {"v5p", 96}, {"v6e", 8}, {"tpu7x", 99}}));
 }
 
-// Every name in one table is a name of the others.
+// Names are consistent across tables.
 TEST(CatalogTables, tables_speak_of_the_same_things) {
   std::set<std::string> machines, accelerators, zones, regions;
   for (const auto& [name, entry] : catalog().entries()) accelerators.insert(name);
@@ -106,7 +105,7 @@ TEST(CatalogTables, every_row_has_a_source_and_a_date_or_says_that_it_was_recall
   }
 }
 
-// No list sells a commitment or a spot machine for more than on demand.
+// No list sells a commitment or a spot machine above the on-demand price.
 TEST(CatalogTables, terms_are_in_the_order_of_what_they_ask) {
   for (const PriceRow& row : *builtin().prices()) {
     const auto amount = [&](Provisioning terms) { return row.cell(terms).amount; };
@@ -179,7 +178,7 @@ TEST(CatalogTables, the_users_rows_lie_over_the_built_in_ones) {
   EXPECT_NE(to_string(wrong.error()).find("prices.csv:1:1: error: missing columns"), std::string::npos);
 }
 
-// A name that nothing has would be a price that is never asked for.
+// A price with a misspelled name would never be found.
 TEST(CatalogTables, names_in_the_users_rows_are_checked) {
   const auto names = [](const std::string& rows) {
     CatalogTables tables =

@@ -21,8 +21,8 @@ constexpr std::string_view kRequired[] = {"accelerator", "name",  "counts",     
                                           "devices",     "hosts", "chips_per_host", "closes", "source", "date"};
 constexpr std::string_view kOptional[] = {"machine", "other_hosts", "gke_label",  "twists",
                                           "api",     "docs",        "confidence", "note"};
-constexpr std::int64_t kCube = 4;          // chips along an edge of the cubes that optical switches join
-constexpr std::int64_t kMost = 1'000'000;  // along an axis
+constexpr std::int64_t kCube = 4;          // edge of the cubes joined by optical switches, in chips
+constexpr std::int64_t kMost = 1'000'000;  // per axis
 
 std::optional<Shape> parse_shape(std::string_view text) {
   Shape shape;
@@ -46,7 +46,7 @@ bool of_whole_cubes(const Shape& shape) {
   return shape.size() == 3 && std::ranges::all_of(shape, [](std::int64_t size) { return size % kCube == 0; });
 }
 
-// What must agree in a row: the number in its name with what it counts, its chips with its shape and its hosts.
+// Consistency of a row: the number in its name with its chips or cores, its chips with its shape and its hosts.
 void check(const TpuSlice& slice, TableRow& row) {
   const std::size_t dash = slice.name.rfind('-');
   const std::string counted = std::to_string(slice.counts_cores ? slice.cores : slice.chips);
@@ -68,7 +68,7 @@ bool is_twisted(const Shape& shape) {  // n x n x 2n, n x 2n x 2n
   return of_whole_cubes(shape) && shape[2] == 2 * shape[0] && (shape[1] == shape[0] || shape[1] == shape[2]);
 }
 
-// The slice of another shape than its name's usual one: all else is as of any slice of its family.
+// A slice with another shape than the default of its name; everything else follows its family.
 TpuSlice unusual(const TpuSlice& large, const Shape& shape) {
   TpuSlice slice = large;
   slice.shape = shape;
@@ -91,7 +91,7 @@ std::vector<const TpuSlice*> family_of(std::span<const TpuSlice> slices, std::st
   return family;
 }
 
-// The shapes that there are, nearest first: by chips, then by how far the axes lie apart.
+// Existing shapes, nearest first: by number of chips, then by difference along the axes.
 std::string nearest_shapes(const std::vector<const TpuSlice*>& family, Shape wanted) {
   std::ranges::sort(wanted);
   const auto far = [&](const TpuSlice* slice) {
@@ -111,7 +111,7 @@ std::string nearest_shapes(const std::vector<const TpuSlice*>& family, Shape wan
   return fmt::format("the nearest are {}", fmt::join(names, ", "));
 }
 
-// "v5e-8" as its family, null where that is none of TPUs, and its number.
+// "v5e-8" as its family, null if it is not a TPU family, and its number.
 struct NameAndNumber {
   const CatalogEntry* family = nullptr;
   std::string_view prefix, number;

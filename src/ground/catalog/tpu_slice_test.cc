@@ -25,7 +25,7 @@ void expect_refused(const char* text, ErrorKind kind, const char* says, const ch
   EXPECT_NE(refused.error().hint.find(hint), std::string::npos) << refused.error().hint;
 }
 
-// v2, v3, v4, v5p and tpu7x count TensorCores, two a chip; v5litepod and v6e count chips.
+// v2, v3, v4, v5p and tpu7x count TensorCores, two per chip; v5litepod and v6e count chips.
 TEST(TpuSlice, names_count_cores_or_chips) {
   const std::pair<const char*, const char*> kBoth[] = {
       {"v2-8", "v2:2x2"},       {"v3-2048", "v3:32x32"},  {"v4-128", "v4:4x4x4"},       {"v5p-128", "v5p:4x4x4"},
@@ -46,7 +46,7 @@ TEST(TpuSlice, names_count_cores_or_chips) {
   EXPECT_EQ(slice("v6e-8").hosts, 1) << "one machine of 8 chips";
 }
 
-// A family goes by every name that the catalog has for it; what is counted is the family's.
+// Any catalog name of a family works; the family determines the counted unit.
 TEST(TpuSlice, people_name_slices_by_their_family) {
   const std::pair<const char*, const char*> kPeoples[] = {
       {"v5e-1", "v5e:1x1"},       {"v5e-4", "v5e:2x2"},          {"v5e-8", "v5e:2x4"},         {"v5e-256", "v5e:16x16"},
@@ -71,7 +71,7 @@ TEST(TpuSlice, axes_that_close) {
   EXPECT_FALSE(slice("v4:4x4x4").twists);
 }
 
-// Of whole cubes any shape can be had; it goes by the name of another.
+// Any shape of whole cubes exists; it shares the name of the default shape.
 TEST(TpuSlice, other_shapes_of_whole_cubes) {
   const TpuSlice thin = slice("v5p:4x4x16");
   EXPECT_EQ(thin.name, "v5p-512");

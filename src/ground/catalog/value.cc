@@ -9,7 +9,7 @@ namespace {
 struct Unit {
   const char* name;
   CatalogUnit unit;
-  bool decimal, binary;  // prefixes it takes
+  bool decimal, binary;  // accepted prefixes
 };
 
 constexpr Unit kUnits[] = {{"FLOP/s", CatalogUnit::flop_rate, true, false},

@@ -1,5 +1,5 @@
 #pragma once
-// Where accelerators are: a row for each accelerator and zone.
+// Where accelerators are available: a row per accelerator and zone.
 
 #include <string>
 #include <vector>
@@ -10,9 +10,9 @@ namespace systole {
 
 struct ZoneRow {
   std::string accelerator, region, zone;
-  std::vector<std::string> machines;  // machine types there, as patterns; empty: all of the accelerator's
-  std::string slices;                 // of v2 and v3: "device" (one host) or "pod"; else empty: all
-  bool published = false;             // the vendor's pages name the zone; others were seen through its interfaces
+  std::vector<std::string> machines;  // patterns of machine types there; empty: all of the accelerator's
+  std::string slices;                 // for v2 and v3: "device" (one host) or "pod"; else empty: all
+  bool published = false;             // the vendor's pages list the zone; false: seen through its API only
   Dated dated;
   std::string note;
 };

@@ -14,12 +14,12 @@ constexpr std::array kAlgorithms{CollectiveAlgorithm::ring, CollectiveAlgorithm:
                                  CollectiveAlgorithm::direct, CollectiveAlgorithm::binomial_tree,
                                  CollectiveAlgorithm::hierarchical};
 
-// Collects the transfers of one collective. Ranks and chunks count modulo n.
+// Collects the transfers of one collective. Ranks and chunks are modulo n.
 class Plotter {
  public:
   explicit Plotter(const Collective& collective) : collective_(collective), n_(collective.num_ranks()) {}
 
-  // [first, last) of the chunks, which lie next to each other, at the same place on both sides.
+  // Sends the adjacent chunks [first, last), at the same place on both sides.
   void send(int step, std::int64_t from, std::int64_t to, std::int64_t first, std::int64_t last, bool reduce) {
     const Bytes begin = chunk_of(collective_, first).begin, end = chunk_of(collective_, last - 1).end;
     add({step, rank(from), rank(to), end - begin, reduce, begin, begin});
@@ -48,7 +48,7 @@ class Plotter {
   std::vector<Transfer> transfers_;
 };
 
-// After n-1 steps rank r holds the sum of chunk r: it began its way at rank r+1.
+// After n-1 steps rank r holds the sum of chunk r. Chunk r starts at rank r+1.
 int ring_reduce_scatter(Plotter& plot, int step) {
   const int last = step + static_cast<int>(plot.n()) - 1;
   for (std::int64_t s = 1; step < last; ++step, ++s) {
@@ -57,7 +57,7 @@ int ring_reduce_scatter(Plotter& plot, int step) {
   return step;
 }
 
-// Begins with chunk r at rank r.
+// Chunk r starts at rank r.
 int ring_all_gather(Plotter& plot, int step) {
   const int last = step + static_cast<int>(plot.n()) - 1;
   for (std::int64_t s = 0; step < last; ++step, ++s) {
@@ -66,7 +66,7 @@ int ring_all_gather(Plotter& plot, int step) {
   return step;
 }
 
-// Everyone to everyone at once.
+// All pairs in one step.
 void direct_reduce_scatter(Plotter& plot) {
   for (std::int64_t s = 1; s < plot.n(); ++s) {
     for (std::int64_t r = 0; r < plot.n(); ++r) plot.send_chunk(0, r, r + s, r + s, true);
@@ -83,7 +83,7 @@ void direct_all_to_all(Plotter& plot) {
   for (std::int64_t from = 0; from < plot.n(); ++from) {
     for (std::int64_t to = 0; to < plot.n(); ++to) {
       const ByteSpan source = chunk_of(plot.collective(), to), target = chunk_of(plot.collective(), from);
-      if (from == to) continue;  // a copy at home, no transfer
+      if (from == to) continue;  // a local copy, not a transfer
       plot.add({0, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), source.end - source.begin, false,
                 source.begin, target.begin});
     }
@@ -92,41 +92,41 @@ void direct_all_to_all(Plotter& plot) {
 
 void direct_permute(Plotter& plot) {
   const std::int64_t n = plot.n(), by = (plot.collective().by % n + n) % n;
-  if (by == 0) return;  // a copy at home
+  if (by == 0) return;  // a local copy
   for (std::int64_t r = 0; r < n; ++r) plot.send(0, r, (r + by) % n, 0, n, false);
 }
 
-// Ranks p.. fold into the first ones; p = 2^k ranks halve what they are responsible for k times, double it back k
-// times; then the folded ones get the result.
+// For a non-power-of-two n, ranks p.. first fold into the lowest ranks. The remaining p = 2^k ranks halve their blocks
+// k times (reduce-scatter) and double them k times (all-gather); then the folded ranks get the result.
 void halving_doubling(Plotter& plot) {
   const std::int64_t n = plot.n(), p = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
   int step = 0;
   for (std::int64_t r = p; r < n; ++r) plot.send(step, r, r - p, 0, n, true);
   if (p < n) ++step;
 
-  // Blocks are p groups of chunks; block b begins at chunk b·n/p.
+  // A block is one of p groups of chunks; block b begins at chunk b·n/p.
   const auto first = [&](std::int64_t block) { return block * n / p; };
   for (std::int64_t half = p / 2; half >= 1; half /= 2, ++step) {
     for (std::int64_t r = 0; r < p; ++r) {
-      const std::int64_t partner = r ^ half, begin = partner & ~(half - 1);  // what the partner keeps
+      const std::int64_t partner = r ^ half, begin = partner & ~(half - 1);  // the partner's half
       plot.send(step, r, partner, first(begin), first(begin + half), true);
     }
   }
   for (std::int64_t half = 1; half < p; half *= 2, ++step) {
     for (std::int64_t r = 0; r < p; ++r) {
-      const std::int64_t begin = r & ~(half - 1);  // what we have
+      const std::int64_t begin = r & ~(half - 1);  // this rank's blocks
       plot.send(step, r, r ^ half, first(begin), first(begin + half), false);
     }
   }
   for (std::int64_t r = p; r < n; ++r) plot.send(step, r - p, r, 0, n, false);
 }
 
-// Ranks (o, i) of `outer` times `inner`, numbered o·inner + i; chunk (o, i) is the chunk of that number.
+// A grid of `outer` times `inner` ranks: rank (o, i) has number o·inner + i, and so has chunk (o, i).
 struct Levels {
   explicit Levels(const Plotter& plot)
       : outer(plot.collective().axis_sizes.empty() ? 1 : plot.collective().axis_sizes.front()),
         inner(plot.n() / outer) {}
-  // Each pair of ranks that differ in one level only, `visit(from, to)`.
+  // Calls `visit(from, to)` for each pair of ranks that differ in only one level.
   template <typename Visit>
   void pairs_within(const Visit& visit) const {
     for (std::int64_t r = 0; r < outer * inner; ++r) {
@@ -146,7 +146,7 @@ struct Levels {
   std::int64_t outer, inner;
 };
 
-// Rank (o, i) is responsible for region i, of `outer` chunks that lie together, and in it for its o-th chunk.
+// Rank (o, i) owns region i, which is `outer` adjacent chunks, and in it the o-th chunk.
 void hierarchical_all_reduce(Plotter& plot) {
   const Levels levels(plot);
   const auto region = [&](int step, std::int64_t from, std::int64_t to, std::int64_t of, bool reduce) {
@@ -160,7 +160,7 @@ void hierarchical_all_reduce(Plotter& plot) {
   levels.pairs_within([&](std::int64_t from, std::int64_t to) { region(3, from, to, from, false); });
 }
 
-// Within first: of each outer place the chunk of the one who asks.
+// Step 0, within the inner axis: for each outer index, the chunk with the receiver's inner index.
 void hierarchical_reduce_scatter(Plotter& plot) {
   const Levels levels(plot);
   levels.pairs_within([&](std::int64_t from, std::int64_t to) {
@@ -179,7 +179,7 @@ void hierarchical_all_gather(Plotter& plot) {
   });
 }
 
-// Step s: each rank below 2^s that has it sends to the rank 2^s further.
+// Step s: each rank below 2^s that has the data sends to the rank 2^s further.
 void binomial_broadcast(Plotter& plot) {
   int step = 0;
   for (std::int64_t have = 1; have < plot.n(); have *= 2, ++step) {
@@ -305,7 +305,7 @@ std::int64_t Collective::num_ranks() const {
 ByteSpan chunk_of(const Collective& collective, std::int64_t i) {
   const std::int64_t n = collective.num_ranks(), grains = collective.bytes.count() / collective.grain.count();
   CHECK(i >= 0 && i < n, "chunk {} of {}", i, n);
-  // grains / n and its rest apart, so that no product passes 63 bits.
+  // Split into quotient and remainder, so that no product overflows 63 bits.
   const auto begin = [&](std::int64_t k) { return (grains / n * k + grains % n * k / n) * collective.grain; };
   return {begin(i), begin(i + 1)};
 }
@@ -346,7 +346,8 @@ Result<Bytes> bytes_sent(const Collective& collective, CollectiveAlgorithm algor
     const ByteSpan span = chunk_of(collective, i % n);
     return span.end - span.begin;
   };
-  // Every chunk but the one that it ends with; of a gather: its own to all, or all but its successor's once around.
+  // Scatter: every chunk but the rank's own. Gather: its own chunk to all others (direct), or all chunks but its
+  // successor's (ring).
   const Bytes scattered = collective.bytes - chunk(rank);
   const Bytes gathered = algorithm == ring ? collective.bytes - chunk(rank + 1) : chunk(rank) * (n - 1);
   switch (collective.kind) {

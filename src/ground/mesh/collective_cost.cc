@@ -16,7 +16,7 @@ Seconds step_cost(const LinkCost& link, std::int64_t messages, double bytes) {
   return Seconds(link.latency.count() * (1 + static_cast<double>(messages - 1) / 8) + bytes / link.bandwidth.count());
 }
 
-// One step in which each of `ranks` sends `strips` messages of `bytes` to each other.
+// The cost of one step in which each of `ranks` sends `strips` messages of `bytes` to each other rank.
 Seconds all_to_all_step(const LinkCost& link, std::int64_t ranks, double bytes, std::int64_t strips = 1) {
   if (ranks == 1) return Seconds(0);
   const std::int64_t messages = (ranks - 1) * strips;
@@ -32,8 +32,8 @@ LinkCost slowest(std::span<const LinkCost> links) {
   return worst;
 }
 
-// Gathering, or scattering sums, within the inner axis and over the outer one. In all_reduce the chunks that a rank
-// sends to another lie together: one message.
+// All-gather or reduce-scatter over the inner axis and the outer one. In all_reduce the chunks from one rank to another
+// are adjacent, hence one message.
 Seconds hierarchical(const Collective& c, std::span<const LinkCost> links, double chunk) {
   const std::int64_t outer = c.axis_sizes.empty() ? 1 : c.axis_sizes.front(), inner = c.num_ranks() / outer;
   const LinkCost across = links.front();
@@ -65,7 +65,7 @@ Seconds cost_of(const std::vector<Transfer>& transfers, const LinkCost& link) {
   };
   Seconds sum{};
   for (std::size_t i = 0; i < transfers.size();) {
-    std::map<std::pair<bool, std::int32_t>, Load> loads;  // of each rank as sender and as receiver
+    std::map<std::pair<bool, std::int32_t>, Load> loads;  // per rank, as sender and as receiver
     for (const int step = transfers[i].step; i < transfers.size() && transfers[i].step == step; ++i) {
       for (Load* load : {&loads[{true, transfers[i].from}], &loads[{false, transfers[i].to}]}) {
         ++load->messages;

@@ -12,7 +12,7 @@ using Algorithm = CollectiveAlgorithm;
 
 const LinkCost kLink{Seconds(8e-6), BytesPerSecond(1e9)};
 
-// The closed form against the list, where chunks are equal.
+// The closed form equals the cost of the list if chunks are equal.
 TEST(CollectiveCost, the_closed_form_is_the_sum_over_the_transfers) {
   int compared = 0;
   for (const CollectiveKind kind :
@@ -55,23 +55,23 @@ TEST(CollectiveCost, the_choice) {
   EXPECT_EQ(chosen(all_reduce, {8}, 256 * kMiB), Algorithm::direct);
   EXPECT_EQ(chosen(all_reduce, {64}, kKiB), Algorithm::recursive_halving_doubling);
   EXPECT_EQ(chosen(all_reduce, {16384}, kGiB), Algorithm::recursive_halving_doubling);
-  EXPECT_EQ(chosen(all_gather, {100}, kMiB), Algorithm::ring);  // too many to speak directly
+  EXPECT_EQ(chosen(all_gather, {100}, kMiB), Algorithm::ring);  // too many ranks for direct
   EXPECT_EQ(chosen(all_gather, {64, 64}, kMiB), Algorithm::hierarchical);
   EXPECT_EQ(chosen(broadcast, {32}, kMiB), Algorithm::binomial_tree);
-  EXPECT_EQ(chosen(all_to_all, {1000}, 1000 * kKiB), Algorithm::direct);  // there is no other
-  // Rounded once, so direct, of however many.
+  EXPECT_EQ(chosen(all_to_all, {1000}, 1000 * kKiB), Algorithm::direct);  // the only algorithm
+  // Sums are rounded once, hence direct for any number of ranks.
   EXPECT_EQ(chosen(all_reduce, {1024}, kMiB, DType::bf16), Algorithm::direct);
   EXPECT_EQ(chosen(reduce_scatter, {1024}, kMiB, DType::f16), Algorithm::direct);
   EXPECT_EQ(chosen(all_gather, {100}, kMiB, DType::bf16), Algorithm::ring);
 }
 
-// A slow outer axis: only hierarchical spares it.
+// With a slow outer axis, hierarchical is the cheapest.
 TEST(CollectiveCost, the_slow_axis_is_spared) {
   const Collective c{all_reduce, {4, 8}, 64 * kMiB, Bytes(4)};
   const std::array links{LinkCost{Seconds(20e-6), BytesPerSecond(1e9)}, LinkCost{Seconds(2e-6), BytesPerSecond(1e11)}};
   EXPECT_EQ(choose_algorithm(c, DType::f32, links), Algorithm::hierarchical);
   EXPECT_LT(cost_of(c, Algorithm::hierarchical, links).count(),
-            cost_of(c, Algorithm::direct, links).count() / 5);  // 7/8 of the bytes stay inside
+            cost_of(c, Algorithm::direct, links).count() / 5);  // 7/8 of the bytes stay on the inner axis
   const std::array swapped{links[1], links[0]};
   EXPECT_GT(cost_of(c, Algorithm::hierarchical, swapped), cost_of(c, Algorithm::hierarchical, links));
 }

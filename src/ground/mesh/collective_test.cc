@@ -1,5 +1,5 @@
-// Plays each algorithm's transfers on vectors of integers and compares with the definition, for 1..9 ranks and sizes
-// that no number of ranks divides.
+// Executes each algorithm's transfers on vectors of integers and compares with the definition, for 1..9 ranks and sizes
+// not divisible by the number of ranks.
 #include "ground/mesh/collective.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace systole {
 namespace {
 
 using Buffer = std::vector<std::int64_t>;  // one number stands for one byte
-using Buffers = std::vector<Buffer>;       // one a rank
+using Buffers = std::vector<Buffer>;       // one per rank
 
 std::int64_t initial(std::int64_t rank, std::int64_t place) { return (rank + 1) * 1000003 + place * 17; }
 
@@ -28,14 +28,14 @@ Buffers inputs(const Collective& c) {
   return result;
 }
 
-// All transfers of a step read what was there before it; two of them writing one place is an error, unless both add.
+// All transfers of a step read the state before it. Two transfers to the same place are an error, unless both add.
 Buffers play(const Collective& c, const std::vector<Transfer>& transfers) {
   Buffers source = inputs(c), target = source;
   const bool apart = c.kind == CollectiveKind::all_to_all || c.kind == CollectiveKind::collective_permute;
   for (std::size_t i = 0; i < transfers.size();) {
     const Buffers before = source;
     Buffers& into = apart ? target : source;
-    std::map<std::pair<std::int32_t, std::int64_t>, bool> written;  // rank and place, added to
+    std::map<std::pair<std::int32_t, std::int64_t>, bool> written;  // rank and place → was added to
     for (const int step = transfers[i].step; i < transfers.size() && transfers[i].step == step; ++i) {
       const Transfer& t = transfers[i];
       EXPECT_NE(t.from, t.to);
@@ -54,7 +54,7 @@ Buffers play(const Collective& c, const std::vector<Transfer>& transfers) {
   return apart ? target : source;
 }
 
-// The value that the definition gives, or nothing where it says nothing.
+// The value by definition; nothing if undefined.
 std::optional<std::int64_t> expected(const Collective& c, std::int64_t rank, std::int64_t place) {
   const std::int64_t n = c.num_ranks();
   std::int64_t sum = 0, owner = 0;
@@ -108,7 +108,7 @@ TEST(Collective, playing_the_transfers_computes_the_definition) {
   }
 }
 
-// However far, in either direction and more than once round; what comes home has been sent by nobody.
+// Any shift, in either direction and beyond n; a shift by a multiple of n sends nothing.
 TEST(Collective, permuting_by_any_number) {
   for (const std::int64_t n : {1, 2, 3, 5}) {
     for (std::int64_t by = -2 * n - 1; by <= 2 * n + 1; ++by) {
@@ -125,7 +125,7 @@ TEST(Collective, permuting_by_any_number) {
   }
 }
 
-// What the textbooks say is sent, as integers, whatever the size.
+// The bytes sent equal the textbook formulas, in integers, for every size.
 TEST(Collective, bytes_are_conserved) {
   for (const auto& [kind, algorithm] : all_pairs()) {
     for (std::int64_t n = 2; n <= 9; ++n) {
@@ -139,12 +139,12 @@ TEST(Collective, bytes_are_conserved) {
         if (kind == CollectiveKind::all_to_all) {
           EXPECT_EQ(sum, (n - 1) * bytes);
         } else if (kind == CollectiveKind::collective_permute) {
-          EXPECT_EQ(sum, n * bytes);  // each its own, once
+          EXPECT_EQ(sum, n * bytes);  // each sends its own tensor once
         } else if (kind != CollectiveKind::all_reduce) {
           EXPECT_EQ(sum, (n - 1) * bytes) << name_of(kind) << " " << name_of(algorithm) << " " << n;
         } else if (algorithm != CollectiveAlgorithm::recursive_halving_doubling || power) {
           EXPECT_EQ(sum, 2 * (n - 1) * bytes) << name_of(algorithm) << " " << n;
-        } else {  // the folded ranks send and get the whole: 2 bytes each for what the power of two does among itself
+        } else {  // folded ranks send and receive the whole: 2 bytes each beyond the traffic within the power of two
           std::int64_t p = 1;
           while (p * 2 <= n) p *= 2;
           EXPECT_EQ(sum, 2 * (p - 1) * bytes + 2 * (n - p) * bytes);
@@ -166,8 +166,8 @@ TEST(Collective, steps_are_as_many_as_published) {
   EXPECT_EQ(steps(CollectiveKind::all_reduce, 9, CollectiveAlgorithm::direct), 2);
 }
 
-// What leaves a group of the inner axis: hierarchical sends each byte over the outer axis once per outer rank, direct
-// as often as there are inner ranks.
+// Bytes that leave a group of the inner axis: hierarchical sends each byte over the outer axis once per outer rank,
+// direct as many times as there are inner ranks.
 TEST(Collective, hierarchical_spares_the_outer_axis) {
   const auto across = [](CollectiveKind kind, CollectiveAlgorithm algorithm) {
     std::int64_t sum = 0;

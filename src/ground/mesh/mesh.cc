@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 
 #include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
 
 namespace systole {
 namespace {
@@ -19,17 +19,10 @@ bool is_name(std::string_view text) {
 
 Result<Axis> parse_axis(std::string_view word) {
   const std::size_t equals = word.find('=');
-  std::int64_t size = 0;
-  bool number = false;
-  if (equals != word.npos) {
-    const std::string_view digits = word.substr(equals + 1);
-    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-    number = code == std::errc{} && end == digits.data() + digits.size();
-  }
-  if (!number) {
-    return error(ErrorKind::invalid, "'{}' is no mesh axis", word).hinted("write name=size, such as data=2 tensor=4");
-  }
-  return Axis{std::string(word.substr(0, equals)), size};
+  if (equals != word.npos)
+    if (const std::optional<std::int64_t> size = number_from(word.substr(equals + 1)))
+      return Axis{std::string(word.substr(0, equals)), *size};
+  return error(ErrorKind::invalid, "'{}' is no mesh axis", word).hinted("write name=size, such as data=2 tensor=4");
 }
 
 }  // namespace
@@ -65,6 +58,12 @@ Result<Mesh> Mesh::parse(std::string_view text) {
   return make(std::move(axes));
 }
 
+Result<Mesh> Mesh::of(std::span<const std::pair<std::string, std::int64_t>> sizes) {
+  std::vector<Axis> axes;
+  for (const auto& [name, size] : sizes) axes.push_back({name, size});
+  return make(std::move(axes));
+}
+
 Result<std::size_t> Mesh::find(std::string_view axis) const {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < axes_.size(); ++i) {
@@ -72,6 +71,11 @@ Result<std::size_t> Mesh::find(std::string_view axis) const {
     names.push_back(axes_[i].name);
   }
   return error(ErrorKind::not_found, "the mesh has no axis '{}'", axis).hinted(nearest_hint(axis, names));
+}
+
+std::int64_t Mesh::size_along(std::string_view axis) const {
+  const auto at = std::ranges::find(axes_, axis, &Axis::name);
+  return at == axes_.end() ? 1 : at->size;
 }
 
 Coordinates Mesh::coordinates(std::int64_t device) const {
@@ -104,7 +108,7 @@ Result<std::vector<std::vector<std::int64_t>>> Mesh::groups(std::span<const std:
     }
     along.push_back(axis);
   }
-  // A group's key is its first device: the one at coordinate 0 of every named axis.
+  // A group's key is its first device, which has coordinate 0 on every named axis.
   std::vector<std::vector<std::int64_t>> result;
   for (std::int64_t device = 0; device < num_devices_; ++device) {
     Coordinates at = coordinates(device);
@@ -113,7 +117,7 @@ Result<std::vector<std::vector<std::int64_t>>> Mesh::groups(std::span<const std:
     for (bool more = true; more;) {
       group.push_back(device_at(at));
       more = false;
-      for (std::size_t i = along.size(); i-- > 0 && !more;) {  // the next place, last named axis fastest
+      for (std::size_t i = along.size(); i-- > 0 && !more;) {  // the next index, last named axis fastest
         more = ++at[along[i]] < axes_[along[i]].size;
         if (!more) at[along[i]] = 0;
       }

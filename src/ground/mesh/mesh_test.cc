@@ -21,6 +21,14 @@ TEST(Mesh, without_axes_is_one_device) {
   EXPECT_TRUE(Mesh::parse("data=1").value().trivial());
 }
 
+TEST(Mesh, of_names_and_sizes) {
+  const std::pair<std::string, std::int64_t> sizes[] = {{"data", 2}, {"model", 3}};
+  const Mesh mesh = Mesh::of(sizes).value();
+  EXPECT_EQ(mesh, Mesh::parse("data=2 model=3").value());
+  EXPECT_EQ(mesh.size_along("model"), 3);
+  EXPECT_EQ(mesh.size_along("pipe"), 1);
+}
+
 TEST(Mesh, coordinates_and_devices_are_inverse_last_axis_fastest) {
   const Mesh mesh = Mesh::parse("a=2 b=3 c=4").value();
   EXPECT_EQ(mesh.coordinates(5), (Coordinates{0, 1, 1}));

@@ -16,7 +16,7 @@ std::vector<std::string> split(std::string_view list) {
   return words;
 }
 
-// How many parts the named axes cut a dim into. REQUIRES: check_sharding held.
+// The number of shards of a dim over the named axes. REQUIRES: check_sharding succeeds.
 std::int64_t parts_of(const std::vector<std::string>& axes, const Mesh& mesh) {
   std::int64_t parts = 1;
   for (const std::string& axis : axes) parts *= mesh.axes()[mesh.find(axis).value()].size;
@@ -43,6 +43,16 @@ Result<Sharding> Sharding::parse(std::string_view text) {
     text.remove_prefix(close + 1);
   }
   return result;
+}
+
+const char* name_of(ZeroStage stage) {
+  switch (stage) {
+    case ZeroStage::nothing: return "nothing";
+    case ZeroStage::state: return "state";
+    case ZeroStage::gradients: return "gradients";
+    case ZeroStage::parameters: break;
+  }
+  return "parameters";
 }
 
 std::string to_string(const Sharding& sharding) {

@@ -1,6 +1,6 @@
 #pragma once
-// How a tensor lies on a mesh: for each dim the axes that cut it, outermost first; on every other axis it is
-// replicated. Text: one pair of braces a dim, "{data}{}{tensor,seq}".
+// The sharding of a tensor on a mesh: per dim the axes that shard it, outermost first; replicated on every other axis.
+// As text: one pair of braces per dim, "{data}{}{tensor,seq}".
 
 #include <string>
 #include <string_view>
@@ -23,22 +23,27 @@ struct Sharding {
 
 std::string to_string(const Sharding& sharding);
 
-// The part of a tensor that one device holds: `offset[d] <= index < offset[d] + size[d]`.
+// What the axis fsdp shards (ZeRO stage); each value includes those before it.
+enum class ZeroStage { nothing, state, gradients, parameters };
+const char* name_of(ZeroStage stage);  // "parameters"
+
+// The shard of one device: `offset[d] <= index < offset[d] + size[d]`.
 struct Shard {
   Shape offset, size;
   bool operator==(const Shard&) const = default;
 };
 
-// Errors: not_found (an axis that the mesh lacks); invalid (another number of dims, an axis used twice, a dim that its
-// axes do not divide: the message names both numbers).
+// Errors: not_found (no such axis in the mesh); invalid (wrong number of dims, an axis used twice, a dim not divisible
+// by its axes: the message names both numbers).
 Status check_sharding(const Shape& shape, const Sharding& sharding, const Mesh& mesh);
-// The shape of each device's part. Errors: as check_sharding.
+// The shape of each device's shard. Errors: as check_sharding.
 Result<Shape> local_shape(const Shape& shape, const Sharding& sharding, const Mesh& mesh);
-// The part of `device`. Errors: as check_sharding. REQUIRES: 0 <= device < mesh.num_devices().
+// The shard of `device`. Errors: as check_sharding. REQUIRES: 0 <= device < mesh.num_devices().
 Result<Shard> shard_of(const Shape& shape, const Sharding& sharding, const Mesh& mesh, std::int64_t device);
 
-// The runs of neighbours that make up a part: so many elements from an index of the whole on, which lie from an index
-// of a buffer of shape `part` on, whose dims may be longer than the box's. Row by row; visit(whole, part, count).
+// Calls visit(whole index, part index, count) for each contiguous run of the shard `box`, row by row: `count` elements
+// at an index into the whole tensor and an index into a buffer of shape `part`, whose dims may be longer than the
+// box's.
 template <typename Visit>
 void for_each_run(const Shape& whole, const Shard& box, const Shape& part, Visit visit) {
   const std::size_t ndim = whole.size();

@@ -1,13 +1,13 @@
 #pragma once
-// The binary interface of a PJRT plugin, as far as Systole calls it: a table of functions, each taking one struct and
-// returning an error or null. Written from the interface's description (openxla/xla xla/pjrt/c/pjrt_c_api.h and its
-// CHANGELOG, API 0.72 to 0.114) and held against plugins by tests; no header of XLA's is needed.
+// The binary interface of a PJRT plugin, as far as Systole uses it: a table of functions, each of which takes one
+// struct and returns an error or null. Written from the interface's description (openxla/xla xla/pjrt/c/pjrt_c_api.h
+// and its CHANGELOG, API 0.72 to 0.114) and checked against plugins by tests; no XLA header is needed.
 //
-// Every struct begins with its own size, so a plugin knows how much its caller knows. Structs and the table grow at
-// their end and the minor version counts it: kSizes says from which minor on a struct has which size. A plugin refuses
-// a struct that is shorter than its own; one that is longer it takes.
+// Every struct begins with its own size, which tells a plugin the caller's version. Structs and the table only grow at
+// their end, and each growth increases the minor version: kSizes lists the struct sizes by minor version. A plugin
+// refuses a struct shorter than its own and accepts a longer one.
 //
-// Only .cc files of this folder (and the tests' plugin) include this.
+// Only .cc files of this folder (and the tests' plugin) may include this.
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace systole::pjrt::abi {
 
-// What a plugin owns and we only point at.
+// Opaque objects owned by the plugin.
 struct Error;
 struct Event;
 struct ClientRef;
@@ -33,7 +33,7 @@ struct Head {
 };
 
 struct Size {
-  int since;  // minor version
+  int since;  // first minor version with this size
   std::size_t bytes;
 };
 
@@ -41,19 +41,19 @@ template <std::size_t n>
 using Sizes = std::array<Size, n>;
 constexpr Sizes<1> always(std::size_t bytes) { return {Size{0, bytes}}; }
 
-// The table: this, then functions, each at its slot.
+// The table: this header, then functions, each at its slot.
 struct Api {
-  Head head;  // size: of all of it
+  Head head;  // size: of the whole table
   struct Version {
     Head head;
     int major, minor;
   } version;
   using Function = Error* (*)(void* args);
-  Function functions[1];  // as many as head.size says
+  Function functions[1];  // their number follows from head.size
 };
 static_assert(offsetof(Api, functions) == 40);
 
-// A name with a value of one of five types.
+// A name and a value of one of five types.
 struct NamedValue {
   Head head{56, nullptr};
   const char* name = nullptr;
@@ -107,7 +107,7 @@ struct PluginAttributes {
   std::size_t num = 0;
 };
 
-// ---- calls of one object that give a row of things, a text or a number ----
+// ---- calls on one object that return a list, a text or a number ----
 
 template <int slot, typename Object, typename Element>
 struct ListOf {  // object, then pointer and count
@@ -121,7 +121,7 @@ struct ListOf {  // object, then pointer and count
 template <int slot, typename Object>
 using TextOf = ListOf<slot, Object, char>;
 template <int slot, typename Object>
-struct AttributesOf {  // here the count comes first
+struct AttributesOf {  // here the count comes before the pointer
   static constexpr int kSlot = slot;
   static constexpr auto kSizes = always(40);
   Head head;
@@ -138,14 +138,14 @@ struct ValueOf {
   Value value{};
 };
 template <int slot, typename Object>
-struct CallOn {  // destroys, waits, deletes
+struct CallOn {  // destroy, wait, delete
   static constexpr int kSlot = slot;
   static constexpr auto kSizes = always(24);
   Head head;
   Object* object = nullptr;
 };
 static_assert(sizeof(TextOf<0, Event>) == 40 && sizeof(AttributesOf<0, Event>) == 40);
-using BoolOfEvent = ValueOf<6, Event, bool>;  // offsetof takes no comma
+using BoolOfEvent = ValueOf<6, Event, bool>;  // offsetof cannot take a comma
 static_assert(offsetof(BoolOfEvent, value) == 24);
 
 using EventDestroy = CallOn<5, Event>;
@@ -203,11 +203,11 @@ struct ExecutableOutputDims {
   Head head;
   ExecutableRef* object = nullptr;
   std::size_t num = 0;
-  const std::int64_t* dims = nullptr;  // of all outputs, one after the other
-  const std::size_t* ranks = nullptr;  // of each
+  const std::int64_t* dims = nullptr;  // of all outputs, concatenated
+  const std::size_t* ranks = nullptr;  // one per output
 };
 
-// The size that a plugin of this minor version knows: the last row at or below it, the first where it is older.
+// The struct size in this minor version: the last row at or below it; the first row for older versions.
 template <typename Args>
 constexpr std::size_t size_at(int minor) {
   std::size_t size = Args::kSizes.front().bytes;

@@ -69,7 +69,7 @@ struct ExecutableOptimized {
   static constexpr auto kSizes = always(32);
   Head head;
   ExecutableRef* executable = nullptr;
-  Program* program = nullptr;  // twice: for its size, then into our memory
+  Program* program = nullptr;  // called twice: for the size, then into our memory
 };
 struct ExecutableSerialize {
   static constexpr int kSlot = 49;
@@ -90,7 +90,7 @@ struct ExecutableLoad {
   const char* bytes = nullptr;
   std::size_t bytes_size = 0;
   LoadedRef* executable = nullptr;
-  const char* options = nullptr;  // null: those that it was compiled with
+  const char* options = nullptr;  // null: the options it was compiled with
   std::size_t options_size = 0;
   void* load_options = nullptr;
 };
@@ -104,7 +104,7 @@ struct ClientCreate {
   Head head;
   const NamedValue* options = nullptr;
   std::size_t num_options = 0;
-  void *get = nullptr, *get_argument = nullptr, *put = nullptr, *put_argument = nullptr;  // a store among processes
+  void *get = nullptr, *get_argument = nullptr, *put = nullptr, *put_argument = nullptr;  // a shared key-value store
   ClientRef* client = nullptr;
   void *try_get = nullptr, *try_get_argument = nullptr;
 };
@@ -138,11 +138,11 @@ struct BufferFromHost {
   DeviceRef* device = nullptr;
   MemoryRef* memory = nullptr;
   void* layout = nullptr;
-  Event* done = nullptr;  // the host's bytes are no longer needed
+  Event* done = nullptr;  // when the host's bytes are no longer needed
   BufferRef* buffer = nullptr;
 };
 static_assert(sizeof(BufferFromHost) == 120);
-// How a value lies in memory: here only by the order of its dims, the fastest first, without tiles.
+// The memory layout of a value. Here only an order of dims, the fastest first, without tiles.
 struct Layout {
   static constexpr auto kSizes = always(76);
   Head head;
@@ -162,7 +162,7 @@ struct BufferToHost {
   static constexpr auto kSizes = always(56);
   Head head;
   BufferRef* buffer = nullptr;
-  Layout* layout = nullptr;  // null: as it lies on the device
+  Layout* layout = nullptr;  // null: the device's layout
   void* to = nullptr;        // null: asks for the size
   std::size_t to_size = 0;
   Event* event = nullptr;
@@ -174,7 +174,7 @@ struct ExecuteOptions {
   void *send = nullptr, *receive = nullptr;
   std::size_t num_send = 0, num_receive = 0;
   int launch = 0;
-  const std::int64_t* kept = nullptr;  // indices of arguments that may not be donated
+  const std::int64_t* kept = nullptr;  // indices of arguments that must not be donated
   std::size_t num_kept = 0;
   void* context = nullptr;
   const char* call_location = nullptr;
@@ -182,7 +182,7 @@ struct ExecuteOptions {
   int* tasks = nullptr;
   std::int64_t* incarnations = nullptr;
   void* slices = nullptr;
-  bool row_major_callbacks = false;  // since some minor of 106 to 114: zeros mean the same to one before
+  bool row_major_callbacks = false;  // since some minor of 106 to 114; older ones read zeros in the same way
   void* output_callbacks = nullptr;
   std::size_t num_output_callbacks = 0;
 };

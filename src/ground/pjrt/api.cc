@@ -5,7 +5,7 @@
 namespace systole::pjrt {
 namespace {
 
-// absl's status codes (abseil.io/docs/cpp/guides/status-codes), and what a caller of ours would do next.
+// absl's status codes (abseil.io/docs/cpp/guides/status-codes), mapped to our kinds.
 struct Code {
   const char* name;
   ErrorKind kind;
@@ -84,7 +84,7 @@ Error Api::failure(abi::Error* problem, std::string_view what) const {
   code.head.size = abi::size_at<abi::ErrorCode>(version_.minor);
   code.error = problem;
   code.code = 2;
-  // These three return nothing, or nothing that could be told.
+  // The errors of these three calls cannot be reported.
   if (function(abi::ErrorMessage::kSlot) != nullptr) function(abi::ErrorMessage::kSlot)(&message);
   if (function(abi::ErrorCode::kSlot) != nullptr) function(abi::ErrorCode::kSlot)(&code);
   const bool known = code.code >= 0 && static_cast<std::size_t>(code.code) < std::size(kCodes);

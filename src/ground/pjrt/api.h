@@ -1,6 +1,6 @@
 #pragma once
-// How this folder calls a plugin: one place that fills in a struct's size, finds the function, and makes the plugin's
-// error ours. Not for others: they see plugin.h, topology.h, executable.h and client.h.
+// Calls into a plugin, for this folder only: fills in a struct's size, finds the function, and converts the plugin's
+// error. Others use plugin.h, topology.h, executable.h and client.h.
 
 #include <memory>
 #include <string>
@@ -16,17 +16,17 @@ namespace systole::pjrt {
 
 class Api {
  public:
-  // REQUIRES: `table` is a plugin's, of a major version 0, and lives as long as the process.
+  // REQUIRES: `table` belongs to a plugin of major version 0 and lives as long as the process.
   Api(const abi::Api* table, std::string path);
 
-  // `what`: what was wanted, for the error: "compile". Errors: unsupported where the plugin has no such function; what
-  // it says.
+  // `what`: the purpose, for the error message: "compile". Errors: unsupported if the plugin lacks the function; those
+  // of the plugin.
   template <typename Args>
   Status call(Args& args, std::string_view what) const {
     args.head.size = abi::size_at<Args>(version_.minor);
     return invoke(Args::kSlot, &args, what);
   }
-  // For a struct inside another.
+  // Sets the size of a nested struct.
   template <typename Struct>
   void size(Struct& value) const {
     value.head.size = abi::size_at<Struct>(version_.minor);
@@ -46,7 +46,7 @@ class Api {
     TRY(call(args, what));
     return args.list == nullptr ? std::string() : std::string(args.list, args.num);
   }
-  // Borrowed from the object.
+  // The result is borrowed from the object.
   template <typename Args, typename Object>
   Result<Args> list_of(Object* object, std::string_view what) const {
     Args args;
@@ -56,7 +56,7 @@ class Api {
     return args;
   }
   template <typename Args, typename Object>
-  void destroy(Object* object) const {  // its error has nobody to go to
+  void destroy(Object* object) const {  // its error cannot be reported
     Args args;
     args.object = object;
     (void)call(args, "free an object");
@@ -67,7 +67,7 @@ class Api {
   Error failure(abi::Error* error, std::string_view what) const;  // takes `error`
 
  private:
-  abi::Api::Function function(int slot) const;  // null: the plugin has none
+  abi::Api::Function function(int slot) const;  // null if the plugin lacks it
   Status invoke(int slot, void* args, std::string_view what) const;
 
   const abi::Api* table_;
@@ -76,7 +76,7 @@ class Api {
   std::size_t num_functions_;
 };
 
-// A plugin's object that we own; destroyed once. `Destroy` is the call that frees it.
+// Owns a plugin's object and destroys it with the call `Destroy`.
 template <typename Object, typename Destroy>
 class Owned {
  public:
@@ -99,9 +99,9 @@ class Owned {
   Object* object_;
 };
 
-// Ours of theirs. Values of a type that no version has are left out.
+// Converts from the plugin's values. Skips values of unknown types.
 std::vector<NamedValue> named_values(const abi::NamedValue* values, std::size_t num);
-// Theirs of ours; `values` is borrowed by the result.
+// Converts to the plugin's values, which borrow from `values`.
 std::vector<abi::NamedValue> borrowed(const std::vector<NamedValue>& values);
 
 }  // namespace systole::pjrt

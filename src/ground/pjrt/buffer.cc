@@ -1,4 +1,4 @@
-// Events, and values in a device's memory.
+// Events, and buffers in device memory.
 
 #include "ground/pjrt/client_handles.h"
 
@@ -53,7 +53,7 @@ Result<Event> Buffer::ready() const {
 }
 
 Result<Event> Buffer::copy_to(std::span<std::byte> to) const {
-  // Without a layout the value comes as the device has it, which need not be row-major: strides say that it shall.
+  // Without a layout the value keeps the device's layout, which need not be row-major. Strides request row-major.
   const Shape dims = TRY(shape());
   const std::optional<DType> type = TRY(dtype());
   if (!type) return error(ErrorKind::unsupported, "a value of a type that Systole does not have cannot be copied");

@@ -24,6 +24,23 @@ Result<abi::DeviceRef*> local_device(const ClientHandle& client, int index) {
   return all.list[index];
 }
 
+// Begins to copy a value to a device; the result holds its buffer and the event when the bytes are no longer needed.
+Result<abi::BufferFromHost> copied_in(const ClientHandle& client, std::span<const std::byte> bytes, DType dtype,
+                                      const Shape& shape, int device, abi::BufferFromHost::Semantics semantics) {
+  const std::int64_t expected = bytes_of(dtype, shape).count();
+  CHECK(static_cast<std::int64_t>(bytes.size()) == expected, "{} bytes for a value of {}", bytes.size(), expected);
+  abi::BufferFromHost args;
+  args.client = client.get();
+  args.data = bytes.data();
+  args.type = type_number(dtype);
+  args.dims = shape.data();
+  args.rank = shape.size();
+  args.semantics = semantics;
+  args.device = TRY(local_device(client, device));
+  TRY(client.api().call(args, "copy a value to a device"));
+  return args;
+}
+
 std::optional<Bytes> given(const abi::DeviceMemory::Optional& value) {
   return value.is_set ? std::optional(Bytes(value.bytes)) : std::nullopt;
 }
@@ -90,32 +107,14 @@ Result<LoadedExecutable> Client::load(std::string_view serialized) const {
 
 Result<Client::Upload> Client::upload_later(std::span<const std::byte> bytes, DType dtype, const Shape& shape,
                                             int device) const {
-  const std::int64_t expected = bytes_of(dtype, shape).count();
-  CHECK(static_cast<std::int64_t>(bytes.size()) == expected, "{} bytes for a value of {}", bytes.size(), expected);
-  abi::BufferFromHost args;
-  args.client = handle_->get();
-  args.data = bytes.data();
-  args.type = type_number(dtype);
-  args.dims = shape.data();
-  args.rank = shape.size();
-  args.semantics = abi::BufferFromHost::until_transferred;
-  args.device = TRY(local_device(*handle_, device));
-  TRY(handle_->api().call(args, "copy a value to a device"));
+  const abi::BufferFromHost args =
+      TRY(copied_in(*handle_, bytes, dtype, shape, device, abi::BufferFromHost::until_transferred));
   return Upload{buffer_of(handle_, args.buffer), event_of(handle_, args.done)};
 }
 
 Result<Buffer> Client::upload(std::span<const std::byte> bytes, DType dtype, const Shape& shape, int device) const {
-  const std::int64_t expected = bytes_of(dtype, shape).count();
-  CHECK(static_cast<std::int64_t>(bytes.size()) == expected, "{} bytes for a value of {}", bytes.size(), expected);
-  abi::BufferFromHost args;
-  args.client = handle_->get();
-  args.data = bytes.data();
-  args.type = type_number(dtype);
-  args.dims = shape.data();
-  args.rank = shape.size();
-  args.semantics = abi::BufferFromHost::during_call;
-  args.device = TRY(local_device(*handle_, device));
-  TRY(handle_->api().call(args, "copy a value to a device"));
+  const abi::BufferFromHost args =
+      TRY(copied_in(*handle_, bytes, dtype, shape, device, abi::BufferFromHost::during_call));
   const Event done = event_of(handle_, args.done);
   return buffer_of(handle_, args.buffer);
 }

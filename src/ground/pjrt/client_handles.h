@@ -1,5 +1,5 @@
 #pragma once
-// The plugin's objects behind client.h. What a client made keeps the client.
+// The plugin's objects behind client.h. Objects of a client keep the client alive.
 
 #include "ground/pjrt/client.h"
 #include "ground/pjrt/handles.h"
@@ -27,7 +27,7 @@ class BufferHandle : public Owned<abi::BufferRef, abi::BufferDestroy> {
 
 class LoadedHandle : public Owned<abi::LoadedRef, abi::LoadedDestroy> {
  public:
-  // Asks once what every run needs. Errors: what the plugin says.
+  // Queries once what every run needs. Errors: those of the plugin.
   static Result<LoadedExecutable> loaded(std::shared_ptr<ClientHandle> client, abi::LoadedRef* executable);
 
   const std::shared_ptr<ClientHandle>& client() const { return client_; }

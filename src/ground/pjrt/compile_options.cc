@@ -26,7 +26,7 @@ WireWriter device_assignment(const CompileOptions& options) {
 
 WireWriter build_options(const CompileOptions& options) {
   WireWriter message;
-  message.integer(1, -1);  // device_ordinal: none in particular
+  message.integer(1, -1);  // device_ordinal: no specific device
   message.integer(4, options.replicas);
   message.integer(5, options.partitions);
   if (options.spmd) message.integer(6, 1);                                       // use_spmd_partitioning
@@ -35,7 +35,7 @@ WireWriter build_options(const CompileOptions& options) {
   return message;
 }
 
-WireWriter flag_value(const OptionValue& value) {  // OptionOverrideProto: one of
+WireWriter flag_value(const OptionValue& value) {  // OptionOverrideProto: a oneof
   WireWriter message;
   if (const auto* text = std::get_if<std::string>(&value)) message.bytes(1, *text);
   if (const auto* yes = std::get_if<bool>(&value)) message.integer(2, *yes ? 1 : 0);
@@ -78,7 +78,7 @@ std::string serialized(const CompileOptions& options) {
   WireWriter message;
   message.message(3, build_options(options));  // executable_build_options
   for (const auto& [name, value] : options.flags) {
-    WireWriter entry;  // of a map: key 1, value 2
+    WireWriter entry;  // a map entry: key 1, value 2
     entry.bytes(1, name).message(2, flag_value(value));
     message.message(7, entry);  // env_option_overrides
   }

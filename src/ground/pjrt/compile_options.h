@@ -1,5 +1,5 @@
 #pragma once
-// What a compiler of XLA's is asked for beside the program: how many devices, which of them, and its flags.
+// Options of an XLA compilation: the number of devices, their assignment, and flags.
 
 #include <cstdint>
 #include <string>
@@ -12,31 +12,31 @@
 
 namespace systole::pjrt {
 
-// A flag of XLA's: text, yes or no, a whole number, a real one.
+// The value of an XLA flag: text, boolean, integer or real number.
 using OptionValue = std::variant<std::string, bool, std::int64_t, double>;
-// By name, "xla_dump_to" without dashes; of one name the last counts.
+// By name, "xla_dump_to" without dashes; the last of equal names wins.
 using CompilerFlags = std::vector<std::pair<std::string, OptionValue>>;
 
-// "true", "3" and "0.5" as plain YAML has them, all else as text. Errors: invalid: a number that is out of range.
+// Parses "true", "3" and "0.5" as plain YAML does; anything else is text. Errors: invalid: a number out of range.
 Result<OptionValue> option_value(std::string_view text);
 // "true", "3", "0.5", "text".
 std::string to_string(const OptionValue& value);
-// `asked`, and before it those of `defaults` that it has no flag of the same name for.
+// `asked`, preceded by the flags of `defaults` whose names are not in `asked`.
 CompilerFlags flags_over(const CompilerFlags& defaults, const CompilerFlags& asked);
 
 struct CompileOptions {
-  // replicas × partitions devices run the program. Collectives written out by channel (shardy's manual mode) want
-  // partitions; replica groups want replicas.
+  // The program runs on replicas × partitions devices. Collectives by channel (shardy's manual mode) need partitions;
+  // replica groups need replicas.
   int replicas = 1, partitions = 1;
-  bool spmd = false;    // partitions > 1 of one program
-  bool shardy = false;  // the module holds `sdy`: without this its shardings are refused or ignored
-  // Device ids [replica][partition], row-major; empty leaves it to the plugin.
-  // A wrong one makes libtpu end the process: compile in a child.
+  bool spmd = false;    // SPMD: one program for partitions > 1
+  bool shardy = false;  // the module contains `sdy`: without this its shardings are refused or ignored
+  // Device ids [replica][partition], row-major; empty leaves the choice to the plugin.
+  // An invalid assignment makes libtpu end the process: compile in a child.
   std::vector<std::int64_t> devices;
   CompilerFlags flags;  // unknown ones are refused
 };
 
-// A CompileOptionsProto. REQUIRES: replicas and partitions >= 1; `devices` empty or one for each of them.
+// A CompileOptionsProto. REQUIRES: replicas and partitions >= 1; `devices` empty or one per replica and partition.
 std::string serialized(const CompileOptions& options);
 
 }  // namespace systole::pjrt

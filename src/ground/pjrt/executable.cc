@@ -5,7 +5,7 @@
 namespace systole::pjrt {
 namespace {
 
-// PJRT_Buffer_Type: pjrt_c_api.h, API 0.105. Types that Systole has not (complex, 4-bit, …) have no row.
+// PJRT_Buffer_Type: pjrt_c_api.h, API 0.105. Types without a Systole dtype (complex, 4-bit, …) have no row.
 struct TypeRow {
   DType ours;
   int theirs;
@@ -79,7 +79,7 @@ Result<OptimizedModule> Executable::optimized() const {
   abi::ExecutableOptimized args;
   args.executable = handle_->get();
   args.program = &program;
-  TRY(handle_->api().call(args, "give the optimised program"));  // its size alone
+  TRY(handle_->api().call(args, "give the optimised program"));  // only the size
   OptimizedModule module;
   module.bytes.resize(program.code_size);
   program.code = module.bytes.data();

@@ -1,6 +1,6 @@
 #pragma once
-// A compiled program as its compiler describes it: what memory one device needs, what it costs, the program after
-// optimisation. It needs no device; client.h runs one.
+// A compiled program as its compiler describes it: memory per device, cost, and the optimized module. Needs no device;
+// client.h runs one.
 
 #include <memory>
 #include <optional>
@@ -16,28 +16,28 @@ namespace systole::pjrt {
 
 class ExecutableHandle;
 
-// Of one device. `aliased` bytes of the outputs lie where arguments were.
+// Per device. `aliased` bytes of the outputs share memory with arguments.
 struct MemoryStats {
   Bytes code, arguments, outputs, aliased, temporaries;
   Bytes host_code, host_arguments, host_outputs, host_aliased, host_temporaries;
-  Bytes peak;                      // holds space of the host too where a program uses it
-  std::optional<Bytes> allocated;  // all buffers together; nothing: the plugin's version (before 0.104) does not say
+  Bytes peak;                      // includes host memory if the program uses it
+  std::optional<Bytes> allocated;  // all buffers together; nothing: not reported by the plugin's version (before 0.104)
 
-  // What a device must have: arguments + temporaries + (outputs - aliased).
+  // The memory a device needs: arguments + temporaries + (outputs - aliased).
   Bytes needed() const { return arguments + temporaries + outputs - aliased; }
 };
 
 struct OptimizedModule {
-  std::string format;  // "hlo_with_config": a serialised HloModuleProtoWithConfig
+  std::string format;  // "hlo_with_config": a serialized HloModuleProtoWithConfig
   std::string bytes;
 };
 
 struct OutputType {
-  std::optional<DType> dtype;  // nothing: a type that Systole has not
+  std::optional<DType> dtype;  // nothing: a type without a Systole dtype
   Shape shape;
 };
 
-// Copies are the same one. Thread-safe. Every call's errors: what the plugin says; unsupported where it has none.
+// Copies share state. Thread-safe. Errors of every call: those of the plugin; unsupported if it lacks the function.
 class Executable {
  public:
   explicit Executable(std::shared_ptr<ExecutableHandle> handle) : handle_(std::move(handle)) {}
@@ -47,8 +47,8 @@ class Executable {
   Result<int> partitions() const;
   Result<Bytes> code_size() const;
   Result<MemoryStats> memory() const;
-  // "flops", "bytes accessed", …: as many as the compiler tells. NVIDIA's tells none (unsupported). "optimal_seconds"
-  // of TPUs can be negative: not to be used.
+  // "flops", "bytes accessed", …: whatever the compiler reports. NVIDIA's reports nothing (unsupported). Do not use
+  // "optimal_seconds" of TPUs: it can be negative.
   Result<std::vector<NamedValue>> costs() const;
   Result<OptimizedModule> optimized() const;
   Result<std::vector<OutputType>> outputs() const;

@@ -1,6 +1,6 @@
 // Field names: openxla/xla xla/stream_executor/device_description.proto (GpuTargetConfigProto, GpuDeviceInfoProto) and
-// cuda/cuda_compute_capability.proto, as of 2026-06. Limits that all of NVIDIA's chips since 2016 share stand below:
-// CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability".
+// cuda/cuda_compute_capability.proto, as of 2026-06. Limits shared by all NVIDIA chips since 2016 are below: CUDA C++
+// Programming Guide 13.0, "Technical Specifications per Compute Capability".
 
 #include "ground/pjrt/gpu_topology.h"
 

@@ -1,6 +1,5 @@
 #pragma once
-// NVIDIA GPUs that are not there, described for XLA's compiler: a GpuTargetConfigProto, as text, made of a chip's
-// facts.
+// Describes absent NVIDIA GPUs to XLA's compiler: a GpuTargetConfigProto, as text, from a chip's facts.
 
 #include <string>
 #include <vector>
@@ -10,12 +9,12 @@
 
 namespace systole::pjrt {
 
-// Of one GPU, from its data sheet and NVIDIA's table of compute capabilities. Everything counts: the compiler chooses
-// tiles and fusions by it, and says that a program does not fit by `memory`.
+// One GPU, from its data sheet and NVIDIA's table of compute capabilities. Every value matters: the compiler chooses
+// tiles and fusions by them, and checks programs against `memory`.
 struct GpuFacts {
   std::string name;  // "NVIDIA H100 80GB HBM3"
   int capability_major = 0, capability_minor = 0;
-  bool accelerated_features = false;  // code for this capability alone ("sm_90a"): wgmma
+  bool accelerated_features = false;  // code for exactly this capability ("sm_90a"): wgmma
   int cores = 0;                      // streaming multiprocessors
   int fpus_per_core = 128;
   double clock_ghz = 0;
@@ -26,11 +25,11 @@ struct GpuFacts {
 };
 
 struct GpuSlice {
-  int slices = 1, hosts = 1, devices = 1;  // slices × hosts of a slice × GPUs of a host
+  int slices = 1, hosts = 1, devices = 1;  // slices × hosts per slice × GPUs per host
 };
 
-// What Topology::create takes beside an empty name. REQUIRES: every number of `gpu` but the minor capability is more
-// than 0, every one of `slice` at least 1; the name holds neither quotes nor line ends.
+// Options for Topology::create, with an empty name. REQUIRES: every number of `gpu` except the minor capability is
+// positive, every one of `slice` at least 1; the name contains no quotes or line ends.
 std::vector<NamedValue> gpu_topology_options(const GpuFacts& gpu, const GpuSlice& slice);
 
 }  // namespace systole::pjrt

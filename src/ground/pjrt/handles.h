@@ -14,7 +14,7 @@ class ClientHandle : public Owned<abi::ClientRef, abi::ClientDestroy> {
   using Owned::Owned;
 };
 
-// One of a client's program keeps that program: XLA's CPU plugin reads it after it was freed.
+// An executable of a client's program keeps that program alive: XLA's CPU plugin would read it after it was freed.
 class ExecutableHandle : public Owned<abi::ExecutableRef, abi::ExecutableDestroy> {
  public:
   ExecutableHandle(std::shared_ptr<const Api> api, abi::ExecutableRef* executable,
@@ -25,7 +25,7 @@ class ExecutableHandle : public Owned<abi::ExecutableRef, abi::ExecutableDestroy
   std::shared_ptr<const void> program_;
 };
 
-// Ours, or a client's own, which then stays as long.
+// Our own topology, or one that belongs to a client, which is then kept alive.
 class TopologyHandle {
  public:
   TopologyHandle(std::shared_ptr<const Api> api, abi::TopologyRef* topology,

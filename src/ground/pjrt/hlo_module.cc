@@ -10,7 +10,7 @@
 namespace systole::pjrt {
 namespace {
 
-constexpr int kDeepest = 16;                // tuples in tuples: no program has more than a few
+constexpr int kDeepest = 16;                // nesting of tuples; programs have only a few levels
 constexpr std::size_t kLongestNumber = 10;  // bytes of a variable-length integer
 
 std::optional<DType> dtype_of_primitive(std::int64_t type) {
@@ -32,7 +32,7 @@ std::optional<DType> dtype_of_primitive(std::int64_t type) {
   }
 }
 
-// A row of integers stands in one field, or in many.
+// Repeated integers are in one packed field or in many fields.
 Status add_integers(const WireField& field, std::vector<std::int64_t>& values) {
   if (field.kind != WireKind::bytes) {
     values.push_back(TRY(field.integer()));
@@ -42,7 +42,7 @@ Status add_integers(const WireField& field, std::vector<std::int64_t>& values) {
   return {};
 }
 
-// Calls `take` with each field of a message.
+// Calls `take` for each field of a message.
 template <typename Take>
 Status each_field(std::string_view message, Take take) {
   WireReader reader(message);
@@ -60,7 +60,7 @@ Status set_integer(const WireField& field, Number& number) {
   return {};
 }
 
-// So that the bytes of a value can be counted.
+// Checks that the value's byte count cannot overflow.
 Status check_dims(const Shape& dims) {
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
   std::int64_t elements = 1;
@@ -85,7 +85,7 @@ Status read_shape(std::string_view message, HloShape& shape, int depth = 0) {
   return check_dims(shape.dims);
 }
 
-// A LiteralProto of one whole number; others are left alone. Numbers of 8 bits stand as bytes.
+// Reads a LiteralProto of one integer; ignores others. 8-bit numbers are stored as bytes.
 Status read_constant(std::string_view message, std::optional<std::int64_t>& constant) {
   HloShape shape;
   std::vector<std::int64_t> values;
@@ -97,7 +97,7 @@ Status read_constant(std::string_view message, std::optional<std::int64_t>& cons
       case 5:
       case 6:
       case 7:  // s32s, s64s, u32s, u64s
-        if (field.kind == WireKind::bytes && field.content.size() > kLongestNumber) return {};  // many
+        if (field.kind == WireKind::bytes && field.content.size() > kLongestNumber) return {};  // more than one number
         return add_integers(field, values);
       case 3:
       case 15: {  // u8s, s8s
@@ -121,14 +121,14 @@ Status read_group(std::string_view message, HloInstruction& result) {  // Replic
   });
 }
 
-// IotaReplicaGroupListProto: so many groups of so many devices each.
+// IotaReplicaGroupListProto: a number of groups of equal size.
 Status read_counted_groups(std::string_view message, HloInstruction& result) {
   return each_field(message, [&](const WireField& field) -> Status {
     return field.number == 2 ? set_integer(field, result.group_size) : Status();
   });
 }
 
-// CollectiveDeviceListProto: groups written out, or counted.
+// CollectiveDeviceListProto: groups listed, or as an iota.
 Status read_device_list(std::string_view message, HloInstruction& result) {
   result.groups.clear();  // older compilers write them twice
   return each_field(message, [&](const WireField& field) -> Status {
@@ -137,7 +137,7 @@ Status read_device_list(std::string_view message, HloInstruction& result) {
   });
 }
 
-// MeshAxesReplicaGroupListProto: a group lies along some axes of a mesh, or along a part of one.
+// MeshAxesReplicaGroupListProto: groups along axes of a mesh, or along parts of axes.
 Status read_mesh_groups(std::string_view message, HloInstruction& result) {
   std::vector<std::int64_t> sizes;
   std::int64_t devices = 1;
@@ -250,7 +250,7 @@ Status read_computation(std::string_view message, HloComputation& result) {
   });
 }
 
-// A map: entries of key 1 and value 2, which holds instruction_ids, field 1.
+// A map: entries with key 1 and value 2, whose field 1 is instruction_ids.
 Status read_schedule(std::string_view message, HloModule& module) {
   return each_field(message, [&](const WireField& field) -> Status {
     if (field.number != 1) return {};

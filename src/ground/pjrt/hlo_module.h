@@ -1,10 +1,10 @@
 #pragma once
-// A program after optimisation, as Executable::optimized gives it: computations of instructions, read out of the
-// serialised module. What is not named here is skipped; the compiler's own words about an instruction
-// (`estimated_cycles` and the like) stand in backend_config, which for TPUs and GPUs is JSON.
+// An optimized program, as Executable::optimized returns it: computations of instructions, parsed from the serialized
+// module. Fields not listed here are skipped. The compiler's estimates for an instruction (`estimated_cycles` and the
+// like) are in backend_config, which for TPUs and GPUs is JSON.
 //
-// Executed are the entry computation's instructions in their order, and where one calls others (a loop, a branch, an
-// asynchronous start) those. The body of a fusion is called too, but runs as that one instruction.
+// Execution runs the entry computation's instructions in order, and the computations that they call (a loop, a branch,
+// an asynchronous start). A fusion also calls its body but runs as one instruction.
 
 #include <cstdint>
 #include <map>
@@ -19,21 +19,21 @@
 
 namespace systole::pjrt {
 
-// Of a value: an array, or a tuple of shapes. Sizes are without padding.
+// The shape of a value: an array, or a tuple of shapes. Sizes exclude padding.
 struct HloShape {
-  std::optional<DType> dtype;  // nothing: a tuple, or a type that Systole has not (tokens, contexts)
+  std::optional<DType> dtype;  // nothing: a tuple, or a type without a Systole dtype (tokens, contexts)
   Shape dims;
-  std::vector<HloShape> parts;  // of a tuple
+  std::vector<HloShape> parts;  // elements of a tuple
 
-  Bytes bytes() const;  // of arrays of types that Systole has, of tuples all of theirs
+  Bytes bytes() const;  // the array, or the sum over a tuple; 0 for types without a Systole dtype
 };
 
-// How a kernel moves along one spatial dim of a convolution.
+// The window of a convolution or reduction along one dim.
 struct HloWindow {
   std::int64_t size = 1, stride = 1, padding_low = 0, padding_high = 0, dilation = 1, base_dilation = 1;
 };
 
-// Which dims of its operands and its result are which.
+// The dims of a convolution's operands and result.
 struct HloConvolution {
   std::int64_t input_batch = 0, input_feature = 0, output_feature = 0;
   std::vector<std::int64_t> input_spatial, output_spatial;
@@ -44,38 +44,38 @@ struct HloInstruction {
   std::int64_t id = 0;
   std::string name, opcode;  // "fusion.3", "all-reduce"
   HloShape shape;
-  std::vector<std::int64_t> operands, called;     // instructions; computations
-  std::string fusion_kind;                        // "kLoop"; "" where it is no fusion
-  std::string custom_call_target;                 // "" where it is none
-  std::string source;                             // the name of the op it was made of, where one was given
-  std::string backend_config;                     // the compiler's, as it is
+  std::vector<std::int64_t> operands, called;     // ids of instructions; ids of computations
+  std::string fusion_kind;                        // "kLoop"; "" if not a fusion
+  std::string custom_call_target;                 // "" if not a custom call
+  std::string source;                             // name of the source op, if known
+  std::string backend_config;                     // the compiler's own text
   std::int64_t channel = 0;                       // of a collective; 0: none
-  std::vector<std::vector<std::int64_t>> groups;  // of a collective, where they are written out
-  std::int64_t group_size = 0;                    // where they are only counted; 0: all devices
+  std::vector<std::vector<std::int64_t>> groups;  // of a collective, if listed
+  std::int64_t group_size = 0;                    // if the groups are not listed; 0: all devices
   std::optional<std::int64_t> parameter_number, tuple_index;
-  std::optional<std::int64_t> constant;  // the value of a constant that is one whole number, or true or false
-  std::string comparison;                // "LT" of a compare; "" where it is none
-  std::vector<std::int64_t> contracted;  // of a dot: dims of its first operand that are summed over
-  std::vector<HloWindow> window;  // of a convolution, a spatial dim each; of a reduction over windows, a dim each
-  HloConvolution convolution;     // of one
+  std::optional<std::int64_t> constant;  // of a scalar integer or boolean constant
+  std::string comparison;                // "LT" of a compare; else ""
+  std::vector<std::int64_t> contracted;  // of a dot: contracted dims of its first operand
+  std::vector<HloWindow> window;         // of a convolution: per spatial dim; of a reduce-window: per dim
+  HloConvolution convolution;            // of a convolution
 };
 
 struct HloComputation {
   std::int64_t id = 0, root = 0;
   std::string name;
-  std::vector<HloInstruction> instructions;  // operands first
+  std::vector<HloInstruction> instructions;  // operands come first
 };
 
 struct HloModule {
   std::string name;
   std::int64_t entry = 0;
   std::map<std::int64_t, HloComputation> computations;  // by id
-  // The order in which a computation's instructions run, by its id; empty where the module has none.
+  // Computation id → instruction ids in execution order; empty if the module has no schedule.
   std::map<std::int64_t, std::vector<std::int64_t>> schedule;
 };
 
-// Errors: unsupported (a format other than "hlo" and "hlo_with_config"); corrupt: no such message, a computation that
-// is called or entered and is not there, shapes nested without end.
+// Errors: unsupported (a format other than "hlo" and "hlo_with_config"); corrupt: not such a message, a missing
+// computation, shapes nested too deep.
 Result<HloModule> read_hlo(const OptimizedModule& module);
 
 }  // namespace systole::pjrt

@@ -13,7 +13,7 @@ WireWriter array_shape(int type, std::vector<std::int64_t> dims) {
   return WireWriter().integer(2, type).packed(3, dims);
 }
 
-// One all-reduce over two groups, which calls the sum; a tuple of it and a bf16 value.
+// An all-reduce over two groups, which calls the sum; a tuple of it and a bf16 value.
 std::string small_module() {
   WireWriter sum;
   sum.bytes(1, "sum")
@@ -65,7 +65,7 @@ TEST(HloModule, IsReadAsItWasWritten) {
   }
 }
 
-// Numbers that decide how often a loop runs, what a product multiplies, and who takes part in a collective.
+// Numbers that determine trip counts of loops, sizes of dots, and the participants of a collective.
 TEST(HloModule, NumbersOfInstructions) {
   const auto read = [](const WireWriter& instruction) {
     const WireWriter computation = WireWriter().message(2, instruction);

@@ -37,7 +37,7 @@ Result<std::vector<DeviceRun>> LoadedExecutable::run(const std::vector<std::vect
   const Api& api = handle_->api();
   const std::size_t num_devices = arguments.size();
   const std::size_t num_arguments = num_devices == 0 ? 0 : arguments.front().size();
-  // The plugin trusts both counts: what does not hold would be read past its end.
+  // The plugin trusts both counts: too few arguments would be read out of bounds.
   if (num_devices != handle_->num_devices())
     return error(ErrorKind::invalid, "a program of {} devices is given arguments of {}", handle_->num_devices(),
                  num_devices);

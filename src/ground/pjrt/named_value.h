@@ -1,5 +1,5 @@
 #pragma once
-// Names with values, as plugins take and give them: a topology's options, a device's attributes, a program's costs.
+// Named values, as plugins take and return them: a topology's options, a device's attributes, a program's costs.
 
 #include <cstdint>
 #include <string>
@@ -15,6 +15,6 @@ struct NamedValue {
 };
 
 std::string to_string(const NamedValue& value);                                          // "coords = [0, 1, 0]"
-const NamedValue* find(const std::vector<NamedValue>& values, const std::string& name);  // null: it is not there
+const NamedValue* find(const std::vector<NamedValue>& values, const std::string& name);  // null if absent
 
 }  // namespace systole::pjrt

@@ -24,7 +24,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The first requirement of "libtpu==0.0.51 --hash=…\nkeep: …".
+// The first requirement in "libtpu==0.0.51 --hash=…\nkeep: …".
 std::string version_in(const std::string& file) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -65,11 +65,11 @@ Result<PluginPlace> find_plugin(const std::string& name, const std::string& fold
                                            : "tools/xla-plugins --folder " + folder + " " + name);
   place.version = version_in(folder + "/" + name + "/installed.txt");
   if (name == "tpu") {
-    // Else one process of the machine alone may load it, though it uses no device; and else it asks a cloud's metadata
-    // server, which for minutes does not answer elsewhere.
+    // Without the second, only one process of the machine may load libtpu, even without a device. Without the first, it
+    // queries a cloud's metadata server, which outside that cloud blocks for minutes.
     place.deviceless = {{"TPU_SKIP_MDS_QUERY", "1"}, {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"}};
   }
-  place.environment = {{"TF_CPP_MIN_LOG_LEVEL", "2"}};  // errors of its own log, not its chat
+  place.environment = {{"TF_CPP_MIN_LOG_LEVEL", "2"}};  // only errors in its own log
   return place;
 }
 

@@ -12,7 +12,7 @@ constexpr const char* kGetIt = "tools/xla-plugins gets the plugins that were tri
 Result<const abi::Api*> table_of(const std::string& path) {
   Status whole = check_shared_library(path);
   if (!whole.ok()) return std::move(whole).error().hinted(kGetIt);
-  // Absolute or with a folder, or the dynamic linker looks elsewhere.
+  // Without a '/' in the name, dlopen would search the library path.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   const Result<LateLibrary> library = LateLibrary::open(file);
   if (!library.ok())

@@ -1,4 +1,4 @@
-// Plugins as they should not be, and versions that nobody ships any more, with a plugin of our own (testing/).
+// Defective plugins, and versions no longer shipped, with our own plugin (testing/).
 
 #include "ground/pjrt/plugin.h"
 
@@ -86,7 +86,7 @@ TEST(PluginVersion, ARangeIsTakenAndNewerOnesWithAWarning) {
   EXPECT_EQ(newer.attributes().value().size(), 1U) << "a value of an unknown type is left out";
 }
 
-// Every size that a plugin of a version would have: the fake refuses others.
+// All struct sizes of a version: the fake refuses others.
 TEST(PluginVersion, StructsAreAsLongAsTheVersionHasThem) {
   for (const int minor : {72, 89, 90, 103, 104, 116, 300}) {
     const Plugin plugin = loaded(fmt::format("minor={}", minor).c_str()).value();

@@ -1,4 +1,4 @@
-// Compilers of vendors' plugins: libtpu and NVIDIA's, for devices that are not there.
+// Compilers in vendors' plugins: libtpu and NVIDIA's, for absent devices.
 
 #include "ground/pjrt/client.h"
 #include "ground/pjrt/gpu_topology.h"
@@ -43,7 +43,7 @@ TEST(XlaPluginTpu, CompilesForASliceThatIsNotThere) {
   EXPECT_EQ(cost(executable, "flops"), 2.0 * 256 * 512 * 128);
   EXPECT_EQ(cost(executable, "transcendentals"), 256.0 * 128);
   EXPECT_GT(executable.serialized().value().size(), 1000U);
-  // The compiler's own schedule: its fusions say how long they take.
+  // The compiler's own schedule: its fusions have estimated times.
   const HloModule module = read_hlo(executable.optimized().value()).value();
   std::string configs;
   for (const HloInstruction& instruction : module.computations.at(module.entry).instructions)
@@ -70,7 +70,7 @@ module @sum {
   EXPECT_NE(executable.optimized().value().bytes.find("all-reduce"), std::string::npos);
 }
 
-// What a Program of Systole's is lowered to: one device's body, its collectives written out.
+// The lowered form of a Systole Program: one device's body with explicit collectives.
 TEST(XlaPluginTpu, FourPartitionsInManualMode) {
   NEEDS("tpu");
   const Topology slice = Topology::create(*it, "v5e:2x2").value();

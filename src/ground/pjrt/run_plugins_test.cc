@@ -1,4 +1,4 @@
-// Programs run by XLA's CPU plugins, three versions of the interface.
+// Runs programs with XLA's CPU plugins of three interface versions.
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(Each, XlaPluginCpu, testing::Values("cpu", "cpu-106", "
   return name;
 });
 
-// state + rate · gradient, the state donated; the gradient twice, transposed.
+// state + rate · gradient, with the state donated; the gradient twice, transposed.
 constexpr const char* kStep = R"(
 module @step {
   func.func public @main(%state: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}, %g: tensor<3x2xf32>)
@@ -68,7 +68,7 @@ TEST_P(XlaPluginCpu, RunsAndDonates) {
               (std::vector<float>{1 + 10 * k, 2 + 30 * k, 3 + 50 * k, 4 + 20 * k, 5 + 40 * k, 6 + 60 * k}));
     EXPECT_EQ(floats(runs[0].outputs[1]), (std::vector<float>{20, 40, 60, 80, 100, 120}));
   }
-  // Kept: the program works on a copy.
+  // Kept: the program uses a copy.
   const std::int64_t kept[] = {0};
   ASSERT_TRUE(program.run({{&state, &gradient}}, kept).ok());
   EXPECT_FALSE(state.is_deleted().value());
@@ -84,7 +84,7 @@ TEST_P(XlaPluginCpu, WhatItIsAndWhatItCosts) {
   EXPECT_EQ(memory.outputs, Bytes(256 * 128 * 4));
   EXPECT_EQ(memory.allocated.has_value(), it->version() >= (ApiVersion{0, 104}));
   EXPECT_EQ(program.outputs().value()[0].shape, (Shape{256, 128}));
-  const Result<std::vector<NamedValue>> costs = program.costs();  // some of these plugins have the function, not more
+  const Result<std::vector<NamedValue>> costs = program.costs();  // some of these plugins have the function, no costs
   if (costs.ok())
     EXPECT_GE(cost(program, "flops"), 2.0 * 256 * 512 * 128);
   else
@@ -147,7 +147,7 @@ TEST_P(XlaPluginCpu, EveryTypeComesBackAsItWent) {
   }
 }
 
-// The CPU plugin has as many devices as it is told: what is lowered for many runs without any of them.
+// The CPU plugin has a configurable number of devices, so programs for many devices run without any.
 void expect_sums_over_four(const Plugin& plugin, const char* text, const CompileOptions& options) {
   const Client client = Client::create(plugin, {{"cpu_device_count", std::int64_t{4}}}).value();
   ASSERT_EQ(client.local().value().size(), 4U);

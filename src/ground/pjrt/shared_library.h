@@ -1,6 +1,6 @@
 #pragma once
-// Is a file a shared library for this machine, and all of it? The dynamic linker maps one that is cut off and the
-// process dies of SIGBUS where the rest should be; so what its headers claim is held against its length first.
+// Checks that a file is a complete shared library for this machine. The dynamic linker would map a truncated one, and
+// the process would die of SIGBUS; so its headers are checked against the file's length first.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace systole::pjrt {
 
-// Errors: not_found; invalid (no file); corrupt (no ELF library of this kind of machine, or cut off: how much is
-// there).
+// Errors: not_found; invalid (not a regular file); corrupt (not an ELF library for this machine, or truncated; the
+// message says how much is there).
 Status check_shared_library(const std::string& path);
 
 }  // namespace systole::pjrt

@@ -8,7 +8,7 @@ namespace systole::pjrt {
 
 abi::Program program_of(const ProgramText& program) {
   abi::Program result;
-  result.code = const_cast<char*>(program.code.data());  // read where it is given
+  result.code = const_cast<char*>(program.code.data());  // not copied; the plugin only reads it
   result.code_size = program.code.size();
   result.format = program.format.data();
   result.format_size = program.format.size();

@@ -1,5 +1,5 @@
 #pragma once
-// Devices that need not be there: what a compiler is told that it compiles for.
+// The target devices of a compilation; they need not exist.
 //
 //   Plugin libtpu = TRY(Plugin::load(path));
 //   Topology slice = TRY(Topology::create(libtpu, "v5e:2x2"));
@@ -22,32 +22,32 @@ class TopologyHandle;
 
 struct DeviceDescription {
   int id = 0, process = 0;
-  std::string kind, text;  // "TPU v5 lite"; for people
+  std::string kind, text;  // "TPU v5 lite"; text is for people
   std::vector<NamedValue> attributes;
 };
 
 struct ProgramText {
   std::string_view code;             // StableHLO, as text or bytecode
-  std::string_view format = "mlir";  // or "hlo", "hlo_with_config": serialised
+  std::string_view format = "mlir";  // or "hlo", "hlo_with_config": serialized
 };
 
-// Copies are the same one. Thread-safe. Every call's errors: what the plugin says.
+// Copies share state. Thread-safe. Errors of every call: those of the plugin.
 class Topology {
  public:
   // TPU: the name of a slice, "v5e:2x2"; NVIDIA: an empty name and the options of gpu_topology.h.
   static Result<Topology> create(const Plugin& plugin, const std::string& name,
                                  const std::vector<NamedValue>& options = {});
-  // For client.h: borrowed from `keeper`.
+  // For client.h.
   explicit Topology(std::shared_ptr<TopologyHandle> handle) : handle_(std::move(handle)) {}
 
   Result<std::string> platform() const;  // "tpu", "cuda"
-  Result<std::string> version() const;   // of the vendor's libraries, may be several lines
+  Result<std::string> version() const;   // of the vendor's libraries; may have several lines
   Result<std::vector<DeviceDescription>> devices() const;
   Result<std::vector<NamedValue>> attributes() const;
 
-  // Takes what compiling takes (minutes and gigabytes for large programs) and uses threads of the plugin's own.
-  // Errors: does_not_fit: the compiler says that the program needs more memory than a device has; invalid: a module
-  // that does not parse, an unknown flag. A wrong device assignment makes libtpu end the process.
+  // May need minutes and gigabytes for large programs, and uses the plugin's own threads.
+  // Errors: does_not_fit: the compiler reports that the program needs more memory than a device has; invalid: a
+  // malformed module, an unknown flag. An invalid device assignment makes libtpu end the process.
   Result<Executable> compile(const ProgramText& program, const CompileOptions& options) const;
 
  private:

@@ -6,7 +6,7 @@
 namespace systole::pjrt {
 namespace {
 
-constexpr int kMaxVarint = 10;  // bytes: 64 bits, 7 a byte
+constexpr int kMaxVarint = 10;  // bytes: 64 bits, 7 per byte
 
 template <typename Bits>
 void append_fixed(std::string& text, Bits bits) {

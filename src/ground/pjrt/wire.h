@@ -1,12 +1,12 @@
 #pragma once
-// Protobuf's wire format, both ways, for the few messages that XLA's plugins take and give: a message is a row of
-// fields, each a key (number << 3 | kind) and a value, in any order; a reader skips what it does not know.
-// Source: protobuf.dev/programming-guides/encoding. There is no schema here: who writes or reads a message names each
-// field's number beside its source.
+// Protobuf's wire format, for the few messages that XLA's plugins take and return. A message is a sequence of fields in
+// any order, each a key (number << 3 | kind) and a value; a reader skips unknown fields.
+// Source: protobuf.dev/programming-guides/encoding. There is no schema here: the code that writes or reads a message
+// names each field's number and its source.
 //
-// kinds: 0 varint (integers, bools, enums: 7 bits a byte, low first; negative ones as 64 bits), 1 eight bytes, 2 a
-// length and that many bytes (strings, messages, packed rows of numbers), 5 four bytes. Kinds 3 and 4 (groups) are
-// older than proto3 and no message of XLA's has them: refused.
+// Kinds: 0 varint (integers, bools, enums: 7 bits per byte, low first; negative ones as 64 bits), 1 eight bytes, 2 a
+// length and that many bytes (strings, messages, packed numbers), 5 four bytes. Kinds 3 and 4 (groups) predate proto3;
+// no XLA message uses them, and they are refused.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace systole::pjrt {
 
-// Appends fields; what the default of proto3 is (0, "", no element) is written like everything else.
+// Appends fields. Unlike proto3, writes default values too (0, "", no element).
 // REQUIRES: 1 <= field < 2^29.
 class WireWriter {
  public:
@@ -41,26 +41,26 @@ class WireWriter {
 
 enum class WireKind : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
-// One field as it stands in a message. Asking for what its kind cannot be is an error, never a wrong value.
+// One field of a message. Reading it as an incompatible type is an error, never a wrong value.
 struct WireField {
   int number = 0;
   WireKind kind = WireKind::varint;
-  std::uint64_t bits = 0;    // of every kind but bytes
-  std::string_view content;  // of bytes; borrowed from the message
+  std::uint64_t bits = 0;    // for all kinds but bytes
+  std::string_view content;  // for bytes; borrowed from the message
 
   // Errors: corrupt, with the field's number.
   Result<std::int64_t> integer() const;
-  Result<double> real() const;  // of four bytes or eight
+  Result<double> real() const;  // from four or eight bytes
   Result<std::string_view> bytes() const;
 };
 
-// Goes over a message's fields in their order. The message is borrowed and may hold anything: every length is held
-// against what is left, so reading takes time in the message's length and no memory.
+// Iterates over a message's fields in order. The message is borrowed and untrusted: every length is checked against the
+// remaining bytes, so reading takes linear time and no memory.
 class WireReader {
  public:
   explicit WireReader(std::string_view message) : rest_(message), size_(message.size()) {}
 
-  // Nothing at the end. Errors: corrupt, with the byte at which it does; after one, nothing more is read.
+  // Nothing at the end. Errors: corrupt, with the byte offset; after an error nothing more is read.
   Result<std::optional<WireField>> next();
 
  private:

@@ -78,7 +78,7 @@ TEST(Wire, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_EQ(unpacked("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"sv).error().kind, ErrorKind::corrupt);
 }
 
-// Bytes that nobody wrote: read to an end or an error, and never past the message.
+// Random bytes are read to the end or an error, and never past the message.
 TEST(Wire, RandomBytesNeverReadPastTheEnd) {
   std::mt19937_64 random(6);
   for (int run = 0; run < 20'000; ++run) {
@@ -115,7 +115,7 @@ TEST(CompileOptions, DevicesAreGivenPartitionByPartition) {
             "08ffffffffffffffffff01"  // device_ordinal
             "20022803"                // replicas, partitions
             "3001"                    // spmd
-            "4a16"                    // device_assignment, of 22 bytes
+            "4a16"                    // device_assignment, 22 bytes long
             "08021003"                // 2 × 3
             "1a040a020003"            // partition 0 on devices 0 and 3
             "1a040a020104"
@@ -136,7 +136,7 @@ TEST(CompileOptions, FlagsAreReadAsPlainYamlIs) {
     EXPECT_EQ(to_string(option_value(text).value()), text);
 }
 
-// Those that were asked for win by name, and the rest stays.
+// Requested flags override defaults of the same name; other defaults stay.
 TEST(CompileOptions, FlagsOverFlags) {
   const CompilerFlags defaults{{"a", std::int64_t{1}}, {"b", true}};
   EXPECT_EQ(flags_over(defaults, {}), defaults);

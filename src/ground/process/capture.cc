@@ -16,9 +16,9 @@
 namespace systole {
 namespace {
 
-constexpr int kPollMillis = 20;  // how late the child's end may be seen while another process holds its pipes
+constexpr int kPollMillis = 20;  // maximum delay in noticing the child's end while another process holds its pipes
 
-// SIGPIPE comes to the thread that writes, and is held back and taken there: a child may close its input early.
+// Blocks SIGPIPE on this thread and consumes it here: a child may close its input early.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -42,7 +42,7 @@ struct Reader {
   bool open = true;
 };
 
-// Takes what is there. Errors: io.
+// Reads what is available. Errors: io.
 Status drain(Reader& reader, Bytes limit, bool& truncated) {
   std::array<char, 16384> buffer;
   while (reader.open) {
@@ -58,7 +58,7 @@ Status drain(Reader& reader, Bytes limit, bool& truncated) {
   return Done{};
 }
 
-// Gives the child what its pipe takes; closes when all is given or nobody reads.
+// Writes as much input as the pipe takes; closes it when all is written or nobody reads.
 void feed(Process& process, std::string_view& input) {
   while (process.in() >= 0 && !input.empty()) {
     const ssize_t wrote = ::write(process.in(), input.data(), input.size());
@@ -82,14 +82,14 @@ Result<Captured> run_captured(Command command, const CaptureOptions& options) {
     if (fd >= 0) make_nonblocking(fd);
   }
   const WithoutSigpipe held;
-  // Readable once it has ended, which may be milliseconds after it has closed its pipes; -1, which poll passes over,
-  // where the kernel has none.
+  // Becomes readable when the child has ended, which may be milliseconds after it closed its pipes. -1, which poll
+  // ignores, if the kernel has no pidfd.
   const Fd end(static_cast<int>(::syscall(SYS_pidfd_open, process.pid(), 0)));
   Captured captured;
   std::array<Reader, 2> readers{Reader{process.out(), &captured.out}, Reader{process.err(), &captured.err}};
   std::string_view input = options.input;
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.timeout.count());
-  // waitid leaves the child a zombie, so that its group's number stays its own until the group is killed.
+  // waitid leaves the child a zombie, so its group id is not reused before the group is killed.
   while (!process.has_ended()) {
     feed(process, input);
     for (Reader& reader : readers) TRY(drain(reader, options.limit, captured.truncated));

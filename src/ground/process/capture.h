@@ -1,14 +1,14 @@
 #pragma once
-// Run a program to its end and keep what it said.
+// Runs a program to its end and captures its output.
 
 #include "ground/process/spawn.h"
 
 namespace systole {
 
 struct CaptureOptions {
-  std::string input = {};            // to its stdin
-  Bytes limit = Bytes(1 << 20);      // kept of each stream; the rest is read and forgotten
-  Seconds timeout = Seconds(600.0);  // then its group is killed
+  std::string input = {};            // written to its stdin
+  Bytes limit = Bytes(1 << 20);      // of each captured stream; the rest is read and dropped
+  Seconds timeout = Seconds(600.0);  // after it the group is killed
 };
 
 struct Captured {
@@ -18,8 +18,8 @@ struct Captured {
   bool timed_out = false;
 };
 
-// The command's own streams are not used. What the child left running in its group when it ended is killed.
-// Errors: as Process::start; a bad exit is no error.
+// Replaces the streams of the command. Kills whatever the child left running in its group.
+// Errors: as Process::start; a nonzero exit is not an error.
 Result<Captured> run_captured(Command command, const CaptureOptions& options = {});
 
 }  // namespace systole

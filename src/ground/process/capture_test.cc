@@ -59,7 +59,7 @@ TEST(Capture, does_not_wait_for_what_the_child_left_running) {
   const double took = seconds_of([&] { said = run_captured(shell("sleep 60 & echo $!")).value(); });
   EXPECT_TRUE(said.exit.ok());
   EXPECT_LT(took, 10);
-  // Dead, or a zombie until whoever inherited it reaps it.
+  // Dead, or a zombie until its new parent reaps it.
   const std::string stat = "/proc/" + std::to_string(std::stoi(said.out)) + "/stat";
   bool gone = false;
   for (int i = 0; i < 500 && !gone; ++i) {

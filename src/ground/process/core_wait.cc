@@ -10,7 +10,7 @@ namespace systole {
 
 CoreWait::CoreWait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
 
-// "362775093 4154559 134": nanoseconds run, nanoseconds waited for a core, turns.
+// "362775093 4154559 134": nanoseconds run, nanoseconds waited for a core, time slices.
 Seconds CoreWait::so_far() const {
   char text[96];
   const ssize_t got = ::pread(file_.get(), text, sizeof text, 0);

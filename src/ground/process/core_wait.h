@@ -1,6 +1,6 @@
 #pragma once
-// How long a thread was ready to run while the machine ran something else: what Linux counts for it in
-// /proc/<thread>/schedstat. A thread that is slow for want of a core is told from one that is slow by itself.
+// The time that a thread was ready to run but had no core, as Linux counts it in /proc/<thread>/schedstat. It tells a
+// thread that lacks a core from one that is slow by itself.
 
 #include "ground/base/fd.h"
 #include "ground/base/units.h"
@@ -9,8 +9,8 @@ namespace systole {
 
 class CoreWait {
  public:
-  CoreWait();  // of the thread that makes it
-  // In all since the thread began; 0 where the system does not count. One system call, from any thread.
+  CoreWait();  // of the calling thread
+  // Total since the thread began; 0 if the system does not count it. One system call, from any thread.
   Seconds so_far() const;
 
  private:

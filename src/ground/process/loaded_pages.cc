@@ -12,7 +12,7 @@
 namespace systole {
 namespace {
 
-// Of /proc/self/pagemap, one word a page (Linux, Documentation/admin-guide/mm/pagemap.rst).
+// Bits of /proc/self/pagemap, one word per page (Linux, Documentation/admin-guide/mm/pagemap.rst).
 constexpr std::uint64_t kPresent = std::uint64_t{1} << 63, kOfFile = std::uint64_t{1} << 61;
 
 struct Pagemap {
@@ -33,16 +33,16 @@ void let_go(const Pagemap& map, std::uintptr_t first, std::uintptr_t last) {
       for (end = begin; end < pages && unchanged(end);) ++end;
       if (end == begin) continue;
       void* at = reinterpret_cast<void*>((first + begin) * map.page_size);  // NOLINT: addresses are the linker's words
-      ::madvise(at, (end - begin) * map.page_size, MADV_DONTNEED);          // a hint: refused, the pages stay
+      ::madvise(at, (end - begin) * map.page_size, MADV_DONTNEED);          // a hint: if refused, the pages stay
     }
     first += pages;
   }
 }
 
-// What comes back at one touch is the kernel's choice: 16 pages, or since Linux 6.18 the whole of what its cache of
-// files keeps together, up to 2 MiB, by how the file came to be there. It never goes past the end of a mapping, and a
-// mapping ends where its flags change: whether a core dump has these pages (it has none of a file's, unless asked for).
-constexpr std::uintptr_t kPiece = 64 * 1024;  // what is mapped around a touch, aligned to it, by older kernels too
+// The kernel chooses how much one page fault maps: 16 pages, or since Linux 6.18 a whole folio of the page cache, up to
+// 2 MiB, depending on how the file was read. It never crosses the end of a mapping, and a mapping ends where its flags
+// change. So alternating pieces get a different core dump flag (core dumps omit file pages anyway, unless configured).
+constexpr std::uintptr_t kPiece = 64 * 1024;  // what one fault maps, aligned, on older kernels too
 
 void split(std::uintptr_t first, std::uintptr_t last) {
   for (std::uintptr_t at = (first + kPiece - 1) / kPiece * kPiece; at < last; at += 2 * kPiece)
@@ -67,7 +67,7 @@ int let_go_of_object(dl_phdr_info* object, std::size_t, void* data) {
 void let_go_of_loaded_pages() {
   Pagemap map{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE))};
   if (map.fd < 0) return;
-  ::dl_iterate_phdr(let_go_of_object, &map);  // nothing is unloaded meanwhile
+  ::dl_iterate_phdr(let_go_of_object, &map);  // no library is unloaded meanwhile
   ::close(map.fd);
 }
 

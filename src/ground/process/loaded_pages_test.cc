@@ -16,7 +16,7 @@
 namespace systole {
 namespace {
 
-// A table of the program's file, of many pages.
+// A table in the program's file that spans many pages.
 constexpr std::size_t kWords = 1 << 17;
 struct Table {
   constexpr Table() {
@@ -26,7 +26,7 @@ struct Table {
 };
 constexpr Table kTable;
 
-// Read each time: the compiler knows it too.
+// Must read the memory each time: the compiler knows the values too.
 std::uint64_t sum() {
   const volatile std::uint64_t* words = kTable.words;
   return std::accumulate(words, words + kWords, std::uint64_t{0});
@@ -42,7 +42,7 @@ TEST(LoadedPages, are_let_go_of_and_come_back_as_they_were) {
   EXPECT_GT(resident_memory(), left + Bytes(sizeof(Table) / 2));
 }
 
-// How many of the table's pages this process has mapped: /proc/self/pagemap, bit 63 of a page's word.
+// The number of mapped pages of the table: /proc/self/pagemap, bit 63 of a page's word.
 int pages_of_table() {
   const auto page = static_cast<std::uintptr_t>(page_size().count());
   const auto first = reinterpret_cast<std::uintptr_t>(&kTable) / page;
@@ -55,13 +55,13 @@ int pages_of_table() {
       std::count_if(words.begin(), words.end(), [](std::uint64_t word) { return word >> 63 != 0; }));
 }
 
-// However large the pieces are in which the system's cache has the file.
+// Independent of the folio size in the page cache.
 TEST(LoadedPages, come_back_in_small_pieces) {
   (void)sum();
   const int all = pages_of_table();
   EXPECT_GT(all, 200);
   let_go_of_loaded_pages();
-  EXPECT_LE(pages_of_table(), 30);  // the table's ends share theirs with what lies beside
+  EXPECT_LE(pages_of_table(), 30);  // the first and last page are shared with neighbors
   (void)*static_cast<const volatile std::uint64_t*>(kTable.words + kWords / 2);
   EXPECT_GT(pages_of_table(), 0);
   EXPECT_LE(pages_of_table(), 46);

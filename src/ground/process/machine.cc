@@ -20,7 +20,7 @@
 namespace systole {
 namespace {
 
-// The kernel's files are small; "" when there is none.
+// Reads a small kernel file; "" if absent.
 std::string read_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -35,8 +35,8 @@ std::optional<std::int64_t> to_number(std::string_view text) {
   return value;
 }
 
-// This process's folder of a controller and all above it, innermost first. In a container the path that the kernel
-// names may not be mounted; the folders above it then are.
+// This process's cgroup folder of a controller and all its parents, innermost first. In a container the folder that the
+// kernel names may not be mounted, but its parents are.
 std::vector<std::string> groups_of(const MachineFiles& files, std::string_view controller) {
   std::vector<std::string> folders;
   std::istringstream lines(read_file(files.proc + "/self/cgroup"));
@@ -57,7 +57,7 @@ std::vector<std::string> groups_of(const MachineFiles& files, std::string_view c
   return folders;
 }
 
-// Version 2: cpu.max is "quota period" or "max period"; version 1: two files, and -1 is none.
+// Version 2: cpu.max is "quota period" or "max period". Version 1: two files, and -1 means no quota.
 std::optional<double> quota_in(const std::string& folder) {
   std::istringstream unified(read_file(folder + "/cpu.max"));
   std::string quota, period;
@@ -70,7 +70,7 @@ std::optional<double> quota_in(const std::string& folder) {
   return static_cast<double>(*used) / static_cast<double>(*of);
 }
 
-// Bytes after "key:" in a file of lines like "MemTotal:       16318480 kB".
+// The bytes after "key:" in a file of lines like "MemTotal:       16318480 kB".
 std::optional<std::int64_t> bytes_after(const std::string& path, std::string_view key) {
   std::istringstream lines(read_file(path));
   for (std::string line; std::getline(lines, line);) {
@@ -118,7 +118,7 @@ std::optional<Bytes> cgroup_memory(const MachineFiles& files) {
   for (const std::string& folder : groups_of(files, "memory")) {
     for (const char* name : {"/memory.max", "/memory.limit_in_bytes"}) {
       const std::optional<std::int64_t> limit = to_number(read_file(folder + name));
-      // Version 1 writes "none" as the largest multiple of a page below 2^63.
+      // Version 1 writes "no limit" as the largest multiple of a page below 2^63.
       if (!limit || *limit <= 0 || *limit >= std::numeric_limits<std::int64_t>::max() / 2) continue;
       least = std::min(least.value_or(Bytes(*limit)), Bytes(*limit));
     }
@@ -150,14 +150,14 @@ Bytes resident_memory() {
   return page_size() * *pages;
 }
 
-// Not getrusage's: that of a program is what the one that started it held, if that was more.
+// Not from getrusage: after exec it still includes the peak of the parent program.
 Bytes peak_resident_memory() {
   const std::optional<std::int64_t> peak = bytes_after("/proc/self/status", "VmHWM");
   CHECK(peak.has_value(), "/proc/self/status does not tell VmHWM");
   return Bytes(*peak);
 }
 
-// Behind the name, which may hold anything, in parentheses: the state, T stopped, t held by a debugger (proc(5)).
+// After the name, in parentheses, which may contain any character: the state, T stopped, t traced (proc(5)).
 bool is_stopped_process(std::int64_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;

@@ -1,6 +1,6 @@
 #pragma once
-// What this process may use of its machine: the cores and memory that affinity and control groups (version 1 and 2)
-// leave it, and what it uses. In a container these are far less than what the machine has.
+// The resources that this process may use: cores and memory within its affinity and control groups (version 1 and 2),
+// and its current use. In a container these are far less than the machine has.
 
 #include <optional>
 #include <string>
@@ -9,34 +9,34 @@
 
 namespace systole {
 
-// Where the kernel tells; tests give folders of their own.
+// The kernel's folders; tests pass their own.
 struct MachineFiles {
   std::string proc = "/proc";
   std::string cgroup = "/sys/fs/cgroup";
 };
 
-// Cores this process may keep busy: those its affinity allows, at most the quota of its control groups, rounded up to
-// whole ones; at least 1.
+// Number of cores this process may keep busy: its affinity, limited by the quota of its control groups, rounded up; at
+// least 1.
 int allowed_cores(const MachineFiles& files = {});
-// The quota alone, in cores (1.5 is one and a half), when there is one.
+// The quota alone, in cores (1.5 is one and a half); nothing if there is none.
 std::optional<double> cgroup_cores(const MachineFiles& files = {});
 
 Bytes physical_memory(const MachineFiles& files = {});
-// The lowest limit among this process's control groups, when there is one.
+// The lowest limit of this process's control groups; nothing if there is none.
 std::optional<Bytes> cgroup_memory(const MachineFiles& files = {});
-// The smaller of the two: what the process can hold at most.
+// The smaller of the machine's memory and that limit: an upper bound for the process.
 Bytes memory_limit(const MachineFiles& files = {});
-// What could be allocated now without swapping, by the machine's own estimate (MemAvailable).
+// Memory that could be allocated now without swapping, by the kernel's estimate (MemAvailable).
 Bytes available_memory(const MachineFiles& files = {});
 
 Bytes page_size();
-Bytes resident_memory();       // of this process, now. Allocates nothing
-Bytes peak_resident_memory();  // its high-water mark
+Bytes resident_memory();       // of this process, now; allocates nothing
+Bytes peak_resident_memory();  // the maximum so far
 
-// Stopped by a signal or held by a debugger; false where there is no such process, or none may look.
+// Whether a process is stopped by a signal or held by a debugger; false if it does not exist or cannot be inspected.
 bool is_stopped_process(std::int64_t process);
 
 std::string host_name();
-std::string processor_name(const MachineFiles& files = {});  // "AMD EPYC 9B14"; "unknown processor" where none is told
+std::string processor_name(const MachineFiles& files = {});  // "AMD EPYC 9B14"; "unknown processor" if unavailable
 
 }  // namespace systole

@@ -77,7 +77,7 @@ TEST_F(FakeMachine, version_1_with_its_unmounted_path) {
   EXPECT_EQ(cgroup_memory(files_), std::nullopt);
 }
 
-// What started a program may be larger than it.
+// The parent of a program may be larger than the program.
 TEST(Machine, its_peak_is_not_that_of_who_started_it) {
   if (std::getenv("SYSTOLE_TELL_PEAK") != nullptr) {
     fmt::print("peak {}\n", peak_resident_memory().count());

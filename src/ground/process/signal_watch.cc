@@ -18,7 +18,7 @@ struct Watched {
 };
 constexpr std::array<Watched, 4> kWatched{{{SIGINT, false}, {SIGTERM, false}, {SIGHUP, true}, {SIGUSR1, true}}};
 
-// A handler receives nothing but the number, so these are the process's, as the signals are.
+// Global, because a handler receives only the signal's number and signals belong to the process.
 std::atomic<bool> watched{false};
 std::atomic<int> stops_seen{0};  // SIGINT and SIGTERM
 std::atomic<int> first_signal{0};
@@ -52,8 +52,8 @@ SignalWatch::SignalWatch() {
 }
 
 SignalWatch::~SignalWatch() {
-  for (std::size_t i = 0; i < kWatched.size() && !end_is_known_; ++i)
-    ::sigaction(kWatched[i].number, &before_[i], nullptr);
+  if (!end_is_known_)
+    for (std::size_t i = 0; i < kWatched.size(); ++i) ::sigaction(kWatched[i].number, &before_[i], nullptr);
   watched = false;
 }
 

@@ -1,12 +1,11 @@
 #pragma once
-// Being asked to stop: a flag that a loop looks at between steps. While a SignalWatch lives these signals do not end
-// the process.
+// Stop requests by signals: a flag that a loop checks between steps. While a SignalWatch exists, these signals do not
+// end the process.
 //
-//   SIGINT, SIGTERM   the first asks to finish, a second says to leave at once
-//   SIGHUP, SIGUSR1   ask to finish, as often as they come: a terminal that closes sends SIGHUP twice (the kernel and
-//   the
-//                     shell), and Slurm's --signal=USR1 comes before its SIGTERM. Ignored at the start, as under nohup,
-//                     they stay ignored.
+//   SIGINT, SIGTERM   the first asks to finish, a second asks to leave at once
+//   SIGHUP, SIGUSR1   ask to finish, however often they arrive: a closing terminal sends SIGHUP twice (kernel and
+//                     shell), and Slurm's --signal=USR1 comes before its SIGTERM. If ignored at the start, as under
+//                     nohup, they stay ignored.
 
 #include <array>
 #include <csignal>
@@ -15,22 +14,24 @@ namespace systole {
 
 class SignalWatch {
  public:
-  SignalWatch();   // REQUIRES: no other one lives
-  ~SignalWatch();  // puts back what handled the signals before, unless the end is known
+  SignalWatch();   // REQUIRES: no other one exists
+  ~SignalWatch();  // restores the previous handlers, unless end_is_known() was called
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // From any thread, at the price of a load.
+  // From any thread, at the cost of a load.
   bool stop_requested() const { return count() > 0; }
   bool stop_at_once() const { return count() > 1; }  // a second Ctrl-C
   int count() const;
-  int signal() const;  // the first one's number, 0 before
+  int signal() const;  // number of the first one; 0 before
 
-  // Until `hold` there is nothing to save, and no loop that looks: a signal ends the process where it is, with the exit
-  // code of one that was interrupted (SIGINT) or stopped. What it forked must die with it.
+  // Until `hold`, a signal ends the process at once, since there is nothing to save and no loop that checks the flag.
+  // The exit code is that of an interrupted (SIGINT) or stopped process. REQUIRES: forked children die with this
+  // process.
   void end_at_once();
   void hold();
-  // What the process ends with is known: until it has ended none of these signals changes that, even once this is gone.
+  // The exit code is decided: from now to the end of the process these signals are ignored, even after this object is
+  // destroyed.
   void end_is_known();
 
  private:

@@ -35,7 +35,7 @@ TEST(SignalWatch, is_one_and_puts_back_what_was) {
   EXPECT_EQ(again.count(), 0);
 }
 
-// A terminal that closes sends it twice; Slurm's --signal=USR1 comes before its SIGTERM.
+// A closing terminal sends SIGHUP twice; Slurm's --signal=USR1 comes before its SIGTERM.
 TEST(SignalWatch, hangup_and_usr1_ask_to_finish_and_never_to_leave_at_once) {
   for (const int number : {SIGHUP, SIGUSR1}) {
     const SignalWatch watch;

@@ -37,7 +37,7 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
-// One stream: what the child gets, and our end of it when it is a pipe.
+// One stream: the child's end, and our end if it is a pipe.
 struct Ends {
   Fd child_owned;
   int child = -1;  // -1: inherited
@@ -59,7 +59,7 @@ Result<Ends> open_stream(const ChildStream& stream, bool input) {
     const std::string path = stream.kind == ChildStream::Kind::null ? "/dev/null" : stream.path;
     const int mode = stream.kind == ChildStream::Kind::append ? O_APPEND : O_TRUNC;
     ends.child_owned = Fd(::open(path.c_str(), O_CLOEXEC | (input ? O_RDONLY : O_WRONLY | O_CREAT | mode), 0666));
-    if (ends.child_owned.get() < 0) return os_error(errno, "open", path);
+    if (ends.child_owned.get() < 0) return input ? os_read_error(errno, "open", path) : os_error(errno, "open", path);
   }
   ends.child = ends.child_owned.get();
   return ends;
@@ -87,7 +87,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// All that the child needs, ready before the fork: it may not allocate.
+// Everything the child needs, prepared before the fork, because the child must not allocate.
 struct Prepared {
   std::string program;
   std::vector<std::string> arguments, variables;
@@ -114,25 +114,25 @@ const char* name_of(Stage stage) {
 
 [[noreturn]] void report(int fd, Stage stage) {
   const int message[2] = {static_cast<int>(stage), errno};
-  // Nothing can be done when even this fails; the exit code remains.
+  // If even this fails, only the exit code is left.
   if (::write(fd, message, sizeof message) < 0) ::_exit(126);
   ::_exit(127);
 }
 
-// Everything but the three streams closes at exec, whoever opened it.
+// Sets close-on-exec on all descriptors except the three streams, whoever opened them.
 void seal_descriptors() {
   if (::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) == 0) return;
   const long most = std::clamp(::sysconf(_SC_OPEN_MAX), 256L, 65536L);  // Linux before 5.11
   for (int fd = 3; fd < most; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// In the child. Only calls that are safe after fork (signal-safety(7)).
+// Runs in the child. Only calls that are safe after fork (signal-safety(7)).
 [[noreturn]] void run_child(const Command& command, Prepared& prepared) {
   const int out = prepared.report.write.get();
   if (command.own_group && ::setpgid(0, 0) != 0) report(out, Stage::group);
   if (command.dies_with_parent) {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) report(out, Stage::parent);
-    if (::getppid() != prepared.parent) ::_exit(127);  // it died before the tie was made
+    if (::getppid() != prepared.parent) ::_exit(127);  // the parent died before the death signal was set
   }
   if (command.announce >= 0) {
     const pid_t self = ::getpid();
@@ -144,7 +144,7 @@ void seal_descriptors() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // First out of the way of 0, 1 and 2, then into place: a stream may name another one's descriptor.
+  // Moves descriptors above 2 first, then into place: a stream may name another stream's descriptor.
   int moved[3] = {-1, -1, -1};
   for (int i = 0; i < 3; ++i) {
     if (prepared.streams[i].child < 0) continue;
@@ -212,7 +212,7 @@ Result<Process> Process::start(const Command& command) {
   Process process;
   process.pid_ = pid;
   process.own_group_ = command.own_group;
-  if (command.own_group) ::setpgid(pid, pid);  // also here: a signal may be sent before the child comes to it
+  if (command.own_group) ::setpgid(pid, pid);  // here too: a signal may be sent before the child reaches its own call
   prepared.report.write = Fd();
   int message[2];
   ssize_t got = ::read(prepared.report.read.get(), message, sizeof message);
@@ -256,7 +256,7 @@ Status Process::signal(int number) {
 }
 
 Status Process::signal_group(int number) {
-  // Once the child is reaped its number may belong to another group.
+  // Once the child is reaped, its number may be reused by another group.
   if (ended_) return Done{};
   if (::kill(own_group_ ? -pid_ : pid_, number) == 0 || errno == ESRCH) return Done{};
   return os_error(errno, fmt::format("signal the group of process {}", pid_));

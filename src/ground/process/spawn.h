@@ -1,9 +1,9 @@
 #pragma once
-// Child processes: started, signalled, waited for and never left behind. A child leads a process group of its own, so
-// that stopping it stops what it started; destroying a Process kills that group and reaps the child.
+// Child processes: start, signal, wait, and clean up. A child leads its own process group, so stopping it stops
+// everything it started. Destroying a Process kills that group and reaps the child.
 //
-// fork and exec, where the child calls only what is safe after fork in a process with threads; what fails between the
-// two comes back to the caller as an Error.
+// Uses fork and exec. Between them the child calls only functions that are safe in a process with threads; a failure
+// there is returned to the caller as an Error.
 
 #include <sys/types.h>
 
@@ -20,7 +20,7 @@ struct rusage;
 
 namespace systole {
 
-// Where one of a child's streams goes.
+// The source or target of a child's stream.
 struct ChildStream {
   enum class Kind { inherit, null, pipe, file, append, descriptor };
   Kind kind = Kind::inherit;
@@ -35,18 +35,18 @@ struct ChildStream {
 };
 
 struct Command {
-  std::vector<std::string> argv;  // argv[0] is looked up in PATH without a '/'
-  std::vector<std::pair<std::string, std::optional<std::string>>> env = {};  // set, or removed, over ours
-  bool clean_env = false;                                                    // only `env`
-  std::string cwd = {};                                                      // "" is ours
+  std::vector<std::string> argv;  // argv[0] is looked up in PATH if it has no '/'
+  std::vector<std::pair<std::string, std::optional<std::string>>> env = {};  // set or removed, on top of ours
+  bool clean_env = false;                                                    // use only `env`
+  std::string cwd = {};                                                      // "" is our working folder
   ChildStream in = {}, out = {}, err = {};
   std::vector<std::pair<int, std::uint64_t>> limits = {};  // RLIMIT_..., soft and hard
   bool own_group = true;
-  bool dies_with_parent = false;  // SIGKILL when the thread that started it ends
-  int announce = -1;              // a borrowed socket to which the child sends its number before it runs anything
+  bool dies_with_parent = false;  // gets SIGKILL when the thread that started it ends
+  int announce = -1;              // a borrowed socket; the child sends its pid to it before exec
 };
 
-// How a child ended: an exit code, or the signal that killed it.
+// The end of a child: an exit code, or the signal that killed it.
 struct Exit {
   int code = 0;
   int signal = 0;
@@ -56,7 +56,7 @@ struct Exit {
 };
 std::string to_string(const Exit& exit);  // "exit code 3", "killed by SIGKILL"
 
-// The file that would be run. Errors: not_found, with a hint.
+// The path of the program that would run. Errors: not_found, with a hint.
 Result<std::string> find_program(const std::string& name);
 
 class Process {
@@ -68,19 +68,19 @@ class Process {
   ~Process();  // kills the group if the child was not reaped
 
   pid_t pid() const { return pid_; }
-  // Our ends of the pipes, -1 without; close_in tells the child that its input ends.
+  // Our ends of the pipes; -1 if none. close_in signals end of input to the child.
   int in() const { return streams_[0]; }
   int out() const { return streams_[1]; }
   int err() const { return streams_[2]; }
   void close_in();
 
-  Status signal(int number);        // to the child. Fine when it is gone
-  Status signal_group(int number);  // to it and what it started. Fine when they are gone
-  bool has_ended() const;           // without reaping it: its number and group stay its own
-  std::optional<Exit> poll();       // its end, when it has ended; reaps it
+  Status signal(int number);        // to the child; fine if it is gone
+  Status signal_group(int number);  // to its group; fine if it is gone
+  bool has_ended() const;           // does not reap it: its pid and group id stay reserved
+  std::optional<Exit> poll();       // reaps it if it has ended
   Exit wait();
   std::optional<Exit> wait(Seconds timeout);
-  // SIGTERM to the group, SIGKILL after `grace`.
+  // Sends SIGTERM to the group, and SIGKILL after `grace`.
   Exit stop(Seconds grace);
 
  private:

@@ -78,7 +78,7 @@ TEST_F(InFolder, streams_may_share_a_descriptor) {
 
 TEST(Spawn, a_child_holds_none_of_our_files) {
   const Captured said = run_captured(Command{.argv = {"ls", "/proc/self/fd"}}).value();
-  EXPECT_EQ(said.out, "0\n1\n2\n3\n");  // 3 is the listing itself
+  EXPECT_EQ(said.out, "0\n1\n2\n3\n");  // 3 is the descriptor of the listing itself
 }
 
 TEST(Spawn, limits_hold) {

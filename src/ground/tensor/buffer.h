@@ -1,5 +1,5 @@
 #pragma once
-// A host tensor that owns its bytes: what checkpoints, tests and the reference backend hand around.
+// A host tensor that owns its bytes. Checkpoints, tests and the reference backend use it.
 
 #include <cstddef>
 #include <initializer_list>

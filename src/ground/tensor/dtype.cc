@@ -8,7 +8,7 @@
 namespace systole {
 namespace {
 
-// A small float: `mantissa` bits below an exponent of `exponent` bits; `finite` has no infinity (OCP FN).
+// A float format: `mantissa` bits after `exponent` bits; `finite`: no infinity (OCP FN).
 struct Format {
   int exponent;
   int mantissa;
@@ -43,8 +43,8 @@ std::uint32_t encode(const Format& f, double value) {
   if (size == 0) return sign;
   int exponent = 0;
   std::frexp(size, &exponent);
-  const int unit = std::max(exponent - 1, 1 - bias_of(f)) - f.mantissa;  // the last place, as a power of two
-  const double steps = std::nearbyint(std::ldexp(size, -unit));          // ties to even: the default mode
+  const int unit = std::max(exponent - 1, 1 - bias_of(f)) - f.mantissa;  // exponent of the unit in the last place
+  const double steps = std::nearbyint(std::ldexp(size, -unit));          // ties to even: the default rounding mode
   const double result = std::ldexp(steps, unit);
   if (result > f.largest) return infinity;
   auto count = static_cast<std::uint32_t>(steps);
@@ -138,7 +138,7 @@ void store(DType dtype, std::byte* data, std::int64_t index, double value) {
     case DType::f64: return put(data, index, value);
     case DType::f32: return put(data, index, static_cast<float>(value));
     case DType::bf16: {
-      // Through f32 a value could round twice; rounding to odd first keeps the second rounding exact.
+      // A conversion through f32 could round twice; rounding to odd first keeps the second rounding exact.
       auto narrow = static_cast<float>(value);
       if (static_cast<double>(narrow) != value && std::isfinite(narrow)) {
         std::uint32_t bits;

@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-// NumPy's name of a type; empty where it has none.
+// NumPy's name of a type; empty if NumPy lacks it.
 std::string descr_of(DType dtype) {
   switch (dtype) {
     case DType::f64: return "<f8";

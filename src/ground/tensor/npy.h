@@ -1,6 +1,6 @@
 #pragma once
-// A tensor as a .npy file (NumPy's format, version 1.0: magic, a header of text padded to 64 bytes, the elements).
-// Types that NumPy lacks (bf16, f8) are written as f32, which holds each of their values.
+// Writes a tensor as a .npy file (NumPy's format, version 1.0: magic, a text header padded to 64 bytes, the elements).
+// Types that NumPy lacks (bf16, f8) are written as f32, without loss.
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Shapes: sizes of a tensor's dims, outermost first. Tensors are dense and row-major.
+// Shapes: the sizes of a tensor's dims, outermost first. Tensors are dense and row-major.
 
 #include <cstdint>
 #include <string>
@@ -12,9 +12,9 @@ namespace systole {
 
 using Shape = std::vector<std::int64_t>;
 
-// Product of the sizes; 1 for a scalar. Errors: Failure(invalid) when it passes 2^62.
+// Product of the sizes; 1 for a scalar. Errors: Failure(invalid) if it exceeds 2^62.
 std::int64_t num_elements(const Shape& shape);
-// Elements from one index of a dim to the next, row-major.
+// Per dim: elements from one index to the next, row-major.
 std::vector<std::int64_t> strides_of(const Shape& shape);
 Bytes bytes_of(DType dtype, const Shape& shape);
 std::string to_string(const Shape& shape);  // "[16, 256]"

@@ -1,6 +1,6 @@
 #pragma once
-// How long this process has computed, its threads together. What a test promises of an algorithm's time it promises of
-// this: on a machine that does other things too the time of day is theirs as well.
+// CPU time of this process, all threads together. Tests of an algorithm's time use it, since wall time depends on what
+// else the machine does.
 
 #include <time.h>
 

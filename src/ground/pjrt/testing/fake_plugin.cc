@@ -1,16 +1,16 @@
-// A plugin for tests, without a compiler: it knows the topologies "fake:1" to "fake:9", "compiles" any text, and
-// refuses every struct whose size is not that of its minor version, as vendors' plugins refuse shorter ones. What it is
-// and how it misbehaves is read from $FAKE_PJRT, words, each time its table is asked for:
+// A plugin for tests, without a compiler. It knows the topologies "fake:1" to "fake:9", "compiles" any text, and
+// refuses every struct whose size differs from its minor version's, as vendors' plugins refuse shorter ones. Words in
+// $FAKE_PJRT define its behavior; it reads them each time its table is requested:
 //
-//   minor=N major=N     its version (0.116)        functions=N   how many of its table
-//   no-table short      GetPjrtApi gives null, or a table that ends before the functions
-//   v5e                                            it knows "v5e:2x2" too
-//   whole               it has no memory for programs that gather nothing
-//   refuses             it does not start          exits aborts hangs   when it is asked for its table
+//   minor=N major=N     its version (0.116)        functions=N   the number of functions in its table
+//   no-table short      GetPjrtApi returns null, or a table that ends before the functions
+//   v5e                 it also knows "v5e:2x2"
+//   whole               it has no memory for programs without all_gather
+//   refuses             initialization fails       exits aborts hangs   when its table is requested
 //
-// A program that begins with one of these words makes it do that when it compiles: "fail N" with that status, "abort",
-// "hang", "hang FILE" (which it makes first), "eat" (memory without end), "refuse WORDS" (out of memory, in these
-// words), "malformed" (what a parser says), "wants TEXT" (which must stand in its options).
+// A program that begins with one of these words controls the compilation: "fail N" fails with that status, "abort",
+// "hang", "hang FILE" (creates FILE first), "eat" (allocates without end), "refuse WORDS" (out of memory, with this
+// message), "malformed" (a parser's message), "wants TEXT" (TEXT must be in its options).
 
 #include <pthread.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ struct abi::ExecutableRef {
 
 namespace {
 
-int alive = 0;  // errors, topologies and executables that are not freed
+int alive = 0;  // errors, topologies and executables not yet freed
 std::map<std::string, int> words;
 int minor_version = 116;
 

@@ -1,3 +1,3 @@
-// A library that is no plugin.
+// A library that is not a plugin.
 
 extern "C" int no_pjrt_api() { return 0; }

@@ -1,6 +1,6 @@
 #pragma once
-// Plugins as their vendors ship them, for tests. A test is skipped where tools/xla-plugins has not put its plugin; CI
-// has all but the GPU's. A plugin stays in the process, so each is loaded once.
+// Vendors' plugins for tests. A test is skipped if tools/xla-plugins has not installed its plugin; CI has all but the
+// GPU's. A plugin stays in the process, so each is loaded once.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 namespace systole::pjrt {
 
-// Nothing where it is not there.
+// Null if not installed.
 inline const Plugin* plugin(const std::string& name) {
   static std::map<std::string, Plugin> loaded;
   if (const auto at = loaded.find(name); at != loaded.end()) return &at->second;
@@ -26,7 +26,7 @@ inline const Plugin* plugin(const std::string& name) {
   const ::systole::pjrt::Plugin* const it = ::systole::pjrt::plugin(name); \
   if (it == nullptr) GTEST_SKIP() << "no plugin: tools/xla-plugins " << (name)
 
-// Two ops: a product and a bend.
+// Two ops: a matrix product and a tanh.
 inline constexpr const char* kTwoOps = R"(
 module @two_ops {
   func.func public @main(%a: tensor<256x512xbf16>, %b: tensor<512x128xbf16>) -> tensor<256x128xf32> {
