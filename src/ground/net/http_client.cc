@@ -15,7 +15,7 @@
 namespace systole {
 namespace {
 
-// The functions of libcurl that are called here.
+// The libcurl functions in use.
 struct Curl {
   decltype(&::curl_global_init) global_init = nullptr;
   decltype(&::curl_easy_init) init = nullptr;
@@ -53,7 +53,7 @@ const Result<Curl>& curl_here() {
   return loaded;
 }
 
-// Headers and other lists of libcurl's.
+// A curl_slist: headers and other lists.
 class Lines {
  public:
   explicit Lines(const Curl& curl) : curl_(curl) {}
@@ -71,14 +71,14 @@ class Lines {
   curl_slist* list_ = nullptr;
 };
 
-// An answer as it comes.
+// A response being received.
 struct Arriving {
   const HttpRequest& request;
   HttpReply reply;
   bool too_large = false;
 };
 
-// "Name: value" or the line of the status; another one begins the answer anew (100 Continue).
+// "Name: value" or the status line. A second status line starts the response anew (100 Continue).
 std::size_t take_header(char* text, std::size_t size, std::size_t count, void* to) {
   HttpReply& reply = static_cast<Arriving*>(to)->reply;
   std::string_view line(text, size * count);
@@ -129,11 +129,6 @@ bool is_certificate(CURLcode code) {
 
 }  // namespace
 
-const std::string* HttpReply::header(std::string_view name) const {
-  const auto found = std::ranges::find(headers, name, &HttpHeaders::value_type::first);
-  return found == headers.end() ? nullptr : &found->second;
-}
-
 struct HttpClient::State {
   const Curl& curl;
   CURL* easy;
@@ -158,7 +153,7 @@ struct HttpClient::State {
   }
   void set_trust(const std::string& host) {
     set_pem(trust.authorities, CURLOPT_CAINFO_BLOB, CURLOPT_CAINFO);
-    if (!trust.authorities.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // those alone
+    if (!trust.authorities.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // only the given
     set_pem(trust.certificate, CURLOPT_SSLCERT_BLOB, CURLOPT_SSLCERT);
     set_pem(trust.key, CURLOPT_SSLKEY_BLOB, CURLOPT_SSLKEY);
     set(CURLOPT_SSL_VERIFYPEER, trust.checks_certificate ? 1L : 0L);
@@ -195,18 +190,18 @@ struct HttpClient::State {
     set(CURLOPT_XFERINFOFUNCTION, &look_up);
     set(CURLOPT_XFERINFODATA, &arriving);
   }
-  // What is asked of the certificate is server_name's, while the address stays the URL's.
-  void set_place(const std::string& url, Lines& meeting) {
+  // Checks the certificate against server_name, but connects to the URL's address.
+  void set_place(const std::string& url, Lines& connect_to) {
     const UrlParts parts(url);
     if (trust.server_name.empty()) return set(CURLOPT_URL, url.c_str());
     const std::string user = parts.user.empty() ? "" : parts.user + "@";
     set(CURLOPT_URL, (parts.scheme + user + trust.server_name + parts.port + parts.path).c_str());
-    meeting.add("::" + parts.host + (parts.port.empty() ? ":" : parts.port));
-    set(CURLOPT_CONNECT_TO, meeting.get());
+    connect_to.add("::" + parts.host + (parts.port.empty() ? ":" : parts.port));
+    set(CURLOPT_CONNECT_TO, connect_to.get());
   }
   static long milliseconds(Seconds s) { return static_cast<long>(s.count() * 1000); }
 
-  // What became of it otherwise.
+  // The error for all other codes.
   Error failed(CURLcode code, const HttpRequest& request, const Arriving& arriving) {
     const UrlParts parts(request.url);
     const std::string host = parts.host + parts.port;
@@ -235,15 +230,15 @@ Result<std::unique_ptr<HttpClient>> HttpClient::open(HttpTrust trust) {
 
 Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   const Curl& curl = state_->curl;
-  curl.reset(state_->easy);  // options alone: its connections stay
+  curl.reset(state_->easy);  // resets only options; connections stay open
   state_->said[0] = 0;
-  Lines headers(curl), meeting(curl);
+  Lines headers(curl), connect_to(curl);
   for (const auto& [name, value] : request.headers) headers.add(name + ": " + value);
-  headers.add("Expect:");  // a body goes at once
+  headers.add("Expect:");  // sends the body at once
   Arriving arriving{request, {}};
   state_->set_trust(UrlParts(request.url).bare_host());
   state_->set_request(request, headers.get(), arriving);
-  state_->set_place(request.url, meeting);
+  state_->set_place(request.url, connect_to);
   const CURLcode code = curl.perform(state_->easy);
   if (code != CURLE_OK && !arriving.reply.ended) return state_->failed(code, request, arriving);
   return std::move(arriving.reply);

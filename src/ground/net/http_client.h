@@ -1,22 +1,21 @@
 #pragma once
-// Requests over HTTP and HTTPS, with certificates of both sides, bodies of any length and answers that are read as they
-// come. libcurl does it, loaded when the first client is made. Certificates are always checked, by the system's
-// authorities or by those given; redirects are not followed; a proxy of the environment is used, but not for this
-// machine itself.
+// HTTP and HTTPS client with server and client certificates, bodies of any length and streamed responses. Uses libcurl,
+// which is loaded with the first client. Server certificates are checked against the system's authorities or the given
+// ones, unless checks_certificate is false; redirects are not followed; the environment's proxy is used, except for
+// this machine itself.
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "ground/base/result.h"
 #include "ground/base/units.h"
+#include "ground/net/http_headers.h"
 
 namespace systole {
 
-// PEM, in memory or in a file; the text counts where there is one.
+// PEM, in memory or in a file; the text wins if not empty.
 struct PemText {
   std::string text, file;
   bool empty() const { return text.empty() && file.empty(); }
@@ -24,45 +23,42 @@ struct PemText {
 
 struct HttpTrust {
   PemText authorities;             // empty: those of the system
-  PemText certificate, key;        // by which we are known; empty: none
-  std::string server_name;         // that the server's certificate must bear; empty: the URL's host
+  PemText certificate, key;        // client certificate; empty: none
+  std::string server_name;         // the name that the server's certificate must have; empty: the URL's host
   std::string proxy;               // empty: the environment's
-  bool checks_certificate = true;  // false: whoever answers is believed
+  bool checks_certificate = true;  // false: any server is trusted
 };
-
-using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method = "GET", url;
   HttpHeaders headers = {};
   std::string body = {};
-  Seconds timeout{30.0};  // of all of it; 0: none, for what is read as it comes
+  Seconds timeout{30.0};  // for the whole request; 0: none, for streams
   Seconds connect_timeout{5.0};
-  Seconds idle{0.0};                    // without a byte for so long it is given up; 0: never
-  Bytes most{std::int64_t{256} << 20};  // of the body, where no one takes it piece by piece
-  // Takes the body of an answer 2xx as it comes; false ends the request, which is no error.
+  Seconds idle{0.0};                    // gives up after this time without a byte; 0: never
+  Bytes most{std::int64_t{256} << 20};  // limit of the body, if there is no `take`
+  // Receives the body of a 2xx response piecewise; returning false ends the request, which is not an error.
   std::function<bool(std::string_view piece)> take = {};
-  // Asked at least once a second; true ends the request, which is no error.
+  // Polled at least once a second; returning true ends the request, which is not an error.
   std::function<bool()> cancelled = {};
 };
 
 struct HttpReply {
   int status = 0;
   HttpHeaders headers;  // names in lower case
-  std::string body;     // without what was taken
-  bool ended = false;   // by `take` or `cancelled`, before its end
-  // The value of a header, or null.
-  const std::string* header(std::string_view name) const;
+  std::string body;     // without the pieces that `take` received
+  bool ended = false;   // ended early by `take` or `cancelled`
+  const std::string* header(std::string_view name) const { return find_header(headers, name); }  // or null
 };
 
-// Keeps its connection from one request to the next. One thread at a time.
+// Keeps its connection open between requests. One thread at a time.
 class HttpClient {
  public:
-  // Errors: unsupported, there is no libcurl here.
+  // Errors: unsupported (libcurl is not installed).
   static Result<std::unique_ptr<HttpClient>> open(HttpTrust trust);
   ~HttpClient();
-  // Errors: io, nobody answers, or not to the end, within the time; invalid, a URL that is none, or a certificate that
-  // does not hold; does_not_fit, a body beyond `most`. A status is no error, whatever it is.
+  // Errors: io (no response, or an incomplete one, within the time); invalid (a malformed URL, or an invalid
+  // certificate); does_not_fit (a body beyond `most`). HTTP error statuses are not errors.
   Result<HttpReply> send(const HttpRequest& request);
 
  private:

@@ -1,4 +1,4 @@
-// HttpClient against a server of ours, and, where certificates matter, against OpenSSL's.
+// Tests HttpClient against our own server and, for certificates, against OpenSSL's.
 #include "ground/net/http_client.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(HttpClient, no_proxy_stands_before_this_machine) {
   ::unsetenv("http_proxy");
 }
 
-// OpenSSL's own server, with certificates made for this test.
+// OpenSSL's own server, with certificates generated for this test.
 struct Tls : testing::Test {
   void SetUp() override {
     if (!find_program("openssl").ok()) GTEST_SKIP() << "no openssl";

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMost = 64 << 10;
 
-// Until the peer closes.
+// Receives until the peer closes.
 Result<std::string> receive_rest(int fd, NetDeadline deadline, const std::string& peer) {
   std::string text;
   std::array<char, 4096> piece;

@@ -1,5 +1,5 @@
 #pragma once
-// One small document over HTTP, as metadata servers give it: plain, no redirects, nothing kept open.
+// GET of one small document over plain HTTP, as from metadata servers: no redirects, no persistent connection.
 
 #include <string>
 #include <string_view>
@@ -21,7 +21,7 @@ struct HttpAnswer {
   int status = 0;
   std::string body;
 };
-// At most 64 KiB. Errors: not_found (no such host), io (nobody answers by the deadline), corrupt (no HTTP).
+// At most 64 KiB. Errors: not_found (no such host), io (no answer by the deadline), corrupt (not HTTP).
 Result<HttpAnswer> http_get(const HttpPlace& place, const std::vector<std::pair<std::string, std::string>>& headers,
                             NetDeadline deadline);
 

@@ -22,7 +22,7 @@ TEST(HttpGet, addresses_are_read) {
   EXPECT_TRUE(parse_http("https://me:hunter2@h/").error().message.starts_with("'https://***@h/' is no address"));
 }
 
-// What a peer sends that then closes.
+// The result of http_get from a peer that sends `text` and closes.
 Result<HttpAnswer> answered(const std::string& text) {
   const ListeningSocket listening = listen_on({"127.0.0.1", 0}).value();
   std::jthread peer([&] {

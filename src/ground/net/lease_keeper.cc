@@ -9,7 +9,7 @@ Result<std::unique_ptr<LeaseKeeper>> LeaseKeeper::start(const NetAddress& server
                                                         LeaseTerms terms, std::function<void(const Error&)> lost) {
   RendezvousClient client =
       TRY(RendezvousClient::connect(server, token, {.generation = terms.generation, .tls = terms.tls}));
-  const RunToken identity = TRY(RunToken::make());  // random bits, as a holder
+  const RunToken identity = TRY(RunToken::make());  // random bits as the holder id
   std::unique_ptr<LeaseKeeper> keeper(
       new LeaseKeeper(server, token, std::move(terms), std::move(lost), std::move(client)));
   std::memcpy(&keeper->holder_, identity.bytes().data(), sizeof keeper->holder_);
@@ -39,7 +39,7 @@ bool LeaseKeeper::rest(Seconds duration) {
   return !end_;
 }
 
-// One renewal, over a new connection where the old one broke.
+// Renews once, over a new connection if the old one broke.
 Status LeaseKeeper::renew() {
   if (!client_) {
     client_ = TRY(RendezvousClient::connect(server_, token_,
@@ -62,7 +62,7 @@ void LeaseKeeper::run() {
       until = next_until;
       continue;
     }
-    // A connection may break and come back; every other answer is final.
+    // A broken connection may recover; every other error is final.
     const bool may_recover = renewed.error().kind == ErrorKind::io;
     if (may_recover && std::chrono::steady_clock::now() < until) continue;
     held_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-// Keeps one lease alive from a thread of its own: renewed three times in its time to live, over a connection that is
-// made again when it breaks. When the lease cannot be kept, `lost` is called once, from that thread.
+// Keeps one lease alive from its own thread. Renews it three times per time to live and reconnects if the connection
+// breaks. If the lease is lost, calls `lost` once, on that thread.
 
 #include <condition_variable>
 #include <functional>
@@ -14,25 +14,25 @@ namespace systole {
 
 struct LeaseTerms {
   std::string name;  // "rank/3"
-  std::string who;   // for whoever finds the place taken: "process 123 on host-a"
+  std::string who;   // holder's description for others: "process 123 on host-a"
   Seconds time_to_live = Seconds(10.0);
   std::uint64_t generation = 0;
-  bool tls = false;  // as the server
+  bool tls = false;  // must match the server
 };
 
 class LeaseKeeper {
  public:
-  // Holds the lease when it returns. Errors: exists (somebody else holds it), and as RendezvousClient.
+  // Returns when the lease is held. Errors: exists (another process holds it), and as RendezvousClient.
   static Result<std::unique_ptr<LeaseKeeper>> start(const NetAddress& server, const RunToken& token, LeaseTerms terms,
                                                     std::function<void(const Error&)> lost);
-  ~LeaseKeeper();  // gives the lease back
+  ~LeaseKeeper();  // releases the lease
 
  private:
   LeaseKeeper(const NetAddress& server, const RunToken& token, LeaseTerms terms, std::function<void(const Error&)> lost,
               RendezvousClient client);
   void run();
   Status renew();
-  bool rest(Seconds duration);  // false: asked to end
+  bool rest(Seconds duration);  // false: stop was requested
 
   NetAddress server_;
   RunToken token_;

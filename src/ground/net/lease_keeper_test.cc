@@ -59,7 +59,7 @@ TEST_F(Keeper, finds_the_server_again) {
   const auto keeper = keep("me", Seconds(3.0)).value();
   const NetAddress address = server_->address();
   server_.reset();
-  server_ = RendezvousServer::start(token_, {.bind = address}).value();  // a new one, knowing nothing
+  server_ = RendezvousServer::start(token_, {.bind = address}).value();  // a new server without state
   std::vector<RendezvousLease> leases;
   for (int i = 0; i < 500 && leases.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

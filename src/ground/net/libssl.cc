@@ -7,12 +7,13 @@ namespace {
 
 Result<Ssl> load_ssl() {
   const LateLibrary library =
-      TRY(LateLibrary::load({"libssl.so.3", "libssl3", "ranks.tls encrypts with OpenSSL's libssl"}));
+      TRY(LateLibrary::load({"libssl.so.3", "libssl3", "TLS is encrypted by OpenSSL's libssl"}));
   Ssl ssl;
   TRY(library.fill(ssl.method, "TLS_method"));
   TRY(library.fill(ssl.context_new, "SSL_CTX_new"));
   TRY(library.fill(ssl.context_free, "SSL_CTX_free"));
   TRY(library.fill(ssl.context_control, "SSL_CTX_ctrl"));
+  TRY(library.fill(ssl.set_options, "SSL_CTX_set_options"));
   TRY(library.fill(ssl.set_ciphersuites, "SSL_CTX_set_ciphersuites"));
   TRY(library.fill(ssl.set_num_tickets, "SSL_CTX_set_num_tickets"));
   TRY(library.fill(ssl.use_certificate, "SSL_CTX_use_certificate"));

@@ -1,5 +1,5 @@
 #pragma once
-// OpenSSL's libssl, loaded when it is first needed (ground/base/late_library.h): who does without TLS maps none of it.
+// OpenSSL's libssl, loaded on first use (ground/base/late_library.h), so that processes without TLS never map it.
 
 #include <openssl/ssl.h>
 
@@ -7,12 +7,13 @@
 
 namespace systole {
 
-// The functions of libssl that tls.cc calls; those of libcrypto are linked.
+// The libssl functions that tls.cc and http_tls.cc call. libcrypto is linked.
 struct Ssl {
   decltype(&::TLS_method) method = nullptr;
   decltype(&::SSL_CTX_new) context_new = nullptr;
   decltype(&::SSL_CTX_free) context_free = nullptr;
   decltype(&::SSL_CTX_ctrl) context_control = nullptr;
+  decltype(&::SSL_CTX_set_options) set_options = nullptr;
   decltype(&::SSL_CTX_set_ciphersuites) set_ciphersuites = nullptr;
   decltype(&::SSL_CTX_set_num_tickets) set_num_tickets = nullptr;
   decltype(&::SSL_CTX_use_certificate) use_certificate = nullptr;
@@ -33,7 +34,7 @@ struct Ssl {
   decltype(&::SSL_shutdown) shutdown = nullptr;
 };
 
-// Of this process; any thread. Errors: unsupported, with the package that has it.
+// One per process; callable from any thread. Errors: unsupported, with the package that provides it.
 const Result<Ssl>& libssl();
 
 }  // namespace systole

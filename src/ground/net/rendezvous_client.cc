@@ -11,7 +11,7 @@ std::uint32_t milliseconds(Seconds duration) {
   return static_cast<std::uint32_t>(std::clamp(std::ceil(duration.count() * 1e3), 0.0, 3'600'000.0));
 }
 
-// The server's magic in answer to our hello.
+// Sends our hello and checks the server's magic.
 Status introduce(NetStream& stream, const RunToken& token, NetDeadline deadline, const std::string& peer) {
   TRY(shake_hands(stream, deadline, peer));
   TRY(send_all(stream, encode_hello(token), deadline, peer));
@@ -35,7 +35,7 @@ Status introduce(NetStream& stream, const RunToken& token, NetDeadline deadline,
       .hinted("--rendezvous HOST:PORT: the same on all nodes, with a port that nothing else has");
 }
 
-// Why one that closed, or said what is no TLS, did so.
+// An error that explains why a server closed or did not speak TLS.
 Error refused(const Error& why, bool tls, const std::string& peer) {
   if (tls) {
     return error(ErrorKind::invalid, "this node runs with ranks.tls, and {} without, or another program listens there",
@@ -55,7 +55,7 @@ Result<RendezvousClient> RendezvousClient::connect(const NetAddress& server, con
   client.peer_ = "the rendezvous at " + to_string(server);
   const NetDeadline deadline = deadline_after(options.connect_time);
   const std::shared_ptr<const Tls> tls = options.tls ? TRY(Tls::of(token)) : nullptr;
-  constexpr int kTries = 3;  // a crowd of strangers may have pushed us out before we were heard
+  constexpr int kTries = 3;  // a crowd of strangers may have evicted us before our hello was read
   Status greeted = Done{};
   for (int i = 0; i < kTries; ++i) {
     client.stream_ = NetStream(TRY(connect_to(server, deadline)));

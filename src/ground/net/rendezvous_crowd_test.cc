@@ -1,5 +1,5 @@
-// Hostile and merely many: strangers, garbage, half frames, the slow, ten thousand connections. All are closed, none is
-// answered, and those who know the token do not wait for it.
+// Hostile and numerous clients: strangers, garbage, partial frames, slow peers, ten thousand connections. All are
+// closed without an answer, and clients with the token are not delayed.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,11 +22,11 @@ class RendezvousCrowd : public testing::Test {
   void start(RendezvousServerOptions options = {}) { server_ = RendezvousServer::start(token_, options).value(); }
   Fd stranger() { return connect_to(server_->address(), deadline_after(Seconds(20.0))).value(); }
   RendezvousClient client() { return RendezvousClient::connect(server_->address(), token_).value(); }
-  // Sends what it can, whether or not the other side still listens.
+  // Sends as much as possible, whether or not the other side still reads.
   static void say(const Fd& fd, std::span<const std::byte> bytes) {
     (void)!::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
-  // Bytes received until the server closes; -1 when it has not by the deadline.
+  // The number of bytes received until the server closes; -1 if it has not by the deadline.
   static int heard_until_closed(const Fd& fd, Seconds longest) {
     std::byte byte;
     for (int heard = 0;; ++heard) {
@@ -58,7 +58,7 @@ TEST_F(RendezvousCrowd, without_the_token_nothing_is_answered) {
   say(other_protocol, magic);
   EXPECT_EQ(heard_until_closed(other_protocol, Seconds(20.0)), 0);
 
-  const Fd request = stranger();  // no hello at all
+  const Fd request = stranger();  // no hello
   say(request, encode(RendezvousRequest{.op = RendezvousOp::list}));
   EXPECT_EQ(heard_until_closed(request, Seconds(20.0)), 0);
 
@@ -84,13 +84,13 @@ TEST_F(RendezvousCrowd, the_slow_are_closed_in_the_middle_of_what_they_say) {
   }
   EXPECT_EQ(heard_until_closed(drips, Seconds(20.0)), 0);
 
-  const Fd half = stranger();  // knows the token, and leaves a frame half said
+  const Fd half = stranger();  // knows the token, and stops in the middle of a frame
   say(half, encode_hello(token_));
   const std::vector<std::byte> request = encode(RendezvousRequest{.op = RendezvousOp::set, .key = "k"});
   say(half, std::span(request).first(9));
   EXPECT_EQ(heard_until_closed(half, Seconds(20.0)), 8) << "the welcome, and no more";
 
-  const Fd deaf = stranger();  // asks for much and takes nothing
+  const Fd deaf = stranger();  // makes large requests and never reads
   RendezvousClient known = client();
   for (int i = 0; i < 15; ++i) EXPECT_TRUE(known.set("big/" + std::to_string(i), std::string(64 * 1024, 'x')).ok());
   say(deaf, encode_hello(token_));

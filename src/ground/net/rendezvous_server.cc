@@ -19,26 +19,26 @@
 namespace systole {
 namespace {
 
-// One connection. `in` never holds more than the hello or one frame, `out` never more than one reply.
+// One connection. `in` holds at most the hello or one frame, `out` at most one reply.
 struct Peer {
   enum class Begins { undecided, shaking_hands, over };
 
   NetStream stream;
-  Begins begins = Begins::over;  // undecided: plain or not, its first byte tells
+  Begins begins = Begins::over;  // undecided: the first byte decides between plain and TLS
   std::uint64_t number = 0;
-  bool known = false;    // showed the token
-  bool waiting = false;  // its request is under way: nothing is read until it is answered
-  Seconds since{};       // when it came, or when the frame or the reply under way began
+  bool known = false;    // has sent the token
+  bool waiting = false;  // a request is in progress: nothing is read until it is answered
+  Seconds since{};       // the start of the connection, or of the current frame or reply
   std::vector<std::byte> in, out;
   std::size_t sent = 0;
-  std::uint32_t watched = 0;                      // epoll's events
-  std::list<std::uint64_t>::iterator place = {};  // among the strangers
+  std::uint32_t watched = 0;                      // registered epoll events
+  std::list<std::uint64_t>::iterator place = {};  // in the list of strangers
 };
 
 constexpr std::uint64_t kListener = 0, kWake = 1, kFirstPeer = 2;
 constexpr int kAcceptsAtOnce = 64, kRequestsAtOnce = 16;
 constexpr Seconds kSweep(0.05);
-constexpr std::byte kTlsHandshake{0x16};  // how a connection over TLS begins (RFC 8446, 5.1)
+constexpr std::byte kTlsHandshake{0x16};  // first byte of a TLS connection (RFC 8446, 5.1)
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT);
 
 }  // namespace
@@ -108,7 +108,7 @@ class RendezvousServer::Loop {
         const bool no_room = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
         if (no_room && !strangers_.empty()) {
           drop(strangers_.front());
-        } else if (no_room) {  // until the next sweep; level-triggered, so that it would spin
+        } else if (no_room) {  // until the next sweep; epoll is level-triggered and would spin
           watch(listener_.get(), kListener, 0, EPOLL_CTL_MOD);
           listening_ = false;
         }
@@ -131,7 +131,7 @@ class RendezvousServer::Loop {
     peer.place = strangers_.insert(strangers_.end(), number);
     peer.watched = EPOLLIN | EPOLLRDHUP;
     watch(peer.stream.fd(), number, peer.watched, EPOLL_CTL_ADD);
-    serve(number, EPOLLIN);  // the hello is often there already
+    serve(number, EPOLLIN);  // the hello often has arrived already
   }
 
   void drop(std::uint64_t number) {
@@ -143,12 +143,12 @@ class RendezvousServer::Loop {
       strangers_.erase(found->second.place);
       ++turned_away_;
     }
-    peers_.erase(found);  // closes; epoll forgets a closed descriptor
+    peers_.erase(found);  // closes; epoll drops a closed descriptor
   }
 
   void serve(std::uint64_t number, std::uint32_t events) {
     const auto found = peers_.find(number);
-    if (found == peers_.end()) return;  // dropped earlier in this round
+    if (found == peers_.end()) return;  // closed earlier in this round
     Peer& peer = found->second;
     bool alive = (events & (EPOLLERR | EPOLLHUP)) == 0;
     if (alive && peer.begins != Peer::Begins::over) alive = begin(peer);
@@ -166,12 +166,12 @@ class RendezvousServer::Loop {
     }
   }
 
-  // Of what TLS has decrypted epoll does not know.
+  // Serves peers with bytes that TLS has already decrypted; epoll does not report them.
   void serve_held() {
     for (const std::uint64_t number : std::exchange(held_, {})) serve(number, EPOLLIN);
   }
 
-  // Whether its first byte, or its handshake, is none that we take.
+  // Detects TLS by the first byte and advances the handshake. False: the connection must be closed.
   bool begin(Peer& peer) {
     if (peer.begins == Peer::Begins::undecided) {
       std::byte first;
@@ -200,7 +200,7 @@ class RendezvousServer::Loop {
 
   enum class Taken { closed, nothing, some };
 
-  // Reads towards the end of what is expected next, and acts on it when it is whole.
+  // Reads up to the end of the next hello or frame, and handles it once complete.
   Taken receive_some(Peer& peer) {
     const std::size_t target = target_of(peer);
     std::array<std::byte, 16 * 1024> piece;
@@ -209,14 +209,14 @@ class RendezvousServer::Loop {
     if (got <= 0) return Taken::closed;
     if (peer.in.empty() && peer.known) peer.since = now_;
     peer.in.insert(peer.in.end(), piece.begin(), piece.begin() + got);
-    const std::size_t expected = target_of(peer);  // of a frame whose length has come, the whole of it
+    const std::size_t expected = target_of(peer);  // once the length is known: the whole frame
     if (expected == 0) return Taken::closed;
     if (peer.in.size() < expected) return Taken::some;
     const bool alive = peer.known ? act(peer) : greet(peer);
     return alive ? Taken::some : Taken::closed;
   }
 
-  // How many bytes `in` holds once the next thing is whole; 0: it never will be.
+  // The size of `in` at which the next hello or frame is complete; 0: invalid length.
   static std::size_t target_of(const Peer& peer) {
     if (!peer.known) return kRendezvousHello;
     if (peer.in.size() < 4) return 4;
@@ -232,11 +232,11 @@ class RendezvousServer::Loop {
     const bool knows = token_.equals(hello.subspan(magic.size()));
     const std::size_t known = peers_.size() - strangers_.size();
     if (!knows || !is_kin || known >= options_.clients) return false;
-    if (tls_ != nullptr && !peer.stream.is_encrypted()) {  // one of ours that was started without
+    if (tls_ != nullptr && !peer.stream.is_encrypted()) {  // one of our clients, started without TLS
       (void)peer.stream.send(std::as_bytes(std::span(kRendezvousTls)));
       return false;
     }
-    if (!speaks) {  // one of ours, of another version: it is told ours
+    if (!speaks) {  // one of our clients of another version: it is told ours
       (void)peer.stream.send(magic);
       return false;
     }
@@ -255,25 +255,25 @@ class RendezvousServer::Loop {
     if (peer.in.capacity() > 4096) peer.in.shrink_to_fit();
     peer.waiting = true;
     std::vector<RendezvousState::Answer> answers = state_.ask(peer.number, *request, now_);
-    waiting_ = state_.waiting();  // before anybody hears of it
+    waiting_ = state_.waiting();  // updated before any answer is sent
     bool alive = true;
     for (RendezvousState::Answer& answer : answers) {
-      if (answer.asker == peer.number) alive = reply_to(peer, answer.reply);
+      if (answer.client == peer.number) alive = reply_to(peer, answer.reply);
     }
-    std::erase_if(answers, [&](const auto& answer) { return answer.asker == peer.number; });
+    std::erase_if(answers, [&](const auto& answer) { return answer.client == peer.number; });
     deliver(answers);
     return alive;
   }
 
-  // To others than the one being served.
+  // Sends answers to other clients than the one being served.
   void deliver(const std::vector<RendezvousState::Answer>& answers) {
     for (const RendezvousState::Answer& answer : answers) {
-      const auto found = peers_.find(answer.asker);
+      const auto found = peers_.find(answer.client);
       if (found == peers_.end()) continue;
       if (reply_to(found->second, answer.reply)) {
         rewatch(found->second);
       } else {
-        drop(answer.asker);
+        drop(answer.client);
       }
     }
   }
@@ -298,7 +298,7 @@ class RendezvousServer::Loop {
     return true;
   }
 
-  // Closes who is too slow.
+  // Closes connections that are too slow.
   void sweep() {
     sweep_at_ = now_ + kSweep;
     if (!listening_) {
@@ -315,7 +315,7 @@ class RendezvousServer::Loop {
   }
 
   RunToken token_;
-  std::shared_ptr<const Tls> tls_;  // null: plain
+  std::shared_ptr<const Tls> tls_;  // null: no TLS
   RendezvousServerOptions options_;
   RendezvousState state_;
   Fd listener_, epoll_;
@@ -328,7 +328,7 @@ class RendezvousServer::Loop {
   std::uint64_t next_number_ = kFirstPeer;
   std::unordered_map<std::uint64_t, Peer> peers_;
   std::list<std::uint64_t> strangers_;  // oldest first
-  std::vector<std::uint64_t> held_;     // with bytes that have come and that epoll does not see
+  std::vector<std::uint64_t> held_;     // have decrypted bytes that epoll does not report
 };
 
 Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const RunToken& token,

@@ -1,23 +1,17 @@
 #include "ground/net/rendezvous_state.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "ground/base/number_from.h"
 
 namespace systole {
 namespace {
 
 RendezvousReply refused(std::string why) { return {RendezvousOutcome::refused, 0, std::move(why), {}}; }
 
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 Seconds seconds_of(std::uint32_t milliseconds) { return Seconds(static_cast<double>(milliseconds) * 1e-3); }
 
-// The entries of an ordered map whose key begins with `prefix`.
+// The range of an ordered map's entries whose keys begin with `prefix`.
 template <typename Map>
 auto range_of(Map& map, const std::string& prefix) {
   const auto begin = map.lower_bound(prefix);
@@ -48,21 +42,22 @@ std::optional<std::string> RendezvousState::complaint(const RendezvousRequest& r
   return std::nullopt;
 }
 
-std::vector<RendezvousState::Answer> RendezvousState::ask(Asker asker, const RendezvousRequest& request, Seconds now) {
+std::vector<RendezvousState::Answer> RendezvousState::ask(ClientId client, const RendezvousRequest& request,
+                                                          Seconds now) {
   Answers answers;
-  if (waiting_.contains(asker)) {
-    answers.push_back({asker, refused("one request at a time")});
+  if (waiting_.contains(client)) {
+    answers.push_back({client, refused("one request at a time")});
   } else if (std::optional<std::string> why = complaint(request)) {
-    answers.push_back({asker, refused(std::move(*why))});
+    answers.push_back({client, refused(std::move(*why))});
   } else if (request.generation != 0 && request.generation != generation_) {
-    answers.push_back({asker, {RendezvousOutcome::stale, static_cast<std::int64_t>(generation_), {}, {}}});
+    answers.push_back({client, {RendezvousOutcome::stale, static_cast<std::int64_t>(generation_), {}, {}}});
   } else if (request.op == RendezvousOp::barrier) {
-    arrive(asker, request, now, answers);
+    arrive(client, request, now, answers);
   } else if (request.op == RendezvousOp::get) {
-    wait(asker, request, now, answers);
+    wait(client, request, now, answers);
   } else {
     Answers others;
-    answers.push_back({asker, answer(request, now, others)});
+    answers.push_back({client, answer(request, now, others)});
     answers.insert(answers.end(), others.begin(), others.end());
   }
   return answers;
@@ -96,7 +91,7 @@ RendezvousReply RendezvousState::answer(const RendezvousRequest& request, Second
   return reply;
 }
 
-// Stores a value and wakes who waits for it. False when there is no room.
+// Stores a value and answers those who wait for it. False if there is no space.
 bool RendezvousState::put(const std::string& key, std::string text, std::uint64_t generation, Answers& others) {
   const auto before = values_.find(key);
   const std::size_t freed = before == values_.end() ? 0 : key.size() + before->second.text.size();
@@ -123,7 +118,7 @@ void RendezvousState::set(const RendezvousRequest& request, RendezvousReply& rep
 
 void RendezvousState::add(const RendezvousRequest& request, RendezvousReply& reply, Answers& others) {
   const auto before = values_.find(request.key);
-  const std::optional<std::int64_t> counted = before == values_.end() ? 0 : whole_number(before->second.text);
+  const std::optional<std::int64_t> counted = before == values_.end() ? 0 : number_from(before->second.text);
   if (!counted || __builtin_add_overflow(*counted, request.number, &reply.number)) {
     reply = refused(fmt::format("'{}' holds no number to add {} to", request.key, request.number));
   } else if (!put(request.key, std::to_string(reply.number), request.generation, others)) {
@@ -161,7 +156,7 @@ void RendezvousState::lease(const RendezvousRequest& request, RendezvousReply& r
   if (held != leases_.end()) {
     const bool ran_out = held->second.until <= now, same = held->second.holder == request.holder;
     if (same && ran_out) {
-      reply.outcome = RendezvousOutcome::absent;  // whoever watches may have seen it: it does not come back to life
+      reply.outcome = RendezvousOutcome::absent;  // a watcher may have seen the expiry: the lease stays expired
       return;
     }
     if (!same && !ran_out) {
@@ -183,7 +178,7 @@ void RendezvousState::list_leases(const RendezvousRequest& request, RendezvousRe
   const auto [begin, end] = range_of(leases_, request.key);
   for (auto it = begin; it != end; ++it) {
     const double left = (it->second.until - now).count() * 1e3;
-    // Rounded away from zero on the live side: 0 is never "some time left".
+    // Rounded up while the lease is live, so that 0 always means expired.
     const auto left_ms = static_cast<std::int64_t>(left > 0 ? std::max(left, 1.0) : left);
     reply.entries.push_back({it->first, it->second.who, left_ms});
   }
@@ -225,52 +220,52 @@ bool RendezvousState::has(const RendezvousRequest& request, RendezvousReply& rep
   return true;
 }
 
-void RendezvousState::wait(Asker asker, const RendezvousRequest& request, Seconds now, Answers& answers) {
+void RendezvousState::wait(ClientId client, const RendezvousRequest& request, Seconds now, Answers& answers) {
   RendezvousReply reply;
   if (has(request, reply)) {
-    answers.push_back({asker, std::move(reply)});
+    answers.push_back({client, std::move(reply)});
   } else if (request.wait_ms == 0) {
-    answers.push_back({asker, {RendezvousOutcome::absent, 0, {}, {}}});
+    answers.push_back({client, {RendezvousOutcome::absent, 0, {}, {}}});
   } else {
-    waiting_[asker] = {request, now + seconds_of(std::min(request.wait_ms, limits_.longest_wait_ms))};
+    waiting_[client] = {request, now + seconds_of(std::min(request.wait_ms, limits_.longest_wait_ms))};
   }
 }
 
-void RendezvousState::arrive(Asker asker, const RendezvousRequest& request, Seconds now, Answers& answers) {
-  Meeting& meeting = meetings_[request.key];
-  if (meeting.members == 0) meeting.members = request.number;
-  if (meeting.members != request.number) {
-    answers.push_back({asker, refused(fmt::format("barrier '{}' has {} members for others and {} for member {}",
-                                                  request.key, meeting.members, request.number, request.holder))});
+void RendezvousState::arrive(ClientId client, const RendezvousRequest& request, Seconds now, Answers& answers) {
+  Barrier& barrier = barriers_[request.key];
+  if (barrier.members == 0) barrier.members = request.number;
+  if (barrier.members != request.number) {
+    answers.push_back({client, refused(fmt::format("barrier '{}' has {} members for others and {} for member {}",
+                                                   request.key, barrier.members, request.number, request.holder))});
     return;
   }
-  if (!meeting.here.emplace(request.holder, asker).second) {
-    answers.push_back({asker, {RendezvousOutcome::taken, 0, fmt::format("member {}", request.holder), {}}});
+  if (!barrier.here.emplace(request.holder, client).second) {
+    answers.push_back({client, {RendezvousOutcome::taken, 0, fmt::format("member {}", request.holder), {}}});
     return;
   }
-  if (static_cast<std::int64_t>(meeting.here.size()) == meeting.members) {
-    for (const auto& [member, who] : meeting.here) {
+  if (static_cast<std::int64_t>(barrier.here.size()) == barrier.members) {
+    for (const auto& [member, who] : barrier.here) {
       answers.push_back({who, {}});
       waiting_.erase(who);
     }
-    meetings_.erase(request.key);
+    barriers_.erase(request.key);
   } else if (request.wait_ms == 0) {
-    answers.push_back({asker, missing(request)});
-    withdraw(asker, request);
+    answers.push_back({client, missing(request)});
+    withdraw(client, request);
   } else {
-    waiting_[asker] = {request, now + seconds_of(std::min(request.wait_ms, limits_.longest_wait_ms))};
+    waiting_[client] = {request, now + seconds_of(std::min(request.wait_ms, limits_.longest_wait_ms))};
   }
 }
 
-// Who has not come, by number, the first of them.
+// Lists the missing members by number, up to kNamed of them.
 RendezvousReply RendezvousState::missing(const RendezvousRequest& request) const {
-  const Meeting& meeting = meetings_.at(request.key);
+  const Barrier& barrier = barriers_.at(request.key);
   RendezvousReply reply{
-      RendezvousOutcome::missing, meeting.members - static_cast<std::int64_t>(meeting.here.size()), {}, {}};
+      RendezvousOutcome::missing, barrier.members - static_cast<std::int64_t>(barrier.here.size()), {}, {}};
   constexpr std::int64_t kNamed = 32;
   std::int64_t named = 0;
-  for (std::int64_t member = 0; member < meeting.members && named < kNamed; ++member) {
-    if (meeting.here.contains(static_cast<std::uint64_t>(member))) continue;
+  for (std::int64_t member = 0; member < barrier.members && named < kNamed; ++member) {
+    if (barrier.here.contains(static_cast<std::uint64_t>(member))) continue;
     reply.value += fmt::format("{}{}", named == 0 ? "" : ", ", member);
     ++named;
   }
@@ -278,38 +273,38 @@ RendezvousReply RendezvousState::missing(const RendezvousRequest& request) const
   return reply;
 }
 
-void RendezvousState::withdraw(Asker asker, const RendezvousRequest& request) {
+void RendezvousState::withdraw(ClientId client, const RendezvousRequest& request) {
   if (request.op != RendezvousOp::barrier) return;
-  const auto meeting = meetings_.find(request.key);
-  if (meeting == meetings_.end()) return;
-  const auto place = meeting->second.here.find(request.holder);
-  if (place != meeting->second.here.end() && place->second == asker) meeting->second.here.erase(place);
-  if (meeting->second.here.empty()) meetings_.erase(meeting);
+  const auto barrier = barriers_.find(request.key);
+  if (barrier == barriers_.end()) return;
+  const auto place = barrier->second.here.find(request.holder);
+  if (place != barrier->second.here.end() && place->second == client) barrier->second.here.erase(place);
+  if (barrier->second.here.empty()) barriers_.erase(barrier);
 }
 
 std::vector<RendezvousState::Answer> RendezvousState::advance(Seconds now) {
   Answers answers;
-  // All are named before any of them leaves: who gives up at the same moment did come.
-  for (const auto& [asker, waits] : waiting_) {
+  // All replies are built before any client leaves: those with the same deadline count as arrived.
+  for (const auto& [client, waits] : waiting_) {
     if (waits.until > now) continue;
     const bool barrier = waits.request.op == RendezvousOp::barrier;
     answers.push_back(
-        {asker, barrier ? missing(waits.request) : RendezvousReply{RendezvousOutcome::absent, 0, {}, {}}});
+        {client, barrier ? missing(waits.request) : RendezvousReply{RendezvousOutcome::absent, 0, {}, {}}});
   }
-  for (const Answer& answer : answers) leave(answer.asker);
+  for (const Answer& answer : answers) leave(answer.client);
   return answers;
 }
 
-void RendezvousState::leave(Asker asker) {
-  const auto waits = waiting_.find(asker);
+void RendezvousState::leave(ClientId client) {
+  const auto waits = waiting_.find(client);
   if (waits == waiting_.end()) return;
-  withdraw(asker, waits->second.request);
+  withdraw(client, waits->second.request);
   waiting_.erase(waits);
 }
 
 std::optional<Seconds> RendezvousState::next() const {
   std::optional<Seconds> first;
-  for (const auto& [asker, waits] : waiting_) {
+  for (const auto& [client, waits] : waiting_) {
     if (!first || waits.until < *first) first = waits.until;
   }
   return first;

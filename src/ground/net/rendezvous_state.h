@@ -1,11 +1,11 @@
 #pragma once
-// What a rendezvous knows, without sockets: keys, counters, barriers, leases and who waits for them. A state machine:
-// requests and the time go in, replies come out, some of them to others than the one who asked.
+// The state of a rendezvous, without sockets: keys, counters, barriers, leases and waiting requests. A state machine:
+// requests and the time go in, replies come out, some of them to other clients.
 //
-// Time is the server's own steady clock alone, and only durations come over the wire, so that clocks of machines may
-// disagree by any amount. Generations: a request carries the one its asker belongs to; once a later one has begun
-// (fence), whatever the earlier one wrote, holds or waits for is gone, and its askers are told that they are stale.
-// Everything is bounded: keys, values, their sum, members. One thread.
+// Time is the server's own steady clock. Only durations are sent over the wire, so clocks of machines may differ by any
+// amount. Generations: a request carries its client's generation. When a later one begins (fence), all that the earlier
+// one wrote, holds or waits for is dropped, and its clients are told that they are stale. Keys, values, their total
+// size and members are bounded. One thread.
 
 #include <cstdint>
 #include <map>
@@ -19,28 +19,28 @@
 namespace systole {
 
 struct RendezvousLimits {
-  std::size_t key = 256, value = 64 * 1024;   // bytes of one
+  std::size_t key = 256, value = 64 * 1024;   // bytes of one key, of one value
   std::size_t total = 16 * 1024 * 1024;       // bytes of all keys, values and leases
   std::size_t places = 65'536;                // keys and leases, each
-  std::int64_t members = 65'536;              // of a barrier
-  std::uint32_t longest_wait_ms = 3'600'000;  // a longer one is cut to it
+  std::int64_t members = 65'536;              // of one barrier
+  std::uint32_t longest_wait_ms = 3'600'000;  // longer waits are cut to this
 };
 
 class RendezvousState {
  public:
-  using Asker = std::uint64_t;  // a connection; has one request under way at most
+  using ClientId = std::uint64_t;  // a connection; has at most one request in progress
   struct Answer {
-    Asker asker;
+    ClientId client;
     RendezvousReply reply;
   };
 
   explicit RendezvousState(RendezvousLimits limits = {}) : limits_(limits) {}
 
-  // The replies that this request brings about: to the asker, unless it waits, and to those it wakes.
-  std::vector<Answer> ask(Asker asker, const RendezvousRequest& request, Seconds now);
-  std::vector<Answer> advance(Seconds now);  // replies to those whose wait is over
-  void leave(Asker asker);                   // its connection is gone: it waits for nothing more
-  std::optional<Seconds> next() const;       // when advance has something to do
+  // The replies that this request causes: to the client, unless it must wait, and to those it wakes.
+  std::vector<Answer> ask(ClientId client, const RendezvousRequest& request, Seconds now);
+  std::vector<Answer> advance(Seconds now);  // replies to those whose wait has timed out
+  void leave(ClientId client);               // its connection is closed: drops its waiting request
+  std::optional<Seconds> next() const;       // when advance must be called next
   std::uint64_t generation() const { return generation_; }
   std::size_t waiting() const { return waiting_.size(); }
 
@@ -53,9 +53,9 @@ class RendezvousState {
     RendezvousRequest request;
     Seconds until{};
   };
-  struct Meeting {  // a barrier that not all have come to
+  struct Barrier {  // with missing members
     std::int64_t members = 0;
-    std::map<std::uint64_t, Asker> here;
+    std::map<std::uint64_t, ClientId> here;
   };
   struct Held {
     std::uint64_t holder = 0, generation = 0;
@@ -75,10 +75,10 @@ class RendezvousState {
   void lease(const RendezvousRequest& request, RendezvousReply& reply, Seconds now);
   void list_leases(const RendezvousRequest& request, RendezvousReply& reply, Seconds now) const;
   void fence(const RendezvousRequest& request, RendezvousReply& reply, Answers& others);
-  void wait(Asker asker, const RendezvousRequest& request, Seconds now, Answers& answers);
-  void arrive(Asker asker, const RendezvousRequest& request, Seconds now, Answers& answers);
+  void wait(ClientId client, const RendezvousRequest& request, Seconds now, Answers& answers);
+  void arrive(ClientId client, const RendezvousRequest& request, Seconds now, Answers& answers);
   RendezvousReply missing(const RendezvousRequest& request) const;
-  void withdraw(Asker asker, const RendezvousRequest& request);
+  void withdraw(ClientId client, const RendezvousRequest& request);
   bool has(const RendezvousRequest& request, RendezvousReply& reply) const;
 
   RendezvousLimits limits_;
@@ -86,8 +86,8 @@ class RendezvousState {
   std::size_t bytes_ = 0;
   std::map<std::string, Value> values_;
   std::map<std::string, Held> leases_;
-  std::map<std::string, Meeting> meetings_;
-  std::map<Asker, Waiting> waiting_;
+  std::map<std::string, Barrier> barriers_;
+  std::map<ClientId, Waiting> waiting_;
 };
 
 }  // namespace systole

@@ -9,11 +9,11 @@ using Op = RendezvousOp;
 using Outcome = RendezvousOutcome;
 using Answers = std::vector<RendezvousState::Answer>;
 
-// A state at a time, asked by numbered askers.
+// A state with a manual clock and numbered clients.
 struct Desk {
   RendezvousState state;
   Seconds now{1e6};
-  Answers ask(std::uint64_t asker, const RendezvousRequest& request) { return state.ask(asker, request, now); }
+  Answers ask(std::uint64_t client, const RendezvousRequest& request) { return state.ask(client, request, now); }
   RendezvousReply one(const RendezvousRequest& request) {
     const Answers answers = ask(99, request);
     EXPECT_EQ(answers.size(), 1u);
@@ -64,11 +64,11 @@ TEST(RendezvousState, a_get_waits_for_the_key_or_its_deadline) {
   EXPECT_TRUE(desk.after(0.4).empty());
   const Answers late = desk.after(0.2);
   ASSERT_EQ(late.size(), 1u);
-  EXPECT_EQ(late[0].asker, 2u);
+  EXPECT_EQ(late[0].client, 2u);
   EXPECT_EQ(late[0].reply.outcome, Outcome::absent);
   const Answers woken = desk.ask(3, set("a", "here"));
   ASSERT_EQ(woken.size(), 2u);
-  EXPECT_EQ(woken[1].asker, 1u);
+  EXPECT_EQ(woken[1].client, 1u);
   EXPECT_EQ(woken[1].reply.value, "here");
   EXPECT_EQ(desk.state.waiting(), 0u);
   EXPECT_FALSE(desk.state.next().has_value());
@@ -78,7 +78,7 @@ TEST(RendezvousState, a_get_waits_for_another_value) {
   Desk desk;
   desk.one(set("plan", "1"));
   EXPECT_TRUE(desk.ask(1, get("plan", 1000, "1")).empty());
-  EXPECT_EQ(desk.ask(2, set("plan", "1")).size(), 1u);  // the same again wakes nobody
+  EXPECT_EQ(desk.ask(2, set("plan", "1")).size(), 1u);  // an unchanged value wakes nobody
   EXPECT_EQ(desk.ask(2, set("plan", "2")).size(), 2u);
   EXPECT_EQ(desk.one(get("plan", 1000, "1")).value, "2");
 }
@@ -128,7 +128,7 @@ TEST(RendezvousState, a_barrier_names_who_is_missing_at_the_deadline) {
     EXPECT_EQ(answer.reply.number, 3);
     EXPECT_EQ(answer.reply.value, "1, 2, 4");
   }
-  // One whose connection is gone has not come.
+  // A member whose connection closed does not count as arrived.
   desk.ask(1, barrier(2, 0, 1000));
   desk.state.leave(1);
   EXPECT_EQ(desk.one(barrier(2, 1, 0)).value, "0");
@@ -169,7 +169,7 @@ TEST(RendezvousState, a_new_generation_ends_all_that_the_old_one_had) {
   RendezvousRequest meets = barrier(2, 0, 100'000);
   meets.generation = 1;
   EXPECT_TRUE(desk.ask(6, meets).empty());
-  EXPECT_TRUE(desk.ask(7, get("never", 100'000)).empty());  // of no generation: goes on waiting
+  EXPECT_TRUE(desk.ask(7, get("never", 100'000)).empty());  // without a generation: keeps waiting
 
   const Answers told = desk.ask(99, fence(2));
   ASSERT_EQ(told.size(), 3u);

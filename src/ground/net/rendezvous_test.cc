@@ -92,7 +92,7 @@ TEST_F(Rendezvous, a_barrier_names_the_missing_and_forgets_the_dead) {
 }
 
 TEST_F(Rendezvous, a_connection_that_breaks_while_it_waits_leaves_the_barrier) {
-  std::thread waits([this] {  // speaks by hand, to close in the middle
+  std::thread waits([this] {  // uses the raw protocol, to close in the middle of a request
     const Fd fd = connect_to(server_->address(), deadline_after(Seconds(10.0))).value();
     std::array<std::byte, 8> welcome;
     EXPECT_TRUE(send_all(fd.get(), encode_hello(token_), deadline_after(Seconds(10.0)), "server").ok());
@@ -103,7 +103,7 @@ TEST_F(Rendezvous, a_connection_that_breaks_while_it_waits_leaves_the_barrier) {
     EXPECT_TRUE(comes_to_wait(*server_, 1));
   });
   waits.join();
-  // Member 0 may come again: it is not "there already". Bounded: the server hears of the close soon.
+  // Member 0 may arrive again without "already there". The loop is bounded: the server notices the close soon.
   RendezvousClient again = client();
   Status came = again.barrier("broken", 2, 0, Seconds(0.01));
   for (int i = 0; i < 200 && !came.ok() && came.error().kind == ErrorKind::exists; ++i) {
@@ -154,7 +154,7 @@ TEST_F(Rendezvous, another_version_is_told_ours_if_it_has_the_token) {
   EXPECT_TRUE(welcome_of(RunToken::make().value()).empty());
 }
 
-// What a client is told by whoever listens at a wrong port, or is of another version.
+// The errors of a client at a wrong port or of another version.
 TEST(RendezvousStranger, is_named_by_what_it_says) {
   const auto told_by = [](std::string_view answer) {
     const ListeningSocket socket = listen_on({"127.0.0.1", 0}).value();

@@ -1,4 +1,5 @@
-// The rendezvous over TLS: the same calls, nothing readable on the way, and who comes without it or with another token.
+// The rendezvous over TLS: the same calls, no readable bytes on the wire, and refusal of clients without TLS or with
+// another token.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -31,7 +32,7 @@ class RendezvousTls : public testing::Test {
   std::unique_ptr<RendezvousServer> server_;
 };
 
-// A frame of a MiB is many records, of which the last has been read from the socket long before it is asked for.
+// A frame of one MiB spans many records; the last is read from the socket long before it is requested.
 TEST_F(RendezvousTls, the_longest_frames_pass_both_ways) {
   start(true);
   RendezvousClient a = client();
@@ -62,7 +63,7 @@ TEST_F(RendezvousTls, one_waits_until_another_writes_and_leases_are_kept) {
   EXPECT_TRUE(a.leases("rank/1").value().at(0).live());
 }
 
-// Two requests in one record: the second one lies decrypted while the first waits for its answer.
+// Two requests in one record: the second is decrypted and buffered while the first is being answered.
 TEST_F(RendezvousTls, a_request_that_came_with_another_is_answered) {
   start(true);
   NetStream stream(stranger());
@@ -140,7 +141,7 @@ TEST_F(RendezvousTls, strangers_are_closed_and_keep_nobody_waiting) {
   }
   RendezvousClient known = client();
   EXPECT_TRUE(known.set("k", "v").ok());
-  for (const Fd& fd : held) {  // at most an alert, and the end
+  for (const Fd& fd : held) {  // at most an alert, then the end
     std::array<std::byte, 64> heard;
     std::size_t size = 0;
     while (wait_for(fd.get(), POLLIN, deadline_after(Seconds(20.0)))) {

@@ -30,7 +30,7 @@ class FrameWriter {
   std::string text_;
 };
 
-// Reads what is there; after the first thing that is not, everything is zero and ok() false.
+// Reads fields of a frame. After the first missing or malformed field everything is zero and ok() false.
 class FrameReader {
  public:
   explicit FrameReader(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -133,7 +133,7 @@ Result<RendezvousReply> parse_reply(std::span<const std::byte> payload) {
   reply.number = in.number<std::int64_t>();
   reply.value = in.text();
   const auto count = in.number<std::uint32_t>();
-  constexpr std::size_t kLeast = 4 + 4 + 8;  // bytes of an entry
+  constexpr std::size_t kLeast = 4 + 4 + 8;  // minimum bytes of an entry
   if (!in.ok() || outcome > static_cast<std::uint8_t>(RendezvousOutcome::refused) || count > in.left() / kLeast) {
     return broken("reply");
   }

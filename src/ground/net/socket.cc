@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 #include <thread>
 
+#include "ground/base/number_from.h"
 #include "ground/base/os_error.h"
 
 namespace systole {
@@ -38,7 +38,7 @@ void send_small_at_once(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// One try; 0 or an errno.
+// One attempt; returns 0 or an errno.
 int connect_once(const addrinfo& to, NetDeadline deadline, Fd& connected) {
   Fd fd(::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return errno;
@@ -84,14 +84,13 @@ Result<NetAddress> parse_address(std::string_view text) {
   } else if (host.find(':') != std::string_view::npos) {
     return wrong();
   }
-  int port = -1;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (failed != std::errc{} || end != digits.data() + digits.size() || port < 0 || port > 65535) return wrong();
+  const int port = number_from<int>(digits).value_or(-1);
+  if (port < 0 || port > 65535) return wrong();
   return NetAddress{std::string(host), port};
 }
 
 NetDeadline deadline_after(Seconds duration) {
-  const double longest = 1e9;  // a duration that still adds up
+  const double longest = 1e9;  // a duration that does not overflow
   return steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
                                    std::chrono::duration<double>(std::clamp(duration.count(), 0.0, longest)));
 }
@@ -101,7 +100,7 @@ Result<ListeningSocket> listen_on(const NetAddress& address) {
   Fd fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return os_error(errno, "make a socket");
   const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // not held up by connections that have ended
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // ignores closed connections in TIME_WAIT
   if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
     if (errno != EADDRINUSE) return os_error(errno, "listen on", to_string(address));
     return error(ErrorKind::busy, "port {} of {} is in use", address.port, address.host)

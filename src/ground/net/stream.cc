@@ -20,7 +20,7 @@ bool may_wait(int failed) { return failed == EAGAIN || failed == EWOULDBLOCK; }
 }  // namespace
 
 NetStream& NetStream::operator=(NetStream&& other) noexcept {
-  tls_ = std::move(other.tls_);  // the old session ends before its socket closes
+  tls_ = std::move(other.tls_);  // the old session must end before its socket closes
   fd_ = std::move(other.fd_);
   return *this;
 }

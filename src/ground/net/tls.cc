@@ -19,9 +19,9 @@
 namespace systole {
 namespace {
 
-constexpr std::string_view kLabel = "systole run, TLS, Ed25519, 1";  // another one makes another key of a token
-constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;            // 16 KiB: the most that one record carries
-constexpr std::size_t kBatch = 4 * kRecord;                          // encrypted at once, and sent by one call
+constexpr std::string_view kLabel = "systole run, TLS, Ed25519, 1";  // another label derives another key from the token
+constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;            // 16 KiB: the maximum of one record
+constexpr std::size_t kBatch = 4 * kRecord;                          // encrypted together and sent by one call
 constexpr std::size_t kFewBytes = 4096, kReadAhead = 128 << 10;
 constexpr std::size_t kKey = 32;
 
@@ -66,7 +66,7 @@ bool public_part(const EVP_PKEY* key, Key& part) {
          EVP_PKEY_get_raw_public_key(key, part.data(), &size) == 1 && size == part.size();
 }
 
-// Its names and dates say nothing, and nobody looks at them.
+// Its names and dates carry no information, and nobody checks them.
 HeldCertificate certificate_of(EVP_PKEY* key) {
   HeldCertificate made(X509_new());
   must(made != nullptr, "X509");
@@ -81,8 +81,8 @@ HeldCertificate certificate_of(EVP_PKEY* key) {
   return made;
 }
 
-// In place of the walk along a chain to an authority: the peer's certificate has our key. That it holds the secret part
-// is proved by its signature of the handshake.
+// Replaces the check of a certificate chain: the peer's certificate must have our key. The handshake signature proves
+// that the peer has the private key.
 int is_ours(X509_STORE_CTX* checked, void* ours) {
   Key theirs;
   const X509* const certificate = X509_STORE_CTX_get0_cert(checked);
@@ -92,15 +92,15 @@ int is_ours(X509_STORE_CTX* checked, void* ours) {
   return same ? 1 : 0;
 }
 
-// What OpenSSL writes goes into `out`, so that it never waits in the middle of something; what has come is read ahead,
-// so that a record costs no call of its own. OpenSSL's own sockets would raise SIGPIPE besides.
+// OpenSSL writes to `out`, so it never blocks in the middle of an operation. Input is read ahead, so a record needs no
+// system call of its own. OpenSSL's own sockets would also raise SIGPIPE.
 struct Socket {
   int fd = -1;
-  int failed = 0;  // the last errno of receiving that was not of waiting
+  int failed = 0;  // the last errno of receiving, other than EAGAIN
   bool ended = false;
   std::vector<char> out, in = std::vector<char>(kFewBytes);
-  std::size_t sent = 0;            // of `out`
-  std::size_t begin = 0, end = 0;  // of what lies in `in`
+  std::size_t sent = 0;            // bytes of `out` already sent
+  std::size_t begin = 0, end = 0;  // the unread range of `in`
 };
 
 Socket& socket_of(BIO* bio) { return *static_cast<Socket*>(BIO_get_data(bio)); }
@@ -115,7 +115,7 @@ int read_socket(BIO* bio, char* bytes, int size) {
   Socket& s = socket_of(bio);
   BIO_clear_retry_flags(bio);
   if (s.begin == s.end) {
-    if (s.end == s.in.size()) s.in.resize(std::min(2 * s.in.size(), kReadAhead));  // it was filled: more may come
+    if (s.end == s.in.size()) s.in.resize(std::min(2 * s.in.size(), kReadAhead));  // it was full: more may come
     s.begin = s.end = 0;
     ssize_t got = -1;
     do { got = ::recv(s.fd, s.in.data(), s.in.size(), MSG_DONTWAIT); } while (got < 0 && errno == EINTR);
@@ -151,7 +151,7 @@ const BIO_METHOD* socket_method() {
   return made.get();
 }
 
-// What a peer says that refuses our certificate (RFC 8446, 6.2).
+// The alerts of a peer that refuses our certificate (RFC 8446, 6.2).
 bool refuses_our_key(int reason) {
   constexpr int kReasons[] = {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,     SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
                               SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
@@ -191,7 +191,7 @@ Result<std::shared_ptr<const Tls>> Tls::of(const RunToken& token, std::int64_t r
   must(public_part(key.get(), state->ours), "Ed25519");
   state->context = ssl.context_new(ssl.method());
   SSL_CTX* const c = state->context;
-  // The versions above the user's openssl.cnf, which may know others.
+  // Overrides the versions in the user's openssl.cnf.
   must(c != nullptr && ssl.context_control(c, SSL_CTRL_SET_MAX_PROTO_VERSION, TLS1_3_VERSION, nullptr) == 1 &&
            ssl.context_control(c, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, nullptr) == 1 &&
            ssl.set_ciphersuites(c, "TLS_AES_128_GCM_SHA256") == 1 && ssl.set_num_tickets(c, 0) == 1 &&
@@ -208,10 +208,10 @@ struct TlsSession::State {
   const Ssl& ssl;
   Socket socket;
   SSL* session = nullptr;
-  bool shaking = true, broken = false;  // broken: nothing more is asked of OpenSSL
-  std::int64_t records = 0;             // sent with this key
-  std::size_t held = 0;                 // bytes of the caller's that are encrypted and have not all left
-  std::vector<std::byte> pieces;        // of short runs, to be a record
+  bool shaking = true, broken = false;  // broken: OpenSSL is not called any more
+  std::int64_t records = 0;             // sent with the current key
+  std::size_t held = 0;                 // bytes of the caller that are encrypted but not fully sent
+  std::vector<std::byte> pieces;        // gathers short runs into one record
 
   State(std::shared_ptr<const Tls> of, const Ssl& functions) : tls(std::move(of)), ssl(functions) {}
   ~State() {
@@ -219,7 +219,7 @@ struct TlsSession::State {
   }
   State(const State&) = delete;
 
-  // All that is encrypted. False with errno where it could not leave.
+  // Sends all encrypted bytes. False with errno if the socket did not take them all.
   bool flush() {
     Socket& s = socket;
     while (s.sent < s.out.size()) {
@@ -233,8 +233,7 @@ struct TlsSession::State {
     return true;
   }
 
-  // -1 with errno, or 0 for an end, after a call of OpenSSL that gave `result`. What it says to that is sent, if it
-  // can.
+  // Maps the `result` of an OpenSSL call: -1 with errno, or 0 for an end. Also sends OpenSSL's reply, if possible.
   ssize_t outcome(int result) {
     const int why = ssl.error_of(session, result);
     (void)flush();
@@ -242,13 +241,13 @@ struct TlsSession::State {
       errno = EAGAIN;
       return -1;
     }
-    if (why == SSL_ERROR_ZERO_RETURN || socket.ended) return 0;  // with a last word, or without
+    if (why == SSL_ERROR_ZERO_RETURN || socket.ended) return 0;  // with or without close_notify
     broken = broken || why != SSL_ERROR_SYSCALL;
     errno = why == SSL_ERROR_SYSCALL && socket.failed != 0 ? socket.failed : EPROTO;
     return -1;
   }
 
-  // False where the session has ended by an error.
+  // False if the session has failed.
   bool encrypt(const void* bytes, std::size_t size) {
     if (records >= tls->state_->records_of_a_key) {
       records = 0;
@@ -260,8 +259,8 @@ struct TlsSession::State {
     return !broken;
   }
 
-  // A batch of the runs behind the first `passed` bytes, which are of the first run: from where they lie, short ones
-  // together in a record.
+  // Encrypts a batch of the runs after the first `passed` bytes, which are in the first run. Full records are encrypted
+  // in place; short runs are gathered into one record.
   std::size_t encrypt(std::span<const iovec> runs, std::size_t passed) {
     ERR_clear_error();
     std::size_t taken = 0;
@@ -372,7 +371,7 @@ ssize_t TlsSession::send(std::span<const iovec> runs) {
 
 short TlsSession::awaits(short events) const {
   const State& s = *state_;
-  const bool has_more_to_say = s.held == 0 && !s.socket.out.empty();  // as in the handshake
+  const bool has_more_to_say = s.held == 0 && !s.socket.out.empty();  // for example in the handshake
   return static_cast<short>(has_more_to_say ? events | POLLOUT : events);
 }
 

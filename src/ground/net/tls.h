@@ -1,11 +1,11 @@
 #pragma once
-// TLS between the processes of a run, with nothing but the run's token to begin from: an Ed25519 key is derived of it
-// (HKDF-SHA256 with a fixed label), every process makes itself the same self-signed certificate of that key, in memory,
-// and each side takes a peer that proves to hold exactly that key. No authority, no names, no dates; the token itself
-// is never sent. TLS 1.3 alone, no tickets, no session is resumed. Whoever listens here may ask for the certificate, so
-// a token must be drawn (RunToken::make): one that a person made up could be guessed from it.
+// TLS between the processes of a run, from the run's token alone. An Ed25519 key is derived from the token (HKDF-SHA256
+// with a fixed label). Every process creates the same self-signed certificate of that key, in memory, and accepts only
+// a peer that proves to hold exactly that key. There are no authorities, names or dates, and the token itself is not
+// sent in the handshake. TLS 1.3 only, without tickets or session resumption. Anybody can obtain the certificate from a
+// listener, so a token must be random (RunToken::make): a made-up token could be guessed from it.
 //
-// OpenSSL's libssl is loaded when the first connection over TLS is made; its headers stay in libssl.h and tls.cc.
+// OpenSSL's libssl is loaded with the first TLS connection; its headers stay in libssl.h and tls.cc.
 
 #include <sys/uio.h>
 
@@ -20,10 +20,11 @@
 
 namespace systole {
 
-// Key, certificate and terms of one run. Immutable; any thread.
+// Key, certificate and settings of one run. Immutable; any thread.
 class Tls {
  public:
-  // AES-GCM is good for 2^24.5 records of one key (RFC 8446, 5.5); each side takes a new one long before: after 64 GiB.
+  // AES-GCM is safe for 2^24.5 records per key (RFC 8446, 5.5). Each side updates its key long before that: after 64
+  // GiB.
   static constexpr std::int64_t kRecordsOfAKey = std::int64_t{1} << 22;
   // Errors: unsupported (no libssl here).
   static Result<std::shared_ptr<const Tls>> of(const RunToken& token, std::int64_t records_of_a_key = kRecordsOfAKey);
@@ -40,12 +41,12 @@ class Tls {
 
 enum class TlsSide { client, server };
 
-// One connection over a socket that does not block and that outlives it. One thread at a time. Nothing waits.
+// A TLS connection over a non-blocking socket that outlives it. One thread at a time. No call blocks.
 //
-// What send() took has left: no buffer has to be flushed later. Up to four records are encrypted ahead of what the
-// socket takes, and count as sent when they have left. OpenSSL itself never waits to write, so that reading goes on
-// whatever the peer does. What the peer sent may lie here (holds_bytes), where poll() does not see it; a receive() that
-// ends with EAGAIN has taken all of it.
+// Bytes that send() accepted have left; no buffer has to be flushed later. Up to four records are encrypted ahead of
+// the socket and count as sent only when they have left. OpenSSL itself never waits to write, so reading continues
+// whatever the peer does. Received bytes may be buffered here (holds_bytes), invisible to poll(); a receive() that ends
+// with EAGAIN has returned all of them.
 class TlsSession {
  public:
   TlsSession(std::shared_ptr<const Tls> tls, TlsSide side, int fd);
@@ -53,19 +54,19 @@ class TlsSession {
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
-  // As much of the handshake as can be done now; true: it is done. A server only then knows the client, a client may
-  // have to hear of its refusal from receive().
-  // Errors: invalid (the peer holds another token's key), corrupt (what it says is no TLS), io (it closed).
+  // Advances the handshake as far as possible; true: it is done. Only then does a server know the client; a client may
+  // learn of its refusal only from receive().
+  // Errors: invalid (the peer has another token's key), corrupt (not TLS), io (the peer closed).
   Result<bool> shake_hands(const std::string& peer);
 
-  // As recv(2) and sendmsg(2). After -1 with EAGAIN the next send() begins with the same bytes. EPROTO: the peer has
-  // broken the protocol, or its bytes were altered on the way.
+  // As recv(2) and sendmsg(2). After -1 with EAGAIN the next send() must begin with the same bytes. EPROTO: the peer
+  // violated the protocol, or its bytes were altered in transit.
   ssize_t receive(std::span<std::byte> bytes);
   ssize_t send(std::span<const iovec> runs);
-  // The events of poll(2) by which that which has to wait for `events` goes on: a handshake may have more to say.
+  // The poll(2) events to wait for when `events` are wanted: a handshake may also need to write.
   short awaits(short events) const;
   bool holds_bytes() const;
-  void end();  // tells the peer that nothing more comes, where that can be written now
+  void end();  // sends close_notify, if it can be written now
 
  private:
   struct State;

@@ -1,4 +1,4 @@
-// Streams over TLS between threads, over pairs of sockets and through a wire that is listened to, slow or altered.
+// TLS streams between threads, over socket pairs and through a wire that is recorded, slow or altered.
 #include "ground/net/tls.h"
 
 #include <gtest/gtest.h>
@@ -36,9 +36,9 @@ struct Pair {
   NetStream client, server;
 };
 
-// Both handshakes at once, as two processes would.
-std::pair<Status, Status> meet(Pair& pair, const std::shared_ptr<const Tls>& client,
-                               const std::shared_ptr<const Tls>& server) {
+// Both handshakes concurrently, as two processes would.
+std::pair<Status, Status> connect(Pair& pair, const std::shared_ptr<const Tls>& client,
+                                  const std::shared_ptr<const Tls>& server) {
   pair.client.encrypt(client, TlsSide::client);
   pair.server.encrypt(server, TlsSide::server);
   Status there = Done{};
@@ -49,9 +49,10 @@ std::pair<Status, Status> meet(Pair& pair, const std::shared_ptr<const Tls>& cli
   return {std::move(here), std::move(there)};
 }
 
-Pair met(std::pair<Fd, Fd> ends = sockets(), const std::shared_ptr<const Tls>& tls = tls_of(RunToken::make().value())) {
+Pair connected(std::pair<Fd, Fd> ends = sockets(),
+               const std::shared_ptr<const Tls>& tls = tls_of(RunToken::make().value())) {
   Pair pair{NetStream(std::move(ends.first)), NetStream(std::move(ends.second))};
-  const auto [client, server] = meet(pair, tls, tls);
+  const auto [client, server] = connect(pair, tls, tls);
   EXPECT_TRUE(client.ok()) << client.error().message;
   EXPECT_TRUE(server.ok()) << server.error().message;
   return pair;
@@ -68,13 +69,13 @@ void exchange(NetStream& stream, std::size_t size, std::uint64_t seed, std::uint
   std::mt19937 random(static_cast<unsigned>(seed));
   Raw into(100'000);
   std::size_t sent = 0, got = 0;
-  bool holds = true;  // to the letter what was sent
+  bool holds = true;  // received exactly what was sent
   const NetDeadline until = deadline_after(Seconds(120.0));
   while ((sent < size || got < size) && holds && steady_clock::now() < until) {
     bool any = false;
     if (sent < size) {
       std::vector<iovec> runs;
-      // After EAGAIN the same bytes come again, though not cut as before.
+      // After EAGAIN the same bytes are sent again, but split differently.
       for (std::size_t at = sent; at < size && runs.size() < 64;) {
         const std::size_t piece = std::min<std::size_t>(size - at, 1 + random() % 40'000);
         runs.push_back({ours.data() + at, piece});
@@ -110,7 +111,7 @@ void exchange_both(Pair& pair, std::size_t size) {
   exchange(pair.client, size, 1, 2);
 }
 
-// A wire between two sockets that keeps what passes, by pieces of at most `piece` bytes, each as `alter` leaves it.
+// A wire between two sockets that records the traffic, in pieces of at most `piece` bytes, each modified by `alter`.
 class Wire {
  public:
   explicit Wire(std::size_t piece, std::function<void(std::size_t at, Raw& bytes)> alter = {})
@@ -164,7 +165,7 @@ std::string raw_text(const RunToken& token) {
 }
 
 TEST(TlsStream, much_at_once_both_ways) {
-  Pair pair = met();
+  Pair pair = connected();
   exchange_both(pair, std::size_t{64} << 20);
 }
 
@@ -174,20 +175,20 @@ TEST(TlsStream, a_plain_one_does_the_same) {
   exchange_both(pair, std::size_t{8} << 20);
 }
 
-// A key is good for so many records; new ones are taken while both send, and nobody waits for ever.
+// Keys are limited to some number of records; both sides update them while sending, without deadlock.
 TEST(TlsStream, new_keys_are_taken_on_the_way) {
-  Pair pair = met(sockets(), Tls::of(RunToken::make().value(), 3).value());
+  Pair pair = connected(sockets(), Tls::of(RunToken::make().value(), 3).value());
   exchange_both(pair, std::size_t{8} << 20);
 }
 
 TEST(TlsStream, bytes_may_come_a_few_at_a_time) {
   Wire wire(7);
-  Pair pair = met(wire.ends());
+  Pair pair = connected(wire.ends());
   exchange_both(pair, 100'000);
 }
 
 TEST(TlsStream, what_is_decrypted_and_not_taken_is_told) {
-  Pair pair = met();
+  Pair pair = connected();
   ASSERT_TRUE(send_all(pair.client, raw("0123456789"), soon(), "server").ok());
   std::array<std::byte, 4> some;
   ASSERT_TRUE(receive_all(pair.server, some, soon(), "client").ok());
@@ -209,7 +210,7 @@ TEST(TlsStream, neither_the_token_nor_what_is_sent_passes_readable) {
     auto [a, b] = wire.ends();
     Pair pair{NetStream(std::move(a)), NetStream(std::move(b))};
     if (encrypted) {
-      const auto [client, server] = meet(pair, tls_of(token), tls_of(token));
+      const auto [client, server] = connect(pair, tls_of(token), tls_of(token));
       ASSERT_TRUE(client.ok() && server.ok());
     }
     ASSERT_TRUE(send_all(pair.client, token.bytes(), soon(), "server").ok());
@@ -226,7 +227,7 @@ TEST(TlsStream, neither_the_token_nor_what_is_sent_passes_readable) {
 TEST(TlsStream, another_token_is_refused_by_both) {
   auto [a, b] = sockets();
   Pair pair{NetStream(std::move(a)), NetStream(std::move(b))};
-  const auto [client, server] = meet(pair, tls_of(RunToken::make().value()), tls_of(RunToken::make().value()));
+  const auto [client, server] = connect(pair, tls_of(RunToken::make().value()), tls_of(RunToken::make().value()));
   ASSERT_FALSE(client.ok());
   ASSERT_FALSE(server.ok());
   EXPECT_EQ(client.error().kind, ErrorKind::invalid) << client.error().message;
@@ -239,7 +240,7 @@ TEST(TlsStream, what_was_altered_on_the_way_is_not_believed) {
   Wire wire(4096, [](std::size_t at, Raw& bytes) {
     if (at + bytes.size() > 20'000) bytes.back() ^= std::byte{1};  // long after the handshake
   });
-  Pair pair = met(wire.ends());
+  Pair pair = connected(wire.ends());
   std::jthread sender([&] { (void)send_all(pair.client, Raw(100'000), deadline_after(Seconds(2.0)), "server"); });
   Raw got(100'000);
   const Status status = receive_all(pair.server, got, soon(), "client");
@@ -248,7 +249,7 @@ TEST(TlsStream, what_was_altered_on_the_way_is_not_believed) {
   pair.server = NetStream();
 }
 
-// The other end says `text` and, where it `leaves`, closes.
+// The other end sends `text` and, if `leaves`, closes.
 Status told_by(std::string_view text, bool leaves, TlsSide side) {
   auto [a, b] = sockets();
   NetStream stream(std::move(a));
@@ -282,7 +283,7 @@ TEST(TlsStream, a_peer_that_is_none_is_named_by_what_it_does) {
 
 TEST(TlsStream, an_end_is_heard_with_a_last_word_and_without) {
   for (const bool says_so : {true, false}) {
-    Pair pair = met();
+    Pair pair = connected();
     ASSERT_TRUE(send_all(pair.client, raw("all"), soon(), "server").ok());
     if (says_so) pair.client.end();
     pair.client = NetStream();
@@ -290,7 +291,7 @@ TEST(TlsStream, an_end_is_heard_with_a_last_word_and_without) {
     EXPECT_TRUE(receive_all(pair.server, got, soon(), "client").ok());
     EXPECT_EQ(pair.server.receive(got), 0);
     EXPECT_EQ(pair.server.receive(got), 0);
-    ssize_t sent = 0;  // to one that has gone: an error and no signal
+    ssize_t sent = 0;  // to a closed peer: an error, not a signal
     for (int i = 0; i < 100 && sent >= 0; ++i) sent = pair.server.send(raw("late"));
     EXPECT_EQ(sent, -1);
     EXPECT_EQ(errno, EPIPE);

@@ -63,7 +63,7 @@ std::uint64_t RunToken::mark() const {
 
 bool RunToken::equals(std::span<const std::byte> shown) const {
   if (shown.size() != kSize) return false;
-  // volatile: no compiler may leave at the first difference.
+  // volatile: the compiler must not stop at the first difference.
   volatile unsigned differs = 0;
   for (std::size_t i = 0; i < kSize; ++i) { differs = differs | std::to_integer<unsigned>(bytes_[i] ^ shown[i]); }
   return differs == 0;

@@ -1,7 +1,7 @@
 #pragma once
-// The secret of one run: 128 random bits that every process of it knows and shows first. That alone is no encryption:
-// whoever can read the wire reads the token. On a network that is not trusted a run speaks TLS, whose key is derived of
-// the token (tls.h); the token then is shown inside.
+// The secret of one run: 128 random bits that each of its processes has and sends first. The token alone encrypts
+// nothing: whoever can read the wire reads the token. On an untrusted network a run uses TLS with a key derived from
+// the token (tls.h); the token is then sent inside TLS.
 
 #include <array>
 #include <cstddef>
@@ -18,17 +18,17 @@ class RunToken {
  public:
   static constexpr std::size_t kSize = 16;
 
-  // From the system's randomness. Errors: io.
+  // From the system's random numbers. Errors: io.
   static Result<RunToken> make();
   // 32 hexadecimal digits. Errors: invalid (the text is not repeated in the message).
   static Result<RunToken> parse(std::string_view hex);
 
   std::string hex() const;
-  // By which files and logs know the run's launch, though others read them: of a SHA-256 with a label, which tells
-  // nothing of the token.
+  // A public identifier of the run's launch for files and logs: from a SHA-256 with a label, which reveals nothing
+  // about the token.
   std::uint64_t mark() const;
   std::span<const std::byte, kSize> bytes() const { return bytes_; }
-  // In a time that does not depend on where the two differ. Another length is false at once.
+  // Constant time in the contents. Another length returns false at once.
   bool equals(std::span<const std::byte> shown) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of an address "https://[USER@]HOST[:PORT]/PATH", as libcurl takes it apart.
+// Splits "https://[USER@]HOST[:PORT]/PATH" in the same way as libcurl.
 
 #include <string>
 
@@ -7,10 +7,10 @@ namespace systole {
 
 struct UrlParts {
   std::string scheme;  // "https://"
-  std::string user;    // what stands before the last '@' of the place: secret
-  std::string host;    // as it stands, [::1] too
+  std::string user;    // everything before the last '@' of the authority: secret
+  std::string host;    // as written, with brackets for [::1]
   std::string port;    // empty, or ":443"
-  std::string path;    // all behind
+  std::string path;    // the rest
   explicit UrlParts(const std::string& url);
   std::string bare_host() const;  // without brackets
 };

@@ -13,12 +13,12 @@ namespace {
 
 constexpr const char* kUsed = "used";
 constexpr const char* kPart = ".part";
-constexpr Bytes kLongestUsed = kKiB * 64;  // then it is written anew, each key once
+constexpr Bytes kLongestUsed = kKiB * 64;  // beyond this it is rewritten, each key once
 
 Status write(Store& store, const std::string& file, std::string_view text) {
   const std::unique_ptr<WritableFile> part = TRY(store.create(file));
   TRY(part->append(std::as_bytes(std::span(text))));
-  return part->close();  // not synced: what a power cut takes is not believed
+  return part->close();  // not synced: a value damaged by a power cut fails its hash
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ std::optional<std::string> ContentCache::look(const std::string& key) {
   const std::size_t line = text->find('\n');
   const std::string_view value = line == text->npos ? std::string_view() : std::string_view(*text).substr(line + 1);
   if (line == text->npos || text->substr(0, line) != to_hex(hash128(value))) {
-    remove(key);  // what cannot be believed is only in the way
+    remove(key);  // a corrupt file only takes up space
     return std::nullopt;
   }
   return std::string(value);
@@ -111,8 +111,8 @@ Status ContentCache::make_room(Bytes needed) {
   std::vector<Entry> entries = TRY(list());
   Bytes sum = needed;
   for (const Entry& entry : entries) sum += entry.size;
-  // What a process left that died while it wrote goes before anything that is whole. Of one that still writes, the
-  // rename fails, and the value is made again another time.
+  // Partial files of dead writers go before any whole value. If the writer still lives, its rename fails, and the value
+  // is recomputed later.
   for (const std::string& file : TRY(store_.list(""))) {
     if (!file.ends_with(kPart)) continue;
     const Result<Bytes> size = store_.size(file);

@@ -32,7 +32,7 @@ TEST(ContentCache, gives_back_what_it_was_given) {
   EXPECT_FALSE(cache.find("a"));
 }
 
-// Whatever byte is lost or changed: it is not believed, and goes.
+// Whichever byte is lost or changed, the file is rejected and removed.
 TEST(ContentCache, what_is_torn_is_removed) {
   const std::unique_ptr<Store> store = make_memory_store();
   ContentCache cache(*store, kMiB, "");
@@ -60,15 +60,15 @@ TEST(ContentCache, what_was_used_least_lately_goes_first) {
   EXPECT_TRUE(cache.find("1"));
   cache.keep("4", value).value();
   EXPECT_EQ(keys_of(cache), "413");
-  store->remove("used").value();  // without it any may go, and as many
+  store->remove("used").value();  // without it the eviction order is free, but the count is the same
   cache.keep("5", value).value();
   EXPECT_EQ(cache.list().value().size(), 3U);
   EXPECT_TRUE(cache.find("5"));
-  // More than there may be is not kept, and nothing goes for it.
+  // A value over the limit is not kept, and nothing is evicted for it.
   cache.keep("large", std::string(500, 'v')).value();
   EXPECT_FALSE(cache.find("large"));
   EXPECT_EQ(cache.list().value().size(), 3U);
-  // What somebody died over goes before what is whole.
+  // A partial file of a dead writer goes before whole values.
   write_whole(*store, "6.x.77-0.part", std::string(200, 'p')).value();
   ContentCache(*store, Bytes(450), ".x").keep("5", value).value();
   EXPECT_FALSE(store->exists("6.x.77-0.part").value());
@@ -98,7 +98,7 @@ TEST(ContentCache, on_a_full_disk_what_was_kept_stays) {
   for (const std::string& file : store.list("").value()) EXPECT_FALSE(file.ends_with(".part")) << file;
 }
 
-// Whatever call fails or is the last: each value is the one that was kept, or none.
+// Whichever call fails or is the last: each value is whole or absent.
 TEST(ContentCache, after_any_fault_values_are_whole_or_absent) {
   for (std::int64_t n = 1; n <= 12; ++n) {
     FaultyStore store;
@@ -132,7 +132,7 @@ TEST(ContentCache, two_processes_share_a_folder) {
       const std::string key = std::to_string(i % 7), value(static_cast<std::size_t>(4000 + 1000 * (i % 7)), key[0]);
       const std::optional<std::string> found = cache.find(key);
       right = right && (!found || *found == value);
-      if (!found) (void)cache.keep(key, value);  // the other may have made room of its part
+      if (!found) (void)cache.keep(key, value);  // the other process may have evicted it
     }
     return right;
   };
@@ -148,7 +148,7 @@ TEST(ContentCache, two_processes_share_a_folder) {
     EXPECT_NE(file.path().extension(), ".part");
     if (file.path().extension() == ".x") bytes += static_cast<std::int64_t>(file.file_size());
   }
-  EXPECT_LE(bytes, 2 * 40 * 1024);  // each makes room for its own
+  EXPECT_LE(bytes, 2 * 40 * 1024);  // each process makes room only for its own values
   std::filesystem::remove_all(folder);
 }
 

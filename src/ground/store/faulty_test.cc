@@ -165,7 +165,7 @@ TEST(Faulty, begins_with_what_another_store_holds) {
   EXPECT_EQ(*read_text(*store.survivor(Unsynced::lost), "d/x"), "1");
 }
 
-// The law of write_whole, at every crash point and in every way that unsynced data may end.
+// The contract of write_whole, at every crash point and for every outcome of unsynced data.
 TEST(Faulty, write_whole_is_whole_or_absent_at_every_crash_point) {
   const auto act = [](Store& store) { write_whole(store, "a", "new, and longer than before").value(); };
   const std::unique_ptr<Store> before = make_memory_store();
@@ -189,7 +189,7 @@ TEST(Faulty, write_whole_is_whole_or_absent_at_every_crash_point) {
   }
 }
 
-// The same check sees a writer that does not sync its bytes.
+// The same check catches a writer that does not sync its bytes.
 TEST(Faulty, a_careless_writer_is_found) {
   FaultyStore store;
   write_whole(store, "a", "old").value();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Bytes kLargestPointer(1024);  // the specification's bound
 
-// The bytes of the file that is elsewhere; nothing where it does not say.
+// The size of the real file; empty if the pointer does not state it.
 std::string size_told(std::string_view pointer) {
   constexpr std::string_view kSize = "\nsize ";
   const std::size_t at = pointer.find(kSize);

@@ -1,5 +1,5 @@
 #pragma once
-// The pointers that git-lfs leaves in place of large files until they are pulled: a few lines of text, as
+// Pointers that git-lfs leaves in place of large files until they are pulled. A few lines of text:
 //
 //   version https://git-lfs.github.com/spec/v1
 //   oid sha256:4d7a...
@@ -12,7 +12,7 @@
 
 namespace systole {
 
-// Errors: invalid, with the path and what to do, when the file is such a pointer; those of reading.
+// Errors: invalid if the file is such a pointer, with the path and what to do; those of reading.
 Status refuse_lfs_pointer(Store& store, std::string_view path);
 
 }  // namespace systole

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 
+#include "ground/base/fd.h"
 #include "ground/base/os_error.h"
 
 namespace systole {
@@ -15,17 +16,22 @@ namespace {
 
 class Flock : public FileLock {
  public:
-  explicit Flock(int fd) : fd_(fd) {}
-  Flock(const Flock&) = delete;
-  Flock& operator=(const Flock&) = delete;
-  ~Flock() override { ::close(fd_); }
-  int fd() const { return fd_; }
+  explicit Flock(Fd fd) : fd_(std::move(fd)) {}
 
  private:
-  int fd_;
+  Fd fd_;
 };
 
-// The process id that the holder wrote, "" when it has not come to it yet.
+std::string lock_file_of(const std::string& path) { return path + "/lock"; }
+
+// Does not wait. Closing the file releases it. Sets errno on false; EWOULDBLOCK: another FileLock excludes it.
+bool lock_now(const Fd& fd, int kind) {
+  int locked = ::flock(fd.get(), kind | LOCK_NB);
+  while (locked != 0 && errno == EINTR) locked = ::flock(fd.get(), kind | LOCK_NB);
+  return locked == 0;
+}
+
+// The process id that the holder wrote; "" if it has not written it yet.
 std::string pid_of_holder(int fd) {
   std::array<char, 32> text;
   const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
@@ -34,13 +40,13 @@ std::string pid_of_holder(int fd) {
   return digits;
 }
 
-// The file of the folder, locked; or the process id of who holds it.
+// The folder's lock file, locked; or the process id of its holder.
 struct Taken {
   std::unique_ptr<Flock> lock;
   std::string holder;
 };
 
-// Whether the folder still holds this file: who held it before may have taken both away.
+// Whether the name still refers to this file: an earlier holder may have removed the folder and the file.
 bool is_at(int fd, const std::string& file) {
   struct stat held {
   }, there{};
@@ -49,47 +55,58 @@ bool is_at(int fd, const std::string& file) {
 }
 
 Result<Taken> take(const std::string& path) {
-  const std::string file = path + "/lock";
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (fd < 0) return os_error(errno, "create", file);
-  auto lock = std::make_unique<Flock>(fd);
-  int taken = ::flock(fd, LOCK_EX | LOCK_NB);
-  while (taken != 0 && errno == EINTR) taken = ::flock(fd, LOCK_EX | LOCK_NB);
-  if (taken != 0 && errno == EWOULDBLOCK) return Taken{nullptr, pid_of_holder(fd)};
-  if (taken != 0) return os_error(errno, "lock", file);
-  if (!is_at(fd, file)) return take(path);
+  const std::string file = lock_file_of(path);
+  Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (fd.get() < 0) return os_error(errno, "create", file);
+  if (!lock_now(fd, LOCK_EX)) {
+    if (errno == EWOULDBLOCK) return Taken{nullptr, pid_of_holder(fd.get())};
+    return os_error(errno, "lock", file);
+  }
+  if (!is_at(fd.get(), file)) return take(path);
   const std::string pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+  if (::ftruncate(fd.get(), 0) != 0 ||
+      ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     return os_error(errno, "write", file);
   }
-  return Taken{std::move(lock), {}};
+  return Taken{std::make_unique<Flock>(std::move(fd)), {}};
 }
 
 std::string process_text(const std::string& pid) { return pid.empty() ? "another process" : "process " + pid; }
 
+Error in_use(const std::string& path, const std::string& pid, std::string_view wait) {
+  return error(ErrorKind::busy, "the folder '{}' is in use by {}", path, process_text(pid))
+      .hinted(
+          fmt::format("{}{}, or use another folder", wait, pid.empty() ? "" : fmt::format(", stop it (kill {})", pid)));
+}
+
 }  // namespace
 
-Result<LockAttempt> try_lock_folder(const std::string& path) {
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, std::string_view wait) {
   Taken taken = TRY(take(path));
-  if (taken.lock == nullptr) return LockAttempt{nullptr, process_text(taken.holder)};
-  return LockAttempt{std::move(taken.lock), {}};
+  if (taken.lock == nullptr) return in_use(path, taken.holder, wait);
+  return std::unique_ptr<FileLock>(std::move(taken.lock));
 }
 
-Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path) {
-  Taken taken = TRY(take(path));
-  if (taken.lock != nullptr) return std::unique_ptr<FileLock>(std::move(taken.lock));
-  Error busy = error(ErrorKind::busy, "the folder '{}' is in use by {}", path, process_text(taken.holder));
-  if (taken.holder.empty()) return busy;
-  return std::move(busy).hinted(fmt::format("wait for it, stop it (kill {}), or use another folder", taken.holder));
-}
-
-Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, Seconds patience, Clock& clock) {
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, Seconds patience, Clock& clock,
+                                              const OnHeld& told) {
   const Seconds until = clock.now() + patience;
   while (true) {
-    Result<std::unique_ptr<FileLock>> lock = lock_folder(path);
-    if (lock.ok() || lock.error().kind != ErrorKind::busy || clock.now() >= until) return lock;
+    Taken taken = TRY(take(path));
+    if (taken.lock != nullptr) return std::unique_ptr<FileLock>(std::move(taken.lock));
+    if (told) TRY(told(process_text(taken.holder)));
+    if (clock.now() >= until) return in_use(path, taken.holder, "wait for longer");
     clock.sleep(Seconds(0.05));
   }
+}
+
+Result<bool> is_locked(const std::string& path) {
+  const std::string file = lock_file_of(path);
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (fd.get() < 0 && errno == ENOENT) return false;
+  if (fd.get() < 0) return os_read_error(errno, "open", file);
+  if (lock_now(fd, LOCK_SH)) return false;
+  if (errno == EWOULDBLOCK) return true;
+  return os_read_error(errno, "look at", file);
 }
 
 }  // namespace systole

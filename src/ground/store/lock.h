@@ -1,9 +1,11 @@
 #pragma once
-// One process at a time in a folder: flock on the file `lock` in it, which the system gives back when the holder dies,
-// whatever killed it. The file holds the holder's process id for the message to the second one, and stays.
+// A folder lock between processes: flock on the file `lock` in the folder. The system releases it when the holder dies,
+// for whatever reason. The file stays, and holds the holder's process id for error messages.
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "ground/base/clock.h"
 #include "ground/base/result.h"
@@ -12,22 +14,23 @@ namespace systole {
 
 class FileLock {
  public:
-  virtual ~FileLock() = default;  // gives the lock back
+  virtual ~FileLock() = default;  // releases the lock
 };
 
-// Locks the folder `path` of this machine until the lock is destroyed. Does not wait. A child process started with
-// exec does not inherit it.
+// Locks the folder `path` of this machine until the lock is destroyed. Does not wait. A child process started with exec
+// does not inherit it. `wait`: how the caller can wait instead, for the hint.
 // Errors: busy (held by another FileLock, of any process; the message says which), not_found, io.
-Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path);
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, std::string_view wait = "wait for it");
 
-// Waits for it, so long at most.
-Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, Seconds patience, Clock& clock);
+// Waits for the lock, at most `patience`. Each time it is held, calls `told` with the holder, as "process 12"; an error
+// that `told` returns ends the wait. Errors: those too.
+using OnHeld = std::function<Status(const std::string& holder)>;
+Result<std::unique_ptr<FileLock>> lock_folder(const std::string& path, Seconds patience, Clock& clock,
+                                              const OnHeld& told = {});
 
-// The same for who waits in another way: the lock, or null and who holds it, as "process 12". Errors: not_found, io.
-struct LockAttempt {
-  std::unique_ptr<FileLock> lock;
-  std::string holder;
-};
-Result<LockAttempt> try_lock_folder(const std::string& path);
+// Whether a process holds the lock of the folder, without taking it: creates and writes no file. False also if the
+// folder was never locked or does not exist. A process that takes the lock at this very moment may be told that another
+// one holds it. Errors: io, the lock file cannot be opened.
+Result<bool> is_locked(const std::string& path);
 
 }  // namespace systole

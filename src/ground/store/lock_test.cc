@@ -28,16 +28,7 @@ TEST_F(LockFolder, refuses_the_second_and_names_the_first) {
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().kind, ErrorKind::busy);
   EXPECT_NE(second.error().message.find(std::to_string(::getpid())), std::string::npos);
-  const LockAttempt waits = try_lock_folder(path_).value();
-  EXPECT_EQ(waits.lock, nullptr);
-  EXPECT_EQ(waits.holder, "process " + std::to_string(::getpid()));
   first.value().reset();
-  {
-    const LockAttempt taken = try_lock_folder(path_).value();
-    EXPECT_NE(taken.lock, nullptr);
-    EXPECT_EQ(taken.holder, "");
-    EXPECT_EQ(lock_folder(path_).error().kind, ErrorKind::busy);
-  }
   EXPECT_TRUE(lock_folder(path_).ok());
 }
 
@@ -46,6 +37,23 @@ TEST_F(LockFolder, is_waited_for_as_long_as_said) {
   const auto first = lock_folder(path_).value();
   EXPECT_EQ(lock_folder(path_, Seconds(5.0), clock).error().kind, ErrorKind::busy);
   EXPECT_GE(clock.now(), Seconds(5.0));
+}
+
+TEST_F(LockFolder, who_holds_it_is_told_while_it_is_waited_for_and_may_end_the_wait) {
+  FakeClock clock;
+  auto first = lock_folder(path_).value();
+  std::vector<std::string> told;
+  const auto given_back = lock_folder(path_, Seconds(5.0), clock, [&](const std::string& holder) -> Status {
+    told.push_back(holder);
+    if (told.size() == 3) first.reset();
+    return {};
+  });
+  EXPECT_TRUE(given_back.ok());
+  EXPECT_EQ(told, std::vector<std::string>(3, "process " + std::to_string(::getpid())));
+  const auto ended = lock_folder(path_, Seconds(5.0), clock,
+                                 [](const std::string&) -> Status { return error(ErrorKind::exists, "enough"); });
+  EXPECT_EQ(ended.error().message, "enough");
+  EXPECT_LT(clock.now(), Seconds(5.0));
 }
 
 TEST_F(LockFolder, of_a_folder_that_was_taken_away_holds_no_other_one) {
@@ -79,9 +87,17 @@ TEST_F(LockFolder, is_given_back_by_a_kill) {
   ::close(ready[1]);
 }
 
-TEST_F(LockFolder, needs_the_folder) {
-  EXPECT_EQ(lock_folder(path_ + "/no").error().kind, ErrorKind::not_found);
-  EXPECT_EQ(try_lock_folder(path_ + "/no").error().kind, ErrorKind::not_found);
+TEST_F(LockFolder, needs_the_folder) { EXPECT_EQ(lock_folder(path_ + "/no").error().kind, ErrorKind::not_found); }
+
+TEST_F(LockFolder, is_looked_at_without_a_trace) {
+  EXPECT_FALSE(is_locked(path_).value());
+  EXPECT_TRUE(std::filesystem::is_empty(path_)) << "it made a file";
+  auto lock = lock_folder(path_).value();
+  EXPECT_TRUE(is_locked(path_).value());
+  lock.reset();
+  EXPECT_FALSE(is_locked(path_).value());
+  EXPECT_TRUE(lock_folder(path_).ok()) << "it kept the lock";
+  EXPECT_FALSE(is_locked(path_ + "/absent").value());
 }
 
 }  // namespace

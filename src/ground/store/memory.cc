@@ -1,4 +1,4 @@
-// A store in memory: the tree behind a lock. A file holds the tree's state alive, so it may outlive the store.
+// A store in memory: the tree behind a lock. A file shares ownership of the tree's state, so it may outlive the store.
 
 #include <limits>
 #include <mutex>
@@ -12,6 +12,7 @@ namespace {
 struct State {
   std::mutex mutex;
   Tree tree;
+  TreeLocks locks;
 };
 
 class MemoryFile : public WritableFile {
@@ -68,14 +69,27 @@ class MemoryStore : public Store {
     const std::lock_guard lock(state_->mutex);
     return state_->tree.rename(from, to);
   }
+  Status link(std::string_view from, std::string_view to) override {
+    const std::lock_guard lock(state_->mutex);
+    return state_->tree.link(from, to);
+  }
   Status remove(std::string_view path) override {
     const std::lock_guard lock(state_->mutex);
     return state_->tree.remove(path);
+  }
+  Status remove_dir(std::string_view dir) override {
+    const std::lock_guard lock(state_->mutex);
+    return state_->tree.remove_dir(dir);
   }
   Status sync_dir(std::string_view dir) override {
     const std::lock_guard lock(state_->mutex);
     TRY(state_->tree.find_dir(dir));
     return Done{};
+  }
+  Result<std::unique_ptr<FileLock>> try_lock(std::string_view dir) override {
+    const std::lock_guard lock(state_->mutex);
+    TRY(state_->tree.find_dir(dir));
+    return state_->locks.try_lock(dir);
   }
   Result<Bytes> free_space() override { return Bytes(std::numeric_limits<std::int64_t>::max()); }
 

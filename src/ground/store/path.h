@@ -1,6 +1,6 @@
 #pragma once
-// A store's paths: relative, '/'-separated, made of names that are neither empty, "." nor "..". They may come out of
-// files (a manifest), so a bad one is an Error and never reaches the system.
+// Paths of a store: relative, '/'-separated; no name is empty, "." or "..". They may come from files (a manifest), so a
+// bad one is an Error and never reaches the system.
 
 #include <string>
 #include <string_view>
@@ -10,9 +10,9 @@
 
 namespace systole {
 
-// The names of a path of a file. Errors: invalid.
+// The names in a file's path. Errors: invalid.
 Result<std::vector<std::string>> split_file_path(std::string_view path);
-// The same of a folder; "" is the root and one trailing '/' is allowed.
+// The same for a folder; "" is the root, and one trailing '/' is allowed.
 Result<std::vector<std::string>> split_dir_path(std::string_view path);
 
 std::string_view parent_of(std::string_view path);  // "a/b" of "a/b/c", "" of "c"

@@ -1,6 +1,6 @@
 #pragma once
-// A store of this machine whose files are for their owner alone (0600), whatever the umask is: what may hold what a
-// secret made, a ledger, an audit. One that was there and others could read is closed to them when it is written again.
+// A store of this machine whose files only their owner can access (0600), whatever the umask is. For data that may
+// contain secrets: a ledger, an audit. Rewriting an existing file that others could read also restricts it.
 
 #include <memory>
 #include <string>

@@ -54,14 +54,14 @@ std::string sha256_of(std::string_view text) {
 Result<std::string> sha256_of_file(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) return os_error(errno == 0 ? EIO : errno, "read", path);
+  if (!file) return os_read_error(errno == 0 ? EIO : errno, "read", path);
   Sha256 sum;
   std::vector<char> piece(1 << 20);
   while (file) {
     file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     sum.add(std::as_bytes(std::span(piece.data(), static_cast<std::size_t>(file.gcount()))));
   }
-  if (file.bad()) return os_error(EIO, "read", path);
+  if (file.bad()) return os_read_error(EIO, "read", path);
   return hex(sum.digest());
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// SHA-256 (FIPS 180-4), by which files travel and are held to people who might change them. Against accidents alone
-// base/hash.h is enough and faster. Out of OpenSSL's libcrypto, whose refusal (no memory) is thrown as Failure.
+// SHA-256 (FIPS 180-4), for files that travel or that somebody might tamper with. Against accidental corruption
+// base/hash.h suffices and is faster. Uses OpenSSL's libcrypto; its failure (no memory) is thrown as Failure.
 
 #include <array>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace systole {
 
-// Of bytes that come in pieces.
+// Incremental hash of bytes that come in pieces.
 class Sha256 {
  public:
   using Digest = std::array<std::byte, 32>;

@@ -9,7 +9,7 @@
 namespace systole {
 namespace {
 
-// FIPS 180-4's examples, as NIST's "Examples with Intermediate Values" has them, and a million letters.
+// The examples of FIPS 180-4, from NIST's "Examples with Intermediate Values", including a million letters.
 TEST(Sha256, of_fips_180) {
   EXPECT_EQ(sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

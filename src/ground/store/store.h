@@ -1,9 +1,10 @@
 #pragma once
-// Files and objects behind one interface, in the smallest set of acts that a checkpoint needs and that POSIX and
-// an object store both have. Paths are relative to the store's root, '/'-separated, without "." or "..".
+// The files of a folder: a run's own (its event files are appended to), a data folder, a folder of weights. Checkpoints
+// use an object store instead (object_store.h), which may itself use such files. Paths are relative to the store's
+// root, '/'-separated, without "." or "..".
 //
-// Durability: bytes are safe after File::sync; a name is safe after sync_dir of its folder. `faulty` (faulty.h)
-// forgets what was not made safe, which is how the tests hold the callers to it.
+// Durability: bytes are durable after WritableFile::sync; a name is durable after sync_dir of its folder. `faulty`
+// (faulty.h) forgets everything else, so the tests find callers that do not sync.
 //
 // A path that is absolute, empty or contains "." or ".." is refused with kind invalid by every call.
 //
@@ -19,6 +20,7 @@
 
 #include "ground/base/result.h"
 #include "ground/base/units.h"
+#include "ground/store/lock.h"
 
 namespace systole {
 
@@ -47,30 +49,39 @@ class Store {
   virtual Status make_dirs(std::string_view dir) = 0;  // with parents; fine if there
   // Atomic within the store; replaces the target.
   virtual Status rename(std::string_view from, std::string_view to) = 0;
+  // A second name for the file `from`, made only if `to` does not exist; atomic, on network file systems too.
+  // Errors: exists (`to` has a file already), not_found, unsupported (this file system has no links).
+  virtual Status link(std::string_view from, std::string_view to) = 0;
   // A file or an empty folder; fine if absent. Errors: exists when the folder is not empty.
   virtual Status remove(std::string_view path) = 0;
+  // An empty folder, not a link to one; fine if absent. Errors: exists if it is not empty or cannot be removed: a mount
+  // point, or its parent may not be changed.
+  virtual Status remove_dir(std::string_view dir) = 0;
   virtual Status sync_dir(std::string_view dir) = 0;
+  // An exclusive lock among all processes and machines; does not wait. The system releases the lock when its holder
+  // dies. The lock is advisory. Errors: busy, not_found, unsupported (no locks here), io.
+  virtual Result<std::unique_ptr<FileLock>> try_lock(std::string_view dir) = 0;
   virtual Result<Bytes> free_space() = 0;
 };
 
-// A file read whole. Errors as Store::read; does_not_fit when larger than `limit`.
+// Reads a whole file. Errors as Store::read; does_not_fit if larger than `limit`.
 Result<std::vector<std::byte>> read_all(Store& store, std::string_view path,
                                         Bytes limit = Bytes(std::int64_t{1} << 40));
 Result<std::string> read_text(Store& store, std::string_view path, Bytes limit = Bytes(std::int64_t{1} << 32));
 
-// Writes `path` so that it is whole or absent: temporary file, sync, rename, sync_dir.
+// Writes `path` atomically, so that it is whole or absent: temporary file, sync, rename, sync_dir.
 Status write_whole(Store& store, std::string_view path, std::span<const std::byte> bytes);
 Status write_whole(Store& store, std::string_view path, std::string_view text);
 
-// make_dirs, and every name on the way made safe.
+// make_dirs, then makes every name on the path durable.
 Status make_dirs_synced(Store& store, std::string_view dir);
 
-// Copies all that stands under `dir` ("" is everything) to the same names in `to`, bytes and names made safe.
+// Copies everything under `dir` ("" is the root) to the same names in `to`; makes bytes and names durable.
 Status copy_tree(Store& from, Store& to, std::string_view dir = {});
 
 // A store rooted at a folder of this machine; `root` may be absolute or relative to the working folder. Symbolic links
-// are followed when reading and as folders on the way, never when creating a file.
-// Errors: not_found when `root` is absent, invalid when it is no folder.
+// are followed for reads and for folders on the path, never when creating a file.
+// Errors: not_found if `root` is absent, invalid if it is not a folder.
 Result<std::unique_ptr<Store>> open_posix_store(std::string root);
 // A store in memory, for tests and small data.
 std::unique_ptr<Store> make_memory_store();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "ground/base/testing/files.h"
 #include "ground/store/testing/faulty.h"
 
 namespace systole {
@@ -16,21 +17,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "systole-store-XXXXXX").string();
-    CHECK(::mkdtemp(name.data()) != nullptr, "mkdtemp");
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// Every store behaves the same, seen through the interface.
+// The contract of Store, the same for every store.
 struct Kind {
   const char* name;
   std::function<std::unique_ptr<Store>(const std::string& folder)> make;
@@ -133,6 +120,43 @@ TEST_P(AnyStore, renames_replace) {
   EXPECT_GT(store_->free_space()->count(), 0);
 }
 
+TEST_P(AnyStore, links_where_nothing_is) {
+  write_whole(*store_, "x", "1").value();
+  store_->make_dirs("d").value();
+  store_->link("x", "d/y").value();
+  EXPECT_EQ(*read_text(*store_, "d/y"), "1");
+  write_whole(*store_, "z", "2").value();
+  EXPECT_EQ(store_->link("z", "d/y").error().kind, ErrorKind::exists);
+  EXPECT_EQ(store_->link("x", "d").error().kind, ErrorKind::exists);
+  EXPECT_EQ(store_->link("no", "n").error().kind, ErrorKind::not_found);
+  EXPECT_EQ(store_->link("x", "no/n").error().kind, ErrorKind::not_found);
+  store_->remove("x").value();
+  EXPECT_EQ(*read_text(*store_, "d/y"), "1");
+}
+
+TEST_P(AnyStore, locks_a_folder_for_one) {
+  store_->make_dirs("d").value();
+  Result<std::unique_ptr<FileLock>> held = store_->try_lock("d");
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(store_->try_lock("d").error().kind, ErrorKind::busy);
+  EXPECT_TRUE(store_->try_lock("").ok());
+  EXPECT_EQ(store_->try_lock("no").error().kind, ErrorKind::not_found);
+  held->reset();
+  EXPECT_TRUE(store_->try_lock("d").ok());
+}
+
+TEST_P(AnyStore, removes_empty_folders_only) {
+  store_->make_dirs("d/e").value();
+  write_whole(*store_, "x", "1").value();
+  EXPECT_EQ(store_->remove_dir("d").error().kind, ErrorKind::exists);
+  store_->remove_dir("d/e").value();
+  store_->remove_dir("d").value();
+  store_->remove_dir("d").value();
+  store_->remove_dir("x").value();
+  EXPECT_EQ(*store_->list(""), std::vector<std::string>{"x"});
+  EXPECT_EQ(store_->remove_dir("../d").error().kind, ErrorKind::invalid);
+}
+
 TEST_P(AnyStore, a_tree_copies_whole) {
   store_->make_dirs("a/b").value();
   store_->make_dirs("empty").value();
@@ -174,7 +198,7 @@ TEST(PosixStore, says_that_the_folder_is_read_only) {
   const TemporaryFolder folder;
   std::string place = folder.path();
   std::filesystem::permissions(place, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-  if (::geteuid() == 0) place = "/proc/self";  // root may write anywhere else
+  if (::geteuid() == 0) place = "/proc/self";  // root may write everywhere else
   const Result<std::unique_ptr<WritableFile>> made = open_posix_store(place).value()->create("x");
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
   ASSERT_FALSE(made.ok());

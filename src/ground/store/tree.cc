@@ -14,7 +14,7 @@ InodePtr child(const InodePtr& folder, std::string_view name) {
   return found == folder->entries.end() ? nullptr : found->second;
 }
 
-// The inode at the end of the names, null when absent.
+// The inode at the end of the path; null if absent.
 InodePtr walk(InodePtr at, std::span<const std::string> names) {
   for (const std::string& name : names) {
     if (!at || !at->folder) return nullptr;
@@ -137,6 +137,14 @@ Status Tree::rename(std::string_view from, std::string_view to) {
   return Done{};
 }
 
+Status Tree::link(std::string_view from, std::string_view to) {
+  const InodePtr inode = TRY(find_file(from));
+  Name target = TRY(place(to));
+  if (child(target.folder, target.leaf)) return os_error(EEXIST, fmt::format("link '{}' to", from), to);
+  change({std::move(target), inode, {}});
+  return Done{};
+}
+
 Status Tree::remove(std::string_view path) {
   const std::vector<std::string> names = TRY(split_file_path(path));
   const InodePtr folder = walk(root_, std::span(names).first(names.size() - 1));
@@ -146,6 +154,32 @@ Status Tree::remove(std::string_view path) {
   if (!inode->entries.empty()) return os_error(ENOTEMPTY, "remove", path);
   change({{}, nullptr, {folder, names.back()}});
   return Done{};
+}
+
+Status Tree::remove_dir(std::string_view dir) {
+  const InodePtr inode = walk(root_, TRY(split_file_path(dir)));
+  return inode && inode->folder ? remove(dir) : Done{};
+}
+
+class TreeLocks::Lock : public FileLock {
+ public:
+  Lock(std::shared_ptr<Held> held, std::string dir) : held_(std::move(held)), dir_(std::move(dir)) {}
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() override {
+    const std::lock_guard lock(held_->mutex);
+    held_->dirs.erase(dir_);
+  }
+
+ private:
+  std::shared_ptr<Held> held_;
+  std::string dir_;
+};
+
+Result<std::unique_ptr<FileLock>> TreeLocks::try_lock(std::string_view dir) {
+  const std::lock_guard lock(held_->mutex);
+  if (!held_->dirs.emplace(dir).second) return os_error(EWOULDBLOCK, "lock", dir);
+  return std::unique_ptr<FileLock>(std::make_unique<Lock>(held_, std::string(dir)));
 }
 
 }  // namespace systole

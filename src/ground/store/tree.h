@@ -1,11 +1,13 @@
 #pragma once
-// Folders and files in memory, as POSIX has them: names point to inodes, so a file that was opened lives on when its
-// name is replaced or removed. `memory` and `faulty` are both made of it; `faulty` listens to the changes of names.
-// Not thread-safe: the stores lock.
+// Folders and files in memory, as in POSIX: names point to inodes, so an open file lives on when its name is replaced
+// or removed. `memory` and `faulty` are built on it; `faulty` also observes the name changes. Not thread-safe: the
+// stores lock.
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 
 #include "ground/store/store.h"
 
@@ -19,12 +21,12 @@ struct Inode {
 using InodePtr = std::shared_ptr<Inode>;
 
 struct Name {
-  InodePtr folder;  // null: no such change
+  InodePtr folder;  // null: no change
   std::string leaf;
   bool operator==(const Name&) const = default;
 };
 
-// One atomic change of names: `target` appears under `set`, and `erased` goes. A rename is both.
+// One atomic change of names: `set` gets `target`, and `erased` is removed. A rename does both.
 struct NameChange {
   Name set;
   InodePtr target;
@@ -45,16 +47,32 @@ class Tree {
   Result<std::vector<std::string>> list(std::string_view dir) const;
   Status make_dirs(std::string_view dir);
   Status rename(std::string_view from, std::string_view to);
+  Status link(std::string_view from, std::string_view to);
   Status remove(std::string_view path);
+  Status remove_dir(std::string_view dir);
 
  private:
-  Result<Name> place(std::string_view path) const;  // the folder exists, the leaf need not
+  Result<Name> place(std::string_view path) const;  // the folder must exist, the leaf need not
   void change(NameChange change);
 
   InodePtr root_;
   Listener listener_;
 };
 
-void apply(const NameChange& change);  // to the live entries
+void apply(const NameChange& change);  // applies it to the live entries
+
+// The locks on the folders of one tree. Thread-safe.
+class TreeLocks {
+ public:
+  Result<std::unique_ptr<FileLock>> try_lock(std::string_view dir);  // Errors: busy
+
+ private:
+  struct Held {
+    std::mutex mutex;
+    std::set<std::string, std::less<>> dirs;
+  };
+  class Lock;
+  std::shared_ptr<Held> held_ = std::make_shared<Held>();
+};
 
 }  // namespace systole

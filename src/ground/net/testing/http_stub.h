@@ -1,5 +1,5 @@
 #pragma once
-// A server of HTTP/1.1 for tests: each request goes to a function, which answers, streams, or hangs up.
+// An HTTP/1.1 server for tests: passes each request to a function, which answers, streams, or closes the connection.
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ struct StubRequest {
   bool asks(std::string_view part) const { return ("&" + query + "&").find(fmt::format("&{}&", part)) != query.npos; }
 };
 
-// What a handler does to a connection; everything else hangs up.
+// The connection as a handler sees it. Without an answer the connection is closed.
 class StubAnswer {
  public:
   StubAnswer(int fd, const std::atomic<bool>& over) : fd_(fd), over_(over) {}
@@ -37,11 +37,11 @@ class StubAnswer {
     for (const auto& [name, value] : headers) text += fmt::format("{}: {}\r\n", name, value);
     goes_on = put(text + "\r\n" + body);
   }
-  // An answer in pieces; `end` or not: without it the connection is cut.
+  // A chunked answer. Without `end` the connection is cut.
   void begin() { put("HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n"); }
   bool piece(const std::string& text) { return put(fmt::format("{:x}\r\n{}\r\n", text.size(), text)); }
   void end() { goes_on = put("0\r\n\r\n"); }
-  // True when `until` holds; false when the peer goes or the server ends before.
+  // True once `until` holds; false if the peer or the server goes first.
   bool wait(const std::function<bool()>& until = [] { return false; }) const {
     while (!over_) {
       if (until()) return true;

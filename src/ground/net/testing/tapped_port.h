@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a port of this host behind which another one is reached, and everything that passes is kept.
+// For tests: a port of this host that forwards to another one and records all bytes.
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ class TappedPort {
     threads_.clear();
   }
   NetAddress address() const { return {"127.0.0.1", listener_.port}; }
-  // Of all connections, both ways.
+  // Whether the bytes were seen, over all connections and both directions.
   bool heard(const std::string& bytes) {
     const std::lock_guard lock(mutex_);
     for (const std::string& way : ways_)

@@ -1,5 +1,5 @@
 #pragma once
-// For tests in which one waits at a rendezvous before another acts.
+// For tests in which one client must wait at a rendezvous before another acts.
 
 #include <chrono>
 #include <thread>
@@ -8,7 +8,7 @@
 
 namespace systole {
 
-// Until so many requests wait there. False: not within 20 s.
+// Waits until `requests` requests wait there. False: not within 20 s.
 inline bool comes_to_wait(const RendezvousServer& server, std::size_t requests) {
   for (int look = 0; look < 10'000 && server.waiting() != requests; ++look)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -29,7 +29,8 @@ class FaultyStore::Disk {
  public:
   Disk() : tree([this](const NameChange& change) { journal.changed(change); }) {}
 
-  // Runs `act` as the next changing call. `otherwise` is what still happens when it fails or dies before it.
+  // Runs `act` as the next changing call. `otherwise` is what still happens if the call fails or the process dies
+  // before it.
   template <typename Act, typename Otherwise>
   auto change(std::string call, Act act, Otherwise otherwise) -> decltype(act()) {
     const std::lock_guard lock(mutex);
@@ -62,6 +63,7 @@ class FaultyStore::Disk {
   mutable std::mutex mutex;
   Journal journal;
   Tree tree;
+  TreeLocks locks;
   std::vector<Fault> faults;
   std::vector<ReadFault> read_faults;
   std::vector<std::string> calls;
@@ -203,7 +205,7 @@ Status FaultyStore::read(std::string_view path, std::int64_t offset, std::span<s
   TRY(disk_->tree.read(path, offset, into));
   for (const ReadFault& fault : disk_->read_faults) {
     if (fault.read != now) continue;
-    if (fault.number != 0) return os_error(fault.number, "read", path);
+    if (fault.number != 0) return os_read_error(fault.number, "read", path);
     if (into.empty()) continue;
     const std::int64_t bit = fault.bit % (static_cast<std::int64_t>(into.size()) * 8);
     into[static_cast<std::size_t>(bit / 8)] ^= static_cast<std::byte>(1 << (bit % 8));
@@ -237,8 +239,16 @@ Status FaultyStore::rename(std::string_view from, std::string_view to) {
   return disk_->change(fmt::format("rename {} {}", from, to), [&] { return disk_->tree.rename(from, to); });
 }
 
+Status FaultyStore::link(std::string_view from, std::string_view to) {
+  return disk_->change(fmt::format("link {} {}", from, to), [&] { return disk_->tree.link(from, to); });
+}
+
 Status FaultyStore::remove(std::string_view path) {
   return disk_->change(fmt::format("remove {}", path), [&] { return disk_->tree.remove(path); });
+}
+
+Status FaultyStore::remove_dir(std::string_view dir) {
+  return disk_->change(fmt::format("remove_dir {}", dir), [&] { return disk_->tree.remove_dir(dir); });
 }
 
 Status FaultyStore::sync_dir(std::string_view dir) {
@@ -246,6 +256,13 @@ Status FaultyStore::sync_dir(std::string_view dir) {
     disk_->journal.sync_dir(TRY(disk_->tree.find_dir(dir)));
     return Done{};
   });
+}
+
+Result<std::unique_ptr<FileLock>> FaultyStore::try_lock(std::string_view dir) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->alive();
+  TRY(disk_->tree.find_dir(dir));
+  return disk_->locks.try_lock(dir);
 }
 
 Result<Bytes> FaultyStore::free_space() {

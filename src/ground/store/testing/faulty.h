@@ -1,7 +1,7 @@
 #pragma once
-// A store in memory that fails on purpose: the tests' disk. It counts the calls that change something and can fail,
-// tear or die at the n-th; it knows what was made safe (journal.h) and shows what a power cut would leave. A test
-// runs an act once to learn its number of calls, then again for every one of them:
+// A store in memory with injected faults, for tests. It counts the calls that change something; the n-th can fail, tear
+// or die. It tracks what is durable (journal.h) and shows what a power cut would leave. A test runs an operation once
+// to count its calls, then again with a fault at each of them:
 //
 //   for (std::int64_t n = 1; n <= calls; ++n) {
 //     FaultyStore store;
@@ -10,8 +10,8 @@
 //     restore(*store.survivor(Unsynced::torn, n));   // whole or absent
 //   }
 //
-// Changing calls are create, append_to, append, sync, close (each file's first), make_dirs, rename, remove, sync_dir;
-// they are numbered from 1 in the order in which they come. Thread-safe.
+// Changing calls are create, append_to, append, sync, close (each file's first), make_dirs, rename, link, remove,
+// remove_dir, sync_dir; they are numbered from 1 in call order. Thread-safe.
 
 #include <cstdint>
 #include <exception>
@@ -21,7 +21,7 @@
 
 namespace systole {
 
-// The machine died. Thrown by the call that kills it and by every call afterwards; nothing may catch it but the test.
+// The simulated machine died. The fatal call and every later call throw it; only the test may catch it.
 struct SimulatedCrash : std::exception {
   const char* what() const noexcept override { return "simulated crash"; }
 };
@@ -31,14 +31,14 @@ struct Fault {
   Kind kind;
   std::int64_t call;        // the n-th changing call, from 1
   int number = 0;           // fails: the errno value
-  std::int64_t landed = 0;  // of an append: bytes that reach the file all the same
+  std::int64_t landed = 0;  // for an append: bytes that reach the file all the same
   bool onwards = false;     // every later call too
 
   static Fault fails(std::int64_t call, int number, std::int64_t landed = 0) {
     return {Kind::fails, call, number, landed, false};
   }
   static Fault fails_from(std::int64_t call, int number) { return {Kind::fails, call, number, 0, true}; }
-  // `landed` bytes of the call, if it is an append, reach the file (unsynced).
+  // If the call is an append, `landed` of its bytes reach the file (unsynced).
   static Fault dies_before(std::int64_t call, std::int64_t landed = 0) {
     return {Kind::dies_before, call, 0, landed, false};
   }
@@ -48,29 +48,29 @@ struct Fault {
 struct ReadFault {
   std::int64_t read;     // the n-th read, from 1
   int number = 0;        // the errno value; 0: a bit flips instead
-  std::int64_t bit = 0;  // which bit of the bytes read, modulo their number
+  std::int64_t bit = 0;  // index of the bit in the bytes read, modulo their number
 };
 
 class FaultyStore : public Store {
  public:
   FaultyStore();
-  // Begins with all that `initial` holds, safe on disk.
+  // Starts with the content of `initial`, all of it durable.
   explicit FaultyStore(Store& initial);
   ~FaultyStore() override;
 
   void inject(Fault fault);
   void inject(ReadFault fault);
   void clear_faults();
-  // Appends beyond this many bytes in all files land as far as they fit and fail with no_space.
+  // Space limit over all files. An append beyond it writes what fits and fails with no_space.
   void limit_space(Bytes limit);
-  // Flips a bit where it lies, in the live and the safe bytes. Errors: as read.
+  // Flips a stored bit, in the live and the durable bytes. Errors: as read.
   Status flip_bit(std::string_view path, std::int64_t byte, int bit);
 
   std::int64_t changing_calls() const;
   std::int64_t reads() const;
   std::vector<std::string> calls() const;  // "append a/b.tmp", in order, for messages
   bool crashed() const;
-  // What the disk holds if the power is cut now, or was when it crashed.
+  // What the disk holds after a power cut now, or at the simulated crash.
   std::unique_ptr<Store> survivor(Unsynced mode, std::uint64_t seed = 0) const;
 
   Result<std::unique_ptr<WritableFile>> create(std::string_view path) override;
@@ -81,8 +81,11 @@ class FaultyStore : public Store {
   Result<std::vector<std::string>> list(std::string_view dir) override;
   Status make_dirs(std::string_view dir) override;
   Status rename(std::string_view from, std::string_view to) override;
+  Status link(std::string_view from, std::string_view to) override;
   Status remove(std::string_view path) override;
+  Status remove_dir(std::string_view dir) override;
   Status sync_dir(std::string_view dir) override;
+  Result<std::unique_ptr<FileLock>> try_lock(std::string_view dir) override;
   Result<Bytes> free_space() override;
 
  private:

@@ -12,7 +12,7 @@ const InodePtr& happened_in(const NameChange& change) {
   return change.set.folder ? change.set.folder : change.erased.folder;
 }
 
-// Takes out of `earlier` what `later` decides.
+// Removes from `earlier` the names that `later` overrides.
 void supersede(NameChange& earlier, const NameChange& later) {
   for (Name* name : {&earlier.set, &earlier.erased}) {
     if (name->folder && (*name == later.set || *name == later.erased)) *name = {};
@@ -83,7 +83,7 @@ std::unique_ptr<Store> Journal::survivor(const InodePtr& root, Unsynced mode, st
     if (mode == Unsynced::kept || (mode == Unsynced::torn && random.below(2) == 1)) apply_safe(disk, change);
   }
   std::unique_ptr<Store> store = make_memory_store();
-  // A torn subset of renames may tie a folder into itself; such a loop is left out, as fsck would cut it.
+  // A torn subset of renames may form a cycle of folders; it is dropped, as fsck would drop it.
   std::set<const Inode*> above;
   const auto copy = [&](const auto& self, const InodePtr& dir, const std::string& prefix) -> void {
     if (!above.insert(dir.get()).second) return;
