@@ -1,7 +1,7 @@
 #include "describe/job/job.h"
 
-#include "describe/graph/partition/joined.h"
 #include "describe/models/list.h"
+#include "describe/partition/fused_step.h"
 
 namespace systole {
 namespace {
@@ -25,23 +25,13 @@ RecomputePolicy policy_of(const RecomputeSpec& spec) {
   return {};
 }
 
-ShardingStrategy::Stored stored_of(StoredInParts spec) {
-  switch (spec) {
-    case StoredInParts::nothing: return ShardingStrategy::Stored::nothing;
-    case StoredInParts::state: return ShardingStrategy::Stored::state;
-    case StoredInParts::gradients: return ShardingStrategy::Stored::gradients;
-    case StoredInParts::parameters: break;
-  }
-  return ShardingStrategy::Stored::parameters;
-}
-
 }  // namespace
 
 Strategy strategy_of(const Workload& workload) {
   const TrainSpec& train = workload.train;
   Strategy strategy;
   strategy.microbatches = static_cast<int>(train.microbatches);
-  if (train.exact) {  // a shard is a microbatch, unless more are asked for than there are shards
+  if (train.exact) {  // one microbatch per shard, unless there are more microbatches than shards
     strategy.logical_shards = static_cast<int>(train.logical_shards);
     strategy.microbatches = static_cast<int>(std::max<std::int64_t>(1, train.microbatches / train.logical_shards));
   }
@@ -51,7 +41,7 @@ Strategy strategy_of(const Workload& workload) {
   strategy.optimizer = update_rule_of(train.optimizer);
   strategy.probes = workload.probe.all();
   strategy.snapshot = workload.checkpoint.asynchronous;
-  strategy.sharding.stored = stored_of(workload.fully_sharded);
+  strategy.sharding.stored = workload.fully_sharded;
   if (workload.context_parallel == ContextParallel::ring) strategy.sharding.context_keys = ContextKeys::ring;
   strategy.pipeline.kind = workload.pipeline.schedule == PipelineSpec::Schedule::gpipe
                                ? PipelineStrategy::Kind::gpipe
@@ -70,12 +60,10 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
     job.workload = workload;
     job.model = make_model(workload.model);
     const TrainSpec& train = workload.train;
-    std::vector<Axis> axes;
-    for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
-    const Mesh mesh = TRY(Mesh::make(axes));
-    if (without_single_axes(mesh).find(kPipelineAxis).ok() && target.whole_steps) {
-      return error(ErrorKind::unsupported, "mesh: a pipeline does not run on {}, which takes a step as one program",
-                   target.name)
+    const Mesh mesh = TRY(Mesh::of(workload.mesh));
+    if (mesh.size_along(kPipelineAxis) > 1 && target.whole_steps) {
+      return key_error(ErrorKind::unsupported, "mesh",
+                       "a pipeline does not run on {}, which takes a step as one program", target.name)
           .hinted("a mesh without the axis pipe; or --device cpu");
     }
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
@@ -84,22 +72,42 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
     const auto rows = [&](std::int64_t microbatches) { return (train.batch + microbatches - 1) / microbatches; };
     job.microbatch_rows =
         train.exact ? rows(strategy.microbatches * train.logical_shards) : rows(train.microbatches * parts) * parts;
-    const bool held_out = workload.data.kind == DataSpec::Kind::linear
-                              ? workload.data.held_out_rows > 0
-                              : !workload.data.held_out.files.empty() || workload.data.held_out_fraction > 0;
-    if (held_out) job.evaluation_rows = job.microbatch_rows * (train.exact ? train.logical_shards : 1);
-    const std::int64_t seq = std::max<std::int64_t>(1, job.model->context());
+    const std::int64_t shards = train.exact ? train.logical_shards : 1;
+    job.padded = job.microbatch_rows * strategy.microbatches * shards != train.batch;
     std::optional<Graph> evaluation;
-    const std::int64_t evaluated = train.exact ? job.microbatch_rows : job.evaluation_rows;
-    if (held_out) evaluation = job.model->loss({evaluated, seq}, false);
+    if (workload.data.has_held_out()) {
+      job.evaluation_rows = job.microbatch_rows * shards;
+      const bool padded = workload.data.held_out_rows % job.evaluation_rows != 0;
+      evaluation = job.model->loss({.rows = job.microbatch_rows, .padded = padded}, false);
+    }
+    const Graph loss = job.model->loss({.rows = job.microbatch_rows, .padded = job.padded}, true);
     job.program = std::make_unique<const Program>(
-        training_program(workload.name, job.model->loss({job.microbatch_rows, seq}, true), evaluation, mesh, strategy,
-                         target, workspace_of, rank));
-    // A check of the gradients needs them between functions.
+        training_program(workload.name, loss, evaluation, mesh, strategy, target, workspace_of, rank));
+    // The replay check reads gradients between functions, so the step is not fused.
     if (target.whole_steps && !train.exact && !workload.observe.replay_check)
-      job.program = std::make_unique<const Program>(joined(*job.program));
+      job.program = std::make_unique<const Program>(fused_step(*job.program));
     return job;
   } catch (const Failure& f) { return f.error(); }
+}
+
+Status check_precision(const PrecisionSpec& precision, const Target& target) {
+  // Refuses what the Program would otherwise ignore silently.
+  for (const auto& [key, dtype] :
+       {std::pair("parameter", precision.parameter), std::pair("accumulate", precision.accumulate)}) {
+    if (dtype == DType::f32 || dtype == DType::f64) continue;
+    return key_error(ErrorKind::unsupported, fmt::format("train.precision.{}", key), "{} is not done yet",
+                     name_of(dtype))
+        .hinted(fmt::format("train.precision.{}: f32; train.precision.compute may be bf16", key));
+  }
+  for (const auto& [key, dtype] :
+       {std::pair("parameter", precision.parameter), std::pair("compute", precision.compute),
+        std::pair("accumulate", precision.accumulate), std::pair("reduce", precision.reduce)}) {
+    if (std::find(target.dtypes.begin(), target.dtypes.end(), dtype) != target.dtypes.end()) continue;
+    return key_error(ErrorKind::unsupported, fmt::format("train.precision.{}", key), "{} does not compute in {}",
+                     target.name, name_of(dtype))
+        .hinted("bf16 and f32 run here; --backend reference computes in every type, slowly");
+  }
+  return {};
 }
 
 }  // namespace systole

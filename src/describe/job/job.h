@@ -1,11 +1,11 @@
 #pragma once
-// From a Workload to the Program of a device: the model, how it lies on the mesh, and what a step does. `plan` and
-// `run`, `prove` and `backtest` all come through here, so that what is planned is what is run.
+// Turns a Workload into the Program of a device: the model, its layouts on the mesh, and the training step. `plan`,
+// `run`, `prove` and `backtest` all call this, so the plan and the run have the same Program.
 
 #include <memory>
 
-#include "describe/graph/partition/training.h"
 #include "describe/models/model.h"
+#include "describe/partition/training.h"
 #include "describe/spec/workload.h"
 
 namespace systole {
@@ -14,17 +14,22 @@ struct Job {
   Workload workload;
   std::unique_ptr<const Model> model;
   std::unique_ptr<const Program> program;
-  // batch / microbatches, rounded up; the last is filled with empty rows. Exact: of a logical shard's microbatch.
+  // Rows of a microbatch: batch / microbatches, rounded up; the last one is padded with empty rows. Exact training: of
+  // a logical shard's microbatch.
   std::int64_t microbatch_rows = 0;
-  std::int64_t evaluation_rows = 0;  // of a batch of the held-out set; 0: nothing to evaluate
-  std::vector<PassRecord> passes;
+  bool padded = false;               // the batch has fewer rows than its microbatches together
+  std::int64_t evaluation_rows = 0;  // rows of an evaluation batch; 0: no evaluation
 };
 
-// What a workload asks for, without its mesh.
+// The strategy of a workload, without its mesh.
 Strategy strategy_of(const Workload& workload);
 
-// `rank`: the device of the mesh that the Program is for; all have the same one unless training is exact or in stages.
-// Errors: invalid (a size that does not work, named), unsupported.
+// Errors: unsupported, at its key: a type of train.precision that no Program supports yet, or that this target does not
+// compute in.
+Status check_precision(const PrecisionSpec& precision, const Target& target);
+
+// `rank`: the device that the Program is for. All devices have the same Program, except in exact training and
+// pipelines. Errors: invalid (naming the size that does not fit), unsupported.
 Result<Job> make_job(const Workload& workload, const Strategy& strategy, const Target& target,
                      const WorkspaceOf& workspace_of, std::int64_t rank = 0);
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "describe/graph/ops/ops.h"
-#include "describe/spec/workload.h"
+#include "describe/ops/ops.h"
+#include "describe/spec/families/parts.h"
 
 namespace systole {
 
-// Elementwise, of x's type.
-Value activate(ModelSpec::Activation activation, Value x);
+// Elementwise; the result has x's type.
+Value activate(Activation activation, Value x);
 
 }  // namespace systole

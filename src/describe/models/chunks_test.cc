@@ -1,18 +1,18 @@
-// Whole models cut into the chunks of a pipeline: forward one after the other, backward in reverse, the loss and every
-// gradient are those of the uncut model, in f64 to 1e-12 of the largest.
+// Whole models split into pipeline chunks, forward in order and backward in reverse: the loss and every gradient equal
+// those of the whole model, in f64 to 1e-12 of the largest.
 
-#include "describe/graph/partition/chunks.h"
+#include "describe/partition/chunks.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "describe/graph/autodiff.h"
-#include "describe/graph/layer_names.h"
-#include "describe/graph/verify.h"
+#include "describe/autodiff/autodiff.h"
+#include "describe/ir/layer_names.h"
+#include "describe/ir/verify.h"
 #include "describe/models/decoder/testing/tiny_decoder.h"
 #include "describe/models/t5/testing/tiny_t5.h"
+#include "describe/ops/testing/op_case.h"
 
 namespace systole {
 namespace {
@@ -30,7 +30,7 @@ HostTensor rows_of(const HostTensor& whole, std::int64_t first, std::int64_t cou
   return part;
 }
 
-// Out of the stack that has these layers: the model's begins with them or before.
+// The given layers of a stack of the whole model, which starts at their first layer or before it.
 HostTensor layers_of(const Tensors& whole, const LayerName& layers, std::int64_t count) {
   std::int64_t first = layers.first;
   while (!whole.contains(layers.from(first))) first -= layers.step;
@@ -47,15 +47,6 @@ Tensors evaluated(const Graph& graph, const Tensors& values) {
   std::vector<HostTensor> inputs;
   for (const GraphInput& input : graph.inputs()) inputs.push_back(values.at(input.name));
   return named(graph, evaluate(graph, inputs));
-}
-
-double apart(const HostTensor& a, const HostTensor& b) {
-  double largest = 1e-3, worst = 0;
-  for (std::int64_t i = 0; i < b.size(); ++i) {
-    largest = std::max(largest, std::abs(b.at(i)));
-    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
-  }
-  return worst / largest;
 }
 
 class ChunkedModel {
@@ -75,7 +66,7 @@ class ChunkedModel {
     }
   }
 
-  // The largest difference of the loss and any gradient, as a share of the largest number there.
+  // The largest difference of the loss and any gradient, relative to the largest value there.
   double check() {
     const Differentiated whole = differentiate(loss_, "loss", policy_);
     Tensors all = named_arguments();
@@ -83,12 +74,12 @@ class ChunkedModel {
     all.insert(forward.begin(), forward.end());
     const Tensors expected = evaluated(whole.backward, all);
     const Tensors got = gradients_of_chunks();
-    double worst = apart(got.at("loss"), forward.at("loss"));
+    double worst = relative_difference(got.at("loss"), forward.at("loss"));
     for (const auto& [name, tensor] : got) {
       if (name == "loss") continue;
       const auto layers = layer_name(name);
-      worst =
-          std::max(worst, apart(tensor, layers ? layers_of(expected, *layers, tensor.shape()[0]) : expected.at(name)));
+      const HostTensor want = layers ? layers_of(expected, *layers, tensor.shape()[0]) : expected.at(name);
+      worst = std::max(worst, relative_difference(tensor, want));
     }
     return worst;
   }
@@ -101,10 +92,10 @@ class ChunkedModel {
     return all;
   }
 
-  // "loss", and "gradient.<parameter>" of each; of a tie the sum.
+  // "loss", and "gradient.<parameter>" of each; for tied parameters the sum.
   Tensors gradients_of_chunks() {
     std::vector<Differentiated> parts;
-    std::vector<Tensors> held;  // what a chunk's backward may read
+    std::vector<Tensors> held;  // residuals for a chunk's backward
     std::vector<std::string> from;
     Tensors between, result;
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
@@ -147,7 +138,7 @@ class ChunkedModel {
   const Graph loss_;
   const RecomputePolicy policy_;
   const Tensors& data_;
-  Tensors values_;  // and the parameters of every chunk
+  Tensors values_;  // inputs, and the parameters of every chunk
   const std::vector<Chunk> chunks_;
 };
 
@@ -170,7 +161,7 @@ void check(const Graph& loss, const Tensors& data, const std::vector<std::vector
 }
 
 TEST(Chunks, decoders_are_what_they_were) {
-  for (DecoderConfig config :
+  for (DecoderSpec config :
        {tiny_decoder(), llama_decoder(), parallel_decoder(), windowed_decoder(), shared_experts_decoder()}) {
     config.layers = 4;
     config.dropout = 0.25;
@@ -178,48 +169,48 @@ TEST(Chunks, decoders_are_what_they_were) {
   }
 }
 
-// Those without experts end within a chunk, and at its end.
+// The group of layers without experts ends within a chunk, or at its end.
 TEST(Chunks, layers_before_those_with_experts_are_what_they_were) {
-  DecoderConfig config = latent_decoder();
+  DecoderSpec config = latent_decoder();
   config.layers = 4;
   config.dropout = 0.25;
-  config.experts.dense_layers = 2;
+  config.moe.dense_layers = 2;
   check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{4}, {2, 2}, {1, 2, 1}, {3, 1}});
 }
 
-// A pipeline is cut between groups of two, and each draws its own numbers of dropout.
+// The pipeline is split between groups of two layers, each with its own dropout bits.
 TEST(Chunks, layers_of_which_every_second_has_experts_are_what_they_were) {
-  DecoderConfig config = interleaved_decoder();
+  DecoderSpec config = interleaved_decoder();
   config.layers = 7;
   config.dropout = 0.25;
-  config.experts.dense_layers = 1;
+  config.moe.dense_layers = 1;
   check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{4}, {2, 2}, {1, 3}, {1, 1, 2}});
 }
 
 TEST(Chunks, a_frozen_model_with_adapters_is_what_it_was) {
-  DecoderConfig config = llama_decoder();
+  DecoderSpec config = llama_decoder();
   config.layers = 3;
-  config.lora.rank = 2;
+  config.adapters.rank = 2;
   check(make_decoder(config)->loss({2, 8}, true), one_document(2, 8, 11), {{2, 1}, {1, 1, 1}});
 }
 
-// The encoder ends within a chunk, at its end, and passes through chunks.
+// The encoder ends within a chunk or at its end, and its output passes through chunks.
 TEST(Chunks, encoders_with_decoders_are_what_they_were) {
-  for (T5Config config : {tiny_t5(), tiny_gated_t5()}) {
+  for (T5Spec config : {tiny_t5(), tiny_gated_t5()}) {
     config.layers = 3;
     check(make_t5(config)->loss({2, 8, 7}, true), pairs_of(2), {{3, 3}, {2, 2, 2}, {4, 2}, {1, 1, 1, 1, 1, 1}});
   }
 }
 
 TEST(Chunks, what_is_where) {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   config.layers = 4;
   const std::vector<std::int64_t> layers{1, 3};
   const Graph loss = make_decoder(config)->loss({2, 8}, false);
   const std::vector<Chunk> chunks = cut_into_chunks(loss, layers);
   ASSERT_EQ(chunks.size(), 2u);
   const auto has = [](const Chunk& chunk, const char* name) { return chunk.graph.find_input(name).has_value(); };
-  EXPECT_TRUE(has(chunks[0], "embed.tokens") && has(chunks[1], "embed.tokens"));  // a tie
+  EXPECT_TRUE(has(chunks[0], "embed.tokens") && has(chunks[1], "embed.tokens"));  // tied
   EXPECT_TRUE(has(chunks[0], "embed.positions") && !has(chunks[1], "embed.positions"));
   EXPECT_TRUE(!has(chunks[0], "norm.scale") && has(chunks[1], "norm.scale"));
   EXPECT_TRUE(!has(chunks[0], "labels") && has(chunks[1], "labels"));

@@ -1,7 +1,7 @@
 #pragma once
-// Dropout in a model: the step's key as inputs of the graph, and a site of its own for each use.
+// Dropout in a model: the key of the step is an input of the graph, and each use has its own site.
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 
 namespace systole {
 
@@ -12,7 +12,7 @@ struct DropoutKey {
 
 // Declares the inputs "seed", "step" and "row".
 DropoutKey dropout_inputs(Graph& graph);
-// x[batch, ...]; site i64[]: no two uses of a graph may share one.
+// x[batch, ...]; site i64[]: unique per use in a graph.
 Value drop_at(Value x, const DropoutKey& key, Value site, double rate);
 
 }  // namespace systole

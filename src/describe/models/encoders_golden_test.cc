@@ -1,6 +1,6 @@
-// A bert and a t5 give the logits of transformers. Parameter p of a model, in its order, has the elements
-// 0.3 sin(0.7 p + 0.37 i), and 1 more where it is a norm's scale; the numbers below are what transformers 5.23.0 gives
-// in f64 with the same (tools/encoders_golden.py prints them).
+// A bert and a t5 give the logits of transformers. Parameter p of a model, in order, has the elements
+// 0.3 sin(0.7 p + 0.37 i), plus 1 for the scale of a norm. The numbers below are the output of transformers 5.23.0 in
+// f64 for the same parameters (tools/encoders_golden.py prints them).
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ HostTensor numbered(const Type& type, const std::function<double(std::int64_t)>&
   return tensor;
 }
 
-// Of row 0 at `position`.
+// Logits of row 0 at `position`.
 std::vector<double> logits_at(const Model& model, const BatchShape& shape, std::int64_t position) {
   const Graph graph = in_f64(model.forward(shape));
   std::vector<HostTensor> tensors;
@@ -50,7 +50,7 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& want
 }
 
 TEST(EncodersGolden, bert) {
-  BertConfig config;
+  BertSpec config;
   config.layers = 2;
   config.width = 12;
   config.heads = 3;
@@ -63,7 +63,7 @@ TEST(EncodersGolden, bert) {
               2e-9);
 }
 
-// transformers takes the statistics of T5's norms in f32, whose eps is 1.2e-7; there are twelve, one upon the other.
+// transformers computes the statistics of T5's norms in f32, whose eps is 1.2e-7; twelve norms follow each other.
 constexpr double kF32Norms = 1e-5;
 
 TEST(EncodersGolden, t5) {

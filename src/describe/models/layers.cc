@@ -1,6 +1,6 @@
 #include "describe/models/layers.h"
 
-#include "describe/graph/layer_names.h"
+#include "describe/ir/layer_names.h"
 
 namespace systole {
 

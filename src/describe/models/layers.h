@@ -1,11 +1,11 @@
 #pragma once
-// What every family needs to build a graph: its parameters by name, and a stack of equal layers either as one `repeat`
-// or unrolled (the same body inlined over slices of the stacked parameters; the law: unrolled = rolled).
+// Building blocks of all families: a graph's parameters by name, and a stack of equal layers as one `repeat` or
+// unrolled (the same body inlined over slices of the stacked parameters). The law: unrolled = rolled.
 
 #include <map>
 #include <string>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 
 namespace systole {
 
@@ -20,8 +20,8 @@ class Parameters {
   std::map<std::string, Value> values_;
 };
 
-// A body under construction: each call of `carry`, `slice` and `share` adds an input of the body, bound to a value of
-// the outer graph. All carries come first, then slices, then shared values, as `repeat` wants them.
+// The body of a repeat under construction. Each call of `carry`, `slice` and `share` adds an input of the body, bound
+// to a value of the outer graph. Carries come first, then slices, then shared values, as `repeat` requires.
 class Layers {
  public:
   Layers(std::string name, std::int64_t count) : body_(std::move(name)), count_(count) {}
@@ -33,7 +33,7 @@ class Layers {
   Value slice(const std::string& name, Value outer);  // outer[count, ...] → [...]
   Value share(const std::string& name, Value outer);
 
-  // Closes the body, whose outputs must be in order carries, then outputs; call once.
+  // Closes the body, whose outputs must be the carries in order, then further outputs. Call once.
   Repeat run(bool unrolled);
 
  private:
@@ -43,10 +43,10 @@ class Layers {
   std::vector<Value> carries_, stacked_, shared_;
 };
 
-// "blocks.{layer}." of the layers from `first` on, before which there are others: "blocks.{layer+3}."; of every second:
-// "blocks.{layer*2+3}.".
+// The name prefix of a stack: "blocks.{layer}."; "blocks.{layer+3}." if it begins at layer 3; "blocks.{layer*2+3}." if
+// it has every second layer from there.
 std::string stack_name(const std::string& prefix, std::int64_t first, std::int64_t step = 1);
-// "blocks.{layer}.attn.q" → "attn.q"; nothing when the name is not of a stack.
+// "blocks.{layer}.attn.q" → "attn.q"; nothing when the name does not belong to a stack.
 std::optional<std::string> name_in_layer(const std::string& parameter);
 
 }  // namespace systole

@@ -6,23 +6,17 @@
 #include "describe/models/t5/t5.h"
 
 namespace systole {
+namespace {
 
-std::span<const ModelFamily> model_families() {
-  static constexpr ModelFamily kFamilies[] = {
-      {ModelSpec::Family::gpt, "gpt", [](const ModelSpec& spec) { return make_decoder(decoder_config(spec)); }},
-      {ModelSpec::Family::llama, "llama", [](const ModelSpec& spec) { return make_decoder(decoder_config(spec)); }},
-      {ModelSpec::Family::mlp, "mlp", [](const ModelSpec& spec) { return make_mlp(mlp_config(spec)); }},
-      {ModelSpec::Family::bert, "bert", [](const ModelSpec& spec) { return make_bert(bert_config(spec)); }},
-      {ModelSpec::Family::t5, "t5", [](const ModelSpec& spec) { return make_t5(t5_config(spec)); }},
-  };
-  return kFamilies;
-}
+std::unique_ptr<const Model> made(const DecoderSpec& spec) { return make_decoder(spec); }
+std::unique_ptr<const Model> made(const BertSpec& spec) { return make_bert(spec); }
+std::unique_ptr<const Model> made(const T5Spec& spec) { return make_t5(spec); }
+std::unique_ptr<const Model> made(const MlpSpec& spec) { return make_mlp(spec); }
+
+}  // namespace
 
 std::unique_ptr<const Model> make_model(const ModelSpec& spec) {
-  for (const ModelFamily& family : model_families()) {
-    if (family.family == spec.family) return family.make(spec);
-  }
-  fail(error(ErrorKind::internal, "no model of family {}", static_cast<int>(spec.family)));
+  return std::visit([](const auto& family) { return made(family); }, spec.family);
 }
 
 }  // namespace systole

@@ -2,9 +2,16 @@
 
 namespace systole {
 
+Graph Model::step(std::int64_t, std::int64_t, const PagedCache&) const { return prefill(1, 1, 1); }
+
 Graph Model::prefill(std::int64_t, std::int64_t, std::int64_t) const {
   fail(error(ErrorKind::unsupported, "a model of family '{}' does not generate text", family())
            .hinted("use a language model: model.family: gpt, llama or t5"));
+}
+
+Graph Model::hidden(const BatchShape&) const {
+  fail(error(ErrorKind::unsupported, "a model of family '{}' has no vectors of its tokens", family())
+           .hinted("use a language model or a bert: model.family: gpt, llama or bert"));
 }
 
 Graph Model::decode(std::int64_t slots, std::int64_t cache) const { return prefill(slots, 1, cache); }

@@ -1,82 +1,104 @@
 #pragma once
-// A model: parameters, and the graphs that read them. All graphs of a model declare all its parameters, first and in
-// one order, so that training, evaluation, prefill and decode bind the same tensors by name. Graphs are f32; a
-// precision pass inserts the casts. No model file mentions a mesh axis: dims carry logical names (batch, seq, embed,
+// A model: parameters, and the graphs that read them. Every graph of a model declares all its parameters, first and in
+// the same order, so training, evaluation, prefill and decode bind the same tensors by name. Graphs are f32; a
+// precision pass inserts the casts. Model files mention no mesh axes: dims carry logical names (batch, seq, embed,
 // heads, kv_heads, head, mlp, vocab, layer).
 //
 // A Model is immutable; all functions are const, pure and safe from any thread.
 
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "describe/graph/ir.h"
+#include "describe/ir/ir.h"
+#include "describe/spec/families/model_spec.h"
 
 namespace systole {
 
-// The rows of one microbatch and their length (tokens; unused by regressions).
+// The shape of one microbatch: its rows, and for sequences the tokens per row; 0: the model's maximum.
 struct BatchShape {
   std::int64_t rows = 1;
-  std::int64_t seq = 1;
-  std::int64_t target = 0;  // of pairs: the length of their targets' rows; 0: the model's
+  std::int64_t sequence_length = 0;
+  std::int64_t target = 0;  // for pairs: tokens per target row
+  bool padded = false;      // some rows may be empty; for a task without labels, whose graph then takes kFilled
 };
 
-// Outputs of training a mixture of experts: how often tokens chose an expert, and how many of these choices were
-// dropped because it had no place left.
+// Outputs of training a mixture of experts: the number of choices (token, expert), and of those that exceeded an
+// expert's capacity and were dropped.
 constexpr const char* kExpertChoices = "moe.choices";
 constexpr const char* kDroppedChoices = "moe.dropped";
 
-// What a model is trained on, hence what its graphs take besides parameters.
-//   language        tokens, labels (-1: ignored), segments (0: padding), positions, each i32[batch, seq]
-//   masked          tokens with some of them masked, labels (-1: not to be told), segments, positions, types (of a
-//                   sentence: 0, 1, …), each i32[batch, seq]
-//   pairs           tokens and segments i32[batch, seq]; target_tokens, labels and target_segments i32[batch, target]:
-//                   a target sees the tokens of its own segment
-//   regression      x f32[batch, inputs], y f32[batch, outputs]
-//   classification  x f32[batch, inputs], labels i32[batch] (-1: ignored)
-enum class Task { language, masked, pairs, regression, classification };
+// Sizes of a paged cache: pages of the pool, positions of a page, pages in the table of a sequence.
+struct PagedCache {
+  std::int64_t pages = 1, size = 16, entries = 1;
+};
 
 class Model {
  public:
+  Model(const Model&) = delete;
   virtual ~Model() = default;
-  virtual const char* family() const = 0;
-  virtual Task task() const = 0;
-  virtual const std::vector<Parameter>& parameters() const = 0;
-  // Sizes of the vocabulary and the longest sequence; 0 where the task has none.
-  virtual std::int64_t vocabulary() const { return 0; }
-  virtual std::int64_t context() const { return 0; }
-  // Of pairs: the longest row of targets. Then a prompt is all encoded, and what is generated has caches of this length
-  // of its own; 0: a prompt and what goes on from it share one.
-  virtual std::int64_t target_context() const { return 0; }
+  const char* family() const { return spec_.family_name(); }
+  Task task() const { return spec_.task(); }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  // Vocabulary size and longest sequence; 0 where the task has none.
+  std::int64_t vocabulary() const { return spec_.vocabulary(); }
+  std::int64_t context() const { return spec_.context(); }
+  // For pairs: the longest target row. The encoder then takes the whole prompt, and generated tokens have caches of
+  // this length of their own. 0: a prompt and its continuation share one cache.
+  std::int64_t target_context() const { return spec_.target_context(); }
+  // The unit of throughput: tokens of a full-length row, or rows where a row is not a sequence.
+  std::int64_t sequence_length() const { return context() == 0 ? 1 : context(); }
 
   // Takes the task's inputs and, when `training` a model with dropout, i64[] "seed", "step" and "row" (global index of
-  // the first row). Output "loss" f32[]: the SUM over labels of the negative log likelihood (language, masked, pairs,
-  // classification), or over rows of the squared error divided by the number of outputs (regression). The division by
-  // the global count of labels (rows for regression) comes once, later. When `training` experts that may drop tokens
-  // also the sums kExpertChoices and kDroppedChoices, f32[]. Errors: Failure(invalid) when shape.seq is longer than the
-  // context.
+  // the first row). Output "loss" f32[]: the SUM of the negative log likelihood over labels (language, masked, pairs,
+  // classification), or of the squared error over rows, divided by the number of outputs (regression). The division by
+  // the global count of labels (of filled rows for regression) comes later, once. When `training` experts that may drop tokens,
+  // also outputs the sums kExpertChoices and kDroppedChoices, f32[]. Errors: Failure(invalid) when
+  // shape.sequence_length is longer than the context.
   virtual Graph loss(const BatchShape& shape, bool training) const = 0;
-  // The task's inputs without labels or y; output "logits" f32[batch, seq or target, vocab], "prediction" f32[batch,
-  // outputs] or "logits" f32[batch, outputs].
+  // Takes the task's inputs without labels or y. Output: "logits" f32[batch, seq or target, vocab], "prediction"
+  // f32[batch, outputs] or "logits" f32[batch, outputs].
   virtual Graph forward(const BatchShape& shape) const = 0;
 
-  // Language models. The caches "cache.k" and "cache.v", f32[layer, slots, cache, kv_heads, head], hold the keys and
-  // values of one sequence per slot; row p belongs to position p. Both functions take them and give them back changed,
-  // in place. prefill: one sequence into one slot. tokens i32[1, bucket], length i32[1] (1 … bucket), slot i32[1] →
-  // "logits"
-  //   f32[1, vocab] after the last real token, and the caches with rows 0 … bucket - 1 of that slot written, of which
-  //   those from `length` on mean nothing.
-  // With a target_context "cache.k" and "cache.v" are as long as it, begin with the prompt's first target at row 0 and
-  // are followed by "cache.prompt_k", "cache.prompt_v" f32[layer, slots, cache, heads, head] and "cache.length"
-  // i32[slots], which prefill writes.
+  // The states that the head reads. Takes what `forward` takes. Output: "hidden" f32[batch, seq, embed], after the last
+  // norm. Declares all parameters, those of the head too. Errors: Failure(unsupported) from models that have no rows of
+  // tokens, and from encoder-decoders.
+  virtual Graph hidden(const BatchShape& shape) const;
+  // The size of `embed`; 0 for models without `hidden`.
+  std::int64_t hidden_size() const { return task() == Task::language || task() == Task::masked ? spec_.width() : 0; }
+
+  // For language models whose prompt and answer are one sequence: the next tokens of some sequences. The caches
+  // "cache.k" and "cache.v", f32[layer, page, place, kv_heads, head], are pools of pages (describe/ops/ops.h), taken and
+  // updated in place. tokens i32[batch, tokens], table i32[batch, entries], start i32[batch] (the position of the first
+  // token; -1: the entry is idle, with one token), and with several tokens last i32[batch] (the index of the last that is
+  // not padding) → "logits" f32[batch, vocab] after that token. Positions before `start` have been computed by earlier
+  // calls. Errors: Failure(unsupported) from models that do not generate so; Failure(invalid): sizes below 1, or tables
+  // that hold fewer positions than a step has tokens.
+  virtual Graph step(std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const;
+
+  // For language models with a target_context. The caches "cache.k" and "cache.v", f32[layer, slots, target, heads,
+  // head], hold the keys and values of one answer per slot; row p belongs to position p. After them come
+  // "cache.prompt_k", "cache.prompt_v" f32[layer, slots, cache, heads, head] and "cache.length" i32[slots]. Both
+  // functions take and update the caches in place.
+  // prefill: encodes one prompt into one slot and begins its answer. tokens i32[1, bucket], length i32[1] (1 … bucket),
+  //   slot i32[1] → "logits" f32[1, vocab] of the answer's first token; rows from `length` on are undefined.
   // decode: one token per slot. tokens i32[slots, 1], position i32[slots] (of that token) → "logits" f32[slots, vocab],
-  // and
-  //   the caches with that row of each slot written. A position outside the cache (-1: an idle slot) writes nothing.
-  // Errors: Failure(unsupported) from models that generate nothing; Failure(invalid) when cache < bucket or > context.
+  //   and the caches with that row of each slot written. A position outside the cache (-1: an idle slot) writes
+  //   nothing.
+  // Errors: Failure(unsupported) from other models; Failure(invalid) when cache < bucket or > context.
   virtual Graph prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const;
   virtual Graph decode(std::int64_t slots, std::int64_t cache) const;
+
+ protected:
+  // `family`: checked, with all sizes.
+  Model(FamilySpec family, std::vector<Parameter> parameters)
+      : spec_{{}, {}, std::move(family)}, parameters_(std::move(parameters)) {}
+
+  const ModelSpec spec_;
+  const std::vector<Parameter> parameters_;
 };
 
-// Elements of all parameters; of the trainable ones.
+// Number of elements of all parameters, and of the trainable ones.
 std::int64_t num_parameters(const Model& model);
 std::int64_t num_trainable(const Model& model);
 

@@ -1,14 +1,14 @@
-// Programs of the stages of a pipeline: they verify, and together they hold the whole.
+// Programs of pipeline stages: each passes verification, and together they hold the whole model.
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "describe/graph/collectives_of.h"
-#include "describe/graph/layer_names.h"
-#include "describe/graph/partition/joined.h"
-#include "describe/graph/partition/training.h"
+#include "describe/ir/layer_names.h"
 #include "describe/models/decoder/testing/tiny_decoder.h"
+#include "describe/partition/fused_step.h"
+#include "describe/partition/training.h"
+#include "describe/program/collectives_of.h"
 
 namespace systole {
 namespace {
@@ -24,14 +24,14 @@ Program stage(const Graph& loss, const std::string& mesh, const PipelineStrategy
 }
 
 Graph four_layers() {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   config.layers = 4;
   config.heads = 2;
   config.dropout = 0.25;
   return make_decoder(config)->loss({4, 8}, true);
 }
 
-// training_program verifies what it makes: slots for the microbatches in flight, waits between streams, places.
+// training_program verifies its result: slots for microbatches in flight, waits between streams, offsets.
 TEST(PipelineProgram, stages_verify_and_share) {
   const Graph loss = four_layers();
   for (const char* mesh : {"pipe=2", "pipe=4", "pipe=2 data=2", "data=2 pipe=2", "pipe=2 fsdp=2 model=2"}) {
@@ -40,11 +40,11 @@ TEST(PipelineProgram, stages_verify_and_share) {
         const Mesh axes = Mesh::parse(mesh).value();
         const std::size_t pipe = axes.find("pipe").value();
         if (axes.axes()[pipe].size * chunks > 4) continue;
-        std::map<std::int64_t, std::string> hashes;  // of each stage
+        std::map<std::int64_t, std::string> hashes;  // by stage
         std::map<std::int64_t, int> seen;
         for (std::int64_t device = 0; device < axes.num_devices(); ++device) {
           SCOPED_TRACE(fmt::format("{} {} {} device {}", mesh, name_of(kind), chunks, device));
-          if (++seen[axes.coordinates(device)[pipe]] > 2) continue;  // two say whether devices of a stage are alike
+          if (++seen[axes.coordinates(device)[pipe]] > 2) continue;  // two show whether devices of a stage are alike
           const Program program = stage(loss, mesh, {.chunks_per_stage = chunks, .kind = kind}, 8, device);
           const std::string hash = hash_of(program);
           EXPECT_EQ(hashes.try_emplace(axes.coordinates(device)[pipe], hash).first->second, hash);
@@ -55,7 +55,7 @@ TEST(PipelineProgram, stages_verify_and_share) {
   }
 }
 
-// A stage holds its layers and no others; of all stages each parameter once, and a tie on two.
+// A stage holds only its own layers. Over all stages each parameter occurs once, a tied one twice.
 TEST(PipelineProgram, stages_are_the_whole) {
   const Graph loss = four_layers();
   std::map<std::string, int> found;  // elements by the parameter's own name
@@ -77,7 +77,7 @@ TEST(PipelineProgram, stages_are_the_whole) {
   EXPECT_GT(parameters, 0);
 }
 
-// Under 1F1B the first stage holds as many microbatches as there are stages, the last one; under GPipe each all.
+// With 1F1B the first stage holds as many microbatches as there are stages, the last one; with GPipe each holds all.
 TEST(PipelineProgram, holds_what_is_in_flight) {
   const Graph loss = four_layers();
   const auto slots = [&](PipelineStrategy::Kind kind, std::int64_t device) {
@@ -101,7 +101,7 @@ std::string refusal(Fn&& fn) {
   return "";
 }
 
-// For each microbatch what goes to the next stage and back, in the compute type, and the tie's gradient once.
+// Per microbatch: activations to the next stage and gradients back, in the compute type. The tied gradient: once.
 TEST(PipelineProgram, bytes_sent) {
   const Graph loss = four_layers();
   const std::int64_t between = 4 * 8 * 12 * 2, tie = 11 * 12 * 4, sums = 2 * 4;
@@ -116,7 +116,7 @@ TEST(PipelineProgram, refusals) {
   EXPECT_EQ(refusal([&] { stage(loss, "pipe=8", {}, 8, 0); }),
             "4 layers do not fill 8 chunks of a pipeline (8 stages of 1)");
   for (const std::int64_t device : {0, 1}) {
-    EXPECT_EQ(refusal([&] { joined(stage(loss, "pipe=2", {}, 2, device)); }),
+    EXPECT_EQ(refusal([&] { fused_step(stage(loss, "pipe=2", {}, 2, device)); }),
               "the schedule 'train' of 'p' is of a stage of a pipeline: it is not one function");
   }
 }

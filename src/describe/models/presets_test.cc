@@ -31,13 +31,13 @@ struct Published {
 };
 
 constexpr Published kPublished[] = {
-    // Counted from the released weights (github.com/openai/gpt-2); the paper's table 2 gives 117M and so on, wrongly.
+    // Counted in the released weights (github.com/openai/gpt-2); table 2 of the paper wrongly gives 117M and so on.
     {"gpt2-124m", 124'439'808},
     {"gpt2-355m", 354'823'168},
     {"gpt2-774m", 774'030'080},
     {"gpt2-1558m", 1'557'611'200},
-    // arXiv:2005.14165 says 175.0 billion and no more; this is 12 L d² (1 + 13 / 12 d) + (V + T + 2) d, with L 96, d
-    // 12,288, V 50,257, T 2,048, the formula of arXiv:2104.04473, equation 2, with its final norm.
+    // arXiv:2005.14165 only says 175.0 billion. This is 12 L d² (1 + 13 / 12 d) + (V + T + 2) d, with L 96, d 12,288,
+    // V 50,257, T 2,048, the formula of arXiv:2104.04473, equation 2, with its final norm.
     {"gpt3-175b", 174'604'259'328},
     // NumParams of mosaicml/llm-foundry, scripts/train/benchmarking/README.md, at 2,048 tokens.
     {"mpt-125m", 125'311'488},
@@ -49,8 +49,8 @@ constexpr Published kPublished[] = {
     {"mpt-13b", 12'853'954'560},
     {"mpt-30b", 29'975'214'080},
     {"mpt-70b", 64'862'437'376},
-    // Elements of the released safetensors, as their pages on huggingface.co state them (6.74B, 13B, 69B, 33.7B, …);
-    // a tied head counts once.
+    // Elements of the released safetensors, as given on huggingface.co (6.74B, 13B, 69B, 33.7B, …); a tied head counts
+    // once.
     {"tinyllama-1.1b", 1'100'048'384},
     {"llama2-7b", 6'738'415'616},
     {"llama2-13b", 13'015'864'320},
@@ -71,10 +71,10 @@ constexpr Published kPublished[] = {
     {"qwen3-30b-a3b", 30'532'122'624},
     {"qwen3-235b-a22b", 235'093'634'560},
     {"deepseek-v2-lite", 15'706'484'224},
-    // Without what predicts a second token ("671B"; with it 685B), and without the 58 × 256 biases that only choose.
+    // Without the multi-token prediction module ("671B"; with it 685B), and without the 58 × 256 biases of routing.
     {"deepseek-v3", 671'026'404'352},
     // As transformers counts BertForMaskedLM: with the head, which shares the embedding, and without the pooler.
-    // BertModel, the other way about, has 109,482,240 and 335,141,888 (bert/bert_test.cc).
+    // BertModel, in contrast, has 109,482,240 and 335,141,888 (bert/bert_test.cc).
     {"bert-base", 109'514'298},
     {"bert-large", 335'174'458},
     // As transformers counts T5ForConditionalGeneration with the released configurations.
@@ -90,7 +90,7 @@ constexpr Published kPublished[] = {
     {"t5-v1.1-11b", 11'135'332'352},
 };
 
-// Where a paper rounds: billions, of what the paper counts.
+// Rounded counts of papers, in billions, of the parameters that the paper counts.
 struct Rounded {
   const char* preset;
   bool embedding, norms;
@@ -98,7 +98,7 @@ struct Rounded {
 };
 
 constexpr Rounded kRounded[] = {
-    // arXiv:2204.02311, table 1; the norms' scales, 2.2 million of the largest, are not in it.
+    // arXiv:2204.02311, table 1; it omits the scales of norms, 2.2 million in the largest model.
     {"palm-8b", true, false, "8.63"},
     {"palm-62b", true, false, "62.50"},
     {"palm-540b", true, false, "540.35"},

@@ -21,7 +21,8 @@ void require_divides(const char* part_key, std::int64_t part, const char* whole_
   for (std::int64_t d = 1; d <= whole; ++d) {
     if (whole % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
   }
-  fail(error(ErrorKind::invalid, "model.{}: {} does not divide model.{}: {}", part_key, part, whole_key, whole)
+  fail(key_error(ErrorKind::invalid, fmt::format("model.{}", part_key), "{} does not divide model.{}: {}", part,
+                 whole_key, whole)
            .hinted(fmt::format("{} may be {}", part_key, divisors)));
 }
 
@@ -29,6 +30,12 @@ void require_length(const char* what, std::int64_t length, std::int64_t context,
   if (length >= 1 && length <= context) return;
   fail(error(ErrorKind::invalid, "{} of {} positions, the model has {}", what, length, context)
            .hinted(fmt::format("at most {}, or a larger model.{}", context, key)));
+}
+
+void refuse(const std::vector<BrokenRule>& broken) {
+  if (broken.empty()) return;
+  const BrokenRule& first = broken.front();
+  fail(key_error(first.kind, first.keys.front(), "{}", first.message).hinted(first.hint));
 }
 
 }  // namespace systole

@@ -1,5 +1,5 @@
 #pragma once
-// The parameters of one stack of layers inside the body of its repeat, and what every family's block does with them.
+// The parameters of one stack of layers inside the body of its repeat, and operations shared by every family's block.
 
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace systole {
 
-// Where dropout draws in a stack: site `first` + layer × `sites` + a number below `sites`. No key: nothing is dropped.
+// Dropout sites of a stack: site `first` + layer × `sites` + a number below `sites`. Without a key nothing is dropped.
 struct StackDropout {
   std::optional<DropoutKey> key;  // of the outer graph
   double rate = 0;
@@ -21,19 +21,19 @@ struct StackDropout {
 
 class Stack {
  public:
-  // Adds the parameters of the layers from `first_layer` on, those under stack_name(prefix, first_layer), to `layers`
-  // as slices, and with a key the layer's number and the shared key. REQUIRES: the carries are there, and whatever else
-  // is sliced is too.
+  // Adds to `layers`, as slices, the parameters under stack_name(prefix, first_layer), those of the layers from
+  // `first_layer` on; with a dropout key also the layer's index and the shared key. REQUIRES: all carries and all other
+  // slices are already added.
   Stack(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters, const std::string& prefix,
         const StackDropout& dropout, std::int64_t first_layer = 0);
-  // One for each layer of a body that has `period` of them: the layers first_layer + j, first_layer + period + j, …
+  // One stack per layer of a body with `period` layers; stack j has layers first_layer + j, first_layer + period + j, …
   static std::vector<Stack> of_period(Layers& layers, const Parameters& outer, std::span<const Parameter> parameters,
                                       const std::string& prefix, const StackDropout& dropout, std::int64_t first_layer,
                                       std::int64_t period);
 
   // A parameter by its name in the layer: "attn.q".
   Value operator[](const std::string& name) const { return slices_.at(name); }
-  // x[b, s, in] W[in, out], plus "<name>_bias" over `out` if there is one; dims as letters other than b and s.
+  // x[b, s, in] W[in, out], plus "<name>_bias" over `out` if it exists; dims are letters other than b and s.
   Value project(Value x, const std::string& name, const std::string& in, const std::string& out) const;
   Value drop(Value x, std::int64_t site) const;
 
@@ -42,7 +42,7 @@ class Stack {
 
   std::map<std::string, Value> slices_;
   StackDropout dropout_;
-  std::optional<DropoutKey> key_;  // in the body
+  std::optional<DropoutKey> key_;  // inside the body
   std::optional<Value> layer_;     // i64[]
 };
 

@@ -7,7 +7,7 @@ struct Row {
   const char *name, *doc;
 };
 
-// In the order of the enum.
+// In enum order.
 constexpr std::array<Row, kNumCategories> kRows{{
     {"startup", "reading documents and data, opening the run"},
     {"compile", "building the Program, creating kernels, allocating memory"},

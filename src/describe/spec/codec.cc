@@ -132,6 +132,12 @@ Codec bool_codec(Field<bool> at) {
       [](const bool& value) { return Node(value); });
 }
 
+Codec flag_codec(Field<bool> at) {
+  Codec codec = bool_codec(at);
+  codec.write = [at](Workload& w) { return at(w) ? Node(true) : Node(); };
+  return codec;
+}
+
 Codec text_codec(Field<std::string> at) {
   return codec<std::string>("text", at, read_text,
                             [](const std::string& value) { return value.empty() ? Node() : Node(value); });

@@ -1,4 +1,4 @@
-// Codecs of how a model is computed: types, what is kept, axes of devices and what they cut.
+// Codecs for how a model is computed: types, what is saved, mesh axes and what they shard.
 #include "describe/spec/codec_parts.h"
 
 namespace systole {

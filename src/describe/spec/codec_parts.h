@@ -1,5 +1,5 @@
 #pragma once
-// What codecs are made of (codec.cc, codec_layout.cc).
+// Building blocks of codecs (codec.cc, codec_layout.cc).
 
 #include <functional>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace systole {
 
-// A codec whose reading gives the field's value.
+// A codec whose `read` returns the field's value.
 template <typename T>
 Codec codec(std::string type, Field<T> at, std::function<Result<T>(const Node&)> read,
             std::function<Node(const T&)> write) {
@@ -56,12 +56,12 @@ inline Result<std::string> read_text(const Node& node) {
   return node.text();
 }
 
-// Whether it is that word, and not a number that reads alike.
+// True for a string node equal to `word`; false for a number or bool that is spelled alike.
 inline bool is(const Node& node, std::string_view word) {
   return node.kind() == NodeKind::string && node.text() == word;
 }
 
-// An integer, perhaps with a unit (codec.h), in that range. Errors: invalid, at its place.
+// An integer in the range, optionally with a suffix (codec.h). Errors: invalid, at its place.
 Result<std::int64_t> read_count(const Node& node, std::int64_t lowest, std::int64_t highest);
 
 }  // namespace systole

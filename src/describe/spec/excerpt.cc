@@ -20,7 +20,7 @@ std::string_view line_of(std::string_view source, int number) {
   return line;
 }
 
-// Bytes of the word of YAML that begins at `at`: a quoted text with its quotes, else up to what ends a plain one.
+// Bytes of the YAML word that begins at `at`: a quoted text with its quotes, or a plain text up to its end.
 std::size_t word_length(std::string_view line, std::size_t at) {
   const char first = line[at];
   if (first == '"' || first == '\'') {
@@ -37,7 +37,7 @@ std::size_t word_length(std::string_view line, std::size_t at) {
   return std::max<std::size_t>(end - at, 1);
 }
 
-// Columns of a terminal: continuation bytes of UTF-8 take none.
+// Terminal columns: continuation bytes of UTF-8 count as none.
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }

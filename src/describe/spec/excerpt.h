@@ -1,5 +1,5 @@
 #pragma once
-// The line of source that an error speaks of, with carets under the place:
+// The source line of an error, with carets under the place:
 //
 //     3 | modle: { family: gpt }
 //       | ^^^^^
@@ -11,10 +11,10 @@
 
 namespace systole {
 
-// "" when `where` is not a place in `source`. A long line is cut around the place. Ends without a newline.
+// "" when `where` is not a place in `source`. A long line is clipped around the place. No newline at the end.
 std::string excerpt(std::string_view source, const Where& where);
 
-// The error, its message followed by its excerpt, and so for its `others`, where their file is `filename`.
+// Appends to the message of the error, and of each of its `others`, the excerpt of its place if that is in `filename`.
 Error with_excerpts(Error error, std::string_view source, std::string_view filename);
 
 }  // namespace systole

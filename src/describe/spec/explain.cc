@@ -1,7 +1,7 @@
 // The schema as text for people: `systole explain <key>` and docs/reference/keys.md.
 #include <algorithm>
 
-#include "describe/spec/schema.h"
+#include "describe/spec/families/families.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -12,9 +12,9 @@ std::string default_of(const Key& key) {
                      : !key.derived.empty()    ? key.derived
                      : key.optional            ? "none"
                                                : "required";
-  for (const FamilyDefaults& family : family_defaults()) {
-    for (const PresetValue& value : family.values) {
-      if (value.path == key.path) text += fmt::format("; {} with family {}", value.yaml, family.name);
+  for (const ModelFamily& family : model_families()) {
+    for (const PresetValue& value : family.defaults) {
+      if (value.path == key.path) text += fmt::format("; {} with family {}", value.yaml, family.name());
     }
   }
   return text;
@@ -79,6 +79,8 @@ std::string row(const Key& key) {
   return fmt::format("| `{}` | {} | {} | {} |\n", key.path, cell(type_of(key)), cell(default_of(key)), cell(doc));
 }
 
+constexpr const char* kHead = "| key | value | default | |\n|---|---|---|---|\n";
+
 std::string section_of(const Key& key) {
   const std::size_t dot = key.path.rfind('.');
   return dot == key.path.npos ? "" : key.path.substr(0, dot);
@@ -111,7 +113,7 @@ Result<std::string> explain_key(std::string_view topic) {
 std::string keys_reference() {
   std::string text =
       "# Keys of a workload\n\n"
-      "Printed from the schema (`src/describe/spec/schema_*.cc`); a test fails when this page is stale.\n"
+      "Printed from the schema (`src/describe/spec/schema.cc`); a test fails when this page is stale.\n"
       "Units are part of a value: `512MiB` is 512 × 2²⁰ bytes, `512MB` 512 × 10⁶; `90s`, `15min`, `2h`; counts may be\n"
       "written `300M` or `1.5B`. `environments:` holds maps of keys by name; `--env NAME` lays one over the document,\n"
       "`--set key=value` a single key.\n";
@@ -123,11 +125,19 @@ std::string keys_reference() {
       text += section.empty() ? "\n## The document\n\n" : fmt::format("\n## {}\n\n{}\n", section, s->doc);
       if (!s->shorthand_doc.empty()) text += fmt::format("\nIn place of the map, {}.\n", s->shorthand_doc);
       text += section.empty() ? "" : "\n";
-      text += "| key | value | default | |\n|---|---|---|---|\n";
+      text += kHead;
     }
     text += row(key);
   }
   return text;
+}
+
+std::string keys_table(std::span<const std::string> prefixes) {
+  std::string rows;
+  for (const Key& key : schema().keys)
+    if (std::ranges::any_of(prefixes, [&](const std::string& prefix) { return key.path.starts_with(prefix); }))
+      rows += row(key);
+  return rows.empty() ? "" : kHead + rows;
 }
 
 }  // namespace systole

@@ -1,10 +1,10 @@
 #pragma once
-// Structs as maps of JSON, both ways, from one list of fields each:
+// Structs to and from JSON maps, both ways from one list of fields each:
 //
 //   template <typename F> void fields(F& f, Evaluated& e) { f("step", e.step); f("loss", e.loss); ... }
 //
-// FieldWriter makes the map; FieldReader fills the struct and keeps the first error: a field that is missing, of the
-// wrong type, or not in the list. An unset optional is left out. Doubles that are not finite are "nan", "inf", "-inf".
+// FieldWriter makes the map. FieldReader fills the struct and keeps the first error: a field that is missing, of the
+// wrong type, or not in the list. An unset optional is omitted. Non-finite doubles are "nan", "inf", "-inf".
 
 #include <cmath>
 #include <limits>
@@ -116,7 +116,7 @@ class FieldWriter {
 
 class FieldReader {
  public:
-  // `also`: fields of the map that somebody else reads.
+  // `also`: known fields of the map that another reader handles.
   FieldReader(const Node& map, std::vector<std::string> also) : map_(map), known_(std::move(also)) {}
 
   template <typename T>
@@ -158,7 +158,7 @@ class FieldReader {
   Status status_;
 };
 
-// The map of a struct; the struct of a map.
+// Struct to map, and map to struct.
 template <typename Struct>
 Node written(Struct value) {
   FieldWriter writer;

@@ -8,8 +8,8 @@ namespace systole {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x0154'4c46'5359'53ULL;  // "SYSFLT\1"
-constexpr std::size_t kNow = 8, kMarks = 24, kTotals = 32, kSteps = 48, kSites = 49, kFailed = 52, kFailedWords = 24,
-                      kRecords = 80, kStepWords = 20, kSiteWords = 16, kNameAt = 4, kNameWords = 12;
+constexpr std::size_t kNow = 8, kMarks = 24, kTotals = 32, kSteps = 48, kSites = 49, kCode = 50, kFailed = 52,
+                      kFailedWords = 24, kRecords = 80, kStepWords = 20, kSiteWords = 16, kNameAt = 4, kNameWords = 12;
 constexpr std::size_t kSitesBegin = kRecords + kStepWords * kFlightSteps;
 constexpr std::size_t kWords = kSitesBegin + kSiteWords * kFlightSites;
 static_assert(kStepWords >= 3 + kNumStages && kTotals + kNumStages == kSteps);
@@ -145,7 +145,10 @@ void FlightLog::left_site(int site, Seconds waited, Seconds transfer) {
   words_->store(kNow + 4, 0);
 }
 
-void FlightLog::failed(std::string_view why) { store_text<kFailedWords>(*words_, kFailed, why); }
+void FlightLog::failed(std::string_view why, ErrorCode code) {
+  words_->store(kCode, static_cast<std::uint64_t>(code));
+  store_text<kFailedWords>(*words_, kFailed, why);
+}
 
 void FlightLog::awaits(int peer, bool to_send, std::uint64_t position, Seconds now) {
   words_->store(kNow + 8, to_send ? 1 : 0);
@@ -181,6 +184,7 @@ Result<Flight> parse_flight(const std::vector<std::uint64_t>& words, std::string
   for (std::size_t s = 0; s < kNumStages; ++s) flight.totals[s] = seconds(words[kTotals + s]);
   flight.steps = number(kSteps);
   flight.failed = text_at(words, kFailed, kFailedWords);
+  flight.code = error_code_of(words[kCode]).value_or(ErrorCode::none);
   for (std::int64_t n = std::max<std::int64_t>(0, flight.steps - kFlightSteps); n < flight.steps; ++n) {
     const std::size_t place = place_of_step(n);
     FlightStep step{number(place), seconds(words[place + 1]), {}};

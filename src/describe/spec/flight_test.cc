@@ -28,8 +28,8 @@ TEST(FlightLogs, say_where_a_rank_is) {
   log.awaits(3, true, 77, Seconds(6.75));
   log.spent(RankStage::forward, Seconds(0.5));
   log.spent(RankStage::forward, Seconds(0.25));
-  log.mark(FlightMark::met, Seconds(5.5));
-  log.mark(FlightMark::met, Seconds(9.0));
+  log.mark(FlightMark::connected, Seconds(5.5));
+  log.mark(FlightMark::connected, Seconds(9.0));
   const Flight flight = log.read();
   EXPECT_EQ(flight.identity.rank, 2);
   EXPECT_EQ(flight.identity.launch, 99u);
@@ -82,7 +82,7 @@ TEST(FlightLogs, outlive_a_kill) {
     auto log = FlightLog::create(path, kRank);
     if (!log.ok()) _exit(1);
     (*log)->enter(RankStage::update, Seconds(7.0));
-    (*log)->failed("no reason");
+    (*log)->failed("no reason", ErrorCode::flipped_bit);
     kill(getpid(), SIGKILL);
   }
   int status = 0;
@@ -91,6 +91,7 @@ TEST(FlightLogs, outlive_a_kill) {
   const Flight flight = parse_flight(read_words(path).value(), path).value();
   EXPECT_EQ(flight.now.stage, RankStage::update);
   EXPECT_EQ(flight.failed, "no reason");
+  EXPECT_EQ(flight.code, ErrorCode::flipped_bit);
   EXPECT_EQ(FlightLog::create(path, kRank).error().kind, ErrorKind::exists);
   std::filesystem::remove(path);
 }

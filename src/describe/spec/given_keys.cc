@@ -8,7 +8,7 @@
 namespace systole {
 namespace {
 
-constexpr std::size_t kMostUnknown = 100;  // told one by one; a document of 4 MiB may have half a million
+constexpr std::size_t kMostUnknown = 100;  // listed one by one; a document of 4 MiB may have half a million
 
 std::string join(const std::string& section, std::string_view name) {
   return section.empty() ? std::string(name) : section + "." + std::string(name);
@@ -31,7 +31,11 @@ void GivenKeys::unknown(const Node::Entry& entry, const std::string& section) {
   if (hint.empty()) hint = nearest_hint(entry.key, names);
   const std::string under = section.empty() ? "" : fmt::format(" under {}", section);
   (near.empty() ? errors : misspelt)
-      .push_back(error(ErrorKind::invalid, "unknown key '{}'{}", entry.key, under).at(entry.where()).hinted(hint));
+      .push_back(error(ErrorKind::invalid, "unknown key '{}'{}", entry.key, under)
+                     .at(entry.where())
+                     .hinted(hint)
+                     .coded(ErrorCode::unknown_key)
+                     .about(join(section, entry.key)));
 }
 
 void GivenKeys::collect_entry(const Node::Entry& entry, const std::string& section, ByPath& into) {
@@ -61,7 +65,7 @@ void GivenKeys::collect(const Node& map, const std::string& section, ByPath& int
   }
 }
 
-// Every environment is read, so that a misspelt key is found before its day comes; the wanted one is laid over.
+// Reads every environment, so that misspelt keys are found early; only the wanted one overrides the document.
 void GivenKeys::collect_environments(const Node& environments, const std::string& wanted) {
   if (!environments.is_map()) return add(environments.wrong("a map of environments, each a map of keys"));
   for (const Node::Entry& entry : environments.entries()) {
@@ -74,6 +78,7 @@ void GivenKeys::collect_environments(const Node& environments, const std::string
   }
   if (!wanted.empty() && environments.find(wanted) == nullptr) {
     add(error(ErrorKind::invalid, "there is no environment '{}'", wanted)
+            .coded(ErrorCode::no_such_environment)
             .at(environments.where())
             .hinted(nearest_hint(wanted, environments.keys())));
   }
@@ -91,7 +96,7 @@ void GivenKeys::collect_set(const std::string& set) {
   Node node = *std::move(value);
   std::string path = set.substr(0, equals);
   const Node::Place place{std::make_shared<const std::string>(file), 0, 0};
-  if (node.is_scalar()) node.set_place(place);  // it is all there is: a line and a column would say nothing
+  if (node.is_scalar()) node.set_place(place);  // a scalar has no place within the option
   while (!path.empty()) {
     const std::size_t dot = path.rfind('.');
     std::vector<Node::Entry> entries;
@@ -105,7 +110,7 @@ void GivenKeys::collect_set(const std::string& set) {
   lay_over(overlay);
 }
 
-// What the overlay gives wins; of a group of keys that exclude each other, it takes the others away.
+// The overlay's values win. A key of an exclusive group also removes the other keys of its group.
 void GivenKeys::lay_over(const ByPath& overlay) {
   for (const auto& [path, given] : overlay) {
     const std::string& group = schema().key(path)->group;
@@ -122,6 +127,7 @@ void GivenKeys::collect(const Node& document, const WorkloadOptions& options) {
     collect_environments(*environments, options.environment);
   } else if (!options.environment.empty()) {
     add(error(ErrorKind::invalid, "there is no environment '{}': the document has none", options.environment)
+            .coded(ErrorCode::no_such_environment)
             .at({filename_, 0, 0})
             .hinted("leave out --env, or add environments: { " + options.environment + ": { train: { ... } } }"));
   }
@@ -141,7 +147,7 @@ bool GivenKeys::has_group(const std::string& group) const {
 
 bool GivenKeys::was_meant(const std::string& path) const {
   return std::ranges::any_of(meant_, [&](const std::string& meant) {
-    const bool there = sections_.contains(meant) || given_.contains(meant);  // then something else was meant
+    const bool there = sections_.contains(meant) || given_.contains(meant);  // then not by the unknown key
     return !there && (path == meant || path.starts_with(meant + "."));
   });
 }

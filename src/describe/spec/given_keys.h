@@ -1,6 +1,6 @@
 #pragma once
-// What a document, its environments and --set give for each key, before any value is read. What is wrong with it (keys
-// that are not there, maps that are none) is kept and told with all else. Private to this folder.
+// The values that a document, its environments and --set give for each key, before any value is read. Structural
+// errors (unknown keys, sections that are not maps) are kept and reported with all others. Private to this folder.
 
 #include <map>
 #include <set>
@@ -29,13 +29,13 @@ class GivenKeys {
   bool contains(const std::string& path) const { return given_.contains(path); }
   // Whether another key of the group is given.
   bool has_group(const std::string& group) const;
-  // Whether an unknown key was perhaps to be this one, which is not there.
+  // Whether the key at `path` is absent and an unknown key is probably a misspelling of it.
   bool was_meant(const std::string& path) const;
-  // The place of a key, or of the innermost section around it that the document has, or of the document.
+  // The place of the key; else of the innermost enclosing section that the document has; else of the document.
   Where place_of(const std::string& path) const;
-  std::map<std::string, std::vector<Where>> places() const;  // of what is given; of a list, its items'
+  std::map<std::string, std::vector<Where>> places() const;  // of all given keys; for a list, of its items
 
-  std::vector<Error> misspelt, errors;  // misspelt: unknown keys that are near to known ones
+  std::vector<Error> misspelt, errors;  // misspelt: unknown keys close to known ones
 
  private:
   using ByPath = std::map<std::string, GivenValue>;
@@ -51,7 +51,7 @@ class GivenKeys {
   ByPath given_;
   std::map<std::string, Where> sections_;
   std::size_t unknown_ = 0;      // keys
-  std::set<std::string> meant_;  // keys and sections that an unknown key was perhaps to be
+  std::set<std::string> meant_;  // keys and sections that unknown keys probably meant
 };
 
 }  // namespace systole

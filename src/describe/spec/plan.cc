@@ -3,7 +3,7 @@
 #include "describe/spec/fields.h"
 
 namespace systole {
-// Found by their argument from fields.h, hence not in the unnamed namespace.
+// Found by argument-dependent lookup from fields.h, hence not in the unnamed namespace.
 template <typename F>
 static void fields(F& f, PlannedTarget& t) {
   f("name", t.name);
@@ -65,7 +65,7 @@ static void fields(F& f, PlannedLoser& l) {
 
 namespace {
 
-// What is neither a struct nor a list of its own.
+// Fields that are neither structs nor lists of their own.
 struct Loose {
   std::vector<std::pair<std::string, std::int64_t>> mesh;
   std::string strategy, made_by, made_at;
@@ -95,6 +95,7 @@ Status check_version(const Node& map) {
   const std::int64_t number = TRY(version->as_int());
   if (number >= 1 && number <= kPlanVersion) return Done{};
   return error(ErrorKind::unsupported, "a plan of version {}; this systole reads up to {}", number, kPlanVersion)
+      .coded(ErrorCode::newer_version)
       .at(version->where())
       .hinted("plan again, or use a newer systole");
 }
@@ -138,7 +139,7 @@ Bytes PlannedMemory::total() const {
   return sum;
 }
 
-std::string to_json(const Plan& plan) {
+Node to_node(const Plan& plan) {
   Node map = Node::map();
   map.set("systole_plan", kPlanVersion);
   const Node loose = written(Loose{plan.mesh, plan.strategy, plan.made_by, plan.made_at, plan.model_utilisation});
@@ -153,8 +154,10 @@ std::string to_json(const Plan& plan) {
   for (const PlannedLoser& loser : plan.lost) lost.push(written(loser));
   map.set("lost", std::move(lost));
   map.set("workload", to_node(plan.workload));
-  return to_json(map, 2) + "\n";
+  return map;
 }
+
+std::string to_json(const Plan& plan) { return to_json(to_node(plan), 2) + "\n"; }
 
 Result<Plan> read_plan(std::string_view text, const std::string& filename) {
   const Result<Node> map = parse_json(text, filename);
@@ -167,7 +170,7 @@ Result<Plan> read_plan(std::string_view text, const std::string& filename) {
   Result<Plan> plan = read(*map, filename);
   if (plan.ok() || plan.error().kind != ErrorKind::not_found) return plan;
   Error e = std::move(plan).error();
-  e.kind = ErrorKind::corrupt;  // a part is missing
+  e.kind = ErrorKind::corrupt;  // a field is missing
   return e;
 }
 

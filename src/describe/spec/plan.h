@@ -1,11 +1,10 @@
 #pragma once
-// The Plan (plan.json): what was chosen for a Workload and what it is predicted to take, written before anything is
-// spent. `run --plan` builds the Program again and compares hashes; `why` holds it against the Run.
+// The Plan (plan.json): what was chosen for a Workload, with its predicted time, memory and cost, written before
+// anything is spent. `run --plan` builds the Program again and compares hashes; `why` compares the Plan with the Run.
 //
 //   {"systole_plan":1,"workload":{...},"target":{...},"mesh":{...},"program":{...},"memory":{...},"time":{...},...}
 //
-// A plan for hardware that is offered has "cost" besides, and "search": all that the choice was made from, which
-// read_plan passes over.
+// A plan for rented hardware also has "cost", and "search", the candidates of the choice, which read_plan ignores.
 
 #include <cstdint>
 #include <map>
@@ -24,7 +23,7 @@ namespace systole {
 
 constexpr int kPlanVersion = 1;
 
-// What the Program was made for, as recorded: name and the facts that decided its form.
+// The target that the Program was built for: its name and the facts that determined the Program.
 struct PlannedTarget {
   std::string name;                          // "cpu(avx512_bf16, 2 threads)"
   std::map<std::string, std::string> facts;  // alignment, fusions, instruction set, library versions
@@ -33,19 +32,19 @@ struct PlannedTarget {
 };
 
 struct PlannedProgram {
-  std::string hash;  // of functions, actions and arena
+  std::string hash;  // over functions, actions and arena
   std::int64_t actions = 0, devices = 1;
-  std::int64_t parameters = 0;            // numbers in all
-  std::int64_t trainable = 0;             // of these, trained
-  Flops model_flops{}, executed_flops{};  // a step, all microbatches; model: no recompute
-  Bytes moved{}, sent{};                  // a step
+  std::int64_t parameters = 0;            // total elements
+  std::int64_t trainable = 0;             // trainable elements among them
+  Flops model_flops{}, executed_flops{};  // per step, all microbatches; model: without recompute
+  Bytes moved{}, sent{};                  // per step
 };
 
-// Bytes with one owner each; they sum to `total`.
+// Bytes by owner, each byte counted once; `total` is their sum.
 struct PlannedMemory {
   std::vector<std::pair<std::string, Bytes>> by_owner;  // largest first: parameters, state, residuals, ...
-  Bytes arena{};                                        // what is planned as one arena, part of the sum
-  Bytes limit{};                                        // it was held against
+  Bytes arena{};                                        // size of the one planned arena, part of the sum
+  Bytes limit{};                                        // the limit it was checked against
   Bytes total() const;
 };
 
@@ -54,19 +53,20 @@ struct PlannedTime {
   TimeByCategory run;                                            // the whole run, everything included
   std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // of a step: contractions, attention, ...
   double steps = 0;                                              // predicted number of steps
-  double known_error = 0;              // relative, of predictions of this kind; 0: not known yet
-  std::optional<std::string> unknown;  // why no time could be predicted: all are 0, and so are steps that time decides
+  double known_error = 0;                                        // relative error of such predictions; 0: not known yet
+  std::optional<std::string> unknown;  // why no time is predicted: times are 0, and `steps` if it depends on them
 };
 
-// Of hardware that is rented: what of, and what the whole run costs at the price of that day.
+// Rented hardware: the offer, and the cost of the whole run at the price of `price_date`.
 struct PlannedCost {
-  std::string offer, on;  // "8 x a3-highgpu-8g (64 h100)"; what --on takes for it
+  std::string offer, on;  // "8 x a3-highgpu-8g (64 h100)"; the value for --on
   std::string provisioning, zone, price_date;
-  double dollars_per_hour = 0, dollars = 0;  // `known` is false: nobody knows
-  bool known = false;
+  DollarsPerHour dollars_per_hour;
+  Dollars dollars;     // of the whole run
+  bool known = false;  // false: price and cost are unknown, both are 0
 };
 
-// An option that lost: why, and the edit that would change it.
+// A rejected option: the reason, and the edit that would change it.
 struct PlannedLoser {
   std::string option, reason, edit;
 };
@@ -79,15 +79,16 @@ struct Plan {
   PlannedProgram program;
   PlannedMemory memory;
   PlannedTime time;
-  std::optional<PlannedCost> cost;  // nothing: of this machine
+  std::optional<PlannedCost> cost;  // nothing: runs on this machine
   double model_utilisation = 0;     // model flops / (step time × measured rate or peak); 0: not known
   std::vector<PlannedLoser> lost;
-  std::string made_by, made_at;  // version of Systole; calendar, ISO 8601 UTC
+  std::string made_by, made_at;  // version of Systole; date and time, ISO 8601 UTC
 };
 
-std::string to_json(const Plan& plan);
+Node to_node(const Plan& plan);
+std::string to_json(const Plan& plan);  // the same as indented text, with a final newline
 // Errors: corrupt (no JSON, a field missing or of the wrong type, owners that do not sum up); unsupported (a newer
-// version, by name); invalid (its workload does not read).
+// version, by name); invalid (its workload is invalid).
 Result<Plan> read_plan(std::string_view text, const std::string& filename);
 
 }  // namespace systole

@@ -49,11 +49,11 @@ TEST(Plan, reads_back_as_it_was_written) {
 TEST(Plan, of_rented_hardware_has_its_cost_and_the_search_is_passed_over) {
   Plan plan = sample();
   EXPECT_FALSE(read_plan(to_json(plan), "plan.json").value().cost.has_value());
-  plan.cost = {"8 x m", "m:8", "on_demand", "z", "2026-07-30", 12.5, 100, true};
+  plan.cost = {"8 x m", "m:8", "on_demand", "z", "2026-07-30", DollarsPerHour(12.5), Dollars(100), true};
   const std::string text = to_json(plan);
   const Plan read = read_plan(replaced(text, "\"lost\"", "\"search\": {\"a\": [1]}, \"lost\""), "plan.json").value();
   EXPECT_EQ(to_json(read), text);
-  EXPECT_EQ(read.cost->dollars_per_hour, 12.5);
+  EXPECT_EQ(read.cost->dollars_per_hour, DollarsPerHour(12.5));
 }
 
 TEST(Plan, a_plan_that_does_not_hold_is_refused) {

@@ -1,13 +1,14 @@
 // Reading a Workload: collect what the document, its environment and --set give for each key; read the keys in the
-// schema's order, defaults where nothing was given; then the rules over several keys. All errors are kept and told at
-// once; a key whose decider ("model.family") could not be read is passed over in silence, and so is the absence of one
-// that an unknown key most likely means: misspelt keys are told first.
+// schema's order, with defaults where nothing was given; then check the rules over several keys. All errors are
+// reported at once. A key is skipped silently when the key that decides on it ("model.family") could not be read, or
+// when it is missing and an unknown key is probably its misspelling. Misspelt keys are reported first.
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
 
 #include "describe/spec/excerpt.h"
+#include "describe/spec/families/families.h"
 #include "describe/spec/given_keys.h"
 #include "describe/spec/schema.h"
 #include "describe/spec/source.h"
@@ -47,7 +48,7 @@ class Reader {
 
   std::string filename_;
   GivenKeys given_;
-  std::set<std::string> failed_;  // keys that were given wrong or are missing
+  std::set<std::string> failed_;  // keys that were given wrong values or are missing
   std::vector<ImportedValue> imported_;
   Workload workload_;
 };
@@ -57,8 +58,8 @@ const std::string* value_of(const std::vector<PresetValue>& values, const std::s
   return found == values.end() ? nullptr : &found->yaml;
 }
 
-// What the weights say, else the preset's value, else the family's. None where the document gives another key of the
-// same group.
+// The default from the weights, else from the preset, else from the family. Null if the document gives another key of
+// the same group.
 const std::string* Reader::preset_default(const std::string& path) const {
   const std::string& group = schema().key(path)->group;
   if (!group.empty() && given_.has_group(group)) return nullptr;
@@ -67,10 +68,7 @@ const std::string* Reader::preset_default(const std::string& path) const {
   if (const std::vector<PresetValue>* values = preset_values(workload_.model.preset)) {
     if (const std::string* yaml = value_of(*values, path)) return yaml;
   }
-  for (const FamilyDefaults& family : family_defaults()) {
-    if (family.family == workload_.model.family) return value_of(family.values, path);
-  }
-  return nullptr;
+  return value_of(family_of(workload_.model).defaults, path);
 }
 
 void Reader::missing(const Key& key) {
@@ -79,6 +77,8 @@ void Reader::missing(const Key& key) {
   if (misspelt) return;
   const std::size_t dot = key.path.rfind('.');
   add(error(ErrorKind::invalid, "missing key '{}'", key.path)
+          .coded(ErrorCode::missing_key)
+          .about(key.path)
           .at(dot == key.path.npos ? Where{filename_, 0, 0} : given_.place_of(key.path.substr(0, dot)))
           .hinted(fmt::format("add {}: {} ({}){}", last_part(key.path), type_of(key), key.doc,
                               key.path == "model.family" ? "; or command: with a program of your own" : "")));
@@ -94,21 +94,33 @@ void Reader::read_default(const Key& key) {
   CHECK(read.ok(), "default '{}' of {}: {}", yaml, key.path, read.error().message);
 }
 
-// Of a program of the user's (or one that was given wrong) nothing is known that these keys could say.
+// Whether the key does not apply to this kind of workload, or to a user's program, also if `command` was given a wrong
+// value.
 bool Reader::beside_command(const Key& key) {
-  return !goes_with_command(key) && (failed_.contains("command") || !workload_.has_model());
+  return !goes_with_kind(key, workload_) || (failed_.contains("command") && !goes_with_command(key));
 }
 
-// Once a section.
+// Reports once per section.
 void Reader::refuse_beside_command(const Key& key, const GivenValue& given) {
   const std::string section = key.path.substr(0, key.path.find('.'));
   failed_.insert(key.path);
   if (!failed_.insert(section).second && section != key.path) return;
   if (workload_.kind == Workload::Kind::machines)
     return add(error(ErrorKind::invalid, "{} means nothing with workload: machines, of which nothing runs", section)
+                   .coded(ErrorCode::conflicting_keys)
+                   .about(section)
                    .at(section == key.path ? given.key : given_.place_of(section))
                    .hinted(fmt::format("take out {}, or workload: machines", section)));
+  if (workload_.kind == Workload::Kind::serve)
+    return add(
+        error(ErrorKind::invalid, "{} means nothing with workload: serve, which is planned and trains nothing", section)
+            .coded(ErrorCode::conflicting_keys)
+            .about(section)
+            .at(section == key.path ? given.key : given_.place_of(section))
+            .hinted(fmt::format("take out {}, or workload: serve", key.path)));
   add(error(ErrorKind::invalid, "{} and command exclude each other: the program brings its own", section)
+          .coded(ErrorCode::conflicting_keys)
+          .about(section)
           .at(section == key.path ? given.key : given_.place_of(section))
           .hinted(fmt::format("take out {} to run the program, or command to train the model", section)));
 }
@@ -126,11 +138,15 @@ void Reader::read_key(const Key& key) {
     failed_.insert(key.path);
     if (key.when.values.empty()) {
       return add(error(ErrorKind::invalid, "{} means nothing without {}", key.path, key.when.key)
+                     .coded(ErrorCode::conflicting_keys)
+                     .about(key.path)
                      .at(given->key)
                      .hinted(fmt::format("take it out, or give {}", key.when.key)));
     }
     const std::string now = schema().key(key.when.key)->codec.write(workload_).text();
     return add(error(ErrorKind::invalid, "{} means nothing with {}: {}", key.path, key.when.key, now)
+                   .coded(ErrorCode::conflicting_keys)
+                   .about(key.path)
                    .at(given->key)
                    .hinted(fmt::format("take it out, or {}: {}", key.when.key, fmt::join(key.when.values, " or "))));
   }
@@ -140,12 +156,14 @@ void Reader::read_key(const Key& key) {
   failed_.insert(key.path);
   Error e = std::move(read).error();
   e.message = fmt::format("{}: {}", key.path, e.message);
+  e.key = key.path;
+  if (e.code == ErrorCode::none) e.code = ErrorCode::unexpected_value;
   if (e.where.file.empty()) e.where = given->key;
   if (e.hint.empty()) e.hint = type_of(key);
   add(std::move(e));
 }
 
-// A derived default may look at keys that come later in the schema.
+// A derived default may depend on keys that come later in the schema.
 void Reader::derive_again() {
   for (const Key& key : schema().keys) {
     if (!key.derive || given_.contains(key.path) || failed_.contains(key.when.key) || !applies(key, workload_))
@@ -154,7 +172,7 @@ void Reader::derive_again() {
   }
 }
 
-// The tokenizer beside the weights counts only where the document says nothing of tokenizers.
+// The tokenizer beside the weights is used only if the document has no key of a tokenizer.
 void Reader::import_weights(const WorkloadOptions& options) {
   const GivenValue* given = given_.find("model.weights");
   if (!options.weights || given == nullptr || !given->value.is_scalar() || given->value.is_null()) return;
@@ -166,7 +184,8 @@ void Reader::import_weights(const WorkloadOptions& options) {
     Error bad = std::move(said).error();
     const std::string file = to_string(bad.where);
     bad.message = fmt::format("model.weights: {}{}", file.empty() ? "" : file + ": ", bad.message);
-    bad.where = given_.place_of("model.weights");
+    bad.key = "model.weights";
+    bad.where = given_.place_of(bad.key);
     return add(std::move(bad));
   }
   for (ImportedValue& value : *said) {
@@ -181,12 +200,13 @@ void Reader::import_weights(const WorkloadOptions& options) {
     failed_.insert("model.weights");
     add(error(ErrorKind::corrupt, "the weights in '{}' have {}: {}", given->value.text(), value.path,
               read.error().message)
+            .about("model.weights")
             .at(given_.place_of("model.weights"))
             .hinted("copy their config.json again"));
   }
 }
 
-// What the document gives beside the weights must be what they are.
+// Values in the document must agree with fixed values of the weights.
 void Reader::check_imported() {
   for (const ImportedValue& value : imported_) {
     if (!value.fixed || !given_.contains(value.path) || failed(value.path)) continue;
@@ -196,15 +216,19 @@ void Reader::check_imported() {
     if (!read.ok() || codec.write(theirs) == codec.write(workload_)) continue;
     add(error(ErrorKind::invalid, "{} is {}, and the weights in '{}' have {}", value.path,
               codec.write(workload_).text(), workload_.model.weights, codec.write(theirs).text())
+            .about(value.path)
             .at(given_.place_of(value.path))
             .hinted(fmt::format("take it out, or {}: {}", last_part(value.path), value.yaml)));
   }
 }
 
 void Reader::check_rules() {
-  for (const Broken& rule : broken_rules(workload_)) {
+  for (const BrokenRule& rule : broken_rules(workload_)) {
     if (std::ranges::any_of(rule.keys, [this](const std::string& key) { return failed(key); })) continue;
-    add(Error{rule.kind, rule.message, given_.place_of(rule.keys.front()), rule.hint, {}});
+    add(error(rule.kind, "{}", rule.message)
+            .at(given_.place_of(rule.keys.front()))
+            .hinted(rule.hint)
+            .about(rule.keys.front()));
   }
 }
 
@@ -215,10 +239,10 @@ Result<Workload> Reader::read(const Node& document, const WorkloadOptions& optio
   }
   given_.collect(document, options);
   import_weights(options);
-  if (failed_.contains("model.weights")) return all_errors();  // all that follows would come of it
+  if (failed_.contains("model.weights")) return all_errors();  // all further errors would be consequences
   for (const Key& key : schema().keys) {
     read_key(key);
-    if (key.path == "systole" && failed_.contains("systole") && workload_.version > 1) break;  // of another time
+    if (key.path == "systole" && failed_.contains("systole") && workload_.version > 1) break;  // other keys
   }
   if (workload_.version <= 1) {
     if (!beside_command(*schema().key("model.family"))) {
@@ -231,7 +255,7 @@ Result<Workload> Reader::read(const Node& document, const WorkloadOptions& optio
   return all_errors();
 }
 
-// Misspelt keys first, because other errors may come of them; each kind in the document's order.
+// Misspelt keys first, because other errors may follow from them; each kind in the document's order.
 Error Reader::all_errors() {
   std::vector<Error> all = std::move(given_.misspelt);
   std::vector<Error>& others = given_.errors;
@@ -260,8 +284,8 @@ Result<Workload> read_workload(std::string_view text, const std::string& filenam
   return workload;
 }
 
-Result<Workload> workload_from(const Node& document, const std::string& filename) {
-  return Reader(filename).read(document, {});
+Result<Workload> workload_from(const Node& document, const std::string& filename, const WorkloadOptions& options) {
+  return Reader(filename).read(document, options);
 }
 
 Node to_node(const Workload& workload) {

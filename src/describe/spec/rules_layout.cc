@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-using Rules = std::vector<Broken>;
+using Rules = std::vector<BrokenRule>;
 
 constexpr std::array<std::string_view, 6> kMeshAxes{"data", "fsdp", "context", "expert", "model", "pipe"};
 
@@ -38,8 +38,7 @@ void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
   }
   bool other_orders = false;
   for (const char* name : {"model", "expert"}) {
-    const auto axis = mesh.find(name);
-    if (!axis.ok() || mesh.axes()[*axis].size == 1) continue;
+    if (mesh.size_along(name) == 1) continue;
     other_orders = true;
     broken.push_back(
         {{"train.exact", "mesh"},
@@ -57,12 +56,10 @@ void check_exact(const Workload& w, const Mesh& mesh, Rules& broken) {
   }
 }
 
-// What goes by a token's place in its row must know the order in which context lays rows out.
+// Features that depend on a token's position in its row must know the order in which the context axis stores rows.
 void check_context(const Workload& w, const Mesh& mesh, Rules& broken) {
-  const auto context = mesh.find("context");
-  const std::int64_t parts = context.ok() ? mesh.axes()[*context].size : 1;
+  const std::int64_t parts = mesh.size_along("context");
   if (parts == 1) return;
-  const ModelSpec& m = w.model;
   const auto not_done = [&](const char* key, const std::string& what, const std::string& hint) {
     broken.push_back(
         {{key, "mesh"},
@@ -70,25 +67,24 @@ void check_context(const Workload& w, const Mesh& mesh, Rules& broken) {
          fmt::format("{} on a mesh with an axis 'context' {} not done yet", what, what.ends_with('s') ? "are" : "is"),
          hint.empty() ? "a mesh without the axis context" : hint + ", or a mesh without the axis context"});
   };
-  if (m.family != ModelSpec::Family::gpt && m.family != ModelSpec::Family::llama)
-    return not_done("model.family", "a model of another family than gpt and llama", "");
+  const DecoderSpec* decoder = w.model.if_is<DecoderSpec>();
+  if (decoder == nullptr) return not_done("model.family", "a model of another family than gpt and llama", "");
   if (w.train.exact) not_done("train.exact", "train.exact", "train.exact: false");
-  if (m.window > 0) not_done("model.window", "a window of attention", "model.window: 0");
-  if (m.moe.experts > 0) not_done("model.moe.experts", "a mixture of experts", "");
+  if (decoder->window > 0) not_done("model.window", "a window of attention", "model.window: 0");
+  if (decoder->moe.experts > 0) not_done("model.moe.experts", "a mixture of experts", "");
   if (!w.probe.all().empty()) not_done("probe", "looking at values (probe)", "run it without probes");
-  const std::int64_t chunks = 2 * parts;
-  if (m.context == 0 || m.context % chunks == 0) return;
+  const std::int64_t chunks = 2 * parts, sequence_length = decoder->context;
+  if (sequence_length == 0 || sequence_length % chunks == 0) return;
   broken.push_back({{"model.context", "mesh"},
                     ErrorKind::invalid,
                     fmt::format("rows of {} tokens are not cut into 2 × {} chunks, two for each device along context",
-                                m.context, parts),
-                    fmt::format("model.context: {}", (m.context / chunks + 1) * chunks)});
+                                sequence_length, parts),
+                    fmt::format("model.context: {}", (sequence_length / chunks + 1) * chunks)});
 }
 
-// Experts lie apart along the axis, as many on each device.
+// The expert axis shards experts, the same number on each device.
 void check_expert_axis(const Workload& w, const Mesh& mesh, Rules& broken) {
-  const auto axis = mesh.find("expert");
-  const std::int64_t size = axis.ok() ? mesh.axes()[*axis].size : 1, experts = w.model.moe.experts;
+  const std::int64_t size = mesh.size_along("expert"), experts = w.model.experts();
   if (size == 1) return;
   if (experts == 0) {
     broken.push_back({{"mesh"},
@@ -104,8 +100,7 @@ void check_expert_axis(const Workload& w, const Mesh& mesh, Rules& broken) {
 }
 
 void check_pipeline(const Workload& w, const Mesh& mesh, Rules& broken) {
-  const auto pipe = mesh.find("pipe");
-  const std::int64_t stages = pipe.ok() ? mesh.axes()[*pipe].size : 1, chunks = stages * w.pipeline.chunks;
+  const std::int64_t stages = mesh.size_along("pipe"), chunks = stages * w.pipeline.chunks;
   if (!w.pipeline.layers.empty() && static_cast<std::int64_t>(w.pipeline.layers.size()) != chunks) {
     broken.push_back({{"pipeline.layers"},
                       ErrorKind::invalid,
@@ -150,23 +145,26 @@ std::int64_t most_microbatches(const TrainSpec& train) {
   return train.batch / train.logical_shards * train.logical_shards;
 }
 
+bool divides(std::int64_t a, std::int64_t b) { return a == 0 || b == 0 || b % a == 0; }
+
+std::vector<std::int64_t> divisors_up_to(std::int64_t most, std::int64_t n) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t d = 1; d <= std::min(n, most); ++d)
+    if (n % d == 0) found.push_back(d);
+  return found;
+}
+
 std::string divisors_of(std::int64_t n) {
-  std::vector<std::string> found;
-  for (std::int64_t d = 1; d <= std::min<std::int64_t>(n, 4096); ++d) {
-    if (n % d == 0) found.push_back(std::to_string(d));
-  }
+  const std::vector<std::int64_t> found = divisors_up_to(4096, n);
   std::string text;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + found[i];
-  }
+  for (std::size_t i = 0; i < found.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + std::to_string(found[i]);
   return text;
 }
 
-std::vector<Broken> broken_layout_rules(const Workload& w) {
+std::vector<BrokenRule> broken_layout_rules(const Workload& w) {
   Rules broken;
-  std::vector<Axis> axes;
-  for (const auto& [name, size] : w.mesh) axes.push_back({name, size});
-  const Result<Mesh> mesh = Mesh::make(std::move(axes));
+  const Result<Mesh> mesh = Mesh::of(w.mesh);
   if (!mesh.ok()) {
     broken.push_back({{"mesh"}, ErrorKind::invalid, mesh.error().message, mesh.error().hint});
     return broken;

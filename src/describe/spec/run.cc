@@ -3,7 +3,7 @@
 #include "describe/spec/fields.h"
 
 namespace systole {
-// Found by their argument from fields.h, hence not in the unnamed namespace.
+// Found by argument-dependent lookup from fields.h, hence not in the unnamed namespace.
 template <typename F>
 static void fields(F& f, Opened& e) {
   f("run", e.run);
@@ -90,7 +90,7 @@ static void fields(F& f, Stopped& e) {
 }
 
 template <typename F>
-static void fields(F& f, HeldUp& e) {
+static void fields(F& f, StragglerFound& e) {
   f("kind", e.kind);
   f("rank", e.rank);
   f("step", e.step);
@@ -121,7 +121,7 @@ constexpr const char* kNames[] = {
     "work_counted", "note",       "stopped",   "held_up",          "recovered"};
 static_assert(std::size(kNames) == std::variant_size_v<EventBody>);
 
-// The body of the variant's alternative whose name it is, tried from the I-th on.
+// Reads the body as the variant's alternative of that name, searching from the I-th on.
 template <std::size_t I = 0>
 Result<EventBody> read_body(const std::string& name, const Node& map) {
   if constexpr (I == std::variant_size_v<EventBody>) {
@@ -138,6 +138,7 @@ Status check_version(const Node& map) {
   const std::int64_t number = TRY(version->as_int());
   if (number >= 1 && number <= kRunVersion) return Done{};
   return error(ErrorKind::unsupported, "a run of version {}; this systole reads up to {}", number, kRunVersion)
+      .coded(ErrorCode::newer_version)
       .at(map.where())
       .hinted("use the systole that wrote it, or a newer one");
 }
@@ -194,16 +195,21 @@ Result<std::vector<Event>> parse_events(std::string_view text, const std::string
   return events;
 }
 
-std::vector<StepEnded> canonical_steps(const std::vector<Event>& events) {
+std::vector<StepEnded> canonical_steps(std::span<const std::vector<Event>> processes) {
   std::map<std::int64_t, StepEnded> last;
-  for (const Event& event : events) {
-    if (const auto* opened = std::get_if<Opened>(&event.body))
-      last.erase(last.upper_bound(opened->from_step), last.end());
-    if (const auto* step = std::get_if<StepEnded>(&event.body)) last[step->step] = *step;
-  }
+  for (const std::vector<Event>& events : processes)
+    for (const Event& event : events) {
+      if (const auto* opened = std::get_if<Opened>(&event.body))
+        last.erase(last.upper_bound(opened->from_step), last.end());
+      if (const auto* step = std::get_if<StepEnded>(&event.body)) last[step->step] = *step;
+    }
   std::vector<StepEnded> steps;
-  for (auto& [number, step] : last) steps.push_back(step);
+  for (auto& [number, step] : last) steps.push_back(std::move(step));
   return steps;
+}
+
+std::vector<StepEnded> canonical_steps(const std::vector<Event>& events) {
+  return canonical_steps(std::span(&events, 1));
 }
 
 }  // namespace systole

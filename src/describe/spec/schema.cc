@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "describe/spec/run_name.h"
 #include "ground/base/utf8.h"
 
 namespace systole {
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kVersion = 1;
 
-// A newer document is refused by name before its unknown keys are.
+// Refuses a newer document by its version, before its unknown keys are reported.
 Codec version_codec() {
   Codec c = count_codec(AT(version), 1, 1'000'000);
   c.read = [read = c.read](const Node& node, Workload& w) -> Status {
@@ -18,6 +19,7 @@ Codec version_codec() {
     if (w.version <= kVersion) return Done{};
     return error(ErrorKind::unsupported, "this document is of version {}; this systole reads up to {}", w.version,
                  kVersion)
+        .coded(ErrorCode::newer_version)
         .at(node.where())
         .hinted("use a newer systole, or systole: 1");
   };
@@ -25,7 +27,7 @@ Codec version_codec() {
   return c;
 }
 
-// Runs lie in folders of this name with a number behind it, and are named in commands.
+// Folders of runs have this name with a number appended, and commands name runs by it.
 Codec name_codec() {
   constexpr std::size_t kMost = 200;  // bytes; a file's name has 255
   Codec c = text_codec(AT(name));
@@ -34,9 +36,10 @@ Codec name_codec() {
     TRY(read(node, w));
     const std::string& name = w.name;
     const auto is_control = [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f; };
+    const auto at_sign = taken_for_checkpoint(name);
     const char* why = name.empty()                           ? "it is empty"
                       : name.find('/') != name.npos          ? "it has a '/'"
-                      : name.find('@') != name.npos          ? "it has an '@', and NAME@STEP names a checkpoint"
+                      : at_sign                              ? at_sign->why
                       : name[0] == '.' || name[0] == '-'     ? "it begins with '.' or '-'"
                       : name[0] == ' ' || name.back() == ' ' ? "it begins or ends with a space"
                       : std::ranges::any_of(name, is_control) || find_invalid_utf8(name)
@@ -69,8 +72,11 @@ Schema make() {
   schema.keys.push_back(
       {.path = "workload",
        .codec = choice_codec<Workload::Kind>(
-           AT(kind), {{"train", Workload::Kind::train}, {"machines", Workload::Kind::machines}}, {"serve", "batch"}),
-       .doc = "What is done; machines: nothing runs, and `systole render --on gcloud` writes what makes them.",
+           AT(kind),
+           {{"train", Workload::Kind::train}, {"serve", Workload::Kind::serve}, {"machines", Workload::Kind::machines}},
+           {"batch"}),
+       .doc = "What is done. serve: `systole plan` says how many users a device carries. machines: nothing runs, and "
+              "`systole render --on gcloud` writes what makes them.",
        .default_yaml = "train"});
   schema.keys.push_back({.path = "command",
                          .codec = without_secret_texts(command_codec(AT(command)), "command"),
@@ -83,6 +89,7 @@ Schema make() {
   add_data_keys(schema);
   add_train_keys(schema);
   add_run_keys(schema);
+  add_serve_keys(schema);
   add_cluster_keys(schema);
   add_gke_keys(schema);
   add_gcloud_keys(schema);
@@ -161,8 +168,13 @@ bool goes_with_command(const Key& key) {
          std::ranges::any_of(kSections, [&](std::string_view section) { return key.path.starts_with(section); });
 }
 
+bool goes_with_kind(const Key& key, const Workload& workload) {
+  if (workload.kind == Workload::Kind::serve) return goes_with_serving(key);
+  return workload.has_model() || goes_with_command(key);
+}
+
 bool applies(const Key& key, Workload& workload) {
-  if (!workload.has_model() && !goes_with_command(key)) return false;
+  if (!goes_with_kind(key, workload)) return false;
   if (key.when.key.empty()) return true;
   const Key* decider = schema().key(key.when.key);
   CHECK(decider != nullptr, "{} depends on {}, which is no key", key.path, key.when.key);

@@ -1,4 +1,4 @@
-// Keys of what stands around a job: volumes, queues, identity.
+// Keys of a job's surroundings: volumes, queues, identity.
 #include <gtest/gtest.h>
 
 #include "describe/spec/testing/small_workload.h"
@@ -46,8 +46,8 @@ TEST(SchemaAround, encryption_between_ranks_is_off_unless_it_is_said) {
 
 TEST(SchemaAround, a_budget_and_a_price_are_dollars_above_nothing) {
   const Workload w = read(std::string(kProgram) + "resources: { price: 98.32 }\nobjective: { budget: 1000 }\n");
-  EXPECT_EQ(w.resources.price, 98.32);
-  EXPECT_EQ(w.objective.budget, 1000);
+  EXPECT_EQ(w.resources.price, DollarsPerHour(98.32));
+  EXPECT_EQ(w.objective.budget, Dollars(1000));
   EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
   const auto refuses = [](const std::string& lines, const std::string& part) {
     const std::string said = errors_of(std::string(kProgram) + lines + "\n");
@@ -110,7 +110,7 @@ kubernetes:
   refuses("metrics_port: 70000", "too high");
 }
 
-// ssh takes a word that begins with '-' as an option of its own: this one is a program that it runs here.
+// ssh takes a word that begins with '-' as an option; this one runs a local program.
 TEST(SchemaAround, a_machine_is_no_option_of_ssh) {
   EXPECT_EQ(read(std::string(kProgram) + "ssh: { hosts: [alice@node-1:2222, 10.0.0.1] }\n").ssh.hosts.size(), 2U);
   for (const char* host : {"-oProxyCommand=touch${IFS}here", "--", "-l", "a@-b", "-a@b", "a b", "a;b", "a:0", "a:x", "",

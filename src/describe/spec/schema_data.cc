@@ -1,13 +1,17 @@
 // Keys of `data`.
-#include "describe/spec/schema.h"
+#include <algorithm>
+
+#include "describe/spec/families/families.h"
 
 namespace systole {
 namespace {
 
+const std::vector<std::pair<std::string, DataSpec::Kind>> kKinds{{"text", DataSpec::Kind::text},
+                                                                 {"linear", DataSpec::Kind::linear}};
 const Condition kText{"data.kind", {"text"}};
 const Condition kLinear{"data.kind", {"linear"}};
 
-// A key of data.held_out that follows its brother under data.train when it is left out.
+// A key of data.held_out whose default is the value of the same key of data.train.
 Key follows(Key key, const char* brother, std::function<void(Workload&)> derive) {
   key.default_yaml.clear();
   key.derived = std::string("data.train.") + brother;
@@ -15,7 +19,7 @@ Key follows(Key key, const char* brother, std::function<void(Workload&)> derive)
   return key;
 }
 
-// The fields that both texts have.
+// Fields that data.train and data.held_out share.
 struct TextFields {
   Field<TextSpec::Document> document;
   Field<TextSpec::InvalidUtf8> invalid_utf8;
@@ -59,7 +63,7 @@ void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextF
              .codec = text_codec(at.target),
              .doc = "Field of a JSON record that holds what a t5 is to answer; its data are JSON Lines.",
              .default_yaml = "target",
-             .when = {"model.family", {"t5"}}};
+             .when = families_trained_on(Task::pairs)};
   if (held_out) target = follows(target, "target", [](Workload& w) { w.data.held_out.target = w.data.train.target; });
   keys.push_back(std::move(target));
   add({.codec = bytes_codec(at.largest_document, Bytes(1)),
@@ -80,7 +84,7 @@ void add_tokenizer_keys(std::vector<Key>& keys) {
        .default_yaml = "sentencepiece",
        .when = kText});
   Codec vocabulary = count_codec(AT(data.tokenizer.vocabulary), 260, 1'000'000);
-  vocabulary.write = [write = vocabulary.write](Workload& w) {  // 0 stands for "the file's", and is no value to read
+  vocabulary.write = [write = vocabulary.write](Workload& w) {  // 0 means "decided by the file" and cannot be read back
     return w.data.tokenizer.vocabulary == 0 ? Node() : write(w);
   };
   keys.push_back({.path = "data.tokenizer.vocabulary",
@@ -133,6 +137,35 @@ void add_linear_keys(std::vector<Key>& keys) {
 
 }  // namespace
 
+const char* name_of(DataSpec::Kind kind) {
+  return std::ranges::find(kKinds, kind, &std::pair<std::string, DataSpec::Kind>::second)->first.c_str();
+}
+
+bool DataSpec::has_held_out() const {
+  switch (kind) {
+    case Kind::text: return !held_out.files.empty() || held_out_fraction > 0;
+    case Kind::linear: break;
+  }
+  return held_out_rows > 0;
+}
+
+void DataSpec::hold_nothing_out() {
+  held_out.files.clear();
+  held_out_fraction = 0;
+  held_out_rows = 0;
+}
+
+DataSpec::Kind data_of(Task task) {
+  switch (task) {
+    case Task::language:
+    case Task::masked:
+    case Task::pairs: return DataSpec::Kind::text;
+    case Task::regression:
+    case Task::classification: break;
+  }
+  return DataSpec::Kind::linear;
+}
+
 void add_data_keys(Schema& schema) {
   using Kind = DataSpec::Kind;
   schema.sections.push_back({"data", "What it is trained on.", {}, {}});
@@ -142,12 +175,10 @@ void add_data_keys(Schema& schema) {
   schema.sections.push_back({"data.tokenizer", "How text becomes tokens.", {}, {}});
   auto& keys = schema.keys;
   keys.push_back({.path = "data.kind",
-                  .codec = choice_codec<Kind>(AT(data.kind), {{"text", Kind::text}, {"linear", Kind::linear}}),
+                  .codec = choice_codec<Kind>(AT(data.kind), kKinds),
                   .doc = "text: files. linear: synthetic examples of a linear law with noise, for regression.",
                   .derived = "linear for mlp, else text",
-                  .derive = [](Workload& w) {
-                    w.data.kind = w.model.family == ModelSpec::Family::mlp ? Kind::linear : Kind::text;
-                  }});
+                  .derive = [](Workload& w) { w.data.kind = data_of(w.model.task()); }});
   keys.push_back({.path = "data.train.files",
                   .codec = texts_codec(AT(data.train.files)),
                   .doc = "Paths or patterns (*, ?, [a-z]); plain, gzip, zstd, JSON Lines.",

@@ -1,5 +1,5 @@
-// Keys around the model and its training: the document itself, checkpoints, layout, resources, what is shown; and the
-// names that are kept for later.
+// Keys around the model and its training: the document itself, checkpoints, layout, resources, reports; and names
+// reserved for later.
 #include "describe/spec/schema.h"
 
 namespace systole {
@@ -12,7 +12,7 @@ bool is_hex_key(const std::string& text) {
 
 bool is_flag(const std::string& text) { return text == "off" || text.starts_with("http://"); }
 
-// Text that is not shown where it is empty. What is no reference may be the secret itself, so it is not repeated.
+// A text that is not a reference may be the secret itself, so errors do not repeat it.
 Codec key_codec(Field<std::string> at, bool (*is_one)(const std::string&), const char* expected) {
   Codec codec = text_codec(at);
   codec.type = expected;
@@ -20,10 +20,6 @@ Codec key_codec(Field<std::string> at, bool (*is_one)(const std::string&), const
     TRY(read(node, w));
     if (is_one(at(w))) return {};
     return error(ErrorKind::invalid, "this is not {}", expected).at(without_source(node.where()));
-  };
-  codec.write = [at](Workload& w) {
-    const std::string& text = at(w);
-    return text.empty() ? Node() : Node(text);
   };
   return codec;
 }
@@ -74,13 +70,6 @@ void add_resume_keys(std::vector<Key>& keys) {
        .optional = true});
 }
 
-// A flag that is not shown where it is off.
-Codec quiet_bool_codec(Field<bool> at) {
-  Codec codec = bool_codec(at);
-  codec.write = [at](Workload& w) { return at(w) ? Node(true) : Node(); };
-  return codec;
-}
-
 void add_rank_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "ranks.patience",
                   .codec = optional_seconds_codec(AT(ranks.patience)),
@@ -102,7 +91,7 @@ void add_rank_keys(std::vector<Key>& keys) {
                   .optional = true});
   keys.push_back(
       {.path = "ranks.tls",
-       .codec = quiet_bool_codec(AT(ranks.tls)),
+       .codec = flag_codec(AT(ranks.tls)),
        .doc = "What ranks and nodes of a run say to each other over a network is encrypted. Without it, not.",
        .more = "TLS 1.3 with a key that is derived of the run's token; the same on all nodes. Ranks of one "
                "host share memory all the same, and a program of your own speaks as it does. "
@@ -116,7 +105,8 @@ void add_run_keys(Schema& schema) {
   schema.sections.push_back({"checkpoint", "Saved states, from which a killed run goes on.", {}, {}});
   schema.sections.push_back({"resume", "Where a run begins that goes on from another's checkpoint.", {}, {}});
   schema.sections.push_back({"resources", "What may be used.", {}, {}});
-  schema.sections.push_back({"pipeline", "How the stages of the mesh's axis pipe take turns.", {}, {}});
+  schema.sections.push_back(
+      {"pipeline", "Pipeline parallelism: the schedule of the stages along the mesh's axis pipe.", {}, {}});
   schema.sections.push_back(
       {"ranks", "When ranks are late or lost, when a run is asked to stop, and how its processes speak.", {}, {}});
   schema.sections.push_back({"observe", "What is shown while it runs.", {}, {}});
@@ -147,8 +137,9 @@ void add_run_keys(Schema& schema) {
                   .default_yaml = "true"});
   keys.push_back({.path = "checkpoint.folder",
                   .codec = text_codec(AT(checkpoint.folder)),
-                  .doc = "Where they go; a relative path is inside the run's folder.",
-                  .more = "An absolute one, as on another disk, is of one run: another that begins there is refused.",
+                  .doc = "Where they go, a path or file:///path; a relative path is inside the run's folder.",
+                  .more = "An absolute one, as on another disk, is of one run: another that begins there is refused. "
+                          "Stores of other schemes, such as gs:// and s3://, are refused when the workload is read.",
                   .default_yaml = "checkpoints"});
   keys.push_back({.path = "checkpoint.compress",
                   .codec = bool_codec(AT(checkpoint.compress)),
@@ -156,49 +147,48 @@ void add_run_keys(Schema& schema) {
                   .default_yaml = "true"});
   add_secret_keys(keys);
   add_resume_keys(keys);
-  keys.push_back({.path = "mesh",
-                  .codec = mesh_codec(AT(mesh)),
-                  .doc = "How the devices are laid out: axes and their sizes, outermost first.",
-                  .more =
-                      "data and fsdp cut the batch's rows; fsdp also stores parameters, gradients and the optimizer's "
-                      "state in parts (fully_sharded); context cuts rows along their tokens; expert cuts rows too, and "
-                      "the experts of a mixture (model.moe), to which tokens go; model cuts heads, the hidden width of "
-                      "feed-forward parts, "
-                      "the vocabulary, and between them the sequence; pipe cuts the layers into stages (pipeline). "
-                      "Without it there is one device.",
-                  .optional = true});
+  keys.push_back(
+      {.path = "mesh",
+       .codec = mesh_codec(AT(mesh)),
+       .doc = "Device mesh: axes and their sizes, outermost first.",
+       .more = "data and fsdp shard the batch (data parallelism); fsdp also shards parameters, gradients and "
+               "optimizer state (fully_sharded); context shards rows along their tokens; expert shards rows and "
+               "the experts of a mixture (model.moe), to which tokens go; model is tensor parallelism, of heads, "
+               "the hidden width of feed-forward parts and the vocabulary, and between them shards the sequence; "
+               "pipe cuts the layers into stages (pipeline). "
+               "Without it there is one device.",
+       .optional = true});
   keys.push_back({.path = "fully_sharded",
-                  .codec = choice_codec<StoredInParts>(AT(fully_sharded), {{"nothing", StoredInParts::nothing},
-                                                                           {"state", StoredInParts::state},
-                                                                           {"gradients", StoredInParts::gradients},
-                                                                           {"parameters", StoredInParts::parameters}}),
-                  .doc = "What the mesh's axis fsdp stores in parts, each with those before it (ZeRO's stages 1 to 3).",
-                  .more =
-                      "parameters: a layer's are gathered when it is computed. gradients: they are reduced to parts "
-                      "microbatch by microbatch. state: gradients are whole until the step's end.",
+                  .codec = choice_codec<ZeroStage>(AT(fully_sharded), {{"nothing", ZeroStage::nothing},
+                                                                       {"state", ZeroStage::state},
+                                                                       {"gradients", ZeroStage::gradients},
+                                                                       {"parameters", ZeroStage::parameters}}),
+                  .doc = "What the mesh's axis fsdp shards, each with those before it (ZeRO's stages 1 to 3).",
+                  .more = "parameters: a layer's are all-gathered when it is computed. gradients: they are "
+                          "reduce-scattered each microbatch. state: gradients are whole until the step's end.",
                   .default_yaml = "parameters"});
   keys.push_back(
       {.path = "context_parallel",
        .codec = choice_codec<ContextParallel>(
            AT(context_parallel), {{"all_gather", ContextParallel::all_gather}, {"ring", ContextParallel::ring}}),
-       .doc = "How attention's keys and values come to the devices of the mesh's axis context.",
-       .more = "all_gather: all of a row's are gathered in each layer, before they are used. ring: they go "
-               "round from device to device beside the attention of those that are there, so that memory "
-               "does not grow with the axis; their gradients travel in f32.",
+       .doc = "Context parallelism: how keys and values reach the devices of the mesh's axis context.",
+       .more = "all_gather: all of a row's are gathered in each layer, before they are used. ring: ring attention, in "
+               "which they go round from device to device while attention runs, so that memory does not grow with "
+               "the axis; their gradients are sent in f32.",
        .default_yaml = "all_gather"});
   keys.push_back({.path = "pipeline.schedule",
                   .codec = choice_codec<PipelineSpec::Schedule>(
                       AT(pipeline.schedule),
                       {{"1f1b", PipelineSpec::Schedule::one_f_one_b}, {"gpipe", PipelineSpec::Schedule::gpipe}}),
-                  .doc = "In which order the stages of the mesh's axis pipe do forward and backward of microbatches.",
+                  .doc = "Order of the microbatches' forward and backward passes on the stages.",
                   .more = "1f1b: a backward as soon as there is one, so that a stage holds no more microbatches than "
                           "there are stages behind it. gpipe: all forwards first; holds all microbatches.",
                   .default_yaml = "1f1b"});
   keys.push_back({.path = "pipeline.chunks",
                   .codec = count_codec(AT(pipeline.chunks), 1, 1024),
-                  .doc = "Chunks of the model on each stage; with several a pipeline is interleaved.",
-                  .more = "Stages wait less by this factor and hand on as often more. Microbatches must be a multiple "
-                          "of the stages.",
+                  .doc = "Model chunks (virtual stages) on each stage; with several the pipeline is interleaved.",
+                  .more = "The bubble shrinks by this factor, and activations are sent as often more. Microbatches "
+                          "must be a multiple of the stages.",
                   .default_yaml = "1"});
   keys.push_back({.path = "pipeline.layers",
                   .codec = counts_codec(AT(pipeline.layers), 1, 1 << 20),
@@ -255,7 +245,7 @@ void add_run_keys(Schema& schema) {
                   .codec = without_secret_texts(labels_codec(AT(labels)), "labels"),
                   .doc = "Text of your own that the run carries along, for finding it again.",
                   .optional = true});
-  for (const char* later : {"serve", "secure", "program"}) {
+  for (const char* later : {"secure", "program"}) {
     keys.push_back(
         {.path = later,
          .codec = reserved_codec(std::string("'") + later + "' is kept for a later version; nothing reads it yet"),

@@ -1,5 +1,5 @@
-// The key `secrets`: references that become variables of the ranks' environment. What stands in place of a reference
-// may be a secret, so that no message repeats it or shows its line.
+// The key `secrets`: references that become environment variables of the ranks. A text that is not a reference may be a
+// secret, so no message repeats it or shows its line.
 #include <algorithm>
 
 #include "describe/spec/schema.h"
@@ -15,7 +15,7 @@ bool is_variable_of_agent(std::string_view name) {
   return name.starts_with("SYSTOLE_") || std::ranges::find(kOurs, name) != std::end(kOurs);
 }
 
-// A place without a column shows no line of its source; what `--set` lays over is named by its key alone.
+// A place without a column shows no source line; a place of `--set` names only the key.
 Where without_source(Where where) {
   where.col = 0;
   if (!where.file.starts_with("--set ")) return where;
@@ -24,7 +24,7 @@ Where without_source(Where where) {
 
 namespace {
 
-// Reads as `codec` does where `look` finds nothing in the node. Who reads a key puts its name before the first error.
+// Reads as `codec` does if `look` finds no error in the node. The caller puts the key's name before the first error.
 Codec guarded(Codec codec, const char* key, std::function<void(const Node&, std::vector<Error>&)> look) {
   codec.read = [key, look = std::move(look), read = codec.read](const Node& node, Workload& w) -> Status {
     std::vector<Error> wrong;

@@ -1,4 +1,4 @@
-// The schema itself, and the texts that are printed from it.
+// The schema itself, and the texts printed from it.
 #include "describe/spec/schema.h"
 
 #include <gtest/gtest.h>
@@ -110,7 +110,7 @@ TEST(Excerpt, shows_the_line_and_carets) {
   EXPECT_EQ(excerpt(std::string("a: \x1b\0b", 6), {"f", 1, 4}), "  1 | a:   b\n    |    ^^^") << "control characters";
   std::string accents;
   for (int i = 0; i < 200; ++i) accents += "\xc3\xa4";
-  for (int col = 1; col <= 400; ++col) excerpt(accents, {"f", 1, col});  // cut anywhere
+  for (int col = 1; col <= 400; ++col) excerpt(accents, {"f", 1, col});  // clipped at any column
   const std::string line = std::string(200, 'x') + " key " + std::string(200, 'y');
   EXPECT_LT(excerpt(line, {"f", 1, 202}).size(), 260U);
   EXPECT_NE(excerpt(line, {"f", 1, 202}).find("key"), std::string::npos);

@@ -15,7 +15,7 @@ const Condition kExact{"train.exact", {"true"}};
 constexpr std::int64_t kMostShards = 4096;
 const Condition kDecaying{"train.optimizer.schedule", {"cosine", "linear", "warmup-stable-decay"}};
 
-// `precision: bf16`: the type of computing; all else stays f32, but f64 is f64 throughout.
+// `precision: bf16` sets the compute type only, all others are f32; `precision: f64` sets all types.
 Result<Node> precision_of(const Node& value) {
   const std::string& type = value.text();
   const std::string rest = type == "f64" ? "f64" : "f32";
@@ -27,13 +27,15 @@ Result<Node> precision_of(const Node& value) {
 }
 
 void add_length_keys(std::vector<Key>& keys) {
+  keys.push_back({.path = "train.batch",
+                  .codec = count_codec(AT(train.batch), 1, 1'000'000'000),
+                  .doc = "Global batch size, in rows a step."});
   keys.push_back(
-      {.path = "train.batch", .codec = count_codec(AT(train.batch), 1, 1'000'000'000), .doc = "Rows a step."});
-  keys.push_back({.path = "train.microbatches",
-                  .codec = count_codec(AT(train.microbatches), 1, 1'000'000),
-                  .doc = "Parts in which a step's batch is worked off, to need less memory; the result is the same.",
-                  .more = "At most `batch`. When they do not divide it, some parts have a row more.",
-                  .default_yaml = "1"});
+      {.path = "train.microbatches",
+       .codec = count_codec(AT(train.microbatches), 1, 1'000'000),
+       .doc = "Gradient accumulation: microbatches of a step's batch, to need less memory; the result is the same.",
+       .more = "At most `batch`. When they do not divide it, some have a row more.",
+       .default_yaml = "1"});
   const char* group = "end of training";
   keys.push_back({.path = "train.steps",
                   .codec = optional_count_codec(AT(train.steps), 1, 1'000'000'000'000),
@@ -106,12 +108,12 @@ void add_optimizer_keys(std::vector<Key>& keys) {
   add_schedule_keys(keys);
   keys.push_back({.path = "train.optimizer.beta1",
                   .codec = number_codec(AT(train.optimizer.beta1), 0, 0.999999),
-                  .doc = "Memory of the mean of gradients.",
+                  .doc = "Decay rate of the first moment, the mean of gradients.",
                   .default_yaml = "0.9",
                   .when = kAdamw});
   keys.push_back({.path = "train.optimizer.beta2",
                   .codec = number_codec(AT(train.optimizer.beta2), 0, 0.9999999),
-                  .doc = "Memory of the mean of their squares.",
+                  .doc = "Decay rate of the second moment, the mean of their squares.",
                   .default_yaml = "0.95",
                   .when = kAdamw});
   keys.push_back({.path = "train.optimizer.eps",
@@ -126,14 +128,14 @@ void add_optimizer_keys(std::vector<Key>& keys) {
                   .when = kSgd});
   keys.push_back({.path = "train.optimizer.weight_decay",
                   .codec = number_codec(AT(train.optimizer.weight_decay), 0, 1e6),
-                  .doc = "Of matrices; biases and the scales of norms are spared.",
+                  .doc = "Weight decay of matrices; biases and the scales of norms have none.",
                   .derived = "0.1 for adamw, 0 for sgd",
                   .derive = [](Workload& w) {
                     w.train.optimizer.weight_decay = w.train.optimizer.kind == Optimizer::Kind::adamw ? 0.1 : 0.0;
                   }});
   keys.push_back({.path = "train.optimizer.clip",
                   .codec = number_codec(AT(train.optimizer.clip), 0, kInfinity),
-                  .doc = "A larger norm of all gradients together is scaled down to this; 0: never.",
+                  .doc = "Gradient clipping: a larger global norm of the gradients is scaled down to this; 0: never.",
                   .derived = "1 for adamw, 0 for sgd",
                   .derive = [](Workload& w) {
                     w.train.optimizer.clip = w.train.optimizer.kind == Optimizer::Kind::adamw ? 1.0 : 0.0;
@@ -169,7 +171,7 @@ void add_course_keys(std::vector<Key>& keys) {
   using OnDivergence = TrainSpec::OnDivergence;
   keys.push_back({.path = "train.recompute",
                   .codec = recompute_codec(AT(train.recompute)),
-                  .doc = "What the backward pass computes again instead of keeping it, to need less memory.",
+                  .doc = "Activation checkpointing: what the backward pass recomputes instead of keeping it in memory.",
                   .more =
                       "attention: the attention part. block: all within a block. A list names the values to keep, as "
                       "`systole show graph` prints them; all others are computed again. The result is the same.",

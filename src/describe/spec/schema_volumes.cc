@@ -1,4 +1,4 @@
-// The key `volumes`: what is mounted where.
+// The key `volumes`: what is mounted at which path.
 #include <algorithm>
 
 #include "describe/spec/schema.h"
@@ -13,7 +13,7 @@ using Kind = VolumeSpec::Kind;
 struct KindRow {
   Kind kind;
   const char* name;
-  const char* of;  // what stands behind it
+  const char* of;  // form of its value
 };
 constexpr KindRow kKinds[] = {{Kind::claim, "claim", "the name of a persistent volume claim"},
                               {Kind::nfs, "nfs", "SERVER:/PATH"},
@@ -41,7 +41,7 @@ Result<std::string> read_plain(const Node& node, const char* expected) {
       .hinted("letters, digits and ._/:,-; no '-' in front");
 }
 
-// One key of a volume's map. Errors: invalid, at its place.
+// Reads one key of a volume's map. Errors: invalid, at its place.
 Status read_entry(const Node::Entry& entry, VolumeSpec& volume, int& kinds) {
   if (const auto* row = std::ranges::find(kKinds, entry.key, &KindRow::name); row != std::end(kKinds)) {
     ++kinds;
@@ -71,7 +71,7 @@ Status read_entry(const Node::Entry& entry, VolumeSpec& volume, int& kinds) {
   return {};
 }
 
-// What each kind has to have besides, and what only some have.
+// Checks the further keys that each kind requires, and those that only some kinds allow.
 Status check(const VolumeSpec& volume, const Node& node) {
   const auto wrong = [&](std::string what, const char* hint) {
     return error(ErrorKind::invalid, "{}: {}", row_of(volume.kind).name, what).at(node.where()).hinted(hint);

@@ -13,7 +13,7 @@ bool is_word(std::string_view text, std::string_view beside_letters) {
   });
 }
 
-// What stands before the first '/', and what stands behind it; nothing behind: "".
+// The text before the first '/' and the text after it; without '/' the second is "".
 std::pair<std::string_view, std::string_view> cut(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == text.npos) return {text, {}};

@@ -1,9 +1,11 @@
-// Forms are those that the services document and that scanners of repositories look for (gitleaks' rules, GitHub's
-// secret scanning patterns): a prefix of their own, then letters and digits.
+// The forms that services document and that repository scanners look for (gitleaks' rules, GitHub's secret scanning
+// patterns): a service's own prefix, then letters and digits.
 #include "describe/spec/secret_look.h"
 
 #include <algorithm>
 #include <array>
+
+#include "ground/base/letter_case.h"
 
 namespace systole {
 namespace {
@@ -15,7 +17,7 @@ bool is_letter_or_digit(char c) { return is_digit(c) || is_lower(c) || is_upper(
 
 struct Form {
   std::string_view prefix;
-  std::size_t least;  // characters behind it
+  std::size_t least;  // characters after the prefix, at least
   std::string_view what;
 };
 
@@ -48,14 +50,14 @@ constexpr Form kForms[] = {
     {"hvs.", 16, "a token of Vault"},
 };
 
-// What is given out at random is not all small letters: hf_transfer is a package.
+// Random text is long or has digits or capitals; hf_transfer, for example, is a package.
 bool is_random(std::string_view text) {
   return text.size() >= 20 || std::ranges::any_of(text, [](char c) { return is_digit(c) || is_upper(c); });
 }
 
 bool holds_form(std::string_view text, const Form& form) {
   for (std::size_t at = text.find(form.prefix); at != text.npos; at = text.find(form.prefix, at + 1)) {
-    if (at > 0 && (is_letter_or_digit(text[at - 1]) || text[at - 1] == '_')) continue;  // the middle of a word
+    if (at > 0 && (is_letter_or_digit(text[at - 1]) || text[at - 1] == '_')) continue;  // inside a word
     const std::string_view rest = text.substr(at + form.prefix.size());
     const auto end = std::ranges::find_if_not(
         rest, [](char c) { return is_letter_or_digit(c) || c == '_' || c == '-' || c == '.'; });
@@ -71,12 +73,12 @@ bool holds_login(std::string_view text) {
     const std::string_view authority = text.substr(at + 3, text.find_first_of("/ ?#", at + 3) - at - 3);
     const std::size_t sign = authority.rfind('@'), colon = authority.find(':');
     if (sign == authority.npos || colon >= sign || colon + 1 == sign) continue;
-    if (authority[colon + 1] != '$') return true;  // a variable that somebody puts in
+    if (authority[colon + 1] != '$') return true;  // '$' marks a variable to be substituted
   }
   return false;
 }
 
-// Three parts in base64, of which two begin as JSON does.
+// Three base64 parts, of which two begin as JSON does.
 bool holds_web_token(std::string_view text) {
   const std::size_t at = text.find("eyJ");
   return at != text.npos && text.find(".eyJ", at) != text.npos;
@@ -89,22 +91,20 @@ bool holds_any(std::string_view text, std::initializer_list<std::string_view> pa
   return std::ranges::any_of(parts, [&](std::string_view part) { return text.find(part) != text.npos; });
 }
 
-// Of tokens and keys some are none: a switch, a small number, a path, a word of a tokenizer.
+// Values that are not secrets even under a name like TOKEN or KEY: switches, small numbers, paths, tokenizer words.
 bool is_plain(std::string_view value) {
   if (value.size() <= 6 && std::ranges::all_of(value, is_digit)) return true;
   if (value.starts_with('/') || value.starts_with("./") || value.starts_with("~/") || value.starts_with("gs://"))
     return true;
   if ((value.front() == '<' && value.back() == '>') || (value.front() == '[' && value.back() == ']')) return true;
-  std::string word(value);
-  for (char& c : word) c = static_cast<char>(is_upper(c) ? c - 'A' + 'a' : c);
+  const std::string word = lower_case(value);
   constexpr std::array<std::string_view, 8> kSwitches = {"true", "false", "yes", "no", "on", "off", "none", "null"};
   return std::ranges::find(kSwitches, word) != kSwitches.end();
 }
 
 std::string_view name_says(std::string_view name, std::string_view value) {
-  std::string upper(name);
-  for (char& c : upper) c = static_cast<char>(is_lower(c) ? c - 'a' + 'A' : c);
-  if (ends_with_any(upper, {"_PATH", "_FILE", "_DIR", "_FOLDER", "_NAME"})) return "";  // where it stands
+  const std::string upper = upper_case(name);
+  if (ends_with_any(upper, {"_PATH", "_FILE", "_DIR", "_FOLDER", "_NAME"})) return "";  // a location
   if (holds_any(upper, {"PASSWORD", "PASSWD", "PASSPHRASE"})) return "its name is that of a password";
   if (holds_any(upper, {"SECRET", "PRIVATE_KEY"})) return "its name is that of a secret";
   if (is_plain(value)) return "";

@@ -7,7 +7,7 @@
 namespace systole {
 namespace {
 
-// Made up: no service gave these out. Pieces, so that scanners of repositories find none either.
+// Made up; no service issued these. In pieces, so that repository scanners do not report them either.
 const std::string kHub = std::string("hf_") + "AbCdEfGhIjKlMnOpQrSt", kAws = std::string("AKIA") + "IOSFODNN7EXAMPLE",
                   kHubber = std::string("ghp_") + "0123456789abcdefghijABCDEFGHIJ012345",
                   kPem = std::string("-----BEGIN RSA ") + "PRIVATE KEY-----\nMIIE";
@@ -66,7 +66,7 @@ TEST(SecretLook, a_workload_with_one_in_the_open_is_refused_and_shows_none) {
             "would have it\n"
             "  hint: secrets: { A: 'env:A' } in its place, or file:/PATH, kubernetes:SECRET/KEY, "
             "secret-manager:PROJECT/NAME");
-  // Nor does an error of what stands beside it on its line.
+  // An error about another key on the same line shows no secret either.
   for (const std::string& text :
        std::vector<std::string>{"env: { PASSWORD: hunter2, RANK: 1 }\n", "env: { RANK: hunter2 }\n",
                                 "env: { 'a b': hunter2 }\n", "env: { A: [hunter2] }\n", "env: [hunter2]\n"}) {

@@ -59,7 +59,7 @@ TEST(Secret, a_workload_keeps_references_and_shows_no_secret) {
   const Workload w = read(std::string(kProgram) + "secrets: { HF_TOKEN: 'kubernetes:hub/token', B: 'env:B' }\n");
   EXPECT_EQ(w.secrets.at("HF_TOKEN"), "kubernetes:hub/token");
   EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
-  // The secret itself in place of a reference: the message has a place, and neither it nor its line.
+  // The secret itself instead of a reference: the message has a place, but neither the secret nor its line.
   for (const char* text :
        {"secrets: { HF_TOKEN: hunter2 }\n", "secrets: hunter2\n", "secrets: { 'a b': hunter2 }\n",
         "secrets: { RANK: hunter2 }\n", "secrets: { A: { b: hunter2 } }\n", "secrets: [hunter2]\n"}) {

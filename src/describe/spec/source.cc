@@ -7,7 +7,9 @@
 namespace systole {
 
 Error WorkloadSource::placed(Error error, const std::string& key, std::size_t item) const {
-  if (filename.empty() || !error.where.file.empty()) return error;
+  if (!error.where.file.empty()) return error;
+  error.key = key;
+  if (filename.empty()) return error;
   error.where = Where{filename, 0, 0};
   if (const auto given = places.find(key); given != places.end() && !given->second.empty()) {
     error.where = given->second[std::min(item, given->second.size() - 1)];
@@ -16,8 +18,13 @@ Error WorkloadSource::placed(Error error, const std::string& key, std::size_t it
 }
 
 Error WorkloadSource::placed(Error error) const {
-  const std::string key = error.message.substr(0, error.message.find(": "));
+  const std::string key = error.key;
   return placed(std::move(error), key);
+}
+
+Error WorkloadSource::placed_or(Error error, const std::string& key) const {
+  const std::string own = error.key;
+  return placed(std::move(error), places.contains(own) ? own : key);
 }
 
 }  // namespace systole

@@ -1,6 +1,6 @@
 #pragma once
-// Where the values of a Workload stand in the document that it was read from, for errors that are found long after the
-// reading: a file that is not there, a type that the device lacks. A value, read by any number of threads.
+// The places of a Workload's values in its document, for errors found long after reading: a missing file, a type that
+// the device lacks. A value type; safe from any thread.
 
 #include <map>
 #include <string>
@@ -14,17 +14,19 @@ namespace systole {
 struct WorkloadSource {
   std::string filename, text;
   std::map<std::string, std::vector<Where>>
-      places;  // by key that was given: its value's, or its items' if it is a list
+      places;  // by given key: the place of its value, or of its items if it is a list
 
-  // The error at the place of `key` (its `item`-th value) and with the line of source there; at that of the document
-  // when the key took its default. An error that has a place of its own, or whose document is not known, stays as it
-  // is.
+  // Adds to an error about `key` the place of its value (of item `item` if it is a list) and the source line; for a key
+  // that was not given, the document's place. An error that has a place stays unchanged; without a known document no
+  // place is added.
   Error placed(Error error, const std::string& key, std::size_t item = 0) const;
-  // The same for an error whose message begins with the key it speaks of: "train.precision.compute: ...".
+  // The same for the key that the error names.
   Error placed(Error error) const;
+  // The same; if that key was not given, the place of `key`.
+  Error placed_or(Error error, const std::string& key) const;
 };
 
-// As read_workload, and fills `source`, whatever comes of it.
+// As read_workload; fills `source` even when reading fails.
 Result<Workload> read_workload(std::string_view text, const std::string& filename, const WorkloadOptions& options,
                                WorkloadSource& source);
 

@@ -1,4 +1,4 @@
-// Errors found after a workload was read, put back at their place in the document.
+// Errors found after reading a workload get their place in the document.
 #include "describe/spec/source.h"
 
 #include <gtest/gtest.h>
@@ -25,9 +25,13 @@ TEST(WorkloadSource, an_item_of_a_list_has_its_own_place_and_line) {
             "    |                           ^^^^^\n  hint: h");
 }
 
-TEST(WorkloadSource, the_message_itself_may_name_the_key) {
-  const Error placed = source_of(kText).placed(error(ErrorKind::unsupported, "model.width: too much"));
-  EXPECT_EQ(to_string(placed.where), "job.yaml:3:41");
+TEST(WorkloadSource, an_error_may_name_its_key) {
+  const Error placed = source_of(kText).placed(key_error(ErrorKind::unsupported, "model.width", "too much"));
+  EXPECT_EQ(placed.key, "model.width");
+  EXPECT_EQ(to_string(placed),
+            "job.yaml:3:41: error: model.width: too much\n"
+            "  3 | model: { family: gpt, layers: 1, width: 8, heads: 2, context: 8 }\n"
+            "    |                                         ^");
 }
 
 TEST(WorkloadSource, a_default_is_placed_at_the_document_and_a_setting_at_itself) {

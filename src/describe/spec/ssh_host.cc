@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <string_view>
+
+#include "ground/base/number_from.h"
 
 namespace systole {
 
@@ -17,10 +18,8 @@ std::optional<NamedHost> read_named_host(const std::string& text) {
   std::string rest = text;
   if (const std::size_t colon = rest.find(':'); colon != rest.npos) {
     host.port = rest.substr(colon + 1);
-    int number = 0;
-    const char* const end_of_port = host.port.data() + host.port.size();
-    const auto [end, failed] = std::from_chars(host.port.data(), end_of_port, number);
-    if (failed != std::errc() || end != end_of_port || number < 1 || number > 65535) return {};
+    const int number = number_from<int>(host.port).value_or(0);
+    if (number < 1 || number > 65535) return {};
     rest.resize(colon);
   }
   host.login = host.name = rest;

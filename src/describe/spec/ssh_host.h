@@ -1,6 +1,6 @@
 #pragma once
-// A machine as ssh.hosts names it: [USER@]HOST[:PORT]. A name that begins with '-' is none: ssh would take it as an
-// option, and -oProxyCommand runs a program here.
+// A machine of ssh.hosts: [USER@]HOST[:PORT]. A name that begins with '-' is refused: ssh would take it as an option,
+// and -oProxyCommand runs a local program.
 
 #include <optional>
 #include <string>
@@ -8,9 +8,9 @@
 namespace systole {
 
 struct NamedHost {
-  std::string login, name, port = "-";  // as ssh takes it; as the machines reach each other; '-' for ssh's own
+  std::string login, name, port = "-";  // [USER@]HOST, for ssh; HOST, for the other machines; '-' for ssh's default
 };
-// Nothing when it is of another form.
+// Nothing when the text has another form.
 std::optional<NamedHost> read_named_host(const std::string& text);
 
 }  // namespace systole

@@ -23,10 +23,10 @@ std::string file_text(const std::string& path) {
 TEST(Workload, fields_hold_what_was_asked_and_defaults_for_the_rest) {
   const Workload w = read(kSmall);
   EXPECT_EQ(w.name, "small");
-  EXPECT_EQ(w.model.layers, 2);
-  EXPECT_EQ(w.model.kv_heads, 4);
-  EXPECT_EQ(w.model.vocabulary, 300);
-  EXPECT_EQ(w.model.mlp, 256);
+  EXPECT_EQ(w.model.layers(), 2);
+  EXPECT_EQ(w.model.as<DecoderSpec>().kv_heads, 4);
+  EXPECT_EQ(w.model.vocabulary(), 300);
+  EXPECT_EQ(w.model.as<DecoderSpec>().mlp, 256);
   EXPECT_EQ(w.data.held_out.files, (std::vector<std::string>{"b.txt", "c.txt"}));
   EXPECT_EQ(w.data.held_out_fraction, 0);
   EXPECT_EQ(w.train.steps, 10);
@@ -88,11 +88,11 @@ TEST(Workload, the_examples_read) {
   EXPECT_EQ(quick.train.optimizer.decay.fraction, 0.2);
   const Workload linear = read(file_text("examples/linear.yaml"));
   EXPECT_EQ(linear.data.kind, DataSpec::Kind::linear);
-  EXPECT_EQ(linear.model.inputs * linear.model.outputs, 7840);
-  EXPECT_EQ(read(file_text("examples/gpt2-124m.yaml")).model.width, 768);
-  EXPECT_EQ(read(file_text("examples/llama-50m.yaml"), {"glance", {}}).model.kv_heads, 4);
+  EXPECT_EQ(linear.model.as<MlpSpec>().inputs * linear.model.as<MlpSpec>().outputs, 7840);
+  EXPECT_EQ(read(file_text("examples/gpt2-124m.yaml")).model.width(), 768);
+  EXPECT_EQ(read(file_text("examples/llama-50m.yaml"), {"glance", {}}).model.as<DecoderSpec>().kv_heads, 4);
   EXPECT_EQ(read(file_text("examples/bert.yaml"), {"glance", {}}).train.steps, 20);
-  EXPECT_EQ(read(file_text("examples/t5.yaml"), {"glance", {}}).model.target_context, 8);
+  EXPECT_EQ(read(file_text("examples/t5.yaml"), {"glance", {}}).model.target_context(), 8);
 }
 
 TEST(Workload, all_errors_at_once_each_with_place_source_and_hint) {
@@ -155,7 +155,7 @@ TEST(Workload, a_setting_has_no_line_and_column) {
   EXPECT_TRUE(errors_of(kSmall, {"", {"train.batch=-1"}}).starts_with("--set train.batch=-1: error: train.batch: -1"));
 }
 
-// One broken value, and a word that its message or hint must hold.
+// One wrong value, and a word that its message or hint must contain.
 TEST(Workload, each_broken_value_says_why) {
   const struct {
     const char *from, *to, *says;
@@ -228,8 +228,10 @@ TEST(Workload, each_broken_value_says_why) {
       {"{ rate: 1e-3 }", "{}", "missing key 'train.optimizer.rate'"},
       {"name: small", "", "missing key 'name'"},
       {"name: small", "name: small\nname: again", "name"},
-      {"name: small", "name: small\nworkload: serve", "not in this version"},
-      {"name: small", "name: small\nserve: {}", "kept for a later version"},
+      {"name: small", "name: small\nworkload: batch", "not in this version"},
+      {"name: small", "name: small\nworkload: serve", "data means nothing with workload: serve"},
+      {"name: small", "name: small\nserve: { slots: 2 }", "take it out, or workload: serve"},
+      {"name: small", "name: small\nsecure: {}", "kept for a later version"},
       {"name: small", "name: small\nmesh: { dat: 2 }", "did you mean 'data'?"},
       {"name: small", "name: small\nmesh: { expert: 2 }", "an axis 'expert' of 2, and the model has no experts"},
       {"model: { family: gpt", "mesh: { expert: 4 }\nmodel: { family: llama, moe: { experts: 6 }",
@@ -267,7 +269,7 @@ TEST(Workload, each_broken_value_says_why) {
   }
 }
 
-// Of exact training a batch of 13 has at most 8 microbatches over 8 shards, and of two rules each says so.
+// In exact training a batch of 13 has at most 8 microbatches over 8 shards. Two rules apply, and both say so.
 TEST(Workload, hints_about_microbatches_of_exact_training_agree) {
   const struct {
     int batch, microbatches, most;
@@ -303,6 +305,24 @@ TEST(Workload, a_newer_document_is_refused_by_its_version_alone) {
   EXPECT_NE(to_string(result.error()).find("version 7"), std::string::npos) << to_string(result.error());
 }
 
+TEST(Workload, each_error_has_the_key_that_it_is_about_and_its_code) {
+  const auto first = [](const std::string& text, const WorkloadOptions& options = {}) {
+    const auto result = read_workload(text, "job.yaml", options);
+    EXPECT_FALSE(result.ok()) << text;
+    return std::pair(result.error().code, result.error().key);
+  };
+  EXPECT_EQ(first(replaced(kSmall, "layers: 2", "layers: two")),
+            std::pair(ErrorCode::unexpected_value, std::string("model.layers")));
+  EXPECT_EQ(first(replaced(kSmall, "layers: 2", "layesr: 2")),
+            std::pair(ErrorCode::unknown_key, std::string("model.layesr")));
+  EXPECT_EQ(first(replaced(kSmall, ", heads: 4", "")), std::pair(ErrorCode::missing_key, std::string("model.heads")));
+  EXPECT_EQ(first(replaced(kSmall, "context: 32", "context: 32, inputs: 3")),
+            std::pair(ErrorCode::conflicting_keys, std::string("model.inputs")));
+  EXPECT_EQ(first(replaced(kSmall, "heads: 4", "heads: 7")), std::pair(ErrorCode::none, std::string("model.heads")));
+  EXPECT_EQ(first(replaced(kSmall, "systole: 1", "systole: 7")).first, ErrorCode::newer_version);
+  EXPECT_EQ(first(kSmall, {"none", {}}).first, ErrorCode::no_such_environment);
+}
+
 TEST(Workload, what_is_no_workload) {
   EXPECT_NE(errors_of("").find("systole: 1"), std::string::npos);
   EXPECT_NE(errors_of("[1, 2]").find("expected a workload"), std::string::npos);
@@ -316,8 +336,8 @@ TEST(Workload, overlays_win_and_settings_win_over_them) {
   const Workload big = read(text, {"big", {}});
   EXPECT_EQ(big.train.batch, 64);
   EXPECT_FALSE(big.train.steps.has_value()) << "time takes the place of steps";
-  EXPECT_EQ(big.model.layers, 2);
-  EXPECT_EQ(read(text, {"tiny", {"model.layers=3", "train.tokens=1k"}}).model.layers, 3);
+  EXPECT_EQ(big.model.layers(), 2);
+  EXPECT_EQ(read(text, {"tiny", {"model.layers=3", "train.tokens=1k"}}).model.layers(), 3);
   EXPECT_EQ(read(text, {"tiny", {"train.tokens=1k"}}).train.tokens, 1000);
   EXPECT_EQ(read(text, {"", {"train.optimizer.warmup=null"}}).train.optimizer.warmup, Portion{});
   EXPECT_NE(errors_of(text, {"bug", {}}).find("did you mean 'big'?"), std::string::npos);

@@ -1,5 +1,5 @@
 #pragma once
-// Formulas written as they are read, elementwise and in one type:
+// Elementwise formulas in one type, written in usual notation:
 //
 //   const Term x(b, operand), u = tanh(0.5 * x);
 //   return (x * (1 - u * u)).value();
@@ -34,11 +34,11 @@ inline Term tanh(const Term& x) { return x.of("tanh"); }
 inline Term erf(const Term& x) { return x.of("chlo.erf"); }
 inline Term logistic(const Term& x) { return x.of("logistic"); }
 
-// In which type sums and formulas are kept: f64 for f64, else f32.
+// The type of sums and formulas: f64 for f64, else f32.
 inline DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-// As the op `cast` converts: reals to nearest even, to integers toward zero and to the nearest that there is, NaN to 0;
-// to bool what is not 0. StableHLO leaves values outside an integer's range to the device.
+// Converts as the op `cast`: reals to nearest even; to integers toward zero, saturating, NaN to 0; to bool: true where
+// nonzero. StableHLO leaves values outside an integer's range to the device.
 Ssa cast_to(Builder& b, const Ssa& x, DType dtype);
 
 }  // namespace systole::stablehlo

@@ -1,9 +1,9 @@
-// attention (graph/ops/attention.cc), block by block with a softmax that goes along (Milakov and Gimelshein,
-// arXiv:1805.02867; Dao et al., arXiv:2205.14135): of a block of queries m, the greatest score so far, l, the sum of
-// e^(score - m), and o, that of e^(score - m) v, are carried over the blocks of keys and scaled when m grows.
+// attention (describe/ops/attention.cc), by blocks with an online softmax (Milakov and Gimelshein, arXiv:1805.02867;
+// Dao et al., arXiv:2205.14135). For a block of queries, three values are carried over the blocks of keys and rescaled
+// when m grows: m, the maximum score so far; l, the sum of e^(score - m); o, the sum of e^(score - m) v.
 //
-// Both products are of the operands' type and accumulate in f32 (f64 of f64); weights are rounded to the operands' type
-// for the second. o / l and lse are written after the last block of a row.
+// Both products take the operands' type and accumulate in f32 (f64 for f64); weights are rounded to the operands' type
+// for the second product. o / l and lse are written after the last block of a row.
 
 #include <array>
 
@@ -15,7 +15,7 @@
 namespace systole::stablehlo {
 namespace {
 
-// Of a block of queries, [batch, heads, r, queries]; o with d.
+// Running values of a block of queries, [batch, heads, r, queries]; o has a further dim d.
 struct Running {
   Ssa m, l, o;
 };
@@ -80,7 +80,7 @@ class Forward {
     return next;
   }
 
-  // One more block of keys.
+  // Adds a block of keys.
   Running add(Builder& b, const Ssa& scores, const Ssa& v, const PairPlace& pair, Carries now) const {
     Ssa m = reduce_last(b, "maximum", scores);
     std::optional<Running> before;
@@ -93,7 +93,7 @@ class Forward {
     }
     const Ssa shift = shift_of(b, m);
     const Ssa p = b.unary("exponential", b.binary("subtract", scores, along_rows(b, shift, scores.type)));
-    Ssa l = reduce_last(b, "add", p);  // not of the rounded weights: lse would lose its digits
+    Ssa l = reduce_last(b, "add", p);  // sums unrounded weights, so that lse keeps its precision
     Ssa o = b.dot(b.convert(p, v.type.dtype), v, {{0, 1}, {0, 1}, {4}, {2}}, scores_.sum_dtype());
     if (before) {
       const Ssa factor = b.unary("exponential", b.binary("subtract", before->m, shift));

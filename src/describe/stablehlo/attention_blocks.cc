@@ -8,7 +8,7 @@ namespace {
 
 std::int64_t blocks_of(std::int64_t length, std::int64_t block) { return (length + block - 1) / block; }
 
-// The whole where one block holds it; else what fills up least, a small block counting for more than its length.
+// One block if the length fits; else the size with the least padding, where each block also has a fixed cost.
 std::int64_t block_of(std::int64_t length, const AttentionBlocks& blocks) {
   if (length <= blocks.length) return std::max<std::int64_t>(length, 1);
   std::int64_t best = blocks.length, least = 0;
@@ -32,7 +32,7 @@ Ssa plus(Builder& b, const Ssa& x, std::int64_t y) { return b.binary("add", x, n
 Ssa times(Builder& b, const Ssa& x, std::int64_t y) { return b.binary("multiply", x, number(b, y)); }
 Ssa over(Builder& b, const Ssa& x, std::int64_t y) { return b.binary("divide", x, number(b, y)); }
 
-// AttentionCut::first and last of a block that is carried.
+// AttentionCut::first and last for a dynamic block index.
 Ssa first_of(Builder& b, const AttentionCut& cut, const Ssa& block) {
   if (cut.window == 0) return number(b, 0);
   const Ssa key = b.binary("maximum", plus(b, times(b, block, cut.queries), 1 - cut.window), number(b, 0));
@@ -55,7 +55,7 @@ std::vector<Ssa> joined(std::initializer_list<Ssa> first, Carries rest) {
 
 AttentionFlags::AttentionFlags(const Attrs& attrs, int first)
     : causal(attrs.get_bool("causal")), scale(attrs.get_double("scale")) {
-  if (attrs.find("zigzag") != nullptr) {  // partitioning cuts such rows into chunks that are not
+  if (attrs.find("zigzag") != nullptr) {  // partitioning splits such rows into chunks in plain order
     fail(error(ErrorKind::unsupported, "attention over rows in zigzag order is lowered by its parts alone"));
   }
   if (attrs.find("window") != nullptr) window = attrs.get_int("window");
@@ -70,8 +70,8 @@ AttentionFlags::AttentionFlags(const Attrs& attrs, int first)
   }
 }
 
-// A block of scores of one entry and kv_head is r · queries · keys. Groups are of whole heads of several entries or of
-// some heads of one; with offsets each entry's bias lies elsewhere, and a group is of one.
+// A block of scores of one entry and kv_head has r · queries · keys elements. A group is all heads of several entries,
+// or some heads of one entry. With offsets and a bias it has one entry: each entry reads another strip of the bias.
 AttentionCut::AttentionCut(const AttentionFlags& flags, const Type& q, const Type& k, const AttentionBlocks& blocks)
     : b(q.size(0)), t(q.size(1)), s(k.size(1)), n(k.size(2)), r(q.size(2) / n), d(q.size(3)) {
   queries = block_of(t, blocks);
@@ -120,7 +120,7 @@ std::vector<Ssa> for_each_pair(Builder& b, const AttentionCut& cut, Carries carr
   if (cut.pairs() == 1) return body(b, {zero, zero, {}, {}}, carries);
   const std::vector<Ssa> all = joined({zero, zero}, carries);
   const auto step = [&](Builder& inside, const Ssa&, Carries now) {
-    const Ssa &query = now[0], &key = now[1];  // blocks
+    const Ssa &query = now[0], &key = now[1];  // block indices
     const Ssa below = plus(inside, query, 1), beside = plus(inside, key, 1);
     const Ssa ends = inside.compare("GE", beside, last_of(inside, cut, query));
     PairPlace place{times(inside, query, cut.queries), times(inside, key, cut.keys), {}, {}};

@@ -1,18 +1,18 @@
-// Attention over many blocks: tiny blocks and groups on the op's cases beside its reference, real blocks at one length,
-// and what is promised of the text.
+// Attention over many blocks: tiny blocks and groups compared with the op's reference, real block sizes at one length,
+// and properties of the text.
 
 #include <cstdlib>
 #include <regex>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/ops/testing/list.h"
+#include "describe/ops/ops.h"
+#include "describe/ops/testing/list.h"
 #include "describe/stablehlo/attention_blocks.h"
 #include "describe/stablehlo/testing/xla.h"
 
 namespace systole::stablehlo {
 namespace {
 
-// --- which pairs of blocks are met
+// --- which pairs of blocks are processed
 
 Attrs attrs_of(bool causal, std::int64_t window, bool offsets = false) {
   Attrs attrs{{"causal", causal}, {"scale", 0.5}, {"segments", false}, {"offsets", offsets}};
@@ -44,7 +44,7 @@ TEST(AttentionCut, LongerOnesAreCutIntoTilesThatFillUpLittle) {
   }
 }
 
-// A block is met when, and only when, shape lets some query of it see some key of it; a row that sees none keeps one.
+// A block is processed if and only if, by shape, some query attends to some key of it; every row has at least one.
 TEST(AttentionCut, BlocksThatShapeHidesAreNotMet) {
   for (const std::int64_t t : {5, 12, 17}) {
     for (const std::int64_t s : {4, 12, 23}) {
@@ -90,7 +90,7 @@ TEST(AttentionCut, GroupsKeepTheirScoresWithinTheLimit) {
 
 // --- what is computed
 
-// Cases that go through one compilation, which is what takes time.
+// All cases in one compilation, which is the slow part.
 void expect_reference(const Plugin& plugin, const std::vector<OpCase>& cases, const AttentionBlocks& blocks) {
   Graph graph("cases");
   std::vector<HostTensor> inputs, wanted;
@@ -118,7 +118,7 @@ void expect_reference(const Plugin& plugin, const std::vector<OpCase>& cases, co
   }
 }
 
-// One case for each kind of block, with more keys than queries and grouped; all 52 under SYSTOLE_TEST_LONG.
+// One case for each kind of block, with more keys than queries and with grouped queries; all 52 with SYSTOLE_TEST_LONG.
 TEST(AttentionBlocks, TinyOnesAreTheReference) {
   NEEDS("cpu");
   const bool all = std::getenv("SYSTOLE_TEST_LONG") != nullptr;
@@ -138,7 +138,7 @@ TEST(AttentionBlocks, TinyOnesAreTheReference) {
   }
 }
 
-// Forward, and backward from the true o and lse, which the cases do not have.
+// Forward, and backward with the true o and lse, which the op's cases do not have.
 std::vector<OpCase> long_cases(std::int64_t t, std::int64_t s, const Attrs& attrs, DType f) {
   const CaseOperand q = real(Type(f, {1, t, 2, 8})), k = real(Type(f, {1, s, 1, 8}));
   const CaseOperand lse = real(Type(DType::f32, {1, 2, t}), 5, 7);
@@ -169,7 +169,7 @@ Graph step_of(std::int64_t t, std::int64_t s, const Attrs& attrs) {
   return graph;
 }
 
-// The most elements of a value of the text.
+// The largest number of elements of a value in the text.
 std::int64_t largest(const std::string& text) {
   static const std::regex tensor("tensor<([0-9x]*)x[a-z]");
   std::int64_t most = 0;

@@ -3,15 +3,16 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <optional>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 #include "describe/stablehlo/attention_blocks.h"
 
 namespace systole::stablehlo {
 namespace {
 
-// A product of the fused kernel, as dims of its operands: q, k, v, o and gradients are [b, t, h, d], scores [b, h, t,
-// s].
+// A product of the fused kernel, as dims of its operands: q, k, v, o and gradients are [b, t, h, d], scores
+// [b, h, t, s].
 struct Product {
   const char* name;
   int a_contract, b_contract;
@@ -37,7 +38,7 @@ std::string product_text(const Product& product) {
       product.b_batch[1]);
 }
 
-// 64-bit numbers of a proto are strings in its JSON.
+// In JSON, 64-bit numbers of a proto are strings.
 std::string config_of(const NodeCall& call, std::span<const Product> products) {
   const Type &q = call.operands[0].type, &k = call.operands[1].type;
   std::vector<std::string> fields{
@@ -56,17 +57,16 @@ std::string config_of(const NodeCall& call, std::span<const Product> products) {
   return fmt::format(R"({{"operation_queue_id": "0", "cudnn_fmha_backend_config": {{{}}}}})", fmt::join(fields, ", "));
 }
 
-// [b, t, h, d] as the kernels see it: [b, h, t, d], lying as before.
+// The dim order of the kernels for [b, t, h, d]: [b, h, t, d], with the memory layout unchanged.
 constexpr int kSwapped[] = {0, 2, 1, 3};
 const std::vector<int> kAsItLies{3, 1, 2, 0};
 
 Type swapped(const Type& type) { return Type(type.dtype, {type.size(0), type.size(2), type.size(1), type.size(3)}); }
 
-// What the kernel may scribble on; XLA gives it its size.
+// Scratch memory of the kernel; XLA sets its size.
 const Type kWorkspace(DType::u8, {0});
 
-}  // namespace
-
+// The reason why cuDNN does not support a call ("segments"), or nothing.
 std::optional<std::string> cudnn_refuses(const NodeCall& call, int first) {
   const AttentionFlags flags(call.node.attrs, first);
   const Type &q = call.operands[0].type, &k = call.operands[1].type;
@@ -80,6 +80,8 @@ std::optional<std::string> cudnn_refuses(const NodeCall& call, int first) {
   if (q.num_elements() == 0 || k.num_elements() == 0) return "nothing to attend to";
   return std::nullopt;
 }
+
+}  // namespace
 
 bool goes_to_cudnn(const NodeCall& call, int first) {
   const char* op = call.node.op->name;

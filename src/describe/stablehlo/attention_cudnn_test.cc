@@ -1,9 +1,9 @@
-// Attention by cuDNN's kernels: the text is what jax 0.10.2 writes for the same call (compared by hand: names,
-// operands, layouts and every field that is not its type's zero); what they do not take is written in blocks, and said.
+// Attention by cuDNN's kernels: the text equals that of jax 0.10.2 for the same call (compared by hand: names,
+// operands, layouts and every field with a nonzero value). Unsupported calls are written in blocks, with a note.
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 #include "describe/stablehlo/module.h"
 
 namespace systole::stablehlo {
@@ -46,7 +46,7 @@ Module lowered(const Call& call, AttentionKind kind = AttentionKind::cudnn) {
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// What stands between two marks the first time.
+// The text between the first occurrences of two marks.
 std::string between(const std::string& text, std::string_view from, std::string_view to) {
   const std::size_t begin = text.find(from), end = begin == std::string::npos ? begin : text.find(to, begin);
   return end == std::string::npos ? "" : text.substr(begin, end - begin);

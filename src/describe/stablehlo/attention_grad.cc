@@ -1,10 +1,10 @@
-// The gradient of attention (graph/ops/attention.cc): the weights of a block are computed again from q, k and lse, and
+// The gradient of attention (describe/ops/attention.cc): the weights of a block are recomputed from q, k and lse, and
 // Δ_i = o_i·g_i once for all (Dao, arXiv:2307.08691).
 //
 //   p = e^(s - lse)     dv += pᵀ g     ds = p (g vᵀ - Δ)     dq += scale ds k     dk += scale dsᵀ q
 //
-// Rows are the outer order, as in the forward pass: dq is carried along a row, dk and dv of the group's kv_heads are
-// carried whole, in f32 (f64 of f64). All products are of the operands' type.
+// As in the forward pass, rows are the outer loop. dq is carried along a row; dk and dv of the group's kv_heads are
+// carried whole, in f32 (f64 for f64). All products take the operands' type.
 
 #include "describe/stablehlo/attention_grad.h"
 
@@ -17,7 +17,7 @@
 namespace systole::stablehlo {
 namespace {
 
-// What a group reads, or a block of it.
+// Inputs of a group, or of a block of it.
 struct Queries {
   Ssa q, g, lse, delta;
 };
@@ -55,7 +55,7 @@ class Backward {
   }
 
  private:
-  // A query that saw nothing has lse -inf: as +inf it gives weights of 0.
+  // A query without visible keys has lse -inf; replaced by +inf it gives weights of 0.
   Queries laid_out(Builder& b) const {
     const Ssa &q = call_.operands[0], &o = call_.operands[3], &lse = call_.operands[4], &g = call_.operands[5];
     const Ssa seeing = instead_of(b, lse, -kInfinity, kInfinity);
@@ -65,7 +65,7 @@ class Backward {
             scores_.rows_laid_out(b, b.transpose(delta, order), 0)};
   }
 
-  // dq, dk and dv of a group, and the table's gradient.
+  // dq, dk and dv of a group, and the gradient of the table.
   std::vector<Ssa> group(Builder& b, const GroupPlace& at, Carries table) const {
     const Part part[] = {{0, at.entry, cut_.batch}, {1, at.head, cut_.heads}};
     const auto mine = [&](const Ssa& x) { return part_of(b, x, part); };

@@ -1,5 +1,5 @@
 #pragma once
-// The gradient of attention, which attention_lowerings() lists. Private to this folder.
+// The gradient of attention, listed by attention_lowerings(). Private to this folder.
 
 #include "describe/stablehlo/lower_op.h"
 

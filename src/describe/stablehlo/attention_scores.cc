@@ -8,13 +8,13 @@
 namespace systole::stablehlo {
 namespace {
 
-constexpr std::int64_t kFar = std::int64_t{1} << 30;  // farther than any distance, and twice it is an i32
+constexpr std::int64_t kFar = std::int64_t{1} << 30;  // beyond any distance; twice it is still an i32
 
 Ssa both(Builder& b, const std::optional<Ssa>& x, const Ssa& y) { return x ? b.binary("and", *x, y) : y; }
 
-// x lying row by row. Left to itself the compiler for TPUs keeps a projection's order, heads within a position, and a
-// block of one head's positions is then gathered from all over (slicing cost more than the products). This is what
-// jax's with_layout_constraint writes; every XLA resolves it to a copy, or to nothing, before it makes code.
+// Requests row-major order for x. Without it the compiler for TPUs keeps a projection's order, heads within a position,
+// and must gather a block of one head's positions from all over memory (slicing cost more than the products). This is
+// what jax's with_layout_constraint writes; every XLA resolves it to a copy or to nothing before code generation.
 Ssa row_major(Builder& b, const Ssa& x) {
   return b.custom_call("LayoutConstraint", std::array{x}, std::array{x.type}, "")[0];
 }
@@ -123,7 +123,7 @@ std::optional<Ssa> AttentionScores::seen(Builder& b, const GroupPlace& group, co
     return b.broadcast(x, planes.with(x.type.dtype), std::vector<int>(dims));
   };
   const auto everywhere = [&](std::int64_t value) { return b.integer(plane, static_cast<std::uint64_t>(value)); };
-  std::optional<Ssa> one, each;  // the same for all entries; of each
+  std::optional<Ssa> one, each;  // shared by all entries; per entry
   if (cut_.key_blocks * cut_.keys != cut_.s) {
     const Ssa key = b.binary("add", b.iota(plane, 1), b.splat(pair.key, plane));
     one = b.compare("LT", key, everywhere(cut_.s));
@@ -155,7 +155,7 @@ std::optional<Ssa> AttentionScores::seen(Builder& b, const GroupPlace& group, co
   return std::nullopt;
 }
 
-// Where the strip of a block begins in the table. Past the ends all places are alike.
+// The index in the table where a block's strip begins, clamped: beyond the ends all entries are equal.
 Ssa AttentionScores::strip_start(Builder& b, const GroupPlace& group, const PairPlace& pair) const {
   Ssa start = b.binary("subtract", pair.key, pair.query);
   start = b.binary("add", start, number(b, flags_.origin - (cut_.queries - 1)));
@@ -164,7 +164,7 @@ Ssa AttentionScores::strip_start(Builder& b, const GroupPlace& group, const Pair
   return b.binary("add", clamped(b, start, -strip(), places), number(b, strip()));
 }
 
-// block[…, i, j] = strip[…, j - i + queries - 1]: rows of strip + 1 read as rows of strip begin one earlier each.
+// block[…, i, j] = strip[…, j - i + queries - 1]: rows of length strip + 1, read with length strip, shift by one each.
 Ssa AttentionScores::bias_block(Builder& b, const GroupPlace& group, const PairPlace& pair) const {
   const std::int64_t heads = cut_.heads, r = cut_.r, queries = cut_.queries, length = strip();
   const Part parts[] = {{0, group.head, heads}, {2, strip_start(b, group, pair), length}};
@@ -181,7 +181,7 @@ std::vector<Ssa> AttentionScores::table_gradient(Builder& b) const {
   return {b.constant(table_->type, 0)};
 }
 
-// The other way round: what lay at j - i + queries - 1 of row i comes to lie under the others of its diagonal.
+// The transpose of bias_block: element j - i + queries - 1 of row i moves into the column of its diagonal.
 Ssa AttentionScores::add_to_table(Builder& b, const Ssa& sums, const Ssa& of_scores, const GroupPlace& group,
                                   const PairPlace& pair) const {
   const std::int64_t heads = cut_.heads, r = cut_.r, queries = cut_.queries, length = strip();
@@ -193,7 +193,7 @@ Ssa AttentionScores::add_to_table(Builder& b, const Ssa& sums, const Ssa& of_sco
   return with_part(b, sums, b.binary("add", part_of(b, sums, parts), row), parts);
 }
 
-// Both ends summed into the places that they repeat.
+// Sums each repeated end into the entry that it repeats.
 Ssa AttentionScores::bias_gradient(Builder& b, const Ssa& sums) const {
   const std::int64_t places = bias_type_.size(1), more = strip();
   const auto end = [&](std::int64_t start, std::int64_t before) {

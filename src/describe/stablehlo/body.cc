@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "describe/graph/collective_call.h"
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
+#include "describe/program/collective_call.h"
 #include "ground/base/error.h"
 
 namespace systole::stablehlo {
@@ -36,9 +36,14 @@ std::string groups_text(const std::vector<std::vector<std::int64_t>>& groups) {
   return text + fmt::format("]> : tensor<{}x{}xi64>", groups.size(), groups[0].size());
 }
 
+// Names the node without a lowering; for nested nodes the innermost.
+class PlacedFailure : public Failure {
+  using Failure::Failure;
+};
+
 }  // namespace
 
-// One graph being written.
+// The writing of one graph.
 class BodyWriter::Walk {
  public:
   Walk(BodyWriter& writer, Builder& b, const Graph& graph, std::span<const Ssa> inputs)
@@ -93,17 +98,19 @@ class BodyWriter::Walk {
   std::vector<Ssa> lower(const OpLowering& lowering, const NodeCall& call, const std::string& place) {
     try {
       return lowering.lower(b_, call);
+    } catch (const PlacedFailure&) {
+      throw;  // from a nested node
     } catch (const Failure& failure) {
       Error told = failure.error();
-      if (told.kind != ErrorKind::unsupported || told.message.find(" (at ") != std::string::npos) throw;
+      if (told.kind != ErrorKind::unsupported) throw;
       told.message += fmt::format(" (at {}{})", writer_.path_, place);
-      fail(std::move(told));
+      throw PlacedFailure(std::move(told));
     }
   }
 
-  // What a run of recomputed nodes reads from outside goes through a barrier, so that no compiler takes the first
-  // results for the second and keeps them, which is what recomputing saves. Runs of casts and constants alone save
-  // nothing and stay free.
+  // Inputs of a run of recomputed nodes pass through a barrier. Otherwise a compiler could merge the recomputation with
+  // the first computation and keep its results, which recomputing is to avoid. Runs of only casts and constants save
+  // nothing and have no barrier.
   void begin_recomputed(std::size_t first) {
     const std::vector<GraphNode>& nodes = graph_.nodes();
     run_end_ = first;
@@ -128,9 +135,9 @@ class BodyWriter::Walk {
     for (std::size_t i = 0; i < outside.size(); ++i) fenced_.emplace(outside[i].index, held[i]);
   }
 
-  // Values that are there before the run at `first` and meet what it computes again: the gradient that comes in. The
-  // barrier waits for them. In a loop's body they are there when it begins; where bodies are written one after the
-  // other nothing else would keep a compiler from computing all of them again at once.
+  // Values that exist before the run at `first` and are combined with its results: the incoming gradient. The barrier
+  // waits for them. In a loop's body they exist when it begins; in unrolled bodies nothing else would keep a compiler
+  // from recomputing all layers at once.
   std::vector<ValueId> met_by_recomputed(std::size_t first, const std::vector<ValueId>& outside) const {
     const std::vector<GraphNode>& nodes = graph_.nodes();
     std::set<int> again, later;
@@ -157,7 +164,7 @@ class BodyWriter::Walk {
   const Graph& graph_;
   std::vector<Ssa> values_;
   std::size_t run_end_ = 0;
-  std::map<int, Ssa> fenced_;  // by value, in the run of recomputed nodes
+  std::map<int, Ssa> fenced_;  // by value, within the run of recomputed nodes
 };
 
 std::vector<Ssa> BodyWriter::region(Builder& b, const Graph& graph, std::span<const Ssa> inputs) {
@@ -184,7 +191,7 @@ std::string BodyWriter::define(std::string name, const Numbers& numbers) {
   return name;
 }
 
-// Groups of thousands of devices are long, and collectives many: each axis's are written once.
+// Groups of thousands of devices are long and collectives are many, so the groups of each axis are written once.
 ReplicaGroups BodyWriter::groups(std::string_view axis) {
   if (const auto known = groups_.find(axis); known != groups_.end()) return known->second;
   const Numbers groups = groups_of(axis);

@@ -1,4 +1,4 @@
-// Constants in full precision: a value of an element type is written so that MLIR reads that very value.
+// Constants in full precision: a value is written so that MLIR reads back exactly the same value.
 
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace systole::stablehlo {
 namespace {
 
-// MLIR takes infinities and NaN as bits only.
+// MLIR accepts infinities and NaN only as bits.
 std::string bits_text(DType dtype, double value) {
   std::byte bytes[8] = {};
   store(dtype, bytes, 0, value);
@@ -21,7 +21,7 @@ std::string bits_text(DType dtype, double value) {
 std::string float_text(DType dtype, double value) {
   const double exact = rounded(dtype, value);
   if (!std::isfinite(exact)) return bits_text(dtype, value);
-  std::string text = fmt::format("{}", exact);  // the shortest that reads back; MLIR wants a point
+  std::string text = fmt::format("{}", exact);  // the shortest text that reads back; MLIR requires a point
   const std::size_t e = text.find('e');
   if (text.find('.') == std::string::npos) text.insert(e == std::string::npos ? text.size() : e, ".0");
   return text;
@@ -35,7 +35,7 @@ std::string element_text(DType dtype, double value) {
                              : std::to_string(static_cast<std::int64_t>(value));
 }
 
-// The elements of `shape` from `next` on, in brackets.
+// The elements of `shape` from `next` on, in nested brackets.
 std::string nested(const Type& type, std::span<const double> elements, std::size_t dim, std::size_t& next) {
   if (dim == type.shape.size()) return element_text(type.dtype, elements[next++]);
   std::string text = "[";

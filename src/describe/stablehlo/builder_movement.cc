@@ -1,4 +1,4 @@
-// Ops of shapes and places, sums, products.
+// Shape and movement ops, sums, products.
 
 #include <algorithm>
 #include <array>
@@ -39,7 +39,7 @@ Type same_names(const Type& x, const Shape& shape) {
   return type;
 }
 
-// What leaves the other as it is.
+// The neutral element of an op.
 Ssa neutral(Builder& b, std::string_view op, DType dtype) {
   const Type scalar(dtype, {});
   if (op == "add" || op == "or") return b.constant(scalar, 0);
@@ -149,7 +149,7 @@ Ssa Builder::dot(const Ssa& a, const Ssa& b, const DotDims& dims, DType dtype) {
   };
   add_free(a.type, dims.a_batch, dims.a_contract);
   add_free(b.type, dims.b_batch, dims.b_contract);
-  // Narrow operands are multiplied exactly anyway; of f32 a device's matrix unit may by default keep fewer bits.
+  // Narrow operands are multiplied exactly anyway; for f32 a matrix unit may drop bits by default.
   const char* precision = size_of(a.type.dtype) >= 4 ? "HIGHEST" : "DEFAULT";
   return line("dot_general", std::array{a, b},
               fmt::format("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = {}, "

@@ -65,7 +65,7 @@ Ssa Builder::sort(const Ssa& x, int dim) {
   return made;
 }
 
-// The index runs from `from` while it is below `to`; carried values follow it.
+// The index runs from `from` while it is below `to`. It is carried first, before the other values.
 std::vector<Ssa> Builder::loop_over(const Ssa& from, const Ssa& to, std::span<const Ssa> carries, const Body& body) {
   std::vector<Ssa> carried{from};
   carried.insert(carried.end(), carries.begin(), carries.end());
@@ -119,7 +119,7 @@ std::vector<Ssa> Builder::loop(const Ssa& from, const Ssa& to, std::span<const S
 
 std::vector<Ssa> Builder::branch(const Ssa& pred, const Branch& then, const Branch& otherwise) {
   CHECK(pred.type == Type(DType::boolean, {}), "a branch by {}", to_string(pred.type));
-  // The name stands before the blocks and says how many values they give: the first block is written aside.
+  // The result name precedes the blocks and states their number of values, so the first block is written separately.
   const std::string name = fresh();
   std::vector<Type> types;
   const auto block = [&](const Branch& body) {

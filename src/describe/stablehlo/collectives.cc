@@ -1,8 +1,8 @@
-// Collectives over the devices' numbers. The algorithm, and what happens beside it, are the compiler's choice: the
-// Program's own (attributes `algorithm`, `overlap`) are not written. Sums of bf16 stay bf16 on the wire, as the Program
-// counts them; how often they are rounded on the way is the device's matter.
+// Collectives over device numbers. The compiler chooses the algorithm and the overlap; the Program's own choices
+// (attributes `algorithm`, `overlap`) are not written. Sums of bf16 stay bf16 in transfer, as the Program counts them;
+// how often they are rounded depends on the device.
 
-#include "describe/graph/collective_call.h"
+#include "describe/program/collective_call.h"
 #include "describe/stablehlo/lower_op.h"
 
 namespace systole::stablehlo {

@@ -1,9 +1,9 @@
-// Elementwise ops, formulas as in describe/graph/ops/elementwise.cc. Formulas of several steps are computed in f32 (f64
-// for f64) and rounded once, as the other backends do.
+// Elementwise ops, with the formulas of describe/ops/elementwise.cc. Formulas of several steps are computed in f32 (f64
+// for f64) and rounded once, as in the other backends.
 
 #include <array>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 #include "describe/stablehlo/arithmetic.h"
 #include "describe/stablehlo/lower_op.h"
 #include "ground/base/error.h"
@@ -16,7 +16,7 @@ constexpr double kSqrt2OverPi = 0.79788456080286535588, kGeluCubic = 0.044715;
 
 using Results = std::vector<Ssa>;
 
-// --- one op of StableHLO's
+// --- ops that StableHLO has itself
 
 template <const char* kOp>
 Results exact_unary(Builder& b, const NodeCall& call) {
@@ -89,7 +89,7 @@ Results lower_is_finite(Builder& b, const NodeCall& call) { return {b.is_finite(
 
 Results lower_cast(Builder& b, const NodeCall& call) { return {cast_to(b, call.operands[0], call.results[0].dtype)}; }
 
-// The whole numbers of an integer type, as bits.
+// The range of an integer type, as bits.
 struct Range {
   std::int64_t low;
   std::uint64_t high;
@@ -106,7 +106,7 @@ Ssa whole_from_real(Builder& b, const Ssa& x, DType dtype) {
   const Range range = range_of(dtype);
   const Type to = x.type.with(dtype);
   const auto real = [&](double value) { return b.constant(x.type, value); };
-  // `high` as a real may be one more than the highest, which is why it is compared from above.
+  // As a real, `high` may round up to one more than the maximum; hence GE.
   const Ssa above = b.compare("GE", x, real(static_cast<double>(range.high)));
   const Ssa below = b.compare("LE", x, real(static_cast<double>(range.low)));
   Ssa y = b.convert(x, dtype);

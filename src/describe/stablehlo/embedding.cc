@@ -1,8 +1,8 @@
-// embedding and its gradient, and rotary (graph/ops/embedding.cc, rotary.cc).
+// embedding and its gradient, embedding_int8, and rotary (describe/ops/embedding.cc, contract_int8.cc, rotary.cc).
 //
-// Ids are clamped to the table and what they fetch or add is masked. Rotary's angles need more digits than f32 has at
-// long contexts, and accelerators have no f64: a frequency is a fraction of a turn in 64 fixed bits, the position times
-// it drops whole turns by itself, and what is left of a turn becomes f32 only then. Operands of f64 take f64.
+// Ids are clamped to the table, and results of invalid ids are masked. At long contexts rotary's angles need more
+// digits than f32 has, and accelerators have no f64. So a frequency is a fraction of a turn in 64 fixed-point bits;
+// multiplying it by the position drops whole turns by overflow, and only the rest becomes f32. f64 operands use f64.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace systole::stablehlo {
 namespace {
 
 struct Rows {
-  Ssa ids, inside;  // clamped to the table; those that needed no clamping
+  Ssa ids, inside;  // clamped to the table; whether the id was valid
 };
 
 Rows rows_within(Builder& b, const Ssa& ids, std::int64_t rows) {
@@ -33,6 +33,17 @@ std::vector<Ssa> embedding(Builder& b, const NodeCall& call) {
   if (table.type.size(0) == 0) return {b.constant(call.results[0], 0)};
   const Rows rows = rows_within(b, call.operands[1], table.type.size(0));
   return {zeros_outside(b, rows.inside, b.gather_rows(table, rows.ids))};
+}
+
+std::vector<Ssa> embedding_int8(Builder& b, const NodeCall& call) {
+  const Ssa &table = call.operands[0], &scale = call.operands[1], &ids = call.operands[2];
+  const Type& y = call.results[0];
+  const std::int64_t v = table.type.size(0);
+  if (v == 0 || y.num_elements() == 0) return {b.constant(y, 0)};
+  const Rows rows = rows_within(b, ids, v);
+  const Ssa scales = b.reshape(b.gather_rows(b.reshape(scale, {v, 1}), rows.ids), ids.type.shape);
+  const Ssa taken = b.convert(b.gather_rows(table, rows.ids), DType::f32);
+  return {zeros_outside(b, rows.inside, b.binary("multiply", along_rows(b, scales, y), taken))};
 }
 
 std::vector<Ssa> embedding_grad(Builder& b, const NodeCall& call) {
@@ -67,7 +78,7 @@ struct Turn {
 
 Turn turn_by(Builder& b, const Ssa& angle) { return {b.unary("cosine", angle), b.unary("sine", angle)}; }
 
-// positions[b, t] times table[d/2], both of one type.
+// positions[b, t] times table[d/2], both of the same type.
 Ssa by_frequency(Builder& b, const Ssa& positions, const Ssa& table) {
   const Type type(table.type.dtype, {positions.type.size(0), positions.type.size(1), table.type.size(0)});
   return b.binary("multiply", along_rows(b, positions, type), along_last(b, table, type));
@@ -78,7 +89,7 @@ Turn turn_in_f64(Builder& b, const Ssa& positions, const std::vector<double>& nu
   return turn_by(b, by_frequency(b, b.convert(positions, DType::f64), table));
 }
 
-// The fractions of a turn in 64 bits, of two tables of 32.
+// Fractions of a turn as 64 fixed-point bits, from two tables of 32 bits.
 Ssa fixed_point_table(Builder& b, const std::vector<double>& numbers) {
   std::vector<double> upper, lower;
   for (const double number : numbers) {
@@ -91,7 +102,7 @@ Ssa fixed_point_table(Builder& b, const std::vector<double>& numbers) {
   return b.binary("or", b.binary("shift_left", high, b.integer(high.type, 32)), low);
 }
 
-// |position| times the fractions of a turn, modulo 2^64 a turn; the upper half as a signed part of a turn.
+// |position| times the fraction of a turn, modulo 2^64 (one turn); the upper half is a signed fraction of a turn.
 Turn turn_in_fixed_point(Builder& b, const Ssa& positions, const std::vector<double>& numbers) {
   const Ssa size = b.bitcast(b.unary("abs", positions), positions.type.with(DType::u32));
   const Ssa product = by_frequency(b, b.convert(size, DType::u64), fixed_point_table(b, numbers));
@@ -134,7 +145,10 @@ std::vector<Ssa> rotary(Builder& b, const NodeCall& call) {
 }  // namespace
 
 std::vector<OpLowering> embedding_lowerings() {
-  return {{"embedding", embedding}, {"embedding_grad", embedding_grad}, {"rotary", rotary}};
+  return {{"embedding", embedding},
+          {"embedding_int8", embedding_int8},
+          {"embedding_grad", embedding_grad},
+          {"rotary", rotary}};
 }
 
 }  // namespace systole::stablehlo

@@ -1,4 +1,4 @@
-// The one list of lowerings. A new op is a line in its family's file.
+// The list of all lowerings. A new op is a line in its family's file.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ const OpLowering* find_lowering(std::string_view op) {
     std::vector<OpLowering> all;
     for (auto family : {elementwise_lowerings, movement_lowerings, reduce_lowerings, region_lowerings,
                         collective_lowerings, softmax_lowerings, norm_lowerings, embedding_lowerings, routing_lowerings,
-                        random_lowerings, optimizer_lowerings, attention_lowerings}) {
+                        random_lowerings, optimizer_lowerings, attention_lowerings, paged_lowerings, int8_lowerings}) {
       const std::vector<OpLowering> some = family();
       all.insert(all.end(), some.begin(), some.end());
     }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "describe/graph/partition/spmd.h"
+#include "describe/partition/spmd.h"
 #include "describe/stablehlo/body.h"
 #include "describe/stablehlo/builder.h"
 #include "ground/base/error.h"
@@ -10,14 +10,14 @@
 namespace systole::stablehlo {
 namespace {
 
-// A name that MLIR takes after '@'.
+// A valid MLIR name for use after '@'.
 std::string symbol(std::string_view name) {
   std::string text;
   for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0 ? "_" + text : text;
 }
 
-// How the whole is cut: "[{"data"}, {}]".
+// The sharding of the global value per dim: "[{"data"}, {}]".
 std::string dims_text(const ModulePort& port, const Layout* layout, const Mesh& mesh) {
   std::string text = "[";
   for (int dim = 0; dim < port.local.ndim(); ++dim) {
@@ -33,7 +33,7 @@ std::string dims_text(const ModulePort& port, const Layout* layout, const Mesh& 
   return text + ']';
 }
 
-// What stands around the body.
+// Writes the parts of the module around the body.
 class ModuleWriter {
  public:
   ModuleWriter(const Graph& graph, const Mesh& mesh, const LowerOptions& options)
@@ -42,7 +42,7 @@ class ModuleWriter {
     module_.devices = static_cast<int>(mesh.num_devices());
   }
 
-  // In the order of the graph's inputs and outputs.
+  // Call in the order of the graph's inputs and outputs.
   void input(ModulePort port, const Layout* layout, bool donated) {
     cuts_in_.push_back(dims_text(port, layout, mesh_));
     module_.arguments.push_back(std::move(port));
@@ -54,7 +54,7 @@ class ModuleWriter {
     cuts_out_.push_back(dims_text(port, layout, mesh_));
     module_.results.push_back(std::move(port));
   }
-  // Of the graph's outputs and inputs. One that changes the type gives its place away only.
+  // An alias between an output and an input of the graph. If their types differ, the input is only donated.
   void alias(Alias alias) {
     alias.input -= static_cast<int>(
         std::count_if(coordinate_.begin(), coordinate_.begin() + alias.input, [](int axis) { return axis >= 0; }));
@@ -152,7 +152,7 @@ class ModuleWriter {
     b.give(terminator, outputs);
   }
 
-  // This device's coordinate on an axis: devices are numbered row by row.
+  // This device's coordinate on an axis; devices are numbered in row-major order.
   Ssa place_on(Builder& b, int axis) const {
     std::int64_t inner = 1;
     for (std::size_t a = static_cast<std::size_t>(axis) + 1; a < mesh_.axes().size(); ++a)
@@ -169,7 +169,7 @@ class ModuleWriter {
   const Mesh& mesh_;
   BodyWriter body_;
   Module module_;
-  std::vector<int> coordinate_;  // per input of the graph: the axis, or -1
+  std::vector<int> coordinate_;  // per input of the graph: its mesh axis if it is a coordinate, else -1
   std::vector<std::string> cuts_in_, cuts_out_;
 };
 
@@ -180,7 +180,7 @@ ModulePort port_of(const std::string& name, const Type& local, const Layout* lay
   return port;
 }
 
-// Which axis's coordinate the input is; -1: none.
+// The axis whose coordinate the input is; -1: none.
 int coordinate_axis(const std::string& input, const Mesh& mesh) {
   for (std::size_t axis = 0; axis < mesh.axes().size(); ++axis) {
     if (input == coordinate_name(mesh.axes()[axis].name)) return static_cast<int>(axis);
@@ -202,7 +202,7 @@ Module lower(const Graph& graph, const LowerOptions& options) {
 
 namespace {
 
-// `layout_of` a port's value; null: whole on every device.
+// `layout_of` returns the layout of a port's value; null: replicated.
 template <typename LayoutOf>
 Module lower_function(const Mesh& mesh, const Function& function, const LowerOptions& options, LayoutOf layout_of) {
   const Graph& graph = function.graph;

@@ -1,15 +1,15 @@
-// Modules as text, and what needs more than an op: loops, regions, collectives, barriers, aliases.
+// Modules as text, and features beyond single ops: loops, regions, collectives, barriers, aliases.
 
 #include "describe/stablehlo/module.h"
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/autodiff.h"
-#include "describe/graph/evaluate.h"
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/ops/testing/op_case.h"
-#include "describe/graph/partition/builder.h"
-#include "describe/graph/partition/joined.h"
+#include "describe/autodiff/autodiff.h"
+#include "describe/ir/evaluate.h"
+#include "describe/ops/ops.h"
+#include "describe/ops/testing/op_case.h"
+#include "describe/partition/builder.h"
+#include "describe/partition/fused_step.h"
 #include "describe/stablehlo/testing/xla.h"
 
 namespace systole::stablehlo {
@@ -46,7 +46,7 @@ Target small_target() {
   return target;
 }
 
-// w' = w - gather of half the batch's sums, on two devices: a coordinate, collectives, an alias, a donation.
+// w' = all-gather of each device's half of w - x, on two devices: a coordinate, collectives, an alias, a donation.
 Program on_two() {
   const Mesh mesh = Mesh::parse("data=2").value();
   ProgramBuilder b("two", mesh, small_target(), nullptr);
@@ -90,7 +90,7 @@ TEST(Module, OfAMeshIsWhatOneDeviceDoes) {
   EXPECT_EQ(count_of(text, "replica_groups = #groups_data, "), 2U) << text;
 }
 
-// A number of each device for each set of axes, not for each collective.
+// The text holds each device number once per set of axes, not once per collective.
 TEST(Module, GroupsOfManyDevicesAreWrittenOnce) {
   const Mesh mesh = Mesh::parse("data=16 fsdp=128 model=8").value();
   ProgramBuilder b("large", mesh, small_target(), nullptr);
@@ -155,7 +155,7 @@ TEST(Module, OfAMeshRuns) {
   EXPECT_EQ(compiled.memory().aliased, Bytes(48));
 }
 
-// y = the weights' products with x, layer by layer, in both directions; all products stacked.
+// y = product of x with the weights, layer by layer, in both directions; all products stacked.
 Graph layers(bool reverse) {
   const Type row(DType::f32, {4}), weights(DType::f32, {3, 4});
   Graph body("body");
@@ -196,7 +196,7 @@ TEST(Module, RepeatsAreLoopsOrUnrolled) {
   }
 }
 
-// What is computed again is fenced from what it repeats, once; casts are not.
+// Recomputed nodes are fenced from the first computation, once; casts are not.
 TEST(Module, RecomputedRegionsAreFenced) {
   const Type row(DType::f32, {4});
   Graph g("again");
@@ -226,7 +226,7 @@ TEST(Module, RecomputedRegionsAreFenced) {
     options.unroll = unroll;
     const std::string text = lower(g, options).text;
     EXPECT_EQ(count_of(text, "stablehlo.optimization_barrier"), 1U) << text;
-    // Bodies one after the other: each waits for the gradient that comes in.
+    // In unrolled bodies each barrier also waits for the incoming gradient.
     const std::string taken = unroll ? "(%arg0, %arg1, %arg2) :" : "(%arg0, %arg1) :";
     EXPECT_NE(text.find("\"stablehlo.optimization_barrier\"" + taken), text.npos) << text;
   }

@@ -1,10 +1,11 @@
-// Ops that make, move or choose elements and change none.
+// Ops that create, move or select elements without changing them.
 
 #include <array>
 
-#include "describe/graph/op.h"
-#include "describe/graph/ops/ops.h"
+#include "describe/ir/op.h"
+#include "describe/ops/ops.h"
 #include "describe/stablehlo/arithmetic.h"
+#include "describe/stablehlo/indices.h"
 #include "describe/stablehlo/lower_op.h"
 
 namespace systole::stablehlo {
@@ -21,7 +22,7 @@ Results lower_constant(Builder& b, const NodeCall& call) {
   return {b.constant(call.results[0], rounded(call.results[0].dtype, call.node.attrs.get_double("value")))};
 }
 
-// Counted in i32 and converted: a bf16 does not count past 256 by itself.
+// Counted in i32 and converted, because bf16 cannot count past 256.
 Results lower_iota(Builder& b, const NodeCall& call) {
   const Type& type = call.results[0];
   const int dim = static_cast<int>(call.node.attrs.get_int("dim"));
@@ -55,21 +56,11 @@ Results lower_pad(Builder& b, const NodeCall& call) {
 
 Results lower_copy(Builder&, const NodeCall& call) { return {call.operands[0]}; }
 
-// --- by indices that are data
-
-Ssa within(Builder& b, const Ssa& index, std::int64_t count) {
-  const Ssa zero = b.integer(index.type, 0), end = b.integer(index.type, static_cast<std::uint64_t>(count));
-  return b.binary("and", b.compare("GE", index, zero), b.compare("LT", index, end));
-}
-
-Ssa clamped(Builder& b, const Ssa& index, std::int64_t count) {
-  const Ssa zero = b.integer(index.type, 0), last = b.integer(index.type, static_cast<std::uint64_t>(count - 1));
-  return b.binary("minimum", b.binary("maximum", index, zero), last);
-}
+// --- by dynamic indices
 
 Ssa zeros(Builder& b, const Type& type) { return b.constant(type, 0); }
 
-// x[b, t, …] as a table of b · t rows, and the number of its row 0 of entry b, in a type that counts them.
+// x[b, t, …] as a table of b · t rows; the table row where each entry begins, in an integer type large enough.
 struct Rows {
   std::int64_t batch, length, width;
   Type index;
@@ -84,7 +75,7 @@ struct Rows {
   }
 };
 
-// y[b, …] = x[b, index[b], …], zeros when index[b] is outside.
+// y[b, …] = x[b, index[b], …], zeros when index[b] is out of range.
 Results lower_take_row(Builder& b, const NodeCall& call) {
   const Ssa &x = call.operands[0], &index = call.operands[1];
   const Type& y = call.results[0];
@@ -96,7 +87,7 @@ Results lower_take_row(Builder& b, const NodeCall& call) {
   return {b.select(there, taken, zeros(b, y))};
 }
 
-// Rows that fall outside their entry get the number of no row, and are dropped.
+// Rows outside their entry get an index beyond the table and are dropped.
 Results lower_cache_write(Builder& b, const NodeCall& call) {
   const Ssa &cache = call.operands[0], &rows = call.operands[1], &position = call.operands[2];
   const Rows all(cache.type);
@@ -112,7 +103,7 @@ Results lower_cache_write(Builder& b, const NodeCall& call) {
   return {b.reshape(written, cache.type.shape)};
 }
 
-// Part `index` of `parts` along dim, zeros when there is no such part.
+// Part `index` of `parts` along dim, zeros when index is out of range.
 Results lower_take_part(Builder& b, const NodeCall& call) {
   const Ssa &x = call.operands[0], &index = call.operands[1];
   const Type& y = call.results[0];

@@ -1,5 +1,5 @@
-// rms_norm, layer_norm and their gradients (graph/ops/rms_norm.cc, layer_norm.cc): all in f32 (f64 of f64), the
-// gradients from the statistics that the forward pass kept.
+// rms_norm, layer_norm and their gradients (describe/ops/rms_norm.cc, layer_norm.cc), all in f32 (f64 for f64).
+// Gradients use the statistics saved by the forward pass.
 
 #include "describe/stablehlo/lower_op.h"
 #include "describe/stablehlo/rows.h"
@@ -11,7 +11,7 @@ Ssa times(Builder& b, const Ssa& x, const Ssa& y) { return b.binary("multiply", 
 Ssa times_rows(Builder& b, const Ssa& x, const Ssa& row) { return times(b, x, along_rows(b, row, x.type)); }
 Ssa less_rows(Builder& b, const Ssa& x, const Ssa& row) { return b.binary("subtract", x, along_rows(b, row, x.type)); }
 
-// A scale or bias in x's type, along its rows.
+// A scale or bias in x's type, broadcast along its rows.
 Ssa vector_for(Builder& b, const Ssa& vector, const Ssa& x) {
   return along_last(b, b.convert(vector, x.type.dtype), x.type);
 }
@@ -28,7 +28,7 @@ std::vector<Ssa> rms_norm(Builder& b, const NodeCall& call) {
   return {b.convert(y, call.results[0].dtype), rstd};
 }
 
-// rstd (h - n mean(h n)), less mean(h) where the mean was taken out.
+// rstd (h - n mean(h n)); `centred` (layer_norm): also minus rstd mean(h).
 Ssa input_gradient(Builder& b, const Ssa& h, const Ssa& n, const Ssa& rstd, bool centred) {
   const Ssa of_n = times_rows(b, n, mean_last(b, times(b, h, n)));
   const Ssa rest = centred ? less_rows(b, h, mean_last(b, h)) : h;

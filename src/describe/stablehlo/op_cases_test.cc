@@ -1,20 +1,20 @@
-// Every op, lowered, compiled and run by XLA on the CPU, against the reference: the cases of
-// describe/graph/ops/testing.
+// Every op, lowered, compiled and run by XLA on the CPU, compared with the reference on the cases of
+// describe/ops/testing.
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "describe/graph/ops/testing/list.h"
+#include "describe/ops/testing/list.h"
 #include "describe/stablehlo/lower_op.h"
 #include "describe/stablehlo/testing/xla.h"
 
 namespace systole::stablehlo {
 namespace {
 
-// Compiling takes nearly all of the time: all cases of a type are one module, and unless SYSTOLE_TEST_LONG=1 each case
-// is run in f32 or in bf16 alone, and in f64, and of attention, which takes the most, every ninth.
-// SYSTOLE_OPS="exp,dropout": these ops.
+// Compilation takes nearly all of the time, so all cases of a type are one module. Each case runs in f32 or in bf16,
+// and every ninth in f64; of attention, the slowest op, every ninth in each type. SYSTOLE_TEST_LONG=1: all cases.
+// SYSTOLE_OPS="exp,dropout": all cases of these ops.
 std::vector<OpCase> chosen_cases(DType f) {
   const char* wanted = std::getenv("SYSTOLE_OPS");
   const std::string ops = wanted == nullptr ? "" : fmt::format(",{},", wanted);
@@ -65,7 +65,7 @@ TEST_P(EveryOp, OnXlaIsTheReference) {
 INSTANTIATE_TEST_SUITE_P(Of, EveryOp, testing::Values(DType::f32, DType::bf16, DType::f64),
                          [](const auto& each) { return std::string(name_of(each.param)); });
 
-// Partitioning cuts such rows into chunks that lie in order, which is what is lowered.
+// Partitioning splits such rows into chunks in plain order, which are lowered.
 TEST(Lowerings, AttentionInZigzagIsRefused) {
   int refused = 0;
   for (const OpCase& call : op_cases(DType::f64).good) {
@@ -90,7 +90,7 @@ TEST(Lowerings, AttentionInZigzagIsRefused) {
 TEST(Lowerings, ThereIsOneForEveryOp) {
   for (const OpDef* op : all_ops()) {
     const bool transfer = op->name == std::string_view("send") || op->name == std::string_view("receive");
-    EXPECT_EQ(find_lowering(op->name) == nullptr, transfer) << op->name;  // a module is of one stage
+    EXPECT_EQ(find_lowering(op->name) == nullptr, transfer) << op->name;  // a module covers one stage
   }
 }
 

@@ -1,6 +1,6 @@
-// adamw and sgd (graph/ops/adamw.cc, sgd.cc): in f32 (f64 for an f64 parameter). Where `apply` is false the old values
-// are selected after rounding, bit for bit. 1 - β^count is -expm1(count ln β), ln β of f64: near 1 the power would
-// leave no digits of the difference.
+// adamw and sgd (describe/ops/adamw.cc, sgd.cc), in f32 (f64 for an f64 parameter). Where `apply` is false the old
+// values are selected after rounding, so they keep their bits. 1 - β^count is -expm1(count ln β) with ln β computed in
+// f64, because the difference from a power near 1 would have no digits left.
 
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 Ssa times(Builder& b, const Ssa& x, const Ssa& y) { return b.binary("multiply", x, y); }
 Ssa plus(Builder& b, const Ssa& x, const Ssa& y) { return b.binary("add", x, y); }
 
-// `fresh`, rounded to the old value's type, where the scalar `apply` says so.
+// `fresh`, rounded to the old value's type, if the scalar `apply` is true; else `old`.
 Ssa applied(Builder& b, const Ssa& apply, const Ssa& fresh, const Ssa& old) {
   return b.select(b.splat(apply, old.type), b.convert(fresh, old.type.dtype), old);
 }

@@ -1,24 +1,24 @@
 #pragma once
-// How a module is to be written where there is a choice.
+// Options of lowering.
 
 #include <cstdint>
 
 namespace systole::stablehlo {
 
-// Attention in blocks of queries and keys: lengths of up to `length` are one block; longer ones are cut into multiples
-// of `tile`, which is the lanes of a TPU's vectors and the side of its matrix unit. A step works on as many heads as
-// keep its scores within `scores` elements.
+// Blocks of attention: a length of up to `length` is one block; longer ones are split into multiples of `tile`, the
+// lane count of a TPU's vectors and the side of its matrix unit. One step processes as many heads as keep its scores
+// within `scores` elements.
 struct AttentionBlocks {
   std::int64_t length = 512, tile = 128;
   std::int64_t scores = std::int64_t{1} << 22;  // 16 MiB of f32
 };
 
-// blocked: by AttentionBlocks, everywhere. cudnn: by cuDNN's fused kernels, for NVIDIA, where they take the call, else
-// blocked. Module::notes says which it became, and why.
+// blocked: by AttentionBlocks, on every device. cudnn: by cuDNN's fused kernels, for NVIDIA, where they support the
+// call, else blocked. Module::notes has the choice and the reason.
 enum class AttentionKind { blocked, cudnn };
 
 struct LowerOptions {
-  bool unroll = false;         // a repeat as one body after the other, else as a loop
+  bool unroll = false;         // write a repeat as a sequence of bodies, not as a loop
   bool wide_products = false;  // Builder::widen_products
   AttentionKind attention = AttentionKind::blocked;
   AttentionBlocks attention_blocks;

@@ -1,7 +1,7 @@
-// dropout and stochastic_round (graph/ops/dropout.cc, cast.cc). The bits of an element are those of its place
-// (graph/ops/random_bits.h), to the bit: Philox4x32-10 written out in integer arithmetic, never the compiler's own
-// generator. Each element computes its whole block and takes its word of the four: more arithmetic than a block for
-// four elements, but elementwise, so that it fuses into what reads it and nothing is moved or kept.
+// dropout and stochastic_round (describe/ops/dropout.cc, cast.cc). The bits of an element depend only on its index
+// (describe/ops/random_bits.h) and are exactly those of the other backends: Philox4x32-10 in integer arithmetic, never
+// the compiler's own generator. Each element computes its whole block and uses one of its four words. That is more
+// arithmetic than one block per four elements, but it is elementwise, so it fuses into its consumer without any copy.
 
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace systole::stablehlo {
 namespace {
 
-// The arithmetic of one call, in the shape of its elements.
+// The bit arithmetic of one call, in the shape of its elements.
 class Bits {
  public:
   Bits(Builder& b, const Shape& shape) : b_(b), narrow_(DType::u32, shape), wide_(DType::u64, shape) {}
@@ -23,7 +23,7 @@ class Bits {
   Ssa u64(std::uint64_t value) { return b_.integer(wide_, value); }
   Ssa upper(const Ssa& x) { return b_.convert(b_.binary("shift_right_logical", x, u64(32)), DType::u32); }
   Ssa lower(const Ssa& x) { return b_.convert(b_.binary("and", x, u64(0xffffffffu)), DType::u32); }
-  Ssa low_of(const Ssa& scalar) {  // the lower 32 bits of an i64[], everywhere
+  Ssa low_of(const Ssa& scalar) {  // the lower 32 bits of an i64[], broadcast
     const Ssa bits = b_.bitcast(scalar, Type(DType::u64, {}));
     const Ssa low = b_.binary("and", bits, b_.integer(bits.type, 0xffffffffu));
     return b_.splat(b_.convert(low, DType::u32), narrow_);
@@ -34,8 +34,8 @@ class Bits {
     return b_.splat(b_.convert(high, DType::u32), narrow_);
   }
 
-  // row · elements_per_row + index, u64; of x[b, t, …] with `tokens`[t] in rows of `length` the index of dim 1 is from
-  // there, and such a row's elements are counted.
+  // row · elements_per_row + index, u64. For x[b, t, …] with `tokens`[t] in rows of `length`, the index of dim 1 is
+  // taken from `tokens`, and elements_per_row counts a row of `length`.
   Ssa places(const Ssa& row, const std::optional<Ssa>& tokens = {}, std::int64_t length = 0) {
     if (wide_.shape.empty()) return u64(0);
     Shape shape = wide_.shape;
@@ -69,7 +69,7 @@ class Bits {
     return counter;
   }
 
-  // The word of each place.
+  // The random word of each index.
   Ssa words(const Ssa& seed, const Ssa& step, const Ssa& site, const Ssa& place) {
     const Ssa quad = b_.binary("shift_right_logical", place, u64(2));
     const std::array<Ssa, 4> block =
@@ -86,7 +86,7 @@ class Bits {
   Type narrow_, wide_;
 };
 
-// The random words of a call (x, seed, step, site, row), and of dropout's tokens with places.
+// The random words of a call (x, seed, step, site, row); dropout may have `tokens` as a further operand.
 Ssa words_of(Builder& b, const NodeCall& call) {
   Bits bits(b, call.results[0].shape);
   const bool placed = call.operands.size() > 5;
@@ -95,7 +95,7 @@ Ssa words_of(Builder& b, const NodeCall& call) {
   return bits.words(call.operands[1], call.operands[2], call.operands[3], places);
 }
 
-// (word >> 8) / 2^24 ≥ rate, as integers.
+// Keeps an element if (word >> 8) / 2^24 ≥ rate, compared as integers.
 std::vector<Ssa> dropout(Builder& b, const NodeCall& call) {
   const Type& type = call.results[0];
   const double rate = call.node.attrs.get_double("rate");
@@ -107,7 +107,7 @@ std::vector<Ssa> dropout(Builder& b, const NodeCall& call) {
   return {b.select(kept, y, fill_like(b, y, 0))};
 }
 
-// The f32 whose upper half is the bf16 at or below |x|, of an f64: as u32 bits.
+// For an f64 magnitude: the largest bf16 not above it, as the u32 bits of an f32.
 Ssa bf16_below(Builder& b, const Ssa& magnitude) {
   const Ssa capped = b.binary("minimum", magnitude, fill_like(b, magnitude, 0x1.fffffep127));
   const Ssa near = b.convert(capped, DType::f32), bits = b.bitcast(near, near.type.with(DType::u32));
@@ -116,7 +116,7 @@ Ssa bf16_below(Builder& b, const Ssa& magnitude) {
   return b.binary("and", below, b.integer(bits.type, 0xffff0000u));
 }
 
-// The distance from a bf16 to the next as an f64, of its bits: 2^-133 for subnormals, else 2^(e - 7).
+// The distance from a bf16, given by its bits, to the next, as an f64: 2^-133 for subnormals, else 2^(e - 7).
 Ssa bf16_spacing(Builder& b, const Ssa& bits) {
   const Ssa exponent = b.binary("shift_right_logical", bits, b.integer(bits.type, 23));
   const Ssa held = b.convert(b.binary("maximum", exponent, b.integer(bits.type, 1)), DType::u64);
@@ -124,7 +124,7 @@ Ssa bf16_spacing(Builder& b, const Ssa& bits) {
   return b.bitcast(b.binary("shift_left", biased, b.integer(held.type, 52)), held.type.with(DType::f64));
 }
 
-// |x| of f64, rounded.
+// An f64 magnitude, rounded stochastically.
 Ssa round_f64(Builder& b, const Ssa& magnitude, const Ssa& word) {
   const Ssa bits = bf16_below(b, magnitude), spacing = bf16_spacing(b, bits);
   const Ssa lo = b.convert(b.bitcast(bits, bits.type.with(DType::f32)), DType::f64);
@@ -139,7 +139,7 @@ Ssa stochastic_round_f64(Builder& b, const Ssa& x, const Ssa& word) {
   return b.select(b.binary("and", b.is_finite(x), b.compare("NE", x, zero)), rounded, x);  // -0 stays
 }
 
-// Of |x| the upper half of its bits plus half a word: in integers, where nothing is flushed to zero.
+// Adds 16 random bits to |x|'s bits and keeps the upper half, in integers, so that nothing is flushed to zero.
 Ssa stochastic_round_f32(Builder& b, const Ssa& x, const Ssa& word) {
   const auto number = [&](std::uint64_t value) { return b.integer(word.type, value); };
   const Ssa bits = b.bitcast(x, word.type), size = b.binary("and", bits, number(0x7fffffffu));

@@ -1,11 +1,11 @@
-// Sums, extremes and products. Sums are kept in f32 (f64 for f64), those of whole numbers in i64, and rounded to the
-// result once.
+// Sums, extrema and products. Sums are accumulated in f32 (f64 for f64), integer sums in i64, and rounded to the result
+// once.
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 #include "describe/stablehlo/arithmetic.h"
 #include "describe/stablehlo/lower_op.h"
 
@@ -57,7 +57,7 @@ Results lower_sum_of_squares(Builder& b, const NodeCall& call) {
   return {b.reduce("add", b.reshape(rows, {layers, blocks, block}), std::array{2})};
 }
 
-// "bse,ehd->bshd": a letter in both operands and the result is a batch dim, in both operands only summed.
+// "bse,ehd->bshd": a letter in both operands and the result is a batch dim; in both operands only, it is contracted.
 Results lower_contract(Builder& b, const NodeCall& call) {
   const Ssa &left = call.operands[0], &right = call.operands[1];
   const std::string& spec = call.node.attrs.get_string("spec");

@@ -1,9 +1,9 @@
-// repeat: a loop whose body takes its slices and puts its outputs by the index, or its bodies one after the other.
-// fusion: its ops in the place of the node; what a compiler fuses is its own matter.
+// repeat: a loop whose body slices inputs and writes outputs by the index, or a sequence of bodies.
+// fusion: its ops in place of the node; the compiler decides what to fuse.
 
 #include <array>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 #include "describe/stablehlo/lower_op.h"
 
 namespace systole::stablehlo {
@@ -22,7 +22,7 @@ struct Repeated {
   std::span<const Ssa> carried() const { return call.operands.first(carries); }
   std::span<const Ssa> stacks() const { return call.operands.subspan(carries, stacked); }
 
-  // The body on carries and slices; its carries and outputs.
+  // Runs the body on carries and slices. Returns its carries and outputs.
   Results run(Builder& b, std::span<const Ssa> now, std::span<const Ssa> slices) const {
     std::vector<Ssa> inputs(now.begin(), now.end());
     inputs.insert(inputs.end(), slices.begin(), slices.end());

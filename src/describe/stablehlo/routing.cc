@@ -1,8 +1,8 @@
-// What moves tokens to experts and back: gather_rows, scatter_rows, top_k, route (graph/ops/rows.cc, top_k.cc,
+// Ops that move tokens to experts and back: gather_rows, scatter_rows, top_k, route (describe/ops/rows.cc, top_k.cc,
 // route.cc).
 //
-// Batches of rows are one table whose rows are numbered through. top_k takes the largest k times. route sorts the
-// choices by (expert, place in line), so that an expert's are neighbours in their order.
+// Batches of rows are one table with consecutive row numbers. top_k selects the maximum k times. route sorts the
+// choices by (expert, order), so those of an expert are adjacent and in order.
 
 #include <array>
 #include <limits>
@@ -14,10 +14,10 @@ namespace systole::stablehlo {
 namespace {
 
 struct Rows {
-  Ssa ids, inside;  // in the table of all batches; those that are rows at all
+  Ssa ids, inside;  // index in the table of all batches; whether it is valid
 };
 
-// rows[B…, M…] of batches of n rows each.
+// rows[B…, M…] of batches with n rows each.
 Rows rows_of_all(Builder& b, const Ssa& rows, int batch_dims, std::int64_t n) {
   const Ssa zero = fill_like(b, rows, 0), last = fill_like(b, rows, static_cast<double>(n - 1));
   const Ssa inside = b.binary("and", b.compare("GE", rows, zero), b.compare("LE", rows, last));
@@ -69,7 +69,7 @@ std::vector<Ssa> top_k(Builder& b, const NodeCall& call) {
     shape.push_back(1);
     return b.reshape(row, shape);
   };
-  // What is no number is no number's greater, but comes before what was taken.
+  // NaN is selected only after all numbers, but never an element that was already selected.
   const Ssa numbers = b.compare("EQ", x, x);
   Ssa left = b.compare("EQ", places, places);
   std::vector<Ssa> values, indices;
@@ -98,7 +98,7 @@ Ssa wanted_before(Builder& b, const Ssa& wanted) {
   return b.reduce("add", b.select(before, b.broadcast(wanted, pairs, dims), b.constant(pairs, 0)), sum);
 }
 
-// How many of ids[g, n] name each expert.
+// How many of ids[g, n] equal each expert.
 Ssa counted(Builder& b, const Ssa& ids, std::int64_t experts) {
   const Type pairs(DType::i32, {ids.type.size(0), ids.type.size(1), experts});
   const int dims[] = {0, 1}, sum[] = {1};

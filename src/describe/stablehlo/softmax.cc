@@ -1,5 +1,5 @@
-// softmax, and cross_entropy of integer labels with its gradient (graph/ops/softmax.cc, cross_entropy.cc). A label's
-// logit is picked by comparing places, so that logits are read as they lie and no gather stands between the passes.
+// softmax, and cross_entropy of integer labels with its gradient (describe/ops/softmax.cc, cross_entropy.cc). A label's
+// logit is selected by comparing indices, so logits are read in their layout, without a gather between the passes.
 
 #include "describe/stablehlo/lower_op.h"
 #include "describe/stablehlo/rows.h"
@@ -24,7 +24,7 @@ std::vector<Ssa> softmax(Builder& b, const NodeCall& call) {
   return {b.convert(y, call.results[0].dtype)};
 }
 
-// Where the label's logit stands, nowhere in rows whose label is outside.
+// True at the label's logit; false everywhere in rows with a label out of range.
 Ssa places_of(Builder& b, const Ssa& labels, const Type& logits) {
   const Type type(DType::i32, logits.shape);
   return b.compare("EQ", b.iota(type, type.ndim() - 1), along_rows(b, labels, type));

@@ -3,7 +3,7 @@
 //   blocks.{layer}.attn.{q,k,v}[embed, heads, head]  blocks.{layer}.attn.o[heads, head, embed]  blocks.{layer}.norm1
 //   blocks.{layer}.mlp.up[embed, mlp]  blocks.{layer}.mlp.down[mlp, embed]  blocks.{layer}.norm2
 //   head.dense[embed, hidden]  head.norm  head.bias[vocab]
-// each projection with its bias. Initial values as published: weights normal(0.02), biases 0, scales 1.
+// Each projection has a bias. Initial values as published: weights normal(0.02), biases 0, scales 1.
 
 #include "describe/models/bert/bert.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kStddev = 0.02;
 
-BertConfig checked(BertConfig config) {
+BertSpec checked(BertSpec config) {
   if (config.mlp == 0) config.mlp = 4 * config.width;
   require_positive("layers", config.layers);
   require_positive("width", config.width);
@@ -31,7 +31,7 @@ BertConfig checked(BertConfig config) {
   return config;
 }
 
-std::vector<Parameter> parameters_of(const BertConfig& c) {
+std::vector<Parameter> parameters_of(const BertSpec& c) {
   ParameterList list({{'v', {"vocab", c.vocabulary}},
                       {'p', {"position", c.context}},
                       {'y', {"type", c.types}},
@@ -39,7 +39,7 @@ std::vector<Parameter> parameters_of(const BertConfig& c) {
                       {'e', {"embed", c.width}},
                       {'f', {"hidden", c.width}},
                       {'h', {"heads", c.heads}},
-                      {'d', {"head", c.head()}},
+                      {'d', {"head", c.head_width()}},
                       {'m', {"mlp", c.mlp}}});
   const auto norm = [&list](const std::string& name, const std::string& dims) {
     list.scale(name + ".scale", dims);
@@ -64,26 +64,21 @@ std::vector<Parameter> parameters_of(const BertConfig& c) {
 
 class Bert final : public Model {
  public:
-  explicit Bert(const BertConfig& config) : config_(checked(config)), parameters_(parameters_of(config_)) {}
-
-  const char* family() const override { return "bert"; }
-  Task task() const override { return Task::masked; }
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  std::int64_t vocabulary() const override { return config_.vocabulary; }
-  std::int64_t context() const override { return config_.context; }
+  Bert(const BertSpec& config, bool unrolled) : Model(config, parameters_of(config)), unrolled_(unrolled) {}
 
   Graph loss(const BatchShape& shape, bool training) const override;
   Graph forward(const BatchShape& shape) const override;
+  Graph hidden(const BatchShape& shape) const override;
 
  private:
-  // Rows after all blocks. `labels` is declared between tokens and segments if asked for.
+  // The encoder's output rows. `labels` is declared between tokens and segments if it is not null.
   Value trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
               std::optional<Value>* labels) const;
   Value block(const Stack& stack, Value x, Value segments) const;
   Value head(const Parameters& w, Value x) const;
 
-  BertConfig config_;
-  std::vector<Parameter> parameters_;
+  const BertSpec& config_ = spec_.as<BertSpec>();
+  bool unrolled_;
 };
 
 Value Bert::block(const Stack& stack, Value x, Value segments) const {
@@ -104,8 +99,9 @@ Value Bert::block(const Stack& stack, Value x, Value segments) const {
 
 Value Bert::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
                   std::optional<Value>* labels) const {
-  require_length("rows", shape.seq, config_.context, "context");
-  const Type ids(DType::i32, {shape.rows, shape.seq}, {"batch", "seq"});
+  const std::int64_t sequence_length = shape.sequence_length == 0 ? config_.context : shape.sequence_length;
+  require_length("rows", sequence_length, config_.context, "context");
+  const Type ids(DType::i32, {shape.rows, sequence_length}, {"batch", "seq"});
   const Value tokens = graph.input("tokens", ids);
   if (labels != nullptr) *labels = graph.input("labels", ids);
   const Value segments = graph.input("segments", ids), positions = graph.input("positions", ids),
@@ -123,7 +119,7 @@ Value Bert::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bo
   const Stack stack(layers, w, parameters_, "blocks.", dropout);
   const Value seen = layers.share("segments", segments);
   layers.body().output("x", block(stack, carried, seen));
-  return layers.run(config_.unrolled).carries[0];
+  return layers.run(unrolled_).carries[0];
 }
 
 Value Bert::head(const Parameters& w, Value x) const {
@@ -150,22 +146,17 @@ Graph Bert::forward(const BatchShape& shape) const {
   return graph;
 }
 
-}  // namespace
-
-BertConfig bert_config(const ModelSpec& spec) {
-  BertConfig config;
-  config.layers = spec.layers;
-  config.width = spec.width;
-  config.heads = spec.heads;
-  config.mlp = spec.mlp;
-  config.vocabulary = spec.vocabulary;
-  config.context = spec.context;
-  config.activation = spec.activation;
-  config.dropout = spec.dropout;
-  config.eps = spec.eps;
-  return config;
+Graph Bert::hidden(const BatchShape& shape) const {
+  Graph graph("hidden");
+  const Parameters w(graph, parameters_);
+  graph.output("hidden", trunk(graph, w, shape, false, nullptr));
+  return graph;
 }
 
-std::unique_ptr<const Model> make_bert(const BertConfig& config) { return std::make_unique<const Bert>(config); }
+}  // namespace
+
+std::unique_ptr<const Model> make_bert(const BertSpec& config, bool unrolled) {
+  return std::make_unique<const Bert>(checked(config), unrolled);
+}
 
 }  // namespace systole

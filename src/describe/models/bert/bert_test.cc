@@ -4,15 +4,15 @@
 
 #include <cmath>
 
-#include "describe/graph/text.h"
-#include "describe/graph/work.h"
+#include "describe/ir/text.h"
+#include "describe/ir/work.h"
 #include "describe/models/testing/gradient_check.h"
 
 namespace systole {
 namespace {
 
-BertConfig tiny() {
-  BertConfig config;
+BertSpec tiny() {
+  BertSpec config;
   config.layers = 3;
   config.width = 12;
   config.heads = 3;
@@ -22,9 +22,10 @@ BertConfig tiny() {
   return config;
 }
 
-// Pieces one after another in a row, the rest padding; every second token is to be told.
-Tensors rows_of(std::int64_t rows, std::int64_t seq, const std::vector<std::int64_t>& pieces, std::uint64_t key = 1) {
-  const Type ids(DType::i32, {rows, seq});
+// Pieces one after another in a row, then padding; every second token is to be predicted.
+Tensors rows_of(std::int64_t rows, std::int64_t sequence_length, const std::vector<std::int64_t>& pieces,
+                std::uint64_t key = 1) {
+  const Type ids(DType::i32, {rows, sequence_length});
   Tensors data{{"tokens", random_ids(ids, key, 11)},
                {"labels", HostTensor(DType::i32, ids.shape)},
                {"segments", HostTensor(DType::i32, ids.shape)},
@@ -33,9 +34,9 @@ Tensors rows_of(std::int64_t rows, std::int64_t seq, const std::vector<std::int6
                {"seed", scalar(5)},
                {"step", scalar(6)},
                {"row", scalar(0)}};
-  for (std::int64_t i = 0; i < rows * seq; ++i) data["labels"].set(i, -1);
+  for (std::int64_t i = 0; i < rows * sequence_length; ++i) data["labels"].set(i, -1);
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t at = row * seq;
+    std::int64_t at = row * sequence_length;
     for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
       for (std::int64_t i = 0; i < pieces[piece]; ++i, ++at) {
         data["segments"].set(at, static_cast<double>(piece + 1));
@@ -52,15 +53,17 @@ double loss_of(const Model& model, const BatchShape& shape, const Tensors& data)
 }
 
 std::int64_t published(std::int64_t layers, std::int64_t width, std::int64_t heads) {
-  BertConfig config;
+  BertSpec config;
   config.layers = layers;
   config.width = width;
   config.heads = heads;
+  config.vocabulary = 30522;
+  config.context = 512;
   return num_parameters(*make_bert(config));
 }
 
-// What transformers' BertForMaskedLM has of bert-base-uncased and bert-large-uncased. BertModel has no head of dense
-// layer, norm and bias (w² + 4 w + 30,522 less w: w² + 3 w + 30,522 in all) but a pooler of w² + w: 109,482,240 and
+// Counts of transformers' BertForMaskedLM for bert-base-uncased and bert-large-uncased. BertModel has no head of dense
+// layer, norm and bias (w² + 4 w + 30,522, less w: w² + 3 w + 30,522 in all) but a pooler of w² + w: 109,482,240 and
 // 335,141,888, the "110M" and "340M" of the paper.
 TEST(Bert, counts_are_the_published_ones) {
   const auto without_head = [](std::int64_t width) { return width * width + 3 * width + 30522; };
@@ -72,11 +75,12 @@ TEST(Bert, counts_are_the_published_ones) {
 }
 
 TEST(Bert, graphs_verify_read_back_and_declare_the_same_parameters) {
-  BertConfig config = tiny();
+  BertSpec config = tiny();
   config.dropout = 0.1;
   const auto model = make_bert(config);
   EXPECT_EQ(model->task(), Task::masked);
-  for (const Graph& graph : {model->loss({2, 8}, true), model->loss({2, 8}, false), model->forward({2, 8})}) {
+  for (const Graph& graph :
+       {model->loss({2, 8}, true), model->loss({2, 8}, false), model->forward({2, 8}), model->hidden({2, 8})}) {
     verify(graph);
     EXPECT_EQ(to_text(*parse_graph(to_text(graph), "graph.txt")), to_text(graph));
     const std::vector<Parameter>& parameters = model->parameters();
@@ -89,11 +93,9 @@ TEST(Bert, graphs_verify_read_back_and_declare_the_same_parameters) {
 }
 
 TEST(Bert, unrolled_is_rolled) {
-  BertConfig config = tiny();
+  BertSpec config = tiny();
   config.dropout = 0.3;
-  const auto rolled = make_bert(config);
-  config.unrolled = true;
-  const auto unrolled = make_bert(config);
+  const auto rolled = make_bert(config), unrolled = make_bert(config, true);
   const Tensors data = rows_of(2, 10, {4, 5});
   EXPECT_EQ(run(rolled->loss({2, 10}, true), data), run(unrolled->loss({2, 10}, true), data));
   EXPECT_EQ(run(rolled->forward({2, 10}), data), run(unrolled->forward({2, 10}), data));
@@ -117,7 +119,7 @@ TEST(Bert, packed_is_unpacked) {
   EXPECT_NEAR(loss_of(*model, {1, 12}, packed), alone, 1e-11);
 }
 
-// Both directions: what stands after a token changes its logits.
+// Bidirectional attention: a token's logits depend on later tokens.
 TEST(Bert, a_token_sees_both_sides) {
   const auto model = make_bert(tiny());
   Tensors data = rows_of(1, 6, {6});
@@ -128,7 +130,7 @@ TEST(Bert, a_token_sees_both_sides) {
 }
 
 TEST(Bert, gradients_are_finite_differences) {
-  BertConfig config = tiny();
+  BertSpec config = tiny();
   config.dropout = 0.2;
   expect_gradients(in_f64(make_bert(config)->loss({2, 10}, true)), [] {
     Tensors given = rows_of(2, 10, {4, 5});
@@ -142,18 +144,18 @@ TEST(Bert, gradients_are_finite_differences) {
   }());
 }
 
-// 2 FLOPs a matmul parameter and token, and all pairs of a row: a row has no half that it does not see.
+// 2 FLOPs per matmul parameter and token, and all pairs of a row, since attention has no causal mask.
 TEST(Bert, model_flops_follow_the_convention) {
-  const BertConfig c = tiny();
-  const std::int64_t rows = 2, seq = 10, tokens = rows * seq;
+  const BertSpec c = tiny();
+  const std::int64_t rows = 2, sequence_length = 10, tokens = rows * sequence_length;
   const std::int64_t matmul =
       c.layers * (4 * c.width * c.width + 2 * c.width * c.mlp) + c.width * c.width + c.vocabulary * c.width;
-  EXPECT_EQ(work_of(make_bert(c)->loss({rows, seq}, true)).model_flops,
-            2 * matmul * tokens + 4 * c.layers * rows * c.heads * seq * seq * c.head());
+  EXPECT_EQ(work_of(make_bert(c)->loss({rows, sequence_length}, true)).model_flops,
+            2 * matmul * tokens + 4 * c.layers * rows * c.heads * sequence_length * sequence_length * c.head_width());
 }
 
 TEST(Bert, refusals_name_the_key_and_what_would_do) {
-  BertConfig config = tiny();
+  BertSpec config = tiny();
   config.heads = 5;
   try {
     make_bert(config);

@@ -5,8 +5,8 @@
 #include "describe/models/activation.h"
 
 namespace systole {
-Value decoder_norm(const DecoderConfig& config, Value x, Value scale, const std::optional<Value>& bias) {
-  if (config.norm == ModelSpec::Norm::rms) return rms_norm(x, scale, config.eps).y;
+Value decoder_norm(const DecoderSpec& config, Value x, Value scale, const std::optional<Value>& bias) {
+  if (config.norm == Norm::rms) return rms_norm(x, scale, config.eps).y;
   return layer_norm(x, scale, bias ? *bias : full_like(scale, 0), config.eps).y;
 }
 
@@ -35,11 +35,11 @@ Value DecoderBlock::project(Value x, const std::string& name) const {
   if (!has_adapter(config_, *found)) return y;
   const Value low = contract(x, stack_[name + ".lora_a"], "bs" + in + "," + in + "r->bsr");
   const Value high = contract(low, stack_[name + ".lora_b"], "bsr,r" + out + "->bs" + out);
-  return add(y, config_.lora.scale == 1 ? high : scale(high, config_.lora.scale));
+  return add(y, config_.adapters.scale == 1 ? high : scale(high, config_.adapters.scale));
 }
 
 BlockResult DecoderBlock::feed_forward(Value normed, const ExpertTokens& tokens) const {
-  if (config_.experts.count > 0) {
+  if (config_.moe.experts > 0) {
     const ExpertResult mixed = mix_experts(config_, stack_, normed, tokens);
     return {mixed.y, mixed.balance, mixed.choices, mixed.dropped};
   }
@@ -63,7 +63,7 @@ Value DecoderBlock::attention(Value normed, const Attend& attend) const {
 }
 
 Value DecoderBlock::latent_attention(Value normed, const Attend& attend) const {
-  const LatentConfig& z = config_.latent;
+  const LatentSpec& z = config_.mla;
   const auto down = [&](const std::string& name) {
     const Value low = contract(normed, stack_["attn." + name + "_down"], "bse,er->bsr");
     return rms_norm(low, stack_["attn." + name + "_norm.scale"], config_.eps).y;
@@ -93,9 +93,9 @@ Value DecoderBlock::latent_attention(Value normed, const Attend& attend) const {
 BlockResult DecoderBlock::operator()(Value x, const Attend& attend, const ExpertTokens& tokens) const {
   x.named("block.in");
   const Value n1 = norm(x, "norm1").named("attn.norm");
-  const Value attended = config_.latent.on() ? latent_attention(n1, attend) : attention(n1, attend);
+  const Value attended = config_.mla.on() ? latent_attention(n1, attend) : attention(n1, attend);
   const Value mid = add(x, stack_.drop(attended, 0));
-  const Value n2 = config_.parallel ? n1 : norm(mid, "norm2").named("mlp.norm");
+  const Value n2 = config_.parallel_blocks ? n1 : norm(mid, "norm2").named("mlp.norm");
   BlockResult fed = feed_forward(n2, tokens);
   fed.x = add(mid, stack_.drop(fed.x, 1));
   return fed;

@@ -18,14 +18,14 @@ Tensors inputs_of(const Graph& loss, std::int64_t vocabulary) {
     tensors[input.name] = is_float(type.dtype) ? random_tensor(type, input.name, ones ? 1 : 0, 0.3)
                                                : random_ids(type, input.name.size(), vocabulary);
   }
-  if (tensors.contains("segments")) {  // two documents a row, then padding
+  if (tensors.contains("segments")) {  // two documents per row, then padding
     HostTensor &segments = tensors["segments"], &positions = tensors["positions"], &labels = tensors["labels"];
-    const std::int64_t seq = segments.shape()[1];
+    const std::int64_t sequence_length = segments.shape()[1];
     for (std::int64_t i = 0; i < segments.size(); ++i) {
-      const std::int64_t at = i % seq;
-      segments.set(i, at < 3 ? 1 : at < seq - 1 ? 2 : 0);
-      positions.set(i, static_cast<double>(at < 3 ? at : at < seq - 1 ? at - 3 : 0));
-      if (at == 2 || at >= seq - 2) labels.set(i, -1);
+      const std::int64_t at = i % sequence_length;
+      segments.set(i, at < 3 ? 1 : at < sequence_length - 1 ? 2 : 0);
+      positions.set(i, static_cast<double>(at < 3 ? at : at < sequence_length - 1 ? at - 3 : 0));
+      if (at == 2 || at >= sequence_length - 2) labels.set(i, -1);
     }
   }
   return tensors;
@@ -35,11 +35,11 @@ void expect_gradients(const Graph& loss, std::int64_t vocabulary) {
   expect_gradients(loss, inputs_of(loss, vocabulary));
 }
 
-// The loss of rows of 8 with dropout.
-Graph loss_of(DecoderConfig config) {
+// The loss of rows of 8 tokens, with dropout.
+Graph loss_of(DecoderSpec config, bool unrolled = false) {
   config.context = 8;
   config.dropout = 0.2;
-  return in_f64(make_decoder(config)->loss({2, 8}, true));
+  return in_f64(make_decoder(config, unrolled)->loss({2, 8}, true));
 }
 
 TEST(DecoderGradient, tied_with_dropout) { expect_gradients(loss_of(tiny_decoder()), 11); }
@@ -47,7 +47,7 @@ TEST(DecoderGradient, untied_rms_rotary_grouped_without_biases) { expect_gradien
 TEST(DecoderGradient, llama_with_stretched_positions) { expect_gradients(loss_of(llama_decoder()), 11); }
 
 TEST(DecoderGradient, parallel_blocks_of_squared_relu) {
-  DecoderConfig config = parallel_decoder();
+  DecoderSpec config = parallel_decoder();
   for (const bool bias : {false, true}) {
     config.bias = bias;
     expect_gradients(loss_of(config), 11);
@@ -55,7 +55,7 @@ TEST(DecoderGradient, parallel_blocks_of_squared_relu) {
 }
 
 TEST(DecoderGradient, in_a_window) {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   config.window = 2;
   expect_gradients(loss_of(config), 11);
 }
@@ -68,11 +68,11 @@ TEST(DecoderGradient, mixture_of_experts) {
 
 TEST(DecoderGradient, latent_attention_and_a_first_layer_without_experts) {
   for (const std::int64_t q_rank : {7, 0}) {  // DeepSeek-V3's, V2-Lite's
-    DecoderConfig config = latent_decoder();
-    config.latent.q_rank = q_rank;
+    DecoderSpec config = latent_decoder();
+    config.mla.q_rank = q_rank;
     const Graph loss = loss_of(config);
     Tensors tensors = inputs_of(loss, 11);
-    // Embeddings as small as the others bend norms of norms too much for the differences.
+    // With embeddings as small as the others, nested norms are too nonlinear for the differences.
     HostTensor& embed = tensors["embed.tokens"];
     for (std::int64_t i = 0; i < embed.size(); ++i) embed.set(i, 3 * embed.at(i));
     expect_gradients(loss, tensors);
@@ -80,27 +80,24 @@ TEST(DecoderGradient, latent_attention_and_a_first_layer_without_experts) {
 }
 
 TEST(DecoderGradient, frozen_base_with_adapters) {
-  DecoderConfig config = tiny_decoder();
-  config.lora.rank = 2;
-  config.lora.scale = 0.5;
+  DecoderSpec config = tiny_decoder();
+  config.adapters.rank = 2;
+  config.adapters.scale = 0.5;
   expect_gradients(loss_of(config), 11);
 }
 
-TEST(DecoderGradient, unrolled) {
-  DecoderConfig config = tiny_decoder();
-  config.unrolled = true;
-  expect_gradients(loss_of(config), 11);
-}
+TEST(DecoderGradient, unrolled) { expect_gradients(loss_of(tiny_decoder(), true), 11); }
 
 TEST(MlpGradient, regression_and_classes) {
-  MlpConfig config;
+  MlpSpec config;
   config.inputs = 5;
   config.outputs = 3;
   config.hidden = {4, 7};
-  config.activation = ModelSpec::Activation::gelu;
+  config.activation = Activation::gelu;
   config.dropout = 0.2;
   expect_gradients(in_f64(make_mlp(config)->loss({3, 0}, true)), 3);
-  config.loss = ModelSpec::Loss::cross_entropy;
+  expect_gradients(in_f64(make_mlp(config)->loss({.rows = 3, .padded = true}, true)), 3);
+  config.loss = Loss::cross_entropy;
   expect_gradients(in_f64(make_mlp(config)->loss({3, 0}, true)), 3);
 }
 

@@ -1,4 +1,4 @@
-// A decoder gives the same whichever way its rows come: one by one, packed into one, or token by token over caches.
+// A decoder gives the same results for rows one by one, packed into one row, or token by token over caches.
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@ namespace {
 
 using Data = std::map<std::string, HostTensor>;
 
-// Row by row is the whole batch: dropout belongs to the row's place in the global batch.
+// Row by row equals the whole batch: dropout depends on the row's index in the global batch.
 TEST(DecoderRows, microbatches_sum_to_the_batch) {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   config.dropout = 0.3;
   const auto model = make_decoder(config);
   const Data data = one_document(3, 8, 11);
@@ -28,15 +28,17 @@ TEST(DecoderRows, microbatches_sum_to_the_batch) {
   EXPECT_NEAR(sum, run(in_f64(model->loss({3, 8}, true)), data)[0].at(0), 1e-11);
 }
 
-// Law packed-is-unpacked: documents in one row of `seq`, the rest padding, lose what they lose alone.
-void expect_packed_is_unpacked(const DecoderConfig& config, const std::vector<int>& lengths, std::int64_t seq) {
+// Law packed-is-unpacked: documents packed into one row of `sequence_length` tokens, then padding, have the losses of
+// each alone.
+void expect_packed_is_unpacked(const DecoderSpec& config, const std::vector<int>& lengths,
+                               std::int64_t sequence_length) {
   const auto model = make_decoder(config);
-  const Type ids(DType::i32, {1, seq});
+  const Type ids(DType::i32, {1, sequence_length});
   Data packed{{"tokens", random_ids(ids, 3, config.vocabulary)},
               {"labels", HostTensor(DType::i32, ids.shape)},
               {"segments", HostTensor(DType::i32, ids.shape)},
               {"positions", HostTensor(DType::i32, ids.shape)}};
-  for (std::int64_t i = 0; i < seq; ++i) packed["labels"].set(i, -1);
+  for (std::int64_t i = 0; i < sequence_length; ++i) packed["labels"].set(i, -1);
   double alone = 0;
   int start = 0;
   for (std::size_t d = 0; d < lengths.size(); ++d) {
@@ -54,80 +56,86 @@ void expect_packed_is_unpacked(const DecoderConfig& config, const std::vector<in
     start += length;
   }
   EXPECT_GT(alone, 0);
-  EXPECT_NEAR(run(in_f64(model->loss({1, seq}, false)), packed)[0].at(0), alone, 1e-11)
+  EXPECT_NEAR(run(in_f64(model->loss({1, sequence_length}, false)), packed)[0].at(0), alone, 1e-11)
       << lengths.size() << " documents";
 }
 
-// Who competes for places is a matter of the row: packing and decoding keep the law where nobody is dropped.
-std::vector<DecoderConfig> undropped(std::vector<DecoderConfig> all) {
-  for (DecoderConfig& config : all) {
-    config.experts.dropless = true;
-    config.experts.group = 0;
+// Tokens of a row compete for capacity, so packing and decoding keep the law only when no token is dropped.
+std::vector<DecoderSpec> undropped(std::vector<DecoderSpec> all) {
+  for (DecoderSpec& config : all) {
+    config.moe.dropless = true;
+    config.moe.group = 0;
   }
   return all;
 }
 
 TEST(DecoderRows, packed_is_unpacked) {
-  for (const DecoderConfig& config : undropped(all_decoders())) {
+  for (const DecoderSpec& config : undropped(all_decoders())) {
     expect_packed_is_unpacked(config, {20}, 24);
     expect_packed_is_unpacked(config, {9, 13}, 24);
     expect_packed_is_unpacked(config, {1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 2, 1, 1}, 24);
   }
 }
 
-// Prefill of prompts of unlike lengths into slots, then token by token: the logits are those of the whole rows. The
-// slots are filled last to first and the caches begin with rubbish; slot 1 stays idle.
-void expect_decode_is_forward(const DecoderConfig& config) {
-  constexpr std::int64_t kSlots = 3, kBucket = 6, kCache = 12, kSeq = 9;
+// Prompts in pieces, then token by token for two sequences at once: the logits equal those of the whole rows. The pages
+// of a sequence are scattered and begin with garbage; a third entry is idle.
+void expect_steps_are_forward(const DecoderSpec& config) {
+  constexpr std::int64_t kSequences = 2, kPiece = 4, kSequenceLength = 12;
+  const PagedCache cache{9, 3, 4};
   const auto model = make_decoder(config);
-  const Data data = one_document(kSlots, kSeq, config.vocabulary);
-  const HostTensor whole = run(in_f64(model->forward({kSlots, kSeq})), data)[0];
-  const auto token = [&](std::int64_t slot, std::int64_t position) {
-    return data.at("tokens").at(slot * kSeq + position);
+  const Data data = one_document(kSequences, kSequenceLength, config.vocabulary);
+  const HostTensor whole = run(in_f64(model->forward({kSequences, kSequenceLength})), data)[0];
+  const auto token = [&](std::int64_t sequence, std::int64_t position) {
+    return data.at("tokens").at(sequence * kSequenceLength + position);
   };
-  const auto expect_row = [&](const HostTensor& logits, std::int64_t row, std::int64_t slot, std::int64_t position) {
+  const auto expect_row = [&](const HostTensor& logits, std::int64_t row, std::int64_t sequence,
+                              std::int64_t position) {
     for (std::int64_t v = 0; v < config.vocabulary; ++v) {
-      EXPECT_NEAR(logits.at(row * config.vocabulary + v), whole.at((slot * kSeq + position) * config.vocabulary + v),
-                  1e-11);
+      EXPECT_NEAR(logits.at(row * config.vocabulary + v),
+                  whole.at((sequence * kSequenceLength + position) * config.vocabulary + v), 1e-11);
     }
   };
-  const Graph prefill = in_f64(model->prefill(kSlots, kBucket, kCache)), decode = in_f64(model->decode(kSlots, kCache));
-  const Type cache(DType::f64, prefill.type(prefill.output_named("cache.k")).shape);
-  HostTensor k = random_tensor(cache, "k", 0, 9), v = random_tensor(cache, "v", 0, 9);
-  const std::int64_t lengths[kSlots] = {3, 0, 6};
-  for (const std::int64_t slot : {2, 0}) {
-    HostTensor tokens(DType::i32, {1, kBucket});
-    for (std::int64_t i = 0; i < kBucket; ++i) tokens.set(i, i < lengths[slot] ? token(slot, i) : 10);
-    const std::vector<HostTensor> out = run(prefill, {{"tokens", tokens},
-                                                      {"length", ints({1}, {static_cast<double>(lengths[slot])})},
-                                                      {"slot", ints({1}, {static_cast<double>(slot)})},
-                                                      {"cache.k", k},
-                                                      {"cache.v", v}});
+  const Graph piece = in_f64(model->step(1, kPiece, cache)), next = in_f64(model->step(3, 1, cache));
+  const Type pool(DType::f64, piece.type(piece.output_named("cache.k")).shape);
+  HostTensor k = random_tensor(pool, "k", 0, 9), v = random_tensor(pool, "v", 0, 9);
+  const std::vector<std::vector<double>> tables{{7, 2, 8, 0}, {1, 5, 3, 4}};
+  const auto step = [&](const Graph& graph, Data inputs) {
+    inputs["cache.k"] = k;
+    inputs["cache.v"] = v;
+    const std::vector<HostTensor> out = run(graph, inputs);
     k = out[0];
     v = out[1];
-    expect_row(out[2], 0, slot, lengths[slot] - 1);
-  }
-  for (std::int64_t step = 0; step < 3; ++step) {
-    Data next{{"tokens", ints({kSlots, 1}, {0, 0, 0})},
-              {"position", ints({kSlots}, {0, -1, 0})},
-              {"cache.k", k},
-              {"cache.v", v}};
-    for (const std::int64_t slot : {0, 2}) {
-      next["tokens"].set(slot, token(slot, lengths[slot] + step));
-      next["position"].set(slot, static_cast<double>(lengths[slot] + step));
+    return out[2];
+  };
+  const std::int64_t lengths[kSequences] = {3, 6};
+  for (std::int64_t s = 0; s < kSequences; ++s) {
+    for (std::int64_t first = 0; first < lengths[s]; first += kPiece) {
+      const std::int64_t count = std::min(kPiece, lengths[s] - first);
+      HostTensor tokens(DType::i32, {1, kPiece});
+      for (std::int64_t i = 0; i < kPiece; ++i) tokens.set(i, i < count ? token(s, first + i) : 10);
+      const HostTensor logits = step(piece, {{"tokens", tokens},
+                                             {"table", ints({1, 4}, tables[static_cast<std::size_t>(s)])},
+                                             {"start", ints({1}, {static_cast<double>(first)})},
+                                             {"last", ints({1}, {static_cast<double>(count - 1)})}});
+      expect_row(logits, 0, s, first + count - 1);
     }
-    const std::vector<HostTensor> out = run(decode, next);
-    k = out[0];
-    v = out[1];
-    for (const std::int64_t slot : {0, 2}) expect_row(out[2], slot, slot, lengths[slot] + step);
+  }
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const auto at = [&](std::int64_t s) { return static_cast<double>(lengths[s] + i); };
+    const HostTensor logits =
+        step(next, {{"tokens", ints({3, 1}, {token(1, lengths[1] + i), 0, token(0, lengths[0] + i)})},
+                    {"table", ints({3, 4}, {1, 5, 3, 4, 1, 5, 3, 4, 7, 2, 8, 0})},
+                    {"start", ints({3}, {at(1), -1, at(0)})}});
+    expect_row(logits, 0, 1, lengths[1] + i);
+    expect_row(logits, 2, 0, lengths[0] + i);
   }
 }
 
-TEST(DecoderRows, prefill_and_decode_are_the_whole_forward) {
-  for (const DecoderConfig& config : undropped(serving_decoders())) expect_decode_is_forward(config);
-  DecoderConfig adapted = tiny_decoder();
-  adapted.lora.rank = 2;
-  expect_decode_is_forward(adapted);
+TEST(DecoderRows, steps_are_the_whole_forward) {
+  for (const DecoderSpec& config : undropped(serving_decoders())) expect_steps_are_forward(config);
+  DecoderSpec adapted = tiny_decoder();
+  adapted.adapters.rank = 2;
+  expect_steps_are_forward(adapted);
 }
 
 }  // namespace

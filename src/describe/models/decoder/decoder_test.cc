@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "describe/graph/text.h"
-#include "describe/graph/verify.h"
-#include "describe/graph/work.h"
+#include "describe/ir/text.h"
+#include "describe/ir/verify.h"
+#include "describe/ir/work.h"
 #include "describe/models/decoder/parameters.h"
 #include "describe/models/decoder/testing/tiny_decoder.h"
 
@@ -17,7 +17,7 @@ namespace {
 using Data = std::map<std::string, HostTensor>;
 
 TEST(Decoder, parameters_carry_names_inits_and_decay) {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   config.tied = false;
   const auto model = make_decoder(config);
   for (const Parameter& p : model->parameters()) {
@@ -36,54 +36,63 @@ TEST(Decoder, llama_has_three_matrices_of_feed_forward_and_heads_of_their_own_wi
   std::map<std::string, std::string> types;
   const auto model = make_decoder(llama_decoder());
   for (const Parameter& p : model->parameters()) types[p.name] = to_string(p.type);
-  EXPECT_EQ(types.size(), 2 + 2 + 7 + 1);  // embeddings and head, norms of a block, projections, norm
+  EXPECT_EQ(types.size(), 2 + 2 + 7 + 1);  // embeddings and head, norms of a block, projections, final norm
   EXPECT_EQ(types["blocks.{layer}.attn.q"], "f32[layer=3, embed=12, heads=4, head=6]");
   EXPECT_EQ(types["blocks.{layer}.attn.v"], "f32[layer=3, embed=12, kv_heads=2, head=6]");
   EXPECT_EQ(types["blocks.{layer}.mlp.gate"], "f32[layer=3, embed=12, mlp=20]");
   EXPECT_EQ(types["head"], "f32[vocab=11, embed=12]");
 }
 
+TEST(Decoder, rows_of_no_length_are_as_long_as_the_context) {
+  const auto model = make_decoder(tiny_decoder());
+  EXPECT_EQ(to_text(model->loss({2}, true)), to_text(model->loss({2, 24}, true)));
+  EXPECT_EQ(to_text(model->forward({2})), to_text(model->forward({2, 24})));
+  EXPECT_EQ(model->sequence_length(), 24);
+}
+
 TEST(Decoder, a_parallel_block_has_one_norm_and_reads_it_twice) {
   const auto model = make_decoder(parallel_decoder());
   for (const Parameter& p : model->parameters()) EXPECT_EQ(p.name.find("norm2"), std::string::npos) << p.name;
-  DecoderConfig in_series = parallel_decoder();
-  in_series.parallel = false;
+  DecoderSpec in_series = parallel_decoder();
+  in_series.parallel_blocks = false;
   const auto other = make_decoder(in_series);
   EXPECT_EQ(num_parameters(*other) - num_parameters(*model), 3 * 12);
   const Data data = one_document(1, 6, 11);
   EXPECT_NE(run(model->loss({1, 6}, false), data)[0], run(other->loss({1, 6}, false), data)[0]);
 }
 
-// Of a row, only tokens within reach of the last change its logits: each of 3 layers looks 3 further back.
+// Only tokens within reach of a row's last one change its logits: each of 3 layers reaches 3 tokens further back.
 TEST(Decoder, a_window_hides_what_lies_further_back) {
-  DecoderConfig config = windowed_decoder();
-  const auto logits_of_last = [&](const Data& data, std::int64_t seq) {
-    const HostTensor all = run(in_f64(make_decoder(config)->forward({1, seq})), data)[0];
+  DecoderSpec config = windowed_decoder();
+  const auto logits_of_last = [&](const Data& data, std::int64_t sequence_length) {
+    const HostTensor all = run(in_f64(make_decoder(config)->forward({1, sequence_length})), data)[0];
     std::vector<double> last;
-    for (std::int64_t v = 0; v < config.vocabulary; ++v) last.push_back(all.at((seq - 1) * config.vocabulary + v));
+    for (std::int64_t v = 0; v < config.vocabulary; ++v)
+      last.push_back(all.at((sequence_length - 1) * config.vocabulary + v));
     return last;
   };
-  const std::int64_t seq = 16, reach = config.layers * (config.window - 1);
-  Data data = one_document(1, seq, config.vocabulary);
-  const std::vector<double> before = logits_of_last(data, seq);
-  for (const std::int64_t at : {seq - 2 - reach, seq - 1 - reach}) {
+  const std::int64_t sequence_length = 16, reach = config.layers * (config.window - 1);
+  Data data = one_document(1, sequence_length, config.vocabulary);
+  const std::vector<double> before = logits_of_last(data, sequence_length);
+  for (const std::int64_t at : {sequence_length - 2 - reach, sequence_length - 1 - reach}) {
     Data changed = data;
     changed["tokens"].set(at, static_cast<double>(static_cast<int>(data["tokens"].at(at) + 1) % 11));
-    EXPECT_EQ(logits_of_last(changed, seq) == before, at < seq - 1 - reach) << at;
+    EXPECT_EQ(logits_of_last(changed, sequence_length) == before, at < sequence_length - 1 - reach) << at;
   }
 }
 
-bool generates(const DecoderConfig& config) { return !config.latent.on() && config.experts.every == 1; }
+bool generates(const DecoderSpec& config) { return !config.mla.on() && config.moe.every == 1; }
 
 TEST(Decoder, graphs_verify_read_back_and_declare_the_same_parameters) {
-  for (DecoderConfig config : all_decoders()) {
+  for (DecoderSpec config : all_decoders()) {
     config.dropout = 0.1;
-    config.lora.rank = config.latent.on() ? 0 : 2;
+    config.adapters.rank = config.mla.on() ? 0 : 2;
     const auto model = make_decoder(config);
-    std::vector<Graph> graphs{model->loss({2, 8}, true), model->loss({2, 8}, false), model->forward({2, 8})};
+    std::vector<Graph> graphs{model->loss({2, 8}, true), model->loss({2, 8}, false), model->forward({2, 8}),
+                              model->hidden({2, 8})};
     if (generates(config)) {
-      graphs.push_back(model->prefill(2, 8, 16));
-      graphs.push_back(model->decode(2, 16));
+      graphs.push_back(model->step(1, 8, {6, 4, 3}));
+      graphs.push_back(model->step(2, 1, {6, 4, 3}));
     }
     for (const Graph& graph : graphs) {
       verify(graph);
@@ -107,32 +116,33 @@ TEST(Decoder, uniform_logits_lose_ln_vocabulary_a_label) {
 }
 
 TEST(Decoder, unrolled_is_rolled_bit_for_bit) {
-  for (DecoderConfig config : all_decoders()) {
+  for (DecoderSpec config : all_decoders()) {
     config.dropout = 0.2;
-    config.lora.rank = config.latent.on() ? 0 : 2;
-    config.lora.scale = 0.5;
-    DecoderConfig flat = config;
-    flat.unrolled = true;
-    const auto rolled = make_decoder(config), unrolled = make_decoder(flat);
+    config.adapters.rank = config.mla.on() ? 0 : 2;
+    config.adapters.scale = 0.5;
+    const auto rolled = make_decoder(config), unrolled = make_decoder(config, true);
     const Data data = one_document(2, 8, 11);
     EXPECT_EQ(run(rolled->loss({2, 8}, true), data), run(unrolled->loss({2, 8}, true), data));
     if (!generates(config)) continue;
-    const Type cache = rolled->decode(2, 12).input_named("cache.k").type();
+    const PagedCache cache{5, 4, 3};
+    const Type pool = rolled->step(2, 1, cache).input_named("cache.k").type();
     const Data next{{"tokens", ints({2, 1}, {4, 9})},
-                    {"position", ints({2}, {3, 8})},
-                    {"cache.k", random_tensor(cache, "k", 0, 1)},
-                    {"cache.v", random_tensor(cache, "v", 0, 1)}};
+                    {"table", ints({2, 3}, {4, 0, 0, 2, 1, 3})},
+                    {"start", ints({2}, {3, 8})},
+                    {"cache.k", random_tensor(pool, "k", 0, 1)},
+                    {"cache.v", random_tensor(pool, "v", 0, 1)}};
     Data prompt = next;
     prompt["tokens"] = ints({1, 4}, {1, 2, 3, 4});
-    prompt["length"] = ints({1}, {3});
-    prompt["slot"] = ints({1}, {1});
-    EXPECT_EQ(run(rolled->prefill(2, 4, 12), prompt), run(unrolled->prefill(2, 4, 12), prompt));
-    EXPECT_EQ(run(rolled->decode(2, 12), next), run(unrolled->decode(2, 12), next));
+    prompt["table"] = ints({1, 3}, {2, 1, 3});
+    prompt["start"] = ints({1}, {2});
+    prompt["last"] = ints({1}, {2});
+    EXPECT_EQ(run(rolled->step(1, 4, cache), prompt), run(unrolled->step(1, 4, cache), prompt));
+    EXPECT_EQ(run(rolled->step(2, 1, cache), next), run(unrolled->step(2, 1, cache), next));
   }
 }
 
 TEST(Decoder, dropout_differs_by_step_site_and_row_and_ends_with_training) {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   config.dropout = 0.3;
   const auto model = make_decoder(config);
   Data data = one_document(2, 8, 11);
@@ -147,9 +157,9 @@ TEST(Decoder, dropout_differs_by_step_site_and_row_and_ends_with_training) {
 }
 
 TEST(Decoder, adapters_train_alone_and_begin_as_the_base) {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   const auto base = make_decoder(config);
-  config.lora.rank = 8;
+  config.adapters.rank = 8;
   const auto adapted = make_decoder(config);
   EXPECT_EQ(num_parameters(*adapted) - num_trainable(*adapted), num_parameters(*base));
   // q, k, v and o: 12 + 12 each; up and down: 12 + 20 each.
@@ -170,27 +180,29 @@ TEST(Decoder, adapters_train_alone_and_begin_as_the_base) {
   EXPECT_GT(std::abs(with_adapters - alone), 1e-3);
 }
 
-// The convention: 2 FLOPs per matmul parameter used and token forward, and the causal half of attention: each query
-// sees (seq + 1) / 2 keys on average, 4 head FLOPs a pair and head.
+// The convention: 2 FLOPs per used matmul parameter and token in the forward pass, and the causal half of attention:
+// each query sees (sequence_length + 1) / 2 keys on average, at 4 head FLOPs per pair and head.
 TEST(Decoder, model_flops_follow_the_convention) {
-  for (const DecoderConfig& kind : serving_decoders()) {  // of latent attention: experts_test.cc
-    const DecoderConfig config = checked(kind);
-    SCOPED_TRACE(config.experts.count);
-    const std::int64_t rows = 2, seq = 8, tokens = rows * seq;
+  for (const DecoderSpec& kind : serving_decoders()) {  // latent attention is in experts_test.cc
+    const DecoderSpec config = checked(kind);
+    SCOPED_TRACE(config.moe.experts);
+    const std::int64_t rows = 2, sequence_length = 8, tokens = rows * sequence_length;
     const std::int64_t heads = 2 * (config.heads + config.kv_heads) * config.head, matrices = config.gated ? 3 : 2;
-    const ExpertsConfig& moe = config.experts;
-    const std::int64_t used = moe.count == 0 ? 1 : moe.top_k + moe.shared;  // feed-forward parts that a token goes to
-    const std::int64_t block = config.width * (heads + matrices * used * config.mlp + moe.count);
+    const ExpertsSpec& moe = config.moe;
+    const std::int64_t used =
+        moe.experts == 0 ? 1 : moe.top_k + moe.shared_experts;  // feed-forward parts that process a token
+    const std::int64_t block = config.width * (heads + matrices * used * config.mlp + moe.experts);
     const std::int64_t matmul = config.layers * block + config.vocabulary * config.width;
     std::int64_t pairs = 0;
-    for (std::int64_t i = 0; i < seq; ++i) pairs += std::min(i + 1, config.window > 0 ? config.window : seq);
+    for (std::int64_t i = 0; i < sequence_length; ++i)
+      pairs += std::min(i + 1, config.window > 0 ? config.window : sequence_length);
     pairs *= config.layers * rows * config.heads;
-    EXPECT_EQ(work_of(make_decoder(config)->loss({rows, seq}, true)).model_flops,
+    EXPECT_EQ(work_of(make_decoder(config)->loss({rows, sequence_length}, true)).model_flops,
               2 * matmul * tokens + 4 * pairs * config.head);
   }
 }
 
-std::string message_of(const DecoderConfig& config) {
+std::string message_of(const DecoderSpec& config) {
   try {
     make_decoder(config);
   } catch (const Failure& failure) { return to_string(failure.error()); }
@@ -198,7 +210,7 @@ std::string message_of(const DecoderConfig& config) {
 }
 
 TEST(Decoder, refusals_name_the_key_and_what_would_do) {
-  DecoderConfig config = tiny_decoder();
+  DecoderSpec config = tiny_decoder();
   config.heads = 5;
   EXPECT_EQ(message_of(config),
             "error: model.heads: 5 does not divide model.width: 12\n  hint: heads may be 1, 2, 3, 4, 6, 12");
@@ -206,9 +218,9 @@ TEST(Decoder, refusals_name_the_key_and_what_would_do) {
   config.kv_heads = 2;
   EXPECT_NE(message_of(config).find("model.kv_heads: 2 does not divide model.heads: 3"), std::string::npos);
   config = tiny_decoder();
-  config.lora = {4, 1, {"atn.q"}};
+  config.adapters = {4, 1, {"atn.q"}};
   EXPECT_NE(message_of(config).find("did you mean 'attn.q'"), std::string::npos);
-  config.lora.targets = {"mlp.gate"};
+  config.adapters.targets = {"mlp.gate"};
   EXPECT_NE(message_of(config).find("has no 'mlp.gate'"), std::string::npos) << "not gated";
   config = tiny_decoder();
   config.dropout = 1;
@@ -217,8 +229,9 @@ TEST(Decoder, refusals_name_the_key_and_what_would_do) {
   config.head = 5;
   EXPECT_NE(message_of(config).find("even number"), std::string::npos);
   EXPECT_THROW(make_decoder(tiny_decoder())->loss({1, 25}, true), Failure);
-  EXPECT_THROW(make_decoder(tiny_decoder())->prefill(1, 8, 7), Failure);
-  EXPECT_THROW(make_decoder(tiny_decoder())->decode(1, 25), Failure);
+  EXPECT_THROW(make_decoder(tiny_decoder())->step(1, 8, {4, 7, 1}), Failure);
+  EXPECT_THROW(make_decoder(tiny_decoder())->step(0, 1, {4, 7, 1}), Failure);
+  EXPECT_THROW(make_decoder(tiny_decoder())->prefill(1, 8, 8), Failure);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Legend: g groups, t tokens of a group, e embed, x expert, c capacity, m mlp, k choices of a token.
+// Legend: g groups, t tokens per group, e embed, x expert, c capacity, m mlp, k choices per token.
 
 #include "describe/models/decoder/experts.h"
 
@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "describe/graph/ops/routing.h"
 #include "describe/models/activation.h"
+#include "describe/ops/routing.h"
 
 namespace systole {
 namespace {
@@ -21,9 +21,9 @@ Value in_groups(Value x, std::int64_t t) {
   return reshape(x, type);
 }
 
-// down(activate(gate x) ∘ up x) with the matrices that `project` applies.
+// down(activate(gate x) ∘ up x), where `project` applies the matrices.
 template <typename Project>
-Value feed_forward(const DecoderConfig& config, const Project& project) {
+Value feed_forward(const DecoderSpec& config, const Project& project) {
   const auto hidden = [&] { return project.up("up").named("mlp.hidden"); };
   Value act = activate(config.activation, config.gated ? project.up("gate").named("mlp.gate") : hidden());
   if (config.gated) act = mul(act, hidden());
@@ -32,23 +32,23 @@ Value feed_forward(const DecoderConfig& config, const Project& project) {
 
 struct Choice {
   Value gates;   // [g, t, k]
-  Value chosen;  // i32[g, t, k]; -1 of padding
-  Value p;       // [g, t, x], zeros of padding
+  Value chosen;  // i32[g, t, k]; -1 for padding
+  Value p;       // [g, t, x], zero for padding
 };
 
-// Divided by the sum over the last dim.
+// x divided by its sum over the last dim.
 Value shares(Value x) {
   const int last[] = {2}, rows[] = {0, 1};
   return div(x, broadcast(reduce_sum(x, last), x.type(), rows));
 }
 
-Choice choose(const DecoderConfig& config, const Stack& stack, Value x, const std::optional<Value>& segments) {
+Choice choose(const DecoderSpec& config, const Stack& stack, Value x, const std::optional<Value>& segments) {
   const Value logits = contract(x, stack["moe.router"], "gte,ex->gtx").named("moe.logits");
-  const bool apart = config.experts.scores == ModelSpec::Experts::Scores::sigmoid;
+  const bool apart = config.moe.scores == ExpertsSpec::Scores::sigmoid;
   Value p = apart ? sigmoid(logits) : softmax(logits);
-  const TopK top = top_k(p, config.experts.top_k);
-  Value gates = config.experts.normalized ? shares(top.values) : top.values;
-  if (config.experts.scale != 1) gates = scale(gates, config.experts.scale);
+  const TopK top = top_k(p, config.moe.top_k);
+  Value gates = config.moe.normalize ? shares(top.values) : top.values;
+  if (config.moe.scale != 1) gates = scale(gates, config.moe.scale);
   if (apart) p = shares(p);
   if (!segments) return {gates, top.indices, p};
   const Value real = compare(*segments, full_like(*segments, 0), "gt");
@@ -65,7 +65,7 @@ Value choices_of(Value wanted) { return sum_all(cast(wanted, DType::f32)); }
 Value balance_of(std::int64_t experts, std::int64_t k, Value wanted, Value p) {
   const int groups[] = {0}, tokens[] = {0, 1};
   const Value counts = cast(reduce_sum(wanted, groups), DType::f32);  // [x]
-  const Value all = sum_all(counts);                                  // k a token
+  const Value all = sum_all(counts);                                  // k per token
   const Value choices = max(all, full_like(all, 1));
   const Value share = div(counts, broadcast_scalar(choices, counts.type()));
   const Value mean = div(reduce_sum(p, tokens), broadcast_scalar(choices, counts.type()));
@@ -79,27 +79,29 @@ Value dropped_of(Value wanted, std::int64_t capacity) {
 
 }  // namespace
 
-std::int64_t expert_capacity(const ExpertsConfig& config, std::int64_t tokens, bool serving) {
-  if (config.dropless || serving) return tokens;  // a token wants an expert once at most
-  const double even = static_cast<double>(tokens * config.top_k) / static_cast<double>(config.count);
+std::int64_t expert_capacity(const ExpertsSpec& config, std::int64_t tokens, bool serving) {
+  if (config.dropless || serving) return tokens;  // a token chooses an expert at most once
+  const double even = static_cast<double>(tokens * config.top_k) / static_cast<double>(config.experts);
   const auto places = static_cast<std::int64_t>(std::ceil(config.capacity_factor * even));
   return std::clamp<std::int64_t>(places, 1, tokens);
 }
 
-ExpertResult mix_experts(const DecoderConfig& config, const Stack& stack, Value x_bse, const ExpertTokens& tokens) {
-  const ExpertsConfig& experts = config.experts;
-  const std::int64_t seq = x_bse.type().size(1);
-  const std::int64_t t = experts.group == 0 || tokens.serving ? seq : std::min(experts.group, seq), k = experts.top_k;
-  if (seq % t != 0) {
-    fail(error(ErrorKind::invalid, "model.moe.group: {} tokens do not divide rows of {}", t, seq)
+ExpertResult mix_experts(const DecoderSpec& config, const Stack& stack, Value x_bse, const ExpertTokens& tokens) {
+  const ExpertsSpec& experts = config.moe;
+  const std::int64_t sequence_length = x_bse.type().size(1);
+  const std::int64_t t = experts.group == 0 || tokens.serving ? sequence_length
+                                                              : std::min(experts.group, sequence_length),
+                     k = experts.top_k;
+  if (sequence_length % t != 0) {
+    fail(key_error(ErrorKind::invalid, "model.moe.group", "{} tokens do not divide rows of {}", t, sequence_length)
              .hinted("a divisor, or leave it out: a group is a row"));
   }
   const Value x = in_groups(x_bse, t);
   std::optional<Value> segments;
   if (tokens.segments) segments = in_groups(*tokens.segments, t);
   const Choice choice = choose(config, stack, x, segments);
-  const std::int64_t capacity = expert_capacity(experts, t, tokens.serving), places = experts.count * capacity;
-  const Routed routed = route(choice.chosen, experts.count, capacity);
+  const std::int64_t capacity = expert_capacity(experts, t, tokens.serving), places = experts.experts * capacity;
+  const Routed routed = route(choice.chosen, experts.experts, capacity);
   const Value choices = choices_of(routed.wanted).named("moe.choices");
   const Value dropped = dropped_of(routed.wanted, capacity).named("moe.dropped");
 
@@ -125,7 +127,7 @@ ExpertResult mix_experts(const DecoderConfig& config, const Stack& stack, Value 
   const Value weighted = mul(out, broadcast(reshape(gates, per_place), out.type(), leading));
   Value y = scatter_rows(weighted, routed.token, 1, t, DType::f32, "seq");
   y = reshape(y, x_bse.type());
-  if (experts.shared > 0) {
+  if (experts.shared_experts > 0) {
     const struct {
       const Stack& stack;
       Value in;
@@ -134,7 +136,7 @@ ExpertResult mix_experts(const DecoderConfig& config, const Stack& stack, Value 
     } shared_part{stack, x_bse};
     y = add(y, feed_forward(config, shared_part));
   }
-  return {y.named("mlp.out"), balance_of(experts.count, k, routed.wanted, choice.p), choices, dropped};
+  return {y.named("mlp.out"), balance_of(experts.experts, k, routed.wanted, choice.p), choices, dropped};
 }
 
 }  // namespace systole

@@ -1,33 +1,31 @@
-// Weights begin as normal(sqrt(2 / inputs)) before an activation (He et al., arXiv:1502.01852) and normal(sqrt(1 /
-// inputs)) before the output, biases at zero.
+// Initial weights: normal(sqrt(2 / inputs)) before an activation (He et al., arXiv:1502.01852), normal(sqrt(1 /
+// inputs)) before the output. Initial biases: zero.
 
 #include "describe/models/mlp/mlp.h"
 
+#include <array>
 #include <cmath>
 
 #include "describe/models/activation.h"
 #include "describe/models/dropout.h"
 #include "describe/models/layers.h"
+#include "describe/models/sizes.h"
 
 namespace systole {
 namespace {
 
-MlpConfig checked(const MlpConfig& config) {
-  auto positive = [](const char* key, std::int64_t value) {
-    if (value < 1) fail(error(ErrorKind::invalid, "model.{} is {}, must be at least 1", key, value));
-  };
-  positive("inputs", config.inputs);
-  positive("outputs", config.outputs);
-  for (const std::int64_t width : config.hidden) positive("hidden", width);
-  if (!(config.dropout >= 0 && config.dropout < 1))
-    fail(error(ErrorKind::invalid, "model.dropout is {}, must be from 0 up to but not 1", config.dropout));
+MlpSpec checked(const MlpSpec& config) {
+  require_positive("inputs", config.inputs);
+  require_positive("outputs", config.outputs);
+  for (const std::int64_t width : config.hidden) require_positive("hidden", width);
+  require_share("dropout", config.dropout);
   return config;
 }
 
 std::string weight_of(std::size_t layer) { return fmt::format("layers.{}.weight", layer); }
 std::string bias_of(std::size_t layer) { return fmt::format("layers.{}.bias", layer); }
 
-std::vector<Parameter> parameters_of(const MlpConfig& config) {
+std::vector<Parameter> parameters_of(const MlpSpec& config) {
   std::vector<Parameter> list;
   std::int64_t in = config.inputs;
   std::string in_name = "inputs";
@@ -51,11 +49,7 @@ std::vector<Parameter> parameters_of(const MlpConfig& config) {
 
 class Mlp final : public Model {
  public:
-  explicit Mlp(const MlpConfig& config) : config_(checked(config)), parameters_(parameters_of(config_)) {}
-
-  const char* family() const override { return "mlp"; }
-  Task task() const override { return classifies() ? Task::classification : Task::regression; }
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
+  explicit Mlp(const MlpSpec& config) : Model(config, parameters_of(config)) {}
 
   Graph loss(const BatchShape& shape, bool training) const override {
     Graph graph("loss");
@@ -64,7 +58,11 @@ class Mlp final : public Model {
       const Value labels = graph.input("labels", Type(DType::i32, {shape.rows}, {"batch"}));
       graph.output("loss", sum_all(cross_entropy(prediction, labels).loss));
     } else {
-      const Value difference = sub(prediction, graph.input("y", type_of(shape.rows, config_.outputs, "outputs")));
+      Value difference = sub(prediction, graph.input("y", type_of(shape.rows, config_.outputs, "outputs")));
+      if (shape.padded) {  // the prediction for an empty row is not zero where there are biases
+        const Value filled = graph.input(kFilled, Type(DType::f32, {shape.rows}, {"batch"}));
+        difference = mul(difference, broadcast(filled, difference.type(), std::array{0}));
+      }
       graph.output("loss", scale(sum_of_squares(difference), 1 / static_cast<double>(config_.outputs)));
     }
     return graph;
@@ -77,7 +75,7 @@ class Mlp final : public Model {
   }
 
  private:
-  bool classifies() const { return config_.loss == ModelSpec::Loss::cross_entropy; }
+  bool classifies() const { return config_.task() == Task::classification; }
 
   Type type_of(std::int64_t rows, std::int64_t size, const char* name) const {
     return Type(DType::f32, {rows, size}, {"batch", name});
@@ -101,24 +99,11 @@ class Mlp final : public Model {
     return affine(w, config_.hidden.size(), x).named("prediction");
   }
 
-  MlpConfig config_;
-  std::vector<Parameter> parameters_;
+  const MlpSpec& config_ = spec_.as<MlpSpec>();
 };
 
 }  // namespace
 
-MlpConfig mlp_config(const ModelSpec& spec) {
-  MlpConfig config;
-  config.inputs = spec.inputs;
-  config.outputs = spec.outputs;
-  config.hidden = spec.hidden;
-  config.activation = spec.activation;
-  config.loss = spec.loss;
-  config.bias = spec.bias;
-  config.dropout = spec.dropout;
-  return config;
-}
-
-std::unique_ptr<const Model> make_mlp(const MlpConfig& config) { return std::make_unique<const Mlp>(config); }
+std::unique_ptr<const Model> make_mlp(const MlpSpec& config) { return std::make_unique<const Mlp>(checked(config)); }
 
 }  // namespace systole

@@ -4,21 +4,22 @@
 
 #include <cmath>
 
-#include "describe/graph/verify.h"
-#include "describe/models/testing/tiny_inputs.h"
+#include "describe/ir/verify.h"
+#include "describe/models/testing/gradient_check.h"
 
 namespace systole {
 namespace {
 
 TEST(Mlp, without_hidden_layers_it_is_the_linear_regression) {
-  const auto model = make_mlp({});
+  const auto model = make_mlp({.inputs = 784, .outputs = 10, .hidden = {}});
   EXPECT_EQ(num_parameters(*model), 784 * 10 + 10);
   EXPECT_EQ(to_string(model->parameters()[0].type), "f32[inputs=784, outputs=10]");
   EXPECT_EQ(model->task(), Task::regression);
+  EXPECT_EQ(model->sequence_length(), 1);
 }
 
 TEST(Mlp, loss_is_the_sum_over_rows_of_the_mean_squared_error) {
-  MlpConfig config;
+  MlpSpec config;
   config.inputs = 2;
   config.outputs = 2;
   const Graph graph = make_mlp(config)->loss({2, 0}, true);
@@ -32,8 +33,57 @@ TEST(Mlp, loss_is_the_sum_over_rows_of_the_mean_squared_error) {
   EXPECT_EQ(evaluate(graph, inputs)[0].at(0), (0 + 1) / 2.0 + (9 + 0) / 2.0);
 }
 
+// The loss and the gradients of five rows alone, and as they are padded to eight by empty rows.
+TEST(Mlp, empty_rows_count_in_nothing) {
+  MlpSpec config;
+  config.inputs = 4;
+  config.outputs = 3;
+  config.hidden = {6};
+  config.activation = Activation::tanh;
+  const auto model = make_mlp(config);
+  const auto computed = [&](std::int64_t rows, bool padded) {
+    HostTensor x(DType::f64, {rows, 4}), y(DType::f64, {rows, 3}), filled(DType::f64, {rows});
+    PhiloxStream random(3);
+    for (std::int64_t row = 0; row < 5; ++row) {
+      for (std::int64_t i = 0; i < 4; ++i) x.set(row * 4 + i, random.uniform());
+      for (std::int64_t i = 0; i < 3; ++i) y.set(row * 3 + i, random.uniform());
+      filled.set(row, 1);
+    }
+    const Graph graph = in_f64(model->loss({.rows = rows, .padded = padded}, true));
+    Tensors given{{"x", x}, {"y", y}, {kFilled, filled}};
+    for (const Parameter& p : model->parameters())
+      given[p.name] = random_tensor(p.type.with(DType::f64), p.name, 0, 0.3);
+    Tensors all = gradients_of(graph, given, {});
+    all.merge(outputs_of(graph, given));
+    return all;
+  };
+  const Tensors alone = computed(5, false), padded = computed(8, true);
+  ASSERT_EQ(alone.size(), 5u) << "the loss, and the gradients of two weights and two biases";
+  EXPECT_EQ(computed(5, true), alone);
+  for (const auto& [name, tensor] : alone) {
+    ASSERT_EQ(padded.at(name).shape(), tensor.shape()) << name;
+    // A sum of 24 terms below 2 in another order: at most 24 roundings of a number below 48.
+    for (std::int64_t e = 0; e < tensor.size(); ++e)
+      EXPECT_NEAR(padded.at(name).at(e), tensor.at(e), 24 * 48 * 0x1p-53) << name << " at " << e;
+  }
+}
+
+TEST(Mlp, takes_which_rows_are_filled_only_where_some_may_be_empty) {
+  MlpSpec config;
+  config.inputs = 2;
+  config.outputs = 2;
+  const auto takes = [&](bool padded) {
+    const Graph graph = make_mlp(config)->loss({.rows = 2, .padded = padded}, true);
+    return std::ranges::count(graph.inputs(), kFilled, &GraphInput::name);
+  };
+  EXPECT_EQ(takes(false), 0);
+  EXPECT_EQ(takes(true), 1);
+  config.loss = Loss::cross_entropy;
+  EXPECT_EQ(takes(true), 0) << "labels tell";
+}
+
 TEST(Mlp, hidden_layers_of_unlike_widths) {
-  MlpConfig config;
+  MlpSpec config;
   config.inputs = 5;
   config.outputs = 3;
   config.hidden = {4, 7};
@@ -53,10 +103,10 @@ TEST(Mlp, hidden_layers_of_unlike_widths) {
 }
 
 TEST(Mlp, classes_by_cross_entropy) {
-  MlpConfig config;
+  MlpSpec config;
   config.inputs = 3;
   config.outputs = 4;
-  config.loss = ModelSpec::Loss::cross_entropy;
+  config.loss = Loss::cross_entropy;
   const auto model = make_mlp(config);
   EXPECT_EQ(model->task(), Task::classification);
   const Graph graph = model->loss({2, 0}, true);
@@ -67,13 +117,15 @@ TEST(Mlp, classes_by_cross_entropy) {
 }
 
 TEST(Mlp, generates_nothing) {
-  const auto model = make_mlp({});
+  const auto model = make_mlp({.inputs = 784, .outputs = 10, .hidden = {}});
   EXPECT_THROW(model->prefill(1, 1, 1), Failure);
   EXPECT_THROW(model->decode(1, 1), Failure);
 }
 
 TEST(Mlp, refusals_name_the_key) {
-  MlpConfig config;
+  MlpSpec config;
+  config.inputs = 784;
+  config.outputs = 10;
   config.hidden = {3, 0};
   try {
     make_mlp(config);

@@ -1,6 +1,6 @@
-// Initial values as published (google-research/text-to-text-transfer-transformer, through mesh-tensorflow): normal with
-// deviations that keep variances with scores left unscaled. A head of its own begins at width^-0.5, so that the first
-// loss is near ln(vocabulary).
+// Initial values as published (google-research/text-to-text-transfer-transformer, through mesh-tensorflow): normal,
+// with deviations that preserve variances although scores are not scaled. An untied head begins at width^-0.5, so that
+// the first loss is near ln(vocabulary).
 
 #include "describe/models/t5/config.h"
 
@@ -8,20 +8,21 @@
 
 #include "describe/models/parameter_list.h"
 #include "describe/models/sizes.h"
+#include "describe/spec/families/t5_rules.h"
 
 namespace systole {
 namespace {
 
 double root(std::int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); }
 
-void list_attention(ParameterList& list, const std::string& name, const T5Config& c) {
+void list_attention(ParameterList& list, const std::string& name, const T5Spec& c) {
   list.projection(name + ".q", "e", "hd", root(c.width * c.head), false);
   list.projection(name + ".k", "e", "hd", root(c.width), false);
   list.projection(name + ".v", "e", "hd", root(c.width), false);
   list.projection(name + ".o", "hd", "e", root(c.heads * c.head), false);
 }
 
-void list_stack(ParameterList& list, const std::string& stack, const T5Config& c) {
+void list_stack(ParameterList& list, const std::string& stack, const T5Spec& c) {
   const bool decoder = stack == "decoder";
   const std::string block = stack + ".blocks.{layer}.";
   list.weight(stack + ".relative_bias", "bh", root(c.width));
@@ -40,7 +41,7 @@ void list_stack(ParameterList& list, const std::string& stack, const T5Config& c
 
 }  // namespace
 
-T5Config checked(T5Config config) {
+T5Spec checked(T5Spec config) {
   if (config.decoder_layers == 0) config.decoder_layers = config.layers;
   if (config.mlp == 0) config.mlp = 4 * config.width;
   if (config.target_context == 0) config.target_context = config.context;
@@ -58,42 +59,17 @@ T5Config checked(T5Config config) {
   require_positive("context", config.context);
   require_positive("target_context", config.target_context);
   require_share("dropout", config.dropout);
-  if (config.buckets < 4 || config.buckets % 4 != 0) {
-    fail(error(ErrorKind::invalid, "model.relative.buckets is {}, must be a multiple of 4", config.buckets)
-             .hinted("32, as published"));
-  }
-  if (config.furthest <= config.buckets / 2) {
-    fail(error(ErrorKind::invalid, "model.relative.furthest is {}, which {} buckets tell apart one by one",
-               config.furthest, config.buckets)
-             .hinted(fmt::format("{} or more", config.buckets)));
-  }
+  require_positive("relative.buckets", config.relative_buckets);
+  std::vector<BrokenRule> broken;
+  check_relative(config, broken);
+  refuse(broken);
   return config;
 }
 
-T5Config t5_config(const ModelSpec& spec) {
-  T5Config config;
-  config.layers = spec.layers;
-  config.decoder_layers = spec.decoder_layers;
-  config.width = spec.width;
-  config.heads = spec.heads;
-  config.head = spec.head;
-  config.mlp = spec.mlp;
-  config.vocabulary = spec.vocabulary;
-  config.context = spec.context;
-  config.target_context = spec.target_context;
-  config.buckets = spec.relative_buckets;
-  config.furthest = spec.relative_furthest;
-  config.activation = spec.activation;
-  config.gated = spec.gated;
-  config.tied = spec.tied;
-  config.dropout = spec.dropout;
-  config.eps = spec.eps;
-  return config;
-}
-
-std::vector<Parameter> t5_parameters(const T5Config& c) {
-  ParameterList::Dims dims{{'v', {"vocab", c.vocabulary}}, {'b', {"bucket", c.buckets}}, {'l', {"layer", c.layers}},
-                           {'e', {"embed", c.width}},      {'h', {"heads", c.heads}},    {'d', {"head", c.head}},
+std::vector<Parameter> t5_parameters(const T5Spec& c) {
+  ParameterList::Dims dims{{'v', {"vocab", c.vocabulary}}, {'b', {"bucket", c.relative_buckets}},
+                           {'l', {"layer", c.layers}},     {'e', {"embed", c.width}},
+                           {'h', {"heads", c.heads}},      {'d', {"head", c.head}},
                            {'m', {"mlp", c.mlp}}};
   ParameterList encoder(dims);
   encoder.weight("embed.tokens", "ve", 1);

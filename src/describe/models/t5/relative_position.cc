@@ -13,7 +13,7 @@ std::int64_t bucket_of(std::int64_t distance, const RelativePositions& positions
   if (away < exact) return first + away;
   const double share = std::log(static_cast<double>(away) / static_cast<double>(exact)) /
                        std::log(static_cast<double>(positions.furthest) / static_cast<double>(exact));
-  // Where the share is a whole number of buckets its logarithm may have been rounded down.
+  // Where `share` should be a whole number of buckets, its logarithm may be rounded down.
   const auto further = static_cast<std::int64_t>(std::floor(share * static_cast<double>(side - exact) + 1e-9));
   return first + std::min(side - 1, exact + further);
 }
@@ -27,7 +27,7 @@ std::vector<std::int64_t> buckets_by_distance(const RelativePositions& positions
 
 Value bias_by_distance(Value table, const RelativePositions& positions) {
   const std::vector<std::int64_t> buckets = buckets_by_distance(positions);
-  std::vector<Value> runs;  // of distances that share a bucket
+  std::vector<Value> runs;  // one per run of distances in the same bucket
   for (std::size_t begin = 0; begin < buckets.size();) {
     std::size_t end = begin;
     while (end < buckets.size() && buckets[end] == buckets[begin]) ++end;

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/evaluate.h"
+#include "describe/ir/evaluate.h"
 
 namespace systole {
 namespace {
 
-// The first distance of each bucket, going back from the query.
+// The first distance of each bucket, backwards from the query.
 std::vector<std::int64_t> starts(const RelativePositions& positions) {
   std::vector<std::int64_t> found;
   for (std::int64_t away = 0; away < 200; ++away) {
@@ -18,7 +18,7 @@ std::vector<std::int64_t> starts(const RelativePositions& positions) {
   return found;
 }
 
-// As T5Attention._relative_position_bucket of transformers has them.
+// The values of T5Attention._relative_position_bucket in transformers.
 TEST(RelativePosition, buckets_are_the_published_ones) {
   using Starts = std::vector<std::int64_t>;
   EXPECT_EQ(starts({32, 128, true}), (Starts{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91}));
@@ -34,7 +34,7 @@ TEST(RelativePosition, keys_after_the_query_have_the_second_half_or_none) {
   }
 }
 
-// A table as long as the distances that differ serves all others through attention's clamp.
+// A table of all distinct distances serves larger ones through attention's clamp.
 TEST(RelativePosition, further_distances_are_in_the_last_bucket) {
   for (const bool both_ways : {true, false}) {
     const RelativePositions positions{8, 20, both_ways};

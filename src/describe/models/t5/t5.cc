@@ -9,20 +9,22 @@
 namespace systole {
 namespace {
 
-// Sites of dropout: 0 and 1 are the embeddings'; then two a layer of the encoder, three of the decoder.
+// Dropout sites: 0 and 1 are the embeddings'; then two per encoder layer, three per decoder layer.
 constexpr std::int64_t kEncoderSites = 2, kDecoderSites = 3;
 
-Type ids(std::int64_t rows, std::int64_t seq, const char* dim) { return Type(DType::i32, {rows, seq}, {"batch", dim}); }
+Type ids(std::int64_t rows, std::int64_t sequence_length, const char* dim) {
+  return Type(DType::i32, {rows, sequence_length}, {"batch", dim});
+}
 Type per_row(std::int64_t rows) { return Type(DType::i32, {rows}, {"batch"}); }
 
-// 1 where a row's prompt of this length stands, 0 behind it.
+// 1 for the tokens of a row's prompt of this length, 0 after them.
 Value segments_of(Value tokens, Value length) {
   const Value places = iota(*tokens.graph, tokens.type(), 1);
   const Value real = compare(places, broadcast(length, tokens.type(), std::vector<int>{0}), "lt");
   return select(real, full_like(tokens, 1), full_like(tokens, 0));
 }
 
-// The lengths of all slots with that of one slot replaced.
+// The lengths of all slots, with that of one slot replaced.
 Value with_length(Value lengths, Value length, Value slot) {
   const Type row(DType::i32, {1, lengths.type().size(0)}, {"", "batch"});
   return reshape(cache_write(reshape(lengths, row), reshape(length, Type(DType::i32, {1, 1})), slot), lengths.type());
@@ -30,14 +32,7 @@ Value with_length(Value lengths, Value length, Value slot) {
 
 class T5 final : public Model {
  public:
-  explicit T5(const T5Config& config) : config_(checked(config)), parameters_(t5_parameters(config_)) {}
-
-  const char* family() const override { return "t5"; }
-  Task task() const override { return Task::pairs; }
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  std::int64_t vocabulary() const override { return config_.vocabulary; }
-  std::int64_t context() const override { return config_.context; }
-  std::int64_t target_context() const override { return config_.target_context; }
+  T5(const T5Spec& config, bool unrolled) : Model(config, t5_parameters(config)), unrolled_(unrolled) {}
 
   Graph loss(const BatchShape& shape, bool training) const override;
   Graph forward(const BatchShape& shape) const override;
@@ -50,9 +45,9 @@ class T5 final : public Model {
   };
   StackDropout dropout(const std::optional<DropoutKey>& key, bool decoder) const;
   Value embed(const Parameters& w, Value tokens, const std::optional<DropoutKey>& key, int site) const;
-  // What the encoder gives of its rows, after its last norm.
+  // The encoder's output, after its final norm.
   Value encode(const Parameters& w, const Rows& rows, const std::optional<DropoutKey>& key) const;
-  // The decoder's rows over all that the encoder gave of theirs, before its last norm.
+  // The decoder's output over the encoder's output, before its final norm.
   Value decode_rows(const Parameters& w, const Rows& rows, Value encoded, Value encoded_segments,
                     const std::optional<DropoutKey>& key) const;
   Value trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
@@ -60,22 +55,22 @@ class T5 final : public Model {
   Value head(const Parameters& w, Value x, const std::string& spec) const;
   AttentionOptions self_options(bool causal, Value bias) const;
 
-  // Of the decoder, for every slot: its own keys and values, and those of the prompt. Of all layers
-  // [layer, slots, target or cache, heads, head], or of one.
+  // Caches of the decoder for every slot: its own keys and values, and those of the prompt. For all layers
+  // [layer, slots, target or cache, heads, head], or for one layer without the first dim.
   struct Caches {
     Value k, v, prompt_k, prompt_v;
   };
   Caches cache_inputs(Graph& graph, std::int64_t slots, std::int64_t cache) const;
   static Caches slices_of(Layers& layers, const Caches& outer);
-  // How a token of the decoder sees a prompt of this length, i32[batch].
+  // Cross-attention of one decoder token over a prompt of this length, i32[batch].
   static AttentionOptions across_prompt(Layers& layers, Value length);
-  // Closes the body and declares the caches as outputs (`next`: of a layer, those that change, in the order of Caches);
-  // the residual stream after all layers.
+  // Closes the body and declares the caches as outputs. `next`: the changed caches of one layer, in the order of
+  // Caches. Returns the residual stream after all layers.
   Value run_with_caches(Layers& layers, Graph& graph, Value x, std::span<const Value> next) const;
   Value token_logits(const Parameters& w, Value x) const;
 
-  T5Config config_;
-  std::vector<Parameter> parameters_;
+  const T5Spec& config_ = spec_.as<T5Spec>();
+  bool unrolled_;
 };
 
 StackDropout T5::dropout(const std::optional<DropoutKey>& key, bool decoder) const {
@@ -91,12 +86,12 @@ Value T5::embed(const Parameters& w, Value tokens, const std::optional<DropoutKe
 AttentionOptions T5::self_options(bool causal, Value bias) const {
   AttentionOptions options{.causal = causal, .scale = 1};
   options.bias_by_distance = bias;
-  options.bias_origin = config_.furthest;
+  options.bias_origin = config_.relative_furthest;
   return options;
 }
 
 Value T5::encode(const Parameters& w, const Rows& rows, const std::optional<DropoutKey>& key) const {
-  const Value bias = bias_by_distance(w["encoder.relative_bias"], config_.encoder_positions());
+  const Value bias = bias_by_distance(w["encoder.relative_bias"], encoder_positions(config_));
   Layers layers("encoder", config_.layers);
   const Value x = layers.carry("x", embed(w, rows.tokens, key, 0));
   const Stack stack(layers, w, parameters_, "encoder.blocks.", dropout(key, false));
@@ -106,13 +101,13 @@ Value T5::encode(const Parameters& w, const Rows& rows, const std::optional<Drop
   const T5Block block(config_, stack);
   const Value mid = block.self(x, [&](Value q, Value k, Value v) { return attention(q, k, v, options).o; });
   layers.body().output("x", block.feed_forward(mid, "norm2", 1));
-  const Value all = layers.run(config_.unrolled).carries[0];
+  const Value all = layers.run(unrolled_).carries[0];
   return rms_norm(all, w["encoder.norm.scale"], config_.eps).y.named("encoded");
 }
 
 Value T5::decode_rows(const Parameters& w, const Rows& rows, Value encoded, Value encoded_segments,
                       const std::optional<DropoutKey>& key) const {
-  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
+  const Value bias = bias_by_distance(w["decoder.relative_bias"], decoder_positions(config_));
   Layers layers("decoder", config_.decoder_layers);
   const Value x = layers.carry("x", embed(w, rows.tokens, key, 1));
   const Stack stack(layers, w, parameters_, "decoder.blocks.", dropout(key, true));
@@ -126,7 +121,7 @@ Value T5::decode_rows(const Parameters& w, const Rows& rows, Value encoded, Valu
   const AttentionOptions across{.causal = false, .scale = 1, .q_segments = seen, .k_segments = source_segments};
   const Value mid = block.cross(own, [&, k = keys, v = values](Value q) { return attention(q, k, v, across).o; });
   layers.body().output("x", block.feed_forward(mid, "norm3", 2));
-  return layers.run(config_.unrolled).carries[0];
+  return layers.run(unrolled_).carries[0];
 }
 
 Value T5::head(const Parameters& w, Value x, const std::string& spec) const {
@@ -138,9 +133,10 @@ Value T5::head(const Parameters& w, Value x, const std::string& spec) const {
 Value T5::trunk(Graph& graph, const Parameters& w, const BatchShape& shape, bool training,
                 std::optional<Value>* labels) const {
   const std::int64_t target = shape.target == 0 ? config_.target_context : shape.target;
-  require_length("rows", shape.seq, config_.context, "context");
+  const std::int64_t sequence_length = shape.sequence_length == 0 ? config_.context : shape.sequence_length;
+  require_length("rows", sequence_length, config_.context, "context");
   require_length("rows of targets", target, config_.target_context, "target_context");
-  const Type source = ids(shape.rows, shape.seq, "seq"), targets = ids(shape.rows, target, "target");
+  const Type source = ids(shape.rows, sequence_length, "seq"), targets = ids(shape.rows, target, "target");
   const Value tokens = graph.input("tokens", source), segments = graph.input("segments", source);
   const Value inputs = graph.input("target_tokens", targets);
   if (labels != nullptr) *labels = graph.input("labels", targets);
@@ -167,8 +163,8 @@ Graph T5::forward(const BatchShape& shape) const {
   return graph;
 }
 
-// The first token of an answer, of one slot, whose prompt is encoded before. In a layer the caches of all slots lie one
-// after the other, so a slot begins at row slot × length.
+// Encodes the prompt of one slot and computes the first token of its answer. Within a layer the caches of all slots are
+// contiguous, so slot s begins at row s × length.
 Graph T5::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) const {
   require_length("a cache", cache, config_.context, "context");
   if (bucket < 1 || bucket > cache)
@@ -182,7 +178,7 @@ Graph T5::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) c
   const Value encoded = encode(w, {tokens, segments_of(tokens, length)}, std::nullopt);
   const Value start = constant(graph, ids(1, 1, "seq"), kT5Start);
   const Value next_lengths = with_length(lengths, length, slot);
-  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
+  const Value bias = bias_by_distance(w["decoder.relative_bias"], decoder_positions(config_));
   Layers layers("decoder", config_.decoder_layers);
   const Value x = layers.carry("x", embed(w, start, std::nullopt, 1));
   const Caches old = slices_of(layers, outer);
@@ -212,7 +208,7 @@ Graph T5::prefill(std::int64_t slots, std::int64_t bucket, std::int64_t cache) c
   return graph;
 }
 
-// The next token of every slot, over the caches.
+// Computes the next token of every slot over the caches.
 Graph T5::decode(std::int64_t slots, std::int64_t cache) const {
   require_length("a cache", cache, config_.context, "context");
   Graph graph("decode");
@@ -220,7 +216,7 @@ Graph T5::decode(std::int64_t slots, std::int64_t cache) const {
   const Value tokens = graph.input("tokens", ids(slots, 1, "seq")), position = graph.input("position", per_row(slots));
   const Caches outer = cache_inputs(graph, slots, cache);
   const Value lengths = graph.input("cache.length", per_row(slots));
-  const Value bias = bias_by_distance(w["decoder.relative_bias"], config_.decoder_positions());
+  const Value bias = bias_by_distance(w["decoder.relative_bias"], decoder_positions(config_));
   Layers layers("decoder", config_.decoder_layers);
   const Value x = layers.carry("x", embed(w, tokens, std::nullopt, 1));
   const Caches old = slices_of(layers, outer);
@@ -259,7 +255,7 @@ T5::Caches T5::slices_of(Layers& layers, const Caches& outer) {
 }
 
 AttentionOptions T5::across_prompt(Layers& layers, Value length) {
-  const Value last = layers.share("last", sub(length, full_like(length, 1)));  // place of the prompt's last token
+  const Value last = layers.share("last", sub(length, full_like(length, 1)));  // position of the prompt's last token
   return {.causal = true, .scale = 1, .offset = last};
 }
 
@@ -267,7 +263,7 @@ Value T5::run_with_caches(Layers& layers, Graph& graph, Value x, std::span<const
   const std::array<std::string, 4> names = {"k", "v", "prompt_k", "prompt_v"};
   layers.body().output("x", x);
   for (std::size_t i = 0; i < next.size(); ++i) layers.body().output(names[i], next[i]);
-  const Repeat all = layers.run(config_.unrolled);
+  const Repeat all = layers.run(unrolled_);
   for (std::size_t i = 0; i < next.size(); ++i) graph.output("cache." + names[i], all.outputs[i]);
   return all.carries[0];
 }
@@ -278,6 +274,8 @@ Value T5::token_logits(const Parameters& w, Value x) const {
 
 }  // namespace
 
-std::unique_ptr<const Model> make_t5(const T5Config& config) { return std::make_unique<const T5>(config); }
+std::unique_ptr<const Model> make_t5(const T5Spec& config, bool unrolled) {
+  return std::make_unique<const T5>(checked(config), unrolled);
+}
 
 }  // namespace systole

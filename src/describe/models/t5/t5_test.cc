@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "describe/graph/text.h"
-#include "describe/graph/work.h"
+#include "describe/ir/text.h"
+#include "describe/ir/work.h"
 #include "describe/models/t5/testing/tiny_t5.h"
 #include "describe/models/testing/gradient_check.h"
 
@@ -18,16 +18,16 @@ struct Pair {
   std::int64_t input, target;  // lengths
 };
 
-// Pairs one after another in each row; what each holds depends on its number alone.
-Tensors rows_of(std::int64_t rows, std::int64_t seq, std::int64_t target, const std::vector<Pair>& pairs,
+// Pairs one after another in each row; the content of a pair depends only on its number.
+Tensors rows_of(std::int64_t rows, std::int64_t sequence_length, std::int64_t target, const std::vector<Pair>& pairs,
                 std::size_t first_pair = 0) {
   Tensors data{{"seed", scalar(5)}, {"step", scalar(6)}, {"row", scalar(0)}};
-  for (const char* name : {"tokens", "segments"}) data[name] = HostTensor(DType::i32, {rows, seq});
+  for (const char* name : {"tokens", "segments"}) data[name] = HostTensor(DType::i32, {rows, sequence_length});
   for (const char* name : {"target_tokens", "labels", "target_segments"})
     data[name] = HostTensor(DType::i32, {rows, target});
   for (std::int64_t i = 0; i < rows * target; ++i) data["labels"].set(i, -1);
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t at = row * seq, to = row * target;
+    std::int64_t at = row * sequence_length, to = row * target;
     for (std::size_t p = 0; p < pairs.size(); ++p) {
       const Type input(DType::i32, {std::max<std::int64_t>(1, pairs[p].input)}),
           label(DType::i32, {std::max<std::int64_t>(1, pairs[p].target)});
@@ -49,18 +49,20 @@ Tensors rows_of(std::int64_t rows, std::int64_t seq, std::int64_t target, const 
 
 std::int64_t published(std::int64_t width, std::int64_t head, std::int64_t heads, std::int64_t mlp, std::int64_t layers,
                        bool second) {
-  T5Config config;
+  T5Spec config;
   config.width = width;
   config.head = head;
   config.heads = heads;
   config.mlp = mlp;
   config.layers = layers;
+  config.vocabulary = 32128;
+  config.context = 512;
   config.gated = second;
   config.tied = !second;
   return num_parameters(*make_t5(config));
 }
 
-// As counted from T5ForConditionalGeneration of transformers with the published configurations: google-t5/t5-small …
+// As counted in T5ForConditionalGeneration of transformers with the published configurations: google-t5/t5-small …
 // 11b and google/t5-v1_1-small … xxl.
 TEST(T5, counts_are_the_published_ones) {
   EXPECT_EQ(published(512, 64, 8, 2048, 6, false), 60'506'624);
@@ -76,7 +78,7 @@ TEST(T5, counts_are_the_published_ones) {
 }
 
 TEST(T5, graphs_verify_read_back_and_declare_the_same_parameters) {
-  for (T5Config config : {tiny_t5(), tiny_gated_t5()}) {
+  for (T5Spec config : {tiny_t5(), tiny_gated_t5()}) {
     config.dropout = 0.1;
     const auto model = make_t5(config);
     for (const Graph& graph : {model->loss({2, 8, 6}, true), model->loss({2, 8}, false), model->forward({2, 8}),
@@ -91,26 +93,26 @@ TEST(T5, graphs_verify_read_back_and_declare_the_same_parameters) {
 }
 
 TEST(T5, unrolled_is_rolled) {
-  for (T5Config config : {tiny_t5(), tiny_gated_t5()}) {
+  for (T5Spec config : {tiny_t5(), tiny_gated_t5()}) {
     config.dropout = 0.3;
-    const auto rolled = make_t5(config);
-    config.unrolled = true;
-    const auto unrolled = make_t5(config);
+    const auto rolled = make_t5(config), unrolled = make_t5(config, true);
     const Tensors data = rows_of(2, 12, 9, {{5, 4}, {6, 3}});
     EXPECT_EQ(run(rolled->loss({2, 12, 9}, true), data), run(unrolled->loss({2, 12, 9}, true), data));
     EXPECT_EQ(run(rolled->forward({2, 12, 9}), data), run(unrolled->forward({2, 12, 9}), data));
   }
 }
 
-// Law packed-is-unpacked: pairs that share rows lose what they lose alone.
+// Law packed-is-unpacked: pairs that share rows have the losses of each alone.
 TEST(T5, packed_is_unpacked) {
-  for (const T5Config& config : {tiny_t5(), tiny_gated_t5()}) {
+  for (const T5Spec& config : {tiny_t5(), tiny_gated_t5()}) {
     const auto model = make_t5(config);
     const std::vector<Pair> pairs{{5, 4}, {1, 1}, {4, 3}};
     double alone = 0;
     for (std::size_t p = 0; p < pairs.size(); ++p) {
       const BatchShape shape{1, pairs[p].input, pairs[p].target};
-      alone += run(in_f64(model->loss(shape, false)), rows_of(1, shape.seq, shape.target, {pairs[p]}, p))[0].at(0);
+      alone +=
+          run(in_f64(model->loss(shape, false)), rows_of(1, shape.sequence_length, shape.target, {pairs[p]}, p))[0].at(
+              0);
     }
     EXPECT_GT(alone, 0);
     EXPECT_NEAR(run(in_f64(model->loss({1, 12, 10}, false)), rows_of(1, 12, 10, pairs))[0].at(0), alone, 1e-11);
@@ -118,7 +120,7 @@ TEST(T5, packed_is_unpacked) {
 }
 
 TEST(T5, gradients_are_finite_differences) {
-  for (T5Config config : {tiny_t5(), tiny_gated_t5()}) {
+  for (T5Spec config : {tiny_t5(), tiny_gated_t5()}) {
     config.dropout = 0.2;
     const Graph loss = in_f64(make_t5(config)->loss({2, 12, 9}, true));
     Tensors given = rows_of(2, 12, 9, {{5, 4}, {6, 3}});
@@ -131,12 +133,12 @@ TEST(T5, gradients_are_finite_differences) {
   }
 }
 
-// Prompts of unlike lengths into slots, then token by token: the logits are those of the whole rows. The slots are
-// filled last to first, the caches begin with rubbish, and slot 1 stays idle.
-void expect_decode_is_forward(const T5Config& config) {
+// Prefill of prompts of different lengths into slots, then token by token: the logits equal those of the whole rows.
+// The slots are filled last to first, the caches begin with garbage, and slot 1 stays idle.
+void expect_decode_is_forward(const T5Spec& config, bool unrolled = false) {
   constexpr std::int64_t kSlots = 3, kBucket = 6, kCache = 12, kTarget = 9;
   const std::int64_t lengths[kSlots] = {3, 0, 6};
-  const auto model = make_t5(config);
+  const auto model = make_t5(config, unrolled);
   const Graph prefill = in_f64(model->prefill(kSlots, kBucket, kCache)), decode = in_f64(model->decode(kSlots, kCache));
   std::map<std::string, HostTensor> caches;
   for (const GraphInput& input : prefill.inputs()) {
@@ -180,13 +182,11 @@ void expect_decode_is_forward(const T5Config& config) {
 TEST(T5, prefill_and_decode_are_the_whole_forward) {
   expect_decode_is_forward(tiny_t5());
   expect_decode_is_forward(tiny_gated_t5());
-  T5Config unrolled = tiny_t5();
-  unrolled.unrolled = true;
-  expect_decode_is_forward(unrolled);
+  expect_decode_is_forward(tiny_t5(), true);
 }
 
 TEST(T5, dropout_differs_by_step_and_ends_with_training) {
-  T5Config config = tiny_t5();
+  T5Spec config = tiny_t5();
   config.dropout = 0.3;
   const auto model = make_t5(config);
   Tensors data = rows_of(2, 8, 6, {{8, 6}});
@@ -197,22 +197,24 @@ TEST(T5, dropout_differs_by_step_and_ends_with_training) {
   EXPECT_EQ(run(make_t5(tiny_t5())->loss({2, 8, 6}, false), data), run(model->loss({2, 8, 6}, false), data));
 }
 
-// 2 FLOPs a matmul parameter and token of its side, all pairs of the encoder and across, the causal half of the
-// decoder.
+// 2 FLOPs per matmul parameter and token of its side, all pairs in the encoder and in cross-attention, the causal half
+// in the decoder.
 TEST(T5, model_flops_follow_the_convention) {
-  const T5Config c = checked(tiny_gated_t5());
-  const std::int64_t rows = 2, seq = 12, target = 9;
+  const T5Spec c = checked(tiny_gated_t5());
+  const std::int64_t rows = 2, sequence_length = 12, target = 9;
   const std::int64_t attention = 4 * c.width * c.heads * c.head, mlp = 3 * c.width * c.mlp;
-  const std::int64_t keys = attention / 2;  // across, keys and values are of the encoder's tokens
-  const std::int64_t matmul = rows * seq * (c.layers * (attention + mlp) + c.decoder_layers * keys) +
+  const std::int64_t keys = attention / 2;  // in cross-attention, keys and values are per encoder token
+  const std::int64_t matmul = rows * sequence_length * (c.layers * (attention + mlp) + c.decoder_layers * keys) +
                               rows * target * (c.decoder_layers * (attention + keys + mlp) + c.vocabulary * c.width);
   const std::int64_t pairs =
       rows * c.heads *
-      (c.layers * seq * seq + c.decoder_layers * (target * (target + 1) / 2) + c.decoder_layers * target * seq);
-  EXPECT_EQ(work_of(make_t5(c)->loss({rows, seq, target}, true)).model_flops, 2 * matmul + 4 * pairs * c.head);
+      (c.layers * sequence_length * sequence_length + c.decoder_layers * (target * (target + 1) / 2) +
+       c.decoder_layers * target * sequence_length);
+  EXPECT_EQ(work_of(make_t5(c)->loss({rows, sequence_length, target}, true)).model_flops,
+            2 * matmul + 4 * pairs * c.head);
 }
 
-std::string message_of(const T5Config& config) {
+std::string message_of(const T5Spec& config) {
   try {
     make_t5(config);
   } catch (const Failure& failure) { return to_string(failure.error()); }
@@ -220,16 +222,17 @@ std::string message_of(const T5Config& config) {
 }
 
 TEST(T5, refusals_name_the_key_and_what_would_do) {
-  T5Config config = tiny_t5();
+  T5Spec config = tiny_t5();
   config.head = 0;
   config.heads = 5;
   EXPECT_NE(message_of(config).find("model.heads: 5 does not divide model.width: 12"), std::string::npos);
   config = tiny_t5();
-  config.buckets = 6;
-  EXPECT_NE(message_of(config).find("model.relative.buckets is 6"), std::string::npos);
+  config.relative_buckets = 6;
+  EXPECT_NE(message_of(config).find("model.relative.buckets: 6 is no multiple of 4"), std::string::npos);
   config = tiny_t5();
-  config.furthest = 4;
-  EXPECT_NE(message_of(config).find("model.relative.furthest is 4"), std::string::npos);
+  config.relative_furthest = 4;
+  EXPECT_NE(message_of(config).find("model.relative.furthest: 8 buckets tell distances up to 4 apart one by one"),
+            std::string::npos);
   EXPECT_THROW(make_t5(tiny_t5())->loss({1, 13}, true), Failure);
   EXPECT_THROW(make_t5(tiny_t5())->loss({1, 12, 11}, true), Failure);
   EXPECT_THROW(make_t5(tiny_t5())->prefill(1, 8, 7), Failure);

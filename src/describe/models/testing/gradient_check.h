@@ -1,11 +1,11 @@
 #pragma once
-// For tests of whole tiny models: gradients against central differences in f64 along random directions, parameter by
-// parameter; every recompute policy gives the same bits.
+// For tests of whole tiny models: compares gradients, parameter by parameter, with central differences in f64 along
+// random directions; checks that every recompute policy gives the same bits.
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/autodiff.h"
-#include "describe/graph/verify.h"
+#include "describe/autodiff/autodiff.h"
+#include "describe/ir/verify.h"
 #include "describe/models/testing/tiny_inputs.h"
 
 namespace systole {

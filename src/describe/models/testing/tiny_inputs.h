@@ -1,13 +1,13 @@
 #pragma once
-// For tests: tensors for a model's graphs. A parameter's values depend on its name alone, so that all graphs of a
-// model, and models that share names, get the same; none is left at zero or one, so that biases and scales matter.
+// For tests: tensors for a model's graphs. A parameter's values depend only on its name, so all graphs of a model, and
+// models that share names, get the same values. None is left at zero or one, so biases and scales matter.
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "describe/graph/evaluate.h"
-#include "describe/graph/passes/passes.h"
+#include "describe/ir/evaluate.h"
+#include "describe/passes/passes.h"
 #include "ground/base/philox.h"
 
 namespace systole {

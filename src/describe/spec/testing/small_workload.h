@@ -1,5 +1,5 @@
 #pragma once
-// What tests of workloads begin with: a small one, and what reading it gives.
+// For tests: a small workload, and the result of reading it.
 
 #include <string>
 

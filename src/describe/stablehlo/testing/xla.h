@@ -1,5 +1,5 @@
 #pragma once
-// Modules run on XLA's CPU plugin, which has as many devices as it is told. Without the plugin a test is skipped:
+// Runs modules on XLA's CPU plugin with any number of devices. Without the plugin a test is skipped:
 //
 //   NEEDS("cpu");
 //   const auto got = run(*it, lower(graph), inputs);
@@ -17,11 +17,11 @@
 
 namespace systole::stablehlo {
 
-using pjrt::plugin;  // of NEEDS
+using pjrt::plugin;  // for NEEDS
 using Plugin = pjrt::Plugin;
 using DeviceValues = std::vector<std::vector<HostTensor>>;  // [device][value]
 
-// One per plugin and number of devices: starting one takes its time.
+// One client per plugin and number of devices, because starting one is slow.
 inline const pjrt::Client& client_of(const Plugin& plugin, int devices) {
   static std::map<std::pair<std::string, int>, pjrt::Client> clients;
   const auto key = std::pair(plugin.path(), devices);
@@ -36,8 +36,8 @@ inline pjrt::CompileOptions options_of(const Module& module) {
   options.spmd = options.shardy = module.devices > 1;
   options.devices.resize(static_cast<std::size_t>(module.devices));
   std::iota(options.devices.begin(), options.devices.end(), 0);
-  options.flags = {{"xla_cpu_enable_fast_min_max", false},  // which would lose NaN, against StableHLO's word
-                   {"xla_backend_optimization_level", std::int64_t{0}}};  // these run once
+  options.flags = {{"xla_cpu_enable_fast_min_max", false},                // true would lose NaN, contrary to StableHLO
+                   {"xla_backend_optimization_level", std::int64_t{0}}};  // modules run once
   return options;
 }
 
@@ -49,7 +49,7 @@ inline HostTensor downloaded(const pjrt::Buffer& buffer, const Type& type) {
   return tensor;
 }
 
-// A compiled module, run as often as is wanted.
+// A compiled module that can run any number of times.
 class Compiled {
  public:
   Compiled(const Plugin& plugin, const Module& module)
@@ -82,7 +82,7 @@ class Compiled {
   pjrt::LoadedExecutable program_;
 };
 
-// Of one device.
+// For one device.
 inline std::vector<HostTensor> run(const Plugin& plugin, const Module& module, std::vector<HostTensor> inputs) {
   DeviceValues arguments;
   arguments.push_back(std::move(inputs));

@@ -1,13 +1,13 @@
 #pragma once
-// For tests: small decoders, one for each way in which they differ, and rows for them.
+// For tests: small decoders that together cover all choices, and rows for them.
 
 #include "describe/models/decoder/decoder.h"
 #include "describe/models/testing/tiny_inputs.h"
 
 namespace systole {
 
-inline DecoderConfig tiny_decoder() {
-  DecoderConfig config;
+inline DecoderSpec tiny_decoder() {
+  DecoderSpec config;
   config.layers = 3;
   config.width = 12;
   config.heads = 3;
@@ -17,119 +17,120 @@ inline DecoderConfig tiny_decoder() {
   return config;
 }
 
-// Each choice other than GPT-2's.
-inline DecoderConfig modern_decoder() {
-  DecoderConfig config = tiny_decoder();
+// For each choice the alternative to GPT-2's.
+inline DecoderSpec modern_decoder() {
+  DecoderSpec config = tiny_decoder();
   config.kv_heads = 1;
-  config.norm = ModelSpec::Norm::rms;
-  config.activation = ModelSpec::Activation::silu;
-  config.position = ModelSpec::Position::rotary;
+  config.norm = Norm::rms;
+  config.activation = Activation::silu;
+  config.position = Position::rotary;
   config.bias = false;
   config.tied = false;
   return config;
 }
 
-// Every choice of llama's, at a head that is not width / heads and with frequencies of all three kinds of stretching.
-inline DecoderConfig llama_decoder() {
-  DecoderConfig config = modern_decoder();
-  config.family = "llama";
+// All choices of llama, with a head size other than width / heads, and frequencies of all three kinds of scaling.
+inline DecoderSpec llama_decoder() {
+  DecoderSpec config = modern_decoder();
+  config.family = DecoderSpec::Family::llama;
   config.heads = 4;
   config.kv_heads = 2;
   config.head = 6;
   config.gated = true;
   config.theta = 50;
-  config.rope_scaling = RotaryScaling{8, 1, 4, 12};
+  config.rope_scaling = {RopeScaling::Kind::llama3, 8, 1, 4, 12};
   config.eps = 1e-6;
   return config;
 }
 
-// PaLM's and Nemotron's choices together: one norm for both parts of a block, one key head, squared relu.
-inline DecoderConfig parallel_decoder() {
-  DecoderConfig config = tiny_decoder();
+// The choices of PaLM and Nemotron: one norm for both parts of a block, one key head, squared relu.
+inline DecoderSpec parallel_decoder() {
+  DecoderSpec config = tiny_decoder();
   config.kv_heads = 1;
-  config.parallel = true;
-  config.activation = ModelSpec::Activation::relu2;
-  config.position = ModelSpec::Position::none;
+  config.parallel_blocks = true;
+  config.activation = Activation::relu2;
+  config.position = Position::none;
   config.bias = false;
   return config;
 }
 
-// Mistral's: a llama that looks back so far and no further, less than a bucket of prefill.
-inline DecoderConfig windowed_decoder() {
-  DecoderConfig config = llama_decoder();
+// Mistral: a llama with a window of attention, smaller than a bucket of prefill.
+inline DecoderSpec windowed_decoder() {
+  DecoderSpec config = llama_decoder();
   config.window = 4;
   return config;
 }
 
-// Mixtral's: a llama whose tokens go to two experts of four; here with room for all.
-inline DecoderConfig mixture_decoder() {
-  DecoderConfig config = llama_decoder();
+// Mixtral: a llama with top-2 of four experts; here with capacity for all.
+inline DecoderSpec mixture_decoder() {
+  DecoderSpec config = llama_decoder();
   config.mlp = 8;
-  config.experts.count = 4;
-  config.experts.dropless = true;
+  config.moe.experts = 4;
+  config.moe.dropless = true;
   return config;
 }
 
-// DeepSeek's: many small experts, gates as they are, shared experts; groups of half a row, some tokens dropped.
-inline DecoderConfig shared_experts_decoder() {
-  DecoderConfig config = mixture_decoder();
-  config.experts.count = 6;
-  config.experts.top_k = 3;
-  config.experts.dropless = false;
-  config.experts.capacity_factor = 1;
-  config.experts.group = 4;
-  config.experts.shared = 2;
-  config.experts.normalized = false;
-  config.experts.balance = 0.5;
+// DeepSeek: many small experts, gates not normalized, shared experts; groups of half a row, some tokens dropped.
+inline DecoderSpec shared_experts_decoder() {
+  DecoderSpec config = mixture_decoder();
+  config.moe.experts = 6;
+  config.moe.top_k = 3;
+  config.moe.dropless = false;
+  config.moe.capacity_factor = 1;
+  config.moe.group = 4;
+  config.moe.shared_experts = 2;
+  config.moe.normalize = false;
+  config.moe.balance = 0.5;
   return config;
 }
 
-// Qwen3's: a mixture whose queries and keys go through norms.
-inline DecoderConfig normed_heads_decoder() {
-  DecoderConfig config = mixture_decoder();
+// Qwen3: a mixture with norms on queries and keys.
+inline DecoderSpec normed_heads_decoder() {
+  DecoderSpec config = mixture_decoder();
   config.qk_norm = true;
   return config;
 }
 
-// DeepSeek-V3's: latent attention, a first layer without experts, routers with a sigmoid.
-inline DecoderConfig latent_decoder() {
-  DecoderConfig config = shared_experts_decoder();
+// DeepSeek-V3: latent attention, a first layer without experts, sigmoid routers.
+inline DecoderSpec latent_decoder() {
+  DecoderSpec config = shared_experts_decoder();
   config.kv_heads = 0;
-  config.latent = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
-  config.experts.shared = 1;
-  config.experts.normalized = true;
-  config.experts.scores = ModelSpec::Experts::Scores::sigmoid;
-  config.experts.scale = 2.5;
-  config.experts.dense_layers = 1;
-  config.experts.dense_mlp = 10;
+  config.mla = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
+  config.moe.shared_experts = 1;
+  config.moe.normalize = true;
+  config.moe.scores = ExpertsSpec::Scores::sigmoid;
+  config.moe.scale = 2.5;
+  config.moe.dense_layers = 1;
+  config.moe.dense_mlp = 10;
   return config;
 }
 
-// Llama 4's: of two layers the second has experts.
-inline DecoderConfig interleaved_decoder() {
-  DecoderConfig config = shared_experts_decoder();
+// Llama 4: every second layer has experts.
+inline DecoderSpec interleaved_decoder() {
+  DecoderSpec config = shared_experts_decoder();
   config.layers = 4;
-  config.experts.shared = 1;
-  config.experts.every = 2;
-  config.experts.dense_mlp = 10;
+  config.moe.shared_experts = 1;
+  config.moe.every = 2;
+  config.moe.dense_mlp = 10;
   return config;
 }
 
-// Those that generate; and all.
-inline std::vector<DecoderConfig> serving_decoders() {
+// Decoders that generate; and all decoders.
+inline std::vector<DecoderSpec> serving_decoders() {
   return {tiny_decoder(),     modern_decoder(),  llama_decoder(),          parallel_decoder(),
           windowed_decoder(), mixture_decoder(), shared_experts_decoder(), normed_heads_decoder()};
 }
-inline std::vector<DecoderConfig> all_decoders() {
-  std::vector<DecoderConfig> all = serving_decoders();
+inline std::vector<DecoderSpec> all_decoders() {
+  std::vector<DecoderSpec> all = serving_decoders();
   all.push_back(latent_decoder());
   all.push_back(interleaved_decoder());
   return all;
 }
 
-// Rows of one document each, each token labelled with its successor, random at the end.
-inline std::map<std::string, HostTensor> one_document(std::int64_t rows, std::int64_t seq, std::int64_t vocabulary) {
-  const Type ids(DType::i32, {rows, seq});
+// Rows of one document each; a token's label is its successor, the last label is random.
+inline std::map<std::string, HostTensor> one_document(std::int64_t rows, std::int64_t sequence_length,
+                                                      std::int64_t vocabulary) {
+  const Type ids(DType::i32, {rows, sequence_length});
   std::map<std::string, HostTensor> data{{"tokens", random_ids(ids, 1, vocabulary)},
                                          {"labels", random_ids(ids, 2, vocabulary)},
                                          {"segments", HostTensor(DType::i32, ids.shape)},
@@ -137,10 +138,10 @@ inline std::map<std::string, HostTensor> one_document(std::int64_t rows, std::in
                                          {"seed", scalar(5)},
                                          {"step", scalar(6)},
                                          {"row", scalar(0)}};
-  for (std::int64_t i = 0; i < rows * seq; ++i) {
+  for (std::int64_t i = 0; i < rows * sequence_length; ++i) {
     data["segments"].set(i, 1);
-    data["positions"].set(i, static_cast<double>(i % seq));
-    if ((i + 1) % seq != 0) data["labels"].set(i, data["tokens"].at(i + 1));
+    data["positions"].set(i, static_cast<double>(i % sequence_length));
+    if ((i + 1) % sequence_length != 0) data["labels"].set(i, data["tokens"].at(i + 1));
   }
   return data;
 }

@@ -1,37 +1,22 @@
-// Keys of target gke: where its cluster is, and what of it the job does not say by itself.
+// Keys of target gke: the cluster's location, and properties that the job does not determine.
+#include "describe/spec/targets/gke_keys.h"
+
 #include <algorithm>
 
 #include "describe/spec/schema.h"
+#include "describe/spec/word_codecs.h"
 
 namespace systole {
 namespace {
 
-// Names of Google Cloud, not shown where they are empty; `render` holds each to its own grammar.
+// Names of Google Cloud; `render` checks the grammar of each.
 Codec cloud_name_codec(Field<std::string> at, const char* expected) {
-  Codec codec = text_codec(at);
-  codec.type = expected;
-  codec.read = [at, expected, read = codec.read](const Node& node, Workload& w) -> Status {
-    TRY(read(node, w));
-    const std::string& text = at(w);
-    const bool plain = !text.empty() && text.size() <= 63 && text[0] != '-' && std::ranges::all_of(text, [](char c) {
+  const auto is_valid = [](const std::string& text) {
+    return !text.empty() && text.size() <= 63 && text[0] != '-' && std::ranges::all_of(text, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
     });
-    if (plain) return {};
-    return error(ErrorKind::invalid, "'{}' is no {}", text, expected)
-        .at(node.where())
-        .hinted("up to 63 lower-case letters, digits and '-', which is not first");
   };
-  codec.write = [at](Workload& w) { return at(w).empty() ? Node() : Node(at(w)); };
-  return codec;
-}
-
-// Not shown where it is what it is without being said.
-template <typename Enum>
-Codec usual_choice_codec(Field<Enum> at, std::vector<std::pair<std::string, Enum>> values) {
-  const Enum usual = values.front().second;
-  Codec codec = choice_codec(at, std::move(values));
-  codec.write = [at, usual, write = codec.write](Workload& w) { return at(w) == usual ? Node() : write(w); };
-  return codec;
+  return valid_text_codec(at, expected, is_valid, "up to 63 lower-case letters, digits and '-', which is not first");
 }
 
 }  // namespace

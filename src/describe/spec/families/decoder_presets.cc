@@ -1,7 +1,7 @@
-// What comes with a family, and with model.preset: published models as defaults. Where each one's sizes are from stands
-// beside it; describe/models/presets_test.cc holds their numbers of parameters against the published ones, and
-// docs/concepts/models.md says where a model that was published does more than its preset.
-#include "describe/spec/schema.h"
+// model.preset of gpt and llama: published models as defaults. The source of the sizes is given beside each model.
+// describe/models/presets_test.cc compares the parameter counts with the published ones. docs/concepts/models.md lists
+// where a published model differs from its preset.
+#include "describe/spec/families/families.h"
 
 namespace systole {
 namespace {
@@ -21,7 +21,7 @@ Preset preset(const char* name, const char* family, std::int64_t layers, std::in
   return p;
 }
 
-// Feed-forward parts of 4 × width, and all that the family's defaults say.
+// Feed-forward width 4 × width; all else as the family's defaults.
 Preset gpt(const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads, std::int64_t vocabulary,
            std::int64_t context, const char* activation) {
   return preset(name, "gpt", layers, width, heads, vocabulary, context,
@@ -33,8 +33,8 @@ Preset gpt(const char* name, std::int64_t layers, std::int64_t width, std::int64
                  {"model.tied", "true"}});
 }
 
-// Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, table 2, and the hyperparameters that
-// were released with the weights (openai/gpt-2, hparams.json).
+// Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, table 2, and the hyperparameters
+// released with the weights (openai/gpt-2, hparams.json).
 void add_gpt2(std::vector<Preset>& all) {
   const auto add = [&](const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads) {
     all.push_back(gpt(name, layers, width, heads, 50257, 1024, "gelu_tanh"));
@@ -48,8 +48,8 @@ void add_gpt2(std::vector<Preset>& all) {
 // Brown et al., arXiv:2005.14165, table 2.1.
 void add_gpt3(std::vector<Preset>& all) { all.push_back(gpt("gpt3-175b", 96, 12288, 96, 50257, 2048, "gelu_tanh")); }
 
-// mosaicml/llm-foundry, scripts/train/yamls/pretrain/mpt-*.yaml: those of scripts/train/benchmarking, with learned
-// positions, at 2,048 tokens a row.
+// mosaicml/llm-foundry, scripts/train/yamls/pretrain/mpt-*.yaml, as in scripts/train/benchmarking: learned positions,
+// 2,048 tokens per row.
 void add_mpt(std::vector<Preset>& all) {
   const auto add = [&](const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads) {
     all.push_back(gpt(name, layers, width, heads, 50368, 2048, "gelu"));
@@ -69,7 +69,7 @@ struct Llama {
   const char* name;
   std::int64_t layers, width, heads, kv_heads, mlp, vocabulary, context;
   const char* theta = "10000";
-  const char* factor = "";  // of Llama 3.1's stretching; empty for none
+  const char* factor = "";  // scaling of Llama 3.1; empty: none
   const char* tied = "false";
   const char* eps = "1e-5";
 };
@@ -87,7 +87,7 @@ Preset llama(const Llama& m) {
   return p;
 }
 
-// The config.json beside the released weights (meta-llama, codellama, TinyLlama and mistralai on huggingface.co).
+// From config.json beside the released weights (meta-llama, codellama, TinyLlama and mistralai on huggingface.co).
 // Papers: Touvron et al., arXiv:2307.09288; Rozière et al., arXiv:2308.12950; Grattafiori et al., arXiv:2407.21783;
 // Zhang et al., arXiv:2401.02385; Jiang et al., arXiv:2310.06825.
 void add_llama(std::vector<Preset>& all) {
@@ -110,8 +110,8 @@ void add_llama(std::vector<Preset>& all) {
   all.back().values.push_back({"model.window", "4096"});
 }
 
-// Jiang et al., arXiv:2401.04088, and the config.json beside the released weights (mistralai on huggingface.co). Those
-// drop no token: model.moe.dropless.
+// Jiang et al., arXiv:2401.04088, and config.json beside the released weights (mistralai on huggingface.co). The
+// released models drop no token: model.moe.dropless.
 void add_mixtral(std::vector<Preset>& all) {
   const auto add = [&](const Llama& m) {
     all.push_back(llama(m));
@@ -121,8 +121,8 @@ void add_mixtral(std::vector<Preset>& all) {
   add({"mixtral-8x22b", 56, 6144, 48, 8, 16384, 32000, 65536, "1000000"});
 }
 
-// Yang et al., arXiv:2505.09388, and the config.json beside the released weights (Qwen on huggingface.co), at the
-// 32,768 tokens of its last stage of pre-training.
+// Yang et al., arXiv:2505.09388, and config.json beside the released weights (Qwen on huggingface.co), with the 32,768
+// tokens of the last stage of pre-training.
 void add_qwen3(std::vector<Preset>& all) {
   const auto add = [&](const Llama& m, const Values& more) {
     all.push_back(llama(m));
@@ -136,9 +136,9 @@ void add_qwen3(std::vector<Preset>& all) {
   add({"qwen3-235b-a22b", 94, 4096, 64, 4, 1536, 151936, 32768, "1000000", "", "false", "1e-6"}, experts);
 }
 
-// DeepSeek-AI, arXiv:2405.04434, appendix B (V2-Lite), and arXiv:2412.19437, section 4.2 (V3), and the config.json
-// beside the released weights (deepseek-ai on huggingface.co), at the 4,096 tokens of pre-training, before positions
-// are stretched.
+// DeepSeek-AI, arXiv:2405.04434, appendix B (V2-Lite), and arXiv:2412.19437, section 4.2 (V3), and config.json beside
+// the released weights (deepseek-ai on huggingface.co), with the 4,096 tokens of pre-training, before the positions are
+// scaled.
 void add_deepseek(std::vector<Preset>& all) {
   const auto add = [&](const Llama& m, const Values& more) {
     all.push_back(llama(m));
@@ -204,59 +204,20 @@ void add_nemotron(std::vector<Preset>& all) {
   add("nemotron4-340b", 96, 18432, 96);
 }
 
-const std::vector<Preset>& presets() {
-  static const std::vector<Preset> made = [] {
-    std::vector<Preset> all;
-    add_gpt2(all);
-    add_gpt3(all);
-    add_mpt(all);
-    add_llama(all);
-    add_mixtral(all);
-    add_qwen3(all);
-    add_deepseek(all);
-    add_palm(all);
-    add_nemotron(all);
-    for (Preset& preset : encoder_presets()) all.push_back(std::move(preset));
-    return all;
-  }();
-  return made;
-}
-
 }  // namespace
 
-const std::vector<FamilyDefaults>& family_defaults() {
-  static const std::vector<FamilyDefaults> all{
-      {ModelSpec::Family::mlp, "mlp", {}},
-      {ModelSpec::Family::gpt, "gpt", {}},
-      {ModelSpec::Family::llama,
-       "llama",
-       {{"model.norm", "rms"},
-        {"model.position", "rotary"},
-        {"model.activation", "silu"},
-        {"model.gated", "true"},
-        {"model.bias", "false"},
-        {"model.tied", "false"}}},
-      {ModelSpec::Family::bert, "bert", {{"model.activation", "gelu"}, {"model.eps", "1e-12"}}},
-      {ModelSpec::Family::t5,
-       "t5",
-       {{"model.activation", "relu"},
-        {"model.eps", "1e-6"},
-        {"data.train.field", "input"},
-        {"data.packing", "false"}}}};
+std::vector<Preset> decoder_presets() {
+  std::vector<Preset> all;
+  add_gpt2(all);
+  add_gpt3(all);
+  add_mpt(all);
+  add_llama(all);
+  add_mixtral(all);
+  add_qwen3(all);
+  add_deepseek(all);
+  add_palm(all);
+  add_nemotron(all);
   return all;
-}
-
-std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
-  for (const Preset& preset : presets()) names.push_back(preset.name);
-  return names;
-}
-
-const std::vector<PresetValue>* preset_values(std::string_view preset) {
-  for (const Preset& p : presets()) {
-    if (p.name == preset) return &p.values;
-  }
-  return nullptr;
 }
 
 }  // namespace systole

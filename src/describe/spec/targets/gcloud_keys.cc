@@ -1,15 +1,13 @@
-// Keys of machines that gcloud makes: what its command says beside resources.
+// Keys of machines that gcloud creates: what its command needs beside resources.
+#include "describe/spec/targets/gcloud_keys.h"
+
 #include <algorithm>
 
 #include "describe/spec/schema.h"
+#include "describe/spec/word_codecs.h"
 
 namespace systole {
 namespace {
-
-Codec shown_where_said(Codec codec, Field<std::string> at) {
-  codec.write = [at](Workload& w) { return at(w).empty() ? Node() : Node(at(w)); };
-  return codec;
-}
 
 bool is_option(const std::string& name) {
   return !name.empty() && name.size() <= 64 && name[0] >= 'a' && name[0] <= 'z' &&
@@ -30,21 +28,13 @@ Codec options_codec(Field<std::map<std::string, std::string>> at) {
   return codec;
 }
 
-// Plain text without spaces and without a dash in front, which would make an option of it.
+// Plain text without spaces and not starting with '-', which would make it an option.
 Codec plain_word_codec(Field<std::string> at, const char* expected) {
-  Codec codec = shown_where_said(text_codec(at), at);
-  codec.type = expected;
-  codec.read = [at, expected, read = codec.read](const Node& node, Workload& w) -> Status {
-    TRY(read(node, w));
-    const std::string& text = at(w);
-    const bool plain = !text.empty() && text.size() <= 253 && text[0] != '-' &&
-                       std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
-    if (plain) return {};
-    return error(ErrorKind::invalid, "'{}' is no {}", text, expected)
-        .at(node.where())
-        .hinted("printable characters without spaces; no '-' in front");
+  const auto is_valid = [](const std::string& text) {
+    return !text.empty() && text.size() <= 253 && text[0] != '-' &&
+           std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
   };
-  return codec;
+  return valid_text_codec(at, expected, is_valid, "printable characters without spaces; no '-' in front");
 }
 
 }  // namespace
@@ -52,12 +42,11 @@ Codec plain_word_codec(Field<std::string> at, const char* expected) {
 void add_gcloud_keys(Schema& schema) {
   schema.sections.push_back({"gcloud", "Machines that a command of gcloud's makes.", {}, {}});
   using Create = GcloudSpec::Create;
-  Codec create = choice_codec<Create>(AT(gcloud.create), {{"nothing", Create::nothing},
-                                                          {"instances", Create::instances},
-                                                          {"tpu-vm", Create::tpu_vm},
-                                                          {"node-pool", Create::node_pool},
-                                                          {"cluster", Create::cluster}});
-  create.write = [write = create.write](Workload& w) { return w.gcloud.create == Create::nothing ? Node() : write(w); };
+  Codec create = usual_choice_codec<Create>(AT(gcloud.create), {{"nothing", Create::nothing},
+                                                                {"instances", Create::instances},
+                                                                {"tpu-vm", Create::tpu_vm},
+                                                                {"node-pool", Create::node_pool},
+                                                                {"cluster", Create::cluster}});
   schema.keys.push_back({.path = "gcloud.create",
                          .codec = std::move(create),
                          .doc =

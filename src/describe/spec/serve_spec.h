@@ -1,0 +1,43 @@
+#pragma once
+// The section `serve` of a workload: how a model is served, the traffic that is expected, and the latency that is wanted.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ground/base/units.h"
+#include "ground/tensor/dtype.h"
+
+namespace systole {
+
+// The distribution of a number of tokens, at least 1.
+//   fixed      the mean
+//   uniform    1 … 2 × mean - 1
+//   lognormal  exp(N(ln mean - sigma²/2, sigma²)), rounded
+struct TokenLengths {
+  enum class Distribution { fixed, uniform, lognormal };
+  std::int64_t mean = 1;
+  Distribution distribution = Distribution::fixed;
+  double sigma = 0;  // standard deviation of the logarithm; lognormal only
+  bool operator==(const TokenLengths&) const = default;
+};
+
+// One of rate, users and trace is set.
+struct TrafficSpec {
+  std::optional<double> rate;           // requests per second, with exponential gaps (open loop)
+  std::optional<std::int64_t> users;    // each waits for its answer, then asks again (closed loop)
+  std::optional<Seconds> pause;         // of a user between an answer and the next request, exponential; unset: none
+  std::string trace;                    // file of recorded requests (predict/serving/arrivals.h)
+  TokenLengths prompt, answer;          // not with a trace
+  std::int64_t requests = 0, seed = 0;  // that are simulated
+};
+
+struct ServeSpec {
+  std::int64_t slots = 0, waiting = 0;  // as of `systole serve`
+  std::optional<std::int64_t> context;  // tokens of one sequence; unset: the model's
+  DType parameter = DType::f32;
+  std::optional<Seconds> ttft, tpot;  // limits on the 95th percentiles; unset: none
+  TrafficSpec traffic;
+};
+
+}  // namespace systole
