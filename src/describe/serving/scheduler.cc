@@ -1,0 +1,177 @@
+#include "describe/serving/scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "ground/base/error.h"
+
+namespace systole {
+
+ServingScheduler::ServingScheduler(const ServingLimits& limits) : limits_(limits) {
+  CHECK(limits.slots >= 1 && limits.cache >= 1 && limits.prefill >= 1, "{} slots of {} tokens, {} of prompts",
+        limits.slots, limits.cache, limits.prefill);
+  slots_.resize(static_cast<std::size_t>(limits.slots));
+  if (limits.pages == 0) return;
+  CHECK(limits.page >= 1 && limits.pages >= pages_for(limits.cache), "{} pages of {} for a sequence of {}",
+        limits.pages, limits.page, limits.cache);
+  pool_.emplace(limits.pages);
+}
+
+double ServingScheduler::pages_used() const {
+  return pool_ ? 1 - static_cast<double>(pool_->available()) / static_cast<double>(pool_->size()) : 0;
+}
+
+ServingScheduler::Key& ServingScheduler::activate(const std::string& name) {
+  std::int64_t level = 0;
+  if (!keys_.empty()) {
+    level = std::ranges::min_element(keys_, {}, [](const auto& entry) { return entry.second.served; })->second.served;
+  }
+  return keys_.try_emplace(name, Key{0, level}).first->second;
+}
+
+void ServingScheduler::release(const std::string& name) {
+  const auto key = keys_.find(name);
+  if (--key->second.requests == 0) keys_.erase(key);
+}
+
+Admission ServingScheduler::add(ServingRequest request) {
+  if (request.prompt > limits_.cache) return Admission::too_long;
+  // A request that finds a free slot does not wait, so that `waiting` may be 0.
+  if (waiting() >= limits_.waiting + limits_.slots - running_) return Admission::queue_full;
+  ++activate(request.key).requests;
+  waiting_.push_back(std::move(request));
+  return Admission::accepted;
+}
+
+bool ServingScheduler::remove(std::uint64_t id) {
+  for (Slot& slot : slots_) {
+    if (!slot.taken || slot.request.id != id) continue;
+    release(slot.request.key);
+    if (pool_) pool_->release(slot.pages);
+    if (unfinished_ && &slots_[*unfinished_] == &slot) unfinished_.reset();
+    slot = {};
+    --running_;
+    return true;
+  }
+  const auto found = std::ranges::find(waiting_, id, &ServingRequest::id);
+  if (found == waiting_.end()) return false;
+  release(found->key);
+  waiting_.erase(found);
+  return true;
+}
+
+std::list<ServingRequest>::iterator ServingScheduler::choose() {
+  return std::ranges::min_element(waiting_, {}, [&](const ServingRequest& request) {
+    return std::tuple(-request.priority, keys_.at(request.key).served);
+  });
+}
+
+ServingStep::Piece ServingScheduler::cut(std::size_t slot, std::int64_t most) {
+  Slot& into = slots_[slot];
+  const std::int64_t begin = into.computed, rest = into.request.prompt - begin;
+  const std::int64_t count = limits_.whole_prompts ? rest : std::min(rest, most);
+  into.computed += count;
+  const bool last = into.prefilled();
+  keys_.at(into.request.key).served += count + (last ? 1 : 0);
+  unfinished_ = last ? std::nullopt : std::optional(slot);
+  if (pool_) publish(into);
+  return {into.request.id, static_cast<std::int64_t>(slot), begin, into.computed, begin == into.cached, last};
+}
+
+// Pages whose tokens are computed when this step is. Steps are computed in order, so a later piece may use them.
+void ServingScheduler::publish(Slot& slot) {
+  const auto whole = static_cast<std::size_t>(slot.computed / limits_.page);
+  for (; slot.published < std::min(whole, slot.request.hashes.size()); ++slot.published)
+    pool_->publish(slot.pages[slot.published], slot.request.hashes[slot.published]);
+}
+
+// False: there are no pages for its prompt and one token. The prompt's last token is computed in any case.
+bool ServingScheduler::admit(std::list<ServingRequest>::iterator chosen, std::size_t slot, ServingStep& step) {
+  Slot fresh{.taken = true, .since = admissions_, .request = {}};
+  if (pool_) {
+    const auto known = static_cast<std::size_t>((chosen->prompt - 1) / limits_.page);
+    fresh.pages = pool_->match(std::span(chosen->hashes).first(std::min(known, chosen->hashes.size())));
+    fresh.published = fresh.pages.size();
+    const std::int64_t needed = std::min(pages_for(chosen->prompt + 1), pages_for(limits_.cache));
+    if (!pool_->append(needed - static_cast<std::int64_t>(fresh.pages.size()), fresh.pages)) {
+      pool_->release(fresh.pages);
+      return false;
+    }
+    fresh.computed = fresh.cached = static_cast<std::int64_t>(fresh.published) * limits_.page;
+    step.tables.push_back({static_cast<std::int64_t>(slot), fresh.pages});
+  }
+  fresh.request = std::move(*chosen);
+  waiting_.erase(chosen);
+  slots_[slot] = std::move(fresh);
+  ++admissions_;
+  ++running_;
+  return true;
+}
+
+// The slot that gives way: of the lowest priority, the one that began last.
+std::size_t ServingScheduler::latest() const {
+  std::optional<std::size_t> found;
+  const auto order = [](const Slot& slot) { return std::tuple(-slot.request.priority, slot.since); };
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (slots_[s].taken && (!found || order(slots_[s]) > order(slots_[*found]))) found = s;
+  }
+  return *found;
+}
+
+void ServingScheduler::preempt(std::size_t slot) {
+  Slot& from = slots_[slot];
+  pool_->release(from.pages);
+  if (unfinished_ == slot) unfinished_.reset();
+  // Its answer so far becomes part of what is to be computed; the token that was drawn last has not been.
+  if (from.prefilled()) from.request.prompt = from.computed + 1;
+  waiting_.push_front(std::move(from.request));
+  from = {};
+  --running_;
+  ++preemptions_;
+}
+
+// A page for the next token of a slot. False: the slot itself had to give way.
+bool ServingScheduler::make_room(std::size_t slot, ServingStep& step) {
+  if (!pool_ || pages_for(slots_[slot].computed + 1) <= static_cast<std::int64_t>(slots_[slot].pages.size()))
+    return true;
+  while (!pool_->append(1, slots_[slot].pages)) {
+    const std::size_t victim = latest();
+    preempt(victim);
+    if (victim == slot) return false;
+  }
+  step.tables.push_back({static_cast<std::int64_t>(slot), slots_[slot].pages});
+  return true;
+}
+
+ServingStep ServingScheduler::next() {
+  ServingStep step;
+  std::vector<std::size_t> oldest;
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (slots_[s].prefilled()) oldest.push_back(s);
+  }
+  std::ranges::sort(oldest, {},
+                    [&](std::size_t s) { return std::tuple(-slots_[s].request.priority, slots_[s].since); });
+  for (const std::size_t s : oldest) {
+    if (!slots_[s].taken || !make_room(s, step)) continue;
+    step.decode.push_back({slots_[s].request.id, static_cast<std::int64_t>(s)});
+    ++slots_[s].computed;
+    ++keys_.at(slots_[s].request.key).served;
+  }
+  std::ranges::sort(step.decode, {}, &ServingStep::Sequence::slot);
+  std::int64_t room = limits_.prefill;
+  const auto add = [&](std::size_t slot) {
+    step.prefill.push_back(cut(slot, room));
+    room -= step.prefill.back().end - step.prefill.back().begin;
+  };
+  if (unfinished_) add(*unfinished_);
+  for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && room > 0; ++s) {
+    if (slots_[s].taken) continue;
+    const auto chosen = choose();
+    if (limits_.whole_prompts && !step.prefill.empty() && chosen->prompt > room) break;
+    if (!admit(chosen, s, step)) break;
+    add(s);
+  }
+  return step;
+}
+
+}  // namespace systole

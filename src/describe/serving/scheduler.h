@@ -1,0 +1,145 @@
+#pragma once
+// The scheduler of a serving engine: continuous batching (Yu et al., Orca, OSDI 2022) as a pure state machine. Requests
+// come in, the batch of each engine step comes out; it knows no clock, no device and no text, so that a planner can play
+// it as well as an engine run it.
+//
+//   ServingScheduler scheduler({.slots = 8, .cache = 2048, .waiting = 64});
+//   if (scheduler.add({.id = 1, .prompt = 300, .answer = 100}) != Admission::accepted) ...   // refuse the request
+//   ServingStep step = scheduler.next();   // prefill these pieces, then decode one token of those sequences
+//   scheduler.remove(1);                   // it ended, or its client is gone: the slot is free
+//
+// A long prompt is computed over several steps, in pieces (chunked prefill: Agrawal et al., Sarathi-Serve, OSDI 2024), so
+// that it holds up the other sequences for no longer than a piece takes. Prompts are finished in the order in which they
+// began.
+//
+// With a pool of pages a request begins when there are pages for its prompt, less those that a beginning computed before
+// has left (page_pool.h). A sequence gets another page when it has filled its last. If there is none, the sequence that
+// began last, of the lowest priority, gives its pages back, waits again as the first of its key, and is computed anew
+// from its prompt and the tokens that it has.
+//
+// Which request gets a free slot: the one of highest priority; among those, of the key that has been served least (the
+// virtual token counter of Sheng et al., OSDI 2024); among those, the one that came first. A key that was idle does not
+// save up: it begins level with the least served active key.
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "describe/serving/page_pool.h"
+
+namespace systole {
+
+struct ServingLimits {
+  std::int64_t slots = 1;    // sequences in a step
+  std::int64_t cache = 1;    // tokens of one sequence, prompt and answer
+  std::int64_t waiting = 0;  // requests that wait for a slot; one more is refused
+  // Tokens of prompts per step; a running sequence waits for no more than these between two tokens.
+  std::int64_t prefill = 512;
+  // A prompt is one piece, however long: of an encoder. Then a step has one prompt, or several that `prefill` allows.
+  bool whole_prompts = false;
+  std::int64_t pages = 0;  // of the pool; 0: each slot has memory of its own
+  std::int64_t page = 16;  // tokens of a page
+};
+
+struct ServingRequest {
+  std::uint64_t id = 0;       // unique among those not removed
+  std::string key = {};       // whose request it is; fairness is between keys
+  std::int64_t prompt = 1;    // tokens, at least 1
+  std::int64_t answer = 1;    // tokens, at most
+  std::int64_t priority = 0;  // higher goes first
+  // Of the whole pages of the prompt, in order; empty: nothing is shared. See page_pool.h.
+  std::vector<PageHash> hashes = {};
+};
+
+enum class Admission {
+  accepted,
+  queue_full,  // as many wait as may; try again later
+  too_long,    // the prompt does not fit the cache, now or later
+};
+
+struct ServingStep {
+  struct Sequence {
+    std::uint64_t id;
+    std::int64_t slot;
+    bool operator==(const Sequence&) const = default;
+  };
+  struct Piece {
+    std::uint64_t id;
+    std::int64_t slot;
+    std::int64_t begin, end;  // tokens of the prompt, and after a preemption of the answer so far
+    bool first;               // those before `begin` have been computed by others
+    bool last;                // it ends here; the sequence also gets a token
+    bool operator==(const Piece&) const = default;
+  };
+  struct Table {
+    std::int64_t slot;
+    std::vector<std::int32_t> pages;
+    bool operator==(const Table&) const = default;
+  };
+  std::vector<Table> tables;     // that changed, to be known before anything is computed
+  std::vector<Piece> prefill;    // of one sequence at most one
+  std::vector<Sequence> decode;  // sequences that had a token before this step, by slot
+  bool empty() const { return prefill.empty() && decode.empty(); }
+};
+
+class ServingScheduler {
+ public:
+  // REQUIRES: slots, cache and prefill at least 1; a pool has pages for one sequence of `cache` tokens.
+  explicit ServingScheduler(const ServingLimits& limits);
+
+  // A request that is accepted waits, or runs in the next step. REQUIRES: a new id.
+  Admission add(ServingRequest request);
+  // Forgets a request wherever it is; false: it is unknown. Its slot may be given away in the next step.
+  bool remove(std::uint64_t id);
+  // The batch of the next step; empty if nothing waits or runs.
+  ServingStep next();
+
+  std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+  std::int64_t running() const { return running_; }
+  // Times that a sequence gave its pages back.
+  std::int64_t preemptions() const { return preemptions_; }
+  // The share of the pool's pages that sequences use; 0 without a pool.
+  double pages_used() const;
+
+ private:
+  struct Key {
+    std::int64_t requests = 0;  // that wait or run
+    std::int64_t served = 0;    // tokens, counted from the level at which it became active
+  };
+  Key& activate(const std::string& name);
+  void release(const std::string& name);
+  std::list<ServingRequest>::iterator choose();
+  // The next piece of the prompt in a slot, of at most so many tokens.
+  ServingStep::Piece cut(std::size_t slot, std::int64_t most);
+
+  ServingLimits limits_;
+  std::list<ServingRequest> waiting_;  // in the order they came
+  struct Slot {
+    bool taken = false;
+    std::int64_t computed = 0;  // tokens in the cache
+    std::int64_t cached = 0;    // of them, computed by others
+    std::int64_t since = 0;     // number of its admission
+    ServingRequest request;
+    std::vector<std::int32_t> pages = {};
+    std::size_t published = 0;  // pages
+    bool prefilled() const { return taken && computed >= request.prompt; }
+  };
+  bool admit(std::list<ServingRequest>::iterator chosen, std::size_t slot, ServingStep& step);
+  bool make_room(std::size_t slot, ServingStep& step);
+  std::size_t latest() const;
+  void preempt(std::size_t slot);
+  void publish(Slot& slot);
+  std::int64_t pages_for(std::int64_t tokens) const { return (tokens + limits_.page - 1) / limits_.page; }
+
+  std::optional<PagePool> pool_;
+  std::int64_t admissions_ = 0, preemptions_ = 0;
+  std::vector<Slot> slots_;
+  std::optional<std::size_t> unfinished_;  // the slot whose prompt has been begun and not finished
+  std::int64_t running_ = 0;
+  std::map<std::string, Key> keys_;  // of requests that wait or run
+};
+
+}  // namespace systole
