@@ -1,0 +1,140 @@
+// Plans of serving on offers of the catalog: their order, prices and reasons, and what is refused.
+
+#include "predict/serving/serving_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "predict/serving/serving_plan_text.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kChat = R"(systole: 1
+name: chat
+workload: serve
+model: { family: llama, layers: 8, width: 1024, heads: 16, kv_heads: 4, context: 2048, vocabulary: 32000 }
+serve:
+  slots: 8
+  context: 1024
+  objective: { ttft: 500ms, tpot: 50ms }
+  traffic: { rate: 40, requests: 600, prompt: { mean: 200, distribution: lognormal }, answer: 60 }
+)";
+
+Result<ServingPlan> try_plan(const std::vector<std::string>& targets, const std::vector<std::string>& sets = {}) {
+  const Catalog catalog = Catalog::read(builtin_catalog_files()).value();
+  CatalogTables tables = CatalogTables::read().value();
+  const Workload workload = read_workload(kChat, "job.yaml", {"", sets}).value();
+  ServingPlanner planner = ServingPlanner::create(workload, {}).value();
+  OfferRules rules;
+  rules.stack = stack_of(builtin_stacks(), "");
+  rules.products = {ProductType::f32};
+  TRY(planner.add_offers(tables, catalog, targets, rules, "2026-08-01"));
+  return planner.take();
+}
+
+ServingPlan planned(const std::vector<std::string>& targets, const std::vector<std::string>& sets = {}) {
+  return try_plan(targets, sets).value();
+}
+
+TEST(ServingPlan, the_cheapest_token_comes_first_and_the_others_say_by_how_much) {
+  const ServingPlan plan = planned({"a3-highgpu-8g:1,l4:1,v5e:1"});
+  ASSERT_GE(plan.rows.size(), 3U);
+  EXPECT_EQ(plan.rows.front().lost, "");
+  for (const ServingRow& row : plan.rows) {
+    ASSERT_TRUE(row.carries()) << row.name << row.lost;
+    EXPECT_GE(static_cast<double>(row.replicas) * row.capacity->load, plan.asked * 0.999) << row.name;
+    EXPECT_LT(static_cast<double>(row.replicas - 1) * row.capacity->load, plan.asked) << row.name;
+    EXPECT_LE(row.capacity->outcome.ttft_p95.value, 0.5);
+    EXPECT_LE(row.capacity->outcome.tpot_p95.value, 0.05);
+    ASSERT_TRUE(row.per_million) << row.name;
+    EXPECT_NEAR(
+        row.per_million->count(),
+        row.price->count() / 3600 / (static_cast<double>(row.devices) * row.capacity->outcome.tokens_per_second) * 1e6,
+        1e-9);
+    EXPECT_GE(*row.per_million, *plan.rows.front().per_million);
+    EXPECT_EQ(row.lost.find("dearer a token") != std::string::npos, &row != &plan.rows.front()) << row.lost;
+  }
+}
+
+TEST(ServingPlan, what_does_not_fit_says_so_and_comes_last) {
+  // Keys and values of 8 layers, 4 heads of 64 and 8 sequences: 32 GiB.
+  const ServingPlan plan = planned(
+      {"l4:1,h100:1"}, {"model.context=262144", "serve.context=262144", "serve.slots=8", "serve.traffic.rate=1"});
+  EXPECT_EQ(plan.rows.front().offer->accelerator, "h100");
+  const ServingRow& last = plan.rows.back();
+  EXPECT_EQ(last.offer->accelerator, "l4");
+  EXPECT_TRUE(last.lost.starts_with("does not fit: ")) << last.lost;
+  EXPECT_FALSE(last.capacity);
+  const std::string text = serving_plan_text(plan, 120, [](std::string_view words) { return std::string(words); });
+  for (const char* words : {"fits", "keys and values", "95% within", "for a million answer tokens", "does not fit"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+}
+
+TEST(ServingPlan, of_anything_each_accelerator_has_one_row) {
+  const ServingPlan plan = planned({"any"}, {"serve.traffic.requests=100"});
+  std::set<std::string> accelerators;
+  for (const ServingRow& row : plan.rows) EXPECT_TRUE(accelerators.insert(row.offer->accelerator).second) << row.name;
+  EXPECT_GT(accelerators.size(), 8U);
+  EXPECT_EQ(plan.rows.front().lost, "");
+  for (const ServingRow& row : plan.rows) {
+    if (row.offer->accelerator != "v5e") continue;
+    EXPECT_EQ(row.devices, 1) << "not a slice of 256";
+  }
+}
+
+TEST(ServingPlan, weights_in_int8_take_less_memory_and_time) {
+  const ServingPlan stored = planned({"l4:1"}), int8 = planned({"l4:1"}, {"serve.parameter=i8"});
+  const ServingRow &wide = stored.rows.front(), &narrow = int8.rows.front();
+  EXPECT_LT(narrow.memory.parameters * 2, wide.memory.parameters);
+  EXPECT_LT(narrow.priced.times.decode_of(8), wide.priced.times.decode_of(8));
+  EXPECT_GT(narrow.capacity->load, wide.capacity->load);
+}
+
+TEST(ServingPlan, an_unknown_price_stays_unknown_behind_those_that_are_known) {
+  const ServingPlan plan = planned({"h100:1,v5e:1"});  // one H100 alone is not had on demand
+  const ServingRow& last = plan.rows.back();
+  ASSERT_EQ(last.offer->accelerator, "h100");
+  EXPECT_TRUE(last.carries());
+  EXPECT_FALSE(last.per_million);
+  EXPECT_EQ(last.lost, "its price is unknown");
+}
+
+TEST(ServingPlan, an_objective_that_no_device_meets_is_refused_with_its_own_time) {
+  const ServingPlan plan = planned({"l4:1"}, {"serve.objective.tpot=1us"});
+  EXPECT_FALSE(plan.rows.front().carries());
+  const Error refused = refusal_of(plan);
+  EXPECT_EQ(refused.kind, ErrorKind::does_not_fit);
+  EXPECT_NE(refused.message.find("even alone (tpot"), std::string::npos) << refused.message;
+  EXPECT_NE(refused.hint, "");
+}
+
+TEST(ServingPlan, users_are_planned_whole) {
+  const ServingPlan plan =
+      planned({"h100:1"}, {"serve.traffic.users=500", "serve.traffic.pause=10s", "serve.objective.ttft=300ms"});
+  const ServingRow& row = plan.rows.front();
+  ASSERT_TRUE(row.carries()) << row.lost;
+  EXPECT_EQ(row.capacity->load, std::floor(row.capacity->load));
+  EXPECT_EQ(plan.words_of_load(2), "2 users");
+}
+
+TEST(ServingPlan, its_document_has_the_same_numbers) {
+  const ServingPlan plan = planned({"l4:1"});
+  const Node document = serving_plan_node(plan);
+  const Node& row = document.find("serving")->find("rows")->items()[0];
+  EXPECT_EQ(row.find("replicas")->as_int().value(), plan.rows[0].replicas);
+  EXPECT_EQ(row.find("dollars_per_million_tokens")->as_double().value(), plan.rows[0].per_million->count());
+  const Node* ttft = row.find("at_most_load")->find("ttft_p95_seconds");
+  EXPECT_LE(ttft->find("interval_95")->items()[0].as_double().value(), ttft->find("value")->as_double().value());
+  EXPECT_TRUE(row.find("load_seconds")->is_null()) << "no rate of a disk is known";
+}
+
+TEST(ServingPlan, a_model_that_serves_nothing_is_refused) {
+  const Result<ServingPlan> plan = try_plan({"h100:1"}, {"model.moe={ experts: 4, every: 2, dense_mlp: 2048 }"});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::unsupported);
+}
+
+}  // namespace
+}  // namespace systole
