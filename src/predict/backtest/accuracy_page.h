@@ -1,12 +1,12 @@
 #pragma once
-// docs/accuracy.md: how far predictions lie from what others published, and by how many fitted numbers.
+// docs/accuracy.md: the errors of predictions against published measurements, and the number of fitted parameters.
 
 #include "predict/backtest/report.h"
 
 namespace systole::backtest {
 
 struct AccuracyPage {
-  std::vector<std::string> files;  // of rows
+  std::vector<std::string> files;  // tables of published rows
   std::string catalog_date;
   std::vector<ReportTable> tables;
   std::vector<StackProfile> stacks;

@@ -1,4 +1,4 @@
-// Whether predictions choose well among layouts that others measured.
+// Scores how well predictions choose among measured layouts.
 
 #include <algorithm>
 #include <numeric>
@@ -10,8 +10,8 @@
 namespace systole::backtest {
 namespace {
 
-constexpr std::size_t kLeastLayouts = 6;     // of a group
-constexpr std::size_t kFastestMeasured = 3;  // whose median is the best, for one point may be luck
+constexpr std::size_t kLeastLayouts = 6;     // per group
+constexpr std::size_t kFastestMeasured = 3;  // their median is the reference, because a single point may be luck
 
 bool leaves_room(const ScoredRow& row) {
   return row.predicted->memory_gib <= kUsableMemory * (row.row->made->cluster.chip.capacity / kGiB);
@@ -67,7 +67,7 @@ std::optional<ChoiceScore> choice_score(std::span<const ScoredRow* const> rows, 
   for (const ScoredRow* row : rows) {
     const PublishedRow& of = row->row->row;
     if (row->predicted && of.step_seconds && row->defect.empty())
-      groups[{of.source, of.model, of.accelerator, *of.chips, *of.batch, *of.seq}].push_back(row);
+      groups[{of.source, of.model, of.accelerator, *of.chips, *of.batch, *of.sequence_length}].push_back(row);
   }
   ChoiceScore score;
   score.set = rows.empty() ? "" : rows.front()->set;

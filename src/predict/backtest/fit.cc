@@ -9,10 +9,10 @@
 namespace systole::backtest {
 namespace {
 
-constexpr double kScale = 0.05;        // of an error that is ordinary
+constexpr double kScale = 0.05;        // a typical error
 constexpr double kFaultyWeight = 0.1;  // of rows measured before a repair
 
-// A number as how many spreads it lies from what is expected, and back.
+// The distance of a number from its expected value, in spreads; decoded() is the inverse.
 double encoded(double value, const StackNumber& number, const StackProfile& expected) {
   const double middle = expected.*number.member;
   return (number.log ? std::log(value / middle) : value - middle) / number.spread;
@@ -30,7 +30,7 @@ StackProfile profile_at(std::span<const double> z, const StackProfile& expected)
   return stack;
 }
 
-// Whose square is soft(r).
+// The square of the result is soft(r).
 double softened(double r) { return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r); }
 
 struct WeighedRow {
@@ -72,7 +72,7 @@ std::vector<const PreparedRow*> rows_of(std::span<const PreparedRow> rows, const
   return of_stack;
 }
 
-// What is expected of any stack, with the facts of this one.
+// The default numbers with the facts of `stack`.
 StackProfile expected_of(const StackProfile& stack) {
   StackProfile expected = stack;
   const StackProfile any;
@@ -97,7 +97,7 @@ StackProfile fit_stack(std::span<const PreparedRow* const> rows, const StackProf
     for (const WeighedRow& row : all) add_residuals(row, tried, residuals);
     return residuals;
   };
-  // From what is expected, and from where the numbers stand: a sum of many bends has more than one low point.
+  // Starts from the expected and from the present numbers, because the sum has several local minima.
   std::vector<double> standing;
   for (const StackNumber& number : numbers) standing.push_back(encoded(stack.*number.member, number, expected));
   std::vector<double> best;

@@ -1,14 +1,14 @@
 #pragma once
-// Finds the numbers of stack profiles on published rows.
+// Fits the numbers of stack profiles to published rows.
 //
-// For each stack, the numbers that make
+// For each stack, the numbers minimise
 //
 //   sum over rows of weight × soft(ln(predicted / measured) / 5%)  +  sum over numbers of z^2
 //
-// the least, where soft(r) = 2 (√(1 + r²) - 1), so that far-off rows pull no harder than others, and z is how far a
-// number lies from what is expected of any stack (StackProfile's own), in spreads (stack_numbers()). Rows are step
-// times and peaks of memory. A source counts as at most kMostOfSource rows; rows with a defect do not count. By
-// Levenberg's and Marquardt's method, from what is expected; the same rows give the same numbers.
+// where soft(r) = 2 (√(1 + r²) - 1) limits the pull of outliers, and z is the distance of a number from its default in
+// StackProfile, in units of its spread (stack_numbers()). Rows are step times and memory peaks. A source counts as at
+// most kMostOfSource rows; rows with a defect do not count. The method is Levenberg-Marquardt, from the defaults and
+// from the present numbers; the same rows give the same numbers.
 
 #include "predict/backtest/scores.h"
 
@@ -16,14 +16,16 @@ namespace systole::backtest {
 
 constexpr double kMostOfSource = 30;
 
-// REQUIRES: every row has a job. Only its numbers differ from `stack`'s, from which too the search begins.
+// Changes only the numbers of `stack`; the search starts from these, and from the defaults. REQUIRES: every row has a
+// job.
 StackProfile fit_stack(std::span<const PreparedRow* const> rows, const StackProfile& stack);
 
-// All stacks on all rows that count. A stack without rows stays as it is; "default" gets the medians of the others.
+// Fits all stacks to all rows that count. A stack without rows stays unchanged; "default" gets the medians of the
+// others.
 std::vector<StackProfile> fit_stacks(std::span<const PreparedRow> rows, std::span<const StackProfile> stacks);
 
-// Profiles for judging a fit: what each row is predicted by is fitted on none of its source's rows. The only source of
-// a stack is predicted by the medians of the other stacks.
+// Profiles to validate a fit, leaving one source out: a row's profile is fitted without the rows of its source. If a
+// stack has only one source, its rows get the medians of the other stacks.
 class SourcesLeftOut {
  public:
   SourcesLeftOut(std::span<const PreparedRow> rows, std::span<const StackProfile> fitted);
@@ -33,7 +35,7 @@ class SourcesLeftOut {
   std::map<std::pair<std::string, std::string>, StackProfile> profiles_;  // by stack and source
 };
 
-// What each row is predicted by when its stack has never been seen.
+// Profiles to validate a fit, leaving one stack out: a row's profile is the median of the other stacks.
 class StacksUnseen {
  public:
   explicit StacksUnseen(std::span<const StackProfile> fitted);
@@ -43,7 +45,7 @@ class StacksUnseen {
   std::map<std::string, StackProfile> profiles_;  // by stack
 };
 
-// The medians of all but one, as if that one had never been seen; facts are `of`'s.
+// The medians of the numbers of all stacks but `of` and "default"; facts are those of `of`.
 StackProfile median_of_others(std::span<const StackProfile> stacks, const StackProfile& of);
 
 }  // namespace systole::backtest

@@ -15,7 +15,7 @@ TEST(LeastSquares, finds_a_curve_and_stays_within_bounds) {
   problem.least = {-10, -10};
   problem.most = {10, 10};
   problem.residuals = [](std::span<const double> x) {
-    return std::vector<double>{10 * (x[1] - x[0] * x[0]), 1 - x[0]};  // Rosenbrock's
+    return std::vector<double>{10 * (x[1] - x[0] * x[0]), 1 - x[0]};  // Rosenbrock's function
   };
   std::vector<double> found = minimise(problem, {-1.2, 1});
   EXPECT_NEAR(found[0], 1, 1e-4);
@@ -26,12 +26,12 @@ TEST(LeastSquares, finds_a_curve_and_stays_within_bounds) {
   EXPECT_NEAR(found[1], 0.25, 1e-4);
 }
 
-// Small models in many sizes on one machine and several, whose steps are bound by different things; of two sources.
+// Small models of many sizes on one machine and on several, with different bottlenecks, from two sources.
 std::vector<Cells> many_cells() {
   std::vector<Cells> all;
   for (const int width : {512, 2048, 6144}) {
     for (const int chips : {8, 64}) {
-      for (const int seq : {512, 8192}) {
+      for (const int sequence_length : {512, 8192}) {
         for (const int tensor : {1, 4}) {
           for (const int widening : {1, 4}) {
             const std::size_t id = all.size();
@@ -43,7 +43,7 @@ std::vector<Cells> many_cells() {
                            {"n_kv_heads", ""},
                            {"d_ff", std::to_string(widening * width)},
                            {"vocab", "32768"},
-                           {"seq_len", std::to_string(seq)},
+                           {"seq_len", std::to_string(sequence_length)},
                            {"num_chips", std::to_string(chips)},
                            {"tp", std::to_string(tensor)},
                            {"dp", std::to_string(chips / tensor)},
@@ -58,7 +58,7 @@ std::vector<Cells> many_cells() {
   return all;
 }
 
-// Times and memory as a profile with numbers of its own would have them, once with a few rows that are far off.
+// Times and memory computed from a planted profile, once with a few outliers.
 class PlantedRows : public testing::Test {
  protected:
   void SetUp() override {

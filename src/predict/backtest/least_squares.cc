@@ -9,7 +9,7 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Column by column. Steps go inwards where there is no room outwards.
+// The Jacobian, by columns. A step goes inwards if the bound leaves no room outwards.
 Matrix derivatives(const LeastSquares& problem, std::span<const double> x, std::span<const double> at_x) {
   constexpr double kStep = 1e-4;
   Matrix columns;
@@ -25,7 +25,7 @@ Matrix derivatives(const LeastSquares& problem, std::span<const double> x, std::
   return columns;
 }
 
-// Of a symmetric matrix that is positive definite, by Cholesky's method.
+// Solves a x = b for a symmetric positive definite `a`, by Cholesky's method.
 std::vector<double> solve(Matrix a, std::vector<double> b) {
   const std::size_t n = b.size();
   for (std::size_t i = 0; i < n; ++i) {
@@ -46,10 +46,10 @@ std::vector<double> solve(Matrix a, std::vector<double> b) {
   return b;
 }
 
-// The normal equations at a place. Unknowns that stand at a bound and would go beyond it are held.
+// The normal equations at a point. Unknowns at a bound that would go beyond it are held.
 struct Normal {
   Matrix squares;
-  std::vector<double> down;  // the way in which the sum falls
+  std::vector<double> down;  // descent direction: negative half gradient of the sum
 };
 
 Normal normal_equations(const LeastSquares& problem, std::span<const double> x, std::span<const double> residuals) {

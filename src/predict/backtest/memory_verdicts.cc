@@ -1,4 +1,4 @@
-// Whether points that crashed are those that are predicted to run out of memory.
+// Compares crashed points with those that are predicted to run out of memory.
 
 #include <algorithm>
 #include <tuple>
@@ -8,7 +8,7 @@
 namespace systole::backtest {
 namespace {
 
-// A layout whose microbatch is varied, and the memory that was measured by microbatch.
+// A layout without its microbatch.
 using LayoutKey =
     std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 LayoutKey layout_of(const PublishedRow& row) {
@@ -17,8 +17,8 @@ LayoutKey layout_of(const PublishedRow& row) {
 }
 using Measured = std::map<double, double>;  // microbatch → GiB
 
-// What its neighbours of smaller microbatches let expect: by the line through the first and the last of them; of one
-// alone, half of its memory taken to grow with the microbatch.
+// Memory extrapolated from neighbours with smaller microbatches: by the line through the first and the last of them; if
+// there is only one, half of its memory is assumed to grow with the microbatch.
 std::optional<double> expected_gib(const Measured& measured, double microbatch) {
   const auto end = measured.lower_bound(microbatch);
   if (end == measured.begin()) return std::nullopt;

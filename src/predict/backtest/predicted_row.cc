@@ -7,31 +7,21 @@
 #include <numeric>
 #include <thread>
 
-#include "describe/graph/partition/chunks.h"
 #include "describe/job/job.h"
 #include "describe/models/list.h"
+#include "describe/partition/chunks.h"
 
 namespace systole::backtest {
 namespace {
 
-// What partitioning must know of a chip: nothing of its speed. Its compilers fuse elementwise ops.
-Target target_of_accelerators() {
-  Target target;
-  target.name = "accelerator";
-  target.kind = "null";
-  target.dtypes = {DType::f32, DType::bf16};
-  target.fusion.chains = true;
-  return target;
-}
-
-// Stages hold a bounded number of microbatches, and what one does is the same for all; so Programs are made for no more
-// than show it. Interleaved schedules need a multiple of the stages.
+// Programs are built for a few microbatches only: stages hold a bounded number, and all do the same work. Interleaved
+// schedules need a multiple of the stages.
 std::int64_t shown_microbatches(const RowJob& job) {
   const std::int64_t most = job.stages() > 1 ? 4 * job.stages() : 2;
   return std::min(job.workload.train.microbatches, most);
 }
 
-// The workload with as many microbatches as are shown, each as large.
+// The workload with shown_microbatches() microbatches of the same size.
 Workload shown_workload(const RowJob& job) {
   Workload shown = job.workload;
   shown.train.microbatches = shown_microbatches(job);
@@ -50,7 +40,7 @@ std::string programs_key(const RowJob& job) {
   return key;
 }
 
-// And everything that decides, beside those, what a step is made of and what memory it takes.
+// Everything else that decides the parts of a step and its memory, as text.
 std::string parts_key(const RowJob& job) {
   const KernelChoice& kernels = job.kernels;
   std::string key = fmt::format("{} {} {} {} {}", job.chip->name, job.cluster.devices, job.cluster.host.value_or(0),
@@ -81,7 +71,7 @@ std::string reason_of(const Error& error) {
   return error.kind == ErrorKind::unsupported ? error.message : "no Program: " + error.message;
 }
 
-// Of `alike`, whose Programs are the same.
+// Builds the parts of the rows `alike`, which share their Programs.
 void make_all(std::vector<PreparedRow>& rows, std::span<const std::size_t> alike) {
   try {
     const StagePrograms stages = stage_programs(*rows[alike.front()].job).value();

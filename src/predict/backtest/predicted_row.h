@@ -1,7 +1,7 @@
 #pragma once
-// What a published row is predicted to take: its job's Programs, what a step of them is made of, and the prices of a
-// stack. The Programs and the parts are made once for all rows that lie alike; pricing parts takes microseconds, which
-// is what lets profiles be fitted.
+// Predicts time and memory of a published row: from its job's Programs, the parts of their step, and a stack's prices.
+// Programs and parts are built once for all rows with the same layout. Pricing parts takes microseconds, so profiles
+// can be fitted.
 
 #include <functional>
 #include <memory>
@@ -12,20 +12,20 @@
 
 namespace systole::backtest {
 
-// Of a job, before any stack's prices.
+// The parts of a job's step, before a stack's prices.
 struct RowParts {
   StepParts parts;
   Cluster cluster;
-  std::vector<MemoryParts> memory;  // of each Program
+  std::vector<MemoryParts> memory;  // by Program
 };
 
-// A stack that a row ran on, its job and what the job is made of; or why there is none.
+// A row with its stack, its job and the job's parts, or the reason why there is no job.
 struct PreparedRow {
   PublishedRow row;
-  const StackProfile* stack = nullptr;  // never null once prepared
+  const StackProfile* stack = nullptr;  // not null after prepare()
   std::optional<RowJob> job;
   std::shared_ptr<const RowParts> made;
-  std::string refused;  // why there is no job, in few words; empty where there is one
+  std::string refused;  // why there is no job, in few words; empty if there is one
 };
 
 struct PrepareOptions {
@@ -33,12 +33,12 @@ struct PrepareOptions {
   std::function<void(std::size_t done, std::size_t all)> progress = {};  // called from one thread at a time
 };
 
-// In the order of the rows. `stacks` outlive what is returned.
+// In the order of the rows. `stacks` must outlive the result.
 std::vector<PreparedRow> prepare(std::vector<PublishedRow> rows, std::span<const StackProfile> stacks,
                                  const Catalog& catalog, const PrepareOptions& options = {});
 
-// The Programs of a job's stages: one for all of a kind (kind_of_stage), of the earliest of them, which holds the most
-// microbatches. Index of each stage's among them.
+// The Programs of a job's stages: one for all stages of a kind (kind_of_stage), that of the earliest, which holds the
+// most microbatches. `of_stage`: index of each stage's Program.
 struct StagePrograms {
   std::vector<std::unique_ptr<const Program>> programs;
   std::vector<std::size_t> of_stage;
@@ -51,7 +51,7 @@ struct PredictedRow {
   double mfu = 0;         // model FLOPs over the dense peak in bf16
   double memory_gib = 0;  // of the fullest device
 };
-// REQUIRES of all: the row has a job.
+// REQUIRES, for both: the row has a job.
 PredictedRow predict(const PreparedRow& row, const StackProfile& stack);
 double predicted_gib(const PreparedRow& row, const StackProfile& stack);
 

@@ -8,7 +8,7 @@
 namespace systole::backtest {
 namespace {
 
-// A small model, so that Programs are made in no time.
+// A small model, so that Programs are built quickly.
 Cells small_cells() {
   return {{"n_layers", "8"}, {"d_model", "256"}, {"n_heads", "4"},       {"n_kv_heads", "4"},     {"d_ff", "512"},
           {"vocab", "1024"}, {"seq_len", "128"}, {"global_batch", "64"}, {"step_time_use_s", "1"}};
@@ -21,8 +21,8 @@ PreparedRow prepared(const Cells& cells) {
   return prepare({row_with(cells)}, builtin_stacks(), builtin_catalog(), {.threads = 1}).front();
 }
 
-// More microbatches than are shown are predicted as from Programs of all of them, but for the sum of their losses: an
-// addition each.
+// Predictions from a few microbatches equal those from Programs with all of them, except for the sum of the losses: one
+// addition per microbatch.
 TEST(PredictedRows, few_microbatches_stand_for_many) {
   for (const Cells& layout : {Cells{{"micro_batch", "1"}, {"num_chips", "4"}, {"dp", "4"}},
                               Cells{{"pp", "2"}, {"dp", "4"}, {"global_batch", "96"}},
@@ -33,11 +33,7 @@ TEST(PredictedRows, few_microbatches_stand_for_many) {
     ASSERT_GT(job.workload.train.microbatches, 8);
     std::vector<std::unique_ptr<const Program>> whole;
     std::vector<const Program*> stages;
-    Target target;
-    target.name = "accelerator";
-    target.kind = "null";
-    target.dtypes = {DType::f32, DType::bf16};
-    target.fusion.chains = true;
+    const Target target = target_of_accelerators();
     for (std::int64_t stage = 0; stage < job.stages(); ++stage) {
       whole.push_back(
           make_job(job.workload, job.strategy, target, {}, stage * job.cluster.devices / job.stages()).value().program);

@@ -45,7 +45,7 @@ constexpr CountColumn kCounts[] = {
     {"head_dim", &PublishedRow::head},
     {"d_ff", &PublishedRow::mlp},
     {"vocab", &PublishedRow::vocabulary},
-    {"seq_len", &PublishedRow::seq},
+    {"seq_len", &PublishedRow::sequence_length},
     {"n_experts", &PublishedRow::experts},
     {"top_k", &PublishedRow::top_k},
     {"moe_d_ff", &PublishedRow::expert_mlp},

@@ -59,7 +59,7 @@ ReportTable set_table(const Scores& scores, const JudgedApart& apart, const Repo
   return table;
 }
 
-// Of one set all groups, of all sets those that tell most.
+// All groups of one set; of all sets only the most informative groups.
 ReportTable group_table(const Scores& scores, const ReportOptions& options) {
   ReportTable table;
   table.title = "errors of step times by what rows differ in";
@@ -101,7 +101,7 @@ ReportTable reasons_table(std::string title, std::string note, const std::map<st
   return table;
 }
 
-// The head, and a row of each set that is asked for.
+// Adds a row for each requested set to `table`.
 template <typename Scored, typename CellsOf>
 ReportTable table_by_set(ReportTable table, const Scored& scored, const ReportOptions& options, CellsOf cells_of) {
   for (const auto& of_set : scored) {

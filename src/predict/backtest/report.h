@@ -7,12 +7,12 @@
 namespace systole::backtest {
 
 struct ReportTable {
-  std::string title, note;                     // note: what to know of it; may be empty
-  std::vector<std::string> headers;            // one that ends in '>' is of a column that is aligned to the right
+  std::string title, note;                     // note: a remark for readers; may be empty
+  std::vector<std::string> headers;            // a final '>' aligns the column to the right
   std::vector<std::vector<std::string>> rows;  // as wide as the headers
 };
 
-// Scores by profiles that were fitted with a row's own source left out, and as if its stack had never been seen.
+// Held-out scores: by profiles fitted without a row's source, and without its stack. Null: not computed.
 struct JudgedApart {
   const Scores* source_left_out = nullptr;
   const Scores* stack_unseen = nullptr;
@@ -20,7 +20,7 @@ struct JudgedApart {
 
 struct ReportOptions {
   std::size_t worst = 10;  // rows
-  std::string set;         // of this one alone, in all that its rows differ in; empty: all
+  std::string set;         // only this set, with all groups of its rows; empty: all sets
   bool wants(std::string_view of) const { return set.empty() || set == of; }
 };
 
@@ -30,8 +30,8 @@ std::vector<ReportTable> report_tables(const Scores& scores, const JudgedApart& 
 // "rows": [...]}
 Node report_node(const Scores& scores, const JudgedApart& apart, const ReportOptions& options);
 
-// How many numbers were fitted that the predictions of a set rest on: those of its stacks' profiles that the quantity
-// depends on, and facts of its chips that were found on published rows.
+// The number of fitted parameters behind the predictions of a set: the numbers of its stacks' profiles that the
+// quantity depends on, and facts of its chips that were fitted to published rows.
 std::size_t fitted_numbers(const Scores& scores, std::string_view set, ScoredQuantity quantity);
 
 }  // namespace systole::backtest

@@ -50,7 +50,7 @@ TEST_F(Reports, a_flagged_row_is_counted_apart) {
   for (const char* key : {"mean_abs_error", "median_abs_error", "p90_abs_error"}) EXPECT_NE(summary.find(key), nullptr);
 }
 
-// Ten numbers of a stack price time, two memory; facts of an H100 that were found on published rows come on top.
+// Ten numbers of a stack price time, two price memory; facts of an H100 that were fitted to published rows are added.
 TEST_F(Reports, fitted_numbers_stand_beside_errors) {
   std::size_t found = 0;
   for (const auto& [key, fact] : builtin_catalog().find("h100").value()->facts)

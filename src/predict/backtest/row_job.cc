@@ -19,7 +19,7 @@ struct TypeWords {
 };
 constexpr TypeWords kTypes[] = {{"nvfp4", ProductType::fp4}, {"fp8", ProductType::fp8}, {"int8", ProductType::int8}};
 
-// "not stated" is what frameworks did by default before there was fused attention.
+// "not stated" means unfused, the default of frameworks before fused attention existed.
 constexpr std::string_view kUnfused[] = {"no flash", "fused softmax", "not stated", "dot-product"};
 constexpr std::string_view kBest[] = {"cuDNN", "TE", "splash", "MaxText"};
 
@@ -37,7 +37,7 @@ KernelChoice kernels_of(const PublishedRow& row) {
     kernels.attention = KernelChoice::Attention::unfused;
   else if (!row.attention.empty() && (says(row.attention, "SDPA") || !any_of(row.attention, kBest)))
     kernels.attention = KernelChoice::Attention::flash_2;
-  // A graph of the whole step leaves what its end needs; one of some modules, about half.
+  // A graph of the whole step captures all kernels but those of its end; a graph of some modules about half.
   const bool whole = says(row.notes, "cuda graph full_iteration") || says(row.notes, "cuda graph local/full");
   if (says(row.notes, "cuda graph") && !says(row.notes, "cuda graph none")) kernels.captured = whole ? 0.9 : 0.5;
   if (says(row.notes, "deepep") || says(row.notes, "hybridep")) kernels.sent_once = row.top_k.value_or(0);
@@ -45,14 +45,26 @@ KernelChoice kernels_of(const PublishedRow& row) {
   return kernels;
 }
 
-// As nanotron does: blocks go to a stage until they have cost its share, the head being the last of them. Every stage
-// has a layer.
+// Total columns of all products of a block.
+double width_of_products(const ModelSpec& model) {
+  if (const auto* bert = model.if_is<BertSpec>())
+    return static_cast<double>(4 * bert->width) + 2 * static_cast<double>(bert->mlp);
+  const auto& m = model.as<DecoderSpec>();
+  return static_cast<double>(2 * m.head * (m.heads + m.kv_heads)) + (m.gated ? 3 : 2) * static_cast<double>(m.mlp);
+}
+
+std::int64_t periods_of(const ModelSpec& model) {
+  const auto* decoder = model.if_is<DecoderSpec>();
+  return decoder == nullptr ? model.layers() : decoder->moe.periods(decoder->layers);
+}
+
+// Divides layers among stages as nanotron does: a stage takes blocks until their cost exceeds its share; the head is
+// the last block. Every stage has a layer.
 std::vector<std::int64_t> layers_by_cost(const ModelSpec& model, std::int64_t stages) {
-  const double width = static_cast<double>(model.width);
-  const double block = width * static_cast<double>(2 * model.head * (model.heads + model.kv_heads)) +
-                       (model.gated ? 3 : 2) * width * static_cast<double>(model.mlp);
-  const double head = width * static_cast<double>(model.vocabulary);
-  const std::int64_t layers_in_all = model.moe.periods(model.layers);
+  const double width = static_cast<double>(model.width());
+  const double head = width * static_cast<double>(model.vocabulary());
+  const double block = width * width_of_products(model);
+  const std::int64_t layers_in_all = periods_of(model);
   const double share = (static_cast<double>(layers_in_all) * block + head) / static_cast<double>(stages);
   std::vector<std::int64_t> layers(static_cast<std::size_t>(stages), 0);
   std::int64_t left = layers_in_all;
@@ -79,11 +91,11 @@ TrainSpec train_of(const PublishedRow& row, const RowLayout& layout) {
   return train;
 }
 
-// Embedding and head may have chunks to themselves; here a chunk has a layer.
+// In a row, embedding and head may have chunks of their own; here every chunk has a layer.
 Status set_chunks(const RowLayout& layout, RowJob& job) {
   std::int64_t& chunks = job.workload.pipeline.chunks;
   const ModelSpec& model = job.workload.model;
-  chunks = std::min(layout.chunks, model.moe.periods(model.layers) / layout.stages);
+  chunks = std::min(layout.chunks, periods_of(model) / layout.stages);
   if (chunks < 1) return error(ErrorKind::unsupported, "fewer layers than stages");
   if (chunks < layout.chunks)
     job.taken.push_back(fmt::format("{} chunks of a stage, for {} have no layer each", chunks, layout.chunks));
@@ -122,7 +134,7 @@ Result<RowJob> row_job(const PublishedRow& row, const StackProfile& stack, const
     if (size > 1) workload.mesh.emplace_back(axis, size);
   job.strategy = strategy_of(workload);
   job.strategy.pipeline.stages = static_cast<int>(layout.stages);
-  // A compiler that sees the whole step cuts what lies between blocks along the sequence; others as they are told.
+  // A compiler of the whole step shards activations between blocks along the sequence; others do if the row says so.
   if (layout.tensor > 1 && !stack.whole_step && !row.sequence_parallel.value_or(false))
     for (AxisRule& rule : job.strategy.sharding.rules)
       if (rule.axis == "model") std::erase(rule.names, "seq");

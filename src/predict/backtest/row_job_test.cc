@@ -1,4 +1,4 @@
-// Rows whose layouts were worked out by hand.
+// Rows with layouts computed by hand.
 
 #include "predict/backtest/row_job.h"
 
@@ -38,40 +38,40 @@ struct LayoutCase {
   const char* name;
   Cells cells;
   const char* mesh;
-  StoredInParts stored;
+  ZeroStage stored;
   std::int64_t microbatches;
 };
 
 const LayoutCase kCases[] = {
-    // 64 rows over 8 ranks, one each: 8 microbatches; the optimizer's state lies over all of them.
-    {"distributed_optimizer", {}, "fsdp=8 ", StoredInParts::state, 8},
-    {"plain_data_parallel", {{"optimizer", "Adam"}}, "data=8 ", StoredInParts::nothing, 8},
-    {"zero_2", {{"zero_stage", "2"}}, "fsdp=8 ", StoredInParts::gradients, 8},
-    {"both_columns_state_one_group", {{"fsdp", "8"}, {"zero_stage", "3"}}, "fsdp=8 ", StoredInParts::parameters, 8},
+    // 64 rows over 8 ranks, one each: 8 microbatches; the optimizer's state is sharded over all ranks.
+    {"distributed_optimizer", {}, "fsdp=8 ", ZeroStage::state, 8},
+    {"plain_data_parallel", {{"optimizer", "Adam"}}, "data=8 ", ZeroStage::nothing, 8},
+    {"zero_2", {{"zero_stage", "2"}}, "fsdp=8 ", ZeroStage::gradients, 8},
+    {"both_columns_state_one_group", {{"fsdp", "8"}, {"zero_stage", "3"}}, "fsdp=8 ", ZeroStage::parameters, 8},
     {"hybrid",
      {{"num_chips", "16"}, {"dp", "2"}, {"fsdp", "8"}, {"zero_stage", "3"}},
      "data=2 fsdp=8 ",
-     StoredInParts::parameters,
+     ZeroStage::parameters,
      4},
     {"three_axes",
      {{"num_chips", "64"}, {"dp", "4"}, {"tp", "4"}, {"pp", "4"}, {"global_batch", "128"}, {"micro_batch", "2"}},
      "pipe=4 fsdp=4 model=4 ",
-     StoredInParts::state,
+     ZeroStage::state,
      16},
     {"fsdp_from_the_devices",
      {{"num_chips", "16"}, {"dp", ""}, {"fsdp", "8"}, {"zero_stage", "3"}},
      "data=2 fsdp=8 ",
-     StoredInParts::parameters,
+     ZeroStage::parameters,
      4},
     {"accumulated",
      {{"micro_batch", ""}, {"grad_accum", "2"}, {"pp", "2"}, {"dp", "4"}},
      "pipe=2 fsdp=4 ",
-     StoredInParts::state,
+     ZeroStage::state,
      2},
     {"tpu_takes_its_batch_at_once",
      {{"accelerator", "TPU v5p"}, {"framework", "MaxText (JAX/XLA)"}, {"micro_batch", "8"}, {"zero_stage", "3"}},
      "fsdp=8 ",
-     StoredInParts::parameters,
+     ZeroStage::parameters,
      1},
     {"two_devices_a_chip",
      {{"accelerator", "TPU v7x (Ironwood)"},
@@ -80,9 +80,9 @@ const LayoutCase kCases[] = {
       {"notes", "topology 2x2x1; and more"},
       {"zero_stage", "3"}},
      "fsdp=8 ",
-     StoredInParts::parameters,
+     ZeroStage::parameters,
      1},
-    {"one_device", {{"num_chips", "1"}, {"dp", "1"}, {"global_batch", "4"}}, "", StoredInParts::state, 4},
+    {"one_device", {{"num_chips", "1"}, {"dp", "1"}, {"global_batch", "4"}}, "", ZeroStage::state, 4},
 };
 
 class RowLayouts : public testing::TestWithParam<LayoutCase> {};
@@ -93,37 +93,38 @@ TEST_P(RowLayouts, lies_as_worked_out) {
   EXPECT_EQ(mesh_of(job), GetParam().mesh);
   EXPECT_EQ(job.workload.fully_sharded, GetParam().stored);
   EXPECT_EQ(job.workload.train.microbatches, GetParam().microbatches);
-  std::int64_t devices = 1;
-  for (const auto& [axis, size] : job.workload.mesh) devices *= size;
-  EXPECT_EQ(devices, job.cluster.devices);
+  EXPECT_EQ(job.workload.num_devices(), job.cluster.devices);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, RowLayouts, testing::ValuesIn(kCases), [](const auto& of) { return of.param.name; });
 
 TEST(RowJobs, a_model_is_what_its_columns_say) {
-  const ModelSpec llama = job_of({}).workload.model;
-  EXPECT_EQ(llama.family, ModelSpec::Family::llama);
+  const auto llama = job_of({}).workload.model.as<DecoderSpec>();
+  EXPECT_STREQ(llama.name(), "llama");
   EXPECT_TRUE(llama.gated);
   EXPECT_EQ(llama.head, 128);
   EXPECT_EQ(llama.kv_heads, 8);
-  const ModelSpec gpt = job_of({{"mlp_type", "gelu"}, {"n_kv_heads", ""}, {"tied_embeddings", "yes"}}).workload.model;
-  EXPECT_EQ(gpt.family, ModelSpec::Family::gpt);
+  const auto gpt =
+      job_of({{"mlp_type", "gelu"}, {"n_kv_heads", ""}, {"tied_embeddings", "yes"}}).workload.model.as<DecoderSpec>();
+  EXPECT_STREQ(gpt.name(), "gpt");
   EXPECT_EQ(gpt.kv_heads, 32);
   EXPECT_TRUE(gpt.tied);
-  EXPECT_EQ(gpt.position, ModelSpec::Position::learned);
-  EXPECT_EQ(job_of({{"notes", "encoder (bidirectional attention)"}, {"mlp_type", "gelu"}}).workload.model.family,
-            ModelSpec::Family::bert);
-  EXPECT_EQ(job_of({{"mlp_type", "squared-relu (2-matrix)"}}).workload.model.activation, ModelSpec::Activation::relu2);
+  EXPECT_EQ(gpt.position, Position::learned);
+  EXPECT_STREQ(
+      job_of({{"notes", "encoder (bidirectional attention)"}, {"mlp_type", "gelu"}}).workload.model.family_name(),
+      "bert");
+  EXPECT_EQ(job_of({{"mlp_type", "squared-relu (2-matrix)"}}).workload.model.as<DecoderSpec>().activation,
+            Activation::relu2);
 }
 
 TEST(RowJobs, latent_attention_and_layers_without_experts) {
-  const ModelSpec model = job_of({{"attn_variant",
-                                   "MLA q_lora 1024 kv_lora 256 qk_nope 64 qk_rope 32 v 96; first 2 layers dense; 1 "
-                                   "shared expert"},
-                                  {"n_experts", "16"},
-                                  {"top_k", "2"},
-                                  {"moe_d_ff", "2048"}})
-                              .workload.model;
+  const auto model = job_of({{"attn_variant",
+                              "MLA q_lora 1024 kv_lora 256 qk_nope 64 qk_rope 32 v 96; first 2 layers dense; 1 "
+                              "shared expert"},
+                             {"n_experts", "16"},
+                             {"top_k", "2"},
+                             {"moe_d_ff", "2048"}})
+                         .workload.model.as<DecoderSpec>();
   EXPECT_EQ(model.mla.q_rank, 1024);
   EXPECT_EQ(model.mla.kv_rank, 256);
   EXPECT_EQ(model.mla.nope, 64);
@@ -139,7 +140,7 @@ TEST(RowJobs, experts_in_every_second_layer) {
                              {"n_experts", "16"},
                              {"top_k", "1"},
                              {"moe_d_ff", "2048"}});
-  const ModelSpec& model = job.workload.model;
+  const auto& model = job.workload.model.as<DecoderSpec>();
   EXPECT_EQ(model.moe.every, 2);
   EXPECT_EQ(model.moe.dense_mlp, 14336);
   EXPECT_EQ(model.mlp, 2048);
@@ -148,13 +149,13 @@ TEST(RowJobs, experts_in_every_second_layer) {
 TEST(RowJobs, a_vocabulary_in_the_notes_is_filled_up_as_megatron_does) {
   const RowJob job =
       job_of({{"vocab", ""}, {"notes", "dtype not stated (vocab 50,257 is the default)"}, {"tp", "8"}, {"dp", "1"}});
-  EXPECT_EQ(job.workload.model.vocabulary, 51200);  // the next multiple of 128 x 8
+  EXPECT_EQ(job.workload.model.vocabulary(), 51200);  // the next multiple of 128 x 8
   EXPECT_EQ(job.taken.size(), 1u);
   EXPECT_EQ(refusal_of({{"vocab", ""}}), "vocabulary not told");
 }
 
-// 16 layers of 4 x 2048 x 2048 + 3 x 2048 x 8192 and a head of 2048 x 131072 over four stages: a quarter is 5.1 layers,
-// so 6 on the first stages, and the head with none of its own... the last keeps one.
+// 16 layers of 4 x 2048 x 2048 + 3 x 2048 x 8192 and a head of 2048 x 131072, as much as 4 layers, over four stages: a
+// quarter is 5 layers. Stages take blocks until they exceed it: 6, 5, and only 4, because the last stage keeps one.
 TEST(RowJobs, nanotron_cuts_stages_by_cost) {
   const RowJob job = job_of({{"framework", "nanotron"},
                              {"n_layers", "16"},
@@ -184,7 +185,7 @@ TEST(RowJobs, kernels_are_by_what_was_written_of_them) {
   EXPECT_EQ(job_of({}).workload.train.precision.reduce, DType::bf16);
 }
 
-// What Megatron does and no table says; by profile, and by what was computed again.
+// Choices of Megatron that no table states; they depend on the profile and on recomputation.
 TEST(RowJobs, stacks_do_what_no_row_says) {
   const Cells full = {{"framework", "Megatron-LM"}, {"recompute", "full"}};
   EXPECT_TRUE(job_of(full).kernels.whole_again);
@@ -214,7 +215,7 @@ TEST(RowJobs, recompute_is_a_policy_by_name) {
   EXPECT_EQ(refusal_of({{"recompute", "by feel"}}), "recompute 'by feel'");
 }
 
-// Of a machine of eight, one way, in GB/s.
+// Per device of a machine of eight, one way, in GB/s.
 TEST(RowJobs, networks_are_per_device) {
   const auto network = [](const char* text) { return job_of({{"network", text}}).cluster.network->count() / 1e9; };
   EXPECT_EQ(job_of({}).cluster.network, std::nullopt);

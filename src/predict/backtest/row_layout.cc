@@ -10,8 +10,8 @@ namespace {
 
 Error refused(std::string reason) { return error(ErrorKind::unsupported, "{}", reason); }
 
-// Ranks of the batch that are replicas, and those that store parts. The columns dp and fsdp may state one group twice,
-// or leave one to the other.
+// Data-parallel ranks: replicas, and the ranks that shard each. The columns dp and fsdp may both state the same group,
+// or one of them may be missing.
 struct BatchRanks {
   std::int64_t replicas = 1, parts = 1;
 };
@@ -25,13 +25,13 @@ Result<BatchRanks> batch_ranks(const PublishedRow& row, std::int64_t ranks) {
   return refused("layout does not multiply to the devices");
 }
 
-// ZeRO's stages: 1 the state, 2 gradients too, 3 parameters too.
-StoredInParts stored_by(std::int64_t zero_stage) {
+// ZeRO stages: 1 shards the state, 2 also gradients, 3 also parameters.
+ZeroStage stored_by(std::int64_t zero_stage) {
   switch (zero_stage) {
-    case 0: return StoredInParts::nothing;
-    case 1: return StoredInParts::state;
-    case 2: return StoredInParts::gradients;
-    default: return StoredInParts::parameters;
+    case 0: return ZeroStage::nothing;
+    case 1: return ZeroStage::state;
+    case 2: return ZeroStage::gradients;
+    default: return ZeroStage::parameters;
   }
 }
 
@@ -74,11 +74,11 @@ Result<RowLayout> row_layout(const PublishedRow& row, std::int64_t devices_of_ch
   BatchRanks ranks = TRY(batch_ranks(row, layout.devices / beside));
   const std::int64_t zero_stage = zero_stage_of(row);
   layout.stored = stored_by(zero_stage);
-  // Without a column for its group, all ranks of the batch store parts.
+  // Without a column for the group, ZeRO shards over all data-parallel ranks.
   if (zero_stage > 0 && ranks.parts == 1) ranks = {1, ranks.replicas};
   layout.replicas = ranks.replicas;
   layout.parts = ranks.parts;
-  // Experts lie across ranks of the batch.
+  // Expert parallelism uses data-parallel ranks.
   layout.experts = row.experts.value_or(0) > 1 ? row.ep.value_or(1) : 1;
   if (layout.experts > 1) {
     std::int64_t& from = layout.replicas % layout.experts == 0 ? layout.replicas : layout.parts;

@@ -5,7 +5,7 @@
 namespace systole::backtest {
 namespace {
 
-// How a table calls a chip → how the catalog does. The first that matches counts.
+// Name of a chip in tables → name in the catalog. The first match counts.
 struct ChipWords {
   std::string_view words, name;
   std::string_view taken = {};
@@ -31,13 +31,13 @@ constexpr ChipWords kChips[] = {
     {"V100-SXM", "v100"},
 };
 
-// What a table says of a network → what a machine has of it, one way, in Gbit/s.
+// Words of a table for a network → its bandwidth per machine, one way, in Gbit/s.
 struct NetworkWords {
   std::string_view words;
   double gbits;
 };
 constexpr NetworkWords kNetworks[] = {
-    // Jean Zay's: four links of 100 Gbit/s a node of A100 (bigscience-workshop/bigscience, tr11 README); V100 the same.
+    // Jean Zay: four links of 100 Gbit/s per A100 node (bigscience-workshop/bigscience, tr11 README); V100 the same.
     {"Omni-Path", 400},
     {"GCP A3", 800},  // four of 200 Gbit/s: docs.cloud.google.com, accelerator-optimized machines, a3-highgpu-8g
 };

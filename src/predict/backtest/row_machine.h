@@ -1,9 +1,9 @@
 #pragma once
-// The machine of a published row: which chip of the catalog, how many devices it shows, and how its hosts are joined.
+// The machine of a published row: its chip in the catalog, the devices per chip, and the network of its hosts.
 
 #include "ground/catalog/catalog.h"
 #include "predict/backtest/published_row.h"
-#include "predict/perf/cluster.h"
+#include "predict/perf/device_cluster.h"
 
 namespace systole::backtest {
 
@@ -13,7 +13,8 @@ struct RowMachine {
   ClusterOptions cluster;
 };
 
-// Errors: unsupported: a reason in few words, by which rows are counted.
+// Adds to `taken` what the row omits, and what is used instead. Errors: unsupported, with a reason in few words, by
+// which rows are counted.
 Result<RowMachine> row_machine(const PublishedRow& row, const Catalog& catalog, std::vector<std::string>& taken);
 
 }  // namespace systole::backtest

@@ -9,11 +9,7 @@
 namespace systole::backtest {
 namespace {
 
-using Activation = ModelSpec::Activation;
-using Norm = ModelSpec::Norm;
-using Position = ModelSpec::Position;
-
-// What a column's words rule out.
+// Words in a column for which a row is refused.
 struct Unbuilt {
   std::string PublishedRow::*column;
   std::string_view words, reason;
@@ -33,18 +29,18 @@ constexpr Unbuilt kUnbuilt[] = {
 // A family by its feed-forward part: GPT's, Llama's, Nemotron's, and the two-matrix models of MaxText.
 struct FeedForward {
   std::string_view words;
-  ModelSpec::Family family;
+  DecoderSpec::Family family;
   Activation activation;
   bool gated, bias;
   Norm norm;
   Position position;
 };
 constexpr FeedForward kFeedForwards[] = {
-    {"swiglu", ModelSpec::Family::llama, Activation::silu, true, false, Norm::rms, Position::rotary},
-    {"geglu", ModelSpec::Family::llama, Activation::gelu_tanh, true, false, Norm::rms, Position::rotary},
-    {"gelu", ModelSpec::Family::gpt, Activation::gelu_tanh, false, true, Norm::layer, Position::learned},
-    {"squared-relu", ModelSpec::Family::gpt, Activation::relu2, false, false, Norm::layer, Position::rotary},
-    {"relu", ModelSpec::Family::gpt, Activation::relu, false, false, Norm::rms, Position::rotary},
+    {"swiglu", DecoderSpec::Family::llama, Activation::silu, true, false, Norm::rms, Position::rotary},
+    {"geglu", DecoderSpec::Family::llama, Activation::gelu_tanh, true, false, Norm::rms, Position::rotary},
+    {"gelu", DecoderSpec::Family::gpt, Activation::gelu_tanh, false, true, Norm::layer, Position::learned},
+    {"squared-relu", DecoderSpec::Family::gpt, Activation::relu2, false, false, Norm::layer, Position::rotary},
+    {"relu", DecoderSpec::Family::gpt, Activation::relu, false, false, Norm::rms, Position::rotary},
 };
 
 Error refused(std::string reason) { return error(ErrorKind::unsupported, "{}", reason); }
@@ -54,7 +50,7 @@ Status need_dimensions(const PublishedRow& row) {
   const std::pair<std::string_view, bool> told[] = {{"n_layers", row.layers.has_value()},
                                                     {"d_model", row.width.has_value()},
                                                     {"d_ff", row.mlp.has_value()},
-                                                    {"seq_len", row.seq.has_value()},
+                                                    {"seq_len", row.sequence_length.has_value()},
                                                     {"mlp_type", !row.mlp_type.empty()}};
   for (const auto& [name, is] : told)
     if (!is) missing.push_back(name);
@@ -62,19 +58,20 @@ Status need_dimensions(const PublishedRow& row) {
   return refused(fmt::format("dimensions not told: {}", fmt::join(missing, ", ")));
 }
 
-// Windows differ by layer, a model has one. So it is given one as long as needed for equally many scores: of a query
-// that sees up to w keys of rows of s, w - w^2 / 2s on average. `share`: of the layers that have a window.
-std::int64_t even_window(double window, double share, double seq, bool chunked) {
-  window = std::min(window, seq);
-  const double within = chunked ? window / 2 : window - window * window / (2 * seq);
-  const double mean = share * within + (1 - share) * seq / 2;
-  return std::llround(seq - std::sqrt(std::max(0.0, seq * seq - 2 * seq * mean)));
+// Windows of a published model may differ by layer; ours have one window. It is chosen for the same number of scores: a
+// query with a window of w in rows of s sees w - w^2 / 2s keys on average. `share`: fraction of layers with a window.
+std::int64_t even_window(double window, double share, double sequence_length, bool chunked) {
+  window = std::min(window, sequence_length);
+  const double within = chunked ? window / 2 : window - window * window / (2 * sequence_length);
+  const double mean = share * within + (1 - share) * sequence_length / 2;
+  return std::llround(sequence_length -
+                      std::sqrt(std::max(0.0, sequence_length * sequence_length - 2 * sequence_length * mean)));
 }
 
 struct WindowPattern {
   std::string_view words;
   double share;  // of layers
-  bool chunked;  // keys of the query's own chunk
+  bool chunked;  // the window is the query's own chunk
 };
 constexpr WindowPattern kWindows[] = {{"alternating sliding window", 0.5, false},
                                       {"local:global sliding window", 5.0 / 6, false},
@@ -85,14 +82,14 @@ std::int64_t window_of(const PublishedRow& row, std::vector<std::string>& taken)
   for (const WindowPattern& pattern : kWindows) {
     const std::optional<double> window = number_after(row.attention_variant, pattern.words);
     if (!window) continue;
-    if (*window >= static_cast<double>(*row.seq)) return 0;
+    if (*window >= static_cast<double>(*row.sequence_length)) return 0;
     if (pattern.share < 1) taken.push_back("one window in all layers, with as many scores as the windows of some have");
-    return even_window(*window, pattern.share, static_cast<double>(*row.seq), pattern.chunked);
+    return even_window(*window, pattern.share, static_cast<double>(*row.sequence_length), pattern.chunked);
   }
   return 0;
 }
 
-Status set_experts(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+Status set_experts(const PublishedRow& row, DecoderSpec& spec, std::vector<std::string>& taken) {
   if (row.experts.value_or(0) <= 1) return {};
   if (!row.top_k) return refused("experts: top_k not told");
   spec.moe.experts = *row.experts;
@@ -109,8 +106,8 @@ Status set_experts(const PublishedRow& row, ModelSpec& spec, std::vector<std::st
   return {};
 }
 
-// "MLA q_lora 1536 kv_lora 512 qk_nope 128 qk_rope 64 v 128"; ranks that are left out are DeepSeek-V3's.
-void set_latent(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+// "MLA q_lora 1536 kv_lora 512 qk_nope 128 qk_rope 64 v 128"; missing ranks are DeepSeek-V3's.
+void set_latent(const PublishedRow& row, DecoderSpec& spec, std::vector<std::string>& taken) {
   const std::string& variant = row.attention_variant;
   if (!says(variant, "MLA")) return;
   const auto number = [&](const char* words, std::int64_t otherwise) {
@@ -123,12 +120,12 @@ void set_latent(const PublishedRow& row, ModelSpec& spec, std::vector<std::strin
   spec.kv_heads = spec.heads;
 }
 
-// Megatron fills a vocabulary up so that its parts are multiples of 128.
+// Megatron pads a vocabulary so that its shards are multiples of 128.
 std::int64_t padded_vocabulary(std::int64_t tokens, std::int64_t parts) {
   return (tokens + 128 * parts - 1) / (128 * parts) * (128 * parts);
 }
 
-Status set_vocabulary(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+Status set_vocabulary(const PublishedRow& row, DecoderSpec& spec, std::vector<std::string>& taken) {
   if (row.vocabulary) {
     spec.vocabulary = *row.vocabulary;
     return {};
@@ -140,7 +137,7 @@ Status set_vocabulary(const PublishedRow& row, ModelSpec& spec, std::vector<std:
   return {};
 }
 
-Status set_heads(const PublishedRow& row, ModelSpec& spec, std::vector<std::string>& taken) {
+Status set_heads(const PublishedRow& row, DecoderSpec& spec, std::vector<std::string>& taken) {
   std::optional<std::int64_t> heads = row.heads;
   if (const std::optional<double> noted = number_after(row.notes, "NHEADS"); !heads && noted) {
     heads = std::llround(*noted);
@@ -154,6 +151,19 @@ Status set_heads(const PublishedRow& row, ModelSpec& spec, std::vector<std::stri
   return {};
 }
 
+// The fields that a BERT has.
+BertSpec encoder_of(const DecoderSpec& spec) {
+  BertSpec bert;
+  bert.layers = spec.layers;
+  bert.width = spec.width;
+  bert.heads = spec.heads;
+  bert.mlp = spec.mlp;
+  bert.context = spec.context;
+  bert.vocabulary = spec.vocabulary;
+  bert.activation = spec.activation;
+  return bert;
+}
+
 }  // namespace
 
 Result<ModelSpec> row_model(const PublishedRow& row, std::vector<std::string>& taken) {
@@ -164,8 +174,8 @@ Result<ModelSpec> row_model(const PublishedRow& row, std::vector<std::string>& t
   for (const FeedForward& candidate : kFeedForwards)
     if (kind == nullptr && row.mlp_type.starts_with(candidate.words)) kind = &candidate;
   if (kind == nullptr) return refused(fmt::format("feed-forward part '{}'", row.mlp_type));
-  ModelSpec spec;
-  spec.family = row.notes.starts_with("encoder") ? ModelSpec::Family::bert : kind->family;
+  DecoderSpec spec;
+  spec.family = kind->family;
   spec.activation = kind->activation;
   spec.gated = kind->gated;
   spec.bias = kind->bias;
@@ -174,7 +184,7 @@ Result<ModelSpec> row_model(const PublishedRow& row, std::vector<std::string>& t
   spec.layers = *row.layers;
   spec.width = *row.width;
   spec.mlp = *row.mlp;
-  spec.context = *row.seq;
+  spec.context = *row.sequence_length;
   spec.tied = row.tied;
   TRY(set_heads(row, spec, taken));
   TRY(set_vocabulary(row, spec, taken));
@@ -182,10 +192,15 @@ Result<ModelSpec> row_model(const PublishedRow& row, std::vector<std::string>& t
   set_latent(row, spec, taken);
   spec.window = window_of(row, taken);
   if (says(row.notes, "LoRA") || says(row.id, "lora")) {
-    spec.adapter_rank = 16;
+    spec.adapters.rank = 16;
     taken.push_back("adapters of rank 16");
   }
-  return spec;
+  ModelSpec model;
+  if (row.notes.starts_with("encoder"))
+    model.family = encoder_of(spec);
+  else
+    model.family = spec;
+  return model;
 }
 
 }  // namespace systole::backtest

@@ -11,8 +11,8 @@ namespace {
 using Kind = RecomputeSpec::Kind;
 using Names = std::vector<std::string_view>;
 
-// What a block's products give, by the names of describe/models/decoder/block.h; attention's own result is apart, for
-// it is a kernel to the compilers, not a product.
+// Results of a block's products, by the names in describe/models/decoder/block.h. The result of attention is separate,
+// because to compilers it is a kernel, not a product.
 const Names& queries() {
   static const Names names{"attn.q", "attn.k", "attn.v"};
   return names;
@@ -27,13 +27,13 @@ const Names& products() {
   return names;
 }
 
-// How a policy is called by those who measured. The first that matches counts.
+// Name of a policy in tables. The first match counts.
 struct Policy {
   std::string_view words;
-  std::optional<Kind> kind;  // none: of some layers only, which no policy can say
+  std::optional<Kind> kind;  // empty: only some layers, which no policy can express
   Names save = {};
   bool and_attention = false;   // attention's result is saved too
-  std::string_view taken = {};  // what is not quite so
+  std::string_view taken = {};  // the assumption that is made, if the policy is not exact
 };
 const std::vector<Policy>& policies() {
   static constexpr std::string_view kOffload = "what is moved to the host counts as kept on the device";
@@ -52,7 +52,7 @@ const std::vector<Policy>& policies() {
       {"save_dot_except_mlp", Kind::named, before_feed_forward()},
       {"qkv_proj_offloaded", Kind::named, queries(), false, kOffload},
       {"qkv_proj", Kind::named, queries()},
-      // torchtitan's: every second product, and what attention gives.
+      // torchtitan: every second product, and the result of attention.
       {"op-level", Kind::named, {"attn.q", "attn.v", "mlp.gate", "mlp.out"}, true},
       {"ratio not stated",
        Kind::named,
@@ -65,7 +65,7 @@ const std::vector<Policy>& policies() {
   return all;
 }
 
-// MaxText's policies by list: "host offload: decoder_layer_input,out_proj,q,k,v".
+// MaxText's policies that list names: "host offload: decoder_layer_input,out_proj,q,k,v".
 struct SavedWord {
   std::string_view word;
   Names names;
@@ -92,8 +92,9 @@ Names listed(std::string_view text) {
 }
 
 bool is_in(const ModelSpec& model, std::string_view name) {
-  if (name == "mlp.gate") return model.gated;
-  if (name.starts_with("moe.")) return model.moe.experts > 0;
+  const auto* decoder = model.if_is<DecoderSpec>();
+  if (name == "mlp.gate") return decoder != nullptr && decoder->gated;
+  if (name.starts_with("moe.")) return model.experts() > 0;
   return true;
 }
 

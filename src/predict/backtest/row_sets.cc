@@ -28,8 +28,8 @@ constexpr DefectWords kDefects[] = {
     {&PublishedRow::notes, "VP as NA", "its number of chunks is doubtful"},
 };
 
-// docs/results/2026-11-22-step-time-study.md, section 5: of nanotron's sweep, read at the fourth iteration, points that
-// stall for half a second a microbatch and more, whatever the layout.
+// Points of nanotron's sweep, read at the fourth iteration, that stall for half a second per microbatch and more,
+// whatever the layout (docs/results/2026-11-22-step-time-study.md, section 5).
 std::string_view stall_of(const PublishedRow& row) {
   if (!row.framework.starts_with("nanotron")) return {};
   if (row.chips.value_or(0) >= 512) return "stalls on 512 GPUs at its fourth iteration";
@@ -37,8 +37,8 @@ std::string_view stall_of(const PublishedRow& row) {
   return unsharded && row.pp.value_or(1) > 1 ? "stalls with a pipeline and an optimizer that is not sharded" : "";
 }
 
-// It ran, but not so: said to compute nothing again, it would take far more memory than there is. Of types below 16
-// bits a Program does not know what is kept in them.
+// True if the row ran, but cannot have run as stated: without recomputation it would need far more memory than there
+// is. Types below 16 bits are excluded, because a Program does not know what is stored in them.
 bool cannot_have_fitted(const PreparedRow& row) {
   return row.made != nullptr && row.row.step_seconds && row.row.recompute == "none" &&
          row.job->kernels.products == ProductType::bf16 &&

@@ -1,6 +1,6 @@
 #pragma once
-// Which set of rows a row is judged with, and what is known to be wrong with it. A row with a defect is not left out:
-// it is judged apart.
+// The set of rows that a row is scored with, and its known defect. A row with a defect is not left out: it is scored
+// separately.
 
 #include <string>
 
@@ -11,16 +11,16 @@ namespace systole::backtest {
 // Names of the sets, in the order of reports.
 std::span<const std::string_view> row_sets();
 
-// One of row_sets(): large sweeps are sets of their own; then mixtures of experts, products below 16 bits, and of the
-// rest those of a stack with a profile of its own, and the others.
+// One of row_sets(): a large sweep is a set of its own; then come mixtures of experts, and products below 16 bits; the
+// rest is divided into rows of a stack with its own profile, and others.
 std::string_view set_of(const PreparedRow& row);
-// Of a sweep, which has all layouts, those too that nobody would choose.
+// True for a sweep, which has all layouts, even those that nobody would choose.
 bool is_sweep(std::string_view set);
 
-// What its table says, or its own columns show, to be wrong with it, in few words; "" for nothing.
+// The defect that its table states or its own columns show, in few words; "" if none.
 std::string_view defect_of(const PreparedRow& row);
 
-// Measured on a machine that its owner then found a fault in, and repaired.
+// True if measured on a machine in which its owner later found and repaired a fault.
 bool before_a_repair(const PublishedRow& row);
 
 }  // namespace systole::backtest

@@ -17,7 +17,7 @@ std::size_t place_of(std::string_view text, std::string_view words) {
   return at == text.end() ? text.npos : static_cast<std::size_t>(at - text.begin());
 }
 
-// Commas between digits part thousands.
+// Commas between digits separate thousands.
 std::optional<double> number_of(std::string_view digits) {
   std::string plain;
   for (const char c : digits)

@@ -1,5 +1,5 @@
 #pragma once
-// Looking for words and numbers in what people wrote beside their measurements.
+// Searches for words and numbers in the notes of published measurements.
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace systole::backtest {
 
-// Whether `text` holds `words`, upper and lower case alike.
+// True if `text` contains `words`, ignoring case.
 bool says(std::string_view text, std::string_view words);
 
 // The number that follows `words` (spaces, '=' and ':' between them): number_after("vocab 50,257 is", "vocab") = 50257.

@@ -1,15 +1,15 @@
 #include "predict/backtest/scatter.h"
 
+#include "ground/base/counted.h"
+#include "ground/draw/svg_picture.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace systole::backtest {
 namespace {
 
-// Okabe and Ito's colours, which people who see few colours tell apart; more stacks than these begin anew.
-constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                    "#E69F00", "#56B4E9", "#000000", "#F0E442"};
-
+constexpr const char* kBand = "#dbe9d3";
 constexpr double kWidth = 760, kHeight = 640, kLeft = 70, kRight = 190, kTop = 40, kBottom = 60;
 
 struct Dot {
@@ -18,7 +18,7 @@ struct Dot {
   bool flagged;
 };
 
-// Decades that hold all dots, the same on both axes.
+// The decades of all dots, the same on both axes.
 struct Axes {
   double least = 0, most = 1;  // powers of ten
 
@@ -52,67 +52,40 @@ Axes axes_of(const std::vector<Dot>& dots) {
   return axes;
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += c;
-  }
-  return result;
-}
-
-std::string line(double x1, double y1, double x2, double y2, const char* style) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
-}
-std::string words(double x, double y, const char* style, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, style, escaped(text));
-}
-
-std::string grid(const Axes& axes) {
-  std::string svg;
+void draw_grid(SvgPicture& picture, const Axes& axes) {
   const double begin = std::pow(10, axes.least), end = std::pow(10, axes.most);
   for (double decade = axes.least; decade <= axes.most + 0.5; ++decade) {
     const double at = std::pow(10, decade);
-    constexpr const char* kThin = "stroke=\"#ddd\"";
-    svg += line(axes.x(at), axes.y(begin), axes.x(at), axes.y(end), kThin);
-    svg += line(axes.x(begin), axes.y(at), axes.x(end), axes.y(at), kThin);
-    svg += words(axes.x(at), axes.y(begin) + 18, "text-anchor=\"middle\"", fmt::format("{:g}", at));
-    svg += words(axes.x(begin) - 8, axes.y(at) + 4, "text-anchor=\"end\"", fmt::format("{:g}", at));
+    picture.line(axes.x(at), axes.y(begin), axes.x(at), axes.y(end), "#ddd");
+    picture.line(axes.x(begin), axes.y(at), axes.x(end), axes.y(at), "#ddd");
+    picture.words(axes.x(at), axes.y(begin) + 18, fmt::format("{:g}", at), TextAnchor::middle);
+    picture.words(axes.x(begin) - 8, axes.y(at) + 4, fmt::format("{:g}", at), TextAnchor::end);
   }
-  return svg;
 }
 
-// 15% above and below what was measured, within the picture.
-std::string band(const Axes& axes) {
+// The band from 15% below to 15% above the measured time, clipped to the picture.
+void draw_band(SvgPicture& picture, const Axes& axes) {
   const double begin = std::pow(10, axes.least), end = std::pow(10, axes.most);
-  const auto corner = [&](double x, double y) { return fmt::format("{:.1f},{:.1f} ", axes.x(x), axes.y(y)); };
-  const std::string corners = corner(begin, begin) + corner(begin, begin * 1.15) + corner(end / 1.15, end) +
-                              corner(end, end) + corner(end, end * 0.85) + corner(begin / 0.85, begin);
-  return fmt::format("<polygon points=\"{}\" fill=\"#dbe9d3\"/>\n", corners) +
-         line(axes.x(begin), axes.y(begin), axes.x(end), axes.y(end), "stroke=\"#888\"");
+  const auto corner = [&](double x, double y) { return std::pair(axes.x(x), axes.y(y)); };
+  picture.area({corner(begin, begin), corner(begin, begin * 1.15), corner(end / 1.15, end), corner(end, end),
+                corner(end, end * 0.85), corner(begin / 0.85, begin)},
+               kBand);
+  picture.line(axes.x(begin), axes.y(begin), axes.x(end), axes.y(end), "#888");
 }
 
-std::string legend(const std::vector<Dot>& dots, const std::vector<std::string>& stacks) {
-  std::string svg;
+void draw_legend(SvgPicture& picture, const std::vector<Dot>& dots, const std::vector<std::string>& stacks) {
   const double x = kWidth - kRight + 20;
   double y = kTop + 10;
   for (std::size_t i = 0; i < stacks.size(); ++i, y += 20) {
     const auto rows = std::ranges::count(dots, stacks[i], &Dot::stack);
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", x, y,
-                       kColours[i % std::size(kColours)]);
-    svg += words(x + 12, y + 4, "", fmt::format("{} ({})", stacks[i], rows));
+    picture.dot(x, y, 4, colour_of(i));
+    picture.words(x + 12, y + 4, fmt::format("{} ({})", stacks[i], rows));
   }
-  svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" fill=\"#dbe9d3\" stroke=\"#ccc\"/>\n",
-                     x - 5, y);
-  svg += words(x + 12, y + 9, "", "within 15%");
+  picture.box(x - 5, y, 10, 10, kBand);
+  picture.words(x + 12, y + 9, "within 15%");
   y += 26;
-  svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"none\" stroke=\"#666\"/>\n", x, y);
-  svg += words(x + 12, y + 4, "", "flagged");
-  return svg;
+  picture.ring(x, y, 3, "#666");
+  picture.words(x + 12, y + 4, "flagged");
 }
 
 }  // namespace
@@ -124,28 +97,26 @@ std::string scatter_svg(const Scores& scores, std::string_view set) {
   for (const Dot& dot : dots)
     if (std::ranges::find(stacks, dot.stack) == stacks.end()) stacks.push_back(dot.stack);
   std::ranges::sort(stacks);
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n<rect width=\"{0}\" height=\"{1}\" "
-      "fill=\"#fff\"/>\n",
-      kWidth, kHeight);
-  svg += band(axes) + grid(axes);
+  SvgPicture picture(kWidth, kHeight);
+  draw_band(picture, axes);
+  draw_grid(picture, axes);
   for (const Dot& dot : dots) {
-    const auto colour = static_cast<std::size_t>(std::ranges::find(stacks, dot.stack) - stacks.begin());
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\" {}=\"{}\" {}><title>{}</title></circle>\n",
-                       axes.x(dot.measured), axes.y(dot.predicted), dot.flagged ? "stroke" : "fill",
-                       kColours[colour % std::size(kColours)], dot.flagged ? "fill=\"none\"" : "fill-opacity=\"0.6\"",
-                       escaped(dot.id));
+    const char* colour = colour_of(static_cast<std::size_t>(std::ranges::find(stacks, dot.stack) - stacks.begin()));
+    const double x = axes.x(dot.measured), y = axes.y(dot.predicted);
+    if (dot.flagged)
+      picture.ring(x, y, 2, colour, dot.id);
+    else
+      picture.dot(x, y, 2, colour, dot.id, 0.6);
   }
   const double middle_x = (kLeft + kWidth - kRight) / 2, middle_y = (kTop + kHeight - kBottom) / 2;
-  svg += words(kLeft, 24, "font-size=\"15\"",
-               fmt::format("Step times of {} published rows{}", with_commas(static_cast<std::int64_t>(dots.size())),
-                           set.empty() ? "" : fmt::format(" of {}", set)));
-  svg += words(middle_x, kHeight - 16, "text-anchor=\"middle\"", "measured, seconds");
-  svg +=
-      words(20, middle_y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 20 {:.1f})\"", middle_y).c_str(),
-            "predicted, seconds");
-  return svg + legend(dots, stacks) + "</svg>\n";
+  picture.words(kLeft, 24,
+                fmt::format("Step times of {} published rows{}", with_commas(static_cast<std::int64_t>(dots.size())),
+                            set.empty() ? "" : fmt::format(" of {}", set)),
+                TextAnchor::start, 15);
+  picture.words(middle_x, kHeight - 16, "measured, seconds", TextAnchor::middle);
+  picture.words_upwards(20, middle_y, "predicted, seconds");
+  draw_legend(picture, dots, stacks);
+  return picture.text();
 }
 
 }  // namespace systole::backtest

@@ -1,6 +1,6 @@
 #pragma once
-// Predicted against measured step times as a picture: a dot a row, both axes by powers of ten, the line where they are
-// equal and a band of 15% on both sides. Colours tell stacks apart. An SVG without scripts or fonts of its own.
+// A scatter plot of predicted against measured step times: a dot per row, both axes logarithmic, the line of equality
+// and a band of 15% on both sides. Colours are stacks. An SVG without scripts or embedded fonts.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace systole::backtest {
 
-// Of rows that have both. `set`: of this one alone; empty: all.
+// Plots rows that have both times. `set`: only this set; empty: all.
 std::string scatter_svg(const Scores& scores, std::string_view set);
 
 }  // namespace systole::backtest

@@ -34,7 +34,7 @@ std::string axes_of(const RowJob& job) {
   return axes.empty() ? "one device" : axes;
 }
 
-// In what rows differ. REQUIRES: it has a job.
+// The property of a row by which it is grouped. REQUIRES: the row has a job.
 using Naming = std::string (*)(const PreparedRow&);
 constexpr std::pair<const char*, Naming> kGroupings[] = {
     {"stack", [](const PreparedRow& row) { return row.stack->name; }},
@@ -48,7 +48,7 @@ constexpr std::pair<const char*, Naming> kGroupings[] = {
     {"layers times width",
      [](const PreparedRow& row) {
        constexpr std::int64_t kEnds[] = {65536, 262144, 1048576};
-       return size_class(row.job->workload.model.layers * row.job->workload.model.width, kEnds);
+       return size_class(row.job->workload.model.layers() * row.job->workload.model.width(), kEnds);
      }},
     {"axes", [](const PreparedRow& row) { return axes_of(*row.job); }},
     {"dtype", [](const PreparedRow& row) { return row.row.dtype.empty() ? "not told" : row.row.dtype; }},

@@ -27,7 +27,7 @@ TEST(RankCorrelations, are_of_ranks) {
   EXPECT_EQ(rank_correlation({1, 1, 1}, {1, 2, 3}), 0);
 }
 
-// Rows that were predicted by nobody: only their layout's memory and times stand in them.
+// Rows made by hand: only the memory and times of their layouts are set.
 struct MadeRows {
   std::vector<std::unique_ptr<PreparedRow>> rows;
   std::vector<ScoredRow> scored;
@@ -54,8 +54,8 @@ struct MadeRows {
   }
 };
 
-// Measured 10, 11, …, 15 s; predicted to be fastest is the third, 12 s, whose memory is too tight; without it the
-// first.
+// Measured: 10, 11, …, 15 s. The third, 12 s, is predicted to be fastest, but its memory is too tight; without it the
+// first is.
 TEST(ChoiceScores, regret_is_over_the_median_of_the_fastest_three) {
   MadeRows made;
   const double predicted[] = {5, 6, 4, 7, 8, 9};
@@ -71,7 +71,7 @@ TEST(ChoiceScores, regret_is_over_the_median_of_the_fastest_three) {
 }
 
 // Microbatches 1, 2 and 4 took 10, 30 and 9 s, and 2 with another sharding 12 s: the second's three neighbours
-// contradict it. Chosen, it takes 20 s more than the median of 9 10 12; of the others the one of 9 s is chosen.
+// contradict it. If chosen, it takes 20 s more than the median of 9 10 12; among the others that of 9 s is chosen.
 TEST(ChoiceScores, are_told_without_outliers_too) {
   const auto rows = [](const std::string& slow, const std::string& next) {
     MadeRows made;
@@ -92,7 +92,7 @@ TEST(ChoiceScores, are_told_without_outliers_too) {
   EXPECT_EQ(choice_score(rows("30", "21").all(), false)->outliers, 0u) << "the larger microbatch was slow too";
 }
 
-// 30 GiB at 1, 50 at 2: 90 at 4, more than 80. A point alone at 1 with 50: 125 at 4, 75 at 2.
+// 30 GiB at 1 and 50 at 2 give 90 at 4, more than 80. A single point, 50 at 1, gives 125 at 4 and 75 at 2.
 TEST(MemoryVerdicts, crashes_are_judged_by_their_neighbours) {
   MadeRows made;
   made.add({{"micro_batch", "1"}, {"peak_mem_gib", "30"}}, 1, 31);

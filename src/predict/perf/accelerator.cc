@@ -5,14 +5,14 @@
 namespace systole {
 namespace {
 
-// Of a chip that nobody has published a measurement of: the median of those that somebody has (data/catalog/chips.yaml,
-// reached.bf16 over matmul.bf16).
+// Fraction of the peak reached by a chip without published measurements: the median of the chips with some
+// (data/catalog/chips.yaml, reached.bf16 over matmul.bf16).
 constexpr double kReached = 0.8;
-// Of memory bandwidth, in a copy of something large: between 0.83 and 0.92 of what makers state on A100, H100 and MI250
-// (BabelStream 5.0 on the vendors' own numbers); TPUs alike (jax-ml/scaling-book, roofline.md).
+// Fraction of memory bandwidth that a large copy reaches: 0.83 to 0.92 of what makers state on A100, H100 and MI250
+// (BabelStream 5.0 on the vendors' own numbers); TPUs are similar (jax-ml/scaling-book, roofline.md).
 constexpr double kMemoryReached = 0.85;
 
-// Of bf16 for one product of f32 (XLA's HIGHEST, docs.jax.dev: jax.lax.DotAlgorithmPreset.BF16_BF16_F32_X6).
+// bf16 passes for one f32 product (XLA's HIGHEST, docs.jax.dev: jax.lax.DotAlgorithmPreset.BF16_BF16_F32_X6).
 constexpr double kPassesOfF32 = 6;
 
 Result<double> share(const CatalogEntry& entry, const std::string& key, double otherwise) {
@@ -41,7 +41,7 @@ Result<std::optional<Accelerator::Products>> products_of(const CatalogEntry& ent
   return std::optional(products);
 }
 
-// Nothing: the catalog has no rate of it.
+// Empty if the catalog has no f32 rate.
 Result<std::optional<Accelerator::Products>> products_in_f32(const CatalogEntry& entry, double devices,
                                                              const Accelerator::Products& bf16) {
   if (entry.facts.contains("matmul.f32")) return products_of(entry, "f32", devices);

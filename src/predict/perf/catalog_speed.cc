@@ -7,7 +7,7 @@
 namespace systole {
 namespace {
 
-// Types in which chips multiply and no program of ours does.
+// Types in which chips multiply and our Programs do not.
 bool is_foreign(std::string_view type) {
   constexpr std::string_view kForeign[] = {"tf32", "fp8", "int8", "fp4", "int4"};
   return std::ranges::find(kForeign, type) != std::end(kForeign);
@@ -69,35 +69,46 @@ Status read_products(const CatalogEntry& entry, double times, MachineSpeed& spee
   return {};
 }
 
+// A fact's key, split at dots: "kernel.layer_norm.bf16".
+std::vector<std::string_view> parts_of(std::string_view key) {
+  std::vector<std::string_view> parts;
+  for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
+    parts.push_back(key.substr(0, dot));
+    key.remove_prefix(dot + 1);
+  }
+  parts.push_back(key);
+  return parts;
+}
+
 // "step.bf16", "function.gelu_tanh", "kernel.layer_norm.bf16" with ".row".
 Status read_kernels(const CatalogEntry& entry, double times, MachineSpeed& speed) {
-  constexpr std::string_view kStep = "step.", kFunction = "function.", kKernel = "kernel.";
   for (const auto& [key, fact] : entry.facts) {
-    if (key.starts_with(kFunction)) {
-      speed.functions[key.substr(kFunction.size())] = FlopRate(TRY(entry.per_second(key)) * times);
-    } else if (const bool step = key.starts_with(kStep); step || key.starts_with(kKernel)) {
-      const std::size_t dot = key.rfind('.');
-      const std::optional<DType> dtype = dtype_named(std::string_view(key).substr(dot + 1));
-      if (key == "kernel.f32" || key.ends_with(".row")) continue;
-      if (!dtype) return error(ErrorKind::invalid, "{} of {} is of no element type", key, entry.name).at(fact.where);
-      const FlopRate elements(TRY(entry.per_second(key)) * times);
-      if (step) {
-        speed.steps[*dtype] = elements;
-        continue;
-      }
-      KernelSpeed& kernel = speed.kernels[{key.substr(kKernel.size(), dot - kKernel.size()), *dtype}];
-      kernel.elements = elements;
-      if (entry.facts.contains(key + ".row")) kernel.row = TRY(entry.seconds(key + ".row")) * (1 / times);
+    const std::vector<std::string_view> parts = parts_of(key);
+    const bool function = parts[0] == "function" && parts.size() == 2, step = parts[0] == "step" && parts.size() == 2,
+               kernel = parts[0] == "kernel" && parts.size() == 3;
+    if (!function && !step && !kernel) continue;
+    const FlopRate elements(TRY(entry.per_second(key)) * times);
+    const std::optional<DType> dtype = dtype_named(parts.back());
+    if (function) {
+      speed.functions[std::string(parts[1])] = elements;
+    } else if (!dtype) {
+      return error(ErrorKind::invalid, "{} of {} is of no element type", key, entry.name).at(fact.where);
+    } else if (step) {
+      speed.steps[*dtype] = elements;
+    } else {
+      const std::string row = key + ".row";
+      speed.kernels[{std::string(parts[1]), *dtype}] = {
+          elements, entry.facts.contains(row) ? TRY(entry.seconds(row)) * (1 / times) : Seconds()};
     }
   }
   return {};
 }
 
-// Without limit: what moves the bytes then says how long it takes.
+// No limit: only moving the bytes takes time.
 const FlopRate kFree(std::numeric_limits<double>::infinity());
 
-// Products in f32 and f16 of which the maker of a chip states no rate are no faster than those in 16 bits of which he
-// does. A chip without a rate in bf16 has no bf16. The rates stay out of `matmul`, which is what ratios are told of.
+// If the maker states no rate for f32 or f16 products, the stated 16-bit rate bounds them. A chip without a bf16 rate
+// has no bf16. The bounds stay out of `matmul`, because ratios are relative to stated rates only.
 void bound_products(MachineSpeed& speed) {
   const auto half = speed.matmul.contains(DType::bf16) ? speed.matmul.find(DType::bf16) : speed.matmul.find(DType::f16);
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
@@ -110,7 +121,7 @@ void bound_products(MachineSpeed& speed) {
   }
 }
 
-// One device of a chip, of what its maker says.
+// The speed of one device of a chip, from the maker's facts.
 Result<MachineSpeed> speed_of_chip(const CatalogEntry& entry) {
   const double devices = entry.facts.contains("devices") ? TRY(entry.number("devices")) : 1;
   if (!(devices >= 1)) return error(ErrorKind::invalid, "'{}' has {} devices", entry.name, devices);
@@ -172,7 +183,7 @@ Result<LinkCost> link_of(const CatalogEntry& entry) {
 Result<std::optional<LinkCost>> link_among(const CatalogEntry& entry, const std::string& transport,
                                            std::int64_t ranks) {
   const std::string prefix = "link." + transport + ".";
-  std::int64_t best = 0;  // the most that are no more than `ranks`, else the fewest
+  std::int64_t best = 0;  // the largest number up to `ranks`, else the smallest
   for (const auto& [key, fact] : entry.facts) {
     if (!key.starts_with(prefix) || !key.ends_with(".latency")) continue;
     const std::int64_t among = std::atoll(key.c_str() + prefix.size());

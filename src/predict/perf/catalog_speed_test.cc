@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 #include "predict/perf/estimate.h"
 
 namespace systole {
@@ -42,8 +42,8 @@ Graph products_and_a_chain(DType dtype) {
   return g;
 }
 
-// A chip's maker states two rates; all else takes as long as its bytes do, and nothing is told of a ratio to a rate
-// that nobody stated.
+// A chip's maker states two rates. All else takes the time of its bytes, and no ratio is given to a rate that nobody
+// stated.
 TEST(CatalogSpeed, every_chip_makes_a_machine_that_is_bounded_by_memory) {
   const Catalog catalog = builtin();
   int chips = 0;
@@ -62,7 +62,7 @@ TEST(CatalogSpeed, every_chip_makes_a_machine_that_is_bounded_by_memory) {
       const double products = 2.0 * 2 * 512 * 256 * 1024 / matmul_rate(speed, DType::bf16).count();
       EXPECT_TRUE(std::isfinite(time.total().count()));
       EXPECT_GE(time[OpClass::contraction].count(), products);
-      // tanh and mul each write what they make, and read no more than 12 bytes an element.
+      // tanh and mul each write their result, and read at most 12 bytes per element.
       const double element = 512.0 * 1024 * size_of(dtype) / speed.memory.count();
       EXPECT_GE(time[OpClass::elementwise].count(), 2 * element);
       EXPECT_LE(time[OpClass::elementwise].count(), 6 * element);
@@ -92,6 +92,44 @@ TEST(CatalogSpeed, what_a_chip_states_is_taken) {
   EXPECT_EQ(speed.call, Seconds(3e-6));
   EXPECT_DOUBLE_EQ(speed.chain.count(), 1e12);
   EXPECT_DOUBLE_EQ(contraction_rate(speed, DType::f32).count(), 5e13);
+}
+
+// The facts of kernels that calibrate writes.
+TEST(CatalogSpeed, kernels_products_and_steps_are_read) {
+  const Catalog catalog = builtin();
+  CatalogEntry entry = *catalog.find("cpu-avx2").value();
+  entry.per = "machine";
+  const auto fact = [&](const std::string& key, double value, CatalogUnit unit) {
+    entry.facts[key] = {value, unit, "test", "2026-11-26", {}};
+  };
+  EXPECT_TRUE(speed_of(entry, 2)->steps.empty()) << "what is shipped has none";
+  fact("step.bf16", 2e9, CatalogUnit::per_second);
+  fact("function.gelu_tanh", 3e9, CatalogUnit::per_second);
+  fact("kernel.layer_norm.f32", 4e9, CatalogUnit::per_second);
+  fact("kernel.layer_norm.f32.row", 5e-9, CatalogUnit::seconds);
+  fact("product.bf16.tn", 6e11, CatalogUnit::flop_rate);
+  fact("product.bf16.tn.elements", 7e9, CatalogUnit::per_second);
+  fact("memory.read", 8e9, CatalogUnit::bytes_per_second);
+  fact("memory.write", 9e8, CatalogUnit::bytes_per_second);
+  fact("cache.l2.write", 1e10, CatalogUnit::bytes_per_second);
+  fact("serial", 0.25, CatalogUnit::number);
+  const MachineSpeed speed = speed_of(entry, 2).value();
+  EXPECT_EQ(speed.steps.at(DType::bf16).count(), 2e9);
+  EXPECT_EQ(speed.functions.at("gelu_tanh").count(), 3e9);
+  ASSERT_EQ(speed.kernels.size(), 1U) << "kernel.f32 is none of them";
+  const KernelSpeed& norm = speed.kernels.at({"layer_norm", DType::f32});
+  EXPECT_EQ(norm.elements.count(), 4e9);
+  EXPECT_EQ(norm.row, Seconds(5e-9));
+  EXPECT_EQ(speed.products.at({DType::bf16, ProductLayout::tn}).elements.count(), 7e9);
+  EXPECT_EQ(speed.memory.count(), 8e9);
+  EXPECT_EQ(speed.write.count(), 9e8);
+  EXPECT_EQ(speed.caches[0].write.count(), 1e10);
+  EXPECT_EQ(speed.serial, 0.25);
+  fact("serial", 1.5, CatalogUnit::number);
+  EXPECT_NE(speed_of(entry, 2).error().message.find("serial is 1.5"), std::string::npos);
+  fact("serial", 1, CatalogUnit::number);
+  fact("kernel.layer_norm.f33", 4e9, CatalogUnit::per_second);
+  EXPECT_NE(speed_of(entry, 2).error().message.find("kernel.layer_norm.f33"), std::string::npos);
 }
 
 TEST(CatalogSpeed, a_fact_that_is_not_there_is_an_error) {

@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "describe/graph/collective_call.h"
-#include "describe/graph/op.h"
-#include "describe/graph/passes/rewrite.h"
-#include "describe/graph/work.h"
+#include "describe/ir/op.h"
+#include "describe/ir/rewrite.h"
+#include "describe/ir/work.h"
+#include "describe/program/collective_call.h"
 #include "predict/perf/compiled_graph.h"
 
 namespace systole {
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNobody = -1;
 
-using Sources = std::vector<int>;  // the buffers that hold a value, or that it is computed from where it is read
+using Sources = std::vector<int>;  // the buffers that hold a value, or that its readers compute it from
 
 void add_to(Sources& all, const Sources& more) {
   for (const int buffer : more)
@@ -49,7 +49,7 @@ class BufferWalk {
   }
 
  private:
-  // One graph as it is walked.
+  // The graph that is being walked.
   struct Scope : CompiledGraph {
     Scope(const Graph& of, const CompilerLayout& layout, int loops)
         : CompiledGraph(of, layout, loops), sources(static_cast<std::size_t>(of.num_values())) {}
@@ -84,9 +84,9 @@ class BufferWalk {
 
   void walk(Scope& scope) {
     const int began = time_;
-    Sources joined;  // what the next reduce_scatter of a layer sends, several in one
+    Sources joined;  // sent by the next reduce_scatter of a layer, combined
     Bytes joined_bytes;
-    Sources beside;  // and what is sent while the layer's other work is done
+    Sources beside;  // sent while the layer's other work runs
     for (const GraphNode& node : scope.graph.nodes()) {
       ++time_;
       for (const ValueId id : node.operands) touch(scope.at(id));
@@ -122,22 +122,22 @@ class BufferWalk {
       scope.at(node.results[0]) = std::move(sources);
       return;
     }
-    if (one_of(node, {"adamw", "sgd"})) return;  // in the places of what they update
+    if (one_of(node, {"adamw", "sgd"})) return;  // updates in place
     if (layout_.wide_functions && node.op->elementwise && work_of(scope.graph, node).transcendentals > 0) {
       const Type wide = scope.graph.type(node.results[0]).with(DType::f32);
       add(std::string(node.op->name) + " in f32", wide, padded(wide, layout_), owner_of(scope, node, node.results[0]));
     }
     for (const ValueId id : node.results) {
       if (scope.readers_of(id).empty()) continue;
-      if (scope.is_output(id) && scope.depth == 0) continue;  // has a place of its own
+      if (scope.is_output(id) && scope.depth == 0) continue;  // counted as an argument or output
       const std::string& name = scope.graph.value_name(id);
       scope.at(id) = {add(name.empty() ? node.op->name : name, scope.graph.type(id), scope.bytes_in(id),
                           owner_of(scope, node, id))};
     }
   }
 
-  // The two products of the logits' gradient, for the head's weights and for what it was applied to, come in either
-  // order: all that both read and make is alive at once.
+  // The two products of the logits' gradient, for the head's weights and for the head's input, run in either order: the
+  // inputs and outputs of both are live at once.
   void place_head(Scope& scope, const GraphNode& node) {
     const Type* logits = scope.loss_read_by(node);
     if (logits == nullptr) return;
@@ -148,8 +148,8 @@ class BufferWalk {
     put_off(scope, node, *logits);
   }
 
-  // The gradient of the head's weights, which nobody waits for: computed after the backward loop where that loop keeps
-  // collectives beside it, and until then the logits stay.
+  // No op waits for the gradient of the head's weights. It is computed after the backward loop if the compiler puts it
+  // off (puts_off_head); the logits stay live until then.
   void put_off(Scope& scope, const GraphNode& node, const Type& logits) {
     const Type& weights = scope.graph.type(node.results[0]);
     const bool of_head = std::ranges::find(weights.shape, logits.shape.back()) != weights.shape.end();
@@ -180,7 +180,7 @@ class BufferWalk {
     for (std::size_t c = 0; c < carries; ++c) scope.at(node.results[c]) = inner.at(body.inputs()[c].value);
   }
 
-  // What the body reads: carries have places of their own, all else lies where the loop found it or in a copy.
+  // Sets what the body reads: carries have buffers of their own, all else is the loop's operand or a copy of it.
   void enter(Scope& scope, Scope& inner, const GraphNode& node, std::size_t carries) {
     const auto stacked = static_cast<std::size_t>(node.attrs.get_int("stacked"));
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
@@ -197,7 +197,7 @@ class BufferWalk {
     }
   }
 
-  // What the body leaves of each round.
+  // Adds the stacks that the body writes a slice of in each iteration.
   Sources place_stacks(Scope& scope, const Scope& inner, const GraphNode& node, std::size_t carries) {
     const bool reverse = node.attrs.get_bool("reverse");
     Sources stacks;
@@ -213,7 +213,7 @@ class BufferWalk {
     return stacks;
   }
 
-  // All layers of a stacked parameter in the type of the products, before the loop.
+  // Casts all layers of a stacked parameter to the type of the products, before the loop.
   void hoist(const Scope& scope, Scope& inner, ValueId stack, const GraphInput& slice) {
     if (!scope.is_parameter(stack)) return;
     const std::vector<const GraphNode*> readers = inner.nodes_reading(slice.value);
@@ -224,7 +224,7 @@ class BufferWalk {
     inner.at(slice.value) = copy_of(stack, "cast " + slice.name, type, inner.put_end_to_end(cast));
   }
 
-  // A stacked parameter whose parts are put end to end along another dim than the first, which is outermost for it.
+  // Transposes a stacked parameter that is gathered along another dim than the first; that dim becomes outermost.
   void transpose(const Scope& scope, Scope& inner, ValueId stack, const GraphInput& slice) {
     if (!scope.is_parameter(stack)) return;
     int dim = 0;
@@ -236,7 +236,7 @@ class BufferWalk {
     inner.at(slice.value) = copy_of(stack, "transposed " + slice.name, scope.graph.type(stack), -1);
   }
 
-  // Made once, however many loops read it.
+  // One copy, however many loops read it.
   Sources copy_of(ValueId stack, const std::string& name, const Type& type, int outer) {
     auto [at, fresh] = copies_.try_emplace(stack.index, kNobody);
     if (fresh) at->second = add(name, type, padded(type, layout_, outer), PeakOwner::parameters);
@@ -244,8 +244,8 @@ class BufferWalk {
     return {at->second};
   }
 
-  // A table that lies transposed where it is given, for that pads less, is kept once more as products and updates read
-  // it, and so are its moments.
+  // A table that is passed transposed, because that pads less, is stored once more in the layout that products and
+  // updates read, and so are its moments.
   void place_tables() {
     for (const GraphNode& node : step_.graph.nodes()) {
       if (!is(node, "adamw")) continue;
@@ -262,7 +262,7 @@ class BufferWalk {
   const Function& step_;
   const CompilerLayout& layout_;
   CompiledBuffers result_;
-  std::map<int, int> copies_;  // by the stacked parameter's value: its buffer
+  std::map<int, int> copies_;  // stacked parameter's value → its buffer
   Sources tables_;
   Sources read_by_loss_;
   Sources put_off_, put_off_reads_;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "describe/graph/collective_call.h"
-#include "describe/graph/op.h"
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/op.h"
+#include "describe/ir/rewrite.h"
+#include "describe/program/collective_call.h"
 
 namespace systole {
 namespace {
@@ -56,8 +56,8 @@ void CompiledGraph::mark_parameters(const GraphNode& node) {
   if (moves_only(node) || is(node, "all_gather")) mark_parameter(node.results[0], is_parameter(node.operands[0]));
 }
 
-// Read by attention as it lies, itself or on its way there: rows of the head's size. Queries of several heads for
-// each of the keys' are laid out anew inside, and lie as fills tiles best before.
+// True if attention reads it in its own layout (rows of a head's size), directly or through rotary and views. Queries
+// are laid out anew inside if several share a key's head; before that they lie in the order that pads least.
 bool CompiledGraph::of_attention(ValueId id) const {
   for (const GraphNode* by : nodes_reading(id)) {
     if (one_of(*by, {"attention", "attention_grad"})) {
@@ -87,8 +87,8 @@ bool CompiledGraph::read_by_product(const GraphNode& node) const {
   return std::ranges::any_of(nodes_reading(node.results[0]), [](const GraphNode* by) { return is(*by, "contract"); });
 }
 
-// What is the end of a product, a norm or attention, in its place: an operand that nobody else reads. All else that
-// is elementwise is done again by each reader.
+// True if `node` is fused as the end of the op that makes an operand (a product, a norm, attention) and takes its
+// buffer: nothing else reads that operand. Other elementwise ops are computed again by each reader.
 bool CompiledGraph::ends_another(const GraphNode& node) const {
   return std::ranges::any_of(node.operands, [&](ValueId id) {
     const NodeId by = graph.producer(id);

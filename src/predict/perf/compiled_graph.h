@@ -1,11 +1,11 @@
 #pragma once
-// A graph of a step as a compiler reads it: who reads each value, which values are parameters or gradients on their
-// way, and which have no place because they are computed where they are read (docs/concepts/memory.md).
+// A graph of a step as a compiler sees it: the readers of each value, which values are parameters or gradients, and
+// which have no buffer because they are fused into their readers (docs/concepts/memory.md).
 
 #include <initializer_list>
 #include <vector>
 
-#include "describe/graph/ir.h"
+#include "describe/ir/ir.h"
 #include "predict/perf/compiler_layout.h"
 
 namespace systole {
@@ -14,31 +14,31 @@ bool one_of(const GraphNode& node, std::initializer_list<const char*> names);
 
 class CompiledGraph {
  public:
-  // `graph`, `layout`: read as long as this lives. `depth`: loops around it.
+  // `graph` and `layout` must outlive this. `depth`: number of enclosing loops.
   CompiledGraph(const Graph& graph, const CompilerLayout& layout, int depth);
 
   const Graph& graph;
   const int depth;
 
-  // Nodes that read it; the number of nodes stands for an output.
+  // Indices of the nodes that read it; the number of nodes stands for an output.
   const std::vector<int>& readers_of(ValueId id) const { return readers_[static_cast<std::size_t>(id.index)]; }
   std::vector<const GraphNode*> nodes_reading(ValueId id) const;  // without outputs
   bool is_output(ValueId id) const;
 
-  // A parameter, its slice, or what moves one: as far as it was marked.
+  // A parameter, a slice of one, or a moved one, as marked so far.
   bool is_parameter(ValueId id) const { return of_parameter_[static_cast<std::size_t>(id.index)]; }
   void mark_parameter(ValueId id, bool yes) { of_parameter_[static_cast<std::size_t>(id.index)] = yes; }
-  void mark_parameters(const GraphNode& node);  // results of a node that moves one
+  void mark_parameters(const GraphNode& node);  // marks the result of a node that moves a parameter
   bool is_gradient(ValueId id) const { return of_gradient_[static_cast<std::size_t>(id.index)]; }
 
-  // Computed where it is read: has no place of its own.
+  // Fused into its readers: it has no buffer.
   bool is_fused(const GraphNode& node) const;
-  // What its place takes.
+  // Padded size of its buffer.
   Bytes bytes_in(ValueId id) const;
-  // The dim of a stack whose parts of all devices are put end to end: parts that fill no whole tiles cannot lie
-  // innermost for it. `slice`: of one layer. -1: none.
+  // The dim of a stacked parameter along which all_gather concatenates shards that fill no whole tiles; it cannot be
+  // innermost. `slice`: one layer of the stack. -1: none.
   int put_end_to_end(ValueId slice) const;
-  // The gradient of the logits, where `node` reads it: nullptr where it does not.
+  // Type of the logits' gradient if `node` reads it, else nullptr.
   const Type* loss_read_by(const GraphNode& node) const;
 
  private:
@@ -47,7 +47,7 @@ class CompiledGraph {
   bool ends_another(const GraphNode& node) const;
 
   const CompilerLayout& layout_;
-  std::vector<std::vector<int>> readers_;  // by value, as what follows
+  std::vector<std::vector<int>> readers_;  // by value, like the next two
   std::vector<bool> of_parameter_;
   std::vector<bool> of_gradient_;  // on its way to the optimizer
 };

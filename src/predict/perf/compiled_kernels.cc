@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "describe/graph/op.h"
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/op.h"
+#include "describe/ir/rewrite.h"
 #include "describe/stablehlo/attention_blocks.h"
 #include "predict/perf/compiler_layout.h"
 #include "predict/perf/product_dims.h"
@@ -14,9 +14,9 @@ namespace systole {
 namespace {
 
 constexpr int kNone = -1;
-constexpr double kSmall = 0.125;  // of the chip's own memory: what a loop carries and is kept there
+constexpr double kSmall = 0.125;  // of the chip's own memory: loop carries up to this size stay there
 
-// A value that lies in memory, and the kernel that writes it.
+// A value in memory, and the kernel that writes it.
 struct Place {
   double bytes = 0, elements = 0;
   int kernel = kNone;
@@ -38,14 +38,14 @@ bool is_collective(const GraphNode& node) {
   return one_of(node, {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"});
 }
 
-// One graph as it is walked.
+// The graph that is being walked.
 struct Scope {
   const Graph& graph;
   double runs = 1;
   int depth = 0;
-  std::vector<Places> places = {};  // per value: where it lies, or what it is computed from where it is read
+  std::vector<Places> places = {};  // per value: where it lies, or what its readers compute it from
   std::vector<int> readers = {};    // per value: nodes
-  std::vector<bool> moved = {};     // per value: an input as it came, or moved
+  std::vector<bool> moved = {};     // per value: an input, or a moved one
 
   Places& at(ValueId id) { return places[static_cast<std::size_t>(id.index)]; }
   int readers_of(ValueId id) const { return readers[static_cast<std::size_t>(id.index)]; }
@@ -53,8 +53,7 @@ struct Scope {
 
 class Walk {
  public:
-  Walk(const Program& program, const Function& step, const CompilerLayout& layout)
-      : program_(program), step_(step), layout_(layout) {}
+  Walk(const Function& step, const CompilerLayout& layout) : step_(step), layout_(layout) {}
 
   std::vector<CompiledKernel> run() {
     Scope top = scope_of(step_.graph, 1, 0);
@@ -103,7 +102,7 @@ class Walk {
   }
   CompiledKernel& told(int kernel) { return kernels_[static_cast<std::size_t>(kernel)].told; }
 
-  // By a kernel, or by who is none: a loop, a collective, the caller.
+  // Marks `places` as read by a kernel, or by none: a loop, a collective, the caller.
   void read(int kernel, const Places& places) {
     for (const int one : places) {
       if (kernel != kNone && at(one).kernel == kernel) continue;
@@ -155,7 +154,7 @@ class Walk {
     gives(scope, node, ends);
   }
 
-  // The kernel that `node` is the end of; the latest, for that has all of its operands.
+  // The kernel that `node` is fused into: the last one that makes an operand, because it has all operands.
   int ended_by(Scope& scope, const GraphNode& node) {
     int kernel = kNone;
     for (const ValueId id : node.operands) {
@@ -167,7 +166,7 @@ class Walk {
   }
 
   void compute(Scope& scope, const GraphNode& node) {
-    // Sums of what a kernel has just made are its own.
+    // A sum of a kernel's result is part of that kernel.
     if (one_of(node, {"reduce_sum"})) {
       for (const ValueId id : node.operands) {
         const Places& places = scope.at(id);
@@ -176,7 +175,7 @@ class Walk {
       }
     }
     const int kernel = this->kernel(scope, node);
-    // Rows of a table are fetched, and added to it, without cycles: what the cores do is a pass over them.
+    // Fetching rows of a table, and adding to them, costs no cycles: the cores only pass over the rows.
     if (is(node, "embedding")) {
       read(kNone, scope.at(node.operands[0]));
       read(kernel, scope.at(node.operands[1]));
@@ -191,7 +190,7 @@ class Walk {
       told(kernel).streamed = dims.streamed_bytes(
           static_cast<std::int64_t>(size_of(scope.graph.type(node.operands[0]).dtype)), layout_.on_chip);
     }
-    // What is normalised is computed again by its readers, of what the norm reads.
+    // The normalised value is computed again by its readers, from the norm's input.
     if (one_of(node, {"layer_norm", "rms_norm"})) {
       told(kernel).calls = is(node, "layer_norm") ? 2 : 1;
       gives(scope, node, kernel);
@@ -199,15 +198,15 @@ class Walk {
       return;
     }
     gives(scope, node, kernel);
-    // What a gradient of a norm reads of a stack is taken out of it first; halves of a head's elements that turn
-    // against each other are taken apart and put together.
+    // The gradient of a norm first slices its input out of a stack. rotary splits a head's elements into halves and
+    // concatenates them again.
     if (one_of(node, {"layer_norm_grad", "rms_norm_grad", "rotary"})) {
       told(kernel).calls *= 2;
       told(kernel).elements *= 2;
     }
   }
 
-  // The cores only lay out what is cut along another dim, before and after.
+  // The cores only lay out the operand of an all_to_all before, and its result after.
   void exchange(Scope& scope, const GraphNode& node) {
     for (const ValueId id : node.operands) read(kNone, scope.at(id));
     gives(scope, node, kNone);
@@ -237,11 +236,11 @@ class Walk {
     pair.runs = groups * static_cast<double>(cut.pairs());
     pair.scores = block_rows * static_cast<double>(cut.keys);
     pair.flops = 2 * pair.scores * head * (gradient ? 5 : 2);
-    pair.elements = block_rows * head;  // of the sums, as they are written
+    pair.elements = block_rows * head;  // of the accumulators, as they are written
     pair.calls = gradient ? 3 : 6;
 
-    // A bias by distance is skewed into the block: rows of queries + keys places written, read as one line, cut, read
-    // as rows again and cut; its gradient goes the other way as well, out of a sum over the batch.
+    // A bias by distance is skewed into the block: rows of queries + keys elements are written, reshaped to one line,
+    // cut, reshaped to rows again and cut. Its gradient also takes the reverse way, from a sum over the batch.
     if (flags.bias >= 0) {
       const auto rows = static_cast<double>(cut.heads * cut.r * cut.queries);
       CompiledKernel& skew = told(kernel(scope, node));
@@ -250,11 +249,11 @@ class Walk {
       skew.elements = skew.calls * rows * static_cast<double>(cut.queries + cut.keys);
     }
 
-    // What a group reads and gives is taken out of the wholes and put back.
+    // The operands of a group are sliced out of the whole, and its results are put back.
     const double of_queries = heads * static_cast<double>(cut.r * cut.t) * head,
                  of_keys = heads * static_cast<double>(cut.s) * head;
     const auto all = static_cast<double>(cut.groups());
-    // Zeros that a group's results begin as; small ones never leave the chip.
+    // Initial zeros of a group's results; small ones never leave the chip.
     CompiledKernel& begins = told(kernel(scope, node));
     begins.runs = groups;
     (of_queries * grain <= kSmall * static_cast<double>(layout_.on_chip.count()) ? begins.elements : begins.filled) =
@@ -265,11 +264,11 @@ class Walk {
       group.calls = gradient ? 8 : 5;
       group.elements = gradient ? 4 * of_queries + 4 * of_keys : 3 * of_queries + 2 * of_keys;
       group.bytes = group.elements * grain;
-      CompiledKernel& zeros = told(kernel(scope, node));  // and those of all
+      CompiledKernel& zeros = told(kernel(scope, node));  // and of all groups together
       zeros.filled = all * (gradient ? of_queries + 2 * of_keys : of_queries);
     }
     if (!gradient) return;
-    CompiledKernel& laid_out = told(kernel(scope, node));  // what forward kept, by heads again
+    CompiledKernel& laid_out = told(kernel(scope, node));  // saved by forward, laid out by heads again
     laid_out.calls = 3;
     laid_out.elements = all * (of_queries + 2 * of_keys);
     laid_out.bytes = 2 * laid_out.elements * grain;
@@ -294,7 +293,7 @@ class Walk {
     gives(scope, node, kNone);
   }
 
-  // What a round gives: in the next one's place, or in its part of a stack.
+  // A result of an iteration goes to the place of the next one's carry, or to its slice of a stack.
   void leave(Scope& inner, const GraphOutput& output, bool carry) {
     const Places& places = inner.at(output.value);
     const NodeId by = inner.graph.producer(output.value);
@@ -304,11 +303,11 @@ class Walk {
       if (carry || !mine.read) {
         mine.read = true;
       } else {
-        told(mine.kernel).bytes += mine.bytes;  // once more, into the stack
+        told(mine.kernel).bytes += mine.bytes;  // written once more, into the stack
       }
       return;
     }
-    if (!by.valid()) return;  // as it came in
+    if (!by.valid()) return;  // an input
     const GraphNode& node = inner.graph.node(by);
     if (is(node, "repeat")) return;
     if (carry && (is_collective(node) || one_of(node, {"attention", "attention_grad"}))) return;
@@ -326,7 +325,7 @@ class Walk {
     told(writes).elements = std::max(told(writes).elements, at(made).elements);
   }
 
-  // Sums of gradients begin with zeros.
+  // Accumulated gradients start as zeros.
   void begin_stack(Scope& scope, const GraphNode& node, std::size_t result) {
     if (!node.attrs.get_bool("reverse")) return;
     const int zeros = kernel(scope, node);
@@ -336,7 +335,7 @@ class Walk {
     told(zeros).filled = bytes / static_cast<double>(size_of(scope.graph.type(node.results[result]).dtype));
   }
 
-  // All layers of a stacked parameter in the type of the products, before the loop.
+  // Casts all layers of a stacked parameter to the type of the products, before the loop.
   void hoist(Scope& scope, Scope& inner, ValueId stack, ValueId slice) {
     if (!layout_.hoists_casts) return;
     const GraphNode* cast = nullptr;
@@ -357,7 +356,6 @@ class Walk {
     told(all).bytes += bytes * static_cast<double>(scope.graph.type(stack).size(0));
   }
 
-  const Program& program_;
   const Function& step_;
   const CompilerLayout& layout_;
   std::vector<Place> places_;
@@ -367,9 +365,8 @@ class Walk {
 
 }  // namespace
 
-std::vector<CompiledKernel> compiled_kernels(const Program& program, const Function& step,
-                                             const CompilerLayout& layout) {
-  return Walk(program, step, layout).run();
+std::vector<CompiledKernel> compiled_kernels(const Function& step, const CompilerLayout& layout) {
+  return Walk(step, layout).run();
 }
 
 }  // namespace systole

@@ -1,17 +1,17 @@
 #pragma once
-// The kernels that a TPU's compiler is taken to make of a step that it sees whole, and what each of them does.
+// The kernels that a TPU's compiler is assumed to make of a step compiled as one module, and the work of each.
 //
-// A product, a norm's sums, a loss or an optimizer's update is a kernel. What is elementwise ends the kernel that makes
-// its operand, where nobody else reads that; else it is computed again by each of its readers, which then read what it
-// reads. What a loop gives stacked is written by who computes it, or by a pass of its own. Attention is the loops that
-// it is lowered to (describe/stablehlo/attention_blocks.h): the cut is the lowering's own.
+// A product, a norm's sums, a loss and an optimizer's update are kernels. An elementwise op is fused into the kernel
+// that makes its operand if the operand has no other reader; otherwise each reader of the op computes it again from the
+// op's operands. A stacked result of a loop is written by the kernel that computes it, or by a copy kernel. Attention
+// is the loops that it is lowered to, with the lowering's blocks (describe/stablehlo/attention_blocks.h).
 //
-// Bytes are those of values as they are laid out in tiles (compiler_layout.h). Nothing here knows a speed.
+// Bytes are those of values laid out in tiles (compiler_layout.h). No speed is known here.
 
 #include <string>
 #include <vector>
 
-#include "describe/graph/program.h"
+#include "describe/program/program.h"
 #include "predict/perf/compiled_peak.h"
 #include "predict/perf/op_time.h"
 
@@ -19,21 +19,20 @@ namespace systole {
 
 struct CompiledKernel {
   OpClass op_class = OpClass::elementwise;
-  std::string op;       // that it is for, or that its class is of
-  double runs = 1;      // in one step
-  double calls = 1;     // as so many: attention's step is several small ones
-  double flops = 0;     // of the matrix unit, with dims that are filled up to its tiles
-  double results = 0;   // elements that come out of the matrix unit
-  double elements = 0;  // of the longest value that goes by, with its padding
-  double filled = 0;    // elements that are all set to one number
-  double scores = 0;    // of attention: queries × keys of all its blocks
+  std::string op;       // its op; "copy" and "zeros" are kernels of no op
+  double runs = 1;      // per step
+  double calls = 1;     // kernel starts per run: a step of attention is several small kernels
+  double flops = 0;     // of the matrix unit, with dims padded to its tiles
+  double results = 0;   // elements that leave the matrix unit
+  double elements = 0;  // of the largest value that passes the vector unit, padded
+  double filled = 0;    // elements set to a constant
+  double scores = 0;    // attention: queries × keys of all its blocks
   double bytes = 0;     // read and written, each value once
-  double streamed = 0;  // of a product: bytes of operands that pass, over the side of a block (product_dims.h)
+  double streamed = 0;  // product: operand bytes that stream in, times the side of a block (product_dims.h)
 };
 
-// `step`: a function of the Program that is compiled as one module. Collectives and copies that run beside the cores
-// are in none. Errors: Failure(internal) for an op without a class.
-std::vector<CompiledKernel> compiled_kernels(const Program& program, const Function& step,
-                                             const CompilerLayout& layout);
+// `step`: a function of the Program that is compiled as one module. Collectives, and copies that run beside the cores,
+// belong to no kernel. Errors: Failure(internal) for an op without a class.
+std::vector<CompiledKernel> compiled_kernels(const Function& step, const CompilerLayout& layout);
 
 }  // namespace systole

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 
 namespace systole {
 namespace {
@@ -12,19 +12,18 @@ namespace {
 const CompilerLayout kPlain{.alignment = 1};
 
 struct Step {
-  Program program;
   Function function;
   Graph& graph = function.graph;
 
   std::vector<CompiledKernel> kernels(const CompilerLayout& layout = kPlain) {
-    return compiled_kernels(program, function, layout);
+    return compiled_kernels(function, layout);
   }
 };
 
 Type matrix(std::int64_t rows, std::int64_t columns) { return Type(DType::f32, {rows, columns}); }
 constexpr double kBytes = 64 * 64 * 4;
 
-// relu(x·w + y): the sum and relu end the product, which is not written by itself.
+// relu(x·w + y): add and relu are fused into the product, whose own result is not written.
 TEST(CompiledKernels, what_is_elementwise_ends_the_kernel_of_its_operand) {
   Step step;
   const Value x = step.graph.input("x", matrix(64, 64)), w = step.graph.input("w", matrix(64, 64)),
@@ -38,7 +37,7 @@ TEST(CompiledKernels, what_is_elementwise_ends_the_kernel_of_its_operand) {
   EXPECT_EQ(kernels[0].flops, 2.0 * 64 * 128 * 128);
 }
 
-// What nobody makes is computed by each of its readers, of what it is computed from.
+// An elementwise value that ends no kernel is computed by each of its readers from its operands.
 TEST(CompiledKernels, what_ends_nothing_is_computed_by_its_readers) {
   Step step;
   const Value x = step.graph.input("x", matrix(64, 64)), w = step.graph.input("w", matrix(64, 64));
@@ -50,7 +49,7 @@ TEST(CompiledKernels, what_ends_nothing_is_computed_by_its_readers) {
   for (const CompiledKernel& kernel : kernels) EXPECT_EQ(kernel.bytes, 3 * kBytes);
 }
 
-// Three rounds of y = x·w: a round's product is in the next one's place, and once more in the stack.
+// Three iterations of y = x·w: each product is written to the next carry, and once more to the stack.
 TEST(CompiledKernels, a_loop_is_its_body_as_often_as_it_runs) {
   Step step;
   Graph body("body");
@@ -70,7 +69,7 @@ TEST(CompiledKernels, a_loop_is_its_body_as_often_as_it_runs) {
   EXPECT_EQ(kernels[0].bytes, 4 * kBytes);
 }
 
-// 1,024 queries and keys in blocks of 512: of four pairs a causal mask hides one whole.
+// 1,024 queries and keys in blocks of 512: a causal mask hides one of four pairs entirely.
 TEST(CompiledKernels, attention_is_the_blocks_that_it_is_lowered_to) {
   for (const bool causal : {false, true}) {
     Step step;
@@ -92,7 +91,7 @@ TEST(CompiledKernels, attention_is_the_blocks_that_it_is_lowered_to) {
   }
 }
 
-// A block of 512 × 512 is cut out of rows of 512 + 512 places; once for all entries of a batch.
+// A block of 512 × 512 is cut out of rows of 512 + 512 elements; once for all entries of a batch.
 TEST(CompiledKernels, a_bias_by_distance_is_skewed_into_each_pair_of_blocks) {
   Step step;
   const Type heads(DType::bf16, {2, 1024, 3, 128});
@@ -109,7 +108,7 @@ TEST(CompiledKernels, a_bias_by_distance_is_skewed_into_each_pair_of_blocks) {
   EXPECT_EQ(passes, 4);
 }
 
-// Operands that find no place on the chip pass once for each block of results.
+// Operands that do not fit on the chip stream in once for each block of results.
 TEST(CompiledKernels, what_outgrows_the_chip_streams) {
   for (const std::int64_t room : {2, 1}) {
     Step step;

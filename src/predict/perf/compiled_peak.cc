@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "describe/graph/memory.h"
+#include "describe/program/memory.h"
 
 namespace systole {
 namespace {
@@ -30,7 +30,7 @@ Busiest busiest(const CompiledBuffers& held) {
   return {when, Bytes(std::max<std::int64_t>(most, 0))};
 }
 
-// Of a heap that holds them all, each in one place.
+// Size of a heap that holds all of them, each at one offset.
 Bytes heap_of(const CompiledBuffers& held, const CompilerLayout& layout) {
   std::vector<Block> blocks;
   for (const CompiledBuffer& buffer : held.temporaries)

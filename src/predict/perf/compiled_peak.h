@@ -1,7 +1,7 @@
 #pragma once
-// What a vendor's compiler (XLA's, for TPUs and GPUs) is predicted to need of a device's memory for a step that it sees
-// whole, and what for: of the places that it makes (compiled_buffers.h), those that are alive at the moment at which
-// most are. data/xla/matrix.csv has compilers' figures beside these.
+// The device memory that a vendor's compiler (XLA, for TPUs and GPUs) is predicted to need for a step compiled as one
+// module, and its purpose: the buffers (compiled_buffers.h) that are live at the moment with most live bytes.
+// data/xla/matrix.csv compares it with compilers' figures.
 
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ struct PeakTerm {
   Bytes bytes;
 };
 
-struct PeakBuffer {  // alive at the peak
+struct PeakBuffer {  // live at the peak
   std::string name;
   Type type;
   PeakOwner owner;
@@ -24,16 +24,16 @@ struct PeakBuffer {  // alive at the peak
 };
 
 struct CompiledPeak {
-  Bytes arguments, outputs;     // outputs that are in no argument's place
-  Bytes temporaries;            // of the places of all of them
-  Bytes gaps;                   // of these between places, where nothing lies at the busiest moment
-  Bytes on_chip;                // beside them, in the chip's own memory
-  std::vector<PeakTerm> terms;  // of the rest, largest first
+  Bytes arguments, outputs;     // outputs that alias no argument
+  Bytes temporaries;            // live buffers at the peak, and gaps
+  Bytes gaps;                   // part of `temporaries`: holes in the heap at the peak
+  Bytes on_chip;                // temporaries that lie in the chip's own memory instead
+  std::vector<PeakTerm> terms;  // of the live buffers, largest first
   std::vector<PeakBuffer> buffers;
   Bytes needed() const { return arguments + outputs + temporaries; }
 };
 
-// `step`: a function of the Program that is compiled as one module, such as kStepFunction of joined().
+// `step`: a function of the Program that is compiled as one module, such as kStepFunction of fused_step().
 CompiledPeak compiled_peak(const Program& program, const Function& step, const CompilerLayout& layout);
 
 }  // namespace systole

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 
 namespace systole {
 namespace {
@@ -52,7 +52,7 @@ TEST(CompiledPeak, products_on_gpus_read_places) {
   }
 }
 
-// Three layers y = relu(x·w), w in parts over two devices: stacks, and what one layer needs.
+// Three layers y = relu(x·w), w sharded over two devices: stacks, and the buffers of one layer.
 CompiledPeak of_three_layers(const CompilerLayout& layout) {
   Step step;
   Graph body("body");

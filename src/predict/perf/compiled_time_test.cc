@@ -21,7 +21,7 @@ TEST(CompiledTime, a_product_hides_what_is_shorter_in_part) {
   EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 100 + 0.5 * (20 + 10)) / 1000);
   product.results = 400;
   EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 200 + 0.5 * (100 + 10)) / 1000);
-  product.streamed = 1000;  // less than its bytes, each once
+  product.streamed = 1000;  // less than reading each operand once
   EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 200 + 0.5 * (100 + 10)) / 1000);
   product.streamed = 60000;
   EXPECT_DOUBLE_EQ(compiled_time(product, kSpeed).count(), 3 * (7 + 300 + 0.5 * (100 + 200)) / 1000);

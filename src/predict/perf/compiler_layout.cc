@@ -9,7 +9,7 @@ std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) /
 
 }  // namespace
 
-// Seen in what libtpu 0.0.51 dumped of the fitted rows of data/xla/matrix.csv, 2026-11-22.
+// From the dumps of libtpu 0.0.51 for the fitted rows of data/xla/matrix.csv, 2026-11-22.
 CompilerLayout layout_of_compiler(std::string_view plugin, std::string_view chip) {
   if (plugin == "gpu") {
     CompilerLayout layout{.alignment = 256};
@@ -22,7 +22,7 @@ CompilerLayout layout_of_compiler(std::string_view plugin, std::string_view chip
   CompilerLayout layout{.sublanes = 8, .lanes = 128, .alignment = 512, .hoists_casts = true};
   layout.joins_up_to = Bytes(std::int64_t{120} << 20);
   layout.whole_groups_wait = chip == "v5e" || chip == "v6e";
-  // The most that was used of 128 MiB (v5e, v6e) and of 64.
+  // The largest use seen, of 128 MiB (v5e, v6e) and of 64.
   layout.on_chip = Bytes(std::int64_t{chip == "v5e"     ? 112
                                       : chip == "v6e"   ? 96
                                       : chip == "v5p"   ? 45

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/rewrite.h"
 #include "predict/perf/kernel_seconds.h"
 
 namespace systole {
 namespace {
 
-// Of a parameter the numbers that a device updates: those of a moment of it.
+// Elements of a parameter that a device updates: as many as its moment has.
 std::int64_t updated(const Program& program, const ProgramValue& parameter) {
   for (const char* state : {"adamw.m/", "sgd.m/"}) {
     if (const auto moment = program.find_value(state + parameter.name))
@@ -17,7 +17,7 @@ std::int64_t updated(const Program& program, const ProgramValue& parameter) {
   return parameter.type.num_elements();
 }
 
-// Parameters in bf16 whole, in f32 where they are updated, instead of in f32 whole.
+// Whole parameters in bf16, plus f32 where they are updated, minus whole parameters in f32.
 Bytes copies_of(const Program& program) {
   Bytes bytes;
   for (const ProgramValue& value : program.values) {
@@ -27,14 +27,14 @@ Bytes copies_of(const Program& program) {
   return bytes;
 }
 
-// A score, its dropped twin and the mask of what was dropped.
+// A score, the score after dropout, and the dropout mask.
 std::int64_t score_bytes(ProductType type) { return in_32_bits(type) ? 4 + 4 + 1 : 2 + 2 + 1; }
 
-// Stacks without a compiler make the loss from logits in f32, and keep their exponentials (torch's cross_entropy,
-// Megatron's vocab_parallel_cross_entropy).
+// Bytes per logit: stacks without a compiler compute the loss from logits in f32 and keep the exponentials (torch's
+// cross_entropy, Megatron's vocab_parallel_cross_entropy).
 constexpr std::int64_t kLogitCopies = 4 + 4;
 
-// Of the microbatch before, what its loss kept for backward: its softmax in f32.
+// Bytes per logit that the previous microbatch's loss saved for backward: its softmax in f32.
 constexpr std::int64_t kHeldLogitCopy = 4;
 
 bool has_microbatches(const Program& program) {
@@ -50,7 +50,7 @@ std::int64_t logits_of(const Graph& graph) {
   return most;
 }
 
-// Of all forward attention of the graph: kept for backward, or of one layer while it is done again.
+// Scores of all forward attention in the graph: saved for backward, or those of one layer while it is recomputed.
 std::int64_t scores_of(const Graph& graph, bool recomputed, std::int64_t layers) {
   std::int64_t scores = 0;
   for (const GraphNode& node : graph.nodes()) {
@@ -75,10 +75,10 @@ Bytes unfused_scores(const Program& program, ProductType type) {
   return Bytes((again > 0 ? again : kept) * score_bytes(type));
 }
 
-// What a step needs but for what its end works with: all values, and the scratch of what is done for each microbatch.
+// Memory of a step without the scratch of the update: all values, and the scratch of forward and backward.
 Bytes without_update(const Program& program) {
   Bytes values, scratch;
-  for (const ProgramValue& value : program.values) values += Bytes(value.stride * value.slots);
+  for (const ProgramValue& value : program.values) values += value.extent();
   for (const Function& function : program.functions)
     if (function.name.starts_with("forward") || function.name.starts_with("backward"))
       scratch = std::max(scratch, function.scratch);
@@ -119,7 +119,7 @@ DeviceMemory device_memory(const MemoryParts& parts, const StackProfile& stack) 
   const auto share = [](Bytes bytes, double of) {
     return Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.count()) * of));
   };
-  // Copies may be less than nothing: what the stack needs less than the Program then is no part of the arena.
+  // Copies may be negative: the arena is then smaller by what the stack saves over the Program.
   const Bytes less = std::min(Bytes(), parts.copies);
   return {{{"arena", parts.arena + less},
            {"copies", parts.copies - less},

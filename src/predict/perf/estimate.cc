@@ -4,10 +4,11 @@
 #include <map>
 #include <set>
 
-#include "describe/graph/passes/rewrite.h"
-#include "describe/graph/work.h"
+#include "describe/ir/rewrite.h"
+#include "describe/ir/work.h"
 #include "predict/perf/overlapped_time.h"
 #include "predict/perf/utilisation.h"
+#include "predict/schedule/program_actions.h"
 
 namespace systole {
 namespace {
@@ -24,26 +25,11 @@ void add_contractions(const Graph& graph, std::int64_t times, FlopsByType& flops
   }
 }
 
-// The end of the last action: each starts when its stream is free and what it waits for has ended.
-Seconds makespan(const Schedule& schedule, const std::vector<Seconds>& times) {
-  std::vector<Seconds> ends;
-  std::map<Stream, Seconds> free;
-  Seconds last;
-  for (const Action& action : schedule.actions) {
-    Seconds start = free[action.stream];
-    for (const int other : action.waits) start = std::max(start, ends.at(static_cast<std::size_t>(other)));
-    ends.push_back(start + times[static_cast<std::size_t>(action.function)]);
-    free[action.stream] = ends.back();
-    last = std::max(last, ends.back());
-  }
-  return last;
-}
-
 ScheduleEstimate estimate_schedule(const Program& program, const Schedule& schedule,
                                    const std::vector<TimeByClass>& times, const std::vector<Seconds>& elapsed) {
   ScheduleEstimate result;
   result.name = schedule.name;
-  result.time = makespan(schedule, elapsed);
+  result.time = SchedulePlayer(actions_of(schedule)).time(elapsed);
   result.work = work_of(program, schedule);
   FlopsByType contractions;
   for (std::size_t f = 0; f < program.functions.size(); ++f) {
@@ -64,7 +50,7 @@ ScheduleEstimate estimate_schedule(const Program& program, const Schedule& sched
   return result;
 }
 
-// The place of what it makes on the way, and its ports.
+// Its scratch and its ports.
 Bytes touched_by(const Program& program, const Function& function) {
   Bytes touched = function.scratch;
   std::set<int> values;
@@ -101,7 +87,7 @@ Bytes touched_between(const Program& program, int function) {
 
 Estimate estimate(const Program& program, const MachineSpeed& speed) {
   check(speed).value();
-  Estimate result{speed.name, speed.source, speed.calibrated, {}, {}, memory_by_owner(program), program.arena};
+  Estimate result{speed.name, speed.calibrated, {}, {}, memory_by_owner(program), program.arena, {}};
   std::vector<TimeByClass> times(program.functions.size());
   std::vector<Seconds> elapsed(program.functions.size());
   try {
@@ -119,6 +105,7 @@ Estimate estimate(const Program& program, const MachineSpeed& speed) {
   }
   for (const Schedule& schedule : program.schedules)
     result.schedules.push_back(estimate_schedule(program, schedule, times, elapsed));
+  result.of_functions = std::move(elapsed);
   return result;
 }
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/builder.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/builder.h"
 
 namespace systole {
 namespace {
@@ -72,7 +72,7 @@ TEST(Estimate, streams_run_side_by_side_but_waits_hold) {
   EXPECT_NEAR(estimate(program, round_machine()).schedules[0].busy.total().count(), 14e-6, 1e-12);
 }
 
-// x, w, y of 400 bytes each, in two functions that take turns.
+// x, w, y of 400 bytes each, in two functions that alternate.
 TEST(Estimate, what_the_functions_of_a_schedule_touch_lies_between_two_runs) {
   const Program program = two_functions(Stream::compute, {});
   EXPECT_EQ(touched_between(program, 0), touched_between(program, 1));
@@ -103,7 +103,7 @@ TEST(Estimate, ratio_to_the_matmul_rate) {
   EXPECT_NE(withheld.error().message.find("assumed matmul rate (f32) of round"), std::string::npos);
 }
 
-// All but its times is known of what a machine has no rate for.
+// Without a rate, only the times are unknown.
 TEST(Estimate, of_a_type_without_a_rate_is_unknown) {
   const Program program = two_functions(Stream::compute, {});
   MachineSpeed speed = round_machine();

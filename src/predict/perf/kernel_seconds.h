@@ -1,20 +1,22 @@
 #pragma once
-// How long the best kernels of an accelerator take for products and attention of a shape. docs/concepts/step-time.md
-// says where the terms come from.
+// The time of products and attention of a shape with the best kernels of an accelerator. docs/concepts/step-time.md has
+// the formulas and their sources.
 
-#include "describe/graph/ir.h"
+#include "describe/ir/ir.h"
 #include "predict/perf/accelerator.h"
 #include "predict/perf/product_dims.h"
 
 namespace systole {
 
-// On a GPU: of the tiles and cuts of the sum that libraries have, the one that is through first, when tiles that do not
-// fill and waves that do not fill are counted. On a TPU: padded to the matrix unit. Never less than its bytes take.
-// `element`: bytes of an operand.
+// GPU: the fastest of the tile shapes and split-k factors that libraries have, counting partly filled tiles and waves.
+// TPU: dims padded to the matrix unit. Never less than the time of its bytes.
 double product_seconds(const Accelerator& chip, const ProductDims& dims, ProductType type);
+// As decoding has them: a GPU's products of few rows or columns go to kernels of their own (gemv, split-k), which pad
+// them to 8 instead of to a tile.
+double narrow_product_seconds(const Accelerator& chip, const ProductDims& dims, ProductType type);
 
-// Attention that keeps no scores: `head` numbers a head, `rows` heads times batch, `queries` of each, `keys` that a
-// query sees in the mean.
+// `rows`: heads × batch. `queries`, `keys_of_row`: of each row. `head`: elements of a head. `keys`: that a query sees
+// on average.
 struct AttentionShape {
   std::int64_t rows = 1, queries = 1, keys_of_row = 1, head = 128;
   double keys = 1;
@@ -23,7 +25,7 @@ struct AttentionShape {
 double fused_attention_seconds(const Accelerator& chip, const Accelerator::Attention& kernel,
                                const AttentionShape& shape, bool backward);
 
-// Attention by two products over all keys with the scores in memory between them.
+// Unfused attention: two products over all keys, with the scores in memory between them.
 struct UnfusedAttention {
   double products = 0, moved = 0;  // seconds
   double kernels = 0;
@@ -31,7 +33,9 @@ struct UnfusedAttention {
 UnfusedAttention unfused_attention_seconds(const Accelerator& chip, const AttentionShape& shape, bool backward,
                                            ProductType type = ProductType::bf16);
 
-// REQUIRES: an attention or attention_grad.
+// REQUIRES (both): `node` is an attention, attention_grad or paged_attention.
+// Whether a row has one query, as in decoding: it does few FLOPs for each byte of keys and values that it reads.
+bool has_one_query(const Graph& graph, const GraphNode& node);
 AttentionShape attention_shape(const Graph& graph, const GraphNode& node);
 
 }  // namespace systole

@@ -15,7 +15,7 @@ double rate(const Accelerator& c, const ProductDims& d, ProductType type = Produ
          product_seconds(c, d, type);
 }
 
-// By vector units, by six passes of a TPU's matrix unit, and as tf32 by a GPU's.
+// On vector units, in six passes of a TPU's matrix unit, and as tf32 on a GPU's.
 TEST(KernelSeconds, products_in_f32_are_done_at_the_rate_of_f32) {
   const ProductDims large{1, 16384, 8192, 8192};
   const Accelerator h100 = chip("h100"), v5e = chip("v5e");
@@ -30,7 +30,7 @@ TEST(KernelSeconds, products_in_f32_are_done_at_the_rate_of_f32) {
   EXPECT_NEAR(rate(h100, narrow) / rate(h100, narrow, ProductType::tf32), 2, 1e-6);
 }
 
-// No product is faster than the best of the best libraries', of any shape.
+// No product of any shape is faster than the best libraries' best.
 TEST(KernelSeconds, no_product_beats_what_the_chip_reaches) {
   for (const char* name : {"a100", "h100", "b200", "v5e", "v5p", "v6e"}) {
     const Accelerator c = chip(name);
@@ -50,7 +50,7 @@ TEST(KernelSeconds, a_block_more_than_a_wave_costs) {
   EXPECT_LT(rate(a100, more), 0.85 * rate(a100, full));
 }
 
-// Terms fill the unit's side, and the columns or the rows, whichever costs less.
+// Terms are padded to the unit's side, and so are the columns or the rows, whichever costs less.
 TEST(KernelSeconds, a_matrix_unit_is_filled_up) {
   const auto ratio = [](const char* name, const ProductDims& to, const ProductDims& from) {
     return product_seconds(chip(name), to, ProductType::bf16) / product_seconds(chip(name), from, ProductType::bf16);
@@ -62,12 +62,26 @@ TEST(KernelSeconds, a_matrix_unit_is_filled_up) {
   EXPECT_NEAR(ratio("v5e", {1, 8100, 8100, 8192}, even), 8104.0 / 8192, 1e-3);
 }
 
-// One row: the weights pass once, and that is all there is to it.
+// One row: the time is that of reading the weights once.
 TEST(KernelSeconds, narrow_products_take_as_long_as_their_bytes) {
   const Accelerator h100 = chip("h100");
   const double bytes = 2.0 * 8192 * 8192 + 2.0 * 8192 + 2.0 * 8192;
   EXPECT_NEAR(product_seconds(h100, {1, 1, 8192, 8192}, ProductType::bf16),
               bytes / (h100.memory.count() * h100.memory_reached), 1e-9);
+}
+
+// In f32 a tile of 64 rows would take longer than the bytes, but kernels for few rows do not pad to it.
+TEST(KernelSeconds, products_of_decoding_are_not_padded_to_a_tile) {
+  const Accelerator h100 = chip("h100");
+  const ProductDims eight{1, 8, 8192, 8192}, many{1, 64, 8192, 8192};
+  const double bytes = 4.0 * (8192.0 * 8192 + 2 * 8 * 8192);
+  EXPECT_NEAR(narrow_product_seconds(h100, eight, ProductType::f32),
+              bytes / (h100.memory.count() * h100.memory_reached), 1e-9);
+  EXPECT_GT(product_seconds(h100, eight, ProductType::f32),
+            1.2 * narrow_product_seconds(h100, eight, ProductType::f32));
+  EXPECT_EQ(product_seconds(h100, many, ProductType::f32), narrow_product_seconds(h100, many, ProductType::f32));
+  EXPECT_EQ(product_seconds(chip("v5e"), eight, ProductType::f32),
+            narrow_product_seconds(chip("v5e"), eight, ProductType::f32));
 }
 
 TEST(KernelSeconds, smaller_types_are_faster_where_the_chip_has_them) {

@@ -1,10 +1,10 @@
 #include "predict/perf/known_errors.h"
 
 #include <algorithm>
-#include <charconv>
 #include <tuple>
 
 #include "ground/base/csv.h"
+#include "ground/base/number_from.h"
 
 namespace systole {
 
@@ -18,9 +18,7 @@ auto kind_of(const KnownError& e) { return std::tie(e.stack, e.work, e.accelerat
 
 Result<double> number_at(const CsvTable& table, std::size_t row, std::size_t column) {
   const std::string_view text = table.at(row, column);
-  double value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed == std::errc() && end == text.data() + text.size() && value >= 0) return value;
+  if (const std::optional<double> value = number_from<double>(text); value && *value >= 0) return *value;
   return error(ErrorKind::invalid, "'{}' is no {}", text, kColumns[column]).at(table.where(row, column));
 }
 

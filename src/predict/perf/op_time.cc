@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "describe/graph/collective_call.h"
-#include "describe/graph/passes/rewrite.h"
-#include "describe/graph/work.h"
+#include "describe/ir/rewrite.h"
+#include "describe/ir/work.h"
+#include "describe/program/collective_call.h"
+#include "predict/perf/kernel_seconds.h"
+#include "predict/perf/product_dims.h"
 #include "predict/perf/reuse.h"
 
 namespace systole {
@@ -18,12 +19,15 @@ struct Row {
   std::string_view op;
   OpClass op_class;
 };
-// Ops that are not elementwise; those are a class of their own by declaration.
+// Ops that are not elementwise; an op definition declares those that are.
 constexpr Row kRows[] = {
     {"contract", OpClass::contraction},
+    {"contract_int8", OpClass::contraction},
     {"attention", OpClass::attention},
     {"attention_grad", OpClass::attention},
+    {"paged_attention", OpClass::attention},
     {"embedding", OpClass::embedding},
+    {"embedding_int8", OpClass::embedding},
     {"embedding_grad", OpClass::embedding},
     {"gather_rows", OpClass::embedding},
     {"scatter_rows", OpClass::embedding},
@@ -66,15 +70,16 @@ constexpr Row kRows[] = {
     {"send", OpClass::collective},
     {"receive", OpClass::collective},
     {"cache_write", OpClass::movement},
+    {"page_write", OpClass::movement},
 };
 
-// Its bytes where `ago` bytes were touched since they were.
+// The time to move a node's bytes if `ago` bytes were touched since they were.
 Seconds moving_after(Bytes ago, const Work& work, bool update, const MachineSpeed& speed) {
   return work.read / bandwidth_for(speed, ago, update ? Touch::update : Touch::read) +
          work.written / bandwidth_for(speed, ago, update ? Touch::update : Touch::write);
 }
 
-// Steps of a chain on each of its elements but for loads and stores; broadcasts and constants are part of a load.
+// Steps of a chain on each element, without loads and stores; broadcasts and constants are part of a load.
 template <typename Fn>
 void each_step(const Graph& graph, const GraphNode& node, const Fn& fn) {
   if (!is(node, "fusion")) return fn(graph, node);
@@ -84,7 +89,7 @@ void each_step(const Graph& graph, const GraphNode& node, const Fn& fn) {
   }
 }
 
-// Working on the elements of a chain, whose operands are at hand.
+// The time to compute the elements of a chain with its operands in cache.
 Seconds chain_time(const Graph& graph, const GraphNode& node, const Work& work, const MachineSpeed& speed) {
   const std::int64_t n = graph.type(node.results[0]).num_elements();
   const auto plain = speed.steps.find(DType::f32);
@@ -93,13 +98,8 @@ Seconds chain_time(const Graph& graph, const GraphNode& node, const Work& work, 
     each_step(graph, node, [&](const Graph&, const GraphNode&) { ++steps; });
     return Flops(std::max<std::int64_t>(1, steps) * n) / speed.chain + Flops(work.transcendentals) / speed.elementary;
   }
-  const std::set<std::int32_t> loads = [&] {
-    std::set<std::int32_t> distinct;
-    for (const ValueId id : node.operands) distinct.insert(id.index);
-    return distinct;
-  }();
-  const double one = 1 / plain->second.count();  // seconds of a plain step on an element
-  double time = static_cast<double>(loads.size() + node.results.size()) * one;
+  const double one = 1 / plain->second.count();  // seconds of a plain step per element
+  double time = static_cast<double>(distinct(node.operands).size() + node.results.size()) * one;
   each_step(graph, node, [&](const Graph& in, const GraphNode& step) {
     const auto function = speed.functions.find(std::string_view(step.op->name));
     const auto rounded = speed.steps.find(in.type(step.results[0]).dtype);
@@ -115,46 +115,37 @@ Seconds chain_time(const Graph& graph, const GraphNode& node, const Work& work, 
   return Seconds(time * static_cast<double>(n));
 }
 
-// Of the other kernels; nothing where theirs was not measured.
+// What a node's kernel iterates over: its first operand; a lookup its result; embedding_grad the gradients.
+const Type& worked_on(const Graph& graph, const GraphNode& node) {
+  if (is(node, "embedding")) return graph.type(node.results[0]);
+  return graph.type(node.operands[is(node, "embedding_grad") ? 1 : 0]);
+}
+
+// The time of the other kernels; empty if not measured.
 std::optional<Seconds> measured_kernel(const Graph& graph, const GraphNode& node, const MachineSpeed& speed) {
-  // What a kernel goes through: rows of its first float operand, of a lookup's result, of the gradients it adds up.
-  const bool lookup = is(node, "embedding"), scatter = is(node, "embedding_grad");
-  const Type& type = lookup    ? graph.type(node.results[0])
-                     : scatter ? graph.type(node.operands[1])
-                               : graph.type(node.operands[0]);
+  if (speed.kernels.empty()) return std::nullopt;
+  const Type& type = worked_on(graph, node);
   const auto found = speed.kernels.find({node.op->name, type.dtype});
   if (found == speed.kernels.end()) return std::nullopt;
-  const std::int64_t elements = type.num_elements(),
-                     width = is(node, "reduce_sum") ? graph.type(node.results[0]).num_elements()
-                             : type.shape.empty()   ? 1
-                                                    : type.shape.back(),
-                     rows = width == 0 ? 0 : elements / width;
+  std::int64_t width = type.shape.empty() ? 1 : type.shape.back();
+  if (is(node, "reduce_sum")) width = graph.type(node.results[0]).num_elements();
+  const std::int64_t elements = type.num_elements(), rows = width == 0 ? 0 : elements / width;
   return Flops(elements) / found->second.elements + found->second.row * static_cast<double>(rows);
 }
 
-// Both done, the shorter hidden behind the longer but for the machine's share of it.
+// Both in parallel: the longer, plus the fraction of the shorter that the machine does not hide.
 Seconds side_by_side(Seconds working, Seconds moving, const MachineSpeed& speed) {
   return std::max(working, moving) + std::min(working, moving) * speed.serial;
 }
 
-ProductLayout layout_of(const GraphNode& node) {
-  const std::string spec = node.attrs.get_string("spec");  // "bse,ehd->bshd"
-  const std::size_t comma = spec.find(','), arrow = spec.find("->");
-  const std::string_view all = spec;
-  const std::string_view a = all.substr(0, comma), b = all.substr(comma + 1, arrow - comma - 1),
-                         y = all.substr(arrow + 2);
-  const auto summed = [&](char c) { return y.find(c) == y.npos; };
-  const auto own = [&](char c) { return a.find(c) == a.npos || b.find(c) == b.npos || y.find(c) == y.npos; };
-  const auto first = std::ranges::find_if(a, own);  // behind the batch
-  if (first != a.end() && summed(*first) && (a.empty() || !summed(a.back()))) return ProductLayout::tn;
-  return !b.empty() && summed(b.back()) ? ProductLayout::nt : ProductLayout::nn;
-}
-
-// Calibration measures products on operands in the last cache: what comes from behind it is slower by the difference.
+// Calibration measures products on operands in the last cache; bytes from behind it add the difference.
 Seconds product_time(const Graph& graph, const GraphNode& node, const Work& work, Seconds moving,
                      const MachineSpeed& speed) {
   const DType dtype = graph.type(node.operands[0]).dtype;
-  const auto found = speed.products.find({dtype, layout_of(node)});
+  // Products of int8 are not calibrated: where the chip's rate is unknown too, they take f32's, the slower.
+  if (is(node, "contract_int8"))
+    return Flops(work.flops) / contraction_rate(speed, speed.matmul.contains(DType::i8) ? DType::i8 : dtype) + moving;
+  const auto found = speed.products.empty() ? speed.products.end() : speed.products.find({dtype, product_layout(node)});
   if (found == speed.products.end()) return Flops(work.flops) / contraction_rate(speed, dtype) + moving;
   const std::int64_t elements = graph.type(node.operands[0]).num_elements() +
                                 graph.type(node.operands[1]).num_elements() +
@@ -173,7 +164,8 @@ Seconds kernel_time(const Graph& graph, const GraphNode& node, const Work& work,
     case OpClass::contraction: return product_time(graph, node, work, moving, speed);
     case OpClass::attention: {
       const AttentionSpeed rates = attention_speed(speed, dtype, is(node, "attention_grad"));
-      return flops / rates.products + elementary / rates.elementary;
+      const Seconds working = flops / rates.products + elementary / rates.elementary;
+      return has_one_query(graph, node) ? std::max(working, moving) : working;
     }
     case OpClass::elementwise: {
       if (node.op->elementwise || is(node, "fusion") || is(node, "cast"))
@@ -259,8 +251,8 @@ Seconds op_time(const Graph& graph, const GraphNode& node, const MachineSpeed& s
 
 namespace {
 
-// Carries lie on top of the stack; slices were touched as long ago as the operands that they are of; what all
-// iterations share, an iteration ago.
+// Carries are on top of the stack. Slices were touched as long ago as the operands that they are taken from; values
+// that all iterations share, one iteration ago.
 ReuseStack stack_of_body(const GraphNode& repeat, const MachineSpeed& speed, Bytes ago) {
   const Graph& body = repeat.regions[0];
   const auto carries = static_cast<std::size_t>(repeat.attrs.get_int("carries")),

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 #include "predict/perf/reuse.h"
 #include "predict/perf/utilisation.h"
 
 namespace systole {
 namespace {
 
-// Round numbers: a machine on which every time below can be worked out by hand.
+// Round numbers: every time below can be computed by hand.
 MachineSpeed round_machine() {
   MachineSpeed speed;
   speed.name = "round";
@@ -37,6 +37,19 @@ TEST(OpTime, a_contraction_computes_and_moves) {
   // 2 · 100³ flops at 1e9: 2 ms; 120,000 bytes at 1e9: 0.12 ms.
   EXPECT_NEAR(time_of_last(square_matmul(100, DType::f32), round_machine()).count(), 2e-3 + 0.12e-3 + 1e-6, 1e-12);
   EXPECT_NEAR(time_of_last(square_matmul(100, DType::bf16), round_machine()).count(), 0.5e-3 + 0.06e-3 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, weights_in_int8_move_a_quarter_and_compute_at_their_rate_or_f32s) {
+  Graph g("int8");
+  contract_int8(g.input("x", Type(DType::f32, {1, 100})), g.input("w", Type(DType::i8, {100, 100})),
+                g.input("scale", Type(DType::f32, {100})));
+  // 20,302 flops at 1e9; 10,000 bytes of weights and 1,200 others at 1e9.
+  MachineSpeed speed = round_machine();
+  EXPECT_NEAR(time_of_last(g, speed).count(), 20.302e-6 + 11.2e-6 + 1e-6, 1e-12);
+  speed.products = {{{DType::f32, ProductLayout::nn}, {FlopRate(1e3), FlopRate(1e3)}}};  // of contract alone
+  EXPECT_NEAR(time_of_last(g, speed).count(), 20.302e-6 + 11.2e-6 + 1e-6, 1e-12);
+  speed.matmul[DType::i8] = FlopRate(2e9);
+  EXPECT_NEAR(time_of_last(g, speed).count(), 10.151e-6 + 11.2e-6 + 1e-6, 1e-12);
 }
 
 TEST(OpTime, a_thin_contraction_moves_more_than_it_computes) {
@@ -83,6 +96,28 @@ TEST(OpTime, attention_has_a_rate_of_its_own_else_the_matmul_rate) {
   const double flops = 2 * 2080 * 67 + 128 * 17, elementary = 2 * 2080 + 128;
   EXPECT_NEAR(attention_time(DType::f32), flops / 5e8 + elementary / 2e7 + 1e-6, 1e-12);
   EXPECT_NEAR(attention_time(DType::bf16), flops / 4e9 + elementary / 1e7 + 1e-6, 1e-12);
+}
+
+TEST(OpTime, a_query_over_a_cache_takes_at_least_its_bytes) {
+  MachineSpeed fast = round_machine();
+  fast.attention = {{DType::f32, {FlopRate(1e15), FlopRate(1e15)}}};
+  const auto time_of = [&](std::int64_t queries) {
+    Graph g("attention");
+    const Value q = g.input("q", Type(DType::f32, {1, queries, 2, 16})),
+                k = g.input("k", Type(DType::f32, {1, 1000, 2, 16}));
+    attention(q, k, k, {.causal = false});
+    return time_of_last(g, fast).count();
+  };
+  EXPECT_NEAR(time_of(1), (4.0 * 1000 * 2 * 16 + 2 * 4 * 2 * 16 + 4 * 2) / 1e9 + 1e-6, 1e-9);  // k alone, which is v
+  EXPECT_LT(time_of(2), 2e-6);
+}
+
+// 3 of 100 rows of a cache: they are read and written, with the position.
+TEST(OpTime, a_write_to_a_cache_moves_its_rows) {
+  Graph g("write");
+  cache_write(g.input("cache", Type(DType::f32, {1, 100, 8})), g.input("rows", Type(DType::f32, {1, 3, 8})),
+              g.input("position", Type(DType::i32, {1})));
+  EXPECT_NEAR(time_of_last(g, round_machine()).count(), (2 * 3 * 8 * 4 + 4) / 1e9 + 1e-6, 1e-12);
 }
 
 TEST(OpTime, a_chain_takes_as_many_steps_as_it_has_ops) {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "describe/graph/collective_call.h"
-#include "describe/graph/overlap.h"
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/rewrite.h"
+#include "describe/program/collective_call.h"
+#include "describe/program/overlap.h"
 
 namespace systole {
 namespace {
@@ -30,11 +30,11 @@ class Clocks {
   }
 
  private:
-  using Ends = std::map<const GraphNode*, Seconds>;  // of what was begun ahead
+  using Ends = std::map<const GraphNode*, Seconds>;  // of nodes that began one iteration ahead
 
-  // `ahead`: for this iteration.
+  // `ahead`: nodes that began ahead for this iteration.
   void play(const Graph& graph, const Ends& ahead) {
-    std::vector<std::pair<int, Seconds>> awaited;  // by which node, until when
+    std::vector<std::pair<int, Seconds>> awaited;  // the node that waits, and until when
     for (int n = 0; n < static_cast<int>(graph.nodes().size()); ++n) {
       const GraphNode& node = graph.nodes()[static_cast<std::size_t>(n)];
       const Overlap overlap = overlap_of(node);
@@ -61,7 +61,7 @@ class Clocks {
     }
   }
 
-  // Three iterations and the last show how all go.
+  // Plays three iterations and the last; all others take as long as the third.
   void repeat(const GraphNode& node) {
     const Graph& body = node.regions[0];
     const std::int64_t count = node.attrs.get_int("count");

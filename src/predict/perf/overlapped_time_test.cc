@@ -4,14 +4,14 @@
 
 #include <array>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/overlap_collectives.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/overlap_collectives.h"
 #include "predict/perf/reuse.h"
 
 namespace systole {
 namespace {
 
-// A product takes 2 us, a gather of 200 B from each of two 0.5 us and 1 us for its bytes, all else nothing.
+// A product takes 2 us; a gather of 200 B from each of two ranks takes 0.5 us, and 1 us for its bytes; all else 0.
 MachineSpeed round_machine() {
   MachineSpeed speed;
   speed.name = "round";
@@ -48,10 +48,10 @@ TEST(OverlappedTime, the_longer_of_two_counts_where_they_overlap) {
     EXPECT_FALSE(overlapped_time(plain, speed, touched_by(plain)).has_value());
     EXPECT_NEAR(microseconds(plain, speed), n * 3.5, 1e-6);
     EXPECT_NEAR(microseconds(ahead, speed), 1.5 + n * 2, 1e-6) << count;
-    // Gathers that take longer than products: the links never rest.
+    // Gathers take longer than products: the links are never idle.
     speed.link->bandwidth = BytesPerSecond(2e8 / 3);
     EXPECT_NEAR(microseconds(ahead, speed), n * 3.5 + 2, 1e-6) << count;
-    // Where the ranks' threads move the bytes, only the waiting is for nothing.
+    // If the ranks' threads move the bytes, only the waiting overlaps.
     speed = round_machine();
     speed.cores_move_bytes = true;
     EXPECT_NEAR(microseconds(ahead, speed), n * 3, 1e-6) << count;

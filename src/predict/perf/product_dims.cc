@@ -8,6 +8,17 @@ namespace {
 
 constexpr std::int64_t kRows = 8, kSide = 128;
 
+// "bse,ehd->bshd": the letters of both operands and of the result.
+struct Letters {
+  std::string a, b, y;
+};
+Letters letters_of(const GraphNode& node) {
+  const std::string& spec = node.attrs.get_string("spec");
+  const std::size_t comma = spec.find(','), arrow = spec.find("->");
+  return {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1), spec.substr(arrow + 2)};
+}
+bool has(const std::string& letters, char c) { return letters.find(c) != std::string::npos; }
+
 double filled(std::int64_t n, std::int64_t tile) { return static_cast<double>((n + tile - 1) / tile * tile); }
 
 }  // namespace
@@ -25,11 +36,7 @@ double ProductDims::streamed_bytes(std::int64_t element, Bytes on_chip) const {
 }
 
 ProductDims product_dims(const Graph& graph, const GraphNode& node) {
-  const std::string spec = node.attrs.get_string("spec");  // "bse,ehd->bshd"
-  const std::size_t comma = spec.find(','), arrow = spec.find("->");
-  const std::string a = spec.substr(0, comma), b = spec.substr(comma + 1, arrow - comma - 1),
-                    y = spec.substr(arrow + 2);
-  const auto has = [](const std::string& letters, char c) { return letters.find(c) != std::string::npos; };
+  const auto [a, b, y] = letters_of(node);
   const Type &left = graph.type(node.operands[0]), &right = graph.type(node.operands[1]);
   ProductDims dims;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -39,6 +46,14 @@ ProductDims product_dims(const Graph& graph, const GraphNode& node) {
   for (std::size_t i = 0; i < b.size(); ++i)
     if (!has(a, b[i])) dims.columns *= right.size(static_cast<int>(i));
   return dims;
+}
+
+ProductLayout product_layout(const GraphNode& node) {
+  const Letters letters = letters_of(node);
+  const auto first =  // after the batch, whose letters are in all three
+      std::ranges::find_if(letters.a, [&](char c) { return !has(letters.b, c) || !has(letters.y, c); });
+  if (first != letters.a.end() && !has(letters.y, *first) && has(letters.y, letters.a.back())) return ProductLayout::tn;
+  return !letters.b.empty() && !has(letters.y, letters.b.back()) ? ProductLayout::nt : ProductLayout::nn;
 }
 
 }  // namespace systole

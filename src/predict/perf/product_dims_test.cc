@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 
 namespace systole {
 namespace {

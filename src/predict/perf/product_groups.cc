@@ -4,13 +4,13 @@
 #include <set>
 #include <tuple>
 
-#include "describe/graph/op.h"
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/op.h"
+#include "describe/ir/rewrite.h"
 
 namespace systole {
 namespace {
 
-// The only node that reads a node's one result, if it adds.
+// By value: the index of its only reader; -1: none; -2: several, or an output.
 std::vector<int> only_readers(const Graph& graph) {
   std::vector<int> readers(static_cast<std::size_t>(graph.num_values()), -1);
   constexpr int kMany = -2;
@@ -26,8 +26,8 @@ std::vector<int> only_readers(const Graph& graph) {
 
 bool adds(const GraphNode& node) { return is(node, "add") || is(node, "fusion"); }
 
-// What a product does with each dim of its left operand: sums over it or not. A gradient is the left operand of two
-// products, for the input and for the weight, whose sizes may be equal by chance.
+// For each dim of a product's left operand: 's' if the product sums over it, else '.'. A gradient is the left operand
+// of two products, for the input and for the weight, whose sizes may be equal by chance.
 std::string summed_dims(const GraphNode& node) {
   const std::string spec = node.attrs.get_string("spec");  // "bse,ehd->bshd"
   const std::string result = spec.substr(spec.find("->") + 2);
@@ -39,7 +39,7 @@ std::string summed_dims(const GraphNode& node) {
 }  // namespace
 
 std::vector<ProductGroup> product_groups(const Graph& graph) {
-  // Of one left operand, of equal rows and sums: columns beside each other.
+  // Same left operand, rows and sums: concatenates columns.
   using Beside = std::tuple<int, std::string, std::int64_t, std::int64_t, std::int64_t>;
   std::vector<ProductGroup> groups;
   std::map<Beside, std::size_t> beside;
@@ -55,7 +55,7 @@ std::vector<ProductGroup> product_groups(const Graph& graph) {
       groups[at->second].nodes.push_back(&node);
     }
   }
-  // Alone, and only added to others of the same size: sums behind each other.
+  // Not grouped yet, and only added to others of the same size: concatenates sums.
   using Behind = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
   const std::vector<int> readers = only_readers(graph);
   std::vector<ProductGroup> result;

@@ -1,6 +1,7 @@
 #pragma once
-// Products of a graph as libraries and compilers do them: those of one operand with several weights as one product (q,
-// k and v; gate and up), and those whose results are only added to each other as one longer sum (their gradients).
+// The products of a graph as libraries and compilers run them. Products of one operand with several weights are one
+// product (q, k and v; gate and up). Products whose results are only added together are one longer sum (their
+// gradients).
 
 #include <vector>
 

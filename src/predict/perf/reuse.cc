@@ -3,10 +3,23 @@
 #include <algorithm>
 #include <set>
 
-#include "describe/graph/memory.h"
+#include "describe/program/memory.h"
 
 namespace systole {
 namespace {
+
+double bytes_in(const Graph& graph, std::span<const ValueId> values) {
+  double bytes = 0;
+  for (const ValueId id : values) bytes += static_cast<double>(graph.type(id).bytes().count());
+  return bytes;
+}
+
+// The fraction of an operand that a kernel touches; a lookup touches a part of its table.
+double part_of(Bytes touched, double whole) {
+  return whole == 0 ? 0 : std::min(1.0, static_cast<double>(touched.count()) / whole);
+}
+
+}  // namespace
 
 std::vector<ValueId> distinct(std::span<const ValueId> values) {
   std::vector<ValueId> once;
@@ -15,19 +28,6 @@ std::vector<ValueId> distinct(std::span<const ValueId> values) {
   }
   return once;
 }
-
-double bytes_in(const Graph& graph, std::span<const ValueId> values) {
-  double bytes = 0;
-  for (const ValueId id : values) bytes += static_cast<double>(graph.type(id).bytes().count());
-  return bytes;
-}
-
-// A kernel may touch a part of an operand only, as a lookup in a table does.
-double part_of(Bytes touched, double whole) {
-  return whole == 0 ? 0 : std::min(1.0, static_cast<double>(touched.count()) / whole);
-}
-
-}  // namespace
 
 ReuseStack::ReuseStack(const Graph& graph, const MachineSpeed& speed, Bytes ago)
     : graph_(graph), speed_(speed), places_(ago), ago_(static_cast<std::size_t>(graph.num_values())) {

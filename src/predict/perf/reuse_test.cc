@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/work.h"
+#include "describe/ir/work.h"
+#include "describe/ops/ops.h"
 #include "predict/perf/op_time.h"
 
 namespace systole {
 namespace {
 
-// Nothing but bytes takes time: a cache of 10,000 bytes at 10 bytes a second, memory at 1.
+// Only bytes take time: a cache of 10,000 bytes at 10 bytes a second, memory at 1.
 MachineSpeed moving_machine() {
   MachineSpeed speed;
   speed.name = "moving";
@@ -32,7 +32,7 @@ std::vector<double> times_of(const Graph& graph, Bytes ago) {
 
 TEST(Reuse, a_result_is_hot_for_the_next_kernel_and_an_input_is_not) {
   Graph g("chain");
-  const Value a = exp(g.input("x", kilobytes(4)));  // 4,000 from memory, to where nobody was for 100,000 bytes
+  const Value a = exp(g.input("x", kilobytes(4)));  // 4,000 from memory, to memory last touched 100,000 bytes ago
   const Value b = exp(a);                           // a in the cache
   g.output("y", exp(b));
   EXPECT_EQ(times_of(g, Bytes(100'000)), (std::vector<double>{4000 + 4000, 400 + 4000, 400 + 4000}));
@@ -46,7 +46,7 @@ TEST(Reuse, over_and_over_all_is_hot_that_fits) {
   EXPECT_EQ(times_of(g, Bytes(10'001)), (std::vector<double>{10'000}));
 }
 
-// What is read again after too much else comes from memory.
+// A value that is read again after too many other bytes comes from memory.
 TEST(Reuse, others_push_out) {
   const auto again = [](int between) {
     Graph g("again");
@@ -61,8 +61,8 @@ TEST(Reuse, others_push_out) {
   EXPECT_EQ(again(10), 1000 + 100 + 1000);
 }
 
-// The carry of a repeat is hot, its slices come from memory, and what the iterations share is as far away as an
-// iteration touches.
+// The carry of a repeat is hot, its slices come from memory, and shared values are as far away as the bytes of one
+// iteration.
 TEST(Reuse, in_a_repeat) {
   const auto body_times = [](std::int64_t shared_kilobytes) {
     Graph body("body");
@@ -89,7 +89,7 @@ TEST(Reuse, in_a_repeat) {
   EXPECT_EQ(few[1].second, 6);
 }
 
-// An optimizer writes where it has read: memory has a bandwidth of its own for that.
+// An optimizer writes where it has read; memory has a separate bandwidth for that.
 TEST(Reuse, updates) {
   const Type type = kilobytes(20), scalar(DType::f32, {});
   Graph g("update");

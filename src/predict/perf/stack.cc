@@ -17,8 +17,8 @@ constexpr StackNumber kNumbers[] = {
      "the best products of the best libraries are 1, up to what their search has missed", true, 0.1},
     {"attention", &StackProfile::attention, "share of the rate of the chip's best fused attention", 0.2, 1.6,
      "published kernels are 1, and newer ones of the same chip were half as fast again", true, 0.25},
-    {"movement", &StackProfile::movement, "bytes that ops between products move, for each that they read and write",
-     0.3, 3.0, "fused further than the Program at the least, each step of a norm by itself at the most", true, 0.35},
+    {"movement", &StackProfile::movement, "bytes that memory-bound ops move, for each that they read and write", 0.3,
+     3.0, "fused further than the Program at the least, each step of a norm by itself at the most", true, 0.35},
     {"launch", &StackProfile::launch, "seconds of the host for a kernel", 1e-6, 1e-4,
      "a launch of the driver's alone at the least, a Python interpreter for each at the most", true, 0.6},
     {"step", &StackProfile::step, "seconds that a step takes besides", 1e-4, 1.0,
@@ -108,7 +108,7 @@ std::span<const StackNumber> stack_numbers() { return kNumbers; }
 Result<std::vector<StackProfile>> read_stacks(std::string_view text, const std::string& filename) {
   const Node document = TRY(parse_yaml(text, filename));
   if (TRY(TRY(document.get("systole_stacks"))->as_int()) != 1)
-    return error(ErrorKind::unsupported, "'{}' is of a newer version", filename);
+    return error(ErrorKind::unsupported, "'{}' is of a newer version", filename).coded(ErrorCode::newer_version);
   std::vector<StackProfile> stacks;
   for (const Node::Entry& entry : TRY(document.get("stacks"))->entries()) stacks.push_back(TRY(read_stack(entry)));
   if (static_cast<int>(stacks.size()) > kMostStacks + 1) {
@@ -133,7 +133,7 @@ std::string to_yaml(std::span<const StackProfile> stacks) {
     for (const std::string& name : stack.called) called.push(name);
     node.set("called", std::move(called));
     for (const StackFact& fact : kFacts) node.set(fact.name, stack.*fact.member);
-    for (const StackNumber& number : kNumbers) {  // four digits are more than is known of any
+    for (const StackNumber& number : kNumbers) {  // no number is known to more than four digits
       const double value = std::strtod(fmt::format("{:.4g}", stack.*number.member).c_str(), nullptr);
       node.set(number.name, std::clamp(value, number.least, number.most));
     }

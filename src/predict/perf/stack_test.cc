@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-// A profile describes a stack, in so few numbers that they cannot describe the rows.
+// A profile has so few numbers that it can describe a stack but not memorise the rows.
 TEST(StackProfile, at_most_eight_of_at_most_a_dozen_numbers_within_bounds) {
   EXPECT_LE(stack_numbers().size(), 12u);
   EXPECT_LE(builtin_stacks().size(), static_cast<std::size_t>(kMostStacks) + 1);

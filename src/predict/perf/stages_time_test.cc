@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/pipeline.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/pipeline.h"
 
 namespace systole {
 namespace {
 
-// Stages whose functions take the times that are given, in the rows of a pipeline; transfers take `delay` to receive.
+// Stages with given times of functions, in the schedule of a pipeline; receiving a transfer takes `delay`.
 struct MadeUpStages {
   std::vector<Program> programs;
   std::vector<Estimate> estimates;
@@ -24,6 +24,7 @@ MadeUpStages made_up(const PipelineStrategy& strategy, int microbatches, double 
     Schedule schedule{"train", {}};
     ScheduleEstimate estimate;
     estimate.name = "train";
+    std::vector<Seconds> of_functions;
     const auto function = [&](const std::string& name, int by, bool sends, double time) {
       for (std::size_t f = 0; f < program.functions.size(); ++f) {
         if (program.functions[f].name != name) continue;
@@ -40,6 +41,7 @@ MadeUpStages made_up(const PipelineStrategy& strategy, int microbatches, double 
       }
       program.functions.push_back(std::move(made_function));
       estimate.by_function.emplace_back(name, Seconds(time));
+      of_functions.emplace_back(time);
       return static_cast<int>(program.functions.size()) - 1;
     };
     for (const PipelineRow& row : rows[static_cast<std::size_t>(s)]) {
@@ -52,7 +54,7 @@ MadeUpStages made_up(const PipelineStrategy& strategy, int microbatches, double 
       const bool step = row.kind == Kind::step;
       schedule.actions.push_back(
           {index, row.step.chunk, row.step.microbatch, step ? Stream::compute : Stream::network, {}});
-      // A step waits for what it received, what is sent for its step.
+      // A step waits for its receive, and a send waits for its step.
       const int last = static_cast<int>(schedule.actions.size()) - 1;
       if (last > 0 && schedule.actions.back().stream != schedule.actions[static_cast<std::size_t>(last) - 1].stream)
         schedule.actions.back().waits.push_back(last - 1);
@@ -62,12 +64,13 @@ MadeUpStages made_up(const PipelineStrategy& strategy, int microbatches, double 
     made.programs.push_back(std::move(program));
     made.estimates.push_back({});
     made.estimates.back().schedules.push_back(std::move(estimate));
+    made.estimates.back().of_functions = std::move(of_functions);
   }
   for (std::size_t s = 0; s < made.programs.size(); ++s) made.stages.push_back({&made.programs[s], &made.estimates[s]});
   return made;
 }
 
-// The papers' bubbles: stages - 1 forwards and backwards, a chunk's when interleaved (partition/pipeline_test.cc).
+// The papers' bubbles: stages - 1 forwards and backwards, of a chunk if interleaved (schedule/pipeline_time_test.cc).
 TEST(StagesTime, bubble) {
   for (const int stages : {2, 4, 8}) {
     for (const int chunks : {1, 2}) {

@@ -10,14 +10,14 @@
 namespace systole {
 namespace {
 
-// Bytes that an 8-bit product's operand costs before it: read in 16 bits, written in 8.
+// Bytes to quantise an element of an 8-bit product's operand: read in 16 bits, written in 8.
 constexpr double kQuantised = 3;
-// Of the bytes of an optimizer's ops, beyond one reading and writing of each: lists of many tensors, and what their
-// norms read before.
+// Factor on the bytes that an optimizer's ops read and write: lists of many tensors, and the norms that read them
+// before.
 constexpr double kUpdated = 1.3;
-// Kernels of a product below 16 bits: each operand is made smaller before it.
+// Kernels of a product below 16 bits: each operand is quantised first.
 constexpr double kSmallKernels = 3;
-// Bytes for a number that a block ends with: what is dropped, added and written, in 16 bits.
+// Bytes per element of a block's end: dropout, addition and result, in 16 bits.
 constexpr std::int64_t kEnd = 6;
 
 double moving(const Accelerator& chip, std::int64_t bytes) {
@@ -35,22 +35,22 @@ MessageParts& parts_of(CarriedKind carried, WorkParts& parts) {
   return parts.gradients;
 }
 
-// Of what goes to experts on other machines, each token's by itself, what is left when a machine gets a token once:
-// machines that k experts lie on, for k sent, where each may lie on any (DeepEP's and HybridEP's dispatch).
+// Traffic to experts on other machines if a token is sent once to each machine, as a fraction of sending it once to
+// each expert: the expected number of machines that hold a token's k experts, over k (dispatch of DeepEP and HybridEP).
 double sent_once_share(std::int64_t experts, double machines) {
   if (experts < 1 || machines <= 1) return 1;
   const double k = static_cast<double>(experts);
   return (1 - std::pow(1 - 1 / machines, k)) * machines / k;
 }
 
-// What stretches are made of, on one mesh.
+// Converts the stretches of a mesh from records to parts.
 class Stretches {
  public:
   Stretches(const Mesh& mesh, const Cluster& cluster, const KernelChoice& kernels)
-      : mesh_(mesh), cluster_(cluster), kernels_(kernels) {
-    if (const auto model = mesh.find("model"); model.ok())
-      tensor_ranks_ = static_cast<double>(mesh.axes()[*model].size);
-  }
+      : mesh_(mesh),
+        cluster_(cluster),
+        kernels_(kernels),
+        tensor_ranks_(static_cast<double>(mesh.size_along("model"))) {}
 
   double tensor_ranks() const { return tensor_ranks_; }
 
@@ -64,8 +64,8 @@ class Stretches {
     MessageParts parts;
     for (const HandoverRecord& handover : handovers) {
       const GroupLinks& links = links_over(handover.axis);
-      // Ranks of a tensor group that all have the whole each send a part, and gather it over faster links (Narayanan et
-      // al., arXiv:2104.04473, section 4.1).
+      // If all ranks of a tensor group have the value, each sends a part, and the receivers gather it over faster links
+      // (Narayanan et al., arXiv:2104.04473, section 4.1).
       const double bytes = static_cast<double>(handover.bytes) / (handover.copied ? tensor_ranks_ : 1);
       add_handover(bytes, links, cluster_, parts);
     }
@@ -94,15 +94,15 @@ class Stretches {
   const Mesh& mesh_;
   const Cluster& cluster_;
   const KernelChoice& kernels_;
-  double tensor_ranks_ = 1;
+  const double tensor_ranks_;
   std::map<std::string, GroupLinks> links_;
 };
 
-// Of a block that is done again, a Program does what gradients ask for: all but its last product and what that sums or
-// sends over ranks. Torch's checkpoints do it to its end.
+// A Program recomputes only what gradients need of a block: all but its last product and the sum or send of that.
+// PyTorch's checkpointing runs the block to its end; this adds the rest.
 FunctionRecord again_to_the_end(const ChunkRecord& chunk) {
   FunctionRecord backward = chunk.backward;
-  std::vector<const StretchRecord*> blocks;  // of forward, the last first
+  std::vector<const StretchRecord*> blocks;  // of forward, last first
   for (const StretchRecord& stretch : chunk.forward)
     if (stretch.in_layers) blocks.insert(blocks.begin(), &stretch);
   std::size_t next = 0;
@@ -130,10 +130,17 @@ WorkParts computed(const StretchRecord& stretch, const Accelerator& chip, const 
   parts.layers = stretch.in_layers ? 1 : 0;
   const ProductType wide = in_32_bits(kernels.products) ? kernels.products : ProductType::bf16;
   const bool small = stretch.in_layers && kernels.products != wide;
+  const auto seconds_of = [&](const ProductDims& dims, ProductType type) {
+    return kernels.narrow_products ? narrow_product_seconds(chip, dims, type) : product_seconds(chip, dims, type);
+  };
   for (const ProductDims& dims : stretch.products) {
-    const double seconds = product_seconds(chip, dims, stretch.in_layers ? kernels.products : wide);
+    const double seconds = seconds_of(dims, stretch.in_layers ? kernels.products : wide);
     (!stretch.in_layers ? parts.head_products : dims.batch > 1 ? parts.grouped : parts.products) += seconds;
     parts.kernels += static_cast<double>(dims.batch) * (small ? kSmallKernels : 1);
+  }
+  for (const ProductDims& dims : stretch.int8_products) {
+    (stretch.in_layers ? parts.products : parts.head_products) += seconds_of(dims, ProductType::int8);
+    ++parts.kernels;
   }
   for (const AttentionRecord& attention : stretch.attention) {
     if (kernels.attention == KernelChoice::Attention::unfused) {
@@ -165,9 +172,9 @@ void add_messages(const MessageGroup& group, const GroupLinks& links, const Clus
   const auto n = static_cast<double>(links.ranks);
   const double bytes = group.kind == CollectiveKind::all_gather ? group.bytes * n : group.bytes;
   parts.kernels += group.starts;
-  const bool permutes = group.kind == CollectiveKind::collective_permute;  // each sends all of its own, to one
+  const bool permutes = group.kind == CollectiveKind::collective_permute;  // each rank sends all of its data to one
   const double rounds = group.kind == CollectiveKind::all_reduce ? 2 : 1, share = permutes ? 1 : (n - 1) / n;
-  // An all_reduce of many may go by trees, whose steps grow with the logarithm.
+  // An all_reduce of many ranks may use trees, whose steps grow with the logarithm.
   double hops = group.kind == CollectiveKind::all_to_all || permutes ? 1 : rounds * (n - 1);
   if (group.kind == CollectiveKind::all_reduce) hops = std::min(hops, 16 * std::log2(n));
   const double fast = cluster.fast.count() * cluster.fast_reached;

@@ -1,4 +1,4 @@
-// What stacks do that no Program says, in the parts of a step: against shapes worked out by hand.
+// The effect of a stack's choices (KernelChoice) on the parts of a step, against shapes computed by hand.
 
 #include "predict/perf/step_parts.h"
 
@@ -14,7 +14,7 @@ const Catalog& catalog() {
   return known;
 }
 
-// Llama 2 of 7 billion on two H100 that cut its weights, a row of 4,096 tokens a microbatch, layers computed again.
+// Llama 2 of 7 billion, tensor parallel on two H100, a row of 4,096 tokens per microbatch, layers recomputed.
 struct Fixture {
   std::unique_ptr<const Program> program;
   Cluster cluster;
@@ -30,17 +30,14 @@ struct Fixture {
             .value();
     Strategy strategy = strategy_of(workload);
     strategy.snapshot = false;
-    Target target;
-    target.dtypes = {DType::f32, DType::bf16};
-    target.fusion.chains = true;
-    program = std::move(make_job(workload, strategy, target, nullptr, 0).value().program);
+    program = std::move(make_job(workload, strategy, target_of_accelerators(), nullptr, 0).value().program);
     ClusterOptions options;
     options.devices = 2;
     cluster = cluster_of(*catalog().find("h100").value(), options).value();
     pipeline = strategy.pipeline;
   }
 
-  // Of a layer backward.
+  // Backward of a layer.
   WorkParts backward(const KernelChoice& kernels) const {
     const Program* stages[] = {program.get()};
     const StepParts parts = step_parts(stages, pipeline, 2, cluster, kernels);
@@ -57,7 +54,7 @@ TEST(StepParts, a_block_that_is_done_again_is_done_to_its_end) {
   KernelChoice to_its_end;
   to_its_end.whole_again = true;
   const WorkParts program = f.backward({}), whole = f.backward(to_its_end);
-  // The product down to the width, each rank's half of the terms, and the sum of it over both ranks.
+  // The product down to the width, with each rank's half of the terms, and its sum over both ranks.
   const ProductDims down{1, 4096, 4096, 11008 / 2};
   EXPECT_NEAR(whole.products - program.products, product_seconds(f.cluster.chip, down, ProductType::bf16), 1e-12);
   EXPECT_GT(whole.tensor.seconds, program.tensor.seconds);
@@ -70,7 +67,7 @@ TEST(StepParts, sums_that_products_add_to_move_nothing_besides) {
   KernelChoice fused;
   fused.sums_in_products = true;
   const WorkParts apart = f.backward({}), in_products = f.backward(fused);
-  // Of each weight, half of which a rank has: the gradient is read in f32, the sum read and written in bf16.
+  // For the half of each weight that a rank has: the gradient is read in f32, the sum read and written in bf16.
   const double bytes = 8 * (4 * kWidth * kWidth + 3 * kWidth * kMlp) / 2;
   const double bandwidth = f.cluster.chip.memory.count() * f.cluster.chip.memory_reached;
   EXPECT_NEAR((apart.moved - in_products.moved) * bandwidth, bytes, 1e-6 * bytes);
@@ -78,7 +75,7 @@ TEST(StepParts, sums_that_products_add_to_move_nothing_besides) {
   EXPECT_EQ(apart.products, in_products.products);
 }
 
-// 16 ranks in two machines, 8 experts a token.
+// 16 ranks in two machines, 8 experts per token.
 TEST(StepParts, a_token_goes_once_to_each_machine_where_dispatch_can) {
   ClusterOptions options;
   options.devices = 16;
@@ -93,13 +90,13 @@ TEST(StepParts, a_token_goes_once_to_each_machine_where_dispatch_can) {
   EXPECT_NEAR(sent(0, 1).far_seconds, each, 1e-12);
   EXPECT_NEAR(sent(1, 1).far_seconds, each, 1e-12);
   EXPECT_NEAR(sent(8, 1).far_seconds, each / 4 * (1 - 1.0 / 256), 1e-12);  // once instead of four times
-  EXPECT_NEAR(sent(0, 4).far_seconds, each / 4, 1e-12);                    // four ranks have it, each sends a part
-  // What comes once goes on by faster links, and so do parts.
+  EXPECT_NEAR(sent(0, 4).far_seconds, each / 4, 1e-12);                    // four ranks have it; each sends a part
+  // A token that arrives once, and parts of it, are distributed over faster links.
   EXPECT_GT(sent(8, 1).seconds, sent(0, 1).seconds);
   EXPECT_GT(sent(0, 4).seconds, sent(0, 1).seconds);
 }
 
-// A ring of n - 1 permutes takes as long as a gather of the same; each of them is one hop.
+// A ring of n - 1 permutes takes as long as a gather of the same data; each permute is one hop.
 TEST(StepParts, permutes_send_what_they_are_given_to_one) {
   ClusterOptions options;
   options.devices = 16;
@@ -127,7 +124,7 @@ TEST(StepParts, experts_are_launched_one_by_one) {
   KernelChoice small;
   small.products = ProductType::fp8;
   EXPECT_EQ(computed(stretch, f.cluster.chip, {}).kernels, 17);
-  EXPECT_EQ(computed(stretch, f.cluster.chip, small).kernels, 3 * 17);  // both operands are made smaller
+  EXPECT_EQ(computed(stretch, f.cluster.chip, small).kernels, 3 * 17);  // both operands are quantised
 }
 
 }  // namespace

@@ -4,17 +4,17 @@
 #include <map>
 #include <set>
 
-#include "describe/graph/collectives_of.h"
-#include "describe/graph/passes/rewrite.h"
-#include "describe/graph/work.h"
+#include "describe/ir/rewrite.h"
+#include "describe/ir/work.h"
+#include "describe/program/collectives_of.h"
 #include "predict/perf/op_time.h"
 #include "predict/perf/product_groups.h"
 
 namespace systole {
 namespace {
 
-// A parameter as it comes into the graph, converted or gathered. In the body of a repeat every f32 tensor that comes
-// in is one: activations are handed on in the compute type, and statistics have no conversion.
+// True for a parameter as an input of the graph, cast or gathered. In the body of a repeat every f32 input counts as a
+// parameter: activations have the compute type, and statistics are never cast.
 bool is_parameter(const Graph& graph, ValueId id) {
   const NodeId made = graph.producer(id);
   if (!made.valid()) return graph.type(id).dtype == DType::f32;
@@ -72,16 +72,26 @@ class Recorder {
     }
   }
 
+  // Its rows are quantised by a kernel before it.
+  void add_int8_product(const GraphNode& node) {
+    const Type &x = graph_.type(node.operands[0]), &w = graph_.type(node.operands[1]);
+    stretch_.int8_products.push_back(
+        {.rows = x.num_elements() / x.size(x.ndim() - 1), .columns = w.size(0), .summed = w.size(1)});
+    ++stretch_.kernels;
+    stretch_.moved += (x.bytes() + graph_.type(node.operands[2]).bytes()).count() + x.num_elements();
+  }
+
   void add_kernel(const GraphNode& node, const Work& work) {
     const OpClass op_class = class_of(*node.op);
+    if (is(node, "contract_int8")) add_int8_product(node);
     if (op_class == OpClass::contraction) return;
-    if (op_class == OpClass::attention) {
+    if (op_class == OpClass::attention && !has_one_query(graph_, node)) {
       stretch_.attention.push_back({attention_shape(graph_, node), is(node, "attention_grad")});
       return;
     }
     if (is_constant(node)) return;  // part of the kernels that read it
     std::int64_t bytes = (work.read + work.written).count();
-    // A row for each token, as often as it comes: in proportion to tokens, however few rows the table has.
+    // One row per token, repeats included: bytes are proportional to tokens, however few rows the table has.
     if (is(node, "embedding") || is(node, "gather_rows"))
       bytes = (graph_.type(node.operands[1]).bytes() + graph_.type(node.results[0]).bytes() * 2).count();
     ++stretch_.kernels;
@@ -99,12 +109,11 @@ class Recorder {
     ++stretch_.converting;
   }
 
-  // A gradient that a product gives is added to a sum that came in, of the same type.
+  // True if the node adds a product's gradient to an accumulator that is an input of the same type.
   bool adds_to_sum(const GraphNode& node) const {
     if (node.operands.size() != 2 || node.results.size() != 1) return false;
     const NodeId gradient = graph_.producer(node.operands[0]);
-    return gradient.valid() && class_of(*graph_.node(gradient).op) == OpClass::contraction &&
-           !graph_.producer(node.operands[1]).valid() &&
+    return gradient.valid() && is(graph_.node(gradient), "contract") && !graph_.producer(node.operands[1]).valid() &&
            graph_.type(node.operands[1]) == graph_.type(node.results[0]) && is_output(node.results[0]);
   }
 
@@ -123,11 +132,11 @@ class Recorder {
     if (call.parts == 1) return;
     const bool gathered = call.kind == CollectiveKind::all_gather && is_parameter(graph_, node.operands[0]);
     MessageRecord message{call.kind, call.axis, call.algorithm, call.dtype, carried_by(call, gathered), false, true, 0};
-    // Or it was made by an update: one that is stored in parts is gathered whole, for the next step.
+    // Also a parameter that an update made: a sharded one is gathered for the next step.
     message.parameter = call.kind == CollectiveKind::all_gather && message.carried == CarriedKind::parameters &&
                         call.dtype == DType::f32;
     message.bytes = bytes_of(call.dtype, call.shape).count();
-    // Parameters of a stretch are gathered, and their gradients reduced, in one go.
+    // All parameters of a stretch are gathered in one message, and their gradients reduced in one.
     if (message.carried == CarriedKind::parameters || message.carried == CarriedKind::gradients)
       message.starts = bucketed_.insert(call.axis + name_of(call.kind)).second;
     stretch_.messages.push_back(std::move(message));
@@ -145,7 +154,7 @@ void add_stretches(const Graph& graph, std::int64_t times, bool in_layers, Funct
   record.push_back(Recorder(graph).stretch(times, in_layers));
 }
 
-// All ranks along `model` have the whole of what an input of the function is bound to.
+// True if the value bound to an input of the function is replicated along `model`.
 bool is_copied(const Program& program, const Function& function, ValueId id) {
   const auto model = program.mesh.find("model");
   if (!model.ok()) return false;

@@ -2,26 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <tuple>
+
+#include "predict/schedule/pipeline_time.h"
 
 namespace systole {
 namespace {
 
-// What holds for all stacks. Those that were set on published steps are counted beside every error (docs/accuracy.md).
-constexpr double kGrouped = 0.75, kGroupedTpu = 0.45;  // set: products of experts, against one product
-constexpr double kHead = 0.95;                         // set: products of the head, the largest there are
-constexpr double kUncovered = 0.05;   // of messages beside work: the first and the last have none beside them
-constexpr double kRingCovered = 0.8;  // of attention, beside which keys and values go round
+// Constants of all stacks. Those marked "set" were set on published steps and are counted beside every error
+// (docs/accuracy.md).
+constexpr double kGrouped = 0.75, kGroupedTpu = 0.45;  // set: products of experts, relative to one product
+constexpr double kHead = 0.95;                         // set: products of the head, the largest of all
+constexpr double kUncovered = 0.05;                    // of overlapped messages: the first and the last overlap nothing
+constexpr double kRingCovered = 0.8;                   // of attention, which the ring of keys and values overlaps
 constexpr double kRingUncovered = 0.1;
-constexpr double kExpertOverlap = 0.8;  // of all_to_all, where another microbatch computes meanwhile
-constexpr double kCaptured = 0.9;       // of a launch, in a graph
+constexpr double kExpertOverlap = 0.8;  // of all_to_all, if another microbatch computes meanwhile
+constexpr double kCaptured = 0.9;       // of a launch, saved in a graph
 constexpr double kHandover = 10e-6;     // seconds to begin a message between stages
-constexpr double kStallRanks = 64;      // set: of a tensor group, at which each waits twice as long
-constexpr double kStraggling = 0.003;   // set: of a step, for each doubling of machines that wait for each other
-constexpr double kSharpness = 6;        // of the longer of host and device, smoothly
+constexpr double kStallRanks = 64;      // set: size of a tensor group at which each rank waits twice as long
+constexpr double kStraggling = 0.003;   // set: of a step, for each doubling of machines that synchronise
+constexpr double kSharpness = 6;        // of the smooth maximum of host and device
 
 double smooth_maximum(double a, double b) {
   const double most = std::max(a, b);
@@ -85,37 +84,6 @@ class Pricing {
   double products_ = 1, grouped_ = 1;
 };
 
-// Who does what when is a table that only depends on these; it is asked for again with every other number of a stack.
-// A cache of values, of tens of MB at most, is all that is global here.
-using Steps = std::vector<std::vector<PipelineStep>>;
-std::shared_ptr<const Steps> steps_of(const PipelineStrategy& pipeline, int microbatches) {
-  using Key = std::tuple<int, int, int, int>;
-  constexpr std::size_t kMostKept = std::size_t{1} << 21;  // steps, in all tables
-  static std::mutex mutex;
-  static std::map<Key, std::shared_ptr<const Steps>> known;
-  static std::size_t kept = 0;
-  const Key key{pipeline.stages, pipeline.chunks_per_stage, static_cast<int>(pipeline.kind), microbatches};
-  const std::lock_guard lock(mutex);
-  if (const auto found = known.find(key); found != known.end()) return found->second;
-  auto steps = std::make_shared<const Steps>(pipeline_steps(pipeline, microbatches));
-  std::size_t size = 0;
-  for (const std::vector<PipelineStep>& of_stage : *steps) size += of_stage.size();
-  if (kept + size > kMostKept) known.clear(), kept = 0;
-  kept += size;
-  return known[key] = std::move(steps);
-}
-
-// From the first forward to the last backward. Once all stages are busy every `stages` microbatches take equally long,
-// so that of many only the first few rounds are played.
-double played(const PipelineStrategy& pipeline, int microbatches, const PipelineCosts& costs) {
-  constexpr int kRounds = 4;
-  const int round = pipeline.stages, few = kRounds * round + microbatches % round;
-  const auto end = [&](int count) { return play(*steps_of(pipeline, count), costs).end; };
-  if (microbatches <= few + round) return end(microbatches);
-  const double before = end(few), after = end(few + round);
-  return after + (after - before) * ((microbatches - few - round) / round);
-}
-
 double sum(const StepTime& time, std::initializer_list<StepShare> shares) {
   double total = 0;
   for (const StepShare s : shares) total += time[s];
@@ -132,8 +100,8 @@ void add(StepTime& to, StepShare share, double seconds) {
   to.seconds += seconds;
 }
 
-// Sums of gradients, norm and update of a stage. Gradients of the last microbatch are summed beside its backward,
-// unless a compiler keeps them behind the loop, or a sharded optimizer gathers and scatters in the open.
+// Gradient sums, norm and update of a stage. The sums overlap the last microbatch's backward, unless a compiler keeps
+// them behind the loop, or a sharded optimizer's gather and scatter are exposed.
 StepTime after_of(const Pricing& pricing, const FunctionParts& after, double covered, const StackProfile& stack) {
   FunctionParts rest = after;
   double parameters = 0, gradients = 0;
@@ -191,8 +159,8 @@ StepTime step_time(const StepParts& parts, const StackProfile& stack) {
     StepTime forward = pricing.price(parts.chunks[c].forward), backward = pricing.price(parts.chunks[c].backward);
     if (c + 1 < chunks) add(forward, StepShare::handing_on, handing(c));
     if (c > 0) add(backward, StepShare::handing_on, handing(c - 1));
-    costs.forward.push_back(forward.seconds);
-    costs.backward.push_back(backward.seconds);
+    costs.forward.emplace_back(forward.seconds);
+    costs.backward.emplace_back(backward.seconds);
     add(of_stage[c % stages], forward, 1);
     add(of_stage[c % stages], backward, 1);
   }
@@ -203,12 +171,12 @@ StepTime step_time(const StepParts& parts, const StackProfile& stack) {
   StepTime time;
   add(time, of_stage[slowest], parts.microbatches);
   if (stages > 1) {
-    const double end = played(parts.pipeline, parts.microbatches, costs);
+    const double end = pipeline_time(parts.pipeline, parts.microbatches, costs).count();
     add(time, StepShare::bubble, end - time.seconds);
   }
   StepTime last;
   for (std::size_t s = 0; s < stages; ++s) {
-    // Beside a microbatch's work, and while the pipeline fills and empties.
+    // Messages overlap a microbatch's work, and the time in which the pipeline fills and empties.
     const double covered =
         of_stage[s].seconds - sum(of_stage[s], {StepShare::parameters, StepShare::gradients}) + time[StepShare::bubble];
     StepTime after = after_of(pricing, parts.after[s], covered, stack);

@@ -1,6 +1,6 @@
 #pragma once
-// The time of a training step of a stack, out of what it is made of. docs/concepts/step-time.md has the formulas and
-// where each comes from.
+// The time of a training step on a software stack, from the step's parts. docs/concepts/step-time.md has the formulas
+// and their sources.
 
 #include <array>
 
@@ -12,9 +12,9 @@ namespace systole {
 enum class StepShare {
   products,  // of all kinds
   attention,
-  movement,  // the ops between
-  host,      // launches that the device waits for
-  tensor,    // exposed messages of each kind
+  movement,  // memory-bound ops
+  host,      // launch overhead: the device waits for the host
+  tensor,    // exposed communication, by kind
   context,
   expert,
   parameters,
@@ -22,7 +22,7 @@ enum class StepShare {
   handing_on,  // between stages
   bubble,
   update,
-  fixed,  // once a step, and for those who are late
+  fixed,  // per step, and for stragglers
 };
 constexpr int kNumStepShares = 13;
 const char* name_of(StepShare share);  // "tensor"
@@ -34,17 +34,17 @@ struct StepTime {
   double operator[](StepShare s) const { return shares[static_cast<std::size_t>(s)]; }
 };
 StepTime step_time(const StepParts& parts, const StackProfile& stack);
-// Of work of it alone.
+// The time of some work of a step alone.
 StepTime work_time(const FunctionParts& work, const StepParts& step, const StackProfile& stack);
-// Of what comes after all microbatches: `covered` seconds of work are beside its messages. One second more of them
-// hides no more than one.
+// The time of what follows the last microbatch. Its messages overlap `covered` seconds of work; one second more of them
+// hides at most one second.
 StepTime after_time(const FunctionParts& after, double covered, const StepParts& step, const StackProfile& stack);
-// What a stage gives a microbatch's message to another.
+// The time of a stage to send a microbatch's message to another stage.
 double handing_on_time(const MessageParts& message, const StackProfile& stack);
-// That comes to a step of so many seconds besides.
+// The fixed time that is added to a step of `seconds`.
 double fixed_time(double seconds, const StepParts& step, const StackProfile& stack);
 
-// Of what a chip reaches in the products of layers, at the most; of all types the same.
+// The largest fraction of the chip's reached rate in products of layers; the same for all types.
 double products_share(const KernelChoice& kernels, const StackProfile& stack);
 
 }  // namespace systole

@@ -1,4 +1,4 @@
-// Prices of whole steps: models of describe/models as jobs lay them out, on clusters of the catalog.
+// Prices whole steps: jobs with models of describe/models, on clusters of the catalog.
 
 #include "predict/perf/step_time.h"
 
@@ -22,7 +22,7 @@ struct Case {
   std::string preset = "llama2-7b", mesh = "fsdp: 8";
   int batch = 16, microbatches = 1;
   std::string more;   // keys of the workload
-  std::string train;  // and of its section train, behind a comma
+  std::string train;  // keys of its section train, after a comma
   std::string reduce = "bf16";
 };
 
@@ -47,9 +47,7 @@ Priced priced(const Case& c, const CatalogEntry& chip, const KernelChoice& kerne
   const Workload workload = workload_of(c);
   Strategy strategy = strategy_of(workload);
   strategy.snapshot = false;
-  Target target;
-  target.dtypes = {DType::f32, DType::bf16};
-  target.fusion.chains = true;
+  const Target target = target_of_accelerators();
   std::int64_t devices = 1, stages = 1;
   for (const auto& [axis, size] : workload.mesh) {
     devices *= size;
@@ -57,7 +55,7 @@ Priced priced(const Case& c, const CatalogEntry& chip, const KernelChoice& kerne
   }
   Priced p;
   std::vector<const Program*> of_stage;
-  for (std::int64_t s = 0; s < stages; ++s) {  // pipe stands outermost
+  for (std::int64_t s = 0; s < stages; ++s) {  // pipe is outermost
     p.programs.push_back(
         std::move(make_job(workload, strategy, target, nullptr, s * devices / stages).value().program));
     of_stage.push_back(p.programs.back().get());
@@ -73,7 +71,7 @@ Priced priced(const Case& c, const CatalogEntry& chip, const KernelChoice& kerne
 const CatalogEntry& entry(const char* chip) { return *catalog().find(chip).value(); }
 const StackProfile& stack() { return stack_of(builtin_stacks(), "megatron-core"); }
 
-// No lying utilisation: what the model asks for is never done faster than the dense peak, of any chip, type and layout.
+// No lying utilisation: model FLOPs are never faster than the dense peak, for any chip, type and layout.
 TEST(StepTime, utilisation_is_below_one) {
   for (const char* chip : {"a100", "h100", "b200", "v5e", "v5p", "v6e"}) {
     for (const char* mesh : {"fsdp: 8", "data: 2, model: 4", "pipe: 2, data: 4"}) {
@@ -114,7 +112,7 @@ TEST(StepTime, more_of_anything_is_never_slower) {
   }
 }
 
-// Of messages that carry gradients, in a step.
+// Seconds of messages that carry gradients, per step.
 double seconds_of_gradients(const StepParts& parts) {
   double seconds = 0;
   const auto add = [&](const FunctionParts& function, double times) {
@@ -126,8 +124,8 @@ double seconds_of_gradients(const StepParts& parts) {
   return seconds;
 }
 
-// Gradients that are summed in bf16 are half the bytes of those in f32. Those that are scattered within the backward
-// are converted before that, which takes time of its own: of them only the messages are held against each other.
+// Gradients that are summed in bf16 have half the bytes of those in f32. Gradients that are scattered within the
+// backward are cast first, which takes time: for them only the messages are compared.
 TEST(StepTime, fewer_bytes_are_never_slower) {
   for (const char* chip : {"a100", "h100", "b200", "v5p"}) {
     for (const char* mesh : {"data: 16, model: 2", "data: 32", "pipe: 2, data: 8, model: 2", "pipe: 4, data: 8",
@@ -148,7 +146,7 @@ TEST(StepTime, fewer_bytes_are_never_slower) {
   }
 }
 
-// Of many microbatches only some rounds are played: the same to the last digits as playing all.
+// With many microbatches only some rounds are simulated: the same to the last digits as simulating all.
 TEST(StepTime, many_microbatches_are_played_as_if_all_were) {
   for (const char* more : {"", "pipeline: { chunks: 2 }", "pipeline: { schedule: gpipe }"}) {
     const Priced p =
@@ -159,13 +157,13 @@ TEST(StepTime, many_microbatches_are_played_as_if_all_were) {
       return step_time(few, stack()).seconds;
     };
     const double whole = seconds(128);
-    // By the slope between counts that are played to the end.
+    // By the slope between two counts that are simulated to the end.
     const double each = (seconds(16) - seconds(12)) / 4;
     EXPECT_NEAR(whole, seconds(16) + each * 112, 1e-6 * whole) << more;
   }
 }
 
-// Equal stages: the bubble is (stages - 1) microbatches, of chunks that many times less.
+// Equal stages: the bubble is (stages - 1) microbatches, divided by the chunks of a stage.
 TEST(StepTime, bubble_is_the_papers) {
   const auto bubble = [](const char* more) {
     Priced p = priced({.mesh = "pipe: 4", .batch = 16, .microbatches = 16, .more = more}, entry("a100"));
@@ -195,7 +193,7 @@ TEST(ProductGroups, weights_of_one_operand_are_one_product) {
   }
   EXPECT_EQ(columns, (std::vector<std::int64_t>{3 * 4096, 4096, 2 * 11008, 4096}));
   EXPECT_EQ(flops, 2.0 * 4096 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008));
-  // Backward: what of q, k and v comes to one tensor is one sum, what comes to weights is one product.
+  // Backward of q, k and v: the input's gradient is one sum, the weights' gradients are one product.
   const Graph& backward = p.programs[0]->function_named("backward").graph;
   const auto back = std::ranges::find_if(backward.nodes(), [](const GraphNode& n) { return !n.regions.empty(); });
   double back_flops = 0;
@@ -209,8 +207,8 @@ TEST(ProductGroups, weights_of_one_operand_are_one_product) {
   EXPECT_EQ(groups, 8u);
 }
 
-// Recomputed, the input of a layer is the left operand of a product and of its weight's gradient: with 4,096 tokens, as
-// many as the model is wide, both have equal sizes.
+// With recomputation, the input of a layer is the left operand of a product and of its weight's gradient. With 4,096
+// tokens, equal to the model's width, both have equal sizes.
 TEST(ProductGroups, sizes_that_are_equal_by_chance_make_no_group) {
   const auto shapes = [](int rows) {
     const Priced p = priced({.mesh = "data: 1", .batch = rows, .train = ", recompute: block"}, entry("h100"));
@@ -223,7 +221,7 @@ TEST(ProductGroups, sizes_that_are_equal_by_chance_make_no_group) {
   EXPECT_EQ(shapes(1), shapes(3));
 }
 
-// Sixteen bytes a parameter and what activations take; a sharded optimizer has its part of twelve.
+// 14 bytes per parameter, without gradients and activations; a sharded optimizer has its shard of twelve.
 TEST(DeviceMemory, parameters_and_state_are_the_papers) {
   const auto state = [](const std::string& stored) {
     const Priced p = priced({.mesh = "fsdp: 8", .batch = 8, .more = "fully_sharded: " + stored}, entry("h100"));
@@ -237,7 +235,7 @@ TEST(DeviceMemory, parameters_and_state_are_the_papers) {
   EXPECT_NEAR(state("parameters"), 2.0 / 8 + 12.0 / 8, 0.01);
 }
 
-// What a stack needs less than the Program is no row of its own.
+// Memory that a stack saves over the Program is not a term of its own.
 TEST(DeviceMemory, no_term_is_below_zero_and_the_sum_stays) {
   const Priced p = priced({.mesh = "fsdp: 8", .batch = 8, .more = "fully_sharded: state"}, entry("h100"));
   const MemoryParts parts = memory_parts(*p.programs[0], {});
@@ -249,7 +247,7 @@ TEST(DeviceMemory, no_term_is_below_zero_and_the_sum_stays) {
   EXPECT_EQ(memory.total(), device_memory(without, stack()).total() + parts.copies);
 }
 
-// Llama-2's 32,000 words for each of 4,096 tokens of a row, in f32: of the microbatch before, where there is one.
+// 32,000 logits of Llama 2 for each of 4,096 tokens of a row, in f32, of the previous microbatch if there is one.
 TEST(DeviceMemory, a_loss_is_held_from_microbatch_to_microbatch) {
   const auto held = [](int microbatches, bool holds) {
     const Priced p = priced({.mesh = "data: 1", .batch = microbatches, .microbatches = microbatches}, entry("h100"));
@@ -264,7 +262,7 @@ TEST(DeviceMemory, a_loss_is_held_from_microbatch_to_microbatch) {
   EXPECT_EQ(held(2, false), Bytes());
 }
 
-// A step's end works with whole gradients and parameters in f32; stacks go through them a bucket at a time.
+// A step's end uses whole gradients and parameters in f32; stacks process them bucket by bucket.
 TEST(DeviceMemory, an_update_in_parts_needs_nothing_besides) {
   const auto total = [](const char* train, bool in_parts) {
     const Priced p = priced({.preset = "llama2-70b",
@@ -278,10 +276,10 @@ TEST(DeviceMemory, an_update_in_parts_needs_nothing_besides) {
     kernels.updates_in_parts = in_parts;
     return device_memory(*p.programs[0], kernels, stack()).total() / kGiB;
   };
-  // With the state in parts each part is updated where it lies: 8.6 billion parameters of a device take no bytes more
-  // at the end than between, even of rows that are computed again.
+  // A sharded state is updated in place: 8.6 billion parameters of a device need no more bytes at the step's end than
+  // before, even with recomputation.
   for (const char* train : {"", ", recompute: block"}) EXPECT_EQ(total(train, true), total(train, false));
-  // Never below what is kept from step to step: 2 + 2 bytes a parameter, and 12 of a sixteenth of them.
+  // Never below what is kept from step to step: 2 + 2 bytes per parameter, and 12 for a sixteenth of them.
   EXPECT_GT(total(", recompute: block", true), 8.6 * (2 + 2 + 12.0 / 16) / 1.0737);
 }
 

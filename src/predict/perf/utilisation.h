@@ -1,8 +1,8 @@
 #pragma once
-// One convention of utilisation: model FLOPs (6 per matmul parameter and token, and the causal half of attention;
-// nothing done twice counts) over time, as a fraction of a rate. Against a calibrated machine's measured matmul rate it
-// is called that; against a part's dense peak of a type it is MFU. A figure above 100% is a wrong input, so it is
-// withheld with both named.
+// One definition of utilisation: model FLOPs (6 per matmul parameter and token, and the causal half of attention;
+// recomputation does not count) per second, as a fraction of a rate. Relative to a chip's dense peak of a type it is
+// MFU; relative to a calibrated machine's measured matmul rate it is named after that rate. A figure above 100% means a
+// wrong input: it is withheld, and the error names both inputs.
 
 #include <string_view>
 
@@ -11,7 +11,7 @@
 
 namespace systole {
 
-// `rate_is`: what the rate is, with its source: "measured matmul rate (bf16) of this-machine, 2026-11-21".
+// `rate_is`: name of the rate, with its source: "measured matmul rate (bf16) of this-machine, 2026-11-21".
 // Errors: invalid when time or rate is not above zero, or when the figure is above 1: it names both inputs.
 Result<double> utilisation(Flops model, Seconds time, FlopRate rate, std::string_view rate_is);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "describe/graph/layer_names.h"
-#include "describe/graph/partition/update.h"
+#include "describe/ir/layer_names.h"
+#include "describe/partition/update.h"
 #include "predict/perf/device_memory.h"
 #include "predict/perf/step_time.h"
 
@@ -23,7 +23,7 @@ Bounds::Bounds(const Composer& composer) : composer_(composer) {
   const Model& model = composer.model();
   const Strategy strategy = strategy_of(composer.asked());
   precision_ = strategy.precision;
-  std::int64_t tokens = std::max<std::int64_t>(1, model.context()), width = 0;
+  std::int64_t tokens = model.sequence_length(), width = 0;
   if (model.target_context() > 0) tokens = std::min(tokens, model.target_context());
   for (const Parameter& p : model.parameters()) {
     elements_ += p.type.num_elements();
@@ -31,7 +31,7 @@ Bounds::Bounds(const Composer& composer) : composer_(composer) {
       trained_ += p.type.num_elements();
       state_bytes_ = static_cast<std::int64_t>(state_names(strategy.optimizer, p).size()) * size_of(DType::f32);
     }
-    // A matrix of each layer that every token is multiplied by; experts see some tokens only.
+    // A matrix of each layer that multiplies every token; experts see only some tokens.
     if (!layer_name(p.name) || p.type.ndim() < 3 || has_dim(p.type, "expert")) continue;
     const double once = 2 * static_cast<double>(p.type.num_elements()) * static_cast<double>(tokens);
     forward_ += once;
@@ -54,8 +54,8 @@ Seconds Bounds::time(std::int64_t devices, const Accelerator& chip, const Kernel
   return time((forward_ + backward_) * rows / static_cast<double>(devices), chip, kernels, stack);
 }
 
-// A stage begins when the first microbatch has come through the layers before it, goes through its own with each, and
-// ends with a backward, behind which are those of the layers before it.
+// The longest stage: the first microbatch passes the layers of the stages before it, then the stage runs its own layers
+// for every microbatch. Its last backward is followed by those of the layers before it.
 std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
   if (!candidate.staged()) return composer_.layers() * candidate.microbatches;
   const std::array<std::int64_t, 3> key{candidate.pipe, candidate.chunks, candidate.microbatches};
@@ -73,9 +73,9 @@ std::int64_t Bounds::layers_in_turn(const Candidate& candidate) const {
   return at->second;
 }
 
-// How often one after the other as much is done as a whole microbatch asks for, whatever part of it each stage has. A
-// stage that begins behind others has less to do if it is not to end later: with M for the end, own parts that grow
-// smaller by 1/microbatches make (1 - (1 - 1/microbatches)^stages) M of the whole, and none make more.
+// A lower bound on what runs in sequence, in microbatches of the whole model, for any split into stages. A stage that
+// begins later must have less work if it is not to end later. If the end is M, work that shrinks by 1/microbatches from
+// stage to stage adds up to (1 - (1 - 1/microbatches)^stages) M, and no split has more.
 double Bounds::wholes_in_turn(const Candidate& candidate) const {
   const auto microbatches = static_cast<double>(candidate.microbatches), stages = static_cast<double>(candidate.pipe);
   if (stages == 1) return microbatches;
@@ -89,8 +89,8 @@ double Bounds::flops(const Candidate& candidate) const {
            static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
            static_cast<double>(candidate.model * candidate.context);
   }
-  // Of a microbatch, of a layer. What is done again comes without the products whose results nothing asks for again.
-  const double layer = (forward_ + backward_) / static_cast<double>(composer_.layers()) *
+  // Per microbatch and layer. Recomputation leaves out products whose results are not needed again.
+  const double layer = (forward_ + backward_) / static_cast<double>(std::max<std::int64_t>(1, composer_.layers())) *
                        static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
                        static_cast<double>(candidate.model * candidate.context);
   return layer * static_cast<double>(layers_in_turn(candidate));
@@ -103,7 +103,7 @@ Bytes Bounds::arena(const Candidate& candidate, bool half_copies) const {
                half_copies);
 }
 
-// Devices of `model` and `context` keep at least their part of what one device keeps.
+// Devices along `model` and `context` save at least their share of what one device saves.
 std::int64_t Bounds::kept_by_whole_layer(RecomputeSpec::Kind recompute, std::int64_t rows) const {
   {
     const std::lock_guard lock(mutex_);
@@ -119,7 +119,7 @@ std::int64_t Bounds::kept_by_whole_layer(RecomputeSpec::Kind recompute, std::int
   return kept;
 }
 
-// Layers of the first stage, as often as microbatches are under way there.
+// Layers of the first stage, times its microbatches in flight.
 std::int64_t Bounds::layers_kept(const Candidate& candidate) const {
   if (!candidate.staged()) return composer_.layers();
   const std::int64_t least = composer_.layers() / (candidate.pipe * candidate.chunks);
@@ -131,16 +131,16 @@ std::int64_t Bounds::layers_kept(const Candidate& candidate) const {
 Bytes Bounds::arena(const Candidate& candidate, std::int64_t kept, bool half_copies) const {
   const std::int64_t parts = candidate.pipe * candidate.expert * candidate.model;
   const std::int64_t all = elements_ / parts, trained = trained_ / parts;
-  const auto stored = [&](std::int64_t bytes, StoredInParts least) {
+  const auto stored = [&](std::int64_t bytes, ZeroStage least) {
     return candidate.stored >= least ? bytes / candidate.fsdp : bytes;
   };
   const bool copied = half_copies && precision_.parameter == DType::f32;
-  // Copies in 16 bits where they are read, and in f32 where they are updated.
-  const std::int64_t parameters =
-      copied ? stored(2 * all, StoredInParts::parameters) + stored(4 * trained, StoredInParts::state)
-             : stored(all * size_of(precision_.parameter), StoredInParts::parameters);
-  return Bytes(parameters + stored(trained * state_bytes_, StoredInParts::state) +
-               stored(trained * size_of(precision_.reduce), StoredInParts::gradients) + kept * layers_kept(candidate));
+  // Copies in 16 bits where parameters are read, and in f32 where they are updated.
+  const std::int64_t parameters = copied
+                                      ? stored(2 * all, ZeroStage::parameters) + stored(4 * trained, ZeroStage::state)
+                                      : stored(all * size_of(precision_.parameter), ZeroStage::parameters);
+  return Bytes(parameters + stored(trained * state_bytes_, ZeroStage::state) +
+               stored(trained * size_of(precision_.reduce), ZeroStage::gradients) + kept * layers_kept(candidate));
 }
 
 Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
@@ -167,9 +167,7 @@ Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::in
       });
     }
   }
-  std::vector<Axis> axes;
-  for (const auto& [axis, size] : mesh_of(candidate)) axes.push_back({axis, size});
-  const StepRecord step{Mesh::make(std::move(axes)).value(),
+  const StepRecord step{Mesh::of(mesh_of(candidate)).value(),
                         PipelineStrategy(),
                         1,
                         {std::make_shared<const StageRecord>(std::move(stage))}};
@@ -235,9 +233,7 @@ class Bounds::Links {
     const std::lock_guard lock(bounds_.mutex_);
     const auto found = bounds_.links_.find(key);
     if (found != bounds_.links_.end()) return found->second;
-    std::vector<Axis> axes;
-    for (const auto& [name, size] : mesh_of(c)) axes.push_back({name, size});
-    return bounds_.links_.emplace(key, links_of(cluster, Mesh::make(std::move(axes)).value(), axis)).first->second;
+    return bounds_.links_.emplace(key, links_of(cluster, Mesh::of(mesh_of(c)).value(), axis)).first->second;
   }
 
   const Cluster& cluster;
@@ -256,11 +252,11 @@ FunctionParts Bounds::after(const Candidate& candidate, const Links& links, cons
   const auto add = [&](CollectiveKind kind, CarriedKind carried, double bytes, const char* axis) {
     add_messages({kind, carried, bytes, 1.0}, links.over(axis), links.cluster, sent);
   };
-  if (candidate.fsdp > 1 && candidate.stored == StoredInParts::state)
+  if (candidate.fsdp > 1 && candidate.stored == ZeroStage::state)
     add(CollectiveKind::reduce_scatter, CarriedKind::gradients, whole, "fsdp");
   if (candidate.data > 1) add(CollectiveKind::all_reduce, CarriedKind::gradients, whole / fsdp, "data");
   if (candidate.context > 1) add(CollectiveKind::all_reduce, CarriedKind::gradients, whole / fsdp, kContextAxis);
-  if (candidate.fsdp > 1 && candidate.stored < StoredInParts::parameters) {
+  if (candidate.fsdp > 1 && candidate.stored < ZeroStage::parameters) {
     const double halved = kernels.half_copies && precision_.parameter == DType::f32 ? 0.5 : 1;
     add(CollectiveKind::all_gather, CarriedKind::parameters,
         halved * own * static_cast<double>(size_of(precision_.parameter)) / fsdp, "fsdp");
@@ -282,15 +278,14 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   const Result<LayerCost>& known = known_layer_cost(candidate, offer, cluster, kernels);
   if (!known.ok()) return known.error();
   const LayerCost& cost = known.value();
-  const bool sends = candidate.fsdp > 1 && candidate.stored >= StoredInParts::gradients;
+  const bool sends = candidate.fsdp > 1 && candidate.stored >= ZeroStage::gradients;
   const Links links(*this, candidate, offer, cluster);
   const GroupLinks fsdp = sends ? links.over("fsdp") : GroupLinks();
   double layer = 0, all = 0;
   for (const LayerCost::Stretch& stretch : cost.stretches) {
     WorkParts once = stretch.once;
     for (MessageGroup group : stretch.stored) {
-      if (!sends || (group.carried == CarriedKind::parameters && candidate.stored < StoredInParts::parameters))
-        continue;
+      if (!sends || (group.carried == CarriedKind::parameters && candidate.stored < ZeroStage::parameters)) continue;
       if (group.kind == CollectiveKind::all_gather) group.bytes /= static_cast<double>(candidate.fsdp);
       add_messages(group, fsdp, cluster, once);
     }
@@ -301,18 +296,18 @@ Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offe
   }
   const bool of_layers = candidate.staged() && composer_.one_stack();
   double seconds = of_layers ? layer * static_cast<double>(layers_in_turn(candidate)) : all * wholes_in_turn(candidate);
-  // Forward and backward from each chunk of a stage, but for the model's first and last.
+  // Each chunk of a stage sends forward and backward, except the model's first and last.
   if (of_layers)
     seconds +=
         static_cast<double>(candidate.microbatches * (2 * candidate.chunks - 1)) * handing_on(candidate, links, stack);
-  // A step that is longer than this hides no more of what comes after it than it is longer.
+  // A step longer than this bound hides more of the work after it, but at most by the difference.
   seconds += after_time(after(candidate, links, kernels), seconds, cost.step, stack).seconds;
   seconds += fixed_time(seconds, cost.step, stack);
   MemoryParts memory;
   memory.arena = arena(candidate, candidate.staged() && !composer_.one_stack() ? 0 : cost.kept, kernels.half_copies);
   const bool loops =
-      composer_.one_stack() && composer_.layers() / (candidate.pipe * candidate.chunks) > 1;  // every chunk's layers
-  if (loops && candidate.fsdp > 1 && candidate.stored == StoredInParts::parameters) memory.arena += Bytes(cost.live);
+      composer_.one_stack() && composer_.layers() / (candidate.pipe * candidate.chunks) > 1;  // for every chunk
+  if (loops && candidate.fsdp > 1 && candidate.stored == ZeroStage::parameters) memory.arena += Bytes(cost.live);
   return Floor{Seconds(seconds), device_memory(memory, stack).total()};
 }
 

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <optional>
 
-#include "describe/graph/partition/chunks.h"
 #include "describe/models/list.h"
+#include "describe/partition/chunks.h"
 
 namespace systole {
 namespace {
@@ -20,16 +20,6 @@ const char* name_of(RecomputeSpec::Kind kind) {
   return "all but what is named";
 }
 
-const char* name_of(StoredInParts stored) {
-  switch (stored) {
-    case StoredInParts::nothing: return "nothing";
-    case StoredInParts::state: return "state";
-    case StoredInParts::gradients: return "gradients";
-    case StoredInParts::parameters: break;
-  }
-  return "parameters";
-}
-
 }  // namespace
 
 std::string to_string(const Candidate& candidate) {
@@ -37,7 +27,7 @@ std::string to_string(const Candidate& candidate) {
   for (const auto& [axis, size] : mesh_of(candidate))
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis, size);
   if (text.empty()) text = "one device";
-  if (candidate.fsdp > 1) text += fmt::format(", {} in parts", name_of(candidate.stored));
+  if (candidate.fsdp > 1) text += fmt::format(", {} sharded", name_of(candidate.stored));
   if (candidate.microbatches > 1) text += fmt::format(", {} microbatches", candidate.microbatches);
   if (candidate.staged()) {
     text += candidate.schedule == PipelineSpec::Schedule::gpipe ? ", gpipe" : ", 1f1b";
@@ -85,8 +75,7 @@ std::int64_t local_rows(std::int64_t batch, const Candidate& candidate) {
 Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& candidate, const Target& target,
                                       bool placed) {
   Workload workload = workload_of(asked, candidate);
-  workload.data.held_out.files.clear();  // what a step is made of, evaluation does not change
-  workload.data.held_out_fraction = 0;
+  workload.data.hold_nothing_out();  // evaluation does not change the step
   Strategy strategy = strategy_of(workload);
   strategy.snapshot = false;
   strategy.placed = placed;

@@ -1,6 +1,5 @@
 #pragma once
-// One way to train a workload on so many devices: how the mesh is cut, what is stored in parts, how often a batch is
-// cut, and what is computed again.
+// One way to train a workload on a number of devices: the mesh, the ZeRO stage, the microbatches and the recomputation.
 
 #include <memory>
 #include <string>
@@ -12,16 +11,16 @@
 namespace systole {
 
 struct Candidate {
-  std::int64_t pipe = 1, data = 1, fsdp = 1, context = 1, expert = 1, model = 1;  // the mesh, the outermost first
-  StoredInParts stored = StoredInParts::parameters;                               // along fsdp
+  std::int64_t pipe = 1, data = 1, fsdp = 1, context = 1, expert = 1, model = 1;  // the mesh, outermost axis first
+  ZeroStage stored = ZeroStage::parameters;                                       // ZeRO along fsdp
   std::int64_t microbatches = 1;
   PipelineSpec::Schedule schedule = PipelineSpec::Schedule::one_f_one_b;
-  std::int64_t chunks = 1;                // of a stage
-  std::vector<std::int64_t> layers = {};  // of each chunk of the model; empty: as even as can be
+  std::int64_t chunks = 1;                // per stage
+  std::vector<std::int64_t> layers = {};  // of each chunk of the model; empty: as even as possible
   RecomputeSpec::Kind recompute = RecomputeSpec::Kind::none;
 
   std::int64_t devices() const { return pipe * data * fsdp * context * expert * model; }
-  std::int64_t row_parts() const { return data * fsdp * expert; }  // in how many parts a batch's rows are cut
+  std::int64_t row_parts() const { return data * fsdp * expert; }  // shards of a batch's rows
   bool staged() const { return pipe * chunks > 1; }
   auto operator<=>(const Candidate&) const = default;
 };
@@ -30,10 +29,10 @@ std::string to_string(const Candidate& candidate);
 
 // Its axes of more than one device, the outermost first.
 std::vector<std::pair<std::string, std::int64_t>> mesh_of(const Candidate& candidate);
-// The document that asks for it.
+// The workload that asks for this candidate.
 Workload workload_of(const Workload& asked, const Candidate& candidate);
 PipelineStrategy pipeline_of(const Candidate& candidate);
-// Rows of a microbatch on each of the devices that cut rows; the last is filled with empty ones.
+// Rows of a microbatch on each device along the axes that shard rows; the last device is padded with empty rows.
 std::int64_t local_rows(std::int64_t batch, const Candidate& candidate);
 
 // The Programs of a candidate's stages; equal ones are built once.
@@ -41,7 +40,7 @@ struct CandidatePrograms {
   std::vector<std::shared_ptr<const Program>> stages;
   StepRecord step;
 };
-// `placed`: with places in memory; else for counting alone. Errors: as make_job.
+// `placed`: assigns memory offsets; otherwise the Programs serve for counting only. Errors: as make_job.
 Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& candidate, const Target& target,
                                       bool placed = true);
 

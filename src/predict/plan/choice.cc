@@ -20,8 +20,8 @@ std::string joined(std::string a, const std::string& b) {
   return a + b;
 }
 
-// Over what may be planned of a device.
-std::string memory_reason(const PlannedOffer& offer, Bytes least) {
+// By how much `least` exceeds the usable memory of a device.
+std::string memory_reason(const ClusterOffer& offer, Bytes least) {
   const Bytes capacity = offer.offered.cluster.chip.capacity;
   const Bytes usable(static_cast<std::int64_t>(static_cast<double>(capacity.count()) * kUsableMemory));
   return fmt::format("out of memory by {} at the least ({} of the {} that may be planned of {})",
@@ -35,7 +35,9 @@ class Chooser {
   std::optional<Estimated> best() const;
 
  private:
-  bool by_dollars() const { return request_.wanted == Wanted::cheapest || request_.wanted == Wanted::per_token; }
+  bool by_dollars() const {
+    return request_.wanted == OfferRanking::cheapest || request_.wanted == OfferRanking::per_token;
+  }
   SearchRequest searched() const;
   void judge(std::vector<Estimated>& best);
   bool refused(std::size_t offer, const Candidate& candidate) const {
@@ -68,7 +70,7 @@ class Chooser {
   const Composer& composer_;
   const ChoiceRequest& request_;
   std::map<std::size_t, Estimated> best_of_;  // by offer
-  std::map<std::size_t, AloneResult> unfit_;  // offers of which nothing fits
+  std::map<std::size_t, AloneResult> unfit_;  // offers without a layout that fits
   std::vector<LostOption> refused_;
   OfferChoice choice_;
 };
@@ -76,11 +78,11 @@ class Chooser {
 SearchRequest Chooser::searched() const {
   SearchRequest search;
   std::map<std::string, std::size_t> accelerators;
-  for (const PlannedOffer& offer : request_.offers) {
+  for (const ClusterOffer& offer : request_.offers) {
     search.offered.push_back(offer.offered);
     search.offered.back().group = accelerators.try_emplace(offer.accelerator, accelerators.size()).first->second;
   }
-  search.objective = by_dollars() ? Objective::cheapest : Objective::fastest;
+  search.objective = by_dollars() ? PlanObjective::cheapest : PlanObjective::fastest;
   search.steps = request_.steps;
   search.deadline = request_.deadline;
   search.budget = request_.budget;
@@ -113,7 +115,7 @@ std::optional<Estimated> Chooser::best() const {
   return std::move(found.best.front());
 }
 
-// Takes out what is refused.
+// Removes the layouts that the judge refuses.
 void Chooser::judge(std::vector<Estimated>& best) {
   if (!request_.judge) return;
   std::vector<Estimated> passed;
@@ -137,7 +139,7 @@ void Chooser::look_at_others(const SearchResult& found) {
   one_by_one() ? look_at_each() : look_at_accelerators();
 }
 
-// By itself, whatever deadline and budget say.
+// Searches one offer by itself, regardless of deadline and budget.
 void Chooser::look_at(std::size_t o) {
   if (best_of_.contains(o)) return;
   AloneResult alone = search_alone(composer_, request_, request_.offers[o]);
@@ -164,20 +166,20 @@ void Chooser::look_at_accelerators() {
   choice_.not_looked_at = request_.offers.size() - best_of_.size() - unfit_.size();
 }
 
-// Of offers without an answer the one that is nearest to what is in its way: memory, or else the deadline, a price that
-// nobody knows, or the budget.
+// Among offers without an answer, estimates the one that comes nearest to fitting in memory, or else to the deadline, a
+// price, or the budget.
 void Chooser::look_at_nearest(const std::vector<std::size_t>& offers) {
   SearchRequest nearest = searched();
-  std::vector<Offered> all = std::move(nearest.offered);
+  std::vector<HardwareOption> all = std::move(nearest.offered);
   nearest.offered.clear();
   for (const std::size_t o : offers) {
     nearest.offered.push_back(std::move(all[o]));
     nearest.offered.back().group = 0;
   }
   const bool priced =
-      std::ranges::any_of(nearest.offered, [](const Offered& offer) { return offer.price.has_value(); });
-  nearest.objective = request_.deadline || !priced ? Objective::fastest : nearest.objective;
-  if (request_.budget && !request_.deadline && priced) nearest.objective = Objective::cheapest;
+      std::ranges::any_of(nearest.offered, [](const HardwareOption& offer) { return offer.price.has_value(); });
+  nearest.objective = request_.deadline || !priced ? PlanObjective::fastest : nearest.objective;
+  if (request_.budget && !request_.deadline && priced) nearest.objective = PlanObjective::cheapest;
   nearest.deadline.reset();
   nearest.budget.reset();
   nearest.best = 1;
@@ -242,7 +244,7 @@ void Chooser::add_layouts(const std::vector<Estimated>& best) {
       choice_.lost.push_back(lost_layout(one));
 }
 
-// Not everything that runs a Program runs its stages: the best of the offer without any stands beside the choice.
+// Some software runs Programs but no pipelines, so the offer's best layout without one is listed beside the choice.
 void Chooser::add_without_pipeline() {
   const auto is_other = [&](const LostOption& lost) {
     return lost.layout && lost.offer == choice_.chosen->offer && !lost.estimated->candidate.staged();
@@ -254,7 +256,7 @@ void Chooser::add_without_pipeline() {
   choice_.lost.push_back(lost_layout(*alone.best));
 }
 
-// What it misses; empty: nothing. `edit`: what would let it pass.
+// The limits that it misses; empty: none. `edit`: the options that would let it pass.
 std::string Chooser::limits_missed(const Estimated& e, std::string& edit) const {
   std::string missed;
   const auto add = [&](const std::string& why, const std::string& with) {
@@ -286,10 +288,10 @@ std::string Chooser::compared(const Estimated& e) const {
   return text.empty() ? "as good; the first stands" : text;
 }
 
-// What --on takes for this offer and no other.
+// The value of --on that selects this offer only.
 std::string Chooser::alone(std::size_t offer) const {
-  const PlannedOffer& one = request_.offers[offer];
-  const auto twin = [&](const PlannedOffer& other) {
+  const ClusterOffer& one = request_.offers[offer];
+  const auto twin = [&](const ClusterOffer& other) {
     return other.target == one.target && other.offered.kernels.products != one.offered.kernels.products;
   };
   return one.target + (std::ranges::any_of(request_.offers, twin)
@@ -302,8 +304,8 @@ LostOption Chooser::lost_offer(const Estimated& e) const {
   const std::string missed = limits_missed(e, lost.edit);
   lost.reason = joined(missed, compared(e));
   if (!missed.empty() || !choice_.chosen) return lost;
-  // Where all offers were looked at, what lies on the front is the best of all that costs, or takes, no more than it
-  // does; of many, those that were not may be better.
+  // If all offers were searched, an option on the front is the best at its cost or its time. Otherwise one that was not
+  // searched may be better.
   const bool first = one_by_one() && on_front(e.offer);
   if (first && by_dollars() && e.total < choice_.chosen->total)
     lost.edit = "--deadline " + deadline_words(e.total);
@@ -329,7 +331,7 @@ std::optional<Estimated> best_of_all(const Composer& composer, const ChoiceReque
   return Chooser(composer, request).best();
 }
 
-AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer,
+AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const ClusterOffer& offer,
                          bool pipelines) {
   SearchRequest alone;
   alone.pipelines = pipelines;

@@ -1,6 +1,6 @@
 #pragma once
-// What to train on, of all that is offered, and why everything else is not it: each option that lost has its reason and
-// the edit of the command that would make it win.
+// Chooses the hardware to train on among all offers. Each option that lost has its reason and the edit of the command
+// that would make it win.
 
 #include <functional>
 
@@ -9,65 +9,65 @@
 
 namespace systole {
 
-// cheapest and per_token have one order, for all options train as many tokens; front: fastest, and all that nothing
-// else is both faster and cheaper than.
-enum class Wanted { fastest, cheapest, per_token, front };
+// cheapest and per_token rank alike, since all options train on as many tokens. front: fastest, and also every option
+// that no other beats in both time and cost.
+enum class OfferRanking { fastest, cheapest, per_token, front };
 
 struct ChoiceRequest {
-  std::vector<PlannedOffer> offers;
-  Wanted wanted = Wanted::fastest;
+  std::vector<ClusterOffer> offers;
+  OfferRanking wanted = OfferRanking::fastest;
   double steps = 1;
   std::optional<Seconds> deadline;
   std::optional<Dollars> budget;
   std::size_t best = 5;    // layouts of the whole search
-  std::size_t alone = 24;  // more offers than these are not looked at one by one, but the best of each accelerator
+  std::size_t alone = 24;  // up to this many offers are searched one by one; of more, each accelerator's best
   bool exhaustive = false;
   int threads = 2;
-  // Asked of so many layouts of the whole search, the best first, and of more until one passes: why it cannot be after
-  // all, by somebody who knows better. Such a one loses.
+  // A check of layouts from outside, such as a compiler. It judges this many of the best layouts of the whole search,
+  // and more until one passes. It returns why a layout fails; that layout then loses.
   std::size_t judged = 0;
   std::function<std::optional<std::string>(const Estimated&)> judge;
 };
 
 struct LostOption {
   std::size_t offer = 0;
-  std::optional<Estimated> estimated;  // its best; nothing where no layout of it fits
+  std::optional<Estimated> estimated;  // its best layout; nothing: none fits
   std::string reason;                  // "12% slower, 5% cheaper"
-  std::string edit;                    // "--budget 41230"; "": none would
-  bool layout = false;                 // of the offer that was chosen: `edit` stands for --set (layout_edit.h)
-  bool refused = false;                // by the judge: nothing would make it win
+  std::string edit;                    // "--budget 41230"; "": no edit would
+  bool layout = false;                 // a layout of the chosen offer: `edit` stands for --set (layout_edit.h)
+  bool refused = false;                // by the judge: no edit would make it win
 };
 
 struct OfferChoice {
   std::optional<Estimated> chosen;  // nothing: none fits, or none meets deadline and budget
   std::vector<LostOption>
-      lost;  // the best of each other offer, what was refused, other layouts of the chosen one; best first
-  std::vector<Estimated> front;   // of the best of each offer, the fastest first
+      lost;  // the best of each other offer, refused layouts, other layouts of the chosen offer; best first
+  std::vector<Estimated> front;   // Pareto front of each offer's best; fastest first
   SearchCounts counts;            // of the search that chose
-  std::size_t not_looked_at = 0;  // offers that others of their accelerator stand for
+  std::size_t not_looked_at = 0;  // offers that another one of their accelerator represents
 };
 
 OfferChoice choose(const Composer& composer, const ChoiceRequest& request);
-// The best layout of all that is offered, whoever judges it; nothing: none fits, or none meets deadline and budget.
+// The best layout of all offers, without a judge. Nothing: none fits, or none meets deadline and budget.
 std::optional<Estimated> best_of_all(const Composer& composer, const ChoiceRequest& request);
 
 // "412d5h": what --deadline takes, rounded up to whole hours (seconds below an hour).
 std::string deadline_words(Seconds seconds);
 std::string budget_words(Dollars dollars);  // "41230", rounded up
 
-// Collectives that nothing hides and handing on between stages, of the step.
+// Shares of a step in exposed communication: collectives that nothing hides, and transfers between stages.
 constexpr StepShare kExposedShares[] = {StepShare::tensor,     StepShare::context,   StepShare::expert,
                                         StepShare::parameters, StepShare::gradients, StepShare::handing_on};
 double exposed_share(const StepTime& step);
-constexpr double kMuchExposed = 0.2;  // of a step: communication that is told of
+constexpr double kMuchExposed = 0.2;  // share of a step from which exposed communication is reported
 
-// The best layout of one offer by itself, whatever deadline and budget say, or the least memory that it would take.
+// The best layout of one offer, regardless of deadline and budget, or the least memory that one needs.
 struct AloneResult {
   std::optional<Estimated> best;  // its offer is 0
   std::optional<Bytes> least_memory;
   std::int64_t candidates = 0;
 };
-AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const PlannedOffer& offer,
+AloneResult search_alone(const Composer& composer, const ChoiceRequest& request, const ClusterOffer& offer,
                          bool pipelines = true);
 
 }  // namespace systole

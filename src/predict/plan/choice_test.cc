@@ -7,8 +7,8 @@
 #include <set>
 
 #include "ground/base/quantity.h"
+#include "predict/plan/candidate_set.h"
 #include "predict/plan/layout_edit.h"
-#include "predict/plan/listing.h"
 #include "predict/plan/testing/tiny_workload.h"
 
 namespace systole {
@@ -30,13 +30,13 @@ class Choosing : public testing::Test {
     return *found;
   }
   const Workload workload_ = tiny_workload(kTinyModels[1], 4);
-  const Composer composer_{workload_, gpu_target()};
+  const Composer composer_{workload_, target_of_accelerators()};
   CatalogTables tables_ = CatalogTables::read().value();
 };
 
 TEST_F(Choosing, the_edit_of_an_offer_that_lost_makes_it_win) {
   ChoiceRequest request = asked("a2-highgpu-2g:1,a2-highgpu-1g:1,v5e:1");
-  for (const Wanted wanted : {Wanted::fastest, Wanted::cheapest}) {
+  for (const OfferRanking wanted : {OfferRanking::fastest, OfferRanking::cheapest}) {
     request.wanted = wanted;
     const OfferChoice choice = choose(composer_, request);
     ASSERT_TRUE(choice.chosen.has_value());
@@ -46,7 +46,7 @@ TEST_F(Choosing, the_edit_of_an_offer_that_lost_makes_it_win) {
       EXPECT_FALSE(option.reason.empty());
       ChoiceRequest edited = request;
       if (option.edit == "--objective cheapest") {
-        edited.wanted = Wanted::cheapest;
+        edited.wanted = OfferRanking::cheapest;
       } else if (option.edit.starts_with("--budget ")) {
         edited.budget = Dollars(std::stod(option.edit.substr(9)));
       } else if (option.edit.starts_with("--deadline ")) {
@@ -62,11 +62,11 @@ TEST_F(Choosing, the_edit_of_an_offer_that_lost_makes_it_win) {
   }
 }
 
-// Of more offers than are looked at one by one: another one may cost as little and be faster.
+// With more offers than are searched one by one, another one may be faster at the same cost.
 TEST_F(Choosing, of_many_offers_the_edit_is_to_ask_for_one_alone) {
   ChoiceRequest request = asked("a2-highgpu-2g:1,a2-highgpu-1g:1,v5e:1");
   request.alone = 1;
-  for (const Wanted wanted : {Wanted::fastest, Wanted::cheapest}) {
+  for (const OfferRanking wanted : {OfferRanking::fastest, OfferRanking::cheapest}) {
     request.wanted = wanted;
     const OfferChoice choice = choose(composer_, request);
     ASSERT_TRUE(choice.chosen.has_value());
@@ -78,7 +78,7 @@ TEST_F(Choosing, of_many_offers_the_edit_is_to_ask_for_one_alone) {
 
 TEST_F(Choosing, an_unknown_price_never_wins_on_dollars) {
   ChoiceRequest request = asked("h100:2,a2-highgpu-1g:1");
-  request.wanted = Wanted::cheapest;
+  request.wanted = OfferRanking::cheapest;
   const OfferChoice choice = choose(composer_, request);
   ASSERT_TRUE(choice.chosen.has_value());
   EXPECT_EQ(request.offers[choice.chosen->offer].machine, "a2-highgpu-1g");
@@ -119,7 +119,7 @@ TEST_F(Choosing, what_does_not_fit_says_how_far_off_it_is) {
   EXPECT_FALSE(lost(choice, 0).estimated.has_value());
 }
 
-// Of more offers than are looked at one by one each accelerator is there with its best, whatever is in its way.
+// With more offers than are searched one by one, each accelerator still shows its best, even if that misses a limit.
 TEST_F(Choosing, of_many_offers_the_best_of_each_accelerator_is_shown) {
   ChoiceRequest request = asked("a2-highgpu-1g:1,a2-highgpu-2g:1,v5e:1,v5e:2x2,g2-standard-4:1,h100:2");
   request.alone = 3;
@@ -132,7 +132,7 @@ TEST_F(Choosing, of_many_offers_the_best_of_each_accelerator_is_shown) {
     return offers;
   };
   std::set<std::string> accelerators;
-  for (const PlannedOffer& offer : request.offers) accelerators.insert(offer.accelerator);
+  for (const ClusterOffer& offer : request.offers) accelerators.insert(offer.accelerator);
   ASSERT_EQ(accelerators.size(), 4u);
   const auto best_of = [&](const std::string& accelerator) {  // by each offer's own search
     std::size_t best = request.offers.size();
@@ -148,8 +148,8 @@ TEST_F(Choosing, of_many_offers_the_best_of_each_accelerator_is_shown) {
   for (const std::string& accelerator : accelerators)
     EXPECT_EQ(offer_of(fastest, accelerator).front(), best_of(accelerator)) << accelerator;
   EXPECT_GT(fastest.not_looked_at, 0u);
-  // Without memory it is said how far off that is; of a deadline that nothing meets, by how much.
-  for (PlannedOffer& offer : request.offers)
+  // Without enough memory the reason says how far off it is; for a deadline that nothing meets, by how much.
+  for (ClusterOffer& offer : request.offers)
     if (offer.accelerator.starts_with("v5")) offer.offered.cluster.chip.capacity = kMiB;
   request.deadline = fastest.chosen->total * 0.1;
   const OfferChoice late = choose(composer_, request);
@@ -197,7 +197,7 @@ TEST_F(Choosing, the_front_is_what_nothing_beats) {
   }
 }
 
-// The words are what --set takes, and lead to the very workload that was estimated.
+// The edits are in the form of --set, and lead to exactly the workload that was estimated.
 TEST_F(Choosing, sets_of_a_layout_make_it) {
   const std::string document = to_yaml(workload_);
   const auto candidates = candidates_of(composer_, 8);

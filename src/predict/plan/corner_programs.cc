@@ -7,7 +7,7 @@
 namespace systole {
 namespace {
 
-// Layers of the recorded chunks; a repeat of one layer is no loop, so each has two where the model has as many.
+// Layers of the recorded chunks. A repeat of one layer is not a loop, so each chunk has two where the model has enough.
 std::optional<std::vector<std::int64_t>> recorded_layers(std::int64_t layers, std::int64_t chunks_per_stage,
                                                          bool more_layers) {
   const std::int64_t chunks = kRecordedStages * chunks_per_stage;

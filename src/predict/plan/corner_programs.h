@@ -1,5 +1,5 @@
 #pragma once
-// The small real Programs that pieces are recorded from. Each is made once.
+// The small real Programs that pieces are recorded from. Each is built once.
 
 #include <atomic>
 #include <map>
@@ -13,16 +13,16 @@
 
 namespace systole {
 
-// Of a pipeline three stages are recorded, whatever it has: the first, one in the middle, the last.
+// Three stages of a pipeline are recorded, whatever their number: the first, one in the middle, the last.
 constexpr std::int64_t kRecordedStages = 3;
 constexpr std::int64_t kRecordedMicrobatches = 3;
 
-// The layers of each of a stage's chunks, out of those of all chunks.
+// The layers of each chunk of a stage, from those of all chunks.
 std::vector<std::int64_t> layers_of_stage(const std::vector<std::int64_t>& layers, std::int64_t stage,
                                           std::int64_t stages);
 
-// One Program of each of a candidate's stages, of so many rows. With `more_layers` the first and the last stage have
-// one more layer than else, and the stage between two fewer.
+// Names one Program for each of a candidate's stages, with `rows` rows. `more_layers` adds one layer to each chunk of
+// the first and last stages, and takes two from each of the middle stage.
 struct Corner {
   Candidate candidate;
   std::int64_t rows = 1;
@@ -37,11 +37,12 @@ struct CornerStage {
 // Thread-safe.
 class CornerPrograms {
  public:
-  // `layers`: of the model. `asked` and `target` outlive it.
+  // `layers`: of the model. `asked` and `target` outlive this.
   CornerPrograms(const Workload& asked, const Target& target, std::int64_t layers, int threads)
       : asked_(asked), target_(target), layers_(layers), threads_(threads) {}
 
-  // By stage. Those that are not there are made, side by side. Errors: as make_job; unsupported: too few layers.
+  // The recorded stages of each corner, by stage. Builds missing Programs in parallel. Errors: as make_job;
+  // unsupported: too few layers.
   Result<std::vector<const std::vector<CornerStage>*>> at(const std::vector<Corner>& corners);
   std::int64_t made() const { return made_; }
 

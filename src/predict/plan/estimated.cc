@@ -3,7 +3,7 @@
 namespace systole {
 
 Result<Estimated> estimate_candidate(const Workload& asked, const Target& target, const Candidate& candidate,
-                                     const Offered& offered, double steps) {
+                                     const HardwareOption& offered, double steps) {
   const CandidatePrograms programs = TRY(programs_of(asked, candidate, target));
   Estimated estimated;
   estimated.candidate = candidate;

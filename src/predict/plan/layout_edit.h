@@ -1,5 +1,5 @@
 #pragma once
-// A layout as what a person lays over the workload: `--set` takes each.
+// A layout as edits of the workload, in the form that `--set` takes.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace systole {
 
-// "mesh={fsdp: 8, model: 2}", "train.microbatches=4": what makes `asked` the workload `laid_out`, which differs from it
-// in its layout alone. Empty: nothing differs.
+// "mesh={fsdp: 8, model: 2}", "train.microbatches=4": the edits that turn `asked` into `laid_out`, which differs from
+// it in its layout alone. Empty: they are equal.
 std::vector<std::string> layout_sets(const Workload& asked, const Workload& laid_out);
 
 }  // namespace systole

@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-// ", only by spot (from $2.25/h in us-central1-a) or flex_start (unknown)": of one machine.
+// The other terms of one machine: ", only by spot (from $2.25/h in us-central1-a) or flex_start (unknown)".
 std::string other_terms(const std::map<Provisioning, const Offer*>& least) {
   std::string text;
   for (const auto& [terms, offer] : least) {
@@ -39,14 +39,14 @@ Result<const std::vector<Offer>*> OfferBuilder::offers_with(const std::string& a
   return &(offers_[accelerator] = TRY(find_offers(tables_, catalog_, filter)));
 }
 
-Status OfferBuilder::price(const std::string& target, PlannedOffer& offer, const std::vector<const Offer*>& all,
+Status OfferBuilder::price(const std::string& target, ClusterOffer& offer, const std::vector<const Offer*>& all,
                            double times) const {
   const auto allowed = [](const std::vector<std::string>& names, const std::string& name) {
     return names.empty() || std::ranges::find(names, name) != names.end();
   };
   const Offer* best = nullptr;
   bool there = false;
-  std::map<Provisioning, const Offer*> least;  // on each of the terms
+  std::map<Provisioning, const Offer*> least;  // by terms
   std::set<std::string> regions, zones;
   for (const Offer* one : all) {
     regions.insert(one->region);
@@ -64,6 +64,7 @@ Status OfferBuilder::price(const std::string& target, PlannedOffer& offer, const
     const std::set<std::string>& have = rules_.zones.empty() || zones.empty() ? regions : zones;
     return error(ErrorKind::not_found, "--on {}: there is no {} in {}", target,
                  offer.target.substr(0, offer.target.find(':')), fmt::join(asked, ", "))
+        .coded(ErrorCode::not_offered_there)
         .hinted(have.empty() ? "no region is known to have it" : fmt::format("it is in {}", fmt::join(have, ", ")));
   }
   if (best == nullptr) {
@@ -79,7 +80,7 @@ Status OfferBuilder::price(const std::string& target, PlannedOffer& offer, const
   return {};
 }
 
-Result<PlannedOffer> OfferBuilder::of_machines(const std::string& target, const MachineType& type,
+Result<ClusterOffer> OfferBuilder::of_machines(const std::string& target, const MachineType& type,
                                                std::int64_t machines) {
   const CatalogEntry& chip = *TRY(catalog_.find(type.accelerator));
   const auto each = static_cast<std::int64_t>(type.accelerators);
@@ -87,7 +88,7 @@ Result<PlannedOffer> OfferBuilder::of_machines(const std::string& target, const 
     return error(ErrorKind::invalid, "--on {}: {} has {}, which trains nothing by itself", target, type.name,
                  type.accelerators_text())
         .hinted("a machine with whole accelerators: systole catalog machines --accelerator " + type.accelerator);
-  PlannedOffer offer;
+  ClusterOffer offer;
   ClusterOptions options;
   options.devices = machines * each;
   options.host = each;
@@ -111,9 +112,9 @@ Result<PlannedOffer> OfferBuilder::of_machines(const std::string& target, const 
   return offer;
 }
 
-Result<PlannedOffer> OfferBuilder::of_slices(const std::string& target, const TpuSlice& slice, std::int64_t slices) {
+Result<ClusterOffer> OfferBuilder::of_slices(const std::string& target, const TpuSlice& slice, std::int64_t slices) {
   const CatalogEntry& chip = *TRY(catalog_.find(slice.accelerator));
-  PlannedOffer offer;
+  ClusterOffer offer;
   ClusterOptions options;
   options.devices = slice.devices * slices;
   options.host = std::max<std::int64_t>(1, slice.devices / std::max<std::int64_t>(1, slice.hosts));
@@ -131,7 +132,7 @@ Result<PlannedOffer> OfferBuilder::of_slices(const std::string& target, const Tp
   offer.target = slice.by_shape() + (slices > 1 ? fmt::format(":{}", slices) : "");
   offer.offered.name = fmt::format("{}{} ({}, {} chip{})", slices > 1 ? fmt::format("{} x ", slices) : "",
                                    slice.by_shape(), slice.name, offer.chips, offer.chips == 1 ? "" : "s");
-  // A slice costs its chips times the price of one; a shape without a name of its own has that of its family.
+  // A slice costs its chips times the price of one; a shape without a name has the price of its family.
   std::vector<const Offer*> same;
   double times = static_cast<double>(slices);
   std::int64_t of = 0;
@@ -145,15 +146,15 @@ Result<PlannedOffer> OfferBuilder::of_slices(const std::string& target, const Tp
   return offer;
 }
 
-// Of chips that the catalog has no machines for.
-Result<PlannedOffer> OfferBuilder::of_chips_alone(const std::string& target, const CatalogEntry& chip,
+// For chips of which the catalog lists no machine.
+Result<ClusterOffer> OfferBuilder::of_chips_alone(const std::string& target, const CatalogEntry& chip,
                                                   std::int64_t count) const {
   const auto host = static_cast<std::int64_t>(number_of(chip, "host.devices").value_or(1));
   if (count > host && count % host != 0)
     return error(ErrorKind::invalid, "--on {}: {} comes {} to a machine, which {} is no multiple of", target, chip.name,
                  host, count)
         .hinted(fmt::format("{}:{}", chip.name, nearest_multiples(count, host)));
-  PlannedOffer offer;
+  ClusterOffer offer;
   ClusterOptions options;
   options.devices = count;
   options.host = std::min(host, count);

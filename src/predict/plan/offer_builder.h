@@ -1,6 +1,6 @@
 #pragma once
-// Machines, slices or chips of the catalog as an offer to a plan: joined as its cluster, priced by its zones. offers.h
-// reads the words that ask for them.
+// Builds an offer from machines, slices or chips of the catalog: its cluster, and its price by zone. offers.h parses
+// the words that ask for it.
 
 #include <map>
 
@@ -10,27 +10,27 @@ namespace systole {
 
 std::optional<double> number_of(const CatalogEntry& entry, const char* key);
 
-// Borrows all that it is given. `target`: as it was asked for, for messages. Errors: as planned_offers.
+// Borrows its arguments. `target`: as it was asked for, for messages. Errors: as planned_offers.
 class OfferBuilder {
  public:
   OfferBuilder(CatalogTables& tables, const Catalog& catalog, const OfferRules& rules)
       : tables_(tables), catalog_(catalog), rules_(rules) {}
 
-  Result<PlannedOffer> of_machines(const std::string& target, const MachineType& type, std::int64_t machines);
-  Result<PlannedOffer> of_slices(const std::string& target, const TpuSlice& slice, std::int64_t slices);
-  // Of chips that the catalog has no machines for.
-  Result<PlannedOffer> of_chips_alone(const std::string& target, const CatalogEntry& chip, std::int64_t count) const;
+  Result<ClusterOffer> of_machines(const std::string& target, const MachineType& type, std::int64_t machines);
+  Result<ClusterOffer> of_slices(const std::string& target, const TpuSlice& slice, std::int64_t slices);
+  // For chips of which the catalog lists no machine.
+  Result<ClusterOffer> of_chips_alone(const std::string& target, const CatalogEntry& chip, std::int64_t count) const;
 
  private:
   Result<const std::vector<Offer>*> offers_with(const std::string& accelerator);
-  // The lowest price of `all` that is allowed, `times` it, and its zone, into `offer`.
-  Status price(const std::string& target, PlannedOffer& offer, const std::vector<const Offer*>& all,
+  // Sets the price of `offer` to the lowest allowed one of `all` times `times`, and its zone.
+  Status price(const std::string& target, ClusterOffer& offer, const std::vector<const Offer*>& all,
                double times) const;
 
   CatalogTables& tables_;
   const Catalog& catalog_;
   const OfferRules& rules_;
-  std::map<std::string, std::vector<Offer>> offers_;  // by accelerator, wherever they are
+  std::map<std::string, std::vector<Offer>> offers_;  // by accelerator, in all zones
 };
 
 }  // namespace systole

@@ -35,12 +35,12 @@ class OfferMaker {
 
   Status open();
   Status add(const std::string& target);
-  PlannedOffers take() { return std::move(found_); }
+  ClusterOffers take() { return std::move(found_); }
 
  private:
   Status add_any();
-  Status add_machines(const std::string& target, const AskedHardware& asked);
-  Status push(const std::string& target, PlannedOffer offer);
+  Status add_machines(const std::string& target, const RequestedHardware& asked);
+  Status push(const std::string& target, ClusterOffer offer);
   Status check_places() const;
 
   CatalogTables& tables_;
@@ -50,7 +50,7 @@ class OfferMaker {
   std::span<const TpuSlice> slices_;
   std::span<const ZoneRow> zones_;
   OfferBuilder build_;
-  PlannedOffers found_;
+  ClusterOffers found_;
 };
 
 Status OfferMaker::open() {
@@ -62,7 +62,7 @@ Status OfferMaker::open() {
   places.regions = rules_.regions;
   places.zones = rules_.zones;
   places.accelerators = {zones_.front().accelerator};
-  TRY(find_offers(tables_, catalog_, places));  // knows the places that there are
+  TRY(find_offers(tables_, catalog_, places));  // fails for unknown places
   return check_places();
 }
 
@@ -77,31 +77,31 @@ Status OfferMaker::check_places() const {
   return {};
 }
 
-// Of machines that are dearer than another and joined no better none is taken.
-Status OfferMaker::add_machines(const std::string& target, const AskedHardware& asked) {
-  std::vector<PlannedOffer> offers;
+// Leaves out machines that cost more than another and have no better network.
+Status OfferMaker::add_machines(const std::string& target, const RequestedHardware& asked) {
+  std::vector<ClusterOffer> offers;
   std::optional<Error> problem;
   for (const MachineType* type : asked.types) {
-    Result<PlannedOffer> offer = build_.of_machines(target, *type, asked.machines);
+    Result<ClusterOffer> offer = build_.of_machines(target, *type, asked.machines);
     if (offer.ok())
       offers.push_back(std::move(*offer));
     else if (!problem)
       problem = std::move(offer).error();
   }
   if (offers.empty()) return *problem;
-  const auto beats = [](const PlannedOffer& a, const PlannedOffer& b) {
+  const auto beats = [](const ClusterOffer& a, const ClusterOffer& b) {
     if (!a.offered.price) return false;
     if (!b.offered.price) return a.offered.cluster.network >= b.offered.cluster.network;
     return *a.offered.price <= *b.offered.price && a.offered.cluster.network >= b.offered.cluster.network &&
            (*a.offered.price < *b.offered.price || a.offered.cluster.network > b.offered.cluster.network || &a < &b);
   };
-  for (const PlannedOffer& one : offers)
-    if (std::ranges::none_of(offers, [&](const PlannedOffer& other) { return &other != &one && beats(other, one); }))
+  for (const ClusterOffer& one : offers)
+    if (std::ranges::none_of(offers, [&](const ClusterOffer& other) { return &other != &one && beats(other, one); }))
       TRY(push(target, one));
   return {};
 }
 
-Status OfferMaker::push(const std::string& target, PlannedOffer offer) {
+Status OfferMaker::push(const std::string& target, ClusterOffer offer) {
   if (offer.chips > rules_.chips_at_most)
     return error(ErrorKind::invalid, "--on {} has {}, and --chips-at-most allows {}", target,
                  counted(offer.chips, "chip"), with_commas(rules_.chips_at_most))
@@ -112,11 +112,11 @@ Status OfferMaker::push(const std::string& target, PlannedOffer offer) {
   for (const ProductType type : rules_.products) {
     if (!chip.products.contains(type) || (type == ProductType::bf16 && !chip.has_bf16 && !rules_.in_f16)) continue;
     any = true;
-    PlannedOffer one = offer;
+    ClusterOffer one = offer;
     set_products(one.offered, type);
     if (type != ProductType::bf16 && type != ProductType::f32)
       one.offered.name += fmt::format(", products in {}", name_of(type));
-    const auto same = [&](const PlannedOffer& other) {
+    const auto same = [&](const ClusterOffer& other) {
       return other.target == one.target && other.offered.kernels.products == type;
     };
     if (std::ranges::none_of(found_.offers, same)) found_.offers.push_back(std::move(one));
@@ -138,15 +138,14 @@ Status OfferMaker::add_any() {
   const auto refuse = [&](const std::string& accelerator, const std::string& why) {
     if (refused.insert(accelerator).second) found_.left_out.emplace_back(accelerator, why);
   };
-  // What has no price, or is not in a place that is allowed, is not part of it.
-  const auto take = [&](const std::string& accelerator, Result<PlannedOffer> offer) -> bool {
+  // `any` leaves out what has no price or lies outside the allowed places.
+  const auto take = [&](const std::string& accelerator, Result<ClusterOffer> offer) -> bool {
     if (offer.ok() && offer->offered.price) {
       const Status pushed = push("any", std::move(*offer));
       if (!pushed.ok() && pushed.error().kind == ErrorKind::unsupported) refuse(accelerator, pushed.error().message);
       return pushed.ok();
     }
-    if (!offer.ok() && offer.error().message.find("there is no") == std::string::npos)
-      refuse(accelerator, offer.error().message);
+    if (!offer.ok() && offer.error().code != ErrorCode::not_offered_there) refuse(accelerator, offer.error().message);
     return false;
   };
   for (const MachineType& type : machines_) {
@@ -170,7 +169,7 @@ Status OfferMaker::add(const std::string& target) {
   if (target == "any" || target == "this") found_.this_machine = true;
   if (target == "any") return add_any();
   if (target == "this") return {};
-  const AskedHardware asked = TRY(asked_hardware(catalog_, machines_, slices_, target, "--on"));
+  const RequestedHardware asked = TRY(parse_hardware(catalog_, machines_, slices_, target, "--on"));
   if (asked.slice) return push(target, TRY(build_.of_slices(target, *asked.slice, asked.slices)));
   if (asked.types.empty()) return push(target, TRY(build_.of_chips_alone(target, *asked.chip, asked.chips)));
   return add_machines(target, asked);
@@ -178,27 +177,27 @@ Status OfferMaker::add(const std::string& target) {
 
 }  // namespace
 
-void set_products(Offered& offered, ProductType type) {
+void set_products(HardwareOption& offered, ProductType type) {
   offered.kernels.products = type;
-  // Kernels that fuse attention are of 16 bits, and a Program in f32 has no copies in 16.
+  // Fused attention kernels work in 16 bits, and a Program in f32 has no 16-bit copies.
   offered.kernels.attention = in_32_bits(type) ? KernelChoice::Attention::unfused : KernelChoice::Attention::best;
   offered.kernels.half_copies = offered.stack.half_copies && !in_32_bits(type);
 }
 
-Result<PlannedOffers> planned_offers(CatalogTables& tables, const Catalog& catalog,
+Result<ClusterOffers> planned_offers(CatalogTables& tables, const Catalog& catalog,
                                      std::span<const std::string> targets, const OfferRules& rules) {
   OfferMaker maker(tables, catalog, rules);
   TRY(maker.open());
   for (const std::string& several : targets)
     for (const std::string& target : split(several, ',')) TRY(maker.add(target));
-  PlannedOffers found = maker.take();
+  ClusterOffers found = maker.take();
   if (found.this_machine && found.offers.empty() && found.left_out.empty())
     return error(ErrorKind::invalid, "--on this: alone, this machine is planned for without --on")
         .hinted("systole plan JOB.yaml; or --on this,v5e:1");
   return found;
 }
 
-Result<NextSizes> next_sizes(CatalogTables& tables, const Catalog& catalog, const PlannedOffer& offer) {
+Result<NextSizes> next_sizes(CatalogTables& tables, const Catalog& catalog, const ClusterOffer& offer) {
   NextSizes next;
   if (!offer.slice) {
     const std::size_t colon = offer.target.find(':'), at = offer.target.find('@');

@@ -11,16 +11,16 @@ namespace {
 
 class Offers : public testing::Test {
  protected:
-  Result<PlannedOffers> asked(const std::string& target, OfferRules rules = {}) {
+  Result<ClusterOffers> asked(const std::string& target, OfferRules rules = {}) {
     rules.stack = builtin_stacks()[0];
     return planned_offers(tables_, catalog(), std::vector<std::string>{target}, rules);
   }
-  std::vector<PlannedOffer> of(const std::string& target, const OfferRules& rules = {}) {
+  std::vector<ClusterOffer> of(const std::string& target, const OfferRules& rules = {}) {
     return asked(target, rules).value().offers;
   }
   void expect_refused(const std::string& target, const OfferRules& rules, ErrorKind kind, const std::string& message,
                       const std::string& hint) {
-    const Result<PlannedOffers> made = asked(target, rules);
+    const Result<ClusterOffers> made = asked(target, rules);
     ASSERT_FALSE(made.ok()) << target;
     EXPECT_EQ(made.error().kind, kind) << made.error().message;
     EXPECT_NE(made.error().message.find(message), std::string::npos) << made.error().message;
@@ -30,15 +30,15 @@ class Offers : public testing::Test {
 };
 
 TEST_F(Offers, machines_have_their_devices_network_and_lowest_price) {
-  const std::vector<PlannedOffer> found = of("a3-highgpu-8g:8");
+  const std::vector<ClusterOffer> found = of("a3-highgpu-8g:8");
   ASSERT_EQ(found.size(), 1u);
-  const PlannedOffer& offer = found[0];
+  const ClusterOffer& offer = found[0];
   EXPECT_EQ(offer.offered.name, "8 x a3-highgpu-8g (64 h100)");
   EXPECT_EQ(offer.offered.cluster.devices, 64);
   EXPECT_EQ(offer.offered.cluster.host, 8);
   EXPECT_EQ(offer.offered.cluster.domain, 8);
   EXPECT_DOUBLE_EQ(offer.offered.cluster.network.count(), 12.5e9);  // four cards of 200 Gbit/s for eight
-  // Eight times the least that any zone asks for one.
+  // Eight times the lowest price of one in any zone.
   OfferFilter filter;
   filter.accelerators = {"h100"};
   filter.machine = "a3-highgpu-8g";
@@ -53,14 +53,14 @@ TEST_F(Offers, machines_have_their_devices_network_and_lowest_price) {
 }
 
 TEST_F(Offers, chips_come_in_the_machines_that_hold_them) {
-  const std::vector<PlannedOffer> found = of("h100:64");
+  const std::vector<ClusterOffer> found = of("h100:64");
   ASSERT_FALSE(found.empty());
-  for (const PlannedOffer& one : found) {
+  for (const ClusterOffer& one : found) {
     EXPECT_EQ(one.chips, 64);
     EXPECT_EQ(one.machines, 8) << one.target;
   }
-  // Had by spot alone, so that its price on demand is unknown.
-  const std::vector<PlannedOffer> few = of("h100:4");
+  // Available by spot only, so its on-demand price is unknown.
+  const std::vector<ClusterOffer> few = of("h100:4");
   ASSERT_EQ(few.size(), 1u);
   EXPECT_EQ(few[0].machine, "a3-highgpu-4g");
   EXPECT_FALSE(few[0].offered.price.has_value());
@@ -69,7 +69,7 @@ TEST_F(Offers, chips_come_in_the_machines_that_hold_them) {
   EXPECT_EQ(of("h100:64@a3-edgegpu-8g")[0].target, "a3-edgegpu-8g:8");
 }
 
-// T4 and V100 multiply f16, and bf16 not at all.
+// T4 and V100 multiply f16, but not bf16.
 TEST_F(Offers, of_chips_without_bf16_nothing_is_priced_in_it) {
   for (const std::string chip : {"t4", "v100"}) {
     expect_refused(chip + ":4", {}, ErrorKind::unsupported, chip + " has no bf16", "--set train.precision=f32");
@@ -80,7 +80,7 @@ TEST_F(Offers, of_chips_without_bf16_nothing_is_priced_in_it) {
     wide.products = {ProductType::f32};
     EXPECT_GE(of(chip + ":4", wide).size(), 1u);
   }
-  const PlannedOffers any = asked("any").value();
+  const ClusterOffers any = asked("any").value();
   const auto left_out = [&](const std::string& name) {
     return std::ranges::any_of(any.left_out, [&](const auto& one) { return one.first == name; });
   };
@@ -88,7 +88,7 @@ TEST_F(Offers, of_chips_without_bf16_nothing_is_priced_in_it) {
 }
 
 TEST_F(Offers, slices_by_shape_name_and_chips_are_one) {
-  const std::vector<PlannedOffer> by_shape = of("v5p:4x4x4"), by_name = of("v5p-128"), by_chips = of("v5p:64");
+  const std::vector<ClusterOffer> by_shape = of("v5p:4x4x4"), by_name = of("v5p-128"), by_chips = of("v5p:64");
   for (const auto* found : {&by_shape, &by_name, &by_chips}) {
     ASSERT_EQ(found->size(), 1u);
     EXPECT_EQ((*found)[0].target, "v5p:4x4x4");
@@ -96,12 +96,12 @@ TEST_F(Offers, slices_by_shape_name_and_chips_are_one) {
     EXPECT_EQ((*found)[0].offered.cluster.devices, 64);
     EXPECT_EQ((*found)[0].offered.price, by_shape[0].offered.price);
   }
-  const PlannedOffer two = of("v5p:4x4x4:2")[0];
+  const ClusterOffer two = of("v5p:4x4x4:2")[0];
   EXPECT_EQ(two.offered.cluster.devices, 128);
   EXPECT_EQ(two.offered.cluster.domain, 64);
   EXPECT_NEAR(two.offered.price->count(), 2 * by_shape[0].offered.price->count(), 1e-9);
-  // A shape that has no name of its own costs its chips.
-  const PlannedOffer other = of("v5p:4x4x20")[0];
+  // A shape without a name of its own costs the price of its chips.
+  const ClusterOffer other = of("v5p:4x4x20")[0];
   EXPECT_NEAR(other.offered.price->count(), 5 * by_shape[0].offered.price->count(), 1e-6);
 }
 
@@ -112,9 +112,9 @@ TEST_F(Offers, several_are_asked_for_by_commas_and_none_comes_twice) {
 TEST_F(Offers, any_is_all_that_has_a_price) {
   OfferRules rules;
   rules.chips_at_most = 16;
-  const PlannedOffers found = asked("any", rules).value();
+  const ClusterOffers found = asked("any", rules).value();
   std::set<std::string> accelerators;
-  for (const PlannedOffer& one : found.offers) {
+  for (const ClusterOffer& one : found.offers) {
     EXPECT_TRUE(one.offered.price.has_value()) << one.target;
     EXPECT_LE(one.chips, 16) << one.target;
     accelerators.insert(one.accelerator);
@@ -126,7 +126,7 @@ TEST_F(Offers, any_is_all_that_has_a_price) {
 TEST_F(Offers, places_are_kept_to) {
   OfferRules rules;
   rules.regions = {"us-central1"};
-  const PlannedOffer here = of("a3-highgpu-8g:1", rules)[0];
+  const ClusterOffer here = of("a3-highgpu-8g:1", rules)[0];
   EXPECT_EQ(here.price.region, "us-central1");
   EXPECT_GE(here.offered.price->count(), of("a3-highgpu-8g:1")[0].offered.price->count());
 }
@@ -166,8 +166,8 @@ TEST_F(Offers, rules_that_contradict_are_both_named) {
 TEST_F(Offers, next_sizes_can_be_asked_for) {
   for (const char* target : {"a3-highgpu-8g:2", "v5p:4x4x4", "v5e:16", "t4:8"}) {
     OfferRules rules;
-    rules.in_f16 = std::string_view(target) == "t4:8";  // which has no bf16
-    const PlannedOffer offer = of(target, rules)[0];
+    rules.in_f16 = std::string_view(target) == "t4:8";  // t4 has no bf16
+    const ClusterOffer offer = of(target, rules)[0];
     const NextSizes next = next_sizes(tables_, catalog(), offer).value();
     EXPECT_GT(of(next.up, rules)[0].chips, offer.chips) << target << " " << next.up;
     EXPECT_LT(of(next.down, rules)[0].chips, offer.chips) << target << " " << next.down;

@@ -1,5 +1,5 @@
 #pragma once
-// The pieces of one layout's stages, recorded from Programs of few sizes and told for all.
+// The pieces of one family of layouts, recorded from Programs of few sizes and evaluated at all sizes.
 
 #include <algorithm>
 #include <cmath>
@@ -12,24 +12,24 @@
 #include <vector>
 
 #include "predict/plan/corner_programs.h"
-#include "predict/plan/sized.h"
+#include "predict/plan/linear_cost_model.h"
 
 namespace systole {
 
-// A piece at each place of the stages that are recorded, by rows and between two fsdp.
+// A cost model for each place of the recorded stages, by range of rows and between two values of fsdp.
 template <typename Piece>
 class PieceFamily {
  public:
-  // `other_fsdp`: another at which it is recorded; 0: it is of the canonical one's alone.
+  // `other_fsdp`: the other recorded value of fsdp; 0: only the canonical one.
   PieceFamily(CornerPrograms& corners, Candidate canonical, std::int64_t other_fsdp)
       : corners_(corners), canonical_(std::move(canonical)), other_fsdp_(other_fsdp) {}
 
-  // `place`: of the recorded stages. What comes after microbatches has no rows.
+  // `place`: among the recorded stages. Work after microbatches has no rows.
   Result<Piece> at(std::size_t place, const PieceSizes& sizes) {
-    const Sized<Piece>& sized = *TRY(sized_at(place, std::is_same_v<Piece, AfterPiece> ? 1 : sizes.rows));
+    const LinearCostModel<Piece>& sized = *TRY(sized_at(place, std::is_same_v<Piece, AfterPiece> ? 1 : sizes.rows));
     return sized.at(sizes);
   }
-  // Recorded with these very rows.
+  // Recorded with exactly these rows.
   Result<Piece> at_rows(std::size_t place, const PieceSizes& sizes) {
     const std::lock_guard lock(mutex_);
     const Result<Places>& places = between(sizes.rows, sizes.rows);
@@ -38,9 +38,9 @@ class PieceFamily {
 
  private:
   static constexpr std::int64_t kFewRows = 8, kManyRows = 4096;
-  using Places = std::vector<Sized<Piece>>;
+  using Places = std::vector<LinearCostModel<Piece>>;
 
-  Result<const Sized<Piece>*> sized_at(std::size_t place, std::int64_t rows) {
+  Result<const LinearCostModel<Piece>*> sized_at(std::size_t place, std::int64_t rows) {
     const std::lock_guard lock(mutex_);
     std::int64_t low = rows <= kFewRows ? 1 : kFewRows, high = rows <= kFewRows ? kFewRows : kManyRows;
     if (rows > kManyRows || std::is_same_v<Piece, AfterPiece>) low = high = rows;
@@ -52,7 +52,7 @@ class PieceFamily {
         low = high = rows;
         continue;
       }
-      if (const Result<Places>& one = between(low, low); !one.ok()) return one.error();  // not for its rows
+      if (const Result<Places>& one = between(low, low); !one.ok()) return one.error();  // rows are not the cause
       const std::int64_t middle =
           std::max(low + 1, static_cast<std::int64_t>(std::sqrt(static_cast<double>(low * high))));
       (rows <= middle ? high : low) = middle;
@@ -66,7 +66,7 @@ class PieceFamily {
   }
 
   Result<Places> recorded(std::int64_t low, std::int64_t high) {
-    using Corners = std::vector<typename Sized<Piece>::Corner>;
+    using Corners = std::vector<typename LinearCostModel<Piece>::Corner>;
     const auto stages = static_cast<std::size_t>(canonical_.pipe);
     std::size_t each = canonical_.staged() ? 2 : 1;  // corners that differ in layers
     std::vector<Corners> base(stages), other_rows(stages), other_fsdp(stages);
@@ -94,10 +94,11 @@ class PieceFamily {
       return corner;
     };
     TRY(add({{&base, at(low, canonical_.fsdp)}}));
-    bool by_layers = false;  // else those of other layers say nothing new
-    for (const Corners& corners : base) by_layers = by_layers || TRY(Sized<Piece>::of(corners, {}, {})).by_layers();
+    bool by_layers = false;  // else corners with other layers add nothing
+    for (const Corners& corners : base)
+      by_layers = by_layers || TRY(LinearCostModel<Piece>::of(corners, {}, {})).by_layers();
     if (!by_layers) each = 1;
-    if (high != low && other_fsdp_ > 0) {  // side by side
+    if (high != low && other_fsdp_ > 0) {  // in parallel
       TRY(add({{&other_rows, at(high, canonical_.fsdp)}, {&other_fsdp, at(low, other_fsdp_)}}));
     } else if (high != low) {
       TRY(add({{&other_rows, at(high, canonical_.fsdp)}}));
@@ -106,7 +107,7 @@ class PieceFamily {
     }
     Places places;
     for (std::size_t place = 0; place < stages; ++place)
-      places.push_back(TRY(Sized<Piece>::of(base[place], other_rows[place], other_fsdp[place])));
+      places.push_back(TRY(LinearCostModel<Piece>::of(base[place], other_rows[place], other_fsdp[place])));
     return places;
   }
 

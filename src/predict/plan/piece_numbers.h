@@ -1,6 +1,6 @@
 #pragma once
-// All numbers of a piece that sizes change, in an order that its structure alone gives; and whether two are of the same
-// structure.
+// Visits all numbers of a piece that depend on sizes, in an order that depends on its structure alone, and tells
+// whether two pieces have the same structure.
 
 #include "predict/plan/pieces.h"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "describe/graph/live.h"
+#include "describe/program/live.h"
 #include "predict/perf/device_memory.h"
 #include "predict/plan/piece_numbers.h"
 
@@ -38,7 +38,7 @@ bool alike(const std::vector<HandoverRecord>& a, const std::vector<HandoverRecor
       a, b, [](const HandoverRecord& p, const HandoverRecord& q) { return p.copied == q.copied && p.axis == q.axis; });
 }
 
-// The chunk whose residual or function it is, "residual.3.7" or "forward.7"; nothing without stages.
+// The chunk of a residual or function by its name: "residual.3.7" or "forward.7"; nothing without stages.
 std::optional<std::int64_t> chunk_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   std::int64_t chunk = 0;
@@ -72,7 +72,7 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
   stage.after.work = work.after;
   stage.after.ties = work.ties;
   for (const ChunkRecord& chunk : work.chunks) stage.chunks.push_back({chunk, 0, 0, 0, {}, {}, 0});
-  // Which of the stage's chunks something named for a chunk of the model belongs to.
+  // The stage's chunk to which something named for a chunk of the model belongs.
   const auto own = [&](std::string_view name) {
     return pipeline.num_chunks() == 1 ? 0 : static_cast<std::size_t>(chunk_of(name).value() / pipeline.stages);
   };
@@ -99,7 +99,7 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
           stage.after.reduced += bytes + program.target.alignment;
         break;
       case Residence::residual: {
-        if (!value.name.starts_with("residual.")) break;  // handed on between chunks
+        if (!value.name.starts_with("residual.")) break;  // transfers between chunks
         const std::size_t c = own(value.name);
         const bool stacked = value.type.ndim() > 0 && value.type.name(0) == "layer";
         (stacked ? stage.chunks[c].kept_by_layer : stage.chunks[c].kept) += stacked ? bytes / layers[c] : bytes;
@@ -114,15 +114,15 @@ StagePieces pieces_of(const Program& program, const StageRecord& work, const Pip
 namespace {
 
 bool same(MessageRecord a, const MessageRecord& b) {
-  a.starts = b.starts;  // what it goes along with is the stage's
+  a.starts = b.starts;  // whether it goes along with another depends on the stage
   return a == b;
 }
 bool same(const HandoverRecord& a, const HandoverRecord& b) {
   return a.axis == b.axis && a.bytes == b.bytes && a.copied == b.copied;
 }
 
-// Which chunk's each message is: all of all chunks, in whichever order (the update goes through what decays and then
-// through the rest), or each of all chunks at once.
+// The chunk that each message comes from. Either all messages of all chunks are there, in any order (the update handles
+// decayed parameters first, then the others), or each message is shared by all chunks.
 template <typename Message>
 Result<AfterChunks::Sources> sources_of(const std::vector<Message>& messages,
                                         const std::vector<const std::vector<Message>*>& alone) {
@@ -151,7 +151,7 @@ Result<AfterChunks::Sources> sources_of(const std::vector<Message>& messages,
   return sources;
 }
 
-// Everything but messages.
+// Visits all numbers but those of messages.
 template <typename Visit>
 void visit_sums(AfterPiece& piece, Visit visit) {
   for (StretchRecord& s : piece.work)
@@ -168,7 +168,7 @@ const StretchRecord* find(const AfterPiece& piece, std::string_view function) {
   return nullptr;
 }
 
-// With the functions of `like`, in its order: those that a chunk has no work in do nothing.
+// Adds the functions of `like`, in its order; a function in which the chunk has no work is empty.
 AfterPiece in_functions_of(const AfterPiece& like, AfterPiece piece) {
   FunctionRecord all;
   for (const StretchRecord& s : like.work) {
@@ -198,7 +198,7 @@ std::vector<std::int64_t> sums_of(const std::vector<AfterPiece>& alone) {
   return sums;
 }
 
-// Of function `f` of each.
+// The messages of function `f`, by chunk.
 std::vector<const std::vector<MessageRecord>*> messages_of(const std::vector<AfterPiece>& alone, std::size_t f) {
   std::vector<const std::vector<MessageRecord>*> messages;
   for (const AfterPiece& one : alone) messages.push_back(&one.work[f].messages);
@@ -217,7 +217,7 @@ void set_bytes(std::vector<Message>& messages, const AfterChunks::Sources& sourc
     messages[m].bytes = (*alone[sources[m].chunk])[sources[m].message].bytes;
 }
 
-// Whether what comes after chunks is sums and messages alone, each function once.
+// Whether the work after chunks has only sums and messages, and each function once.
 bool only_sums(const AfterPiece& piece) {
   return std::ranges::all_of(piece.work, [&](const StretchRecord& s) {
     return !s.in_layers && s.times == 1 && s.products.empty() && s.attention.empty() && find(piece, s.function) == &s;

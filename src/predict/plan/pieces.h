@@ -1,30 +1,31 @@
 #pragma once
-// The pieces that a stage of a step is composed of: what a chunk of layers does with a microbatch, and what comes after
-// all of them, once a step. Taken from real Programs.
+// The pieces of a stage's step: the work of a chunk of layers on a microbatch, and the work after all microbatches,
+// once per step. Recorded from real Programs.
 
 #include <vector>
 
-#include "describe/graph/program.h"
+#include "describe/program/program.h"
 #include "predict/perf/step_record.h"
 
 namespace systole {
 
 struct ChunkPiece {
   ChunkRecord work;
-  std::int64_t kept_by_layer = 0, kept = 0;  // bytes from forward to backward, of a microbatch: of a layer, and besides
-  std::int64_t logits = 0;                   // as MemoryParts'
-  std::vector<std::int64_t> dims;            // of all values that the functions make, in order
-  // Bytes that backward works in at the least, at moments of it (describe/graph/live.h); of a sized piece at a few.
+  std::int64_t kept_by_layer = 0, kept = 0;  // saved activations of a microbatch, bytes: per layer, and the rest
+  std::int64_t logits = 0;                   // as in MemoryParts
+  std::vector<std::int64_t> dims;            // of all values in the functions, in order
+  // Lower bounds on the bytes that backward works in, at moments of it (describe/program/live.h); of a sized piece at a
+  // few moments only.
   std::vector<std::int64_t> live;
-  std::int64_t live_in_layers = 0;  // of that by a layer alone, as it was recorded; of another size: 0
+  std::int64_t live_in_layers = 0;  // of those, within a layer, as recorded; at other sizes: 0
 };
 
 struct AfterPiece {
   FunctionRecord work;
   std::vector<HandoverRecord> ties;
   std::int64_t parameters = 0, state = 0, gradients = 0;  // bytes
-  std::int64_t reduced = 0;                               // of sums of gradients in places of their own, at the most
-  std::int64_t copies = 0;                                // as MemoryParts', with half_copies
+  std::int64_t reduced = 0;                               // at most: sums of gradients with memory of their own
+  std::int64_t copies = 0;                                // as in MemoryParts, with half_copies
 };
 
 struct StagePieces {
@@ -35,22 +36,22 @@ struct StagePieces {
 StagePieces pieces_of(const Program& program, const StageRecord& work, const PipelineStrategy& pipeline,
                       std::span<const std::int64_t> layers);
 
-// What comes after several chunks, out of what comes after each alone: its messages are those of each, or the same for
-// all, and every count is the sum but for a constant, which is taken from a stage of as many chunks: `recorded` beside
-// `alone`, its chunks' own at the same sizes. A chunk may lack a function that the stage has: one whose parameters are
-// tied to another stage's adds up gradients that the others do not. Errors: unsupported: it is not so.
+// The work after several chunks, computed from the work after each alone. Its messages are those of each chunk, or the
+// same for all. Every count is the sum and a constant. The constant comes from a stage with as many chunks: `recorded`,
+// compared with `alone`, its chunks' own at the same sizes. A chunk may lack a function of the stage: only a chunk with
+// parameters tied to another stage adds up their gradients. Errors: unsupported: `recorded` has another form.
 class AfterChunks {
  public:
   struct Source {
     std::size_t chunk, message;
   };
-  using Sources = std::vector<Source>;  // of each message
+  using Sources = std::vector<Source>;  // by message
   static Result<AfterChunks> of(AfterPiece recorded, const std::vector<AfterPiece>& alone);
   AfterPiece at(const std::vector<AfterPiece>& alone) const;
 
  private:
   AfterPiece recorded_;
-  bool alike_ = true;  // every chunk has all of its functions
+  bool alike_ = true;  // every chunk has all functions of the stage
   std::vector<std::int64_t> constants_;
   std::vector<Sources> messages_;  // by function
   Sources ties_;

@@ -1,5 +1,5 @@
-// Milliseconds to build the Programs of a candidate of Llama 3.1 405B: the least of many, since others may use the
-// machine.
+// Milliseconds to build the Programs of a candidate of Llama 3.1 405B: the minimum of many runs, since others may use
+// the machine.
 
 #include <algorithm>
 #include <chrono>
@@ -16,10 +16,10 @@ int main() {
   for (const std::int64_t pipe : {1, 3}) {
     Candidate candidate;
     candidate.pipe = pipe, candidate.data = 2, candidate.fsdp = 2, candidate.model = 8, candidate.microbatches = 2;
-    double least[] = {1e9, 1e9};  // counted, placed
+    double least[] = {1e9, 1e9};  // counting only, with offsets
     for (int run = 0; run < 100; ++run) {
       const auto begin = Clock::now();
-      programs_of(workload, candidate, gpu_target(), run % 2 == 1).value();
+      programs_of(workload, candidate, target_of_accelerators(), run % 2 == 1).value();
       const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
       least[run % 2] = std::min(least[run % 2], took.count());
     }

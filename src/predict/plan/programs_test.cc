@@ -1,5 +1,5 @@
-// What it costs to build a candidate's Programs: a search builds hundreds of them. Allocations are what that time is
-// made of, and unlike time their number is the same on every machine.
+// The cost of building a candidate's Programs; a search builds hundreds of them. Allocations dominate that time, and
+// unlike time their number is the same on every machine.
 
 #include <gtest/gtest.h>
 
@@ -28,9 +28,9 @@ namespace {
 
 std::int64_t allocations_of(const Candidate& candidate, bool placed) {
   const Workload workload = tiny_workload("preset: llama3.1-405b", 1024);
-  programs_of(workload, candidate, gpu_target(), placed).value();  // what is made once
+  programs_of(workload, candidate, target_of_accelerators(), placed).value();  // warm-up: one-time allocations
   const std::int64_t before = allocations;
-  programs_of(workload, candidate, gpu_target(), placed).value();
+  programs_of(workload, candidate, target_of_accelerators(), placed).value();
   return allocations - before;
 }
 
@@ -40,19 +40,19 @@ TEST(Programs, are_built_with_few_allocations) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer has the allocator";
 #endif
-  EXPECT_GT(allocations_of(candidate, false), 0);  // they are counted
+  EXPECT_GT(allocations_of(candidate, false), 0);  // allocations are counted at all
   EXPECT_LE(allocations_of(candidate, false), 45000);
   EXPECT_LE(allocations_of(candidate, true), 63000);
 }
 
-// The optimizer's state lies in parts: each part of a parameter is updated where its state lies and then gathered,
-// however many devices of `model` cut it besides.
+// With sharded optimizer state, each shard of a parameter is updated where its state lies and then gathered, however
+// many devices of `model` also shard it.
 TEST(Programs, what_state_in_parts_updates_is_gathered_once) {
   const Workload workload = tiny_workload(kTinyModels[3], 64);
   for (const std::int64_t model : {1, 2, 4, 8}) {
     Candidate candidate;
-    candidate.data = 2, candidate.fsdp = 4, candidate.model = model, candidate.stored = StoredInParts::state;
-    const CandidatePrograms programs = programs_of(workload, candidate, gpu_target(), false).value();
+    candidate.data = 2, candidate.fsdp = 4, candidate.model = model, candidate.stored = ZeroStage::state;
+    const CandidatePrograms programs = programs_of(workload, candidate, target_of_accelerators(), false).value();
     std::size_t gathered = 0;
     for (const StretchRecord& stretch : programs.step.stages[0]->after) {
       if (stretch.function != "update") continue;
@@ -64,12 +64,12 @@ TEST(Programs, what_state_in_parts_updates_is_gathered_once) {
   }
 }
 
-// Four stages: two of the encoder, two of the decoder, which also attends to what the encoder gave.
+// Four stages: two of the encoder, two of the decoder, which also attends to the encoder's output.
 TEST(Programs, stages_of_unlike_layers_are_unlike) {
   Candidate candidate;
   candidate.pipe = 4;
   candidate.microbatches = 4;
-  const auto programs = programs_of(tiny_workload(kTinyModels[6], 4), candidate, gpu_target(), false);
+  const auto programs = programs_of(tiny_workload(kTinyModels[6], 4), candidate, target_of_accelerators(), false);
   ASSERT_TRUE(programs.ok()) << to_string(programs.error());
   ASSERT_EQ(programs->stages.size(), 4U);
   EXPECT_NE(programs->stages[1], programs->stages[2]);

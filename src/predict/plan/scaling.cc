@@ -45,7 +45,7 @@ class Scaling {
   }
 
  private:
-  // What asks for so many chips of it. Errors: invalid: a machine that so many do not fill.
+  // The target with so many chips of it. Errors: invalid: a machine that so many chips do not fill.
   Result<std::string> target(const std::string& name, std::int64_t chips) const {
     const auto machines = TRY(search_.tables.machines());
     const auto type = std::ranges::find(machines, name, &MachineType::name);
@@ -63,7 +63,7 @@ class Scaling {
     return fmt::format("{}:{}{}", name.substr(0, at), chips, name.substr(at));
   }
 
-  // More chips than the largest slice has, in several of them; "": one slice, or none, has as many.
+  // A target of several slices, for more chips than one slice has; "": one is enough, or no size divides the chips.
   Result<std::string> several_slices(const CatalogEntry& chip, std::int64_t chips) const {
     const double most = number_of(chip, "chips.max").value_or(1e9);
     const TpuSlice* largest = nullptr;
@@ -85,12 +85,13 @@ class Scaling {
       point.refused = asked.error().message;
       return point;
     }
-    Result<PlannedOffers> found =
+    Result<ClusterOffers> found =
         planned_offers(search_.tables, search_.catalog, std::vector<std::string>{*asked}, search_.rules);
     if (!found.ok()) {
       if (found.error().kind == ErrorKind::not_found) return std::move(found).error();
-      point.refused =
-          found.error().message.substr(std::min(found.error().message.find(": ") + 2, found.error().message.size()));
+      point.refused = found.error().message;
+      if (const std::string of_it = fmt::format("--on {}: ", *asked); point.refused.starts_with(of_it))
+        point.refused.erase(0, of_it.size());  // the row names the target
       return point;
     }
     if (request_.batch_scales) {
@@ -104,9 +105,9 @@ class Scaling {
     return point;
   }
 
-  void look(std::vector<PlannedOffer> offers, ScalePoint& point) {
+  void look(std::vector<ClusterOffer> offers, ScalePoint& point) {
     SearchRequest fastest;
-    for (const PlannedOffer& offer : offers) fastest.offered.push_back(offer.offered);
+    for (const ClusterOffer& offer : offers) fastest.offered.push_back(offer.offered);
     fastest.best = 1;
     fastest.threads = search_.threads;
     const Composer& composer = composer_of(point.batch);
@@ -122,8 +123,8 @@ class Scaling {
     point.offer = std::move(offers[result.best.front().offer]);
     point.best = std::move(result.best.front());
     point.best->offer = 0;
-    const auto context = static_cast<double>(std::max<std::int64_t>(1, composer.model().context()));
-    point.tokens_per_second = static_cast<double>(point.batch) * context / point.best->step.seconds;
+    const auto sequence_length = static_cast<double>(composer.model().sequence_length());
+    point.tokens_per_second = static_cast<double>(point.batch) * sequence_length / point.best->step.seconds;
     if (point.offer->offered.price)
       point.million_tokens = *point.offer->offered.price * Seconds(1e6 / point.tokens_per_second);
   }

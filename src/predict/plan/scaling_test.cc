@@ -55,7 +55,7 @@ class ScalingSearch : public testing::Test {
   }
   const Workload workload_ = tiny_workload(
       "family: llama, layers: 1, width: 32, heads: 2, kv_heads: 1, mlp: 64, context: 16, vocabulary: 288", 1);
-  const Composer composer_{workload_, gpu_target()};
+  const Composer composer_{workload_, target_of_accelerators()};
   CatalogTables tables_ = CatalogTables::read().value();
 };
 

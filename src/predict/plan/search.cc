@@ -6,20 +6,20 @@
 #include <set>
 
 #include "ground/base/parallel.h"
+#include "predict/plan/candidate_set.h"
 #include "predict/plan/estimated.h"
-#include "predict/plan/listing.h"
 
 namespace systole {
 namespace {
 
-// What waits to be looked at: an offer, the first of its candidates that is left by its bound, one by what its layers
-// take at least, or a composed one by its time.
+// An entry of the queue: an offer, an offer's first remaining candidate by its bound, a candidate by its layers' bound,
+// or a composed candidate by its time.
 struct Waiting {
   enum class Kind { offer, bound, floor, composed } kind = Kind::offer;
   double score = 0;
   double step = 0;  // seconds
   std::size_t offer = 0;
-  const Listing::Entry* entry = nullptr;  // nothing for an offer
+  const CandidateSet::Entry* entry = nullptr;  // null for an offer
 };
 struct Later {
   bool operator()(const Waiting& a, const Waiting& b) const {
@@ -29,7 +29,7 @@ struct Later {
   }
 };
 
-// What became of one.
+// The outcome of one step of a candidate.
 struct Outcome {
   enum class Kind { waits, over_memory, impossible, estimated } kind = Kind::waits;
   Seconds step;
@@ -45,9 +45,9 @@ class Search {
   SearchResult run() {
     list();
     for (std::size_t o = 0; o < request_.offered.size(); ++o) {
-      const Offered& offer = request_.offered[o];
+      const HardwareOption& offer = request_.offered[o];
       const Seconds step = bounds_.time(offer.cluster.devices, offer.cluster.chip, offer.kernels, offer.stack);
-      // One without a price comes first: its candidates are counted.
+      // An offer without a price comes first, so that its candidates are counted.
       queue_of(o).push({Waiting::Kind::offer, unpriced(o) ? 0 : score(o, step.count()), step.count(), o, nullptr});
     }
     while (result_.best.size() < wanted()) {
@@ -79,11 +79,11 @@ class Search {
     return *price * Seconds(step_seconds * request_.steps);
   }
   double score(std::size_t offer, double step_seconds) const {
-    return request_.objective == Objective::cheapest ? dollars(offer, step_seconds)->count()
-                                                     : step_seconds * request_.steps;
+    return request_.objective == PlanObjective::cheapest ? dollars(offer, step_seconds)->count()
+                                                         : step_seconds * request_.steps;
   }
   bool unpriced(std::size_t offer) const {
-    return (request_.objective == Objective::cheapest || request_.budget) && !request_.offered[offer].price;
+    return (request_.objective == PlanObjective::cheapest || request_.budget) && !request_.offered[offer].price;
   }
 
   bool over_limit(std::size_t offer, double step_seconds) const {
@@ -91,7 +91,7 @@ class Search {
     return request_.budget && *dollars(offer, step_seconds) > *request_.budget;
   }
 
-  // The queue that has what comes first of all; nothing: all are empty.
+  // The group whose queue has the best entry of all; nothing: all are empty.
   std::optional<std::size_t> first_group() const {
     std::optional<std::size_t> first;
     for (const auto& [group, queue] : queues_)
@@ -99,7 +99,7 @@ class Search {
     return first;
   }
 
-  // How many are looked at at once. Programs are not made of more than can be answers.
+  // The batch size. No more Programs are built than can be answers.
   std::size_t at_once(Waiting::Kind kind, std::size_t answers) const {
     switch (kind) {
       case Waiting::Kind::offer: return 1;
@@ -110,7 +110,7 @@ class Search {
     return std::min<std::size_t>(8, answers);
   }
 
-  // Behind a candidate that goes by its bound the next of its offer takes its place.
+  // After a candidate that waits by its first bound, the next one of its offer enters the queue.
   Waiting pop(std::size_t group) {
     const Waiting first = queues_.at(group).top();
     queues_.at(group).pop();
@@ -118,7 +118,7 @@ class Search {
     return first;
   }
 
-  // For how many candidates it stands.
+  // The number of candidates that an entry represents.
   std::int64_t in_place_of(const Waiting& waiting) const {
     if (waiting.kind == Waiting::Kind::offer)
       return static_cast<std::int64_t>(listing_of_offer(waiting.offer).entries.size());
@@ -126,20 +126,20 @@ class Search {
     return fitting(waiting.offer, waiting.entry);
   }
 
-  // Of an offer's candidates from `first` on, those that fit by their bounds.
-  std::int64_t fitting(std::size_t offer, const Listing::Entry* first) const {
+  // The number of an offer's candidates from `first` on that fit by their bounds.
+  std::int64_t fitting(std::size_t offer, const CandidateSet::Entry* first) const {
     const Open& open = open_.at(offer);
     return std::count_if(first, open.end(),
-                         [&](const Listing::Entry& entry) { return entry.arena <= open.most_arena; });
+                         [&](const CandidateSet::Entry& entry) { return entry.arena <= open.most_arena; });
   }
 
-  // The first of an offer's candidates from `first` on that fits by its bound.
-  void wait_by_bound(std::size_t o, const Listing::Entry* first) {
+  // Queues the first of an offer's candidates from `first` on that fits by its bound.
+  void wait_by_bound(std::size_t o, const CandidateSet::Entry* first) {
     const Open& open = open_.at(o);
-    first =
-        std::find_if(first, open.end(), [&](const Listing::Entry& entry) { return entry.arena <= open.most_arena; });
+    first = std::find_if(first, open.end(),
+                         [&](const CandidateSet::Entry& entry) { return entry.arena <= open.most_arena; });
     if (first == open.end()) return;
-    const Offered& offer = request_.offered[o];
+    const HardwareOption& offer = request_.offered[o];
     const Seconds step = bounds_.time(first->flops, offer.cluster.chip, offer.kernels, offer.stack);
     if (over_limit(o, step.count())) {
       result_.counts.over_limit += fitting(o, first);
@@ -148,7 +148,7 @@ class Search {
     queue_of(o).push({Waiting::Kind::bound, request_.exhaustive ? 0 : score(o, step.count()), step.count(), o, first});
   }
 
-  // What comes first, with what comes directly behind it and is of its kind.
+  // The best entry and those directly behind it of the same kind.
   std::vector<Waiting> batch_of_all(Waiting::Kind kind) {
     std::vector<Waiting> batch;
     const std::size_t most = at_once(kind, wanted() - result_.best.size());
@@ -160,7 +160,7 @@ class Search {
     return batch;
   }
 
-  // Of each group that has no answer yet, its best.
+  // Finds the best of each group that has no answer yet.
   void find_others() {
     const auto by_score = [&](const Estimated& e) { return score(e.offer, e.step.seconds); };
     std::vector<Estimated> best = std::move(result_.best);
@@ -180,7 +180,7 @@ class Search {
     result_.best = std::move(best);
   }
 
-  // Puts it in its place, unless it can be no answer. `step`: what it takes at least.
+  // Queues an entry again, unless it cannot be an answer. `step`: lower bound on its step time.
   void wait(Waiting::Kind kind, const Waiting& before, Seconds step) {
     if (over_limit(before.offer, step.count())) {
       ++result_.counts.over_limit;
@@ -191,12 +191,12 @@ class Search {
                before.entry});
   }
 
-  // All of one kind.
+  // Takes one step for a batch of one kind.
   void step(const std::vector<Waiting>& batch) {
     const Waiting::Kind kind = batch[0].kind;
     if (kind == Waiting::Kind::offer) return enumerate(batch[0].offer);
     std::vector<Outcome> outcomes(batch.size());
-    if (kind == Waiting::Kind::bound) {  // a microsecond each, but for the first of its layers
+    if (kind == Waiting::Kind::bound) {  // a microsecond each, but for the first with its layers
       in_parallel(first_of_their_layers(batch), [&](std::size_t i) { outcomes[i] = floored(batch[i]); });
       for (std::size_t i = 0; i < batch.size(); ++i) outcomes[i] = floored(batch[i]);
     } else {
@@ -228,25 +228,25 @@ class Search {
     return first;
   }
 
-  // The candidates of all sizes that are offered, side by side.
+  // Lists the candidates of all offered sizes, in parallel.
   void list() {
-    for (const Offered& offer : request_.offered)
+    for (const HardwareOption& offer : request_.offered)
       listings_.try_emplace({offer.cluster.devices, offer.kernels.half_copies});
     std::vector<decltype(listings_)::pointer> lists;
     for (auto& list : listings_) lists.push_back(&list);
     in_parallel(lists, [&](auto* list) {
-      list->second = listing_of(composer_, bounds_, list->first.first, list->first.second, staged_);
+      list->second = candidate_set_of(composer_, bounds_, list->first.first, list->first.second, staged_);
     });
   }
 
-  const Listing& listing_of_offer(std::size_t o) const {
-    const Offered& offer = request_.offered[o];
+  const CandidateSet& listing_of_offer(std::size_t o) const {
+    const HardwareOption& offer = request_.offered[o];
     return listings_.at({offer.cluster.devices, offer.kernels.half_copies});
   }
 
   void enumerate(std::size_t o) {
-    const Offered& offer = request_.offered[o];
-    const Listing& listing = listing_of_offer(o);
+    const HardwareOption& offer = request_.offered[o];
+    const CandidateSet& listing = listing_of_offer(o);
     SearchCounts& counts = result_.counts;
     counts.candidates += static_cast<std::int64_t>(listing.entries.size());
     const auto memory = [&](Bytes arena) {
@@ -274,9 +274,9 @@ class Search {
     if (!first && memory < least->second.bytes) least->second = {memory, offer};
   }
 
-  // What its layers take at least; where no layer tells, it waits as before.
+  // The bound from its layers; without one, the candidate keeps its bound.
   Outcome floored(const Waiting& waiting) const {
-    const Offered& offer = request_.offered[waiting.offer];
+    const HardwareOption& offer = request_.offered[waiting.offer];
     Outcome outcome;
     outcome.step = Seconds(waiting.step);
     const Result<Bounds::Floor> floor =
@@ -288,11 +288,11 @@ class Search {
     return outcome;
   }
 
-  // Its time and the least memory; of what cannot be composed out of Programs that are for counting alone.
+  // The exact time and a lower bound on memory. A candidate that cannot be composed is counted from its Programs.
   Outcome composed(const Waiting& waiting) const {
-    const Offered& offer = request_.offered[waiting.offer];
+    const HardwareOption& offer = request_.offered[waiting.offer];
     Outcome outcome;
-    const Result<Composed> step = composer_.compose(waiting.entry->candidate, composer_.asked().train.batch);
+    const Result<ComposedCost> step = composer_.compose(waiting.entry->candidate, composer_.asked().train.batch);
     if (step.ok()) {
       outcome.step = Seconds(step_time(step_parts(step->step, offer.cluster, offer.kernels), offer.stack).seconds);
       outcome.memory = step->memory_at_least(offer.kernels, offer.stack);
@@ -307,7 +307,7 @@ class Search {
   }
 
   Outcome made(const Waiting& waiting) const {
-    const Offered& offer = request_.offered[waiting.offer];
+    const HardwareOption& offer = request_.offered[waiting.offer];
     Result<Estimated> estimated =
         estimate_candidate(composer_.asked(), composer_.target(), waiting.entry->candidate, offer, request_.steps);
     if (!estimated.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
@@ -353,18 +353,18 @@ class Search {
   const Composer& composer_;
   const SearchRequest& request_;
   const Bounds bounds_;
-  const bool staged_;  // pipelines are looked at
+  const bool staged_;  // pipelines are searched
   using Queue = std::priority_queue<Waiting, std::vector<Waiting>, Later>;
   Queue& queue_of(std::size_t offer) { return queues_[request_.of_groups ? request_.offered[offer].group : 0]; }
   std::map<std::size_t, Queue> queues_;  // by group
-  // An offer whose candidates wait.
+  // An offer whose candidates are in the queue.
   struct Open {
-    const Listing* listing;
-    Bytes most_arena;  // of those that fit by their bounds
-    const Listing::Entry* end() const { return listing->entries.data() + listing->entries.size(); }
+    const CandidateSet* listing;
+    Bytes most_arena;  // the most of those that fit by their bounds
+    const CandidateSet::Entry* end() const { return listing->entries.data() + listing->entries.size(); }
   };
   std::map<std::size_t, Open> open_;
-  std::map<std::pair<std::int64_t, bool>, Listing> listings_;  // by devices, and whether copies in 16 bits are kept
+  std::map<std::pair<std::int64_t, bool>, CandidateSet> listings_;  // by devices, and whether 16-bit copies are kept
   SearchResult result_;
 };
 

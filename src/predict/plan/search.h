@@ -1,17 +1,17 @@
 #pragma once
-// The best ways to train a workload on what is offered.
+// Finds the best ways to train a workload on the offered hardware.
 //
-// Best first (Hart, Nilsson and Raphael, 1968): candidates wait by a bound of their score, then by a tighter one
-// (bounds.h), are composed when they come to the front (composed.h: exact time, memory at least), wait by that, and are
-// made into Programs when they come to the front again. What comes out then is the best of all that is left, so the
-// first N that fit are the N best of the whole space, without most of it having been composed. `exhaustive` makes
-// Programs of everything; both give the same answer.
+// Best-first search (Hart, Nilsson and Raphael, 1968). A priority queue orders candidates by a lower bound on their
+// score. The bound tightens in four steps: two bounds (bounds.h), the composed cost (composed_cost.h: exact time, lower
+// bound on memory), and the Programs themselves. A candidate takes its next step when it reaches the front. Whatever
+// leaves the last step is the best of all that is left, so the first N that fit are the N best of the whole space, most
+// of which is never composed. `exhaustive` builds the Programs of everything; both give the same answer.
 //
-// Candidates: pipe × data × fsdp × context × expert × model of the devices; state, gradients or parameters in parts
-// along fsdp; rows of a microbatch; 1F1B of one chunk a stage or more; nothing, attention or blocks done again. Rows of
-// fewer than 8,192 tokens are not cut along context. GPipe is not among them: it takes as long as 1F1B and holds more.
-// Stages of a model with several stacks of layers are not composed but made, which takes minutes for all: pipelines of
-// such a model are among them where nothing else can be an answer.
+// Candidates vary: pipe × data × fsdp × context × expert × model of the devices; the ZeRO stage along fsdp (state,
+// gradients or parameters); rows of a microbatch; 1F1B with one or more chunks per stage; recomputation of nothing,
+// attention or blocks. Rows of fewer than 8,192 tokens are not sharded along context. GPipe is left out: it takes as
+// long as 1F1B and needs more memory. Stages of a model with several stacks of layers cannot be composed, and building
+// them all takes minutes: such pipelines are searched only where nothing else can be an answer.
 
 #include <map>
 #include <optional>
@@ -20,36 +20,36 @@
 
 #include "predict/perf/device_memory.h"
 #include "predict/perf/step_time.h"
-#include "predict/plan/composed.h"
+#include "predict/plan/composed_cost.h"
 
 namespace systole {
 
-struct Offered {
+struct HardwareOption {
   std::string name;  // "512 x h100"
   Cluster cluster;
   KernelChoice kernels;
   StackProfile stack;
-  std::optional<DollarsPerHour> price;  // of all of it
-  std::size_t group = 0;                // of offers of which the best is wanted besides: an accelerator's
+  std::optional<DollarsPerHour> price;  // of all devices together
+  std::size_t group = 0;  // with of_groups: offers of one accelerator; the best of each group is wanted too
 };
 
-enum class Objective { fastest, cheapest };
+enum class PlanObjective { fastest, cheapest };
 
 struct SearchRequest {
-  std::vector<Offered> offered;
-  Objective objective = Objective::fastest;
-  double steps = 1;  // of the whole training
+  std::vector<HardwareOption> offered;
+  PlanObjective objective = PlanObjective::fastest;
+  double steps = 1;  // of the whole training run
   std::optional<Seconds> deadline;
   std::optional<Dollars> budget;
   std::size_t best = 100;
   bool of_groups = false;  // also the best of each group that has none among those
   bool exhaustive = false;
   bool pipelines = true;
-  bool staged_stacks = true;  // pipelines of a model with several stacks of layers, where nothing else fits
+  bool staged_stacks = true;  // with pipelines of models with several stacks of layers, where nothing else fits
   int threads = 2;
 };
 
-// A candidate whose Programs were made.
+// A candidate whose Programs were built.
 struct Estimated {
   std::size_t offer = 0;
   Candidate candidate;
@@ -58,23 +58,23 @@ struct Estimated {
   double model_flops = 0;
   Seconds total;                   // of all steps
   std::optional<Dollars> dollars;  // of all steps
-  double utilisation = 0;          // of the dense peak
+  double utilisation = 0;          // model FLOPs, as a share of the dense peak
 };
 
 // Where candidates ended; they add up to `candidates`.
 struct SearchCounts {
   std::int64_t candidates = 0;
   std::int64_t over_memory_by_bound = 0, over_memory_composed = 0, over_memory = 0;  // the last: by their Programs
-  std::int64_t unpriced = 0;                                                         // where dollars decide
-  std::int64_t over_limit = 0;                                                       // deadline or budget
-  std::int64_t impossible = 0;                                                       // no Program of it
-  std::int64_t computed = 0;       // in full: these and no others are an answer
-  std::int64_t left = 0;           // that cannot be among the best: by their bounds, or composed
+  std::int64_t unpriced = 0;                                                         // the price is needed and unknown
+  std::int64_t over_limit = 0;                                                       // over deadline or budget
+  std::int64_t impossible = 0;                                                       // no Program can be built
+  std::int64_t computed = 0;       // estimated in full: only these can be an answer
+  std::int64_t left = 0;           // cannot be among the best, by their bounds or composed cost
   std::int64_t composed = 0;       // of all these
-  bool without_pipelines = false;  // they were not looked at
+  bool without_pipelines = false;  // pipelines were not searched
 };
 
-// The least memory that a candidate of what was over memory needs, at the least.
+// A lower bound on the memory of the smallest candidate that does not fit.
 struct LeastMemory {
   Bytes bytes;
   std::size_t offer = 0;
@@ -82,13 +82,13 @@ struct LeastMemory {
 
 struct SearchResult {
   std::vector<Estimated> best;     // the best first
-  std::vector<std::size_t> front;  // of `best`: none is both faster and cheaper
-  std::vector<Estimated> others;   // of_groups: the best of each group that has none among `best`; by group
+  std::vector<std::size_t> front;  // indices into `best` that none beats in both time and cost
+  std::vector<Estimated> others;   // with of_groups: the best of each group that has none in `best`, by group
   SearchCounts counts;
   std::map<std::size_t, LeastMemory> least_memory;  // by group
 };
 
-// Deterministic, whatever the number of threads.
+// Deterministic for any number of threads.
 SearchResult search(const Composer& composer, const SearchRequest& request);
 
 }  // namespace systole

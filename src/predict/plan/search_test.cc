@@ -10,14 +10,14 @@
 namespace systole {
 namespace {
 
-Offered offered(const char* chip, std::int64_t devices, std::optional<double> price = std::nullopt) {
+HardwareOption offered(const char* chip, std::int64_t devices, std::optional<double> price = std::nullopt) {
   ClusterOptions options;
   options.devices = devices;
-  Offered offer{fmt::format("{} x {}", devices, chip),
-                cluster_of(*catalog().find(chip).value(), options).value(),
-                {},
-                builtin_stacks()[0],
-                std::nullopt};
+  HardwareOption offer{fmt::format("{} x {}", devices, chip),
+                       cluster_of(*catalog().find(chip).value(), options).value(),
+                       {},
+                       builtin_stacks()[0],
+                       std::nullopt};
   if (price) offer.price = DollarsPerHour(*price);
   return offer;
 }
@@ -36,14 +36,14 @@ std::int64_t sum_of(const SearchCounts& c) {
          c.computed + c.left;
 }
 
-// Pruning loses nothing: the best that come out first are the best of all.
+// Pruning loses nothing: the first results are the best of all.
 TEST(Search, pruned_is_exhaustive) {
-  for (const Objective objective : {Objective::fastest, Objective::cheapest}) {
-    const Composer composer(tiny_workload(kTinyModels[1], 2), gpu_target());
+  for (const PlanObjective objective : {PlanObjective::fastest, PlanObjective::cheapest}) {
+    const Composer composer(tiny_workload(kTinyModels[1], 2), target_of_accelerators());
     SearchRequest request{.offered = {offered("h100", 2, 10), offered("a100", 2, 3)}};
     request.objective = objective;
     request.best = 4;
-    for (Offered& offer : request.offered) {  // of which some candidates do not fit
+    for (HardwareOption& offer : request.offered) {  // some candidates do not fit
       offer.stack.context = 1;
       offer.stack.fragments = 0.05;
       const auto usable = static_cast<double>((kGiB + kKiB * 2340).count());
@@ -67,9 +67,9 @@ TEST(Search, pruned_is_exhaustive) {
   }
 }
 
-// Layouts of an offer that cannot be the choice are counted as those of any other.
+// Layouts of an offer that cannot be the choice are counted like those of any other.
 TEST(Search, counts_the_layouts_of_all_offers) {
-  const Composer composer(tiny_workload(kTinyModels[1], 2), gpu_target());
+  const Composer composer(tiny_workload(kTinyModels[1], 2), target_of_accelerators());
   SearchRequest one{.offered = {offered("h100", 2, 10)}};
   one.best = 1;
   SearchRequest three = one;
@@ -85,7 +85,7 @@ TEST(Search, counts_the_layouts_of_all_offers) {
 }
 
 TEST(Search, may_leave_pipelines_out) {
-  const Composer composer(tiny_workload(kTinyModels[1], 4), gpu_target());
+  const Composer composer(tiny_workload(kTinyModels[1], 4), target_of_accelerators());
   SearchRequest request{.offered = {offered("h100", 4, 10)}};
   request.exhaustive = true;
   const auto staged = [&] {
@@ -98,20 +98,20 @@ TEST(Search, may_leave_pipelines_out) {
   EXPECT_EQ(staged(), 0);
 }
 
-// Two stacks: a pipeline is an answer where memory leaves no other.
+// Two stacks of layers: a pipeline is an answer where memory allows nothing else.
 TEST(Search, pipelines_of_several_stacks_are_looked_at_where_nothing_else_fits) {
   SearchRequest request{.offered = {offered("h100", 2)}};
   request.best = 3;
-  const Composer composer(tiny_workload(kTinyModels[6], 4), gpu_target());
+  const Composer composer(tiny_workload(kTinyModels[6], 4), target_of_accelerators());
   const SearchResult found = search(composer, request);
   EXPECT_TRUE(found.counts.without_pipelines);
   ASSERT_EQ(found.best.size(), 3U);
   for (const Estimated& e : found.best) EXPECT_FALSE(e.candidate.staged());
-  // One row, one head: nothing else can be cut.
+  // One row, one head: nothing else can be sharded.
   const Composer uncut(tiny_workload("family: t5, layers: 4, width: 32, heads: 1, mlp: 63, context: 8, "
                                      "target_context: 8, vocabulary: 289",
                                      1),
-                       gpu_target());
+                       target_of_accelerators());
   const SearchResult staged = search(uncut, request);
   EXPECT_FALSE(staged.counts.without_pipelines);
   ASSERT_FALSE(staged.best.empty());
@@ -121,18 +121,18 @@ TEST(Search, pipelines_of_several_stacks_are_looked_at_where_nothing_else_fits) 
 }
 
 TEST(Search, bounds_are_below_what_they_bound) {
-  const Composer composer(tiny_workload(kTinyModels[0], 4), gpu_target());
+  const Composer composer(tiny_workload(kTinyModels[0], 4), target_of_accelerators());
   const Bounds bounds(composer);
   const bool whole = std::getenv("SYSTOLE_TEST_LONG") != nullptr;
   SearchRequest request{
       .offered = {offered("h100", whole ? 4 : 2), offered("v6e", 2)}, .best = 100'000, .exhaustive = true};
-  for (Offered& offer : request.offered)  // what is left of a tiny model's step is its work
+  for (HardwareOption& offer : request.offered)  // leaves a tiny model's step nothing but work
     offer.stack.launch = offer.stack.step = offer.stack.hop = offer.stack.stall = 0;
   const SearchResult all = search(composer, request);
   ASSERT_GT(all.best.size(), 50u);
   double nearest = 0, nearest_floor = 0;
   for (const Estimated& one : all.best) {
-    const Offered& offer = request.offered[one.offer];
+    const HardwareOption& offer = request.offered[one.offer];
     const double time =
         bounds.time(bounds.flops(one.candidate), offer.cluster.chip, offer.kernels, offer.stack).count();
     nearest = std::max(nearest, time / one.step.seconds);
@@ -147,13 +147,13 @@ TEST(Search, bounds_are_below_what_they_bound) {
     EXPECT_LE(floor->memory, one.memory.total()) << to_string(one.candidate);
     nearest_floor = std::max(nearest_floor, floor->time.count() / one.step.seconds);
   }
-  EXPECT_GT(nearest, 0.001);  // of what moves bytes for the most part
+  EXPECT_GT(nearest, 0.001);  // tiny models mostly move bytes
   EXPECT_GT(nearest_floor, 0.5);
 }
 
 TEST(Search, unknown_prices_never_win) {
-  const Composer composer(tiny_workload(kTinyModels[0], 2), gpu_target());
-  SearchRequest request{.offered = {offered("h100", 2), offered("a100", 2, 5)}, .objective = Objective::cheapest};
+  const Composer composer(tiny_workload(kTinyModels[0], 2), target_of_accelerators());
+  SearchRequest request{.offered = {offered("h100", 2), offered("a100", 2, 5)}, .objective = PlanObjective::cheapest};
   request.best = 3;
   const SearchResult result = search(composer, request);
   ASSERT_EQ(result.best.size(), 3u);
@@ -162,8 +162,9 @@ TEST(Search, unknown_prices_never_win) {
 }
 
 TEST(Search, deadline_and_budget_are_kept) {
-  const Composer composer(tiny_workload(kTinyModels[0], 2), gpu_target());
-  SearchRequest request{.offered = {offered("h100", 2, 20), offered("a100", 1, 3)}, .objective = Objective::cheapest};
+  const Composer composer(tiny_workload(kTinyModels[0], 2), target_of_accelerators());
+  SearchRequest request{.offered = {offered("h100", 2, 20), offered("a100", 1, 3)},
+                        .objective = PlanObjective::cheapest};
   request.best = 5;
   request.steps = 1000;
   const SearchResult free = search(composer, request);
@@ -172,7 +173,7 @@ TEST(Search, deadline_and_budget_are_kept) {
   for (const Estimated& one : late.best) EXPECT_LE(one.total, *request.deadline);
   EXPECT_GT(late.counts.over_limit, 0);
   request.deadline.reset();
-  request.objective = Objective::fastest;
+  request.objective = PlanObjective::fastest;
   request.budget = *free.best[0].dollars * 1.01;
   for (const Estimated& one : search(composer, request).best) EXPECT_LE(*one.dollars, *request.budget);
 }

@@ -26,32 +26,32 @@ class Sensitive {
         static_cast<std::int64_t>(static_cast<double>(offer_.offered.cluster.chip.capacity.count()) * kUsableMemory));
   }
 
-  void add(Sensitivity::Of of, std::string what, const Estimated& e, Offered offered) {
+  void add(Sensitivity::Of of, std::string what, const Estimated& e, HardwareOption offered) {
     found_.push_back({of, std::move(what), Seconds(e.step.seconds), e.total, e.dollars, e.memory.total(),
                       e.memory.total() <= usable(), std::move(offered)});
   }
 
-  // The step is the same everywhere; the price is not.
+  // The step is the same in every region; the price is not.
   void regions() {
     const Result<std::span<const ZoneRow>> zones = search_.tables.zones();
     if (!zones.ok()) return;
     std::set<std::string> names;
     for (const ZoneRow& row : *zones)
       if (row.accelerator == offer_.accelerator) names.insert(row.region);
-    std::vector<std::pair<DollarsPerHour, PlannedOffer>> others;
+    std::vector<std::pair<DollarsPerHour, ClusterOffer>> others;
     for (const std::string& region : names) {
       OfferRules rules = search_.rules;
       rules.regions = {region};
       rules.zones.clear();
       rules.products = {offer_.offered.kernels.products};
-      Result<PlannedOffers> there =
+      Result<ClusterOffers> there =
           planned_offers(search_.tables, search_.catalog, std::vector<std::string>{offer_.target}, rules);
       if (!there.ok() || there->offers.empty() || !there->offers.front().offered.price) continue;
-      PlannedOffer& one = there->offers.front();
+      ClusterOffer& one = there->offers.front();
       if (one.zone == offer_.zone || offer_.zone.starts_with(region + "-")) continue;
       others.emplace_back(*one.offered.price, std::move(one));
     }
-    std::ranges::stable_sort(others, {}, &std::pair<DollarsPerHour, PlannedOffer>::first);
+    std::ranges::stable_sort(others, {}, &std::pair<DollarsPerHour, ClusterOffer>::first);
     for (std::size_t i = 0; i < std::min(kOtherRegions, others.size()); ++i) {
       Estimated e = chosen_;
       e.dollars = others[i].first * e.total;
@@ -60,7 +60,7 @@ class Sensitive {
   }
 
   void estimate(Sensitivity::Of of, std::string what, const Workload& asked, const Candidate& candidate,
-                const Offered& offered) {
+                const HardwareOption& offered) {
     const Result<Estimated> e =
         estimate_candidate(asked, search_.composer.target(), candidate, offered, search_.request.steps);
     if (e.ok()) add(of, std::move(what), *e, offered);
@@ -71,14 +71,14 @@ class Sensitive {
     if (asked.train.precision.compute == DType::f32 && offer_.offered.cluster.chip.has_bf16) {
       Workload half = asked;
       half.train.precision.compute = DType::bf16;
-      Offered other = offer_.offered;
+      HardwareOption other = offer_.offered;
       set_products(other, ProductType::bf16);
       estimate(Sensitivity::Of::precision, "computed in bf16", half, chosen_.candidate, other);
     }
     const bool wide = asked.train.precision.compute == DType::f32;
     for (const auto& [type, products] : offer_.offered.cluster.chip.products) {
       if (type == offer_.offered.kernels.products || type == ProductType::int8 || in_32_bits(type) != wide) continue;
-      Offered other = offer_.offered;
+      HardwareOption other = offer_.offered;
       set_products(other, type);
       estimate(Sensitivity::Of::precision, fmt::format("products in {}", name_of(type)), asked, chosen_.candidate,
                other);
@@ -99,7 +99,7 @@ class Sensitive {
 
   const SensitivitySearch& search_;
   const Estimated& chosen_;
-  const PlannedOffer& offer_;
+  const ClusterOffer& offer_;
   std::vector<Sensitivity> found_;
 };
 

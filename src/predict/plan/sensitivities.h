@@ -1,5 +1,5 @@
 #pragma once
-// What of a choice would change with one thing done otherwise: its layout stays as it is.
+// What changes for a choice if one thing is done otherwise. The layout stays as it is.
 
 #include "predict/plan/choice.h"
 
@@ -12,7 +12,7 @@ struct Sensitivity {
   std::optional<Dollars> dollars;
   Bytes memory;
   bool fits = true;
-  Offered offered;  // that was priced
+  HardwareOption offered;  // the option that was priced
 };
 
 struct SensitivitySearch {
@@ -23,8 +23,8 @@ struct SensitivitySearch {
   const ChoiceRequest& request;
 };
 
-// Of the chosen layout: the cheapest other regions, up to kOtherRegions; products in every other type that the chip has
-// and, of a job in f32, in bf16; the other ways to recompute. Whether rules allow a region is not asked.
+// For the chosen layout: up to kOtherRegions of the cheapest other regions; products in every other type of the chip
+// and, for a job in f32, compute in bf16; the other kinds of recomputation. Regions are tried whatever the rules allow.
 constexpr std::size_t kOtherRegions = 3;
 std::vector<Sensitivity> sensitivities(const SensitivitySearch& search, const Estimated& chosen);
 

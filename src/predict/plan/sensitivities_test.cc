@@ -15,7 +15,7 @@ constexpr const char* kModel =
 class Sensitivities : public testing::Test {
  protected:
   std::vector<Sensitivity> of(const Workload& workload, const std::string& target) {
-    const Composer composer(workload, gpu_target());
+    const Composer composer(workload, target_of_accelerators());
     OfferRules rules;
     rules.stack = stack_of(builtin_stacks(), "");
     if (workload.train.precision.compute == DType::f32) rules.products = {ProductType::f32};

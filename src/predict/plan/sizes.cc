@@ -5,12 +5,12 @@ namespace {
 
 constexpr int kMostStepsUp = 6;
 
-// Nothing: it cannot be had, by the catalog or by the rules.
-std::optional<PlannedOffer> offer_of(const SizeSearch& search, const std::string& target, ProductType products) {
+// Nothing: the catalog or the rules have no such offer.
+std::optional<ClusterOffer> offer_of(const SizeSearch& search, const std::string& target, ProductType products) {
   if (target.empty()) return std::nullopt;
   OfferRules rules = search.rules;
   rules.products = {products};
-  Result<PlannedOffers> found = planned_offers(search.tables, search.catalog, std::vector<std::string>{target}, rules);
+  Result<ClusterOffers> found = planned_offers(search.tables, search.catalog, std::vector<std::string>{target}, rules);
   if (!found.ok() || found->offers.empty()) return std::nullopt;
   return std::move(found->offers.front());
 }
@@ -22,24 +22,24 @@ bool meets(const ChoiceRequest& request, const Estimated& one) {
 
 }  // namespace
 
-std::vector<SizeOption> other_sizes(const SizeSearch& search, const PlannedOffer& offer) {
+std::vector<SizeOption> other_sizes(const SizeSearch& search, const ClusterOffer& offer) {
   std::vector<SizeOption> sizes;
   const Result<NextSizes> next = next_sizes(search.tables, search.catalog, offer);
   if (!next.ok()) return sizes;
   for (const std::string& target : {next->down, next->up})
-    if (std::optional<PlannedOffer> other = offer_of(search, target, offer.offered.kernels.products)) {
+    if (std::optional<ClusterOffer> other = offer_of(search, target, offer.offered.kernels.products)) {
       AloneResult alone = search_alone(search.composer, search.request, *other);
       sizes.push_back({std::move(*other), std::move(alone)});
     }
   return sizes;
 }
 
-std::optional<SizeOption> size_that_meets(const SizeSearch& search, const PlannedOffer& offer) {
-  PlannedOffer at = offer;
+std::optional<SizeOption> size_that_meets(const SizeSearch& search, const ClusterOffer& offer) {
+  ClusterOffer at = offer;
   for (int step = 0; step < kMostStepsUp; ++step) {
     const Result<NextSizes> next = next_sizes(search.tables, search.catalog, at);
     if (!next.ok()) return std::nullopt;
-    std::optional<PlannedOffer> larger = offer_of(search, next->up, offer.offered.kernels.products);
+    std::optional<ClusterOffer> larger = offer_of(search, next->up, offer.offered.kernels.products);
     if (!larger) return std::nullopt;
     at = std::move(*larger);
     AloneResult alone = search_alone(search.composer, search.request, at);

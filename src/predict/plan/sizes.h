@@ -1,16 +1,16 @@
 #pragma once
-// The same hardware in other sizes: what one step up or down would change, and from which size on a limit is met.
+// The same hardware in other sizes: what the next size up or down changes, and which size first meets the limits.
 
 #include "predict/plan/choice.h"
 
 namespace systole {
 
 struct SizeOption {
-  PlannedOffer offer;
+  ClusterOffer offer;
   AloneResult alone;
 };
 
-// Where offers come from, and what is searched on them. Borrows.
+// The inputs of a search over sizes. Borrows.
 struct SizeSearch {
   CatalogTables& tables;
   const Catalog& catalog;
@@ -19,10 +19,10 @@ struct SizeSearch {
   const ChoiceRequest& request;
 };
 
-// The next size down and up, as far as they can be had.
-std::vector<SizeOption> other_sizes(const SizeSearch& search, const PlannedOffer& offer);
+// The next size down and up, where they exist.
+std::vector<SizeOption> other_sizes(const SizeSearch& search, const ClusterOffer& offer);
 
-// The first larger size, of at most six steps up, of which a layout fits and meets deadline and budget.
-std::optional<SizeOption> size_that_meets(const SizeSearch& search, const PlannedOffer& offer);
+// The first larger size, at most six steps up, with a layout that fits and meets deadline and budget.
+std::optional<SizeOption> size_that_meets(const SizeSearch& search, const ClusterOffer& offer);
 
 }  // namespace systole

@@ -1,5 +1,5 @@
 #pragma once
-// The names of the files through which a compile and its child speak: compile_child.h says what is in each.
+// Names of the files through which a compile and its child process communicate; compile_child.h describes them.
 
 namespace systole::prove {
 

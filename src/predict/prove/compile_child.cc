@@ -1,4 +1,4 @@
-// The child's side.
+// The child's side of a compile.
 
 #include "predict/prove/compile_child.h"
 
@@ -58,7 +58,7 @@ Result<std::vector<pjrt::NamedValue>> topology_options(const Node& request) {
   return options;
 }
 
-// What a program may have of a device's memory, where the topology says so.
+// The memory of a device that a program may use; 0: the topology does not state it.
 std::int64_t memory_limit_of(const pjrt::Topology& topology) {
   const Result<std::vector<pjrt::NamedValue>> all = topology.attributes();
   const pjrt::NamedValue* limit = all.ok() ? pjrt::find(*all, "device_memory_bytes_limit") : nullptr;
@@ -66,7 +66,7 @@ std::int64_t memory_limit_of(const pjrt::Topology& topology) {
   return bytes == nullptr ? 0 : *bytes;
 }
 
-// What compiling says, as the document that answer.json is.
+// Compiles, and returns the document for answer.json.
 Result<Node> answer(const Node& request, Store& files, Clock& clock) {
   const Seconds began = clock.now();
   const std::string name = TRY(TRY(request.get("plugin"))->as_string());
@@ -99,7 +99,7 @@ Result<Node> answer(const Node& request, Store& files, Clock& clock) {
         result.set(cost, static_cast<double>(std::get<float>(value->value)));
     }
   }
-  // Last: it may be large, and what stands above must not be lost by it.
+  // Last: it may be large, and its failure must not lose the answers above.
   if (const Result<pjrt::OptimizedModule> module = executable->optimized(); module.ok()) {
     result.set("format", module->format);
     TRY(write_whole(files, kOptimizedFile, module->bytes));

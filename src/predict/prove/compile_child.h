@@ -1,14 +1,14 @@
 #pragma once
-// A vendor's compiler in a process of its own, for it may abort, hang, eat the machine's memory or write what it likes.
-// The two sides speak through files of one folder:
+// Runs a vendor's compiler in a child process, because it may abort, hang, exhaust the machine's memory or print
+// anything. The two sides communicate through files of one folder:
 //
 //   module.mlir     the program                              request.json   what compiling it takes
 //   started.json    which compiler this is, once it is loaded and knows the slice
-//   answer.json     what it said: memory and costs, or its error. Written last, and whole
+//   answer.json     the result: memory and costs, or an error. Written last, and whole
 //   optimized.pb    the program after optimisation           dump/          what the compiler writes on its way
 //   out.txt, err.txt  what the process printed
 //
-// The child is this program, started with a hidden command that calls compile_here.
+// The child is this same executable, started with a hidden command that calls compile_here.
 
 #include <cstdint>
 #include <functional>
@@ -25,53 +25,53 @@
 
 namespace systole::prove {
 
-// In the child. What the compiler says of the program, good or bad, is in answer.json; an error is only a folder that
-// is not as the parent makes it.
+// Runs in the child. Success and failure of the compile both go to answer.json; an error here only means that the
+// folder is not as the parent prepares it.
 Status compile_here(const std::string& folder);
 
 struct CompileRequest {
   std::string_view code;
-  pjrt::CompileOptions options;  // the dump's flags are added
+  pjrt::CompileOptions options;  // flags for the dump are added
   std::string plugins;           // the folder of plugins
 };
 
 struct ChildProgress {
   Seconds time{};
   Bytes resident{};
-  bool started = false;  // the compiler is loaded, the program is with it
+  bool started = false;  // the compiler is loaded and has the program
 };
 
 struct ChildLimits {
   Seconds timeout{600.0};
-  Bytes memory{};  // resident; 0: as much as there is
-  // Called every now and then.
+  Bytes memory{};  // resident; 0: no limit
+  // Called now and then.
   std::function<void(const ChildProgress&)> progress;
   std::function<bool()> stop;
-  // Whether the files that are there are enough: the child is ended then.
+  // Whether the files written so far are enough; if so, the child is ended.
   std::function<bool()> enough;
 };
 
-// What the compiler is.
+// Identifies the compiler.
 struct CompilerFacts {
-  std::string package, api, stablehlo, warning;  // "libtpu 0.0.51", "0.116", "1.13.7"; "" where nobody says
-  std::optional<Bytes> memory_limit;             // of a device: what it gives to a program
+  std::string package, api, stablehlo, warning;  // "libtpu 0.0.51", "0.116", "1.13.7"; "": unknown
+  std::optional<Bytes> memory_limit;             // of a device: the memory that a program may use
 };
 
-struct CompilerSaid {
+struct CompilerReport {
   CompilerFacts compiler;
   std::optional<Error> refusal;             // of the program: does_not_fit, invalid, …
-  std::optional<pjrt::MemoryStats> memory;  // nothing: `enough` ended it before its end
+  std::optional<pjrt::MemoryStats> memory;  // nothing: `enough` ended the compile early
   std::optional<double> flops, bytes_accessed;
   Seconds time{};
   Bytes peak_resident{};
   std::string module_format;  // of optimized.pb; "": there is none
-  std::string words;          // of its process: the last line of stderr that means something
+  std::string words;          // the last line of the child's stderr that means something
 };
 
-// `child`: the words that start compile_here, to which the folder is added. `folder` is there and empty.
+// `child`: the command line that starts compile_here; the folder is appended. `folder` exists and is empty.
 // Errors: unsupported: no such plugin, or one that cannot be used (3); does_not_fit: more than limits.memory;
-// interrupted; io: the process ended badly or hung, with its last words.
-Result<CompilerSaid> compile_in_child(const std::vector<std::string>& child, const std::string& folder,
-                                      const Slice& slice, const CompileRequest& request, const ChildLimits& limits);
+// interrupted; io: the process failed or hung, with its last words.
+Result<CompilerReport> compile_in_child(const std::vector<std::string>& child, const std::string& folder,
+                                        const Slice& slice, const CompileRequest& request, const ChildLimits& limits);
 
 }  // namespace systole::prove

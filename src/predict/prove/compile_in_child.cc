@@ -1,4 +1,4 @@
-// The parent's side: starts the child, watches its time and memory, and makes one sentence of however it ends.
+// The parent's side: starts the child, limits its time and memory, and turns any end of it into one message.
 
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ Node request_of(const std::string& folder, const Slice& slice, const CompileRequ
                     {"flags", std::move(flags)}});
 }
 
-// Of a process; 0 when it is gone.
+// The resident memory of a process; 0: it is gone.
 Bytes resident_of(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/statm", process));
   std::int64_t all = 0, resident = 0;
@@ -59,7 +59,7 @@ Bytes resident_of(pid_t process) {
   return Bytes(resident * page_size().count());
 }
 
-// The last line with a word of failure in it, else the last line; without the date and thread that glog puts before it.
+// The last line with a word of failure, else the last line; without glog's date and thread in front.
 std::string last_words(std::string_view text) {
   std::string last, worst;
   for (std::size_t at = 0; at < text.size();) {
@@ -80,7 +80,7 @@ class Child {
   Child(const std::string& folder, Store& files, const Slice& slice, const ChildLimits& limits)
       : folder_(folder), files_(files), slice_(slice), limits_(limits), began_(std::chrono::steady_clock::now()) {}
 
-  Result<CompilerSaid> run(const std::vector<std::string>& words) {
+  Result<CompilerReport> run(const std::vector<std::string>& words) {
     Command command;
     command.argv = words;
     command.argv.push_back(folder_);
@@ -111,7 +111,7 @@ class Child {
     return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count());
   }
 
-  // Until it ends, or must.
+  // Waits until the process ends, or must be ended.
   Status watch(const Process& process) {
     while (!process.has_ended()) {
       const Bytes resident = resident_of(process.pid());
@@ -147,7 +147,7 @@ class Child {
     return {};
   }
 
-  Result<CompilerSaid> answered() {
+  Result<CompilerReport> answered() {
     const Node answer = TRY(parse_json(TRY(read_text(files_, kAnswerFile)), kAnswerFile));
     if (const Node* seconds = answer.find("seconds")) said_.time = Seconds(TRY(seconds->as_double()));
     if (const Node* refusal = answer.find("error")) {
@@ -161,7 +161,7 @@ class Child {
     return std::move(said_);
   }
 
-  // A plugin that cannot be used, or does not know the slice, is our error; what it says of the program is its answer.
+  // A plugin that cannot be used, or does not know the slice, is our error. A refusal of the program is an answer.
   Status take_refusal(const Node& refusal) {
     const std::string stage = TRY(TRY(refusal.get("stage"))->as_string());
     Error said = error(static_cast<ErrorKind>(TRY(TRY(refusal.get("kind"))->as_int(0, 20))), "{}",
@@ -172,7 +172,7 @@ class Child {
       return said;
     }
     if (stage == "slice") {
-      // Behind the name of our call stands what the plugin says, perhaps lines of it.
+      // The plugin's message, possibly of several lines, follows the name of our call.
       const std::size_t call = said.message.find("make the topology ");
       const std::size_t words = call == std::string::npos ? call : said.message.find(": ", call);
       if (words != std::string::npos) said.message.erase(0, words + 2);
@@ -210,19 +210,19 @@ class Child {
   const std::chrono::steady_clock::time_point began_;
   bool started_ = false, ended_early_ = false;
   Bytes peak_{};
-  CompilerSaid said_;
+  CompilerReport said_;
 };
 
 }  // namespace
 
-Result<CompilerSaid> compile_in_child(const std::vector<std::string>& child, const std::string& folder,
-                                      const Slice& slice, const CompileRequest& request, const ChildLimits& limits) {
+Result<CompilerReport> compile_in_child(const std::vector<std::string>& child, const std::string& folder,
+                                        const Slice& slice, const CompileRequest& request, const ChildLimits& limits) {
   const pjrt::PluginPlace place = TRY(pjrt::find_plugin(slice.plugin, request.plugins));
   const std::unique_ptr<Store> files = TRY(open_posix_store(folder));
   TRY(files->make_dirs(kDumpFolder));
   TRY(write_whole(*files, kModuleFile, request.code));
   TRY(write_whole(*files, kRequestFile, to_json(request_of(folder, slice, request))));
-  CompilerSaid said = TRY(Child(folder, *files, slice, limits).run(child));
+  CompilerReport said = TRY(Child(folder, *files, slice, limits).run(child));
   said.compiler.package = place.version;
   return said;
 }

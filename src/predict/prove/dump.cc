@@ -1,6 +1,6 @@
-// TPUs' compiler writes module_NNNN.NAME.after_optimizations.hlo.pb when memory is laid out, then looks whether it
-// fits; only where it does, after_optimizations_after_buffer_assignment.hlo.pb follows, and code generation. A program
-// may have small modules beside it: the largest is the program.
+// The TPU compiler writes module_NNNN.NAME.after_optimizations.hlo.pb after it lays out memory, then checks whether it
+// fits. Only if it does, it writes after_optimizations_after_buffer_assignment.hlo.pb and generates code. A program may
+// have small modules beside it: the largest is the program.
 
 #include "predict/prove/dump.h"
 
@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::string_view kModule = ".after_optimizations.hlo.pb";
 constexpr std::string_view kFits = ".after_optimizations_after_buffer_assignment.hlo.pb";
-constexpr std::int64_t kMain = 0, kOnChip = 1, kHost = 5;  // memories, as TPUs' compiler counts them
+constexpr std::int64_t kMain = 0, kOnChip = 1, kHost = 5;  // memory numbers of the TPU compiler
 
-// The largest file that ends so; "" where none does.
+// The largest file with this ending; "": none.
 std::filesystem::path largest(const std::string& folder, std::string_view ending) {
   std::filesystem::path found;
   std::uintmax_t size = 0;
@@ -56,10 +56,10 @@ Result<Dump> read_dump(const std::string& folder) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   Dump dump;
-  // Other compilers write no buffers beside it.
+  // Other compilers write no buffers.
   if (const Result<std::vector<pjrt::BufferAllocation>> buffers = pjrt::read_buffers(bytes); buffers.ok())
     dump.memory = memory_of(*buffers);
-  // A HloProto begins as a HloModuleProtoWithConfig does, with the module.
+  // A HloProto begins with the module, like a HloModuleProtoWithConfig.
   dump.executed = executed_of(TRY(pjrt::read_hlo({"hlo_with_config", bytes})));
   return dump;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What the compiler writes into its dump folder (xla_dump_to) before it generates code: the optimised module with the
-// buffers that it was given.
+// Reads what the compiler writes to its dump folder (xla_dump_to) before it generates code: the optimised module, with
+// its buffer assignment.
 
 #include <optional>
 #include <string>
@@ -16,10 +16,10 @@ struct Dump {
   std::optional<ExecutedModule> executed;
 };
 
-// Whether all that read_dump reads is there and whole.
+// Whether everything that read_dump reads is there and complete.
 bool dump_is_whole(const std::string& folder);
 
-// As much as there is. Errors: corrupt, io.
+// Reads as much as there is. Errors: corrupt, io.
 Result<Dump> read_dump(const std::string& folder);
 
 }  // namespace systole::prove

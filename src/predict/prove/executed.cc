@@ -16,7 +16,7 @@ using pjrt::HloInstruction;
 
 constexpr std::int64_t kMost = std::int64_t{1} << 60;
 
-// At most kMost: of programs that would never end.
+// Saturates at kMost, for programs that would never end.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   return __builtin_mul_overflow(a, b, &result) || result > kMost ? kMost : result;
@@ -69,14 +69,14 @@ class Walk {
       for (const std::int64_t called : instruction.called) walk(called, times, depth + 1);
       return;
     }
-    // A fusion, an asynchronous start: one instruction, in which a collective may stand. Its time is the collective's.
+    // A fusion or an asynchronous start is one instruction. A collective inside it takes its time.
     bool collective = false;
     if (instruction.opcode == "fusion" || instruction.opcode == "async-start")
       for (const std::int64_t called : instruction.called) collective |= find_inside(called, times, depth + 1);
     take_time(instruction, times, collective);
   }
 
-  // Counts what stands there; whether a collective does, one that began before as well.
+  // Counts what is inside. Returns whether a collective is, including one that began before.
   bool find_inside(std::int64_t id, std::int64_t times, int depth) {
     if (depth > kDeepestCall || !visit()) return false;
     const HloComputation& computation = lookup_.computation(id);
@@ -169,7 +169,7 @@ class Walk {
     if (depth > kDeepestCall) return 0;
     const auto known = cycles_.find(id);
     if (known != cycles_.end()) return known->second;
-    cycles_[id] = 0;  // of one that calls itself
+    cycles_[id] = 0;  // for one that calls itself
     double sum = 0;
     for (const HloInstruction& instruction : lookup_.computation(id).instructions) {
       sum += estimated_cycles(instruction);
@@ -187,8 +187,8 @@ class Walk {
   std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t>, CompiledCollective> collectives_;
   std::map<std::string, UntimedKind> untimed_;
   std::map<std::string, double> by_op_;
-  std::map<std::int64_t, std::optional<std::int64_t>> trips_;  // by a loop's id
-  std::map<std::int64_t, double> cycles_;                      // by a computation's
+  std::map<std::int64_t, std::optional<std::int64_t>> trips_;  // by the id of the loop
+  std::map<std::int64_t, double> cycles_;                      // by the id of the computation
 };
 
 }  // namespace

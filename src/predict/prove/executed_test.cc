@@ -17,7 +17,7 @@ void cost(HloBuilder& b, std::int64_t id, const std::string& cycles) {
   b.instruction(id).backend_config = R"({"flag_configs":[],"estimated_cycles":")" + cycles + R"(","x":[]})";
 }
 
-// A loop of three rounds around `body`, which the callback writes; returns the while's id.
+// A loop of three iterations around `body`, which the callback writes; returns the while's id.
 template <typename Body>
 std::int64_t loop_of_three(HloBuilder& b, Body write) {
   const std::int64_t body = b.computation();
@@ -41,7 +41,7 @@ TEST(Executed, cycles_are_counted_as_often_as_they_run) {
   EXPECT_TRUE(seen.endless.empty());
 }
 
-// A fusion of a product with what comes after it is the product's; a name that StableHLO gave is nobody's.
+// A fusion of a product with what follows it counts as the product; a name from other StableHLO counts as unnamed.
 TEST(Executed, cycles_are_told_by_the_op_that_they_came_from) {
   HloBuilder b;
   const std::int64_t fused = b.computation();
@@ -70,7 +70,7 @@ TEST(Executed, what_has_no_cycles_is_named_and_no_time_is_made_up) {
   });
   const ExecutedModule seen = executed_of(b.done());
   EXPECT_EQ(seen.cycles, 0);
-  ASSERT_EQ(seen.untimed.size(), 4U);  // and the loop's own add and compare
+  ASSERT_EQ(seen.untimed.size(), 4U);  // with the loop's own add and compare
   EXPECT_EQ(seen.untimed[2], (UntimedKind{"copy-start", 1, 3, Bytes(3072)}));
   EXPECT_EQ(seen.untimed[3], (UntimedKind{"custom-call tpu_custom_call", 1, 3, Bytes(3072)}));
 }
@@ -125,7 +125,7 @@ TEST(Executed, collectives_by_kind_size_and_origin) {
   EXPECT_EQ(seen.collectives[2], (CompiledCollective{"reduce_scatter", "", Bytes(4096), 4, 1, 1}));
 }
 
-// TPUs' compiler puts them into fusions, and asynchronous ones into computations of their own.
+// The TPU compiler puts collectives into fusions, and asynchronous ones into computations of their own.
 TEST(Executed, collectives_inside_of_fusions_and_asynchronous_calls) {
   HloBuilder b;
   const std::int64_t inner = b.computation();
@@ -142,7 +142,7 @@ TEST(Executed, collectives_inside_of_fusions_and_asynchronous_calls) {
   EXPECT_EQ(seen.untimed[0].name, "all-reduce");
 }
 
-// Each computation calls the one before twice, and one calls itself: it is given up, not followed for ever.
+// Each computation calls the one before it twice, and one calls itself: the walk gives up instead of running forever.
 TEST(Executed, of_hostile_modules_ends) {
   HloBuilder b;
   std::int64_t before = b.computation();

@@ -29,7 +29,7 @@ double estimated_cycles(const HloInstruction& instruction) {
 
 bool is_free(const HloInstruction& instruction) {
   const std::string& opcode = instruction.opcode;
-  if (opcode.ends_with("-done") || opcode.ends_with("-update")) return true;  // the time is its start's
+  if (opcode.ends_with("-done") || opcode.ends_with("-update")) return true;  // the time is that of its start
   return std::ranges::find(kFree, opcode) != std::end(kFree) ||
          std::ranges::find(kFreeCalls, instruction.custom_call_target) != std::end(kFreeCalls);
 }

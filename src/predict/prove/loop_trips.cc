@@ -9,12 +9,12 @@ namespace {
 using pjrt::HloComputation;
 using pjrt::HloInstruction;
 using Number = std::optional<std::int64_t>;
-using Numbers = std::map<std::int64_t, Number>;  // of a loop's carried values, by their place in its tuple
+using Numbers = std::map<std::int64_t, Number>;  // of a loop's carried values, by index in its tuple
 
 constexpr int kDeepest = 64;
 constexpr std::int64_t kMostTrips = 100'000, kMostSteps = 500'000;
 
-// What a parameter's tuple_index-th part is, or (-1) the parameter itself.
+// The value of element `part` of a parameter's tuple, or for -1 of the parameter itself.
 using Parameter = std::function<Number(std::int64_t parameter, std::int64_t part)>;
 
 class Evaluator {
@@ -42,7 +42,7 @@ class Evaluator {
     return std::nullopt;
   }
 
-  // Of a value that is a tuple, its index-th part.
+  // Element `index` of a value that is a tuple.
   Number part(const HloInstruction* of, std::int64_t index, const Parameter& parameters, int depth) const {
     if (of == nullptr || depth > kDeepest) return std::nullopt;
     if (of->opcode == "parameter") return parameters(of->parameter_number.value_or(0), index);
@@ -88,10 +88,10 @@ class Evaluator {
   }
 
   const HloLookup& lookup_;
-  mutable std::int64_t steps_ = 0;  // an expression may name another twice, and that one another
+  mutable std::int64_t steps_ = 0;  // limits expressions that name another twice, which does the same
 };
 
-// The carried values that these are made of: parts of their computation's parameter.
+// The carried values that these instructions depend on, as indices into the parameter of their computation.
 std::set<std::int64_t> parts_used(const HloLookup& lookup, const std::vector<const HloInstruction*>& from) {
   std::set<std::int64_t> parts, seen;
   std::vector<const HloInstruction*> open = from;
@@ -126,7 +126,7 @@ const HloInstruction* HloLookup::operand(const HloInstruction& of, std::size_t i
 
 std::optional<std::int64_t> loop_trips(const HloLookup& lookup, const HloInstruction& loop) {
   if (loop.called.size() != 2) return std::nullopt;
-  // A while calls its body and its condition, the one that gives a boolean.
+  // A while calls its body and its condition; the condition is the one that returns a boolean.
   const auto is_condition = [&](std::int64_t id) {
     const HloInstruction* root = lookup.instruction(lookup.computation(id).root);
     return root != nullptr && root->shape.dtype == DType::boolean && root->shape.dims.empty();
@@ -137,7 +137,7 @@ std::optional<std::int64_t> loop_trips(const HloLookup& lookup, const HloInstruc
   const HloInstruction* test = lookup.instruction(lookup.computation(loop.called[second ? 1 : 0]).root);
   const HloInstruction* next = lookup.instruction(lookup.computation(loop.called[second ? 0 : 1]).root);
 
-  // Those that the condition looks at, and those that these are made of.
+  // The values that the condition reads, and those that they depend on.
   std::set<std::int64_t> wanted = parts_used(lookup, {test});
   if (next != nullptr && next->opcode == "tuple") {
     for (std::size_t before = 0; before != wanted.size();) {
@@ -160,7 +160,7 @@ std::optional<std::int64_t> loop_trips(const HloLookup& lookup, const HloInstruc
     if (*again == 0) return trips;
     Numbers after;
     for (const std::int64_t part : wanted) after[part] = evaluator.part(next, part, carried, 0);
-    if (after == state) return std::nullopt;  // nothing moves: it would never end
+    if (after == state) return std::nullopt;  // nothing changes: it would never end
     state = std::move(after);
   }
   return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
-// How often a loop of an optimised module runs. It is nowhere written down: a `while` has a condition and a body, and a
-// value, a whole number, that the condition looks at and the body changes. So the loop is played, with those numbers
-// alone: begin, compare, step. What depends on data, or has more rounds than anyone would write, is not known.
+// Finds the trip count of a loop of an optimised module, which the module does not state. A `while` has a condition, a
+// body, and an integer that the condition reads and the body changes. The loop is simulated on such integers alone:
+// begin, compare, step. A count that depends on data, or is larger than anyone would write, stays unknown.
 
 #include <cstdint>
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace systole::prove {
 
-// By ids: computations have their instructions in a row.
+// Finds instructions and computations by id; a computation stores its instructions in a list.
 class HloLookup {
  public:
   explicit HloLookup(const pjrt::HloModule& module);
   const pjrt::HloModule& module() const { return module_; }
   const pjrt::HloComputation& computation(std::int64_t id) const { return module_.computations.at(id); }
-  // Null when there is none of that id.
+  // Null: no such id.
   const pjrt::HloInstruction* instruction(std::int64_t id) const;
   const pjrt::HloInstruction* operand(const pjrt::HloInstruction& of, std::size_t index) const;
 
@@ -26,7 +26,7 @@ class HloLookup {
   std::unordered_map<std::int64_t, const pjrt::HloInstruction*> instructions_;
 };
 
-// REQUIRES: `loop` is a while of the module.
+// Nothing: unknown. REQUIRES: `loop` is a while of the module.
 std::optional<std::int64_t> loop_trips(const HloLookup& lookup, const pjrt::HloInstruction& loop);
 
 }  // namespace systole::prove

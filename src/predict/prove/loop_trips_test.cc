@@ -7,12 +7,12 @@
 namespace systole::prove {
 namespace {
 
-// for (i = begin; i DIRECTION limit; i += step), beside a value of which nothing is known.
+// for (i = begin; i DIRECTION limit; i += step), beside a value that is unknown.
 struct Loop {
   std::int64_t begin = 0, limit = 10, step = 1;
   const char* direction = "LT";
-  bool fused = false;    // the step stands in a fusion
-  bool carried = false;  // the limit is carried, not written in the condition
+  bool fused = false;    // the step is in a fusion
+  bool carried = false;  // the limit is carried, not a constant of the condition
   bool data = false;     // the limit comes from the unknown value
 
   std::optional<std::int64_t> trips() const {
@@ -64,7 +64,7 @@ TEST(LoopTrips, that_cannot_be_known_are_not) {
   EXPECT_FALSE((Loop{.direction = "??"}).trips());
 }
 
-// x + x, and that + that, …: an expression that names another twice is not followed for ever.
+// x + x, and the sum of that with itself, …: nested expressions are not followed forever.
 TEST(LoopTrips, of_hostile_modules_end) {
   HloBuilder b;
   const std::int64_t body = b.computation();

@@ -4,7 +4,10 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <filesystem>
+#include <utility>
 
+#include "ground/base/text_file.h"
 #include "ground/base/units.h"
 
 namespace systole::prove {
@@ -12,9 +15,10 @@ namespace {
 
 constexpr std::string_view kBytecode = "ML\xefR";  // mlir.llvm.org/docs/BytecodeFormat: magic, version, producer
 constexpr std::int64_t kMostDevices = 1'000'000;
+// Far above what compilers accept: a module that contains all weights of a small model.
+constexpr std::int64_t kLargestModule = std::int64_t{1} << 30;  // bytes
 
-// The text without strings and comments, each of which becomes one space; names of meshes' axes are strings too, their
-// sizes are not.
+// The text with each string and comment replaced by one space. Names of mesh axes are strings too; their sizes are not.
 std::string bare(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -33,7 +37,7 @@ std::string bare(std::string_view text) {
   return result;
 }
 
-// MLIR writes all else as escapes. Bytes of UTF-8 are let through: they stand in comments.
+// MLIR escapes everything else. UTF-8 bytes are allowed, because they occur in comments.
 bool is_of_text(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte >= 0x20 && byte != 0x7f) || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
@@ -47,12 +51,12 @@ int line_of(std::string_view text, std::size_t at) {
 
 bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
 
-// openxla/stablehlo docs/spec.md (FloatType), as of 2026-06; those that have an exponent in their names.
+// openxla/stablehlo docs/spec.md (FloatType), as of 2026-06: the types with an exponent in their names.
 constexpr std::string_view kSmallFloats[] = {"f4E2M1FN", "f6E2M3FN",   "f6E3M2FN",   "f8E3M4",
                                              "f8E4M3",   "f8E4M3FN",   "f8E4M3FNUZ", "f8E4M3B11FNUZ",
                                              "f8E5M2",   "f8E5M2FNUZ", "f8E8M0FNU"};
 
-// "f8E4M3…" beginning here; empty: none does.
+// A type such as "f8E4M3…" that begins here; empty: none.
 std::string_view small_float_at(std::string_view text, std::size_t at) {
   std::size_t end = at + 1;
   while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
@@ -63,7 +67,7 @@ std::string_view small_float_at(std::string_view text, std::size_t at) {
   return text.substr(at, end - at);
 }
 
-// "!quant.uniform<…>".
+// The error for "!quant.uniform<…>".
 std::optional<Error> quantised(std::string_view text, const std::string& file) {
   const std::size_t at = text.find("!quant.");
   if (at == std::string_view::npos) return std::nullopt;
@@ -79,7 +83,7 @@ class Scanner {
  public:
   Scanner(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
-  // The number of `name = 4`.
+  // Reads the number of `name = 4`.
   Result<std::optional<std::int64_t>> attribute(std::string_view name) const {
     const std::size_t found = text_.find(name);
     if (found == std::string_view::npos) return std::optional<std::int64_t>();
@@ -88,8 +92,8 @@ class Scanner {
     return std::optional<std::int64_t>(TRY(count_at(skipped(at + 1), name)));
   }
 
-  // The devices of the largest `sdy.mesh @m = <[…=4, …=2]>`. Each is looked for behind the one before, so that all of
-  // them take one walk over the text.
+  // The devices of the largest `sdy.mesh @m = <[…=4, …=2]>`. Each search starts behind the previous mesh, so that all
+  // take one walk over the text.
   Result<std::optional<std::int64_t>> mesh() const {
     std::optional<std::int64_t> largest;
     constexpr std::string_view kMesh = "sdy.mesh";
@@ -131,11 +135,11 @@ class Scanner {
 Result<ModuleText> look_at_bytecode(std::string_view code) {
   ModuleText module;
   module.bytecode = true;
-  // Its version is a variable-length integer: one byte (odd) for all that there are. The producer ends with a zero.
+  // Its version is a variable-length integer, one odd byte in all versions so far. The producer ends with a zero.
   const std::size_t from = kBytecode.size() + 1, end = code.find('\0', from);
   constexpr std::size_t kLongest = 100;
   if (end != std::string_view::npos && end - from < kLongest) module.writer = code.substr(from, end - from);
-  // The names of attributes stand in its strings, their values cannot be found without reading all of it.
+  // The names of attributes are among its strings; their values cannot be found without reading everything.
   if (code.find("mhlo.num_partitions") == std::string_view::npos) module.partitions = 1;
   if (code.find("mhlo.num_replicas") == std::string_view::npos) module.replicas = 1;
   module.shardy = code.find("sdy") != std::string_view::npos;
@@ -145,15 +149,27 @@ Result<ModuleText> look_at_bytecode(std::string_view code) {
 }  // namespace
 
 Error too_large(const std::string& file) {
-  return error(ErrorKind::invalid, "modules are read up to {}",
-               to_string(Bytes(static_cast<std::int64_t>(kLargestModule))))
+  return error(ErrorKind::invalid, "modules are read up to {}", to_string(Bytes(kLargestModule)))
       .at({file, 0, 0})
       .hinted("weights are to be arguments of @main, not constants in it");
 }
 
+Result<std::string> read_module(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return error(ErrorKind::not_found, "there is no module '{}'", path)
+        .hinted("StableHLO, as JAX writes it: jax.jit(f).lower(...).as_text()");
+  if (std::filesystem::is_directory(path, ignored))
+    return error(ErrorKind::not_found, "'{}' is a folder, not a module", path);
+  if (std::filesystem::is_regular_file(path, ignored) &&
+      std::cmp_greater(std::filesystem::file_size(path, ignored), kLargestModule))
+    return too_large(path);
+  return read_text_file(path, Bytes(kLargestModule));
+}
+
 Result<ModuleText> look_at(std::string_view code, const std::string& file) {
   const Where where{file, 0, 0};
-  if (code.size() > kLargestModule) return too_large(file);
+  if (std::cmp_greater(code.size(), kLargestModule)) return too_large(file);
   if (code.starts_with(kBytecode)) return look_at_bytecode(code);
   if (code.find_first_not_of(" \t\r\n") == std::string_view::npos)
     return error(ErrorKind::invalid, "there is no module in it").at(Where(where));
@@ -186,7 +202,7 @@ std::optional<ModuleWord> foreign_float(std::string_view code) {
   if (code.starts_with(kBytecode)) return std::nullopt;
   const std::string text = bare(code);
   for (std::size_t at = text.find('f'); at != std::string::npos; at = text.find('f', at + 1)) {
-    // "4xf8E4M3": sizes stand before it, and names (%f8E1) do not count.
+    // "4xf8E4M3": dims precede a type, and names (%f8E1) do not count.
     const char before = at == 0 ? ' ' : text[at - 1];
     if (before != 'x' && before != '<' && before != ' ' && before != '(') continue;
     const std::string_view word = small_float_at(text, at);

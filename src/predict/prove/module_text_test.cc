@@ -67,7 +67,7 @@ TEST(ModuleText, what_makes_no_sense_has_its_place) {
     (void)look_at(text, "step.mlir");
 }
 
-// Compilers refuse quantised types, some of them without a place.
+// Compilers refuse quantised types, some of them without a location.
 TEST(ModuleText, a_quantised_type_has_its_line_and_a_way_out) {
   const Error refused = look_at(R"(module @q {
   // !quant.uniform is not meant
@@ -112,8 +112,8 @@ TEST(ModuleText, what_is_something_else_is_told_so) {
             "constants in it");
 }
 
-// Modules as JAX and others write them, with parts of them lost, doubled, moved, and bytes changed: whatever comes,
-// there is an answer, and the numbers in it are numbers of devices.
+// Modules as JAX and others write them, with parts removed, doubled or moved, and bytes changed: every input gets an
+// answer, and its numbers are counts of devices.
 TEST(ModuleText, whatever_comes_has_an_answer) {
   std::vector<std::string> seeds{"module { sdy.mesh @m = <[\"data\"=4, \"model\"=2], device_ids=[0, 1]> }",
                                  "mhlo.num_partitions = 8 : i32 // comment\n \"text \\\" \" sdy.mesh @m = <[]>"};
@@ -154,7 +154,7 @@ TEST(ModuleText, whatever_comes_has_an_answer) {
   EXPECT_GT(well, tries / 20);
 }
 
-// 4 MiB of what a walk might begin at again and again: minutes where it did, less than a second as it is.
+// 4 MiB of text at which a scan might restart again and again. That would take minutes; it takes less than a second.
 TEST(ModuleText, time_grows_with_the_length_alone) {
   for (const std::string part : {"sdy.mesh ", "sdy.mesh [", "sdy.mesh [=1", "sdy.mesh ]", "\"", "//", "\\",
                                  "mhlo.num_partitions ", "sdy.mesh @m = <[\"x\"=1]> "}) {

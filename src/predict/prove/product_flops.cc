@@ -1,4 +1,4 @@
-// The convolution's count is that of openxla/xla xla/service/hlo_cost_analysis.cc: padding is not multiplied.
+// Counts convolutions as openxla/xla xla/service/hlo_cost_analysis.cc does: padding is not multiplied.
 
 #include "predict/prove/product_flops.h"
 
@@ -13,7 +13,7 @@ double elements(const pjrt::HloShape& shape) {
   return count;
 }
 
-// Places of the kernel and the result at which the kernel meets an element, not padding or what dilation puts between.
+// Counts pairs of kernel and result positions where the kernel meets an element, not padding or dilation gaps.
 double meetings(const pjrt::HloWindow& window, std::int64_t input, std::int64_t output) {
   const bool plain = window.stride == 1 && window.dilation == 1 && window.base_dilation == 1 &&
                      window.padding_low == 0 && window.padding_high == 0;

@@ -1,12 +1,11 @@
 #pragma once
-// The arithmetic of matrix products, by their shapes. TPUs' compiler makes convolutions of them.
+// FLOPs of matrix products, by their shapes. The TPU compiler turns them into convolutions.
 
 #include "ground/pjrt/hlo_module.h"
 
 namespace systole::prove {
 
-// 2 for each number multiplied and added: of a dot or a convolution; 0 of anything else. `left`: its first operand, may
-// be null.
+// 2 for each multiply-add of a dot or a convolution; 0 for anything else. `left`: its first operand, may be null.
 double product_flops(const pjrt::HloInstruction& product, const pjrt::HloInstruction* left);
 
 }  // namespace systole::prove

@@ -40,7 +40,7 @@ Node to_node(const StepTime& step) {
                     {"copies_s", step.copies.count()}});
 }
 
-// Reading, key by key.
+// Reads a document, key by key.
 class Reader {
  public:
   explicit Reader(const Node& node) : node_(node) {}

@@ -28,7 +28,7 @@ std::optional<Proof> ProofCache::find(const std::string& key) {
   const std::optional<std::string> text = files_.find(key);
   if (!text) return std::nullopt;
   std::optional<Proof> proof = proof_in(*text);
-  if (!proof) files_.remove(key);  // whole, but of another version: in the way
+  if (!proof) files_.remove(key);  // whole, but of another version: it would never be found
   return proof;
 }
 

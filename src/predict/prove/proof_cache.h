@@ -1,5 +1,5 @@
 #pragma once
-// Proofs that were made before, by what they were made of: a ContentCache of small files KEY.json.
+// Caches proofs by what they depend on: a ContentCache of small files KEY.json.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace systole::prove {
 
-// $XDG_CACHE_HOME/systole/prove, else $HOME/.cache/systole/prove; "" without both. Null: a variable that is not set.
+// $XDG_CACHE_HOME/systole/prove, else $HOME/.cache/systole/prove; "" without both. Null: the variable is not set.
 std::string cache_folder(const char* xdg_cache_home, const char* home);
 
 inline constexpr Bytes kCacheLimit{64 << 20};
@@ -20,7 +20,7 @@ class ProofCache {
   // `store` is rooted at the folder and borrowed.
   explicit ProofCache(Store& store, Bytes limit = kCacheLimit);
 
-  // Nothing where there is none that can be believed.
+  // Nothing: there is no proof, or it is damaged.
   std::optional<Proof> find(const std::string& key);
   // Errors: io, no_space.
   Status keep(const std::string& key, const Proof& proof);

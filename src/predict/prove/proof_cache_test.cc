@@ -41,7 +41,7 @@ TEST(ProofCache, gives_back_what_it_was_given) {
   EXPECT_EQ(cache.list().value().size(), 2U);
 }
 
-// Whatever byte is lost or changed: it is not believed, and goes.
+// A proof with any byte lost or changed is not used, and is removed.
 TEST(ProofCache, what_is_damaged_is_removed) {
   const std::unique_ptr<Store> store = make_memory_store();
   ProofCache cache(*store);

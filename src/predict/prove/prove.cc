@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 
 #include "ground/base/hash.h"
+#include "ground/base/number_from.h"
 #include "ground/base/os_error.h"
 #include "ground/pjrt/places.h"
 #include "ground/store/store.h"
@@ -17,7 +17,7 @@
 namespace systole::prove {
 namespace {
 
-constexpr const char* kFormat = "systole proof 4";  // part of every key: another one, and no proof is found again
+constexpr const char* kFormat = "systole proof 4";  // part of every key: a change invalidates all cached proofs
 
 class TemporaryFolder {
  public:
@@ -43,7 +43,7 @@ struct Layout {
   bool shardy = false;
 };
 
-// What the user says counts, then what the module says.
+// The user's options override the module's.
 Result<Layout> layout_of(const ModuleText& module, const std::string& file, const Slice& slice,
                          const ProveOptions& options) {
   Layout layout;
@@ -64,7 +64,7 @@ Result<Layout> layout_of(const ModuleText& module, const std::string& file, cons
   return layout;
 }
 
-// Of all that decides what the compiler says.
+// A hash of everything that the compiler's result depends on.
 std::string key_of(std::string_view code, const Slice& slice, const Layout& layout, const pjrt::PluginPlace& place,
                    const pjrt::CompilerFlags& flags) {
   std::error_code ignored;
@@ -85,13 +85,9 @@ std::string key_of(std::string_view code, const Slice& slice, const Layout& layo
   return to_hex(hasher.digest());
 }
 
-std::int64_t leading_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failed == std::errc() && end == text.data() + text.size() ? number : -1;
-}
+std::int64_t leading_number(std::string_view text) { return number_from(text).value_or(-1); }
 
-// MLIR's parser says "…:2:19: error: expected '('": the place is one of the file's.
+// MLIR's parser says "…:2:19: error: expected '('"; that location becomes one of the file.
 Error placed(Error said, const std::string& file) {
   constexpr std::string_view kMark = ": error: ";
   const std::size_t mark = said.message.find(kMark);
@@ -109,7 +105,7 @@ Error placed(Error said, const std::string& file) {
   return error(said.kind, "{}", words).at({file, static_cast<int>(line), static_cast<int>(col)});
 }
 
-// The compiler's own sentence, without what it says of our call.
+// The compiler's own sentence, without the name of our call.
 std::string sentence(const std::string& message) {
   constexpr std::string_view kCode = "RESOURCE_EXHAUSTED: ";
   const std::size_t at = message.find(kCode);
@@ -126,7 +122,7 @@ std::string_view custom_call_of(std::string_view message) {
   return name.substr(0, name.find(' '));
 }
 
-// Where it is, and what to do, as far as the compiler does not say it.
+// Adds a location and a hint where the compiler gives none.
 Error completed(Error said, std::string_view code) {
   if (const std::string_view target = custom_call_of(said.message); !target.empty()) {
     if (said.where.line == 0) said.where.line = line_of_custom_call(code, target).value_or(0);
@@ -163,13 +159,13 @@ CompiledMemory memory_of(const pjrt::MemoryStats& stats) {
   return memory;
 }
 
-// The program after optimisation, of a compile that came to its end.
+// The module after optimisation, of a complete compile.
 Result<pjrt::HloModule> optimized_in(const std::string& folder, const std::string& format) {
   const std::unique_ptr<Store> files = TRY(open_posix_store(folder));
   return pjrt::read_hlo({format, TRY(read_text(*files, kOptimizedFile))});
 }
 
-Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Slice& slice, std::string_view code,
+Result<Proof> proof_from(CompilerReport said, const std::string& folder, const Slice& slice, std::string_view code,
                          const ModuleText& module, const std::string& file) {
   Proof proof;
   proof.compiler = fmt::format("{}, PJRT API {}", said.compiler.package.empty() ? slice.plugin : said.compiler.package,
@@ -189,7 +185,7 @@ Result<Proof> proof_from(CompilerSaid said, const std::string& folder, const Sli
   proof.fits = true;
   if (!said.memory) return proof;
   const Bytes on_chip = proof.memory ? proof.memory->on_chip : Bytes();
-  proof.memory = memory_of(*said.memory);  // rather than the dump's, which alone tells of the chip's own
+  proof.memory = memory_of(*said.memory);  // instead of the dump's, which alone has on-chip memory
   proof.memory->on_chip = on_chip;
   proof.memory->limit = said.compiler.memory_limit;
   proof.whole = true;
@@ -217,7 +213,7 @@ Result<Proved> prove(std::string_view code, const std::string& file, const Slice
   Proved proved;
   if (cache != nullptr && !options.fresh) {
     std::optional<Proof> known = cache->find(key);
-    // One that does not fit has no end to wait for.
+    // Without `fits` there is no complete compile to wait for.
     if (known && (known->whole || !options.whole || !known->fits)) {
       proved.proof = *std::move(known);
       proved.cached = true;
@@ -236,7 +232,7 @@ Result<Proved> prove(std::string_view code, const std::string& file, const Slice
   ChildLimits limits = options.limits;
   const std::string dump = folder.path() + "/" + kDumpFolder;
   if (!options.whole) limits.enough = [&dump] { return dump_is_whole(dump); };
-  CompilerSaid said = TRY(compile_in_child(options.child, folder.path(), slice, request, limits));
+  CompilerReport said = TRY(compile_in_child(options.child, folder.path(), slice, request, limits));
   if (!said.compiler.warning.empty())
     proved.notes.push_back(error(ErrorKind::unsupported, "{}", said.compiler.warning));
   proved.proof = TRY(proof_from(std::move(said), folder.path(), slice, code, module, file));

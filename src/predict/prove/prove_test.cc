@@ -1,4 +1,4 @@
-// The whole way, with a plugin of our own in libtpu's place: it has no compiler, and ends as the program tells it to.
+// All of prove, with our own plugin in libtpu's place. It has no compiler, and ends as the program tells it to.
 
 #include "predict/prove/prove.h"
 
@@ -101,7 +101,7 @@ TEST_F(Prove, an_op_that_it_does_not_compile_is_missing_here) {
 
 TEST_F(Prove, bytecode_of_a_newer_version_is_named) {
   using namespace std::string_literals;
-  // The fake reads 1.23.0 and refuses by the program's first words, which bytecode has not: what it gets is accepted.
+  // The fake reads 1.23.0 and refuses by the program's first words. Bytecode has no words, so it accepts any.
   EXPECT_TRUE(proved("ML\xefR\x0dStableHLO_v1.24.0\0 and so on"s).ok());
   options_.partitions = 2;
   EXPECT_EQ(proved("ML\xefR\x0dStableHLO_v1.24.0\0 mhlo.num_partitions"s).value().proof.partitions, 2);
@@ -197,7 +197,8 @@ TEST_F(Prove, the_same_question_is_asked_once) {
   EXPECT_TRUE(proved("refuse too large", &cache).value().cached) << "what does not fit has no end to wait for";
 }
 
-// The chip's flags reach the compiler, are of the key, and stand in the proof; the user's of the same name wins.
+// The chip's flags reach the compiler, are part of the key, and appear in the proof; a user's flag of the same name
+// wins.
 TEST_F(Prove, the_chips_flags_are_given_to_its_compiler) {
   Slice slice = parse_slice("v5e:2x2", catalog()).value();
   EXPECT_FALSE(proved("wants kib_98304", slice).ok());
@@ -217,7 +218,7 @@ TEST_F(Prove, the_chips_flags_are_given_to_its_compiler) {
   EXPECT_FALSE(proved("x", slice, &cache).value().cached) << "of the key";
 }
 
-// With libtpu, where tools/xla-plugins has put it: some seconds each.
+// With libtpu, if tools/xla-plugins has installed it; some seconds each.
 class XlaPluginTpu : public Prove {
  protected:
   void SetUp() override {
@@ -231,7 +232,7 @@ class XlaPluginTpu : public Prove {
   }
 };
 
-// Cut by hand, and ended as soon as memory is laid out.
+// Sharded by hand, and ended as soon as memory is laid out.
 TEST_F(XlaPluginTpu, ProvesWhatJaxWroteOfOneDevice) {
   const Proof proof = proved(module("jax_shard_map.mlir")).value().proof;
   EXPECT_TRUE(proof.fits);
@@ -245,7 +246,7 @@ TEST_F(XlaPluginTpu, ProvesWhatJaxWroteOfOneDevice) {
   ASSERT_TRUE(proof.memory->limit);
   EXPECT_GT(*proof.memory->limit, 15 * kGiB);
   EXPECT_LT(*proof.memory->limit, 16 * kGiB);
-  // The compiler may put the three means into fewer messages; what they carry is the weights and the loss.
+  // The compiler may combine the three means into fewer messages; their total is the weights and the loss.
   Bytes sent;
   for (const CompiledCollective& collective : proof.executed.collectives) {
     EXPECT_EQ(collective.kind, "all_reduce");
@@ -253,11 +254,11 @@ TEST_F(XlaPluginTpu, ProvesWhatJaxWroteOfOneDevice) {
     sent += collective.bytes * collective.executed;
   }
   EXPECT_EQ(sent, Bytes(kWeights + 4));
-  // Five products of 16 rows: two ahead, three back.
+  // Five products of 16 rows: two forward, three backward.
   EXPECT_EQ(proof.executed.product_flops, 2.0 * 16 * (2 * 256 * 512 + 3 * 512 * 128));
 }
 
-// Cut by the compiler, and compiled to the end: its own statistics and what was read from its dump agree.
+// Sharded by the compiler, and compiled to the end: its own statistics agree with those from its dump.
 TEST_F(XlaPluginTpu, ProvesWhatJaxWroteOfAllDevices) {
   options_.whole = true;
   const std::string code = module("jax_sharded.mlir");

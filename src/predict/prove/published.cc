@@ -1,10 +1,11 @@
 #include "predict/prove/published.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace systole::prove {
 
-extern const char* const kPublishedJson;  // made from data/xla/published.json
+extern const char* const kPublishedJson;  // generated from data/xla/published.json
 
 namespace {
 
@@ -31,6 +32,24 @@ Result<PublishedStep> step_of(const Node& row, const Node& scheduled) {
   return step;
 }
 
+struct KnownRatio {
+  std::size_t rows = 0;
+  double lowest = 0, median = 0, highest = 0;
+};
+
+// For steps on `chip`; "": on all chips. Nothing: no row.
+std::optional<KnownRatio> known_ratio(const std::vector<PublishedStep>& steps, std::string_view chip) {
+  std::vector<double> ratios;
+  for (const PublishedStep& step : steps) {
+    if (chip.empty() || step.chip() == chip) ratios.push_back(step.ratio());
+  }
+  if (ratios.empty()) return std::nullopt;
+  std::ranges::sort(ratios);
+  const std::size_t middle = ratios.size() / 2;
+  const double median = ratios.size() % 2 == 1 ? ratios[middle] : (ratios[middle - 1] + ratios[middle]) / 2;
+  return KnownRatio{ratios.size(), ratios.front(), median, ratios.back()};
+}
+
 std::string span_of(const KnownRatio& known) {
   return known.lowest == known.highest ? fmt::format("{:.2f}", known.lowest)
                                        : fmt::format("{:.2f} to {:.2f}", known.lowest, known.highest);
@@ -50,18 +69,6 @@ Result<std::vector<PublishedStep>> read_published(std::string_view json) {
 const std::vector<PublishedStep>& published_steps() {
   static const std::vector<PublishedStep> steps = read_published(kPublishedJson).value();
   return steps;
-}
-
-std::optional<KnownRatio> known_ratio(const std::vector<PublishedStep>& steps, std::string_view chip) {
-  std::vector<double> ratios;
-  for (const PublishedStep& step : steps) {
-    if (chip.empty() || step.chip() == chip) ratios.push_back(step.ratio());
-  }
-  if (ratios.empty()) return std::nullopt;
-  std::ranges::sort(ratios);
-  const std::size_t middle = ratios.size() / 2;
-  const double median = ratios.size() % 2 == 1 ? ratios[middle] : (ratios[middle - 1] + ratios[middle]) / 2;
-  return KnownRatio{ratios.size(), ratios.front(), median, ratios.back()};
 }
 
 Node known_ratio_node(const std::vector<PublishedStep>& steps, std::string_view chip) {

@@ -22,7 +22,7 @@ TEST(Published, ratios_are_of_all_that_the_schedule_takes) {
                            row("v6e:2x2", 1, 0.75) +
                            R"(, {"published": "not proved", "source": "a page", "on": "v4:2x2x1", "step_s": 1}])";
   const std::vector<PublishedStep> steps = read_published(text).value();
-  ASSERT_EQ(steps.size(), 3U);  // what was not proved says nothing
+  ASSERT_EQ(steps.size(), 3U);  // unproved rows do not count
   EXPECT_DOUBLE_EQ(steps[0].ratio(), 1.0);
   EXPECT_DOUBLE_EQ(steps[1].ratio(), 1.2);
   EXPECT_EQ(steps[2].chip(), "v6e");
@@ -45,8 +45,8 @@ TEST(Published, a_document_that_is_none_is_refused) {
   EXPECT_FALSE(read_published("[" + row("v5e:2x2", 0, 1) + "]").ok());
 }
 
-// The error of the schedule's time, row by row; CI prints it. That the compiler still says so: XlaPublished, in the
-// full counts.
+// Prints the schedules' errors, row by row, for CI. XlaPublished, with full counts, checks that the compiler still says
+// so.
 TEST(Published, at_least_eight_steps_stand_beside_their_schedules) {
   EXPECT_GE(published_steps().size(), 8U);
   for (const PublishedStep& step : published_steps()) {

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "ground/base/nearest.h"
+#include "ground/catalog/tables.h"
 #include "ground/pjrt/gpu_topology.h"
 
 namespace systole::prove {
@@ -59,7 +60,7 @@ Result<std::vector<pjrt::NamedValue>> gpu_options(const CatalogEntry& chip, std:
       gpu, {.slices = 1, .hosts = static_cast<int>(hosts), .devices = static_cast<int>(devices)});
 }
 
-// GPUs of one host, or of several hosts that are full.
+// GPUs of one host, or of several full hosts.
 Status place_gpus(const CatalogEntry& chip, const std::vector<std::int64_t>& sizes, Slice& slice) {
   const std::int64_t of_host = TRY(whole(chip, "host.devices"));
   if (sizes.size() > 2)
@@ -78,7 +79,7 @@ Status place_gpus(const CatalogEntry& chip, const std::vector<std::int64_t>& siz
   return {};
 }
 
-// Which axes close: of some chips one of that length, of others all, where each is a multiple of it.
+// Which axes close. For some chips an axis closes at one length; for others all close, if each is a multiple of it.
 Result<SliceNetwork> network_of(const CatalogEntry& chip, const std::vector<std::int64_t>& sizes) {
   SliceNetwork network;
   network.devices_per_chip = TRY(whole(chip, "devices"));
@@ -110,7 +111,7 @@ Status place_tpus(const CatalogEntry& chip, const std::vector<std::int64_t>& siz
   slice.topology = slice.name;
   slice.cycles_per_second = TRY(chip.per_second("clock"));
   slice.network = TRY(network_of(chip, sizes));
-  // Two cores that work as one device: the plugin takes them apart where nobody says so.
+  // Two cores that work as one device; by default the plugin treats them as two.
   if (per_chip == 1 && TRY(whole(chip, "cores")) == 2) slice.options = {{"chip_config_name", std::string("megacore")}};
   slice.memory = Bytes(slice.memory.count() / per_chip);
   slice.bandwidth = slice.bandwidth * (1.0 / static_cast<double>(per_chip));
@@ -118,9 +119,29 @@ Status place_tpus(const CatalogEntry& chip, const std::vector<std::int64_t>& siz
   return {};
 }
 
-// What no compiler can be asked about is in the catalog for its price alone.
+// The catalog lists some chips for their price alone; no compiler knows them.
 bool provable(const CatalogEntry& chip) {
   return chip.facts.contains("clock") && chip.facts.contains(chip.kind == "gpu" ? "capability.major" : "torus.dims");
+}
+
+// Turns a common name into the form of parse_slice.
+Result<std::string> as_shape(const std::string& on, const Catalog& catalog) {
+  if (names_tpu_slice(catalog, on)) {
+    CatalogTables tables = TRY(CatalogTables::read());
+    return TRY(find_tpu_slice(catalog, TRY(tables.slices()), on)).by_shape();
+  }
+  const std::size_t colon = std::min(on.find(':'), on.size());
+  const Result<const CatalogEntry*> chip = catalog.find_accelerator(on.substr(0, colon));
+  return chip.ok() ? (*chip)->name + on.substr(colon) : on;
+}
+
+// "v4", …, "h100": the chips that slices may have.
+std::vector<std::string> known_chips(const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const char* kind : {"tpu", "gpu"})
+    for (const auto& [name, entry] : catalog.entries())
+      if (entry.kind == kind && provable(entry)) names.push_back(name);
+  return names;
 }
 
 }  // namespace
@@ -129,14 +150,6 @@ Result<pjrt::CompilerFlags> compiler_flags(const CatalogEntry& chip) {
   pjrt::CompilerFlags flags;
   for (const auto& [name, flag] : chip.compiler) flags.emplace_back(name, TRY(pjrt::option_value(flag.value)));
   return flags;
-}
-
-std::vector<std::string> known_chips(const Catalog& catalog) {
-  std::vector<std::string> names;
-  for (const char* kind : {"tpu", "gpu"})
-    for (const auto& [name, entry] : catalog.entries())
-      if (entry.kind == kind && provable(entry)) names.push_back(name);
-  return names;
 }
 
 std::vector<std::string> example_slices(const Catalog& catalog) {
@@ -175,6 +188,10 @@ Result<Slice> parse_slice(std::string_view text, const Catalog& catalog) {
   const std::vector<std::int64_t> sizes = TRY(numbers(text.substr(colon + 1), slice));
   TRY(chip.kind == "gpu" ? place_gpus(chip, sizes, slice) : place_tpus(chip, sizes, slice));
   return slice;
+}
+
+Result<Slice> find_slice(const std::string& called, const Catalog& catalog) {
+  return parse_slice(TRY(as_shape(called, catalog)), catalog);
 }
 
 }  // namespace systole::prove

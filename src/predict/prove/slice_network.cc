@@ -9,8 +9,8 @@
 namespace systole::prove {
 namespace {
 
-// The axes along which a group of so many chips lies: those whose product it is, as few as there are; where no product
-// is, the shortest ones that hold it.
+// The axes along which a group of so many chips lies: the fewest with exactly that product, or else the fewest that
+// hold the group.
 std::vector<SliceNetwork::Axis> axes_of(const SliceNetwork& network, std::int64_t chips) {
   std::optional<std::uint32_t> best;
   bool best_is_whole = false;
@@ -26,7 +26,8 @@ std::vector<SliceNetwork::Axis> axes_of(const SliceNetwork& network, std::int64_
   std::vector<SliceNetwork::Axis> axes;
   for (std::size_t a = 0; a < network.axes.size(); ++a)
     if (best && (*best >> a & 1U) != 0 && network.axes[a].chips > 1) axes.push_back(network.axes[a]);
-  if (!best_is_whole && axes.size() == 1 && axes[0].chips > chips) axes[0] = {chips, false};  // a part of it
+  if (!best_is_whole && axes.size() == 1 && axes[0].chips > chips)
+    axes[0] = {chips, false};  // the group is a part of it
   return axes;
 }
 
@@ -49,7 +50,7 @@ Seconds collective_time(const SliceNetwork& network, const std::string& kind, By
   if (kind == "collective_permute") return network.hop + bytes / network.link;
   const std::int64_t chips = std::max<std::int64_t>(1, devices / network.devices_per_chip);
   const std::vector<SliceNetwork::Axis> axes = chips > 1 ? axes_of(network, chips) : std::vector<SliceNetwork::Axis>();
-  // Between the devices of one chip: as over all of its links.
+  // Between the devices of one chip: as fast as all of its links.
   if (axes.empty()) return bytes / (network.link * (2.0 * static_cast<double>(network.axes.size())));
   BytesPerSecond together{};
   Seconds latency{};
@@ -61,7 +62,7 @@ Seconds collective_time(const SliceNetwork& network, const std::string& kind, By
     if (axis.chips > longest || (axis.chips == longest && !axis.closes)) longest = axis.chips, closes = axis.closes;
   }
   if (kind == "all_to_all" || kind == "ragged_all_to_all") {
-    // What crosses the middle of the longest axis: half of all, over one link a row of chips, or two where it closes.
+    // Half of everything crosses the middle of the longest axis, over one link per row of chips, or two if it closes.
     const double crossing = static_cast<double>(longest * network.devices_per_chip) / (closes ? 8.0 : 4.0);
     return latency + (bytes / network.link) * crossing;
   }

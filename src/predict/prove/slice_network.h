@@ -1,11 +1,11 @@
 #pragma once
-// The torus between the chips of a TPU slice, and how long a collective takes on it.
+// The torus that connects the chips of a TPU slice, and the time of a collective on it.
 //
-// Each axis is a ring where it closes, else a line; each link carries `link` both ways at once. A gather along a ring
-// sends half of the value each way round, along a line all of it one way; along several axes each carries its share.
-// (jax-ml/scaling-book, "How to Think About TPUs" and "Sharded Matrices": bandwidth-bound times, and a microsecond a
-// hop.) A group of devices is taken to lie along whole axes, as compilers place meshes: of several that would do, the
-// fewest.
+// An axis is a ring if it closes, else a line. Each link carries `link` in both directions at once. An all-gather along
+// a ring sends half of the value each way round; along a line it sends all of it one way; along several axes each
+// carries its share. (jax-ml/scaling-book, "How to Think About TPUs" and "Sharded Matrices": bandwidth-bound times, and
+// a microsecond per hop.) A group of devices is assumed to lie along whole axes, as compilers place meshes: along as
+// few as possible.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ namespace systole::prove {
 struct SliceNetwork {
   struct Axis {
     std::int64_t chips = 1;
-    bool closes = false;  // its last chip is the first one's neighbour
+    bool closes = false;  // its last chip is connected to its first
     bool operator==(const Axis&) const = default;
   };
   std::vector<Axis> axes;
@@ -27,12 +27,11 @@ struct SliceNetwork {
   Seconds hop{};                      // from a chip to its neighbour
 };
 
-// All of it, as text: what a proof depends on.
+// The whole network as text, for the keys of proofs.
 std::string to_string(const SliceNetwork& network);
 
-// `bytes`: the whole value, as all of its group together have it (CompiledCollective); of an all_to_all and of a
-// collective_permute what one device holds. `group`: devices that take part, 0 for all of them. A kind that is not
-// known is taken for a gather.
+// `bytes`: the whole value, across its group (CompiledCollective); for all_to_all and collective_permute what one
+// device holds. `group`: devices that take part, 0: all of them. An unknown kind is treated as an all-gather.
 Seconds collective_time(const SliceNetwork& network, const std::string& kind, Bytes bytes, std::int64_t group);
 
 }  // namespace systole::prove

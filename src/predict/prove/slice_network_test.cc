@@ -17,7 +17,7 @@ TEST(SliceNetwork, a_gather_along_a_ring_goes_both_ways_round) {
   EXPECT_DOUBLE_EQ(collective_time(ring, "all_gather", kValue, 16).count(), 8e9 / 100e9 * 15 / 16);
   EXPECT_DOUBLE_EQ(collective_time(ring, "reduce_scatter", kValue, 16).count(), 8e9 / 100e9 * 15 / 16);
   EXPECT_DOUBLE_EQ(collective_time(ring, "all_reduce", kValue, 16).count(), 2 * 8e9 / 100e9 * 15 / 16);
-  // Over both axes each carries half.
+  // Each of the two axes carries half.
   EXPECT_DOUBLE_EQ(collective_time(ring, "all_gather", kValue, 256).count(), 8e9 / 200e9 * 255 / 256);
   EXPECT_EQ(collective_time(ring, "all_gather", kValue, 0), collective_time(ring, "all_gather", kValue, 256));
 }
@@ -29,8 +29,8 @@ TEST(SliceNetwork, along_a_line_all_of_it_goes_one_way) {
   EXPECT_DOUBLE_EQ(collective_time(line, "all_gather", kValue, 2).count(), 8e9 / 50e9 / 2) << "two of an axis";
 }
 
-// scaling-book, "Sharded Matrices": an all-to-all of a ring takes a quarter of its gather; here `bytes` is one
-// device's.
+// scaling-book, "Sharded Matrices": an all-to-all on a ring takes a quarter of its all-gather; here `bytes` is one
+// device's share.
 TEST(SliceNetwork, an_all_to_all_is_what_crosses_the_middle) {
   const SliceNetwork ring = torus({{16, true}});
   const Seconds gather = collective_time(ring, "all_gather", kValue * 16, 16);

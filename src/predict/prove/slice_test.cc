@@ -33,7 +33,7 @@ TEST(Slice, of_tpus) {
   EXPECT_EQ(slice("v5e:1x1").devices, 1);
 }
 
-// A chip's two cores are one device of v4 and v5p, and two of tpu7x, which share what the chip has.
+// On v4 and v5p a chip's two cores are one device; on tpu7x they are two, which share what the chip has.
 TEST(Slice, devices_of_a_chip) {
   const Slice v4 = slice("v4:2x2x1");
   EXPECT_EQ(v4.devices, 4);

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: tables of published rows with a few columns given, and what is built in to price them.
+// For tests: tables of published rows in which a few columns are set, and the built-in catalog.
 
 #include <map>
 
@@ -9,7 +9,7 @@ namespace systole::backtest {
 
 using Cells = std::map<std::string, std::string>;
 
-// llama3-8b on eight H100 by a distributed optimizer: the columns that a row begins with.
+// llama3-8b on eight H100 with a distributed optimizer: the default columns of a row.
 inline Cells usual_cells() {
   return {{"id", "a"},
           {"source_group", "s"},
@@ -53,7 +53,7 @@ inline std::string table_of(const std::vector<Cells>& rows) {
   return text;
 }
 
-// The usual row with other cells.
+// The usual row, with some cells replaced.
 inline PublishedRow row_with(const Cells& cells) {
   Cells all = cells;
   all.merge(usual_cells());

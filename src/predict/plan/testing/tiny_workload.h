@@ -1,9 +1,9 @@
 #pragma once
-// Small workloads whose Programs take a millisecond, for tests of plan.
+// Small workloads for tests of plan. Their Programs take a millisecond to build.
 
 #include <string>
 
-#include "describe/graph/target.h"
+#include "describe/program/target.h"
 #include "describe/spec/workload.h"
 #include "ground/catalog/catalog.h"
 
@@ -20,13 +20,6 @@ inline constexpr const char* kTinyModels[] = {
     "experts: 8, top_k: 1, every: 2, dense_mlp: 48 }",
     "family: t5, layers: 4, width: 32, heads: 4, mlp: 64, context: 8, target_context: 8, vocabulary: 288",
 };
-
-inline Target gpu_target() {
-  Target target;
-  target.dtypes = {DType::f32, DType::bf16};
-  target.fusion.chains = true;
-  return target;
-}
 
 inline Workload tiny_workload(const std::string& model, std::int64_t batch) {
   return read_workload(fmt::format("systole: 1\nname: t\nmodel: {{ {} }}\ndata: {{ train: {{ files: a.txt }}, "

@@ -1,4 +1,4 @@
-// What compile_in_child starts in tests: prove_child FOLDER.
+// The child process of compile_in_child in tests: prove_child FOLDER.
 
 #include <cstdio>
 

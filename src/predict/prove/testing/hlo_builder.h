@@ -1,5 +1,5 @@
 #pragma once
-// Small optimised modules, written by hand for tests: an instruction a line, ids given in their order from 1.
+// Builds small optimised modules for tests: one instruction per call, ids in order from 1.
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ class HloBuilder {
  public:
   using Ids = std::vector<std::int64_t>;
 
-  // Begins a computation; what is added belongs to it, the last one is its root. Returns its id.
+  // Begins a computation. Later instructions belong to it, and the last one is its root. Returns its id.
   std::int64_t computation() {
     at_ = static_cast<std::int64_t>(module_.computations.size()) + 100;
     module_.computations[at_].id = at_;
@@ -51,7 +51,7 @@ class HloBuilder {
     pjrt::HloInstruction instruction;
     instruction.opcode = "get-tuple-element";
     instruction.operands = {tuple};
-    if (index > 0) instruction.tuple_index = index;  // nor do compilers write a 0
+    if (index > 0) instruction.tuple_index = index;  // compilers do not write a 0 either
     instruction.shape = whole();
     return add(std::move(instruction));
   }

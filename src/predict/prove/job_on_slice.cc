@@ -1,0 +1,100 @@
+#include "predict/prove/job_on_slice.h"
+
+#include "describe/partition/fused_step.h"
+#include "ground/base/hash.h"
+#include "predict/perf/compiled_time.h"
+#include "predict/prove/compiler_comparison.h"
+#include "predict/prove/compute_beside.h"
+
+namespace systole::prove {
+namespace {
+
+// XLA fuses by itself and needs no memory offsets. The arena is still planned, for comparison with the compiler's.
+Target target_of(const Slice& slice) {
+  Target target;
+  target.name = slice.name;
+  target.kind = "xla";
+  target.memory_limit = slice.memory;
+  target.dtypes = {DType::f32, DType::bf16, DType::f16};
+  return target;
+}
+
+Node peak_node(const CompiledPeak& peak) {
+  Node terms = Node::map({});
+  for (const PeakTerm& term : peak.terms) terms.set(name_of(term.owner), term.bytes.count());
+  return Node::map({{"arguments_bytes", peak.arguments.count()},
+                    {"temporaries_bytes", peak.temporaries.count()},
+                    {"outputs_bytes", peak.outputs.count()},
+                    {"needed_bytes", peak.needed().count()},
+                    {"gaps_bytes", peak.gaps.count()},
+                    {"temporaries", std::move(terms)}});
+}
+
+}  // namespace
+
+Result<JobOnSlice> lowered_on(const std::string& name, const Program& program, const Slice& slice,
+                              const Catalog& catalog) {
+  try {
+    JobOnSlice result;
+    result.name = name;
+    result.program = fused_step(program);
+    result.mesh = result.program.mesh.trivial() ? "one device" : to_string(result.program.mesh);
+    const Function& step = result.program.function_named(kStepFunction);
+    result.module = stablehlo::lower(result.program, step);
+    const CompilerLayout layout = layout_of_compiler(slice.plugin, slice.chip);
+    result.peak = compiled_peak(result.program, step, layout);
+    if (const std::optional<ScheduleSpeed> speed = TRY(schedule_speed_of(*TRY(catalog.find(slice.chip)))))
+      result.compute = compiled_time(compiled_kernels(step, layout), *speed);
+    return result;
+  } catch (const Failure& failure) { return failure.error(); }
+}
+
+Result<Job> job_for(const Workload& workload, const Slice& slice) {
+  const Target target = target_of(slice);
+  TRY(check_precision(workload.train.precision, target));
+  const auto no_workspace = [](const Graph&, const GraphNode&) { return Bytes(); };
+  return make_job(workload, strategy_of(workload), target, no_workspace);
+}
+
+Result<JobOnSlice> job_on(const Workload& workload, const Slice& slice, const Catalog& catalog) {
+  const Job job = TRY(job_for(workload, slice));
+  return lowered_on(workload.name, *job.program, slice, catalog);
+}
+
+Node beside_node(const JobOnSlice& job, const Proof& proof) {
+  const Function& step = job.program.function_named(kStepFunction);
+  const CompilerComparison both = beside(job.program, step, job.module, proof);
+  Node collectives = Node::sequence();
+  for (const CollectivesBeside& kind : both.collectives) {
+    collectives.push(Node::map({{"kind", kind.kind},
+                                {"planned", kind.ours},
+                                {"compiled", kind.theirs},
+                                {"planned_bytes", kind.our_bytes.count()},
+                                {"compiled_bytes", kind.their_bytes.count()}}));
+  }
+  return Node::map({{"mesh", job.mesh},
+                    {"hash", hash_of(job.program)},
+                    {"module", to_hex(hash128(job.module.text))},
+                    {"arguments_bytes", both.ours.arguments.count()},
+                    {"outputs_bytes", both.ours.outputs.count()},
+                    {"aliased_bytes", both.ours.aliased.count()},
+                    {"temporaries_bytes", both.ours.temporaries.count()},
+                    {"arena_bytes", both.arena.count()},
+                    {"predicted", peak_node(job.peak)},
+                    {"compute", compute_node(job, &proof)},
+                    {"flops", step.work.flops},
+                    {"model_flops", step.work.model_flops},
+                    {"collectives", std::move(collectives)},
+                    {"unplanned", static_cast<std::int64_t>(both.unplanned.size())}});
+}
+
+Node predicted_node(const JobOnSlice& job, const Slice& slice) {
+  return peak_node(job.peak)
+      .set("slice", slice.name)
+      .set("mesh", job.mesh)
+      .set("memory_bytes", slice.memory.count())
+      .set("fits", job.peak.needed() <= slice.memory)
+      .set("compute", compute_node(job, nullptr));
+}
+
+}  // namespace systole::prove
